@@ -97,7 +97,7 @@ static const struct option_rule rules[] = {
 };
 
 static int make_decision(struct request *r, struct error *err);
-static int cancel(struct request *r, struct error *err);
+static int ctl_cancel_run(struct request *r, struct error *err);
 static int remove_runs(struct request *r, struct error *err);
 
 static const struct command {
@@ -120,7 +120,7 @@ static const struct command {
 	    "a call that ended as pending may wait on", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
 	{ "cancel", "awf-ctl cancel RUN", "end a run that lives", cancel_options, 1, 1, "RUN",
-	    cancel, 0 },
+	    ctl_cancel_run, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
 	    remove_runs, 0 },
 	{ "list", "awf-ctl list [options]", "list runs: awf-tail --list", NULL, 0, 0, "", NULL, 0 },
@@ -128,7 +128,7 @@ static const struct command {
 };
 
 static void
-warn(const struct error *warning)
+ctl_print_warning(const struct error *warning)
 {
 	program_fail(PROGRAM, warning);
 }
@@ -144,11 +144,11 @@ make_decision(struct request *r, struct error *err)
 	if ((r->given & OPTION_SAID(OPT_FAILED)) != 0)
 		r->decision.verdict = DECISION_FAILED;
 	r->decision.seal = (r->given & OPTION_SAID(OPT_SEAL)) != 0;
-	return decide(&r->decision, err);
+	return decide_waiting_call(&r->decision, err);
 }
 
 static int
-cancel(struct request *r, struct error *err)
+ctl_cancel_run(struct request *r, struct error *err)
 {
 	struct storage storage;
 	char *by;
@@ -165,7 +165,7 @@ cancel(struct request *r, struct error *err)
 
 /* A line for each run as it goes; names come from outside and are made harmless. */
 static void
-tell(const struct pruned *run)
+ctl_print_pruned_run(const struct pruned *run)
 {
 	struct buffer name = BUFFER_INIT;
 	struct tm local;
@@ -185,7 +185,8 @@ remove_runs(struct request *r, struct error *err)
 	struct storage storage;
 	struct archive archive = { .command = r->archive };
 	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
-		.told = r->dry || r->verbose ? tell : NULL, .warn = warn,
+		.told = r->dry || r->verbose ? ctl_print_pruned_run : NULL,
+		.warn = ctl_print_warning,
 		.archive = r->archive != NULL ? archive_run : NULL, .context = &archive };
 	int failed;
 
@@ -195,7 +196,7 @@ remove_runs(struct request *r, struct error *err)
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	archive.storage = storage.root;
-	failed = prune(&storage, &spec, err);
+	failed = prune_runs(&storage, &spec, err);
 	storage_close(&storage);
 	return failed;
 }

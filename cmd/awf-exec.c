@@ -121,7 +121,7 @@ connect_head(struct head *h, struct error *err)
 }
 
 static void
-say(struct head *h)
+exec_send_frames(struct head *h)
 {
 	h->said = clock_monotonic();
 	if (!h->gone && peer_send(&h->peer) == -1)
@@ -131,7 +131,8 @@ say(struct head *h)
 /* Waits for the other end, and for count more descriptors, at most until deadline (0: none), and
  * serves the other end. -1: a signal has come, or the machine failed. */
 static int
-attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, struct error *err)
+exec_serve_peer_until(struct head *h, struct pollfd *more, size_t count, int64_t deadline,
+    struct error *err)
 {
 	enum { FIRST = 1 + PEER_FDS, MORE = 3 };
 	struct pollfd fds[FIRST + MORE];
@@ -152,7 +153,7 @@ attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, stru
 	for (size_t i = 0; i < count; i++)
 		more[i].revents = fds[FIRST + i].revents;
 	if (fds[1 + PEER_IN].revents != 0)
-		say(h);
+		exec_send_frames(h);
 	if (fds[1 + PEER_OUT].revents != 0 && !h->gone) {
 		h->gone = peer_receive(&h->peer) == -1;
 		if (!h->gone)
@@ -163,7 +164,7 @@ attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, stru
 	if (h->silent_ms != 0 && !h->gone && clock_monotonic() >= h->said + h->request.ping_ms) {
 		if (peer_unsent(&h->peer) == 0)
 			frame_word(&h->peer.outgoing, "ping");
-		say(h);
+		exec_send_frames(h);
 	}
 	return result;
 }
@@ -171,13 +172,13 @@ attend(struct head *h, struct pollfd *more, size_t count, int64_t deadline, stru
 /* All that is to be sent goes, unless the other end is gone. There is nothing left then that a signal
  * would end. */
 static void
-flush(struct head *h)
+exec_flush_frames(struct head *h)
 {
 	struct error err;
 
-	say(h);
+	exec_send_frames(h);
 	while (!h->gone && peer_unsent(&h->peer) > 0) {
-		if (attend(h, NULL, 0, 0, &err) == 0)
+		if (exec_serve_peer_until(h, NULL, 0, 0, &err) == 0)
 			continue;
 		if (err.code == ERROR_SYSTEM)
 			return;
@@ -189,7 +190,7 @@ flush(struct head *h)
 
 /* A line that was waited for: 1; 0: the other end has gone; -1: *err. */
 static int
-next_line(struct head *h, int64_t deadline, struct span *line, struct error *err)
+exec_next_line(struct head *h, int64_t deadline, struct span *line, struct error *err)
 {
 	for (;;) {
 		int taken = peer_line(&h->peer, line);
@@ -200,7 +201,7 @@ next_line(struct head *h, int64_t deadline, struct span *line, struct error *err
 			return error_set(err, ERROR_INVALID_INPUT, NULL, "a line is longer than 256 MiB");
 		if (h->gone)
 			return 0;
-		if (attend(h, NULL, 0, deadline, err) == -1)
+		if (exec_serve_peer_until(h, NULL, 0, deadline, err) == -1)
 			return -1;
 		if (deadline != 0 && clock_monotonic() >= deadline && !h->gone)
 			return error_set(err, ERROR_NO_INPUT, "stdin", "nobody has said what to do for %d s",
@@ -270,7 +271,7 @@ make_directory(struct command *c, struct error *err)
 
 /* Whether the command can be begun at all, as far as is known before. */
 static int
-prepare(struct command *c, const struct frame_request *r, struct error *err)
+exec_prepare_command(struct command *c, const struct frame_request *r, struct error *err)
 {
 	char **argv = list_copy(r->argv), *list, *program;
 
@@ -333,7 +334,7 @@ await_go(struct head *h, struct command *c, struct error *err)
 	size_t bad;
 	int result;
 
-	while ((result = next_line(h, 0, &line, err)) == 1) {
+	while ((result = exec_next_line(h, 0, &line, err)) == 1) {
 		struct span json = frame_open(line, &h->key);
 
 		if (json.at != NULL && frame_read_go(json, &go)) {
@@ -363,7 +364,7 @@ await_go(struct head *h, struct command *c, struct error *err)
 
 /* Fills c->end if it cannot be run: false. */
 static bool
-start(struct command *c)
+exec_start_command(struct command *c)
 {
 	int out[2] = { -1, -1 }, errors[2] = { -1, -1 };
 	struct process_spec spec = { .argv = c->argv, .environment = c->environment.list,
@@ -427,7 +428,7 @@ await_signal(struct head *h, struct command *c)
 	struct error why;
 
 	while (!h->gone && clock_monotonic() < until)
-		if (attend(h, NULL, 0, until, &why) == -1) {
+		if (exec_serve_peer_until(h, NULL, 0, until, &why) == -1) {
 			name_signal(&why);
 			c->end.error = why;
 			return;
@@ -436,7 +437,7 @@ await_signal(struct head *h, struct command *c)
 
 /* Sends what one of its pipes has. Whether something came. */
 static bool
-collect(struct head *h, int *fd, const char *type, struct digest *digest)
+exec_forward_pipe(struct head *h, int *fd, const char *type, struct digest *digest)
 {
 	char piece[FRAME_BYTES];
 	ssize_t n = *fd == -1 ? 0 : read(*fd, piece, sizeof piece);
@@ -444,7 +445,7 @@ collect(struct head *h, int *fd, const char *type, struct digest *digest)
 	if (n > 0) {
 		digest_add(digest, piece, (size_t)n);
 		frame_bytes(&h->peer.outgoing, type, piece, (size_t)n);
-		say(h);
+		exec_send_frames(h);
 		return true;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -454,7 +455,7 @@ collect(struct head *h, int *fd, const char *type, struct digest *digest)
 
 /* What the other end says while the command runs. */
 static void
-obey(struct head *h, struct command *c)
+exec_read_cancellations(struct head *h, struct command *c)
 {
 	struct error why;
 	struct span line;
@@ -470,7 +471,7 @@ obey(struct head *h, struct command *c)
 
 /* How its guardian reports it; from where on nothing of it is left: true. */
 static bool
-watch(struct command *c, short revents)
+exec_read_guardian(struct command *c, short revents)
 {
 	struct guardian *g = &c->guardian;
 
@@ -499,7 +500,7 @@ grace_without(const struct head *h)
 
 /* Runs it to its end, which c->end has then. */
 static void
-run(struct head *h, struct command *c)
+exec_run_command(struct head *h, struct command *c)
 {
 	int64_t left_until = 0; /* for what is left to end by itself, as the guardian does */
 	struct error why;
@@ -516,20 +517,20 @@ run(struct head *h, struct command *c)
 			left_until = clock_monotonic() + LOOK_AGAIN;
 		if (left && c->stage == COMMAND_RUNS)
 			deadline = left_until;
-		if (attend(h, fds, 3, deadline, &why) == -1) {
+		if (exec_serve_peer_until(h, fds, 3, deadline, &why) == -1) {
 			name_signal(&why);
 			begin_end(c, &why, h->request.grace_ms);
 		}
 		if (fds[0].revents != 0)
-			collect(h, &c->out, "output", &c->output_digest);
+			exec_forward_pipe(h, &c->out, "output", &c->output_digest);
 		if (fds[1].revents != 0)
-			collect(h, &c->errors, "errors", &c->errors_digest);
-		obey(h, c);
+			exec_forward_pipe(h, &c->errors, "errors", &c->errors_digest);
+		exec_read_cancellations(h, c);
 		if (h->gone && c->stage == COMMAND_RUNS) {
 			error_set(&why, ERROR_LOST, NULL, "nobody is at the other end");
 			begin_end(c, &why, grace_without(h));
 		}
-		over = watch(c, fds[2].revents);
+		over = exec_read_guardian(c, fds[2].revents);
 		if (left && !over && clock_monotonic() >= left_until)
 			begin_end(c, NULL, h->request.lost_ms);
 		if (c->stage != COMMAND_RUNS && !over && clock_monotonic() >= c->deadline) {
@@ -538,10 +539,10 @@ run(struct head *h, struct command *c)
 		}
 	}
 	/* All that is in the pipes is the command's. */
-	while (collect(h, &c->out, "output", &c->output_digest) && !h->gone)
-		flush(h);
-	while (collect(h, &c->errors, "errors", &c->errors_digest) && !h->gone)
-		flush(h);
+	while (exec_forward_pipe(h, &c->out, "output", &c->output_digest) && !h->gone)
+		exec_flush_frames(h);
+	while (exec_forward_pipe(h, &c->errors, "errors", &c->errors_digest) && !h->gone)
+		exec_flush_frames(h);
 	file_close(&c->out);
 	file_close(&c->errors);
 	guardian_close(&c->guardian);
@@ -563,7 +564,7 @@ send_files(struct head *h, struct command *c)
 
 	while (more != -1 && (more = files_out_next(&files, &h->peer.outgoing, error)) == 1)
 		if (peer_unsent(&h->peer) > QUEUE_LIMIT)
-			flush(h);
+			exec_flush_frames(h);
 	if (more == -1)
 		error->code = ERROR_EXIT_STATUS;
 	digest_end(&files.digest, c->end.files_sha256);
@@ -571,26 +572,26 @@ send_files(struct head *h, struct command *c)
 }
 
 static int64_t
-milliseconds(const struct timeval *t)
+exec_timeval_ms(const struct timeval *t)
 {
 	return (int64_t)t->tv_sec * 1000 + t->tv_usec / 1000;
 }
 
 static void
-tell_end(struct head *h, struct command *c)
+exec_send_end(struct head *h, struct command *c)
 {
 	struct rusage used;
 
 	if (getrusage(RUSAGE_CHILDREN, &used) == 0) {
-		c->end.user_ms = milliseconds(&used.ru_utime);
-		c->end.system_ms = milliseconds(&used.ru_stime);
+		c->end.user_ms = exec_timeval_ms(&used.ru_utime);
+		c->end.system_ms = exec_timeval_ms(&used.ru_stime);
 		c->end.max_rss_kib = (int64_t)used.ru_maxrss;
 	}
 	digest_end(&c->output_digest, c->end.output_sha256);
 	digest_end(&c->errors_digest, c->end.errors_sha256);
 	send_files(h, c);
 	frame_write_end(&h->peer.outgoing, &c->end, &h->key);
-	flush(h);
+	exec_flush_frames(h);
 }
 
 /* ---- all of it ---- */
@@ -598,7 +599,7 @@ tell_end(struct head *h, struct command *c)
 /* Says no, to the other end if there is one that would hear it. What may stand before it in the line
  * is not part of it. */
 static int
-refuse(struct head *h, struct error *why)
+exec_refuse_request(struct head *h, struct error *why)
 {
 	const int signal_number = *interrupts->signal_number;
 
@@ -611,25 +612,25 @@ refuse(struct head *h, struct error *why)
 	if (h->hello.id[0] == '\0')
 		buffer_byte(&h->peer.outgoing, '\n');
 	frame_write_refused(&h->peer.outgoing, why, &h->key);
-	flush(h);
+	exec_flush_frames(h);
 	return STATUS_WORK;
 }
 
 static int
-serve(struct head *h, struct command *c)
+exec_serve_request(struct head *h, struct command *c)
 {
 	struct error err = ERROR_INIT;
 	struct span line;
 	int result;
 
-	result = next_line(h, clock_monotonic() + FAR_REQUEST_MS, &line, &err);
+	result = exec_next_line(h, clock_monotonic() + FAR_REQUEST_MS, &line, &err);
 	if (result == 0)
 		error_set(&err, ERROR_NO_INPUT, "stdin", "nobody says what to do: this program is started by "
 		    "awf-step --via");
 	if (result == 1)
 		result = frame_read_request(line, &h->request, &h->key, &err) == 0;
-	if (result != 1 || prepare(c, &h->request, &err) == -1)
-		return refuse(h, &err);
+	if (result != 1 || exec_prepare_command(c, &h->request, &err) == -1)
+		return exec_refuse_request(h, &err);
 
 	id_new(h->hello.id);
 	if (gethostname(h->hello.host, sizeof h->hello.host - 1) == -1)
@@ -638,13 +639,13 @@ serve(struct head *h, struct command *c)
 	frame_write_hello(&h->peer.outgoing, &h->hello, &h->key);
 	h->silent_ms = h->request.silent_ms;
 	h->heard = clock_monotonic();
-	say(h);
+	exec_send_frames(h);
 	result = await_go(h, c, &err);
 	if (result != 1)
-		return result == 0 ? STATUS_OK : refuse(h, &err);
-	if (start(c))
-		run(h, c);
-	tell_end(h, c);
+		return result == 0 ? STATUS_OK : exec_refuse_request(h, &err);
+	if (exec_start_command(c))
+		exec_run_command(h, c);
+	exec_send_end(h, c);
 	return STATUS_OK;
 }
 
@@ -684,7 +685,7 @@ main(int argc, char **argv)
 		program_fail(PROGRAM, &err);
 		status = STATUS_WORK;
 	} else {
-		status = serve(&head, &command);
+		status = exec_serve_request(&head, &command);
 	}
 	files_in_free(&command.files);
 	if (command.directory != NULL && chdir("/") == 0)

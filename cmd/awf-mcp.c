@@ -55,7 +55,7 @@ struct server {
 /* ---- requests ---- */
 
 static void
-take_client(struct server *s, struct span info)
+mcp_store_client_name(struct server *s, struct span info)
 {
 	char *name = span_text(span_member(info, "name"));
 
@@ -86,7 +86,7 @@ answer_initialize(struct server *s, struct rpc_call *call, struct span params)
 	const char *version = span_type(asked) == 's' ? span_one_of(asked, rpc_handshaken) : NULL;
 	struct writer w;
 
-	take_client(s, span_member(params, "clientInfo"));
+	mcp_store_client_name(s, span_member(params, "clientInfo"));
 	s->elicits = rpc_elicits(span_member(params, "capabilities"));
 	writer_begin(&w, &members);
 	writer_member_string(&w, "protocolVersion", version != NULL ? version : rpc_handshaken[0]);
@@ -303,7 +303,7 @@ refuse_version(const struct rpc_call *call, struct span version)
 }
 
 static void
-take_message(struct server *s, struct span message)
+mcp_dispatch_message(struct server *s, struct span message)
 {
 	struct span params = span_member(message, "params"), method = span_member(message, "method");
 	struct span id = span_member(message, "id");
@@ -330,7 +330,7 @@ take_message(struct server *s, struct span message)
 	rpc_call_begin(&call, message, params);
 	if (!call.modern)
 		call.elicits = s->elicits;
-	take_client(s, span_path(params, "_meta", META_CLIENT, NULL));
+	mcp_store_client_name(s, span_path(params, "_meta", META_CLIENT, NULL));
 	if (!refuse_version(&call, span_path(params, "_meta", META_VERSION, NULL))) {
 		size_t at = 0;
 
@@ -345,7 +345,7 @@ take_message(struct server *s, struct span message)
 }
 
 static void
-take_line(struct server *s, const char *line, size_t len)
+mcp_parse_line(struct server *s, const char *line, size_t len)
 {
 	const struct rpc_call unknown = { .id = NULL };
 	size_t bad;
@@ -357,15 +357,15 @@ take_line(struct server *s, const char *line, size_t len)
 	if (wrong != NULL)
 		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
 	else if (span_type(message) != 'a' || span_element(message, 0).at == NULL)
-		take_message(s, message);
+		mcp_dispatch_message(s, message);
 	else /* a batch, as 2025-03-26 has it: each is answered by itself */
 		for (struct span_walk each = span_walk(message); span_next(&each);)
-			take_message(s, each.value);
+			mcp_dispatch_message(s, each.value);
 }
 
 /* Until the client has gone. */
 static int
-serve(struct server *s, struct error *err)
+mcp_serve_client(struct server *s, struct error *err)
 {
 	struct line_input input;
 	struct pollfd *fds = memory_array(NULL, 1, sizeof *fds);
@@ -385,7 +385,7 @@ serve(struct server *s, struct error *err)
 		    errno != EAGAIN)
 			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 		while (failed == 0 && (taken = line_input_take(&input, &line, &len)) == 1)
-			take_line(s, line, len);
+			mcp_parse_line(s, line, len);
 		if (failed == 0 && taken == -1)
 			failed = error_set(err, ERROR_INVALID_INPUT, "stdin", "a message is above 256 MiB");
 		if (failed == 0)
@@ -434,7 +434,7 @@ main(int argc, char **argv)
 	if (failed == 0)
 		failed = leading_begin(&server.leading, &server.workflows, &err);
 	if (failed == 0) {
-		failed = serve(&server, &err);
+		failed = mcp_serve_client(&server, &err);
 		leading_end(&server.leading);
 	}
 	workflows_free(&server.workflows);

@@ -80,13 +80,13 @@ print_refused(const char *text)
 static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 
 static void
-report(const char *text)
+record_print_message(const char *text)
 {
 	message_print(PROGRAM, "%s", text);
 }
 
 static void
-warn(const struct error *warning)
+record_print_warning(const struct error *warning)
 {
 	program_fail(PROGRAM, warning);
 }
@@ -120,10 +120,11 @@ read_first(const char *path, char **name, char **kind, bool *masked, struct erro
 
 /* A run of awf-record's that has ended, or died, goes on in a further attempt. */
 static int
-reopen(struct destination *to, const char *name, struct error *err)
+record_reopen_run(struct destination *to, const char *name, struct error *err)
 {
 	const struct run_spec spec = { .name = name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = report, .warn = warn };
+		.keep_transcript = true, .latest = true, .repaired = record_print_message,
+		.warn = record_print_warning };
 	struct model model;
 	int failed;
 
@@ -155,10 +156,10 @@ open_named(struct destination *to, const struct storage *s, struct error *err)
 		blobs = storage_blobs(s, to->ref.run_id);
 		failed = transcript_open(&to->guest, to->ref.path, blobs, to->ref.run_id, err);
 		to->is_guest = failed == 0;
-		to->guest.repaired = report;
+		to->guest.repaired = record_print_message;
 		free(blobs);
 	} else if (failed == 0 && kind != NULL && strcmp(kind, INGEST_KIND) == 0) {
-		failed = reopen(to, name != NULL ? name : to->name, err);
+		failed = record_reopen_run(to, name != NULL ? name : to->name, err);
 	} else if (failed == 0) {
 		failed = error_set(err, ERROR_BLOCKED, to->ref.run_id,
 		    "does not live, and is no run of awf-record's, which could go on");
@@ -172,7 +173,8 @@ static int
 make_own(struct destination *to, struct error *err)
 {
 	struct run_spec spec = { .name = to->name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = report, .warn = warn };
+		.keep_transcript = true, .latest = true, .repaired = record_print_message,
+		.warn = record_print_warning };
 
 	if (redactor_open(&to->redactor, NULL, err) != 0)
 		return -1;
@@ -203,7 +205,7 @@ open_destination(void *context, struct recorder **recorder, struct error *err)
 		if (failed == 0)
 			failed = call_around(&call, &path, err);
 		parent = to->run.started;
-		to->run.transcript.repaired = report;
+		to->run.transcript.repaired = record_print_message;
 	} else {
 		failed = make_own(to, err);
 	}
@@ -227,7 +229,7 @@ close_destination(struct destination *to, const struct error *failure, int statu
 
 	if (to->opened)
 		recorder_end(&to->recorder);
-	if (to->own && interrupted(interrupts, &cancelled)) {
+	if (to->own && interrupts_arrived(interrupts, &cancelled)) {
 		end.status = "cancelled";
 		end.exit_code = 128 + *interrupts->signal_number;
 		end.error = &cancelled;
@@ -248,7 +250,7 @@ close_destination(struct destination *to, const struct error *failure, int statu
 /* ---- what is told ---- */
 
 static void
-tell_taken(void *context, const struct ingest_taken *taken)
+record_acknowledge_event(void *context, const struct ingest_taken *taken)
 {
 	struct program *p = context;
 	struct writer w;
@@ -269,7 +271,7 @@ tell_taken(void *context, const struct ingest_taken *taken)
 
 /* "stdin:LINE: RUN: MESSAGE" */
 static bool
-tell_refused(void *context, const struct ingest_refusal *refusal)
+record_print_refused_event(void *context, const struct ingest_refusal *refusal)
 {
 	char text[sizeof refusal->error.place + sizeof refusal->error.message + 4], place[64];
 	char whole[sizeof text + sizeof place + 4];
@@ -304,7 +306,7 @@ status_of(enum ingest_fault fault)
 
 /* What came is on disk and told. -1 with *err: nobody can be told. */
 static int
-flush(struct program *p, struct ingest_input *in, struct error *err)
+record_flush_acknowledged(struct program *p, struct ingest_input *in, struct error *err)
 {
 	int failed;
 
@@ -331,7 +333,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 		/* Whoever waits for an answer gets it before more is waited for. */
 		if (unsynced > 0 && (unsynced >= UNSYNCED || clock_monotonic() - since >= UNSYNCED_MS ||
 		    poll_now(STDIN_FILENO, POLLIN) == 0)) {
-			failed = flush(p, in, err);
+			failed = record_flush_acknowledged(p, in, err);
 			unsynced = 0;
 			continue;
 		}
@@ -353,7 +355,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	}
 	if (ended)
 		ingest_input_end(in);
-	if (flush(p, in, failed == 0 ? err : NULL) != 0)
+	if (record_flush_acknowledged(p, in, failed == 0 ? err : NULL) != 0)
 		failed = -1;
 	free(piece);
 	return failed;
@@ -361,7 +363,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 
 /* The exit status. */
 static int
-record(struct program *p, const struct ingest_spec *spec)
+record_read_stdin(struct program *p, const struct ingest_spec *spec)
 {
 	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct ingest_input in;
@@ -416,7 +418,7 @@ static const struct option_spec options_table[] = {
 
 /* OPTION_END, the id of --help or --version, or -1. */
 static int
-read_options(struct program *p, int argc, char **argv, struct error *err)
+record_read_options(struct program *p, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -442,15 +444,16 @@ main(int argc, char **argv)
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 	struct program p = { .to = { .name = "record", .argv = argv }, .sender = "local" };
 	struct ingest_spec spec = { .recorder = open_destination,
-		.taken = tell_taken, .refused = tell_refused, .context = &p };
+		.taken = record_acknowledge_event, .refused = record_print_refused_event,
+		.context = &p };
 	struct error err = ERROR_INIT;
 	int id;
 
 	program_begin();
 	ingest_begin(&p.ingest, &p.storage);
-	p.ingest.repaired = report;
+	p.ingest.repaired = record_print_message;
 	p.max_line = (int64_t)p.ingest.line_limit;
-	id = read_options(&p, argc, argv, &err);
+	id = record_read_options(&p, argc, argv, &err);
 	spec.sender = p.sender;
 	if (id == OPTION_HELP) {
 		options_help(stdout, "awf-record [options] [RUN]", options_table, OPTION_HELP);
@@ -473,5 +476,5 @@ main(int argc, char **argv)
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	return record(&p, &spec);
+	return record_read_stdin(&p, &spec);
 }

@@ -123,7 +123,7 @@ static const struct option_rule rules[] = {
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct replay *r, int argc, char **argv, struct error *err)
+replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -155,7 +155,7 @@ static struct served served;
 
 /* Says what went wrong, or may be; the exit status. */
 static int
-fail(const struct error *err)
+replay_print_error(const struct error *err)
 {
 	struct error named = *err;
 
@@ -164,9 +164,9 @@ fail(const struct error *err)
 }
 
 static void
-warn(const struct error *warning)
+replay_print_warning(const struct error *warning)
 {
-	fail(warning);
+	replay_print_error(warning);
 }
 
 static int
@@ -179,18 +179,19 @@ show_run(const struct replay *r, const struct storage *storage)
 		.out = &out,
 		.width = terminal_width(STDOUT_FILENO),
 		.screened = isatty(STDOUT_FILENO) != 0,
-		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"), .warn = warn };
+		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"),
+		.warn = replay_print_warning };
 	int failed;
 
 	if (storage_resolve(storage, r->run, &run, &err) != 0)
-		return fail(&err);
+		return replay_print_error(&err);
 	outlet_begin(&out, STDOUT_FILENO, 0);
 	failed = r->shows->display(&d, &err);
 	if (outlet_drain(&out, failed == 0 ? &err : NULL) != 0)
 		failed = -1;
 	outlet_free(&out);
 	run_ref_free(&run);
-	return failed == 0 ? STATUS_OK : fail(&err);
+	return failed == 0 ? STATUS_OK : replay_print_error(&err);
 }
 
 /* Says where the replay is not the recording, and leaves it there to be looked at. */
@@ -232,7 +233,7 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 		buffer_free(&text);
 	}
 	if (differ < 0)
-		status = fail(&err);
+		status = replay_print_error(&err);
 	if (!r->record && status != STATUS_WORK)
 		copytree_remove(place, NULL);
 	if (end.signal_number)
@@ -249,19 +250,19 @@ use_source(const struct replay *r, const struct storage *storage)
 	char *place;
 
 	if (source_open(&source, storage, r->run, &err) != 0)
-		status = fail(&err);
+		status = replay_print_error(&err);
 	else if (r->current)
 		source_forget_files(&source);
 	if (status == STATUS_OK && r->export) {
 		/* With all that its replay needs. */
 		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
-			status = fail(&err);
+			status = replay_print_error(&err);
 		else if (!r->quiet && !source.snapshot && !r->with_workspace)
 			message_print(PROGRAM, "no snapshot of the workspace: only the files of steps "
 			    "are exported (--with-workspace takes today's)");
 	} else if (status == STATUS_OK) {
 		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
-		status = place ? replay_at(r, &source, place) : fail(&err);
+		status = place ? replay_at(r, &source, place) : replay_print_error(&err);
 		free(place);
 	}
 	source_close(&source);
@@ -269,7 +270,7 @@ use_source(const struct replay *r, const struct storage *storage)
 }
 
 static int
-run(struct replay *r)
+replay_run_or_show(struct replay *r)
 {
 	struct error err = ERROR_INIT;
 	struct storage storage;
@@ -277,13 +278,14 @@ run(struct replay *r)
 	int status;
 
 	if (storage_locate(&storage, &err) != 0)
-		return fail(&err);
+		return replay_print_error(&err);
 	if (served_is_url(r->run)) {
 		if (served_open(&served, r->run, r->shows ?
 		    r->shows->served | (r->html ? SERVED_BLOBS : 0) :
-		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, NULL, warn, &err) != 0) {
+		    SERVED_CHILDREN | SERVED_BLOBS | SERVED_INPUT, NULL, replay_print_warning,
+		    &err) != 0) {
 			storage_close(&storage);
-			return fail(&err);
+			return replay_print_error(&err);
 		}
 		r->run = path = storage_transcript(&served.storage, served.run_id);
 	}
@@ -328,7 +330,7 @@ main(int argc, char **argv)
 		from_run(file, words, &err);
 		return program_fail(PROGRAM, &err);
 	}
-	id = read_options(&replay, argc, argv, &err);
+	id = replay_read_options(&replay, argc, argv, &err);
 	switch (id) {
 	case OPTION_HELP:
 	case OPTION_HELP_ALL:
@@ -338,7 +340,7 @@ main(int argc, char **argv)
 		program_version(PROGRAM);
 		break;
 	case 0:
-		status = run(&replay);
+		status = replay_run_or_show(&replay);
 		break;
 	default:
 		status = program_fail(PROGRAM, &err);

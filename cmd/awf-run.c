@@ -128,7 +128,7 @@ run_workflow(struct job *j)
 	pool_open(&workers, j->run.directory);
 	usual_start(j);
 	s->service = &workers;
-	supervise(s);
+	supervise_workflow(s);
 	pool_close(&workers);
 	terminal_close(&j->terminal);
 }
@@ -180,7 +180,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 }
 
 static int
-finish(struct job *j)
+run_finish_job(struct job *j)
 {
 	struct conclusion *e = &j->conclusion;
 	struct supervision *s = &j->supervision;
@@ -285,7 +285,7 @@ own_failure(const struct error *err)
 }
 
 static int
-run(struct job *j)
+run_execute_job(struct job *j)
 {
 	struct error err = ERROR_INIT;
 	char *name;
@@ -307,7 +307,7 @@ run(struct job *j)
 		return status;
 	overlap_begun(&j->overlap, j->run.id);
 	run_workflow(j);
-	status = finish(j);
+	status = run_finish_job(j);
 	name = memory_text(j->run.name);
 	run_close(&j->run);
 	follow_up(j, name);
@@ -337,7 +337,7 @@ main(int argc, char **argv)
 	else
 		status = status == -1 ? own_failure(&err) :
 		    job.settings.dry_run || (environment_text(DRY_RUN_FILE) != NULL && !run_in_environment()) ?
-		    dry_run(&job.settings) : run(&job);
+		    dry_run(&job.settings) : run_execute_job(&job);
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);

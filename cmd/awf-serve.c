@@ -118,7 +118,7 @@ set_workflows(struct settings *s, const char *directory, struct error *err)
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct serve_command *c, int argc, char **argv, struct error *err)
+serve_read_options(struct serve_command *c, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -172,7 +172,7 @@ change_tokens(struct serve_command *c, struct error *err)
 /* Where it listens, and a link by which a browser logs in, once. What systemd notes is no place
  * for that. */
 static void
-tell(struct server *s)
+serve_print_listeners(struct server *s)
 {
 	const struct listener *tcp = NULL;
 	char code[TOKEN_SIZE];
@@ -193,7 +193,7 @@ tell(struct server *s)
 }
 
 static int
-serve(struct serve_command *c, struct error *err)
+serve_listen_and_run(struct serve_command *c, struct error *err)
 {
 	struct server *s = &c->server;
 	int failed;
@@ -202,7 +202,7 @@ serve(struct serve_command *c, struct error *err)
 	if (failed == 0)
 		failed = listen_open(s, err);
 	if (failed == 0) {
-		tell(s);
+		serve_print_listeners(s);
 		failed = server_run(s, err);
 	}
 	server_close(s);
@@ -220,7 +220,7 @@ main(int argc, char **argv)
 
 	program_begin();
 	c.server.settings.clients = (int64_t)connection_limits_of(CONNECTION_SERVE).connections;
-	id = read_options(&c, argc, argv, &err);
+	id = serve_read_options(&c, argc, argv, &err);
 	switch (id) {
 	case -1:
 		return program_fail(PROGRAM, &err);
@@ -231,7 +231,8 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((c.said & TOKEN_COMMANDS ? change_tokens(&c, &err) : serve(&c, &err)) != 0)
+	if ((c.said & TOKEN_COMMANDS ? change_tokens(&c, &err) :
+	    serve_listen_and_run(&c, &err)) != 0)
 		return program_fail(PROGRAM, &err);
 	return program_end(PROGRAM, c.server.status);
 }

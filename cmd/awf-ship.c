@@ -74,7 +74,7 @@ struct shipper {
 static const struct interrupts *interrupts; /* of signals */
 
 static void
-fail(struct shipper *p, const struct error *err)
+ship_print_error(struct shipper *p, const struct error *err)
 {
 	int status = program_fail(PROGRAM, err);
 
@@ -94,7 +94,7 @@ static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 /* ---- runs ---- */
 
 static void
-add(struct shipper *p, const char *run_id, const char *path)
+ship_add_run(struct shipper *p, const char *run_id, const char *path)
 {
 	if (map_get(&p->places, run_id, ID_SIZE - 1) != NULL)
 		return;
@@ -113,13 +113,13 @@ add_all(struct shipper *p, struct error *err)
 	if (storage_names(&p->storage, "transcripts", &directory, err) != 0)
 		return -1;
 	while (storage_next_run(directory, run_id))
-		add(p, run_id, NULL);
+		ship_add_run(p, run_id, NULL);
 	return 0;
 }
 
 /* Looks what has come, at most as often as it pays. */
 static int
-look(struct shipper *p, struct error *err)
+ship_check_runs(struct shipper *p, struct error *err)
 {
 	int64_t now = clock_monotonic();
 
@@ -142,7 +142,7 @@ look(struct shipper *p, struct error *err)
 }
 
 static void
-refuse(struct shipper *p, struct shipment *run, const struct error *err)
+ship_refuse_run(struct shipper *p, struct shipment *run, const struct error *err)
 {
 	/* It was removed meanwhile, perhaps. */
 	shipment_look(run);
@@ -182,7 +182,7 @@ send_lines(struct shipper *p)
 			left = p->count;
 		}
 		if (failed != 0)
-			refuse(p, run, &err);
+			ship_refuse_run(p, run, &err);
 		peer_send(&p->peer);
 	}
 }
@@ -190,7 +190,7 @@ send_lines(struct shipper *p)
 /* ---- the filter ---- */
 
 static int
-start(struct shipper *p, struct error *err)
+ship_start_filter(struct shipper *p, struct error *err)
 {
 	struct process_spec spec = { .err = PROCESS_INHERIT };
 	char **argv = NULL;
@@ -216,7 +216,7 @@ start(struct shipper *p, struct error *err)
 }
 
 static void
-take_hello(struct shipper *p, struct span line, struct error *err)
+ship_read_hello(struct shipper *p, struct span line, struct error *err)
 {
 	struct span takes = span_member(line, SHIP_TAKES);
 	long long version;
@@ -236,7 +236,7 @@ take_hello(struct shipper *p, struct span line, struct error *err)
 
 /* It has an error of a run. */
 static void
-take_refusal(struct shipper *p, struct shipment *run, struct span error)
+ship_read_refusal(struct shipper *p, struct shipment *run, struct span error)
 {
 	struct span code = span_member(error, KEY_CODE);
 	char *message = span_text(span_member(error, KEY_MESSAGE));
@@ -248,12 +248,12 @@ take_refusal(struct shipper *p, struct shipment *run, struct span error)
 	error_set(&err, err.code != ERROR_NONE ? err.code : ERROR_SYSTEM, run->run_id, "%s",
 	    message != NULL ? message : "the target does not take it");
 	if (run->state != SHIPMENT_REFUSED)
-		refuse(p, run, &err);
+		ship_refuse_run(p, run, &err);
 	free(message);
 }
 
 static void
-take_line(struct shipper *p, struct span line, struct error *err)
+ship_read_line(struct shipper *p, struct span line, struct error *err)
 {
 	char run_id[ID_SIZE], digest[DIGEST_SIZE] = "";
 	const size_t *place = NULL;
@@ -267,7 +267,7 @@ take_line(struct shipper *p, struct span line, struct error *err)
 		return;
 	}
 	if (!p->ready) {
-		take_hello(p, line, err);
+		ship_read_hello(p, line, err);
 		return;
 	}
 	if (event_copy_id(span_member(line, KEY_RUN_ID), run_id))
@@ -281,19 +281,19 @@ take_line(struct shipper *p, struct span line, struct error *err)
 	if (run->state == SHIPMENT_ASKED)
 		p->asked--;
 	if (span_member(line, KEY_ERROR).at != NULL)
-		take_refusal(p, run, span_member(line, KEY_ERROR));
+		ship_read_refusal(p, run, span_member(line, KEY_ERROR));
 	else if (!span_integer(span_member(line, KEY_SEQ), &seq) || seq < 0)
 		error_set(err, ERROR_SYSTEM, p->filter, "does not say what it has of %s", run_id);
 	else if (run->state == SHIPMENT_ASKED) {
 		if (shipment_begin(run, seq, digest, &why) != 0)
-			refuse(p, run, &why);
+			ship_refuse_run(p, run, &why);
 	} else if (run->state == SHIPMENT_SENDING && seq <= run->seq)
 		run->acknowledged = seq;
 }
 
 /* Takes all that it has said. */
 static int
-take_lines(struct shipper *p, struct error *err)
+ship_read_lines(struct shipper *p, struct error *err)
 {
 	struct span line;
 	int got;
@@ -302,7 +302,7 @@ take_lines(struct shipper *p, struct error *err)
 		if (got == -1)
 			error_set(err, ERROR_SYSTEM, p->filter, "says a line that is too long");
 		else
-			take_line(p, line, err);
+			ship_read_line(p, line, err);
 	}
 	return err->code == ERROR_NONE ? 0 : -1;
 }
@@ -318,12 +318,12 @@ give_up(struct shipper *p, const struct error *failure, struct error *err)
 
 	status = process_exit_code(wait_status);
 	if (failure->code != ERROR_NONE)
-		fail(p, failure);
+		ship_print_error(p, failure);
 	else if (status >= STATUS_USAGE && status <= STATUS_SYSTEM)
 		p->status = status; /* it has said why */
 	else if (error_set(err, ERROR_SYSTEM, p->filter, "has ended before all was safe: %s",
 	    process_status_text(wait_status, text, sizeof text)) != 0)
-		fail(p, err);
+		ship_print_error(p, err);
 	*err = (struct error)ERROR_INIT;
 	/* What is wrong with the target's name, or with us, is so the next time, too. */
 	if (!p->with.follow || status == STATUS_USAGE || status == STATUS_DEFINITION)
@@ -365,7 +365,7 @@ wait_round(struct shipper *p, struct error *err)
 	ended = peer_serve(&p->peer, fds + 2) != 0;
 	if (!p->ready && peer_untaken(&p->peer) == 0 && clock_monotonic() >= p->hello_until)
 		error_set(&failure, ERROR_SYSTEM, p->filter, "does not reach its target, or says nothing");
-	if (failure.code == ERROR_NONE && take_lines(p, &failure) == 0 && !ended)
+	if (failure.code == ERROR_NONE && ship_read_lines(p, &failure) == 0 && !ended)
 		return 0;
 	return give_up(p, &failure, err);
 }
@@ -387,10 +387,11 @@ is_over(struct shipper *p)
 /* Until all is sent; with -f for ever, or until the runs that were named have ended. -1 with *err,
  * or nothing in it: it was said. */
 static int
-ship(struct shipper *p, struct error *err)
+ship_send_until_done(struct shipper *p, struct error *err)
 {
-	while (look(p, err) == 0) {
-		if (p->peer.process.pid == 0 && clock_monotonic() >= p->start_at && start(p, err) != 0)
+	while (ship_check_runs(p, err) == 0) {
+		if (p->peer.process.pid == 0 && clock_monotonic() >= p->start_at &&
+		    ship_start_filter(p, err) != 0)
 			return -1;
 		if (p->ready && p->peer.process.pid != 0 && p->count > 0)
 			send_lines(p);
@@ -411,7 +412,7 @@ ship(struct shipper *p, struct error *err)
 
 /* What is on its way gets there, as far as the filter can still have it. */
 static void
-end(struct shipper *p)
+ship_end_filter(struct shipper *p)
 {
 	int status = STATUS_OK;
 
@@ -480,7 +481,7 @@ find_runs(struct shipper *p, char *const *names, struct error *err)
 			run_ref_free(&ref);
 			return -1;
 		}
-		add(p, ref.run_id, ref.path);
+		ship_add_run(p, ref.run_id, ref.path);
 		run_ref_free(&ref);
 	}
 	return 0;
@@ -488,7 +489,7 @@ find_runs(struct shipper *p, char *const *names, struct error *err)
 
 /* Everything but the filter. */
 static int
-begin(struct shipper *p, char *const *names, struct error *err)
+ship_open_runs(struct shipper *p, char *const *names, struct error *err)
 {
 	enum sync_mode sync;
 	char *transcripts;
@@ -543,12 +544,13 @@ main(int argc, char **argv)
 		snprintf(machine, sizeof machine, "local");
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
-	if (begin(&p, names != NULL ? names : (char *[]){ NULL }, &err) != 0 || ship(&p, &err) != 0) {
+	if (ship_open_runs(&p, names != NULL ? names : (char *[]){ NULL }, &err) != 0 ||
+	    ship_send_until_done(&p, &err) != 0) {
 		if (*interrupts->signal_number == 0 && err.code != ERROR_NONE)
-			fail(&p, &err);
+			ship_print_error(&p, &err);
 	}
 	list_free(names);
-	end(&p);
+	ship_end_filter(&p);
 	if (*interrupts->signal_number != 0)
 		signals_die(*interrupts->signal_number);
 	return program_end(PROGRAM, p.status);

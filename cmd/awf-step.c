@@ -71,7 +71,7 @@ struct resources {
 static const struct interrupts *interrupts; /* of signals */
 
 static void
-report(const char *text)
+step_print_message(const char *text)
 {
 	message_print(PROGRAM, "%s", text);
 }
@@ -81,7 +81,7 @@ report(const char *text)
 /* The keys, and the environment of what is started, which has none of them but for bodies of
  * groups: they are made of steps, as the workflow is. */
 static int
-take_environment(struct settings *s, struct resources *r, struct error *err)
+step_load_environment(struct settings *s, struct resources *r, struct error *err)
 {
 	struct environment *e = &s->step.place.environment;
 	bool hidden = !s->step.definition.work->passes || sandbox_holds(&s->step.options.sandbox);
@@ -108,7 +108,7 @@ static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {
 	struct run_spec spec = { .name = s->step.options.name, .kind = "step", .argv = argv,
-		.keep_transcript = true, .latest = true, .repaired = report };
+		.keep_transcript = true, .latest = true, .repaired = step_print_message };
 	int entered;
 
 	if (run_in_environment()) {
@@ -139,7 +139,7 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 /* Who this process is in the run. late: it begins nothing, and will be missed by what is
  * around it and by who reads from it, even if it was only to be tried. */
 static int
-take_place(struct settings *s, struct resources *r, bool late, struct error *err)
+step_join_run(struct settings *s, struct resources *r, bool late, struct error *err)
 {
 	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
@@ -201,13 +201,13 @@ handle_signals(void)
 }
 
 static void
-tell_failures(void *context, const char *text, size_t more)
+step_print_failures(void *context, const char *text, size_t more)
 {
 	struct buffer line = BUFFER_INIT;
 
 	(void)context;
 	told_failures_line(&line, text, more);
-	report(buffer_string(&line));
+	step_print_message(buffer_string(&line));
 	buffer_free(&line);
 }
 
@@ -225,11 +225,11 @@ finish_run(struct resources *r, const struct step *step, const struct stream *st
 	struct error cancelled;
 	int result;
 
-	told_failures_read(r->run.directory, tell_failures, NULL);
+	told_failures_read(r->run.directory, step_print_failures, NULL);
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
 	conclusion_judge(&c, tried ? STATUS_OK : *status << 8, stream->closed || stream->gone, &r->run, NULL, &outcome);
-	if (interrupted(interrupts, &cancelled)) {
+	if (interrupts_arrived(interrupts, &cancelled)) {
 		c = (struct conclusion){ .status = "cancelled", .exit_code = *status, .error = cancelled };
 	} else if (failure->code != ERROR_NONE) {
 		c.status = "failed";
@@ -261,7 +261,7 @@ prepare_stream(struct settings *s, struct stream *stream, struct state_reader *r
 	stream->complete = s->complete;
 	stream->makers = s->makers;
 	stream->allow_empty = s->allow_empty;
-	stream->report = stream->failures.print = report;
+	stream->report = stream->failures.print = step_print_message;
 }
 
 static int
@@ -312,7 +312,7 @@ last_signal(const struct stream *stream)
 
 /* Of a workflow file that a shell runs without awf-run each step makes a run. Whether that is so. */
 static bool
-tell_script(const struct settings *s, const struct resources *r)
+step_advise_script(const struct settings *s, const struct resources *r)
 {
 	bool first;
 	char *script = r->own_run ? script_advice_of(&r->run.storage, &first) : NULL;
@@ -329,7 +329,8 @@ tell_script(const struct settings *s, const struct resources *r)
 
 /* Of two steps of a pipeline at a prompt each makes a run: who meant one of both is told how. */
 static void
-tell_other_run(const struct settings *s, const struct resources *r, const struct stream *stream)
+step_advise_one_run(const struct settings *s, const struct resources *r,
+    const struct stream *stream)
 {
 	if (r->own_run && stream->producers.foreign && terminal_is(STDERR_FILENO))
 		message_print(PROGRAM, "%s: its input is of another run, and this is a run of its own: "
@@ -377,8 +378,8 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 		s->step.definition.kind = "command";
 	}
 	digest_sha256("", 0, s->step.definition.sha256);
-	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
-	    take_place(s, r, false, &err) == 0 && fail_before_call(s, why) == 0)
+	if (step_load_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
+	    step_join_run(s, r, false, &err) == 0 && fail_before_call(s, why) == 0)
 		roster_end(&r->roster);
 }
 
@@ -394,10 +395,10 @@ run_step(struct settings *s, struct resources *r, char **argv)
 
 	memset(&stream, 0, sizeof stream);
 	handle_signals();
-	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
+	if (step_load_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
-	r->run.transcript.repaired = report;
-	script = tell_script(s, r);
+	r->run.transcript.repaired = step_print_message;
+	script = step_advise_script(s, r);
 	/* A step at a prompt: what it gives is read by a person. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
 		s->step.options.raw = true;
@@ -412,12 +413,12 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		signal(SIGHUP, SIG_IGN);
 		*interrupts->signal_number = 0;
 	} else if (ending != NULL) {
-		if (take_place(s, r, true, &err) == 0)
+		if (step_join_run(s, r, true, &err) == 0)
 			error_set(&err, ERROR_CANCELLED, s->step.options.name, "not begun: %s is being ended", ending);
 		return program_fail(PROGRAM, &err);
 	}
 
-	if (take_place(s, r, false, &err) == -1 ||
+	if (step_join_run(s, r, false, &err) == -1 ||
 	    step_name_files(&s->step, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1) {
 		status = program_fail(PROGRAM, &err);
@@ -428,7 +429,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = stream.status;
 	}
 	if (!script)
-		tell_other_run(s, r, &stream);
+		step_advise_one_run(s, r, &stream);
 	step_stop(&s->step);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
@@ -456,7 +457,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 /* Adds what would be done to the file of awf-run --dry-run, each line with the name of the step, and
  * prints a text in place of what that would give. */
 static int
-tell_dry_run(const struct settings *s, const char *file, const struct buffer *lines,
+step_write_dry_run(const struct settings *s, const char *file, const struct buffer *lines,
     struct error *err)
 {
 	const char *rest = buffer_string(lines), *line;
@@ -502,12 +503,12 @@ dry_run(struct settings *s, struct resources *r)
 	reader.no_states = true;
 	prepare_stream(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
-	done = take_environment(s, r, &err);
+	done = step_load_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
 	if (file != NULL) {
 		if (done == 0)
-			done = tell_dry_run(s, file, &out, &err);
+			done = step_write_dry_run(s, file, &out, &err);
 		buffer_clear(&out);
 	}
 	signal(SIGPIPE, SIG_DFL);

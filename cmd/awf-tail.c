@@ -171,7 +171,7 @@ on_resize(int number)
 
 /* Says what went wrong, or may be; the exit status. */
 static int
-fail(const struct error *err)
+tail_print_error(const struct error *err)
 {
 	struct error named = *err;
 
@@ -190,13 +190,13 @@ static struct folded_messages warnings = FOLDED_MESSAGES_INIT(print_warning);
 
 /* Who follows is told of each as it comes. */
 static void
-warn(const struct error *warning)
+tail_print_or_fold_warning(const struct error *warning)
 {
 	char text[sizeof warning->place + sizeof warning->message + 4];
 	struct error named = *warning;
 
 	if ((tail.said & LIVE) != 0) {
-		fail(warning);
+		tail_print_error(warning);
 		return;
 	}
 	served_name(&tail.served, &named);
@@ -237,7 +237,7 @@ accept_value(struct tail *t, struct options *o, int id, struct error *err)
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct tail *t, int argc, char **argv, struct error *err)
+tail_read_options(struct tail *t, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -269,7 +269,7 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 }
 
 static bool
-live(const struct tail *t)
+tail_is_live(const struct tail *t)
 {
 	return (t->said & LIVE) != 0;
 }
@@ -282,10 +282,10 @@ wants_blobs(const struct tail *t)
 }
 
 /* Warns of what is read, with the status line out of the way; place may be NULL. */
-static void tell(struct tail *t, const char *place, const char *format, ...)
+static void tail_warn_of_place(struct tail *t, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void
-tell(struct tail *t, const char *place, const char *format, ...)
+tail_warn_of_place(struct tail *t, const char *place, const char *format, ...)
 {
 	struct error warning;
 	char text[sizeof warning.message];
@@ -299,22 +299,23 @@ tell(struct tail *t, const char *place, const char *format, ...)
 }
 
 static void
-tell_damaged(struct tail *t, const char *place, int64_t line)
+tail_warn_of_damage(struct tail *t, const char *place, int64_t line)
 {
-	tell(t, place, "line %lld is damaged (see awf-verify)", (long long)line);
+	tail_warn_of_place(t, place, "line %lld is damaged (see awf-verify)", (long long)line);
 }
 
 static void
-tell_unfinished(struct tail *t, const char *place, int64_t bytes)
+tail_warn_of_torn_end(struct tail *t, const char *place, int64_t bytes)
 {
 	if (bytes > 0)
-		tell(t, place, "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
+		tail_warn_of_place(t, place,
+		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
 }
 
 /* Every line is taken in, shown or not, where somebody asks the model of its run. The end of
  * the run has what all of it cost. */
 static void
-take_in(struct tail *t, struct followed *run, const char *line, size_t len)
+tail_add_line_to_model(struct tail *t, struct followed *run, const char *line, size_t len)
 {
 	const struct event_place place = { run->reader.line_start, (uint32_t)len };
 	struct event_view event;
@@ -334,7 +335,8 @@ take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
 	if (t->cost.unknown != NULL && !t->told_unknown)
-		tell(t, "--cost", "no price of %s is known (see awf-prices(5))", t->cost.unknown);
+		tail_warn_of_place(t, "--cost", "no price of %s is known (see awf-prices(5))",
+		    t->cost.unknown);
 	t->told_unknown |= t->cost.unknown != NULL;
 }
 
@@ -356,7 +358,7 @@ note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
 
 /* Nothing passed: whoever misspelt a type or a path is not to think that there was nothing. */
 static void
-tell_nothing(struct tail *t)
+tail_suggest_filters(struct tail *t)
 {
 	const struct globs *types = &t->printer.filter.types, *paths = &t->printer.filter.paths;
 	const char *names[EVENT_TYPES + 1] = { NULL };
@@ -367,13 +369,15 @@ tell_nothing(struct tail *t)
 	for (size_t i = 0; has_option(t, OPT_TYPE) && i < types->count; i++)
 		if (strpbrk(types->patterns[i], "*?[") == NULL && text_index(types->patterns[i], names) == -1) {
 			hint = text_hint(types->patterns[i], names);
-			tell(t, "--type", "no event has the type '%s'%s", types->patterns[i], hint);
+			tail_warn_of_place(t, "--type", "no event has the type '%s'%s",
+			    types->patterns[i], hint);
 			free(hint);
 		}
 	for (size_t i = 0; i < paths->count; i++)
 		if (strpbrk(paths->patterns[i], "*?[") == NULL && !list_has(t->seen, paths->patterns[i])) {
 			hint = text_hint(paths->patterns[i], (const char *const *)(uintptr_t)t->seen);
-			tell(t, "--path", "no event has the path '%s'%s", paths->patterns[i], hint);
+			tail_warn_of_place(t, "--path", "no event has the path '%s'%s",
+			    paths->patterns[i], hint);
 			free(hint);
 		}
 }
@@ -388,7 +392,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	enum verdict verdict = VERDICT_NO;
 	int failed = 0;
 
-	take_in(t, run, line, len);
+	tail_add_line_to_model(t, run, line, len);
 	/* Every line is projected, shown or not, as the lines of a projection are counted. */
 	buffer_clear(&t->projected);
 	if (t->projector.projection)
@@ -398,7 +402,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 		failed = printer_line(&t->printer, &origin, &run->head, line, len, &verdict, err);
 	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)
-		tell_damaged(t, run->path, t->served.skipped + follow_line_number(run));
+		tail_warn_of_damage(t, run->path, t->served.skipped + follow_line_number(run));
 	free(blobs);
 	return failed;
 }
@@ -444,12 +448,12 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 	if (has_option(t, OPT_COST) && begin > 0) {
 		reader_seek(r, 0);
 		while (r->position < begin && (got = reader_next(r, &line, &len, err)) == 1)
-			take_in(t, run, line, len);
+			tail_add_line_to_model(t, run, line, len);
 		reader_seek(r, begin);
 		if (got == -1)
 			return -1;
 	}
-	if (live(t) && has_option(t, OPT_CHILDREN))
+	if (tail_is_live(t) && has_option(t, OPT_CHILDREN))
 		return follow_passed_over(&t->follow, run, err);
 	return 0;
 }
@@ -529,14 +533,15 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 	}
 	if (got == -1)
 		return -1;
-	tell(t, run->path, "the record is another one after event %lld, as after a power cut: "
+	tail_warn_of_place(t, run->path,
+	    "the record is another one after event %lld, as after a power cut: "
 	    "what was shown after that is void", (long long)change->seq);
 	return 0;
 }
 
 /* What the server's copy has come to. -1: nothing more will come. */
 static int
-take_changes(struct tail *t, struct error *err)
+tail_read_served_changes(struct tail *t, struct error *err)
 {
 	struct served_change change;
 
@@ -563,7 +568,7 @@ follow_round(struct tail *t, struct error *err)
 {
 	int64_t now = clock_monotonic();
 	struct error why;
-	int failed = take_changes(t, &why);
+	int failed = tail_read_served_changes(t, &why);
 
 	if (follow_read(&t->follow, err) != 0)
 		return -1;
@@ -684,7 +689,8 @@ static void
 choose_range(const struct tail *t, struct served_range *range)
 {
 	*range = (struct served_range){ .last = -1 };
-	if (live(t) || !has_option(t, OPT_JSON) || has_option(t, OPT_AS) || has_option(t, OPT_CHILDREN) ||
+	if (tail_is_live(t) || !has_option(t, OPT_JSON) || has_option(t, OPT_AS) ||
+	    has_option(t, OPT_CHILDREN) ||
 	    has_option(t, OPT_COST))
 		return;
 	if (has_option(t, OPT_AFTER))
@@ -695,16 +701,16 @@ choose_range(const struct tail *t, struct served_range *range)
 
 /* The copy of a run that a server has takes the place of the storage. */
 static int
-fetch(struct tail *t, struct error *err)
+tail_open_served_run(struct tail *t, struct error *err)
 {
 	struct served_range range;
 	bool blobs = wants_blobs(t) || has_option(t, AS_DOCUMENT);
-	unsigned what = (live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
+	unsigned what = (tail_is_live(t) ? SERVED_FOLLOW : 0) | (blobs ? SERVED_BLOBS : 0) |
 	    (has_option(t, OPT_CHILDREN) ? SERVED_CHILDREN : 0) |
 	    (has_option(t, OPT_FOREVER) ? SERVED_LATEST : 0);
 
 	choose_range(t, &range);
-	if (served_open(&t->served, t->run, what, &range, warn, err) != 0)
+	if (served_open(&t->served, t->run, what, &range, tail_print_or_fold_warning, err) != 0)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
 	t->run = has_option(t, OPT_FOREVER) ? NULL : t->served.run_id;
@@ -720,22 +726,23 @@ show_runs(struct tail *t, struct error *err)
 	follow_begin(&t->follow, &t->callbacks, has_option(t, OPT_CHILDREN) || t->printer.live != NULL);
 	t->follow.level = t->printer.live != NULL ? MODEL_INSIDE :
 	    has_option(t, OPT_COST) ? MODEL_EVENTS : MODEL_LIVE;
-	if (live(t))
+	if (tail_is_live(t))
 		follow_live(&t->follow);
-	if (t->at_server ? fetch(t, err) != 0 :
-	    (live(t) ? storage_prepare(&t->storage, err) : storage_locate(&t->storage, err)) != 0)
+	if (t->at_server ? tail_open_served_run(t, err) != 0 :
+	    (tail_is_live(t) ? storage_prepare(&t->storage, err) :
+	    storage_locate(&t->storage, err)) != 0)
 		return -1;
-	if (live(t) && !has_option(t, WITH_RUN))
+	if (tail_is_live(t) && !has_option(t, WITH_RUN))
 		failed = follow_default(t, err);
 	else if ((failed = add_subject(t, err)) == 0)
-		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
+		failed = tail_is_live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 
 	/* Bytes after the last line are in progress while a run lives, then damage. */
 	for (size_t i = 0; failed == 0 && !end_signal && i < t->follow.count; i++) {
 		struct followed *run = t->follow.runs[i];
 
 		if (run->open && !transcript_alive(run->path, run->run_id))
-			tell_unfinished(t, run->path, reader_unfinished(&run->reader));
+			tail_warn_of_torn_end(t, run->path, reader_unfinished(&run->reader));
 	}
 	/* What is a document comes when everything was read. */
 	if (failed != 0 || !has_option(t, AS_DOCUMENT))
@@ -773,7 +780,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	    &verdict, err);
 	note_path(t, line, len, verdict);
 	if (verdict == VERDICT_DAMAGED)
-		tell_damaged(t, "stdin", number);
+		tail_warn_of_damage(t, "stdin", number);
 	free(blobs);
 	return failed;
 }
@@ -804,7 +811,7 @@ read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
 			line_ring_put(kept, line, len + 1);
 			break;
 		case VERDICT_DAMAGED:
-			tell_damaged(t, "stdin", in->lines);
+			tail_warn_of_damage(t, "stdin", in->lines);
 			break;
 		case VERDICT_NO:
 			break;
@@ -830,7 +837,7 @@ show_stdin(struct tail *t, struct error *err)
 		failed = print_line(t, line->data, line->len - 1, 0, err);
 	}
 	if (failed == 0)
-		tell_unfinished(t, "stdin", (int64_t)line_input_unfinished(&in));
+		tail_warn_of_torn_end(t, "stdin", (int64_t)line_input_unfinished(&in));
 	line_ring_free(&kept);
 	line_input_free(&in);
 	return failed;
@@ -838,10 +845,10 @@ show_stdin(struct tail *t, struct error *err)
 
 /* No run is listed: is there none of a name that was perhaps misspelt? */
 static void
-tell_no_name(const struct tail *t)
+tail_suggest_run_names(const struct tail *t)
 {
 	const struct listing_spec spec = { .names = &(struct globs){ NULL, 0 }, .count = NAMES_SUGGESTED,
-		.children = true, .warn = warn };
+		.children = true, .warn = tail_print_or_fold_warning };
 	char **names = memory_zero(1, sizeof *names), *hint;
 	struct error ignored, said;
 	struct listing list;
@@ -857,7 +864,7 @@ tell_no_name(const struct tail *t)
 			hint = text_hint(t->names.patterns[i], (const char *const *)(uintptr_t)names);
 			error_set(&said, ERROR_USAGE, "--name", "no run has the name '%s'%s",
 			    t->names.patterns[i], hint);
-			warn(&said);
+			tail_print_or_fold_warning(&said);
 			free(hint);
 		}
 	list_free(names);
@@ -875,7 +882,7 @@ list_runs(struct tail *t, struct error *err)
 		.children = has_option(t, OPT_CHILDREN),
 		.waits = has_option(t, OPT_JSON),
 		.cost = has_option(t, OPT_COST) ? &t->cost : NULL,
-		.warn = warn,
+		.warn = tail_print_or_fold_warning,
 	};
 	struct buffer out = BUFFER_INIT;
 	struct listing list;
@@ -896,11 +903,11 @@ list_runs(struct tail *t, struct error *err)
 		    terminal_colour(STDOUT_FILENO, t->color), &out);
 	failed = has_option(t, OPT_JSON) ? write_json(&out, err) : write_whole(&out, err);
 	if (failed == 0 && list.count == 0 && t->names.count > 0)
-		tell_no_name(t);
+		tail_suggest_run_names(t);
 	if (failed == 0 && more && !has_option(t, OPT_JSON)) {
 		error_set(&said, ERROR_USAGE, NULL, "these are the newest %d runs: -n N lists more",
 		    LIST_DEFAULT);
-		warn(&said);
+		tail_print_or_fold_warning(&said);
 	}
 	listing_free(&list);
 	buffer_free(&out);
@@ -937,7 +944,7 @@ choose_view(struct tail *t, struct error *err)
 	/* Whoever says which events are shown, or how, wants to see events. */
 	if (mode == SCREEN_LIVE && (t->said & OF_THE_LOG) != 0)
 		mode = SCREEN_LOG;
-	if (has_option(t, OPT_NO_VIEW) || !terminal_moves(STDOUT_FILENO) || !live(t))
+	if (has_option(t, OPT_NO_VIEW) || !terminal_moves(STDOUT_FILENO) || !tail_is_live(t))
 		mode = SCREEN_OFF;
 	p->status_line = mode != SCREEN_OFF;
 	if (mode != SCREEN_LIVE)
@@ -954,7 +961,7 @@ choose_view(struct tail *t, struct error *err)
 }
 
 static int
-show(struct tail *t, struct error *err)
+tail_show_runs(struct tail *t, struct error *err)
 {
 	struct printer *p = &t->printer;
 	bool terminal = isatty(STDOUT_FILENO);
@@ -963,7 +970,7 @@ show(struct tail *t, struct error *err)
 	int failed;
 
 	printer_begin(p, STDOUT_FILENO, has_option(t, OPT_DROP) ? (size_t)t->buffer : 0);
-	p->warn = warn;
+	p->warn = tail_print_or_fold_warning;
 	p->filter = t->filter;
 	p->filter.errors = has_option(t, OPT_ERRORS);
 	p->view.errors = has_option(t, OPT_ERRORS) && !has_option(t, OPT_FULL);
@@ -981,12 +988,13 @@ show(struct tail *t, struct error *err)
 	set_up_signals(t);
 
 	failed = has_option(t, WITH_STDIN) ? show_stdin(t, err) : show_runs(t, err);
-	if (failed == 0 && !t->passed && !live(t) && !has_option(t, OPT_LINES))
-		tell_nothing(t);
+	if (failed == 0 && !t->passed && !tail_is_live(t) && !has_option(t, OPT_LINES))
+		tail_suggest_filters(t);
 	/* What others have written, or added to, is shown; the chain is for awf-verify. */
 	unchained = p->unchained;
 	if (unchained > 0)
-		tell(t, NULL, "%lld %s not end in \"prev\": no chain vouches for %s (see awf-verify)",
+		tail_warn_of_place(t, NULL,
+		    "%lld %s not end in \"prev\": no chain vouches for %s (see awf-verify)",
 		    (long long)unchained, unchained == 1 ? "line does" : "lines do",
 		    unchained == 1 ? "it" : "them");
 	if (printer_finish(p, &late) != 0 && failed == 0) {
@@ -1014,7 +1022,7 @@ status_of(const struct tail *t)
 	if (run->end == RUN_GOING && transcript_alive(run->path, run->run_id)) {
 		error_set(&warning, ERROR_WAITING, run->run_id,
 		    "run has not ended (wait for its end with -f)");
-		warn(&warning);
+		tail_print_or_fold_warning(&warning);
 	}
 	return STATUS_WORK;
 }
@@ -1030,10 +1038,10 @@ main(int argc, char **argv)
 	filter_begin(&t->filter);
 	t->seen = memory_zero(1, sizeof *t->seen);
 	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
-	id = read_options(t, argc, argv, &err);
+	id = tail_read_options(t, argc, argv, &err);
 	switch (id) {
 	case -1:
-		return fail(&err);
+		return tail_print_error(&err);
 	case OPTION_HELP:
 	case OPTION_HELP_ALL:
 		options_help(stdout, usage, options_table, id);
@@ -1042,8 +1050,8 @@ main(int argc, char **argv)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
 	if ((has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
-	    (has_option(t, OPT_LIST) ? list_runs(t, &err) : show(t, &err)) != 0)
-		status = fail(&err);
+	    (has_option(t, OPT_LIST) ? list_runs(t, &err) : tail_show_runs(t, &err)) != 0)
+		status = tail_print_error(&err);
 	else
 		status = status_of(t);
 	folded_messages_end(&warnings);

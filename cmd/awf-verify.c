@@ -66,14 +66,14 @@ struct verify_command {
 
 /* "FILE:LINE: warning: TEXT" */
 static void
-warn(void *path, int64_t line, const char *text)
+verify_print_warning(void *path, int64_t line, const char *text)
 {
 	message_print(PROGRAM, "%s:%lld: warning: %s", (const char *)path, (long long)line, text);
 }
 
 /* The path for messages, in memory of its own: names of files can hold anything. */
 static char *
-shown(const char *path)
+verify_visible_path(const char *path)
 {
 	struct buffer text = BUFFER_INIT;
 
@@ -105,12 +105,12 @@ static int verify_path(struct verify_command *command, const char *path, bool re
 /* What remains is checked again, for it is now the whole transcript; if nothing does, it is of
  * a run that was killed before it began, and was no run. */
 static int
-repair(struct verify_command *command, const char *path,
+verify_repair_transcript(struct verify_command *command, const char *path,
     const struct verify_report *report)
 {
 	struct error err = ERROR_INIT;
 	bool empty = report->size == 0 && !report->alive;
-	char *torn, *name = shown(path);
+	char *torn, *name = verify_visible_path(path);
 	int64_t moved;
 	int status = STATUS_OK;
 
@@ -119,7 +119,7 @@ repair(struct verify_command *command, const char *path,
 	} else if (!empty) {
 		char *moved_to = torn_path(path);
 
-		torn = shown(moved_to);
+		torn = verify_visible_path(moved_to);
 		message_print(PROGRAM, "%s: repaired: %lld bytes moved to %s", name,
 		    (long long)moved, torn);
 		free(torn);
@@ -169,9 +169,9 @@ check_identity(struct verify_command *command, const char *path, const char *nam
 static int
 verify_path(struct verify_command *command, const char *path, bool may_repair)
 {
-	char *name = shown(path);
+	char *name = verify_visible_path(path);
 	const struct verify_spec spec = {
-		.warn = command->quiet ? NULL : warn,
+		.warn = command->quiet ? NULL : verify_print_warning,
 		.context = name,
 		.unknown = command->verbose,
 		.seal_key = command->seal_key[0] != '\0' ? command->seal_key : NULL,
@@ -186,7 +186,8 @@ verify_path(struct verify_command *command, const char *path, bool may_repair)
 	} else if (report.faulty) {
 		message_print(PROGRAM, "%s:%lld: byte %lld: %s: %s", name, (long long)report.line,
 		    (long long)report.byte, verify_rule_name(report.rule), report.fault.message);
-		status = may_repair ? repair(command, path, &report) : STATUS_WORK;
+		status = may_repair ? verify_repair_transcript(command, path, &report) :
+		    STATUS_WORK;
 	} else if (check_identity(command, path, name, report.run_id) != 0) {
 		status = STATUS_WORK;
 	} else {
@@ -200,7 +201,7 @@ verify_path(struct verify_command *command, const char *path, bool may_repair)
 }
 
 static int
-worse(int left, int right)
+verify_worse_status(int left, int right)
 {
 	return left > right ? left : right;
 }
@@ -234,7 +235,8 @@ verify_directory(struct verify_command *command, const char *path)
 		    found.st_size == 0;
 
 		if (!empty)
-			status = worse(status, verify_path(command, file, command->repair));
+			status = verify_worse_status(status,
+			    verify_path(command, file, command->repair));
 		free(file);
 		free(entries[i]);
 	}
@@ -319,7 +321,7 @@ static const struct option_rule rules[] = {
 /* Words of the command line that are no options, in order, then NULL. Those behind --from
  * FILE are all for awf-run. */
 static int
-read_options(struct verify_command *command, int argc, char **argv, const char **words,
+verify_read_options(struct verify_command *command, int argc, char **argv, const char **words,
     struct error *err)
 {
 	struct options o;
@@ -376,7 +378,7 @@ verify_all(struct verify_command *command, const char **words)
 		status = verify_argument(command, NULL);
 	else
 		for (; *words; words++)
-			status = worse(status, verify_argument(command, *words));
+			status = verify_worse_status(status, verify_argument(command, *words));
 	storage_close(&command->storage);
 	checkpoints_free(&command->checkpoints);
 	return status;
@@ -393,7 +395,7 @@ check_line(const struct schema *schema, const char *name, int64_t number, const 
 	if (span_trim(span_of(line, len)).len == 0)
 		return STATUS_OK;
 	if (schema_check_bytes(schema, line, len, &why) != 0) {
-		file = shown(name);
+		file = verify_visible_path(name);
 		message_print(PROGRAM, "%s:%lld: %s", file, (long long)number, why.data);
 		free(file);
 		status = STATUS_WORK;
@@ -404,7 +406,7 @@ check_line(const struct schema *schema, const char *name, int64_t number, const 
 
 /* path NULL: stdin. */
 static int
-check_file(const struct schema *schema, const char *path)
+verify_check_lines(const struct schema *schema, const char *path)
 {
 	bool is_stdin = path == NULL || strcmp(path, "-") == 0;
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -420,13 +422,14 @@ check_file(const struct schema *schema, const char *path)
 	}
 	line_input_begin(&input, fd, is_stdin ? "stdin" : path);
 	while ((found = line_input_next(&input, &line, &len, &err)) == 1) {
-		status = worse(status, check_line(schema, input.name, input.lines, line, len));
+		status = verify_worse_status(status,
+		    check_line(schema, input.name, input.lines, line, len));
 	}
 	if (found == -1) {
 		status = program_fail(PROGRAM, &err);
 	} else {
 		len = line_input_unfinished(&input);
-		status = worse(status, check_line(schema, input.name, input.lines + 1,
+		status = verify_worse_status(status, check_line(schema, input.name, input.lines + 1,
 		    input.bytes.data + input.bytes.len - len, len));
 	}
 	line_input_free(&input);
@@ -453,9 +456,9 @@ check_against(const char *path, bool formats, const char *const *files)
 		return program_fail(PROGRAM, &err);
 	}
 	if (*files == NULL)
-		status = check_file(schema, NULL);
+		status = verify_check_lines(schema, NULL);
 	for (; *files != NULL; files++)
-		status = worse(status, check_file(schema, *files));
+		status = verify_worse_status(status, verify_check_lines(schema, *files));
 	schema_free(schema);
 	return status;
 }
@@ -499,7 +502,7 @@ main(int argc, char **argv)
 	int id, status = STATUS_OK;
 
 	program_begin();
-	id = read_options(&command, argc, argv, words, &err);
+	id = verify_read_options(&command, argc, argv, words, &err);
 	switch (id) {
 	case OPTION_HELP:
 	case OPTION_HELP_ALL:

@@ -169,7 +169,7 @@ write_reason(int fd, const struct error *err)
 /* Starts the run of a job, which is among those that were started then. ERROR_DEFINITION: it
  * cannot have one. */
 static int
-start(struct worker *w, struct job *j, struct error *err)
+worker_start_job(struct worker *w, struct job *j, struct error *err)
 {
 	char **argv = NULL, *errors = job_file(j, "err"), *job = job_file(j, "job");
 	struct environment environment;
@@ -214,7 +214,7 @@ start(struct worker *w, struct job *j, struct error *err)
 
 /* "NAME STATUS RUN-ID", with tabs; the name is that of its directory. */
 static void
-finish(struct worker *w, struct job *j, const char *status, int exit_code)
+worker_finish_job(struct worker *w, struct job *j, const char *status, int exit_code)
 {
 	struct buffer name = BUFFER_INIT;
 	struct error err;
@@ -237,7 +237,7 @@ finish(struct worker *w, struct job *j, const char *status, int exit_code)
 
 /* awf-run has ended. Where it began no run it has said why. */
 static void
-ended(struct worker *w, struct job *j, int wait_status)
+worker_record_run_end(struct worker *w, struct job *j, int wait_status)
 {
 	const int exit_code = process_exit_code(wait_status);
 	char *status = job_status(j, &w->storage, NULL);
@@ -257,13 +257,14 @@ ended(struct worker *w, struct job *j, int wait_status)
 		/* Whoever comes next goes on with it. */
 		job_let_go(j);
 	} else {
-		finish(w, j, *status != '\0' ? status : exit_code == 0 ? "skipped" : "failed", exit_code);
+		worker_finish_job(w, j, *status != '\0' ? status : exit_code == 0 ? "skipped" :
+		    "failed", exit_code);
 	}
 	free(status);
 }
 
 static void
-reap(struct worker *w)
+worker_reap_runs(struct worker *w)
 {
 	for (size_t i = 0; i < w->count;) {
 		struct started *s = &w->list[i];
@@ -277,7 +278,7 @@ reap(struct worker *w)
 		file_close(&s->ended_fd);
 		job = s->job;
 		*s = w->list[--w->count];
-		ended(w, &job, wait_status);
+		worker_record_run_end(w, &job, wait_status);
 	}
 }
 
@@ -286,7 +287,7 @@ reap(struct worker *w)
 /* A job that would run, and that a sandboxed program may have written, fails: whoever has read it puts
  * it back. */
 static void
-refuse(struct worker *w, struct job *j, const struct error *why)
+worker_refuse_job(struct worker *w, struct job *j, const struct error *why)
 {
 	char *path = job_file(j, "err");
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -295,12 +296,12 @@ refuse(struct worker *w, struct job *j, const struct error *why)
 		write_reason(fd, why);
 	file_close(&fd);
 	free(path);
-	finish(w, j, "failed", -1);
+	worker_finish_job(w, j, "failed", -1);
 }
 
 /* Takes one and starts its run. */
 static void
-take(struct worker *w, const char *name)
+worker_claim_job(struct worker *w, const char *name)
 {
 	struct job j;
 	struct error err, why;
@@ -315,13 +316,13 @@ take(struct worker *w, const char *name)
 		w->others = true;
 	} else if (j.next == JOB_HAS_ENDED) {
 		status = job_status(&j, &w->storage, &exit_code);
-		finish(w, &j, status, exit_code);
+		worker_finish_job(w, &j, status, exit_code);
 		free(status);
 	} else if (blocked && j.next == JOB_BEGINS) {
-		refuse(w, &j, &why);
-	} else if (start(w, &j, &err) == -1) {
+		worker_refuse_job(w, &j, &why);
+	} else if (worker_start_job(w, &j, &err) == -1) {
 		if (err.code == ERROR_DEFINITION) {
-			finish(w, &j, "failed", -1);
+			worker_finish_job(w, &j, "failed", -1);
 		} else {
 			note_trouble(w, &err);
 			job_let_go(&j);
@@ -341,7 +342,7 @@ is_ours(const struct worker *w, const char *name)
 
 /* Takes as many as there is room for. */
 static void
-look(struct worker *w)
+worker_claim_new_jobs(struct worker *w)
 {
 	char **names = NULL;
 	struct error err;
@@ -357,7 +358,7 @@ look(struct worker *w)
 			if (w->pause_until != 0 || w->count >= (size_t)w->most)
 				break;
 			if (list_has(w->put_off, names[i]) == (put_off == 1) && !is_ours(w, names[i]))
-				take(w, names[i]);
+				worker_claim_job(w, names[i]);
 		}
 	list_free(names);
 }
@@ -390,14 +391,14 @@ wait_for_news(struct worker *w, const struct interrupts *interrupts)
 
 /* The number of the signal that ended it; 0: there was nothing more to do. */
 static int
-work(struct worker *w, const struct interrupts *interrupts)
+worker_run_jobs(struct worker *w, const struct interrupts *interrupts)
 {
 	int signal_number = 0;
 
 	for (;;) {
-		reap(w);
+		worker_reap_runs(w);
 		if (!w->stopping)
-			look(w);
+			worker_claim_new_jobs(w);
 		if (w->count == 0 && (w->stopping || w->once))
 			return signal_number;
 		/* What has failed once would fail again. */
@@ -431,7 +432,7 @@ static const struct option_spec options_table[] = {
 };
 
 static int
-read_options(struct worker *w, int argc, char **argv, struct error *err)
+worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -489,7 +490,7 @@ main(int argc, char **argv)
 	int signal_number = 0;
 
 	program_begin();
-	switch (read_options(&w, argc, argv, &err)) {
+	switch (worker_read_options(&w, argc, argv, &err)) {
 	case OPTION_END:
 		if (!has_workflow(w.words, &err))
 			return program_fail(PROGRAM, &err);
@@ -514,7 +515,7 @@ main(int argc, char **argv)
 	    watch_add(&w.watch, w.spool.running, &err) == -1)
 		w.status = program_fail(PROGRAM, &err);
 	else
-		signal_number = work(&w, interrupts);
+		signal_number = worker_run_jobs(&w, interrupts);
 
 	watch_close(&w.watch);
 	spool_close(&w.spool);

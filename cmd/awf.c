@@ -55,7 +55,7 @@ static const struct command {
 };
 
 static int
-usage(const char *place, const char *what)
+awf_print_usage_error(const char *place, const char *what)
 {
 	struct error err;
 
@@ -185,7 +185,7 @@ run_tell(const char *directory, const char *command)
 }
 
 static int
-init(char *const *words)
+awf_init_directory(char *const *words)
 {
 	struct error err = ERROR_INIT;
 	char *share;
@@ -205,11 +205,11 @@ init(char *const *words)
 	if (words[0] != NULL && strcmp(words[0], "--") == 0)
 		directory = *++words != NULL ? *words : ".";
 	else if (words[0] != NULL && *words[0] == '-')
-		return usage(words[0], "unknown option (see awf init --help)");
+		return awf_print_usage_error(words[0], "unknown option (see awf init --help)");
 	if (*directory == '\0')
-		return usage("init", "the name of the DIRECTORY is empty");
+		return awf_print_usage_error("init", "the name of the DIRECTORY is empty");
 	if (words[0] != NULL && words[1] != NULL)
-		return usage(words[1], "one DIRECTORY only");
+		return awf_print_usage_error(words[1], "one DIRECTORY only");
 	share = examples ? installation_examples() : path_join(installation_share(), "init");
 	failed = entries_copy(share, directory, &made, &err);
 	free(share);
@@ -224,7 +224,7 @@ init(char *const *words)
 
 /* By its name here, or by that of its program; NULL if it is none of these. */
 static const struct command *
-find(const char *name)
+awf_find_command(const char *name)
 {
 	for (const struct command *c = commands; c->name != NULL; c++)
 		if (strcmp(c->name, name) == 0 ||
@@ -288,7 +288,7 @@ main(int argc, char **argv)
 
 	program_begin();
 	if (argc < 2)
-		return usage(NULL, "no command given (see --help)");
+		return awf_print_usage_error(NULL, "no command given (see --help)");
 	name = argv[1];
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help=all") == 0) {
 		printf("usage: awf COMMAND [ARG...]\n\n");
@@ -301,26 +301,27 @@ main(int argc, char **argv)
 	if (strcmp(name, "--version") == 0)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	if (*name == '-')
-		return usage(name, "unknown option: a COMMAND comes first, then its options (see --help)");
-	command = find(name);
+		return awf_print_usage_error(name,
+		    "unknown option: a COMMAND comes first, then its options (see --help)");
+	command = awf_find_command(name);
 	if (command != NULL && strcmp(command->name, "init") == 0)
-		return init(argv + 2);
+		return awf_init_directory(argv + 2);
 	/* For the completions of shells; people need not see it. */
 	if (strcmp(name, "complete") == 0)
-		return complete(argv + 2);
+		return complete_words(argv + 2);
 	if (command != NULL && strcmp(command->name, "trust") == 0)
 		return trust_command(argv + 2);
 	if (command != NULL && strcmp(command->name, "doctor") == 0)
-		return doctor(argc - 1, argv + 1);
+		return doctor_check_installation(argc - 1, argv + 1);
 
 	if (command != NULL && command->program == NULL) {
 		/* help: the page of awf(7), of a command here, or of any other program. */
 		if (argc > 3)
-			return usage(argv[3], "one COMMAND only");
+			return awf_print_usage_error(argv[3], "one COMMAND only");
 		/* man says itself what it does not find. */
 		if (argv[2] != NULL && !name_valid(argv[2]))
-			return usage(argv[2], "no such command (see --help)");
-		command = argv[2] != NULL ? find(argv[2]) : NULL;
+			return awf_print_usage_error(argv[2], "no such command (see --help)");
+		command = argv[2] != NULL ? awf_find_command(argv[2]) : NULL;
 		program = command != NULL && command->program != NULL ? command->program : PROGRAM;
 		own = argv[2] != NULL && command == NULL ? memory_format(PROGRAM "-%s", argv[2]) :
 		    memory_text(program);

@@ -177,7 +177,7 @@ add_commands(const char *directory, const char *entry, char ***files)
 /* Programs that a step would ask what they are, which is not done here: executables that no tool of
  * the directory runs. */
 static void
-tell_programs(struct findings *f, const char *directory, char *const *entries)
+definitions_list_programs(struct findings *f, const char *directory, char *const *entries)
 {
 	struct buffer alone = BUFFER_INIT;
 	char *own = libexec_path(), **own_directories = list_split(own, ':'), **run = NULL;
@@ -297,7 +297,7 @@ check_directory(struct findings *f, struct demands *d, const struct kind *k, con
 
 static const struct kind kinds[] = {
 	{ FINDING_AGENTS, agent_directories, agent_names, load_agent, NULL },
-	{ FINDING_TOOLS, tool_directories, tool_names, load_tool, tell_programs },
+	{ FINDING_TOOLS, tool_directories, tool_names, load_tool, definitions_list_programs },
 	{ FINDING_SKILLS, skill_directories, skill_names, load_skill, NULL },
 };
 

@@ -81,7 +81,8 @@ check_model(struct findings *f, struct demands *d)
 /* What a provider says of itself, with where it lies if it does not come with AWF; who: needs it,
  * NULL: nobody here. */
 static void
-judge(struct findings *f, const struct subprocess *b, const struct keys *keys, const char *who)
+providers_judge_answer(struct findings *f, const struct subprocess *b, const struct keys *keys,
+    const char *who)
 {
 	struct span answer = checks_answer(b);
 	char *directory = path_directory(b->argv[0]), *own = libexec_path(), *rest = own, *part;
@@ -128,7 +129,8 @@ judge(struct findings *f, const struct subprocess *b, const struct keys *keys, c
 
 /* "anthropic: 4 at once (2 under way), 50 a minute (12 begun), down after 5 failures" */
 static void
-tell_limits(struct findings *f, const struct storage *storage, const struct limits_line *line)
+providers_describe_limits(struct findings *f, const struct storage *storage,
+    const struct limits_line *line)
 {
 	const struct limits *limits = &line->limits;
 	struct buffer text = BUFFER_INIT;
@@ -176,7 +178,7 @@ check_limits(struct findings *f)
 	for (size_t i = 0; i < file.count && storage.root != NULL; i++)
 		/* The last line for one counts. */
 		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits)
-			tell_limits(f, &storage, &file.list[i]);
+			providers_describe_limits(f, &storage, &file.list[i]);
 	storage_close(&storage);
 	limits_file_free(&file);
 }
@@ -205,7 +207,7 @@ check_providers(struct findings *f, struct demands *d)
 	}
 	asked = checks_ask_all(names, paths, count, option, environment.list, &processes);
 	for (size_t i = 0; i < asked; i++)
-		judge(f, &processes[i], &keys, demands_who(d, processes[i].name));
+		providers_judge_answer(f, &processes[i], &keys, demands_who(d, processes[i].name));
 	checks_free(processes, asked);
 	environment_free(&environment);
 	for (size_t i = 0; i < count; i++)

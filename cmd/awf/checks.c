@@ -20,7 +20,7 @@
 
 /* In memory of its own. */
 static char *
-harmless(const char *text)
+checks_visible_text(const char *text)
 {
 	struct buffer visible = BUFFER_INIT;
 	char *copy = memory_text(text);
@@ -43,7 +43,8 @@ findings_add(struct findings *f, enum finding_group group, enum finding_status s
 	buffer_format_list(&message, format, list);
 	va_end(list);
 	f->list = memory_array(f->list, f->count + 1, sizeof *f->list);
-	f->list[f->count++] = (struct finding){ group, status, harmless(name), harmless(buffer_string(&message)) };
+	f->list[f->count++] = (struct finding){ group, status, checks_visible_text(name),
+	    checks_visible_text(buffer_string(&message)) };
 	f->wrong += status == FINDING_WRONG;
 	buffer_free(&message);
 }

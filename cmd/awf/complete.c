@@ -32,7 +32,7 @@
 
 /* One that people can see and type; what may be NULL. */
 static void
-offer(const char *value, const char *what)
+complete_print_candidate(const char *value, const char *what)
 {
 	struct buffer line = BUFFER_INIT;
 
@@ -53,7 +53,7 @@ static void
 offer_all(const char *const *words)
 {
 	while (*words != NULL)
-		offer(*words++, NULL);
+		complete_print_candidate(*words++, NULL);
 }
 
 /* ---- runs ---- */
@@ -104,7 +104,8 @@ list_candidates(const struct storage *s, size_t *count)
 
 /* The shortest beginning that no other has. */
 static void
-shorten(const struct candidate *list, size_t count, const char *run_id, char out[ID_SIZE])
+complete_shorten_run_id(const struct candidate *list, size_t count, const char *run_id,
+    char out[ID_SIZE])
 {
 	size_t len = SHORT_ID;
 
@@ -144,17 +145,18 @@ offer_runs(const char *status, bool names)
 
 			offered += fits;
 			if (fits && !names && strcmp(list[i].run_id, latest.run_id) == 0)
-				offer("@", what);
+				complete_print_candidate("@", what);
 			if (fits && *summary.name != '\0' && !list_has(seen, summary.name)) {
 				char *name = memory_format("@%s", summary.name);
 
-				offer(names ? summary.name : name, summary.status);
+				complete_print_candidate(names ? summary.name : name,
+				    summary.status);
 				list_add(&seen, summary.name);
 				free(name);
 			}
 			if (fits && !names) {
-				shorten(list, count, list[i].run_id, id);
-				offer(id, what);
+				complete_shorten_run_id(list, count, list[i].run_id, id);
+				complete_print_candidate(id, what);
 			}
 			free(what);
 			summary_free(&summary);
@@ -184,7 +186,7 @@ complete_names(const char *ignored)
 
 /* Reads what the time allows. False: there is no such run. */
 static bool
-read_run(const char *run, struct model *m)
+complete_read_run(const char *run, struct model *m)
 {
 	const int64_t until = clock_monotonic() + READ_MOST_MS;
 	struct storage storage;
@@ -224,11 +226,11 @@ complete_steps(const char *run)
 	char **seen = memory_zero(1, sizeof *seen);
 	struct model m;
 
-	if (read_run(run, &m)) {
+	if (complete_read_run(run, &m)) {
 		for (size_t i = 0; i < m.step_count; i++)
 			if (m.steps[i]->path != NULL && *m.steps[i]->path != '\0' &&
 			    !list_has(seen, m.steps[i]->path)) {
-				offer(m.steps[i]->path, m.steps[i]->kind);
+				complete_print_candidate(m.steps[i]->path, m.steps[i]->kind);
 				list_add(&seen, m.steps[i]->path);
 			}
 		model_free(&m);
@@ -243,14 +245,15 @@ complete_waiting(const char *run)
 	char **seen = memory_zero(1, sizeof *seen);
 	struct model m;
 
-	if (read_run(run, &m)) {
+	if (complete_read_run(run, &m)) {
 		for (size_t i = 0; i < m.waits.count; i++) {
 			const struct waiting *w = &m.waits.list[i];
 			bool twice = list_has(seen, w->path);
 
 			/* A step's path names its call, unless several wait. */
 			if (!w->over)
-				offer(twice ? w->call : w->path, waiting_word(w->what));
+				complete_print_candidate(twice ? w->call : w->path,
+				    waiting_word(w->what));
 			if (!w->over && !twice)
 				list_add(&seen, w->path);
 		}
@@ -300,7 +303,7 @@ complete_models(const char *ignored)
 	for (char **name = providers; *name != NULL; name++) {
 		char *begin = memory_format("%s/", *name);
 
-		offer(begin, NULL);
+		complete_print_candidate(begin, NULL);
 		free(begin);
 	}
 	list_free(providers);
@@ -318,11 +321,11 @@ complete_types(const char *ignored)
 {
 	(void)ignored;
 	for (int type = 0; type < EVENT_TYPES; type++)
-		offer(event_type_name((enum event_type)type), NULL);
+		complete_print_candidate(event_type_name((enum event_type)type), NULL);
 }
 
 int
-complete(char *const *words)
+complete_words(char *const *words)
 {
 	static const struct kind {
 		const char *name;

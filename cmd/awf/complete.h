@@ -11,6 +11,6 @@
 #define AWF_AWF_COMPLETE_H
 
 /* words: the kind, and what it is of; end with NULL. The exit status. */
-int complete(char *const *words);
+int complete_words(char *const *words);
 
 #endif

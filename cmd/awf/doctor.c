@@ -92,7 +92,7 @@ write_findings(const struct findings *f, bool json, bool quiet, struct buffer *o
 /* ---- the command ---- */
 
 int
-doctor(int argc, char **argv)
+doctor_check_installation(int argc, char **argv)
 {
 	struct findings f = { NULL, 0, 0 };
 	struct demands d = { NULL, 0, NULL };

@@ -18,7 +18,7 @@
 #include "proc/subprocess.h"
 
 /* argv[0] is the command's name. Prints, and returns the exit status. */
-int doctor(int argc, char **argv);
+int doctor_check_installation(int argc, char **argv);
 
 /* In the order in which they are told. */
 enum finding_group {

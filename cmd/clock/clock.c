@@ -41,7 +41,7 @@ is_own(void)
 
 /* Of pthread functions the oldest version would be found otherwise. */
 static void *
-next(const char *name)
+clock_next_symbol(const char *name)
 {
 	void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
 
@@ -51,7 +51,7 @@ next(const char *name)
 #define NEXT(type, name, parameters) \
 	static type(*function) parameters; \
 	if (function == NULL) \
-		*(void **)&function = next(#name)
+		*(void **)&function = clock_next_symbol(#name)
 
 static bool
 tells_day(clockid_t clock)

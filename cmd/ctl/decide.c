@@ -85,7 +85,7 @@ is_lone_step(const struct storage *storage, const char *run_id)
 /* A person is told what was decided, and how what waited for it goes on; that a question whose step
  * is there goes on is seen there, and completions and heartbeats are the work of programs. */
 static void
-tell(const struct deciding *d, const struct storage *storage)
+decide_print_decision(const struct deciding *d, const struct storage *storage)
 {
 	char id[ID_SIZE], more[64] = "";
 	const struct waitings *w = &d->undecided.model.waits;
@@ -105,7 +105,7 @@ tell(const struct deciding *d, const struct storage *storage)
 }
 
 int
-decide(const struct decide_spec *spec, struct error *err)
+decide_waiting_call(const struct decide_spec *spec, struct error *err)
 {
 	struct deciding d = DECIDING_INIT;
 	struct storage storage;
@@ -143,7 +143,7 @@ decide(const struct decide_spec *spec, struct error *err)
 		failed = deciding_record(&d, err);
 	}
 	if (failed == 0)
-		tell(&d, &storage);
+		decide_print_decision(&d, &storage);
 	deciding_close(&d);
 	free(by);
 	storage_close(&storage);

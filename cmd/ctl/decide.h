@@ -21,6 +21,6 @@ struct decide_spec {
 };
 
 /* Records the decision. -1 with *err; ERROR_BLOCKED: the call waits no more. */
-int decide(const struct decide_spec *spec, struct error *err);
+int decide_waiting_call(const struct decide_spec *spec, struct error *err);
 
 #endif

@@ -53,7 +53,7 @@ static const struct option_rule rules[] = {
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct fetch *f, const char **url, int argc, char **argv, struct error *err)
+fetch_read_options(struct fetch *f, const char **url, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -103,7 +103,7 @@ make_directory(struct fetch *f, struct error *err)
 
 /* Begins with the run that was asked for, or with the latest. */
 static int
-begin(struct fetch *f, struct latest *latest, struct error *err)
+fetch_begin_run(struct fetch *f, struct latest *latest, struct error *err)
 {
 	char run_id[ID_SIZE];
 	int64_t seq = 0, least;
@@ -123,13 +123,13 @@ begin(struct fetch *f, struct latest *latest, struct error *err)
 	least = f->last >= 0 ? seq - 2 * f->last - DAMAGED_MOST : 0;
 	if (least > f->after)
 		f->after = least;
-	say_copy(f->directory, f->server.base);
+	fetch_report_copy(f->directory, f->server.base);
 	return f->forever || fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
 }
 
 /* Until nobody wants the copy any more. */
 static int
-keep(struct fetch *f, struct latest *latest, struct error *err)
+fetch_keep_copy_current(struct fetch *f, struct latest *latest, struct error *err)
 {
 	bool ready = false;
 
@@ -140,7 +140,7 @@ keep(struct fetch *f, struct latest *latest, struct error *err)
 			return -1;
 		if (!ready && fetch_loaded(f)) {
 			ready = true;
-			say_ready(f->count > 0 ? f->runs[0]->run_id : NULL, f->after);
+			fetch_report_ready(f->count > 0 ? f->runs[0]->run_id : NULL, f->after);
 		}
 		patience = fetch_patience(f);
 		if (latest->fetch != NULL && latest_patience(latest) < patience)
@@ -161,7 +161,7 @@ main(int argc, char **argv)
 	int status = STATUS_OK;
 
 	program_begin();
-	switch (read_options(&f, &url, argc, argv, &err)) {
+	switch (fetch_read_options(&f, &url, argc, argv, &err)) {
 	case -1:
 		return program_fail(PROGRAM, &err);
 	case OPTION_HELP:
@@ -171,10 +171,10 @@ main(int argc, char **argv)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
 	program_ends_with_stdin();
-	if (server_open(&f.server, url, &err) != 0 || begin(&f, &latest, &err) != 0 ||
-	    keep(&f, &latest, &err) != 0) {
+	if (server_open(&f.server, url, &err) != 0 || fetch_begin_run(&f, &latest, &err) != 0 ||
+	    fetch_keep_copy_current(&f, &latest, &err) != 0) {
 		if (err.code != ERROR_CANCELLED)
-			say_error(&err);
+			fetch_report_error(&err);
 		status = error_status(err.code);
 		/* What has come may be read still. */
 		while ((f.count > 0 || latest.fetch != NULL) && server_wanted())

@@ -17,20 +17,20 @@
 #include "transcript/reader.h"
 
 static int
-unable(const struct copy *c, const char *what, struct error *err)
+copy_set_error(const struct copy *c, const char *what, struct error *err)
 {
 	return error_errno(err, ERROR_SYSTEM, c->path, "unable to %s the copy (TMPDIR says where it "
 	    "lies)", what);
 }
 
 static int
-begin(struct copy *c, const char *path, struct error *err)
+copy_create_file(struct copy *c, const char *path, struct error *err)
 {
 	c->fd = file_open_plain(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	c->end = c->at = 0;
 	c->last.seq = c->last.end = c->before.seq = c->before.end = 0;
 	buffer_clear(&c->unwritten);
-	return c->fd == -1 ? unable(c, "make", err) : 0;
+	return c->fd == -1 ? copy_set_error(c, "make", err) : 0;
 }
 
 int
@@ -38,7 +38,7 @@ copy_open(struct copy *c, const char *path, struct error *err)
 {
 	*c = (struct copy){ .path = memory_text(path), .new_path = memory_format("%s.new", path),
 		.fd = -1, .old = -1 };
-	return begin(c, path, err);
+	return copy_create_file(c, path, err);
 }
 
 void
@@ -82,7 +82,7 @@ copy_compare(const struct copy *c, const char *line, size_t len, struct error *e
 
 		got = pread(c->fd, there, want, at + (int64_t)done);
 		if (got <= 0) {
-			unable(c, "read", err);
+			copy_set_error(c, "read", err);
 			return COPY_FAILED;
 		}
 		if (memcmp(there, line + done, (size_t)got) != 0)
@@ -90,7 +90,7 @@ copy_compare(const struct copy *c, const char *line, size_t len, struct error *e
 	}
 	/* A longer line may begin so. */
 	if (pread(c->fd, there, 1, at + (int64_t)len) != 1) {
-		unable(c, "read", err);
+		copy_set_error(c, "read", err);
 		return COPY_FAILED;
 	}
 	return there[0] == '\n' ? COPY_KNOWN : COPY_OTHER;
@@ -126,7 +126,7 @@ copy_write(struct copy *c, struct error *err)
 	if (c->unwritten.len == 0)
 		return 0;
 	if (file_write(c->fd, c->unwritten.data, c->unwritten.len) != 0)
-		return unable(c, "write", err);
+		return copy_set_error(c, "write", err);
 	buffer_clear(&c->unwritten);
 	return 0;
 }
@@ -140,12 +140,12 @@ copy_renew(struct copy *c, struct error *err)
 		c->old = c->fd;
 	else
 		file_close(&c->fd);
-	return begin(c, c->new_path, err);
+	return copy_create_file(c, c->new_path, err);
 }
 
 /* The whole lines that two files begin with, and the number of the last of them. */
 static int
-compare(struct copy *c, int64_t *same, int64_t *seq, int64_t *old_end, struct error *err)
+copy_compare_files(struct copy *c, int64_t *same, int64_t *seq, int64_t *old_end, struct error *err)
 {
 	struct reader old, new;
 	const char *old_line, *line;
@@ -179,7 +179,7 @@ copy_replace(struct copy *c, int64_t *same, int64_t *seq, struct error *err)
 {
 	int64_t old_end;
 
-	if (compare(c, same, seq, &old_end, err) != 0)
+	if (copy_compare_files(c, same, seq, &old_end, err) != 0)
 		return -1;
 	/* It was not the record that led astray, but its numbers. */
 	c->whole |= *same == old_end;
@@ -191,7 +191,7 @@ copy_replace(struct copy *c, int64_t *same, int64_t *seq, struct error *err)
 		return 0;
 	}
 	if (rename(c->new_path, c->path) != 0)
-		return unable(c, "replace", err);
+		return copy_set_error(c, "replace", err);
 	file_close(&c->old);
 	return 1;
 }

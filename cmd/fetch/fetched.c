@@ -32,7 +32,7 @@
 #define NEVER INT64_C(60000) /* ms: soon enough to look again */
 
 static int
-take(void *context, const char *bytes, size_t len)
+fetched_append_bytes(void *context, const char *bytes, size_t len)
 {
 	struct fetched *run = context;
 
@@ -110,7 +110,7 @@ new_run(struct fetch *f, const char run_id[ID_SIZE], const struct fetched *paren
 	run->parent = parent;
 	run->delay_ms = SERVER_RETRY_MS;
 	run->lock = run->copy.fd = run->copy.old = -1;
-	run->get.take = take;
+	run->get.take = fetched_append_bytes;
 	run->get.context = run;
 	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
 	return f->runs[f->count++] = run;
@@ -133,7 +133,7 @@ fetch_again(struct fetched *run, struct error *err)
 
 /* Nothing more will come of it. */
 static void
-end_run(struct fetched *run)
+fetched_end_run(struct fetched *run)
 {
 	struct fetch *f = run->fetch;
 
@@ -144,7 +144,7 @@ end_run(struct fetched *run)
 	/* What it has named and never begun never will. */
 	for (size_t i = 0; i < f->count; i++)
 		if (f->runs[i]->parent == run && f->runs[i]->phase == FETCH_MISSING)
-			end_run(f->runs[i]);
+			fetched_end_run(f->runs[i]);
 }
 
 /* ---- what lines name ---- */
@@ -177,7 +177,7 @@ name_run(struct fetched *by, struct span id, bool may_come, struct error *err)
 	run = new_run(f, run_id, by);
 	answered = ask_child(run, err);
 	if (answered == ANSWERED_NONE && !may_come) {
-		end_run(run);
+		fetched_end_run(run);
 	} else if (answered == ANSWERED_LATER) {
 		f->count--;
 		free(run);
@@ -209,7 +209,7 @@ struct arriving {
 };
 
 static int
-take_bytes(void *context, const char *bytes, size_t len)
+fetched_write_file_bytes(void *context, const char *bytes, size_t len)
 {
 	struct arriving *a = context;
 
@@ -237,7 +237,7 @@ get_file(const struct fetched *run, char *from, const char *directory, const cha
 	    (a.fd = file_open_plain(part, O_WRONLY | O_CREAT | O_TRUNC, 0600)) == -1)
 		error_errno(err, ERROR_SYSTEM, part, "unable to make the copy");
 	if (a.fd != -1)
-		answered = server_ask(&run->fetch->server, from, take_bytes, &a, err);
+		answered = server_ask(&run->fetch->server, from, fetched_write_file_bytes, &a, err);
 	else
 		free(from);
 	digest_end(&a.digest, digest);
@@ -246,7 +246,7 @@ get_file(const struct fetched *run, char *from, const char *directory, const cha
 		error_errno(err, ERROR_SYSTEM, path, "unable to write the copy (TMPDIR says where it lies)");
 	} else if (answered == ANSWERED && sha256 != NULL && strcmp(digest, sha256) != 0) {
 		error_set(&warning, ERROR_SYSTEM, path, "the server has other bytes of this name");
-		say_warning(&warning);
+		fetch_report_warning(&warning);
 	} else if (answered == ANSWERED && rename(part, path) != 0) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to name the copy");
 		answered = ANSWERED_NEVER;
@@ -330,7 +330,7 @@ begin_answer(struct fetched *run, struct error *err)
 
 /* The record has other lines than were copied: all of it comes anew. */
 static int
-renew(struct fetched *run, struct error *err)
+fetched_restart_copy(struct fetched *run, struct error *err)
 {
 	http_get_stop(run->fetch->http, &run->get);
 	run->get.ended = false;
@@ -377,7 +377,7 @@ stopped_by(struct fetched *run, enum answered answered, const struct error *why,
 
 /* Takes the lines that have come. */
 static int
-take_lines(struct fetched *run, struct error *err)
+fetched_copy_lines(struct fetched *run, struct error *err)
 {
 	const char *at = run->incoming.data, *end = at + run->incoming.len, *lf;
 	bool asked = false;
@@ -394,7 +394,7 @@ take_lines(struct fetched *run, struct error *err)
 		if (copied == COPY_FAILED)
 			return -1;
 		if (copied == COPY_OTHER)
-			return renew(run, err);
+			return fetched_restart_copy(run, err);
 		run->fetch->lost = false;
 		run->delay_ms = SERVER_RETRY_MS;
 		run->tries = 0;
@@ -429,7 +429,7 @@ end_load(struct fetched *run, struct error *err)
 	if (replaced == -1)
 		return -1;
 	if (replaced == 1)
-		say_replaced(run->run_id, same, seq);
+		fetch_report_replaced(run->run_id, same, seq);
 	run->loaded = true;
 	if (run->fetch->follow && run->alive) {
 		run->phase = FETCH_FOLLOWING;
@@ -437,7 +437,7 @@ end_load(struct fetched *run, struct error *err)
 	} else if (run->alive) {
 		run->phase = FETCH_OVER; /* the lock stays: the run goes on */
 	} else {
-		end_run(run);
+		fetched_end_run(run);
 	}
 	return 0;
 }
@@ -468,14 +468,14 @@ end_answer(struct fetched *run, struct error *err)
 
 	run->get.ended = false;
 	if (answered == ANSWERED_NONE && (run->parent != NULL || f->forever)) {
-		say_warning(&why);
-		end_run(run);
+		fetch_report_warning(&why);
+		fetched_end_run(run);
 		return 0;
 	}
 	if (answered != ANSWERED)
 		return stopped_by(run, answered, &why, err);
 	if (copy_is_ahead(&run->copy))
-		return renew(run, err);
+		return fetched_restart_copy(run, err);
 	return run->phase == FETCH_LOADING ? end_load(run, err) : end_following(run, err);
 }
 
@@ -488,7 +488,7 @@ fetch_tell_lost(struct fetch *f, const struct error *why)
 		return;
 	f->lost = true;
 	error_set(&told, ERROR_NETWORK, why->place, "%s (waiting for it)", why->message);
-	say_warning(&told);
+	fetch_report_warning(&told);
 }
 
 /* ---- all of them ---- */
@@ -510,7 +510,7 @@ go_on(struct fetched *run, struct error *err)
 		return answered == ANSWERED_NEVER || answered == ANSWERED_NOBODY ?
 		    stopped_by(run, answered, &why, err) : 0;
 	}
-	if (run->incoming.len > 0 && take_lines(run, err) != 0)
+	if (run->incoming.len > 0 && fetched_copy_lines(run, err) != 0)
 		return -1;
 	/* Lines may have ended it otherwise. */
 	return run->get.ended ? end_answer(run, err) : 0;

@@ -18,7 +18,7 @@
 
 /* Keeps the object of a run for later; of one that is gone nothing is wanted. */
 static int
-take_event(void *context, const char *event, const char *data, size_t len)
+latest_append_event(void *context, const char *event, const char *data, size_t len)
 {
 	struct latest *l = context;
 
@@ -30,7 +30,7 @@ take_event(void *context, const char *event, const char *data, size_t len)
 }
 
 static int
-take(void *context, const char *bytes, size_t len)
+latest_feed_stream(void *context, const char *bytes, size_t len)
 {
 	struct latest *l = context;
 
@@ -73,7 +73,7 @@ note_newest(struct latest *l, const struct told *t)
 }
 
 static int
-take_told(struct latest *l, const struct told *t, struct error *err)
+latest_update_run(struct latest *l, const struct told *t, struct error *err)
 {
 	struct fetched *run = fetch_find(l->fetch, t->run_id);
 	const size_t *going = map_get(&l->going, t->run_id, strlen(t->run_id));
@@ -128,7 +128,7 @@ ask_list(struct latest *l, char *path,
 
 /* Of those that were there before. */
 static int
-know(struct latest *l, const struct told *t, struct error *err)
+latest_note_known_run(struct latest *l, const struct told *t, struct error *err)
 {
 	(void)err;
 	map_put(&l->going, t->run_id, strlen(t->run_id), t->alive);
@@ -145,13 +145,14 @@ latest_open(struct latest *l, struct fetch *f, struct error *err)
 	enum answered answered;
 
 	*l = (struct latest){ .fetch = f, .delay_ms = SERVER_RETRY_MS, .again_at = clock_monotonic() };
-	l->get.take = take;
+	l->get.take = latest_feed_stream;
 	l->get.context = l;
-	sse_begin(&l->events, take_event, l);
+	sse_begin(&l->events, latest_append_event, l);
 	answered = fetch_ask(f, "@", run_id, &alive, NULL, err);
 	if ((answered != ANSWERED && answered != ANSWERED_NONE) ||
-	    ask_list(l, memory_text("/api/runs?limit=1"), know, err) != 0 ||
-	    ask_list(l, memory_format("/api/runs?status=running&limit=%d", LIST_MOST), know, err) != 0)
+	    ask_list(l, memory_text("/api/runs?limit=1"), latest_note_known_run, err) != 0 ||
+	    ask_list(l, memory_format("/api/runs?status=running&limit=%d", LIST_MOST),
+	    latest_note_known_run, err) != 0)
 		return -1;
 	if (answered == ANSWERED_NONE)
 		return 0;
@@ -179,7 +180,7 @@ begin_stream(struct latest *l, struct error *err)
 	l->again_at = 0;
 	l->begun = l->listed = false;
 	sse_free(&l->events);
-	sse_begin(&l->events, take_event, l);
+	sse_begin(&l->events, latest_append_event, l);
 	l->get.idle_timeout_ms = STREAM_SILENT_MS;
 	return server_get(&l->fetch->server, l->fetch->http, &l->get, memory_text("/api/runs/stream"), err);
 }
@@ -190,7 +191,7 @@ catch_up(struct latest *l, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int got = ask_list(l, memory_format("/api/runs?limit=%d%s%s", LIST_MOST,
-	    l->newest[0] != '\0' ? "&since=" : "", l->newest), take_told, &why);
+	    l->newest[0] != '\0' ? "&since=" : "", l->newest), latest_update_run, &why);
 
 	if (got == 1)
 		put_off(l, &why);
@@ -202,7 +203,7 @@ catch_up(struct latest *l, struct error *err)
 }
 
 static int
-take_arrived(struct latest *l, struct error *err)
+latest_read_events(struct latest *l, struct error *err)
 {
 	const char *at = l->arrived.data, *end = at + l->arrived.len, *lf;
 	struct told told;
@@ -211,7 +212,8 @@ take_arrived(struct latest *l, struct error *err)
 	for (; at < end; at = lf + 1) {
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (scan_within(at, (size_t)(lf - at), SCAN_LINE_DEPTH, &bad) == NULL &&
-		    read_told(span_of(at, (size_t)(lf - at)), &told) && take_told(l, &told, err) != 0)
+		    read_told(span_of(at, (size_t)(lf - at)), &told) &&
+		    latest_update_run(l, &told, err) != 0)
 			return -1;
 	}
 	buffer_clear(&l->arrived);
@@ -250,7 +252,7 @@ latest_round(struct latest *l, struct error *err)
 		if (catch_up(l, err) != 0)
 			return -1;
 	}
-	if (l->listed && l->arrived.len > 0 && take_arrived(l, err) != 0)
+	if (l->listed && l->arrived.len > 0 && latest_read_events(l, err) != 0)
 		return -1;
 	if (l->get.ended) {
 		l->get.ended = false;

@@ -8,7 +8,7 @@
 #include "transcript/event_keys.h"
 
 static void
-begin(struct writer *w, struct buffer *line, const char *type)
+fetch_report_begin(struct writer *w, struct buffer *line, const char *type)
 {
 	writer_begin(w, line);
 	writer_object(w);
@@ -16,7 +16,7 @@ begin(struct writer *w, struct buffer *line, const char *type)
 }
 
 static void
-end(struct writer *w)
+fetch_report_end(struct writer *w)
 {
 	writer_object_end(w);
 	buffer_byte(w->out, '\n');
@@ -25,63 +25,63 @@ end(struct writer *w)
 }
 
 void
-say_copy(const char *directory, const char *base)
+fetch_report_copy(const char *directory, const char *base)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &line, "copy");
+	fetch_report_begin(&w, &line, "copy");
 	writer_member_string(&w, "directory", directory);
 	writer_member_string(&w, "server", base);
-	end(&w);
+	fetch_report_end(&w);
 }
 
 void
-say_ready(const char *run_id, int64_t skipped)
+fetch_report_ready(const char *run_id, int64_t skipped)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &line, "ready");
+	fetch_report_begin(&w, &line, "ready");
 	writer_member_string(&w, KEY_RUN_ID, run_id);
 	if (skipped > 0)
 		writer_member_integer(&w, "skipped", skipped);
-	end(&w);
+	fetch_report_end(&w);
 }
 
 void
-say_replaced(const char *run_id, int64_t bytes, int64_t seq)
+fetch_report_replaced(const char *run_id, int64_t bytes, int64_t seq)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &line, "replaced");
+	fetch_report_begin(&w, &line, "replaced");
 	writer_member_string(&w, KEY_RUN_ID, run_id);
 	writer_member_integer(&w, KEY_BYTES, bytes);
 	writer_member_integer(&w, KEY_SEQ, seq);
-	end(&w);
+	fetch_report_end(&w);
 }
 
 static void
-say_words(const char *type, const struct error *err)
+fetch_report_as(const char *type, const struct error *err)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &line, type);
+	fetch_report_begin(&w, &line, type);
 	writer_member_string(&w, "place", err->place);
 	writer_members_error(&w, err);
-	end(&w);
+	fetch_report_end(&w);
 }
 
 void
-say_warning(const struct error *warning)
+fetch_report_warning(const struct error *warning)
 {
-	say_words("warning", warning);
+	fetch_report_as("warning", warning);
 }
 
 void
-say_error(const struct error *err)
+fetch_report_error(const struct error *err)
 {
-	say_words("error", err);
+	fetch_report_as("error", err);
 }

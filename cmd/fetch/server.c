@@ -25,7 +25,7 @@
 
 /* A segment of a path as a request line can have it; what is escaped already stays so. */
 static char *
-escape(const char *text, size_t len)
+server_escape_segment(const char *text, size_t len)
 {
 	static const char plain[] = "-._~!$&'()*+,;=:@%";
 	struct buffer out = BUFFER_INIT;
@@ -66,7 +66,7 @@ read_url(struct server *s, const char *url, struct error *err)
 			return error_set(err, ERROR_USAGE, url, "has a character that must be escaped");
 	authority = (size_t)(path - url);
 	s->base = memory_format("%.*s%.*s", (int)authority, url, (int)(prefix - path), path);
-	s->run = escape(run, run_len);
+	s->run = server_escape_segment(run, run_len);
 	return 0;
 }
 
@@ -179,7 +179,8 @@ server_judge(const struct server *s, struct http_get *g, struct error *err)
 
 /* limit: bytes of the answer; 0: none. */
 static enum answered
-ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
+server_get_with_callback(struct server *s, char *path,
+    int (*take)(void *context, const char *bytes, size_t len),
     void *context, size_t limit, struct error *err)
 {
 	struct http_get g = { .take = take, .context = context, .limit = limit };
@@ -205,11 +206,11 @@ enum answered
 server_ask(struct server *s, char *path, int (*take)(void *context, const char *bytes, size_t len),
     void *context, struct error *err)
 {
-	return ask(s, path, take, context, 0, err);
+	return server_get_with_callback(s, path, take, context, 0, err);
 }
 
 static int
-take_text(void *context, const char *bytes, size_t len)
+server_append_text(void *context, const char *bytes, size_t len)
 {
 	buffer_append(context, bytes, len);
 	return 0;
@@ -219,5 +220,5 @@ enum answered
 server_ask_text(struct server *s, char *path, struct buffer *text, struct error *err)
 {
 	buffer_clear(text);
-	return ask(s, path, take_text, text, TEXT_LIMIT, err);
+	return server_get_with_callback(s, path, server_append_text, text, TEXT_LIMIT, err);
 }

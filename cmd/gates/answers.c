@@ -123,7 +123,7 @@ leading_cancelled(struct leading *l, struct span id)
 
 /* An answer was not taken: whoever waits for what comes of it is told so. */
 static void
-refuse(struct leading *l, struct gate *g, const struct error *err)
+answers_refuse_waiters(struct leading *l, struct gate *g, const struct error *err)
 {
 	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
 		next = w->next;
@@ -151,7 +151,7 @@ find_out(struct leading *l, struct gate *g)
 	else if (strcmp(g->sha256, g->given) != 0)
 		error_set(&err, ERROR_BLOCKED, g->token, ANSWERED_OTHERWISE);
 	if (err.code != ERROR_NONE)
-		refuse(l, g, &err);
+		answers_refuse_waiters(l, g, &err);
 	g->given[0] = '\0';
 }
 
@@ -183,7 +183,7 @@ read_gate(struct leading *l, struct gate *g)
 			find_out(l, g);
 			return;
 		} else {
-			refuse(l, g, &err);
+			answers_refuse_waiters(l, g, &err);
 		}
 		g->given[0] = '\0';
 	} else if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR)) {

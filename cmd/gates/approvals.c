@@ -146,7 +146,8 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 
 /* Whoever is told of what went wrong may not know yet which run it is. */
 static int
-decide(struct leading *l, struct led *led, const char *wait, struct span said, struct error *err)
+approvals_decide_with_run_id(struct leading *l, struct led *led, const char *wait, struct span said,
+    struct error *err)
 {
 	int decided = decide_as_said(l, led, wait, said, err);
 	char text[sizeof err->place + sizeof err->message + 4];
@@ -162,7 +163,7 @@ int
 leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
     struct rpc_call *call, struct error *err)
 {
-	int decided = decide(l, led, wait, said, err);
+	int decided = approvals_decide_with_run_id(l, led, wait, said, err);
 
 	if (decided == -1)
 		return -1;
@@ -185,7 +186,7 @@ leading_said(struct leading *l, struct span id, struct span said)
 		return; /* of a wait that is over */
 	memcpy(wait, led->asked, sizeof wait);
 	led->asked[0] = '\0';
-	decided = decide(l, led, wait, said, &err);
+	decided = approvals_decide_with_run_id(l, led, wait, said, &err);
 	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
 		next = w->next;
 		if (w->led != led || w->for_end)

@@ -26,7 +26,7 @@ enum { PRINTED, SAID, KEPT, ENDED, FILES };
 
 /* Keeps the last of some bytes behind those that are kept. */
 static void
-keep(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
+drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
 {
 	size_t from = more > SAID_SIZE ? more - SAID_SIZE : 0, room = SAID_SIZE - (more - from);
 	size_t stays = *len < room ? *len : room;
@@ -40,7 +40,7 @@ keep(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
 
 /* Reads until nobody can write any more. */
 static void
-drain(void)
+drain_read_until_closed(void)
 {
 	static char bytes[READ_SIZE], said[SAID_SIZE];
 	struct pollfd fds[] = { { FIRST_FILE + PRINTED, POLLIN, 0 }, { FIRST_FILE + SAID, POLLIN, 0 } };
@@ -53,7 +53,8 @@ drain(void)
 			ssize_t got = fds[i].revents == 0 ? -1 : read(fds[i].fd, bytes, sizeof bytes);
 
 			if (got > 0 && i == SAID)
-				keep(FIRST_FILE + KEPT, said, &len, bytes, (size_t)got);
+				drain_keep_last_bytes(FIRST_FILE + KEPT, said, &len, bytes,
+				    (size_t)got);
 			else if (got == 0)
 				fds[i].fd = -1;
 		}
@@ -63,7 +64,7 @@ drain(void)
 
 /* In the new process: it has these files, and nothing else that is somebody's. */
 static void
-become(const int files[FILES])
+drain_detach_process(const int files[FILES])
 {
 	int moved[FILES], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -76,7 +77,7 @@ become(const int files[FILES])
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		dup2(null, i);
 	closefrom(FIRST_FILE + FILES);
-	drain();
+	drain_read_until_closed();
 }
 
 int
@@ -95,7 +96,7 @@ drain_start(struct drain *d, struct error *err)
 
 		pid = fork();
 		if (pid == 0)
-			become(files);
+			drain_detach_process(files);
 		_exit(pid == -1);
 	}
 	d->out = printed[1];

@@ -166,7 +166,7 @@ begin_attempt(struct leading *l, struct led *led, struct followed *run)
 }
 
 static void
-end_run(struct led *led, const struct event_view *event)
+led_record_run_end(struct led *led, const struct event_view *event)
 {
 	struct span printed = span_member(event->payload, KEY_STDOUT);
 	long long bytes = 0;
@@ -182,7 +182,7 @@ end_run(struct led *led, const struct event_view *event)
 }
 
 static int
-take_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
+led_read_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
 {
 	struct leading *l = context;
 	struct led *led = led_of(l, run);
@@ -212,13 +212,13 @@ take_line(void *context, struct followed *run, const char *line, size_t len, str
 		if (note != NULL)
 			list_take(&led->notes, note);
 	} else if (event.type == EVENT_RUN_COMPLETED && run == led->run) {
-		end_run(led, &event);
+		led_record_run_end(led, &event);
 	}
 	return 0;
 }
 
 static void
-warn(void *context, const struct error *warning)
+led_ignore_warning(void *context, const struct error *warning)
 {
 	(void)context;
 	(void)warning; /* that a run has died is seen by its end */
@@ -235,7 +235,8 @@ leading_begin(struct leading *l, const struct workflows *workflows, struct error
 	*l = (struct leading){ .workflows = workflows, .client = memory_text("an MCP client") };
 	if (storage_locate(&l->storage, err) != 0 || storage_prepare(&l->storage, err) != 0)
 		return -1;
-	l->callbacks = (struct follow_callbacks){ .context = l, .line = take_line, .warn = warn };
+	l->callbacks = (struct follow_callbacks){ .context = l, .line = led_read_line,
+	    .warn = led_ignore_warning };
 	follow_begin(&l->follow, &l->callbacks, true);
 	l->follow.level = MODEL_LIVE;
 	follow_live(&l->follow);
@@ -345,7 +346,7 @@ leading_start(struct leading *l, const char *run_id, const struct workflow_entry
 }
 
 static int
-resume(struct leading *l, struct led *led, struct error *err)
+led_start_resumed_run(struct leading *l, struct led *led, struct error *err)
 {
 	char *program = libexec_sibling("awf-run"), **argv = NULL;
 	struct environment environment;
@@ -384,7 +385,7 @@ resume_again(struct leading *l, struct led *led, struct error *err)
 	free(led->status);
 	free(led->error);
 	led->status = led->error = NULL;
-	return resume(l, led, err);
+	return led_start_resumed_run(l, led, err);
 }
 
 int
@@ -585,7 +586,7 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 /* awf-run has ended. One that has begun nothing says why, unless another has been first to resume
  * the run. */
 static void
-reap(const struct leading *l, struct led *led)
+led_reap_run(const struct leading *l, struct led *led)
 {
 	char text[sizeof led->failed.message], status_text[64];
 	int status;
@@ -605,7 +606,7 @@ reap(const struct leading *l, struct led *led)
 
 /* Runs whose transcript has come to be. */
 static void
-look_for_runs(struct leading *l)
+led_follow_new_runs(struct leading *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
@@ -653,11 +654,11 @@ leading_step(struct leading *l, struct error *err)
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
 
-		reap(l, led);
+		led_reap_run(l, led);
 		if (resume_again(l, led, &led->failed) != 0 && led->failed.code == ERROR_NONE)
 			return -1;
 	}
-	look_for_runs(l);
+	led_follow_new_runs(l);
 	if (follow_read(&l->follow, err) != 0)
 		return -1;
 	if (clock_monotonic() >= l->look) {

@@ -22,7 +22,7 @@
 const char *const rpc_handshaken[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 static char *
-copy(struct span value)
+rpc_copy_span(struct span value)
 {
 	return value.at != NULL ? memory_copy(value.at, value.len) : NULL;
 }
@@ -32,8 +32,8 @@ rpc_call_begin(struct rpc_call *c, struct span message, struct span params)
 {
 	struct span meta = span_member(params, META);
 
-	*c = (struct rpc_call){ .id = copy(span_member(message, "id")),
-		.progress = copy(span_member(meta, "progressToken")),
+	*c = (struct rpc_call){ .id = rpc_copy_span(span_member(message, "id")),
+		.progress = rpc_copy_span(span_member(meta, "progressToken")),
 		.modern = span_member(meta, META_VERSION).at != NULL,
 		.elicits = rpc_elicits(span_member(meta, META_CAPABILITIES)) };
 }
@@ -70,7 +70,8 @@ send_line(struct buffer *line)
 }
 
 static void
-write_result(const struct rpc_call *c, const char *type, const struct buffer *members, bool listed)
+rpc_write_result(const struct rpc_call *c, const char *type, const struct buffer *members,
+    bool listed)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -105,7 +106,7 @@ write_result(const struct rpc_call *c, const char *type, const struct buffer *me
 void
 rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed)
 {
-	write_result(c, "complete", members, listed);
+	rpc_write_result(c, "complete", members, listed);
 }
 
 void
@@ -123,7 +124,7 @@ rpc_input_required(const struct rpc_call *c, const char *key, const char *method
 	writer_object_end(&w);
 	writer_object_end(&w);
 	writer_member_string(&w, "requestState", state);
-	write_result(c, "input_required", &members, false);
+	rpc_write_result(c, "input_required", &members, false);
 	buffer_free(&members);
 }
 

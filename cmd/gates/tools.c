@@ -46,7 +46,7 @@ struct arguments {
 typedef int handle_tool(struct arguments *a, struct error *err);
 
 static handle_tool list_workflows, inspect_workflow, start_workflow, continue_workflow, wait_workflow,
-    cancel_workflow, resume_session, rewind_workflow, checkpoint;
+    cancel_workflow, resume_session, rewind_workflow, tools_record_checkpoint;
 
 static const struct tool_entry {
 	const char *name;
@@ -97,7 +97,8 @@ static const struct tool_entry {
 	    "\"gate\":{\"type\":\"string\",\"description\":\"the call of the question\"}},"
 	    "\"required\":[\"run\",\"gate\"],\"additionalProperties\":false}", STATE_SCHEMA,
 	    (const char *const[]){ "run", "gate", NULL }, false },
-	{ "checkpoint", checkpoint, "Records notes in a run that goes on: what you know and have done so "
+	{ "checkpoint", tools_record_checkpoint,
+	    "Records notes in a run that goes on: what you know and have done so "
 	    "far. resume_session returns them.",
 	    "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"},"
 	    "\"notes\":{\"type\":\"string\"}},\"required\":[\"run\",\"notes\"],"
@@ -478,7 +479,7 @@ rewind_workflow(struct arguments *a, struct error *err)
 }
 
 static int
-checkpoint(struct arguments *a, struct error *err)
+tools_record_checkpoint(struct arguments *a, struct error *err)
 {
 	struct led *led = led_argument(a, err);
 	char *notes = led != NULL ? text_argument(a, "notes", err) : NULL;

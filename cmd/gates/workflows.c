@@ -28,7 +28,7 @@
 
 /* What stands behind a key in a line; NULL: it is not of that key. */
 static char *
-value_of(const char *line, size_t len, const char *key)
+workflows_header_value(const char *line, size_t len, const char *key)
 {
 	size_t at = strlen(key);
 
@@ -50,9 +50,9 @@ read_header(struct workflow_entry *e, const char *text, struct error *err)
 		size_t len = strcspn(line, "\n");
 
 		if (e->description == NULL)
-			e->description = value_of(line, len, "# awf: description:");
+			e->description = workflows_header_value(line, len, "# awf: description:");
 		if (e->input == NULL)
-			e->input = value_of(line, len, "# awf: input:");
+			e->input = workflows_header_value(line, len, "# awf: input:");
 		line += len;
 	}
 	if (e->input == NULL)
@@ -81,7 +81,7 @@ tool_name(const char *file)
 }
 
 static int
-compare(const void *a, const void *b)
+workflows_compare_names(const void *a, const void *b)
 {
 	return strcmp(((const struct workflow_entry *)a)->name, ((const struct workflow_entry *)b)->name);
 }
@@ -98,7 +98,7 @@ free_entry(struct workflow_entry *e)
 }
 
 static int
-add(struct workflows *w, const char *name, struct error *err)
+workflows_add_entry(struct workflows *w, const char *name, struct error *err)
 {
 	struct workflow_entry e = { .name = memory_text(name), .tool = tool_name(name),
 		.path = path_join(w->directory, name) };
@@ -137,12 +137,12 @@ workflows_load(struct workflows *w, const char *directory, struct error *err)
 		if (workflow_file_is(path) && stat(path, &st) == 0 && (uintmax_t)st.st_size > FILE_LIMIT)
 			list_add(&w->too_large, entry->d_name);
 		else if (workflow_file_is(path))
-			failed = add(w, entry->d_name, err);
+			failed = workflows_add_entry(w, entry->d_name, err);
 		free(path);
 	}
 	closedir(files);
 	if (w->count > 0)
-		qsort(w->list, w->count, sizeof *w->list, compare);
+		qsort(w->list, w->count, sizeof *w->list, workflows_compare_names);
 	return failed;
 }
 

@@ -121,7 +121,7 @@ struct reading {
 };
 
 static void
-note(struct reading *r, uint32_t i, struct span payload)
+against_note_event(struct reading *r, uint32_t i, struct span payload)
 {
 	const struct graph *g = &r->recording->graph;
 	const struct graph_node *node = &g->nodes[i];
@@ -164,7 +164,8 @@ read_events(struct reading *r, bool tools, struct error *err)
 		buffer_clear(&line);
 		failed = canonical_read(r->recording, node, &line, err);
 		if (failed == 0)
-			note(r, i, span_member(span_of(buffer_string(&line), line.len), KEY_PAYLOAD));
+			against_note_event(r, i, span_member(span_of(buffer_string(&line),
+			    line.len), KEY_PAYLOAD));
 	}
 	buffer_free(&line);
 	return failed;
@@ -201,7 +202,7 @@ taken_encloses(const struct map *taken, const char *call)
 /* ---- events and their counterparts ---- */
 
 static const struct graph_node *
-counterpart(const struct canonical *c, struct uuid id)
+against_find_counterpart(const struct canonical *c, struct uuid id)
 {
 	uint32_t found = graph_find(&c->graph, id);
 
@@ -209,7 +210,7 @@ counterpart(const struct canonical *c, struct uuid id)
 }
 
 static int
-tell(struct against *a, enum difference_kind kind, struct canonical *c,
+against_describe_event(struct against *a, enum difference_kind kind, struct canonical *c,
     const struct graph_node *node, struct error *err)
 {
 	return difference_event(a->difference, kind, c, node, err) != 0 ? -1 : 1;
@@ -248,7 +249,7 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 
 		iteration_of(a, recorded, buffer_span(&line), iteration);
 		if (c == &a->recording && reused.at != NULL)
-			from = graph_id_read(reused, &id) ? counterpart(c, id) : NULL;
+			from = graph_id_read(reused, &id) ? against_find_counterpart(c, id) : NULL;
 	}
 	if (failed == 0 && from != NULL && from != node) {
 		buffer_clear(&line);
@@ -303,7 +304,7 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 
 /* A call that failed in the replay alone says why. */
 static int
-tell_failure(struct against *a, struct error *err)
+against_describe_failure(struct against *a, struct error *err)
 {
 	struct difference *d = a->difference;
 	struct buffer failure = BUFFER_INIT, errors = BUFFER_INIT;
@@ -322,8 +323,8 @@ tell_failure(struct against *a, struct error *err)
 
 /* 1: they differ, and how is told of the recorded one. */
 static int
-compare(struct against *a, const struct graph_node *recorded, const struct graph_node *replayed,
-    struct error *err)
+against_compare_events(struct against *a, const struct graph_node *recorded,
+    const struct graph_node *replayed, struct error *err)
 {
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
 	int differ = put_event(a, &a->recording, recorded, recorded, &first, err);
@@ -331,10 +332,10 @@ compare(struct against *a, const struct graph_node *recorded, const struct graph
 	if (differ == 0 && first.len > 0)
 		differ = put_event(a, &a->replay, recorded, replayed, &second, err);
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
-		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
+		differ = against_describe_event(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
 		if (differ == 1) {
 			difference_values(a->difference, buffer_span(&first), buffer_span(&second));
-			if (tell_failure(a, err) != 0)
+			if (against_describe_failure(a, err) != 0)
 				differ = -1;
 		}
 	}
@@ -358,7 +359,7 @@ list_unknown(struct against *a, struct error *err)
 		const struct graph_node *node = &c->graph.nodes[i];
 
 		if (!event_type_starts_call((enum event_type)node->type) ||
-		    counterpart(&a->recording, node->id) != NULL)
+		    against_find_counterpart(&a->recording, node->id) != NULL)
 			continue;
 		buffer_clear(&call);
 		failed = canonical_call(c, node, &call, err);
@@ -375,7 +376,7 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 {
 	const size_t *found = NULL;
 	struct difference *d = a->difference;
-	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+	int differ = against_describe_event(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
 
 	if (differ != 1)
 		return differ;
@@ -387,12 +388,12 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 	if (event_type_starts_call((enum event_type)node->type))
 		found = map_get(&a->unknown, buffer_string(&d->call), d->call.len);
 	if (found != NULL) {
-		differ = compare(a, node, &a->replay.graph.nodes[*found], err);
+		differ = against_compare_events(a, node, &a->replay.graph.nodes[*found], err);
 		if (differ != 0)
 			return differ;
-		differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+		differ = against_describe_event(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
 	}
-	return differ == 1 && tell_failure(a, err) != 0 ? -1 : differ;
+	return differ == 1 && against_describe_failure(a, err) != 0 ? -1 : differ;
 }
 
 /* ---- all of them ---- */
@@ -433,11 +434,12 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
 		    span_type(span_path(line, KEY_PAYLOAD, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's')
 			continue;
-		other = counterpart(&a->replay, node->id);
+		other = against_find_counterpart(&a->replay, node->id);
 		if (other == NULL && node->type == EVENT_CALL_WORKFLOW_STARTED)
 			child = child != NULL ? child : node;
 		else
-			differ = other != NULL ? compare(a, node, other, err) : compare_missing(a, node, err);
+			differ = other != NULL ? against_compare_events(a, node, other, err) :
+			    compare_missing(a, node, err);
 	}
 	return differ != 0 || child == NULL ? differ : compare_missing(a, child, err);
 }
@@ -465,11 +467,12 @@ compare_replayed(struct against *a, struct error *err)
 			return -1;
 		if (node->type == EVENT_RUN_STARTED || node->type == EVENT_RUN_COMPLETED)
 			continue;
-		other = counterpart(&a->recording, node->id);
+		other = against_find_counterpart(&a->recording, node->id);
 		if (other == NULL)
-			differ = cut_off ? 0 : tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
+			differ = cut_off ? 0 : against_describe_event(a, DIFFERENCE_SECOND_ONLY,
+			    &a->replay, node, err);
 		else if (other->attempt != a->attempt)
-			differ = compare(a, other, node, err);
+			differ = against_compare_events(a, other, node, err);
 	}
 	return differ;
 }

@@ -83,7 +83,7 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 
 /* A text in the memory of the tree; NULL stays NULL. */
 static const char *
-keep(struct call_tree *tree, const char *text)
+call_tree_copy_text(struct call_tree *tree, const char *text)
 {
 	return text ? arena_copy(&tree->memory, text, strlen(text)) : NULL;
 }
@@ -98,7 +98,7 @@ keep_shared(struct call_tree *tree, const char *text)
 		return text ? tree->list[*at] : NULL;
 	map_put(&tree->shared, text, strlen(text), tree->list_count);
 	tree->list = memory_array(tree->list, tree->list_count + 1, sizeof *tree->list);
-	return tree->list[tree->list_count++] = keep(tree, text);
+	return tree->list[tree->list_count++] = call_tree_copy_text(tree, text);
 }
 
 /* The first line of a text, or of the JSON of anything else, in the scratch; NULL if there is
@@ -116,7 +116,7 @@ excerpt_value(struct reading *r, struct span value)
 }
 
 static void
-take_usage(struct call_tree_entry *e, struct span usage)
+call_tree_read_usage(struct call_tree_entry *e, struct span usage)
 {
 	long long count;
 
@@ -213,9 +213,10 @@ start_call(struct reading *r, const struct placed *p)
 	e->began = p->wall;
 	buffer_clear(text);
 	view_label(p->event, text);
-	e->label = text->len > 0 ? keep(tree, text->data) : keep_shared(tree, step->name);
+	e->label = text->len > 0 ? call_tree_copy_text(tree, text->data) :
+	    keep_shared(tree, step->name);
 	e->kind = keep_shared(tree, step->kind);
-	e->call = keep(tree, call->id);
+	e->call = call_tree_copy_text(tree, call->id);
 	buffer_clear(text);
 	if (step->provider && step->model)
 		buffer_format(text, "%s/%s", step->provider, step->model);
@@ -230,7 +231,7 @@ start_call(struct reading *r, const struct placed *p)
 		e->does = keep_shared(tree, excerpt_value(r,
 		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND)));
 	if (call->rare->child_run_id[0] != '\0')
-		e->child = keep(tree, call->rare->child_run_id);
+		e->child = call_tree_copy_text(tree, call->rare->child_run_id);
 	keep_marks(r, r->calls[call->number], payload);
 }
 
@@ -307,7 +308,7 @@ keep_decision(struct reading *r, struct call_tree_entry *e, const struct event_v
 
 /* Turns and tool calls are found again by the ids of their events. */
 static void
-remember(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
+call_tree_index_entry(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
 {
 	const struct uuid id = event_key(p->event->event_id);
 
@@ -364,7 +365,7 @@ add_cost(const struct reading *r, uint32_t entry, int64_t cost)
 
 /* What is not started is of an attempt that is taken in. */
 static void
-take_event(struct reading *r, const struct placed *p)
+call_tree_add_event(struct reading *r, const struct placed *p)
 {
 	struct span payload = p->event->payload;
 	struct call_tree_entry *e;
@@ -383,7 +384,7 @@ take_event(struct reading *r, const struct placed *p)
 			break;
 		keep_end(r, e, p->place);
 		end_entry(r, e, p);
-		take_usage(e, span_member(payload, KEY_USAGE));
+		call_tree_read_usage(e, span_member(payload, KEY_USAGE));
 		if (e->status == VIEW_FAILED && !e->why)
 			e->why = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_STATUS)));
 		break;
@@ -422,8 +423,8 @@ take_event(struct reading *r, const struct placed *p)
 		e->status = VIEW_DONE;
 		e->attempt = turn;
 		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_AGENT)));
-		take_usage(e, span_member(payload, KEY_USAGE));
-		remember(r, p, e);
+		call_tree_read_usage(e, span_member(payload, KEY_USAGE));
+		call_tree_index_entry(r, p, e);
 		keep_end(r, e, p->place);
 		add_cost(r, (uint32_t)(e - r->tree->entries), cost);
 		if (r->asked) {
@@ -438,8 +439,9 @@ take_event(struct reading *r, const struct placed *p)
 		    e ? (uint32_t)(e - r->tree->entries) : entry_of_call(r, p->call));
 		e->began = p->wall;
 		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_NAME)));
-		e->does = keep(r->tree, excerpt_value(r, span_member(payload, KEY_INPUT)));
-		remember(r, p, e);
+		e->does = call_tree_copy_text(r->tree,
+		    excerpt_value(r, span_member(payload, KEY_INPUT)));
+		call_tree_index_entry(r, p, e);
 		keep_begin(r, e, p->place);
 		break;
 	case EVENT_TOOL_RESULT:
@@ -501,7 +503,7 @@ read_lines(struct reading *r, struct error *err)
 			if (r->seen == 0 && event.type != EVENT_RUN_STARTED)
 				start_attempt(r, &placed);
 			if (r->attempt != CALL_TREE_NONE || event.type == EVENT_RUN_STARTED)
-				take_event(r, &placed);
+				call_tree_add_event(r, &placed);
 		}
 		/* A decision may come long after an attempt has ended. */
 		if (!event_decides(&event) && !span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
@@ -522,7 +524,8 @@ static int read_child(const struct reading *parent, uint32_t call, struct error 
 
 /* The attempts of a transcript that began before `until`, below the entry of its call. */
 static int
-read_run(struct reading *r, const char *path, uint32_t under, int64_t until, struct error *err)
+call_tree_read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
+    struct error *err)
 {
 	struct call_tree *tree = r->tree;
 	const char *child = tree->entries[under].child, *run_id;
@@ -585,7 +588,7 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	    next != CALL_TREE_NONE ? tree->entries[next].began : INT64_MAX;
 	path = layout_beside(parent->reader.path, call->child);
 	if (access(path, F_OK) == 0) {
-		failed = read_run(&r, path, at, until, err);
+		failed = call_tree_read_run(&r, path, at, until, err);
 	} else if (r.spec->warn) {
 		error_set(&warning, ERROR_SYSTEM, path, "child run has no transcript");
 		r.spec->warn(&warning);
@@ -678,7 +681,7 @@ call_tree_read(struct call_tree *tree, const struct run_ref *run,
 		tree->lines = memory_array(NULL, 1, sizeof *tree->lines);
 	tree->marks = memory_array(NULL, 1, sizeof *tree->marks);
 	add_entry(tree, CALL_TREE_RUN, CALL_TREE_NONE);
-	if (read_run(&r, run->path, 0, INT64_MAX, err) != 0) {
+	if (call_tree_read_run(&r, run->path, 0, INT64_MAX, err) != 0) {
 		call_tree_free(tree);
 		return -1;
 	}

@@ -104,7 +104,7 @@ write_object(struct span value, const struct form *form, struct buffer *out)
 }
 
 static void
-write_line(struct span line, bool around, struct buffer *out)
+canonical_write_line(struct span line, bool around, struct buffer *out)
 {
 	static const char *const cut_off[] = { "cancelled", "interrupted", "timeout",
 		"downstream_closed", NULL };
@@ -120,7 +120,7 @@ write_line(struct span line, bool around, struct buffer *out)
 void
 canonical_line(const char *line, size_t len, struct buffer *out)
 {
-	write_line(span_of(line, len), false, out);
+	canonical_write_line(span_of(line, len), false, out);
 }
 
 /* Enters the calls in whose names the name of one begins that has no stderr as it was. */
@@ -190,7 +190,7 @@ canonical_read(struct canonical *c, const struct graph_node *node, struct buffer
 	line = graph_line(&c->graph, node, err);
 	if (!line)
 		return -1;
-	write_line(span_of(line, node->length), around, out);
+	canonical_write_line(span_of(line, node->length), around, out);
 	return 0;
 }
 
@@ -239,11 +239,11 @@ struct sides {
 	struct span first, second;
 };
 
-static bool differs(struct sides s, struct buffer *pointer, struct sides *found);
+static bool canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *found);
 
 /* The same token: keys are compared as they stand. */
 static bool
-same(struct span a, struct span b)
+canonical_same_token(struct span a, struct span b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
@@ -252,7 +252,7 @@ static bool
 has_member(struct span object, struct span key)
 {
 	for (struct span_walk member = span_walk(object); span_next(&member);)
-		if (same(member.key, key))
+		if (canonical_same_token(member.key, key))
 			return true;
 	return false;
 }
@@ -273,9 +273,11 @@ object_differs(struct sides s, struct buffer *pointer, struct sides *found)
 	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
 
 	/* Behind the last member there is no key. */
-	while (span_next(&first), span_next(&second), first.key.at && same(first.key, second.key)) {
+	while (span_next(&first), span_next(&second), first.key.at &&
+	    canonical_same_token(first.key, second.key)) {
 		pointer_append(pointer, first.key);
-		if (differs((struct sides){ first.value, second.value }, pointer, found))
+		if (canonical_find_difference((struct sides){ first.value, second.value }, pointer,
+		    found))
 			return;
 		pointer_cut(pointer, len);
 	}
@@ -304,7 +306,8 @@ array_differs(struct sides s, struct buffer *pointer, struct sides *found)
 		if (!span_next(&second) && !more)
 			break;
 		buffer_format(pointer, "/%zu", i);
-		if (differs((struct sides){ first.value, second.value }, pointer, found))
+		if (canonical_find_difference((struct sides){ first.value, second.value }, pointer,
+		    found))
 			return;
 		pointer_cut(pointer, len);
 	}
@@ -314,11 +317,11 @@ array_differs(struct sides s, struct buffer *pointer, struct sides *found)
 /* Whether they differ; then *found is the first and innermost pair of values that do,
  * and pointer leads there. */
 static bool
-differs(struct sides s, struct buffer *pointer, struct sides *found)
+canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *found)
 {
 	char type = span_type(s.first);
 
-	if (s.first.at && s.second.at && same(s.first, s.second))
+	if (s.first.at && s.second.at && canonical_same_token(s.first, s.second))
 		return false;
 	*found = s;
 	if (type != span_type(s.second))
@@ -351,7 +354,7 @@ struct changed_lines {
 };
 
 static void
-take_changed_line(void *user, char sign, const char *line, size_t len, bool lf)
+canonical_add_changed_line(void *user, char sign, const char *line, size_t len, bool lf)
 {
 	struct changed_lines *changed = user;
 
@@ -380,7 +383,7 @@ write_changed_lines(struct difference *d, const struct sides *found)
 	if (strchr(buffer_string(&first), '\n') != NULL || strchr(buffer_string(&second), '\n') != NULL) {
 		line_diff_begin(&diff, buffer_string(&first), first.len, buffer_string(&second), second.len, false);
 		while (line_diff_next_hunk(&diff, 0, &hunk))
-			line_diff_hunk_lines(&diff, &hunk, take_changed_line, &changed);
+			line_diff_hunk_lines(&diff, &hunk, canonical_add_changed_line, &changed);
 		line_diff_free(&diff);
 	}
 	if (changed.count > SHOWN_CHANGED)
@@ -399,7 +402,7 @@ difference_values(struct difference *d, struct span first, struct span second)
 
 	d->kind = DIFFERENCE_VALUE;
 	buffer_clear(&d->pointer);
-	differs(found, &d->pointer, &found);
+	canonical_find_difference(found, &d->pointer, &found);
 	most = found.first.len < found.second.len ? found.first.len : found.second.len;
 	while (same_bytes < most && found.first.at[same_bytes] == found.second.at[same_bytes])
 		same_bytes++;
@@ -440,7 +443,7 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 		return -1;
 	here = span_of(c->bytes.data, c->bytes.len);
 	there = span_of(bytes.data, bytes.len);
-	differ = !same(here, there);
+	differ = !canonical_same_token(here, there);
 	if (differ && alone == DIFFERENCE_FIRST_ONLY)
 		difference_values(d, here, there);
 	else if (differ)
@@ -462,8 +465,8 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	do {
 		got_a = canonical_next(&a, err);
 		got_b = got_a < 0 ? -1 : canonical_next(&b, err);
-	} while (got_a == 1 && got_b == 1 && same(span_of(a.bytes.data, a.bytes.len),
-	    span_of(b.bytes.data, b.bytes.len)));
+	} while (got_a == 1 && got_b == 1 && canonical_same_token(span_of(a.bytes.data,
+	    a.bytes.len), span_of(b.bytes.data, b.bytes.len)));
 	if (got_a < 0 || got_b < 0)
 		differ = -1;
 	/* Where two orders part, one of the two events is missing in the other transcript or has

@@ -94,7 +94,7 @@ add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 
 /* A text under the heading that waits for one, if one does. */
 static void
-add_text(struct conversation *c, const char *text, size_t len)
+conversation_add_text(struct conversation *c, const char *text, size_t len)
 {
 	const unsigned indent = c->heading ? 2 * INDENT : INDENT;
 
@@ -138,7 +138,7 @@ add_value(struct conversation *c, const char *heading, struct span value)
 	} else {
 		span_plain(value, &text);
 	}
-	add_text(c, buffer_string(&text), text.len);
+	conversation_add_text(c, buffer_string(&text), text.len);
 	buffer_free(&text);
 }
 
@@ -169,10 +169,10 @@ add_tool(struct conversation *c, struct span block)
 	if (called) {
 		add_value(c, heading.data, span_member(block, KEY_TOOL_INPUT));
 		if (c->heading != NULL)
-			add_text(c, "{}", 2);
+			conversation_add_text(c, "{}", 2);
 	} else if (span_type(content) == 'a') {
 		view_tool_content(content, &text);
-		add_text(c, buffer_string(&text), text.len);
+		conversation_add_text(c, buffer_string(&text), text.len);
 	} else {
 		add_value(c, heading.data, content);
 	}
@@ -195,7 +195,7 @@ add_blocks(struct conversation *c, struct span payload)
 
 		c->heading = NULL;
 		if (attached_text(block.value, &label))
-			add_text(c, buffer_string(&label), label.len);
+			conversation_add_text(c, buffer_string(&label), label.len);
 		add_value(c, "thinking", span_member(block.value, KEY_THINKING));
 		add_value(c, NULL, span_member(block.value, KEY_TEXT));
 		add_value(c, NULL, span_member(block.value, KEY_COMMAND));
@@ -221,7 +221,7 @@ add_error(struct conversation *c, struct span error)
 		span_plain(error, &text);
 	}
 	c->heading = NULL;
-	add_text(c, buffer_string(&text), text.len);
+	conversation_add_text(c, buffer_string(&text), text.len);
 	buffer_free(&text);
 }
 

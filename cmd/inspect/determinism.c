@@ -82,7 +82,8 @@ leave_processor(void)
 
 /* Its stdout and stderr are files beside its transcript. */
 static int
-redirect(const struct replay_env_spec *spec, const char *name, int fd, struct error *err)
+determinism_redirect_fd(const struct replay_env_spec *spec, const char *name, int fd,
+    struct error *err)
 {
 	char *path = path_join(spec->place, name);
 	int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -96,7 +97,7 @@ redirect(const struct replay_env_spec *spec, const char *name, int fd, struct er
 }
 
 static int
-start(struct pair *p, int i, struct error *err)
+determinism_start_replay(struct pair *p, int i, struct error *err)
 {
 	const struct replay_env_spec *spec = &p->specs[i];
 	struct told *told = &p->told[i];
@@ -115,8 +116,8 @@ start(struct pair *p, int i, struct error *err)
 	sigprocmask(SIG_SETMASK, &p->before, NULL);
 	if (spec->second)
 		leave_processor();
-	told->done = redirect(spec, "stdout", STDOUT_FILENO, &told->error) == 0 &&
-	    redirect(spec, "stderr", STDERR_FILENO, &told->error) == 0 &&
+	told->done = determinism_redirect_fd(spec, "stdout", STDOUT_FILENO, &told->error) == 0 &&
+	    determinism_redirect_fd(spec, "stderr", STDERR_FILENO, &told->error) == 0 &&
 	    replay_run(spec, &told->end, &told->error) == 0;
 	_exit(STATUS_OK);
 }
@@ -171,11 +172,11 @@ run_both(struct pair *p, int *signal_number, struct error *err)
 		    (action.sa_handler != SIG_IGN || numbers[i] == SIGCHLD))
 			sigaddset(&signals, numbers[i]);
 	sigprocmask(SIG_BLOCK, &signals, &p->before);
-	failed = start(p, 0, err);
+	failed = determinism_start_replay(p, 0, err);
 	if (!at_once)
 		*signal_number = wait_for_all(p, &signals);
 	if (failed == 0 && *signal_number == 0)
-		failed = start(p, 1, err);
+		failed = determinism_start_replay(p, 1, err);
 	if (failed != 0)
 		signal_all(p, SIGTERM);
 	if (*signal_number == 0)
@@ -220,7 +221,7 @@ first_difference(FILE *streams[2], char *lines[2])
 
 /* If it is a state line, of which call. */
 static void
-tell_lines(struct buffer *text, long number, char *const lines[2])
+determinism_describe_lines(struct buffer *text, long number, char *const lines[2])
 {
 	static const char *const names[] = { "first replay", "second replay" };
 	struct buffer call = BUFFER_INIT;
@@ -277,7 +278,7 @@ compare_output(const struct pair *p, struct buffer *text, struct error *err)
 	if (streams[0] != NULL && streams[1] != NULL)
 		number = first_difference(streams, lines);
 	if (number > 0)
-		tell_lines(text, number, lines);
+		determinism_describe_lines(text, number, lines);
 	for (int i = 0; i < 2; i++) {
 		if (streams[i] != NULL)
 			fclose(streams[i]);
@@ -315,7 +316,8 @@ compare_events(const struct pair *p, char *const transcripts[2], struct buffer *
 /* What is to be said of how they come out, NULL: they agree with each other and with the
  * recording; *text has more. -1: *err. */
 static int
-compare(const struct pair *p, const char **verdict, struct buffer *text, struct error *err)
+determinism_compare_replays(const struct pair *p, const char **verdict, struct buffer *text,
+    struct error *err)
 {
 	const struct source *s = p->specs[0].source;
 	char *transcripts[2] = { replay_transcript(&p->specs[0]), replay_transcript(&p->specs[1]) };
@@ -351,7 +353,7 @@ struct checking {
 };
 
 static void
-note(struct checking *c, int status)
+determinism_raise_status(struct checking *c, int status)
 {
 	if (status > c->status)
 		c->status = status;
@@ -380,7 +382,7 @@ check_one(struct checking *c, const struct source *source, const char *who, stru
 	if (failed == 0)
 		failed = run_both(&p, &signal_number, err);
 	if (failed == 0 && signal_number == 0)
-		failed = compare(&p, &verdict, &text, err);
+		failed = determinism_compare_replays(&p, &verdict, &text, err);
 	/* Replays that differ are kept, to be looked at. */
 	for (int i = 0; i < 2 && verdict == NULL; i++)
 		if (places[i] != NULL)
@@ -394,7 +396,7 @@ check_one(struct checking *c, const struct source *source, const char *who, stru
 		    buffer_string(&text), places[0], places[1]);
 		message_print_lines(buffer_string(&lines));
 		buffer_free(&lines);
-		note(c, STATUS_WORK);
+		determinism_raise_status(c, STATUS_WORK);
 	} else if (failed == 0 && c->spec->verbose) {
 		char *remark = replay_env_remark(source, c->spec->isolation);
 
@@ -437,7 +439,7 @@ check_children(struct checking *c, const struct source *parent)
 			message_print(PROGRAM, "%s: warning: child run %s is not replayed: %s",
 			    parent->name, run_id, why);
 		if (!opened && why == NULL)
-			note(c, program_fail(PROGRAM, &err));
+			determinism_raise_status(c, program_fail(PROGRAM, &err));
 		if (opened && why == NULL) {
 			char *who = memory_format("%s (child run %s)", child.name, child.run_id);
 			char text[sizeof err.place + sizeof err.message + 4];
@@ -446,7 +448,7 @@ check_children(struct checking *c, const struct source *parent)
 				check_children(c, &child);
 			} else {
 				error_set(&named, err.code, who, "%s", error_text(&err, text, sizeof text));
-				note(c, program_fail(PROGRAM, &named));
+				determinism_raise_status(c, program_fail(PROGRAM, &named));
 			}
 			free(who);
 		}
@@ -463,7 +465,7 @@ determinism_check(const struct determinism_spec *spec, const char *argument)
 
 	if (source_open(&source, spec->storage, argument, &err) != 0 ||
 	    check_one(&c, &source, source.name, &err) != 0) {
-		note(&c, program_fail(PROGRAM, &err));
+		determinism_raise_status(&c, program_fail(PROGRAM, &err));
 	} else {
 		map_put(&c.seen, source.run_id, strlen(source.run_id), 0);
 		check_children(&c, &source);

@@ -29,7 +29,7 @@ struct recorded {
 };
 
 static int
-take(void *context, const struct placed *at, struct error *err)
+display_file_collect_event(void *context, const struct placed *at, struct error *err)
 {
 	struct recorded *r = context;
 	const struct event_view *event = at->event;
@@ -48,7 +48,7 @@ take(void *context, const struct placed *at, struct error *err)
 
 /* Whether the name is the path, or its last parts. */
 static bool
-names(const char *name, const char *path)
+display_file_name_matches(const char *name, const char *path)
 {
 	size_t len = strlen(name), all = strlen(path);
 
@@ -66,7 +66,7 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->files.count; i++)
-		if (names(name, r->files.list[i].path)) {
+		if (display_file_name_matches(name, r->files.list[i].path)) {
 			named = &r->files.list[i];
 			count++;
 		}
@@ -75,7 +75,8 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 	if (found == NULL) {
 		/* The files that are meant, or all that are kept. */
 		for (size_t i = 0; i < r->files.count; i++)
-			if (count > 1 ? names(name, r->files.list[i].path) : r->files.list[i].kept)
+			if (count > 1 ? display_file_name_matches(name, r->files.list[i].path) :
+			    r->files.list[i].kept)
 				buffer_format(&list, "%s%s", list.len > 0 ? ", " : "", r->files.list[i].path);
 		if (list.len == 0)
 			error_set(err, ERROR_USAGE, name, "no file of this run, which keeps none");
@@ -162,7 +163,7 @@ display_file(const struct display *d, struct error *err)
 	int failed;
 
 	model_begin(&model, MODEL_LIVE);
-	model.watch = take;
+	model.watch = display_file_collect_event;
 	model.context = &r;
 	failed = model_read_file(&model, d->run->path, err);
 	model_free(&model);

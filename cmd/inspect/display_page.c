@@ -58,7 +58,7 @@ struct page {
 };
 
 static void
-flush(struct page *p, size_t above)
+page_flush_output(struct page *p, size_t above)
 {
 	if (p->out.len <= above)
 		return;
@@ -171,7 +171,7 @@ static void
 begin_row(struct page *p, const char *class, enum view_saying status, unsigned depth, bool open,
     uint32_t id)
 {
-	flush(p, OUT_MOST);
+	page_flush_output(p, OUT_MOST);
 	buffer_format(&p->out, "<details class=\"%s is-%s\" id=\"e%lu\"%s><summary class=\"row\">"
 	    "<span class=\"label\" style=\"--d:%u\"><span class=\"sign\">%s</span><b>", class,
 	    view_words[status].text, (unsigned long)id, open ? " open" : "", depth,
@@ -328,7 +328,7 @@ add_figure(struct page *p, const char *name, const char *text)
 }
 
 static void
-add_figures(struct page *p)
+page_add_run_figures(struct page *p)
 {
 	const struct call_tree_entry *run = &p->tree.entries[0];
 	const int64_t cost = cost_sum(&p->cost);
@@ -453,13 +453,13 @@ add_page(struct page *p)
 	add_label(p, 0);
 	buffer_format(&p->out, "</h1><span class=\"status is-%s\"><span class=\"sign\">%s</span>%s</span></div>\n",
 	    view_words[status].text, view_words[status].symbol, view_words[status].text);
-	add_figures(p);
+	page_add_run_figures(p);
 	add_failures(p);
 	add_legend(p);
 	for (uint32_t i = entries[0].first; i != CALL_TREE_NONE; i = entries[i].next)
 		add_attempt(p, i, entries[0].first != entries[0].last);
 	buffer_text(&p->out, "</body>\n</html>\n");
-	flush(p, 0);
+	page_flush_output(p, 0);
 }
 
 int

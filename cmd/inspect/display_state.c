@@ -68,7 +68,7 @@ read_event(struct recording *r, const struct graph_node *node, struct event_view
 
 /* Reads the line of a node. */
 static int
-load(struct recording *r, uint32_t node, struct error *err)
+display_state_load_event(struct recording *r, uint32_t node, struct error *err)
 {
 	const struct graph_node *n = &r->graph.nodes[node];
 	const char *line = read_event(r, n, &r->event, err);
@@ -137,7 +137,7 @@ find_origin(struct state *s, struct recording **r, uint32_t *node, struct error 
 /* The result that the end of a call tells, or the one that it took over; nothing if there is
  * none, or not any more. A group's result is its lines: the data of one, of several an array. */
 static int
-write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
+display_state_write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
     uint32_t node, struct error *err)
 {
 	struct recording *r = &s->run;
@@ -146,7 +146,7 @@ write_result(struct state *s, struct writer *w, const char *key, const char *enc
 		struct span payload, result;
 		int got;
 
-		if (load(r, node, err) != 0)
+		if (display_state_load_event(r, node, err) != 0)
 			return -1;
 		payload = r->event.payload;
 		result = span_member(payload, KEY_RESULT);
@@ -183,7 +183,7 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 	struct uuid id;
 	uint32_t parent = GRAPH_NONE;
 
-	if (load(&s->run, flow->start, err) != 0)
+	if (display_state_load_event(&s->run, flow->start, err) != 0)
 		return -1;
 	buffer_clear(&s->out);
 	writer_begin(&w, &s->out);
@@ -198,13 +198,13 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 	if (!input.at && graph_id_read(s->run.event.parent_event_id, &id))
 		parent = graph_find(&s->run.graph, id);
 	if (parent != GRAPH_NONE && event_type_ends_call(s->run.graph.nodes[parent].type) &&
-	    write_result(s, &w, "input", "input_encoding", parent, err) != 0)
+	    display_state_write_result(s, &w, "input", "input_encoding", parent, err) != 0)
 		return -1;
 
 	if (flow->end == GRAPH_NONE) {
 		writer_member_bool(&w, "unfinished", true);
 	} else {
-		if (load(&s->run, flow->end, err) != 0)
+		if (display_state_load_event(&s->run, flow->end, err) != 0)
 			return -1;
 		skipped = span_member(s->run.event.payload, KEY_SKIPPED);
 		error = span_member(s->run.event.payload, KEY_ERROR);
@@ -212,7 +212,8 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 			writer_member_span(&w, "skipped", skipped);
 		else if (member_set(error))
 			writer_member_span(&w, "error", error);
-		else if (write_result(s, &w, "output", "output_encoding", flow->end, err) != 0)
+		else if (display_state_write_result(s, &w, "output", "output_encoding", flow->end,
+		    err) != 0)
 			return -1;
 	}
 	writer_object_end(&w);

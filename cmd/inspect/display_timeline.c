@@ -104,7 +104,7 @@ struct chart {
 
 /* Columns that harmless text takes: characters. */
 static size_t
-columns(const struct buffer *text)
+display_timeline_columns(const struct buffer *text)
 {
 	size_t count = 0;
 
@@ -141,7 +141,7 @@ add_label(const struct chart *c, const struct row *row, size_t width,
 
 /* "2.5s", "30ms failed"; of a series "3.0s 199 ✓ 1 ✗" */
 static void
-add_figures(const struct chart *c, const struct row *row, struct buffer *out)
+display_timeline_add_figures(const struct chart *c, const struct row *row, struct buffer *out)
 {
 	const struct call_tree_entry *e = &c->tree.entries[row->entry];
 	char text[32];
@@ -174,12 +174,12 @@ lay_out(struct chart *c)
 		for (size_t row = 0; row < rows.count; row++) {
 			buffer_clear(&text);
 			add_label(c, &rows.list[row], LABEL_MOST, &text);
-			if (columns(&text) > label)
-				label = columns(&text);
+			if (display_timeline_columns(&text) > label)
+				label = display_timeline_columns(&text);
 			buffer_clear(&text);
-			add_figures(c, &rows.list[row], &text);
-			if (columns(&text) > figures)
-				figures = columns(&text);
+			display_timeline_add_figures(c, &rows.list[row], &text);
+			if (display_timeline_columns(&text) > figures)
+				figures = display_timeline_columns(&text);
 		}
 		free(rows.list);
 	}
@@ -234,13 +234,13 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
 	if (to <= from)
 		to = from + 1;
 	add_label(c, row, c->label, text);
-	add_fill(text, " ", c->label + 1 - columns(text) + from);
+	add_fill(text, " ", c->label + 1 - display_timeline_columns(text) + from);
 	c->line.from = text->len;
 	add_fill(text, fills[fill].fill, to - from);
 	c->line.to = text->len;
 	c->line.colour = view_words[series ? call_series_status(&row->series) : status].colour;
 	add_fill(text, " ", c->bar - to);
-	add_figures(c, row, &figures);
+	display_timeline_add_figures(c, row, &figures);
 	buffer_format(text, " %s", buffer_string(&figures));
 	buffer_free(&figures);
 	return display_line_end(&c->line, c->display, err);

@@ -35,7 +35,7 @@ struct exporting {
 };
 
 static bool
-is_there(const char *path)
+export_path_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
@@ -48,11 +48,11 @@ copy_if_there(char *from, char *to, bool tree, struct error *err)
 	char *parent = path_directory(to);
 	int failed = 0;
 
-	if (is_there(from)) {
+	if (export_path_exists(from)) {
 		failed = directory_make(parent, 0755, err);
 		if (failed == 0 && tree)
 			failed = copytree(from, to, NULL, err);
-		else if (failed == 0 && !is_there(to))
+		else if (failed == 0 && !export_path_exists(to))
 			failed = copytree_file(from, to, err);
 	}
 	free(parent);
@@ -121,7 +121,7 @@ export_children(struct exporting *x, const struct source *parent, struct error *
 			continue;
 		snapshot = storage_snapshot(&x->source->storage, run_id);
 		failed = export_record(x, run_id, err) != 0 ||
-		    (is_there(snapshot) && copy_snapshot(x, snapshot, run_id, err) != 0);
+		    (export_path_exists(snapshot) && copy_snapshot(x, snapshot, run_id, err) != 0);
 		free(snapshot);
 		if (failed)
 			return -1;
@@ -161,7 +161,7 @@ export_records(struct exporting *x, bool today, struct error *err)
 }
 
 static bool
-below(const char *path, const char *directory)
+export_path_is_below(const char *path, const char *directory)
 {
 	size_t len = strlen(directory);
 
@@ -171,7 +171,7 @@ below(const char *path, const char *directory)
 /* Where a file goes: the user's agents and tools are looked for in a configuration, wherever
  * that is. */
 static char *
-destination(const struct exporting *x, const struct definition_file *file)
+export_destination_path(const struct exporting *x, const struct definition_file *file)
 {
 	char *own = path_config("");
 	const char *config = file->config;
@@ -191,14 +191,14 @@ export_file(struct exporting *x, const struct source *s, const struct definition
     struct error *err)
 {
 	const char *path = file->path;
-	bool there = is_there(path);
-	bool in_snapshot = below(path, s->workspace) &&
+	bool there = export_path_exists(path);
+	bool in_snapshot = export_path_is_below(path, s->workspace) &&
 	    (s == x->source ? x->snapshot : s->snapshot != NULL);
 	struct buffer bytes = BUFFER_INIT;
 	char *to, sha256[DIGEST_SIZE];
 	int failed;
 
-	if (below(path, installation_share()) || in_snapshot ||
+	if (export_path_is_below(path, installation_share()) || in_snapshot ||
 	    (s != x->source && !file->kept && !there) || !is_new(x, path))
 		return 0;
 	if (!file->kept && !there)
@@ -206,8 +206,8 @@ export_file(struct exporting *x, const struct source *s, const struct definition
 		    "a step of the run was made of this file, which is not there any more");
 	if (!file->kept && recorded_file_check(s, x->visible, path, err) != 0)
 		return -1;
-	to = destination(x, file);
-	failed = file->kept && !is_there(to) ? source_restore(s, file, to, err) :
+	to = export_destination_path(x, file);
+	failed = file->kept && !export_path_exists(to) ? source_restore(s, file, to, err) :
 	    copy_if_there(memory_text(path), memory_text(to), false, err);
 	if (failed == 0)
 		failed = file_load(to, FILE_LIMIT, &bytes, err);

@@ -29,7 +29,7 @@
 /* From now on whatever this process starts gets the answers of its agents from the file.
  * ERROR_USAGE if it cannot be answered from. */
 static int
-take_answers(const char *file, struct error *err)
+from_set_answers_file(const char *file, struct error *err)
 {
 	struct agentloom_file recording;
 	bool is;
@@ -59,7 +59,7 @@ from_run(const char *file, char *const *words, struct error *err)
 {
 	char *path, **argv = NULL;
 
-	if (take_answers(file, err) != 0)
+	if (from_set_answers_file(file, err) != 0)
 		return -1;
 	path = libexec_sibling(RUNNER);
 	list_add(&argv, RUNNER);
@@ -75,7 +75,7 @@ from_run(const char *file, char *const *words, struct error *err)
 /* A signal that would end this process is passed on: awf-run has to end the workflow first.
  * The last such signal is told, 0: none. */
 static int
-run(char *const *argv, int *signal_number, struct error *err)
+from_run_awf_run(char *const *argv, int *signal_number, struct error *err)
 {
 	const struct process_spec spec = { .argv = argv, .in = PROCESS_INHERIT, .out = PROCESS_NULL,
 		.err = PROCESS_INHERIT, .inherit = true };
@@ -121,7 +121,7 @@ make_run(const char *file, const char *id_file, char *const *words, char run_id[
 	list_take(&argv, memory_format("--id-file=%s", id_file));
 	for (; *words != NULL; words++)
 		list_add(&argv, *words);
-	failed = run(argv, signal_number, &ended);
+	failed = from_run_awf_run(argv, signal_number, &ended);
 	list_free(argv);
 
 	run_id[0] = '\0';
@@ -149,7 +149,7 @@ from_make_run(const char *file, char *const *words, char run_id[ID_SIZE], struct
 	char *id_file;
 	int fd, failed, signal_number = 0;
 
-	if (take_answers(file, err) != 0)
+	if (from_set_answers_file(file, err) != 0)
 		return -1;
 	id_file = path_join(directory != NULL && *directory == '/' ? directory : "/tmp",
 	    "awf-verify.XXXXXX");

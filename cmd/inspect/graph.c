@@ -66,7 +66,7 @@ graph_find(const struct graph *g, struct uuid id)
 /* The array with room for one more than count: its room is the power of two at or
  * above that. */
 static void *
-grown(void *array, size_t count, size_t size)
+graph_grow_array(void *array, size_t count, size_t size)
 {
 	if ((count & (count - 1)) != 0)
 		return array;
@@ -74,7 +74,7 @@ grown(void *array, size_t count, size_t size)
 }
 
 static int
-damaged(const struct graph *g, const char *what, struct error *err)
+graph_set_damaged_error(const struct graph *g, const char *what, struct error *err)
 {
 	return error_set(err, ERROR_INVALID_INPUT, g->reader.path,
 	    "line %u is damaged: %s (see awf-verify)", g->lines, what);
@@ -84,7 +84,7 @@ damaged(const struct graph *g, const char *what, struct error *err)
 static bool
 add_cause(struct graph *g, struct graph_node *node, struct span id)
 {
-	g->named = grown(g->named, g->cause_count, sizeof *g->named);
+	g->named = graph_grow_array(g->named, g->cause_count, sizeof *g->named);
 	if (!graph_id_read(id, &g->named[g->cause_count]))
 		return false;
 	g->cause_count++;
@@ -120,11 +120,11 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	size_t bad;
 
 	if (!event_line_whole(line, len, &node.seq))
-		return damaged(g, "it is not whole", err);
+		return graph_set_damaged_error(g, "it is not whole", err);
 	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad) || event_view(line, len, &event) != 0)
-		return damaged(g, "it is no event", err);
+		return graph_set_damaged_error(g, "it is no event", err);
 	if (!graph_id_read(event.event_id, &node.id) || !add_causes(g, &node, &event))
-		return damaged(g, "its ids are no UUIDs", err);
+		return graph_set_damaged_error(g, "its ids are no UUIDs", err);
 	if (g->count + 1 >= GRAPH_NONE || g->cause_count >= GRAPH_NONE)
 		return error_set(err, ERROR_INVALID_INPUT, g->reader.path, "too many events");
 	node.type = (uint8_t)event.type;
@@ -139,7 +139,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 		node.attempt = (int32_t)attempt;
 	else
 		node.attempt = event.type == EVENT_RUN_STARTED;
-	g->nodes = grown(g->nodes, g->count, sizeof *g->nodes);
+	g->nodes = graph_grow_array(g->nodes, g->count, sizeof *g->nodes);
 	g->nodes[g->count++] = node;
 	return 0;
 }
@@ -238,7 +238,8 @@ note_fault(struct fault *fault, const struct graph_node *node, uint32_t cause)
 
 /* ERROR_SCHEMA: what is wrong with its cause, which has an id. */
 static int
-tell_fault(const struct fault *fault, struct uuid cause, const char *wrong, struct error *err)
+graph_set_cause_error(const struct fault *fault, struct uuid cause, const char *wrong,
+    struct error *err)
 {
 	const struct graph_node *node = fault->node;
 	char text[ID_SIZE], other[ID_SIZE];
@@ -283,7 +284,8 @@ find_causes(struct graph *g, struct error *err)
 			note_fault(&orphan, node, 0);
 	}
 	if (lost.node)
-		return tell_fault(&lost, g->named[lost.node->cause + lost.cause], "not recorded", err);
+		return graph_set_cause_error(&lost, g->named[lost.node->cause + lost.cause],
+		    "not recorded", err);
 	if (orphan.node)
 		return error_set(err, ERROR_SCHEMA, uuid_write(orphan.node->id, text),
 		    "this %s (seq %lld) has no parent", event_type_name(orphan.node->type),
@@ -331,7 +333,7 @@ find_attempts(struct graph *g, struct error *err)
 	snprintf(wrong, sizeof wrong, "%s attempt %d",
 	    cause->attempt == fault.node->attempt ? "the end of the same" : "of the later",
 	    (int)cause->attempt);
-	return tell_fault(&fault, cause->id, wrong, err);
+	return graph_set_cause_error(&fault, cause->id, wrong, err);
 }
 
 /* ---- Kahn's algorithm ---- */
@@ -381,7 +383,7 @@ heap_take(struct sorting *s)
 }
 
 static void
-sort(struct sorting *s, struct graph *g)
+graph_sort_nodes(struct sorting *s, struct graph *g)
 {
 	/* Edges the other way round: counted, then filled in from behind. */
 	for (size_t i = 0; i < g->cause_count; i++)
@@ -427,7 +429,7 @@ waiting_cause(const struct sorting *s, uint32_t node, uint32_t from)
 
 /* Something waits for itself: the shortest circle of those that one node on a circle is on. */
 static void
-tell_circle(const struct sorting *s, struct error *err)
+graph_set_cycle_error(const struct sorting *s, struct error *err)
 {
 	const struct graph *g = s->graph;
 	bool *seen = memory_zero(g->count, sizeof *seen);
@@ -491,9 +493,9 @@ graph_order(struct graph *g, struct error *err)
 	s.waits = memory_array(NULL, (size_t)g->count + 1, size);
 	s.heap = memory_array(NULL, (size_t)g->count + 1, size);
 	s.order = memory_array(NULL, (size_t)g->count + 1, size);
-	sort(&s, g);
+	graph_sort_nodes(&s, g);
 	if (s.ordered < g->count) {
-		tell_circle(&s, err);
+		graph_set_cycle_error(&s, err);
 		free(s.order);
 		s.order = NULL;
 	}

@@ -39,7 +39,7 @@ outlet_empty(const struct outlet *o)
 }
 
 static void
-given(struct outlet *o, size_t len)
+outlet_count_written(struct outlet *o, size_t len)
 {
 	o->sent += len;
 	o->given += len;
@@ -58,7 +58,7 @@ given(struct outlet *o, size_t len)
 }
 
 static int
-unable(struct error *err)
+outlet_set_write_error(struct error *err)
 {
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
@@ -73,9 +73,9 @@ give_some(struct outlet *o, struct error *err)
 		    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return unable(err);
+			return outlet_set_write_error(err);
 		if (n > 0)
-			given(o, (size_t)n);
+			outlet_count_written(o, (size_t)n);
 	}
 	return 0;
 }
@@ -133,8 +133,8 @@ outlet_drain(struct outlet *o, struct error *err)
 	if (len == 0)
 		return 0;
 	if (file_write(o->fd, o->pending.data + o->sent, len) != 0)
-		return unable(err);
-	given(o, len);
+		return outlet_set_write_error(err);
+	outlet_count_written(o, len);
 	return 0;
 }
 

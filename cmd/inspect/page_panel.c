@@ -49,7 +49,7 @@ add_heading(struct page_panel *p, const char *heading)
 }
 
 static void
-add_text(struct page_panel *p, const char *class, struct span value)
+page_panel_add_text(struct page_panel *p, const char *class, struct span value)
 {
 	buffer_format(p->out, "<pre class=\"%s\">", class);
 	page_value(p->out, value, p->text_most);
@@ -63,7 +63,7 @@ add_data(struct page_panel *p, struct span value)
 	size_t count = 0;
 
 	if (span_type(value) != 'o' || value.len <= 2) {
-		add_text(p, "text", value);
+		page_panel_add_text(p, "text", value);
 		return;
 	}
 	buffer_text(p->out, "<dl class=\"data\">\n");
@@ -143,7 +143,7 @@ add_stderr(struct page_panel *p, const struct event_view *event)
 	if (!member_set(text) || span_is(text, ""))
 		return;
 	add_heading(p, "stderr");
-	add_text(p, "text stderr", text);
+	page_panel_add_text(p, "text stderr", text);
 }
 
 /* The files that a call changed. */
@@ -341,7 +341,7 @@ add_blocks(struct page_panel *p, struct span blocks)
 		if (attached_text(block.value, &label)) {
 			add_attachment(p, block.value, buffer_string(&label));
 		} else if (member_set(text)) {
-			add_text(p, "text prose", text);
+			page_panel_add_text(p, "text prose", text);
 		} else if (member_set(thinking)) {
 			add_folded(p, "thinking", thinking);
 		} else if (member_set(tool)) {
@@ -349,7 +349,7 @@ add_blocks(struct page_panel *p, struct span blocks)
 			page_value(p->out, tool, p->text_most);
 			buffer_text(p->out, "</code></p>\n");
 		} else {
-			add_text(p, "text", block.value);
+			page_panel_add_text(p, "text", block.value);
 		}
 		buffer_free(&label);
 	}
@@ -363,7 +363,7 @@ struct figure {
 };
 
 static void
-add_figures(struct page_panel *p, struct span payload, const struct figure *figures)
+page_panel_add_figures(struct page_panel *p, struct span payload, const struct figure *figures)
 {
 	bool any = false;
 
@@ -397,7 +397,7 @@ add_commands(struct page_panel *p, struct span blocks)
 			continue;
 		if (!any)
 			add_heading(p, "runs");
-		add_text(p, "text command", command);
+		page_panel_add_text(p, "text command", command);
 		any = true;
 	}
 }
@@ -430,11 +430,11 @@ add_begin(struct page_panel *p, enum call_tree_kind what, const struct event_vie
 	switch (what) {
 	case CALL_TREE_RUN:
 	case CALL_TREE_ATTEMPT:
-		add_figures(p, payload, run);
+		page_panel_add_figures(p, payload, run);
 		add_member(p, event, KEY_INPUTS, "inputs");
 		break;
 	case CALL_TREE_CALL:
-		add_figures(p, payload, call);
+		page_panel_add_figures(p, payload, call);
 		add_commands(p, span_member(payload, KEY_BLOCKS));
 		add_member(p, event, KEY_INPUT, "input");
 		break;
@@ -446,7 +446,7 @@ add_begin(struct page_panel *p, enum call_tree_kind what, const struct event_vie
 		add_blocks(p, span_member(payload, KEY_BLOCKS));
 		break;
 	case CALL_TREE_TOOL:
-		add_figures(p, payload, tool);
+		page_panel_add_figures(p, payload, tool);
 		add_arguments(p, event);
 		break;
 	}
@@ -473,7 +473,7 @@ add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view 
 	case CALL_TREE_TURN:
 		add_heading(p, "answer");
 		add_blocks(p, span_member(payload, KEY_BLOCKS));
-		add_figures(p, payload, turn);
+		page_panel_add_figures(p, payload, turn);
 		break;
 	case CALL_TREE_CALL:
 	case CALL_TREE_TOOL:
@@ -482,7 +482,7 @@ add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view 
 		    what == CALL_TREE_TOOL ? "output" : "result");
 		add_stderr(p, event);
 		add_changed(p, payload);
-		add_figures(p, payload, call);
+		page_panel_add_figures(p, payload, call);
 		break;
 	}
 }

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 static void
-escape(struct buffer *out, const struct buffer *text)
+page_text_escape(struct buffer *out, const struct buffer *text)
 {
 	static const struct { char c; const char *entity; } entities[] = {
 		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" },
@@ -30,7 +30,7 @@ page_line(struct buffer *out, const char *text, size_t width)
 	struct buffer visible = BUFFER_INIT;
 
 	text_visible(&visible, text, strlen(text), width);
-	escape(out, &visible);
+	page_text_escape(out, &visible);
 	buffer_free(&visible);
 }
 
@@ -58,7 +58,7 @@ page_lines(struct buffer *out, const char *bytes, size_t len, size_t most)
 		if ((colour = colour_length(bytes + i, shown - i)) == 0)
 			buffer_byte(&plain, bytes[i]);
 	terminal_text(&visible, buffer_string(&plain), plain.len);
-	escape(out, &visible);
+	page_text_escape(out, &visible);
 	if (shown < len)
 		buffer_format(out, "<span class=\"cut\">… %s more</span>",
 		    size_text((int64_t)(len - shown), size, sizeof size));

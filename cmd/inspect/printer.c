@@ -44,7 +44,7 @@ printer_warn(struct printer *p, const struct error *warning)
 
 /* Now, or not too often. */
 static void
-tell_dropped(struct printer *p, bool now)
+printer_warn_of_dropped(struct printer *p, bool now)
 {
 	struct error warning;
 
@@ -59,7 +59,7 @@ tell_dropped(struct printer *p, bool now)
 }
 
 static int
-print(struct printer *p, const struct origin *origin, const char *line, size_t len,
+printer_print_event(struct printer *p, const struct origin *origin, const char *line, size_t len,
     enum verdict *verdict, struct error *err)
 {
 	if (p->inlined) {
@@ -111,9 +111,10 @@ printer_line(struct printer *p, const struct origin *origin, const struct event_
 	if (*verdict == VERDICT_NO && !p->json && !p->instead)
 		view_pass_over(&p->view, head, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
-	if (*verdict == VERDICT_YES && p->live == NULL && print(p, origin, line, len, verdict, err) != 0)
+	if (*verdict == VERDICT_YES && p->live == NULL &&
+	    printer_print_event(p, origin, line, len, verdict, err) != 0)
 		return -1;
-	tell_dropped(p, false);
+	printer_warn_of_dropped(p, false);
 	return 0;
 }
 
@@ -155,7 +156,7 @@ printer_pause(struct printer *p, struct error *err)
 	}
 	if (outlet_flush(&p->outlet, err) != 0)
 		return -1;
-	tell_dropped(p, false);
+	printer_warn_of_dropped(p, false);
 	return 0;
 }
 
@@ -189,7 +190,7 @@ printer_finish(struct printer *p, struct error *err)
 	put_extra(p);
 	if (outlet_drain(&p->outlet, err) != 0)
 		return -1;
-	tell_dropped(p, true);
+	printer_warn_of_dropped(p, true);
 	return 0;
 }
 

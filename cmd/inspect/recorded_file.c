@@ -37,7 +37,7 @@ is_hidden(const char *path)
 }
 
 static bool
-reaches(const char *root, const char *path)
+recorded_file_is_beneath(const char *root, const char *path)
 {
 	const char *part = beneath_part(root, path);
 
@@ -70,18 +70,18 @@ is_definition(const char *path)
 	static const char *const kinds[] = { "agents", "tools", "skills", "AGENTS.md" };
 	static const char *const skills[] = { ".agents/skills", ".claude/skills" };
 	const char *home = path_home(), *tools = getenv("AWF_TOOL_PATH");
-	bool is = reaches(installation_share(), path);
+	bool is = recorded_file_is_beneath(installation_share(), path);
 
 	for (size_t i = 0; !is && i < sizeof kinds / sizeof *kinds; i++) {
 		char *root = path_config(kinds[i]);
 
-		is = root != NULL && reaches(root, path);
+		is = root != NULL && recorded_file_is_beneath(root, path);
 		free(root);
 	}
 	for (size_t i = 0; !is && home != NULL && i < sizeof skills / sizeof *skills; i++) {
 		char *root = path_join(home, skills[i]);
 
-		is = reaches(root, path);
+		is = recorded_file_is_beneath(root, path);
 		free(root);
 	}
 	while (!is && tools != NULL) {
@@ -89,7 +89,7 @@ is_definition(const char *path)
 		const char *part = text_part(&tools, ':', &len);
 		char *root = memory_copy(part, len);
 
-		is = *root == '/' && reaches(root, path);
+		is = *root == '/' && recorded_file_is_beneath(root, path);
 		free(root);
 	}
 	return is;
@@ -137,7 +137,7 @@ recorded_file_check(const struct source *s, char *const *visible, const char *pa
 	if (access(path, F_OK) != 0 || (s->own && !is_private(path)))
 		return 0;
 	for (size_t i = 0; i < sizeof places / sizeof *places && !s->own; i++)
-		if (is_workplace(places[i]) && reaches(places[i], path))
+		if (is_workplace(places[i]) && recorded_file_is_beneath(places[i], path))
 			return 0;
 	if (is_definition(path))
 		return 0;

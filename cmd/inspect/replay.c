@@ -132,7 +132,7 @@ make_run(struct performance *p, struct error *err)
 
 /* What its steps have counted instead of printing it. */
 static void
-tell_failures(void *context, const char *text, size_t more)
+replay_print_failures(void *context, const char *text, size_t more)
 {
 	struct buffer line = BUFFER_INIT;
 
@@ -161,10 +161,10 @@ run_workflow(struct performance *p, struct error *err)
 	su->environment = p->env.environment.list;
 	su->run_directory = p->run.directory;
 	su->input = &p->input;
-	supervise(su);
+	supervise_workflow(su);
 	file_close(&p->input.stream);
 
-	told_failures_read(p->run.directory, tell_failures, NULL);
+	told_failures_read(p->run.directory, replay_print_failures, NULL);
 	conclusion_draw(&c, su, &p->run, &p->outcome);
 	text = memory_format("%s run.completed", s->run_id);
 	end = (struct run_end){
@@ -186,7 +186,7 @@ run_workflow(struct performance *p, struct error *err)
 }
 
 static int
-perform(struct performance *p, struct error *err)
+replay_run_performance(struct performance *p, struct error *err)
 {
 	const struct history_spec history = {
 		.mode = RECALL_REPLAY,
@@ -218,11 +218,11 @@ perform(struct performance *p, struct error *err)
 }
 
 static int
-inside(void *context)
+replay_run_in_namespace(void *context)
 {
 	struct performance *p = context;
 
-	p->result->done = perform(p, &p->result->error) == 0;
+	p->result->done = replay_run_performance(p, &p->result->error) == 0;
 	return p->result->done ? STATUS_OK : STATUS_SYSTEM;
 }
 
@@ -237,7 +237,7 @@ run_isolated(struct performance *p, struct error *err)
 	struct isolate_end end;
 	char text[64];
 
-	if (isolate_run(&spec, inside, p, &end, err) != 0)
+	if (isolate_run(&spec, replay_run_in_namespace, p, &end, err) != 0)
 		return -1;
 	if (result->done || result->error.code != ERROR_NONE)
 		return 0;
@@ -264,7 +264,7 @@ replay_run(const struct replay_env_spec *spec, struct replay_end *end, struct er
 	if (failed == 0 && spec->isolation == ISOLATION_NAMESPACES)
 		failed = run_isolated(&p, err);
 	else if (failed == 0)
-		inside(&p);
+		replay_run_in_namespace(&p);
 	if (failed == 0 && !p.result->done) {
 		*err = p.result->error;
 		failed = -1;

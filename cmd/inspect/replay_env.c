@@ -66,7 +66,7 @@ replay_env_show(char ***visible, const char *directory, struct error *err)
 
 /* A path below a directory. */
 static char *
-below(const char *directory, const char *path)
+replay_env_path_below(const char *directory, const char *path)
 {
 	return path_join(directory, path + (*path == '/'));
 }
@@ -87,7 +87,7 @@ add_shown(struct isolate_shown **list, char *at, char *source)
 
 /* Whether what is at the path may be shown; ERROR_USAGE. */
 static int
-check_file(const struct replay_env *env, const char *path, struct error *err)
+replay_env_check_file(const struct replay_env *env, const char *path, struct error *err)
 {
 	const struct source *s = env->spec->source;
 
@@ -99,7 +99,7 @@ check_file(const struct replay_env *env, const char *path, struct error *err)
 /* In namespaces a file is shown at its path, and the configuration where it was when it was
  * recorded; steps look in it by name, so a copy has all that they found there. */
 static int
-restore(struct replay_env *env, struct error *err)
+replay_env_restore_definitions(struct replay_env *env, struct error *err)
 {
 	const struct source *s = env->spec->source;
 	const struct definition_files *files = &s->definitions;
@@ -113,12 +113,12 @@ restore(struct replay_env *env, struct error *err)
 		const struct definition_file *file = &files->list[i];
 
 		if (!source_file_differs(s, file) &&
-		    (!file->kept || check_file(env, file->path, NULL) == 0))
+		    (!file->kept || replay_env_check_file(env, file->path, NULL) == 0))
 			continue;
 		if (file->config != NULL && copies) {
 			configured = true;
 		} else {
-			char *to = below(env->restored, file->path);
+			char *to = replay_env_path_below(env->restored, file->path);
 
 			failed = source_restore(s, file, to, err);
 			if (failed == 0 && !path_within(file->path, s->workspace)) {
@@ -200,7 +200,7 @@ replay_env_settle(const struct replay_env *env, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, env->workspace, "unable to work there");
 	for (char **path = env->inside; failed == 0 && *path != NULL; path++) {
 		const char *part = beneath_part(env->spec->source->workspace, *path);
-		char *from = below(env->restored, *path);
+		char *from = replay_env_path_below(env->restored, *path);
 		struct buffer bytes = BUFFER_INIT;
 		int directory = make_beneath(root, part), fd = -1;
 		struct stat status;
@@ -299,7 +299,7 @@ set_workspace(struct replay_env *env, struct error *err)
 /* Without namespaces a file of the workspace lies in its copy, one that was exported in
  * the export. */
 static char *
-lead(const struct replay_env *env, const char *path)
+replay_env_map_path(const struct replay_env *env, const char *path)
 {
 	const struct source *s = env->spec->source;
 	char *found;
@@ -308,7 +308,7 @@ lead(const struct replay_env *env, const char *path)
 		return memory_text(path);
 	if (path_within(path, s->workspace))
 		return memory_format("%s%s", env->workspace, path + strlen(s->workspace));
-	found = below(env->restored, path);
+	found = replay_env_path_below(env->restored, path);
 	if (access(found, F_OK) == 0)
 		return found;
 	free(found);
@@ -324,7 +324,7 @@ lead_list(const struct replay_env *env, const char *list)
 
 	for (;;) {
 		size_t len = strcspn(list, ":");
-		char *path = memory_copy(list, len), *now = lead(env, path);
+		char *path = memory_copy(list, len), *now = replay_env_map_path(env, path);
 
 		buffer_text(&led, now);
 		free(path);
@@ -440,7 +440,7 @@ show_record(struct replay_env *env, char *path)
 
 /* Likewise, but one in the workspace is shown with that. */
 static void
-show(struct replay_env *env, char *path)
+replay_env_show_path(struct replay_env *env, char *path)
 {
 	if (path != NULL && path_within(path, env->workspace))
 		free(path);
@@ -454,7 +454,7 @@ show_list(struct replay_env *env, const char *list)
 	while (list != NULL && *list != '\0') {
 		size_t len = strcspn(list, ":");
 
-		show(env, memory_copy(list, len));
+		replay_env_show_path(env, memory_copy(list, len));
 		list += len + (list[len] == ':');
 	}
 }
@@ -496,7 +496,8 @@ show_pythons(struct replay_env *env, const char *list)
 	char **directories = list_split(list, ':');
 
 	for (char **directory = directories; directory != NULL && *directory != NULL; directory++)
-		show(env, **directory == '/' ? replay_env_python(*directory) : NULL);
+		replay_env_show_path(env, **directory == '/' ? replay_env_python(*directory) :
+		    NULL);
 	list_free(directories);
 }
 
@@ -508,7 +509,7 @@ show_recorded(struct replay_env *env, const char *path)
 	char *exported;
 
 	if (s->files == NULL) {
-		show(env, memory_text(path));
+		replay_env_show_path(env, memory_text(path));
 		return;
 	}
 	exported = source_exported(s, path);
@@ -546,14 +547,14 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	char *libexec = libexec_path();
 
 	for (char *const *path = env->spec->visible; path != NULL && *path != NULL; path++)
-		show(env, memory_text(*path));
-	show(env, own_directory());
+		replay_env_show_path(env, memory_text(*path));
+	replay_env_show_path(env, own_directory());
 	show_list(env, libexec);
-	show(env, memory_text(installation_share()));
+	replay_env_show_path(env, memory_text(installation_share()));
 	show_list(env, environment_get(&env->environment, "PATH"));
 	show_pythons(env, environment_get(&env->environment, "PATH"));
 	show_list(env, environment_get(&env->environment, "AWF_TOOL_PATH"));
-	show(env, path_directory(env->argv[0]));
+	replay_env_show_path(env, path_directory(env->argv[0]));
 	show_record(env, path_directory(s->transcript));
 	show_record(env, memory_text(s->blobs));
 	if (s->input != NULL)
@@ -561,9 +562,9 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	else if (s->child_count > 0 && s->storage.root != NULL)
 		show_record(env, path_join(s->storage.root, "inputs"));
 	if (s->config != NULL)
-		show(env, memory_text(s->config));
-	show(env, path_config("agents"));
-	show(env, path_config("tools"));
+		replay_env_show_path(env, memory_text(s->config));
+	replay_env_show_path(env, path_config("agents"));
+	replay_env_show_path(env, path_config("tools"));
 	show_recorded(env, s->directory);
 	if (script != NULL)
 		show_file(env, script);
@@ -572,7 +573,7 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	for (size_t i = 0; i < s->definitions.count; i++) {
 		const struct definition_file *file = &s->definitions.list[i];
 
-		if (check_file(env, file->path, err) == 0)
+		if (replay_env_check_file(env, file->path, err) == 0)
 			show_file(env, file->path);
 		else if (!file->kept)
 			return -1;
@@ -581,7 +582,7 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 }
 
 static int
-write_file(const char *path, const void *bytes, size_t len, struct error *err)
+replay_env_write_file(const char *path, const void *bytes, size_t len, struct error *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), failed = 0;
 
@@ -619,7 +620,7 @@ set_zone(struct replay_env *env, struct error *err)
 		buffer_byte(&bytes, '\0');
 	}
 	buffer_text(&bytes, rules[zone]);
-	failed = write_file(path, bytes.data, bytes.len, err);
+	failed = replay_env_write_file(path, bytes.data, bytes.len, err);
 	add_shown(&env->outside, memory_text("/etc/localtime"), path)->itself = true;
 	buffer_free(&bytes);
 	return failed;
@@ -647,7 +648,7 @@ set_day(struct replay_env *env, struct error *err)
 		buffer_byte(&text, '\n');
 	buffer_format(&text, "%s\n", shown);
 	path = path_join(env->spec->place, "preload");
-	failed = write_file(path, text.data, text.len, err);
+	failed = replay_env_write_file(path, text.data, text.len, err);
 	add_shown(&env->outside, memory_text(preload), path);
 	add_shown(&env->outside, memory_text(shown), library);
 	buffer_free(&text);
@@ -667,7 +668,7 @@ replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, stru
 	int failed;
 
 	*env = (struct replay_env){ .spec = spec };
-	if (restore(env, err) != 0 || set_workspace(env, err) != 0)
+	if (replay_env_restore_definitions(env, err) != 0 || set_workspace(env, err) != 0)
 		return -1;
 	script = source_script(s);
 	for (char **word = s->argv; *word != NULL; word++) {
@@ -679,13 +680,14 @@ replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, stru
 		    !path_within(script, s->workspace)) {
 			from = path_join(s->workspace, *word);
 			path = path_normal(from);
-			led = strcmp(path, script) == 0 ? lead(env, script) : memory_text(*word);
+			led = strcmp(path, script) == 0 ? replay_env_map_path(env, script) :
+			    memory_text(*word);
 			free(from);
 			free(path);
 		}
-		list_take(&env->argv, led != NULL ? led : lead(env, *word));
+		list_take(&env->argv, led != NULL ? led : replay_env_map_path(env, *word));
 	}
-	env->directory = lead(env, s->directory);
+	env->directory = replay_env_map_path(env, s->directory);
 	set_environment(env);
 	failed = set_visible(env, script, err);
 	free(script);

@@ -29,8 +29,8 @@ served_is_url(const char *argument)
 }
 
 static int
-start(struct served *s, const char *url, unsigned what, const struct served_range *range,
-    struct error *err)
+served_start_fetcher(struct served *s, const char *url, unsigned what,
+    const struct served_range *range, struct error *err)
 {
 	static const struct { unsigned what; const char *option; } options[] = {
 		{ SERVED_FOLLOW, "--follow" }, { SERVED_CHILDREN, "--children" },
@@ -76,7 +76,7 @@ start(struct served *s, const char *url, unsigned what, const struct served_rang
 /* ---- what it says ---- */
 
 static void
-take_error(struct error *err, struct span line)
+served_read_error(struct error *err, struct span line)
 {
 	char *place = span_text(span_member(line, "place"));
 	char *message = span_text(span_member(line, "message"));
@@ -91,7 +91,7 @@ take_error(struct error *err, struct span line)
 
 /* Takes a line. NULL, or the type of one that is of interest. */
 static const char *
-take_line(struct served *s, struct span line, struct served_change *change)
+served_read_line(struct served *s, struct span line, struct served_change *change)
 {
 	static const char *const types[] = { "copy", "ready", "replaced", "warning", "error", NULL };
 	const char *type = span_one_of(span_member(line, KEY_TYPE), types);
@@ -111,14 +111,14 @@ take_line(struct served *s, struct span line, struct served_change *change)
 		change->bytes = bytes;
 		change->seq = seq;
 	} else if (type != NULL) {
-		take_error(&change->error, line);
+		served_read_error(&change->error, line);
 	}
 	return type;
 }
 
 /* It has ended without a word. */
 static void
-take_end(struct served *s, struct served_change *change)
+served_set_end_error(struct served *s, struct served_change *change)
 {
 	int wait_status = peer_end(&s->peer);
 	char text[64];
@@ -129,13 +129,13 @@ take_end(struct served *s, struct served_change *change)
 
 /* The next that is of interest, of what it has said so far; NULL. */
 static const char *
-next(struct served *s, struct served_change *change)
+served_next_line(struct served *s, struct served_change *change)
 {
 	const char *type = NULL;
 	struct span line;
 
 	while (type == NULL && peer_line(&s->peer, &line) == 1)
-		type = take_line(s, line, change);
+		type = served_read_line(s, line, change);
 	return type;
 }
 
@@ -147,11 +147,11 @@ served_next(struct served *s, struct served_change *change)
 
 	if (s->ended || s->storage.root == NULL)
 		return SERVED_NOTHING;
-	while ((type = next(s, change)) == NULL && got != -1)
+	while ((type = served_next_line(s, change)) == NULL && got != -1)
 		if ((got = peer_receive(&s->peer)) == 0)
 			return SERVED_NOTHING;
 	if (type == NULL)
-		take_end(s, change);
+		served_set_end_error(s, change);
 	else if (strcmp(type, "replaced") == 0)
 		return SERVED_REPLACED;
 	else if (strcmp(type, "warning") == 0)
@@ -168,17 +168,17 @@ served_open(struct served *s, const char *url, unsigned what, const struct serve
 	const char *type = "";
 
 	*s = (struct served){ .base = NULL };
-	if (start(s, url, what, range, err) != 0)
+	if (served_start_fetcher(s, url, what, range, err) != 0)
 		return -1;
 	while (strcmp(type, "ready") != 0) {
 		enum peer_event event = PEER_SERVED;
 
-		if ((type = next(s, &change)) == NULL)
+		if ((type = served_next_line(s, &change)) == NULL)
 			event = peer_wait(&s->peer, 0, NULL, err);
 		if (event == PEER_INTERRUPTED)
 			break;
-		if (event == PEER_GONE && (type = next(s, &change)) == NULL)
-			take_end(s, &change);
+		if (event == PEER_GONE && (type = served_next_line(s, &change)) == NULL)
+			served_set_end_error(s, &change);
 		if (event == PEER_GONE || (type != NULL && strcmp(type, "error") == 0)) {
 			*err = change.error;
 			break;

@@ -85,7 +85,8 @@ find_in_directory(struct source *s, const char *directory, struct error *err)
 
 /* The transcript, and the storage around it. */
 static int
-find(struct source *s, const struct storage *storage, const char *argument, struct error *err)
+source_find_transcript(struct source *s, const struct storage *storage, const char *argument,
+    struct error *err)
 {
 	struct run_ref ref;
 	char *directory;
@@ -148,7 +149,7 @@ add_provider(struct source *s, const char *mark, char *name)
 
 /* Another attempt: what the one before did not find it may have. */
 static int
-take_started(struct gathering *g, const struct event_view *event, struct span line,
+source_read_run_started(struct gathering *g, const struct event_view *event, struct span line,
     struct error *err)
 {
 	struct source *s = g->source;
@@ -186,7 +187,7 @@ take_started(struct gathering *g, const struct event_view *event, struct span li
 }
 
 static void
-take_call(struct gathering *g, const struct event_view *event)
+source_read_call(struct gathering *g, const struct event_view *event)
 {
 	struct source *s = g->source;
 	struct span input = span_member(event->payload, KEY_INPUT);
@@ -206,7 +207,7 @@ take_call(struct gathering *g, const struct event_view *event)
 
 /* A call that has asked whether it is a recorded one is of no child run yet. */
 static void
-take_question(struct source *s, const struct event_view *event)
+source_forget_asking_child(struct source *s, const struct event_view *event)
 {
 	size_t i = s->child_count;
 
@@ -226,7 +227,7 @@ refuse_damaged(const struct source *s, struct error *err)
 }
 
 static int
-take(void *context, const struct placed *placed, struct error *err)
+source_read_event(void *context, const struct placed *placed, struct error *err)
 {
 	struct gathering *g = context;
 	struct source *s = g->source;
@@ -236,11 +237,11 @@ take(void *context, const struct placed *placed, struct error *err)
 	if (placed->run->damaged > 0)
 		return refuse_damaged(s, err);
 	if (event->type == EVENT_RUN_STARTED)
-		return take_started(g, event, placed->line, err);
+		return source_read_run_started(g, event, placed->line, err);
 	if (event_type_starts_call(event->type))
-		take_call(g, event);
+		source_read_call(g, event);
 	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
-		take_question(s, event);
+		source_forget_asking_child(s, event);
 	if (event->type == EVENT_STEP_COMPLETED &&
 	    span_is(span_member(error, KEY_CODE), error_name(ERROR_DEFINITION))) {
 		char *message = span_text(span_member(error, KEY_MESSAGE));
@@ -266,7 +267,7 @@ read_transcript(struct gathering *g, struct error *err)
 	int failed;
 
 	model_begin(&model, MODEL_OPEN);
-	model.watch = take;
+	model.watch = source_read_event;
 	model.context = g;
 	failed = model_read_file(&model, s->transcript, err);
 	if (failed == 0 && model.damaged > 0)
@@ -343,7 +344,7 @@ find_parts(struct source *s)
 }
 
 static int
-refuse(const struct source *s, const struct gathering *g, struct error *err)
+source_refuse_unsuitable_run(const struct source *s, const struct gathering *g, struct error *err)
 {
 	if (s->storage.root != NULL && storage_run_alive(&s->storage, s->run_id))
 		return error_set(err, ERROR_USAGE, s->run_id, "the run is alive: wait for its end");
@@ -374,7 +375,7 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	int failed;
 
 	memset(s, 0, sizeof *s);
-	if (find(s, storage, argument, err) != 0)
+	if (source_find_transcript(s, storage, argument, err) != 0)
 		return -1;
 	s->own = s->storage.root != NULL && storage->root != NULL &&
 	    stat(s->storage.root, &given) == 0 && stat(storage->root, &own) == 0 &&
@@ -396,7 +397,7 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	if (failed)
 		return -1;
 	find_parts(s);
-	return refuse(s, &g, err);
+	return source_refuse_unsuitable_run(s, &g, err);
 }
 
 int
@@ -428,7 +429,7 @@ source_open_child(struct source *s, const struct source *parent, const char *run
 }
 
 static bool
-is_there(const char *path)
+source_path_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
@@ -451,7 +452,7 @@ source_file(const struct source *s, const char *path)
 	char *found = NULL;
 
 	if (s->snapshot != NULL && strncmp(path, s->workspace, len) == 0 && path[len] == '/')
-		found = if_there(path_join(s->snapshot, path + len + 1), is_there);
+		found = if_there(path_join(s->snapshot, path + len + 1), source_path_exists);
 	if (found == NULL)
 		found = source_exported(s, path);
 	return found != NULL ? found : memory_text(path);

@@ -18,7 +18,7 @@ timeline_end(const struct call_tree *tree, const struct call_tree_entry *e)
 }
 
 static void
-take_in(struct timeline *t, uint32_t under)
+timeline_extend_length(struct timeline *t, uint32_t under)
 {
 	const struct call_tree *tree = t->tree;
 
@@ -27,7 +27,7 @@ take_in(struct timeline *t, uint32_t under)
 
 		if (end > t->from && end - t->from > t->length)
 			t->length = end - t->from;
-		take_in(t, i);
+		timeline_extend_length(t, i);
 	}
 }
 
@@ -40,7 +40,7 @@ timeline_of(const struct call_tree *tree, uint32_t attempt)
 	t.length = timeline_end(tree, e) - e->began;
 	if (t.length < 1000)
 		t.length = 1000;
-	take_in(&t, attempt);
+	timeline_extend_length(&t, attempt);
 	INVARIANT(t.length >= 1000);
 	return t;
 }

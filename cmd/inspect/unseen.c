@@ -35,12 +35,12 @@ struct search {
 	char **programs; /* files whose places were followed: each once */
 };
 
-static void follow(struct search *s, const char *path);
+static void unseen_follow_program(struct search *s, const char *path);
 
 /* ---- which directory shows a place ---- */
 
 static bool
-has(const char *directory, const char *name)
+unseen_directory_has(const char *directory, const char *name)
 {
 	char *path = path_join(directory, name);
 	const bool there = access(path, F_OK) == 0;
@@ -72,7 +72,7 @@ package_of(const char *directory, const char *place)
 
 	for (; path_within(at, place) && strcmp(at, place) != 0; path_climb(&at))
 		for (size_t i = 0; marks[i] != NULL; i++)
-			if (has(at, marks[i])) {
+			if (unseen_directory_has(at, marks[i])) {
 				free(found);
 				found = memory_text(at);
 				break;
@@ -82,7 +82,7 @@ package_of(const char *directory, const char *place)
 }
 
 static void
-miss(struct search *s, const char *directory, const char *place)
+unseen_add_missing(struct search *s, const char *directory, const char *place)
 {
 	if (strcmp(directory, place) != 0 && !list_has(s->missing, directory))
 		list_add(&s->missing, directory);
@@ -96,13 +96,13 @@ miss_program(struct search *s, const char *directory, const char *place)
 	char *prefix = path_directory(directory), *lib = path_join(prefix, "lib");
 
 	if (text_index(path_base(directory), programs) == -1) {
-		miss(s, directory, place);
+		unseen_add_missing(s, directory, place);
 	} else if (strcmp(prefix, place) != 0 && strcmp(path_base(prefix), ".local") != 0) {
-		miss(s, prefix, place);
+		unseen_add_missing(s, prefix, place);
 	} else {
-		miss(s, directory, place);
+		unseen_add_missing(s, directory, place);
 		if (access(lib, F_OK) == 0)
-			miss(s, lib, place);
+			unseen_add_missing(s, lib, place);
 	}
 	free(lib);
 	free(prefix);
@@ -142,7 +142,7 @@ place_needs(struct search *s, const char *path)
 	first = memory_copy(part, strcspn(part, "/"));
 	if (place == s->home && *first == '.' && text_index(first, shared) == -1 && strchr(part, '/') != NULL) {
 		directory = path_join(place, first);
-		miss(s, directory, place);
+		unseen_add_missing(s, directory, place);
 		free(directory);
 		free(first);
 		return;
@@ -153,7 +153,7 @@ place_needs(struct search *s, const char *path)
 	package = modules != NULL ? memory_copy(directory, (size_t)(modules - directory) + strlen("/site-packages")) :
 	    package_of(directory, place);
 	if (package != NULL)
-		miss(s, package, place);
+		unseen_add_missing(s, package, place);
 	else
 		miss_program(s, directory, place);
 	free(package);
@@ -164,7 +164,7 @@ place_needs(struct search *s, const char *path)
 
 /* Whether something is there: each link on the way, and the end, is a place that is needed. */
 static bool
-walk(struct search *s, const char *path, char out[PATH_MAX])
+unseen_resolve_path(struct search *s, const char *path, char out[PATH_MAX])
 {
 	char rest[PATH_MAX], next[PATH_MAX], link[PATH_MAX], joined[PATH_MAX];
 	int links = 0;
@@ -224,7 +224,7 @@ follow_words_of(struct search *s, const char *file)
 			char *word = memory_copy(at, strcspn(at, ENDS));
 
 			if (*word == '/' && word[1] != '\0')
-				follow(s, word);
+				unseen_follow_program(s, word);
 			free(word);
 		}
 	buffer_free(&text);
@@ -263,7 +263,7 @@ follow_prefix(struct search *s, const char *prefix, const char *module)
 		site = memory_format("%s/%s/site-packages", lib, entry->d_name);
 		path = path_join(site, module != NULL ? module : ".");
 		if (module != NULL && access(path, F_OK) == 0)
-			follow(s, path);
+			unseen_follow_program(s, path);
 		follow_site(s, site);
 		free(path);
 		free(site);
@@ -289,7 +289,7 @@ follow_environment(struct search *s, const char *prefix)
 		    (line = strstr(buffer_string(&text), "home = ")) != NULL) {
 			home = memory_copy(line + 7, strcspn(line + 7, "\r\n"));
 			end = path_join(home, "python3");
-			follow(s, end);
+			unseen_follow_program(s, end);
 			free(end);
 			free(home);
 		}
@@ -306,14 +306,14 @@ follow_script(struct search *s, const char *file)
 
 	if (first != NULL && *first == '/') {
 		first[strcspn(first, " \t")] = '\0';
-		follow(s, first);
+		unseen_follow_program(s, first);
 	}
 	free(line);
 }
 
 /* An absolute path. */
 static void
-follow(struct search *s, const char *path)
+unseen_follow_program(struct search *s, const char *path)
 {
 	char real[PATH_MAX], *directory;
 	struct stat st;
@@ -321,7 +321,7 @@ follow(struct search *s, const char *path)
 	if (list_has(s->programs, path) || list_count(s->programs) > WORDS_MAX)
 		return;
 	list_add(&s->programs, path);
-	if (!walk(s, path, real) || real[0] == '\0')
+	if (!unseen_resolve_path(s, path, real) || real[0] == '\0')
 		return;
 	place_needs(s, real);
 	if (stat(real, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
@@ -352,7 +352,7 @@ follow_links(struct search *s, const char *modules, bool scopes)
 		char *path = path_join(modules, entry->d_name);
 
 		if (entry->d_type == DT_LNK)
-			follow(s, path);
+			unseen_follow_program(s, path);
 		else if (scopes && entry->d_name[0] == '@')
 			follow_links(s, path, false);
 		free(path);
@@ -378,7 +378,8 @@ follow_node(struct search *s, const char *from, const char *word)
 		path = path_join(modules, name);
 		if (lstat(path, &st) == 0) {
 			/* All of them may lie elsewhere. */
-			follow(s, lstat(modules, &st) == 0 && S_ISLNK(st.st_mode) ? modules : path);
+			unseen_follow_program(s, lstat(modules, &st) == 0 && S_ISLNK(st.st_mode) ?
+			    modules : path);
 			follow_links(s, modules, true);
 		}
 		free(path);
@@ -399,7 +400,8 @@ follow_environments(struct search *s, const char *module)
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		char *prefix = path_join(workspace, entry->d_name);
 
-		if (strcmp(entry->d_name, "..") != 0 && has(prefix, "pyvenv.cfg")) {
+		if (strcmp(entry->d_name, "..") != 0 &&
+		    unseen_directory_has(prefix, "pyvenv.cfg")) {
 			follow_environment(s, prefix);
 			if (module != NULL)
 				follow_prefix(s, prefix, module);
@@ -421,7 +423,7 @@ follow_python(struct search *s, const char *word)
 	for (size_t i = 0; i < list_count(s->programs); i++) {
 		char *bin = path_directory(s->programs[i]), *prefix = path_directory(bin);
 
-		if (has(prefix, "pyvenv.cfg"))
+		if (unseen_directory_has(prefix, "pyvenv.cfg"))
 			follow_prefix(s, prefix, module);
 		free(prefix);
 		free(bin);
@@ -446,11 +448,11 @@ follow_word(struct search *s, const char *word, const char *before, size_t len)
 	char *path = NULL;
 
 	if (*word == '/')
-		follow(s, word);
+		unseen_follow_program(s, word);
 	else if (strchr(word, '/') == NULL && s->list != NULL && (path = path_search(s->list, word)) != NULL)
-		follow(s, path);
+		unseen_follow_program(s, path);
 	else if (strchr(word, '/') != NULL)
-		follow(s, path = path_join(source->workspace, word));
+		unseen_follow_program(s, path = path_join(source->workspace, word));
 	free(path);
 	if (len >= strlen(python) && strncmp(before + (len - strlen(python)), python, strlen(python)) == 0)
 		follow_python(s, word);
@@ -480,7 +482,7 @@ follow_text(struct search *s, const char *text)
 }
 
 static void
-see(struct search *s, const char *directory)
+unseen_add_seen(struct search *s, const char *directory)
 {
 	char *real = directory != NULL && *directory == '/' ? realpath(directory, NULL) : NULL;
 
@@ -496,19 +498,19 @@ search_begin(struct search *s, const struct replay_env_spec *spec)
 	*s = (struct search){ .spec = spec };
 	s->list = span_text(span_path(spec->source->payload, KEY_ENV, "PATH", NULL));
 	s->home = home != NULL ? realpath(home, NULL) : NULL;
-	see(s, spec->source->workspace);
-	see(s, spec->source->directory);
-	see(s, spec->place);
+	unseen_add_seen(s, spec->source->workspace);
+	unseen_add_seen(s, spec->source->directory);
+	unseen_add_seen(s, spec->place);
 	for (char *const *v = spec->visible; v != NULL && *v != NULL; v++)
-		see(s, *v);
+		unseen_add_seen(s, *v);
 	for (const char *list = s->list; list != NULL;) {
 		size_t len;
 		const char *part = text_part(&list, ':', &len);
 		char *directory = memory_copy(part, len), *python;
 
-		see(s, directory);
+		unseen_add_seen(s, directory);
 		python = *directory == '/' ? replay_env_python(directory) : NULL;
-		see(s, python);
+		unseen_add_seen(s, python);
 		free(python);
 		free(directory);
 	}

@@ -33,7 +33,7 @@
 
 /* A descriptor with the lock on a directory of ours; -1: somebody has it. */
 static int
-lock(const char *path)
+workspace_copy_lock_directory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -59,7 +59,7 @@ remove_left(void)
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		path = path_join(PARENT, entry->d_name);
-		fd = lock(path);
+		fd = workspace_copy_lock_directory(path);
 		if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
 		    time(NULL) - status.st_mtime > NEW_SECONDS)
 			copytree_remove(path, NULL);
@@ -80,7 +80,7 @@ memory_place_make(struct memory_place *p)
 	if (mkdtemp(path) == NULL)
 		return -1;
 	p->path = memory_text(path);
-	p->fd = lock(path);
+	p->fd = workspace_copy_lock_directory(path);
 	if (p->fd >= 0)
 		return 0;
 	memory_place_remove(p);
@@ -101,20 +101,20 @@ memory_place_remove(struct memory_place *p)
 /* ---- what must not matter ---- */
 
 static int
-unable(const char *path, struct error *err)
+workspace_copy_set_error(const char *path, struct error *err)
 {
 	return error_errno(err, ERROR_SYSTEM, path, "unable to change the copy of the workspace");
 }
 
 /* Out and in again: it is the newest entry of the directory then. */
 static int
-renew(const char *directory, const char *path, struct error *err)
+workspace_copy_move_to_end(const char *directory, const char *path, struct error *err)
 {
 	char *aside = path_join(directory, OUT_OF_THE_WAY);
 	int failed = rename(path, aside) != 0 || rename(aside, path) != 0;
 
 	free(aside);
-	return failed ? unable(path, err) : 0;
+	return failed ? workspace_copy_set_error(path, err) : 0;
 }
 
 static int
@@ -126,7 +126,7 @@ perturb_entries(const char *path, struct error *err)
 	int failed = 0;
 
 	if (directory == NULL)
-		return unable(path, err);
+		return workspace_copy_set_error(path, err);
 	while ((entry = readdir(directory)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			list_add(&names, entry->d_name);
@@ -134,7 +134,8 @@ perturb_entries(const char *path, struct error *err)
 	for (size_t i = names == NULL ? 0 : list_count(names); failed == 0 && i > 0; i--) {
 		char *below = path_join(path, names[i - 1]);
 
-		if (perturb_tree(below, err) != 0 || renew(path, below, err) != 0)
+		if (perturb_tree(below, err) != 0 ||
+		    workspace_copy_move_to_end(path, below, err) != 0)
 			failed = -1;
 		free(below);
 	}
@@ -151,7 +152,7 @@ perturb_tree(const char *path, struct error *err)
 	struct stat status;
 
 	if (lstat(path, &status) != 0)
-		return unable(path, err);
+		return workspace_copy_set_error(path, err);
 	if (S_ISDIR(status.st_mode) && access(path, R_OK | W_OK | X_OK) == 0 &&
 	    perturb_entries(path, err) != 0)
 		return -1;
@@ -159,5 +160,6 @@ perturb_tree(const char *path, struct error *err)
 	times[1] = status.st_mtim;
 	times[0].tv_sec -= DAY;
 	times[1].tv_sec -= DAY;
-	return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) != 0 ? unable(path, err) : 0;
+	return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) != 0 ?
+	    workspace_copy_set_error(path, err) : 0;
 }

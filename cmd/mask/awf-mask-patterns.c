@@ -236,7 +236,7 @@ mask_line(struct patterns *p, const char *line, size_t len, int64_t number, stru
 
 /* Each line goes out before the next is waited for. */
 static int
-run(const char *path, struct error *err)
+mask_copy_lines(const char *path, struct error *err)
 {
 	struct patterns patterns;
 	struct line_input input;
@@ -263,7 +263,7 @@ run(const char *path, struct error *err)
 
 /* OPTION_END with the file, or what options_next() returned. */
 static int
-read_options(int argc, char **argv, const char **path, struct error *err)
+mask_read_options(int argc, char **argv, const char **path, struct error *err)
 {
 	struct options o;
 	int id;
@@ -286,14 +286,14 @@ main(int argc, char **argv)
 	const char *path = NULL;
 
 	program_begin();
-	switch (read_options(argc, argv, &path, &err)) {
+	switch (mask_read_options(argc, argv, &path, &err)) {
 	case OPTION_HELP:
 		options_help(stdout, USAGE, none, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	case OPTION_END:
-		if (run(path, &err) == 0)
+		if (mask_copy_lines(path, &err) == 0)
 			return STATUS_OK;
 	}
 	return program_fail(PROGRAM, &err);

@@ -23,7 +23,7 @@
 
 /* Takes over bytes. */
 static void
-add(struct patterns *p, char *bytes, size_t len, bool base64, bool whole)
+patterns_add_fixed_string(struct patterns *p, char *bytes, size_t len, bool base64, bool whole)
 {
 	p->fixed = memory_array(p->fixed, p->fixed_count + 1, sizeof *p->fixed);
 	p->fixed[p->fixed_count++] = (struct fixed){ bytes, len, base64, whole };
@@ -35,11 +35,12 @@ add_fixed(struct patterns *p, const char *text, size_t len)
 {
 	struct buffer bytes = BUFFER_INIT, code = BUFFER_INIT;
 
-	add(p, memory_copy(text, len), len, false, true);
+	patterns_add_fixed_string(p, memory_copy(text, len), len, false, true);
 	/* As a string in JSON, if that is another. */
 	json_quote(&code, text, len);
 	if (code.len - 2 != len)
-		add(p, memory_copy(code.data + 1, code.len - 2), code.len - 2, false, false);
+		patterns_add_fixed_string(p, memory_copy(code.data + 1, code.len - 2), code.len - 2,
+		    false, false);
 	/* In base64 after 0, 1 or 2 bytes of something else: the characters that hold bits of
 	 * the string alone. */
 	for (size_t before = 0; len >= PATTERNS_BASE64_MIN && before < 3; before++) {
@@ -51,7 +52,8 @@ add_fixed(struct patterns *p, const char *text, size_t len)
 		buffer_append(&bytes, "\0\0", before);
 		buffer_append(&bytes, text, len);
 		base64_encode(bytes.data, bytes.len, &code);
-		add(p, memory_copy(code.data + foreign[before], part), part, true, false);
+		patterns_add_fixed_string(p, memory_copy(code.data + foreign[before], part), part,
+		    true, false);
 	}
 	buffer_free(&bytes);
 	buffer_free(&code);
@@ -160,7 +162,7 @@ struct text {
 };
 
 static void
-mark(struct text *t, size_t from, size_t to)
+patterns_mark_range(struct text *t, size_t from, size_t to)
 {
 	memset(t->cover + from, 1, to - from);
 	t->any = true;
@@ -175,7 +177,7 @@ in_base64(char c)
 
 /* Where a string stands next in the bytes up to end; NULL: nowhere. */
 static const char *
-find(const char *at, const char *end, const struct fixed *f)
+patterns_find_fixed_string(const char *at, const char *end, const struct fixed *f)
 {
 	while ((size_t)(end - at) >= f->len &&
 	    (at = memchr(at, *f->bytes, (size_t)(end - at) - f->len + 1)) != NULL) {
@@ -192,14 +194,14 @@ mark_fixed(struct text *t, const struct fixed *f)
 	const char *at = t->bytes, *end = t->bytes + t->len;
 	size_t from, to;
 
-	for (; (at = find(at, end, f)) != NULL; at++) {
+	for (; (at = patterns_find_fixed_string(at, end, f)) != NULL; at++) {
 		from = (size_t)(at - t->bytes);
 		to = from + f->len;
 		if (f->base64 && from > 0 && in_base64(t->bytes[from - 1]))
 			from--;
 		if (f->base64 && to < t->len && in_base64(t->bytes[to]))
 			to++;
-		mark(t, from, to);
+		patterns_mark_range(t, from, to);
 	}
 }
 
@@ -213,11 +215,11 @@ mark_cut(struct text *t, const struct fixed *f, enum cut cut)
 		return;
 	for (size_t part = longest; part >= PATTERNS_PART_MIN; part--) {
 		if (cut == CUT_BEGIN && memcmp(t->bytes, f->bytes + f->len - part, part) == 0) {
-			mark(t, 0, part);
+			patterns_mark_range(t, 0, part);
 			return;
 		}
 		if (cut == CUT_END && memcmp(t->bytes + t->len - part, f->bytes, part) == 0) {
-			mark(t, t->len - part, t->len);
+			patterns_mark_range(t, t->len - part, t->len);
 			return;
 		}
 	}
@@ -235,7 +237,8 @@ mark_expression(struct text *t, const regex_t *expression)
 
 		while (regexec(expression, t->bytes + at, 1, &match, at == start ? 0 : REG_NOTBOL) == 0) {
 			if (match.rm_eo > match.rm_so)
-				mark(t, at + (size_t)match.rm_so, at + (size_t)match.rm_eo);
+				patterns_mark_range(t, at + (size_t)match.rm_so, at +
+				    (size_t)match.rm_eo);
 			at += (size_t)match.rm_eo + (match.rm_eo == match.rm_so);
 			if (at > t->len || t->bytes[at] == '\0')
 				break;
@@ -277,7 +280,8 @@ bool
 patterns_found(const struct patterns *p, const char *bytes, size_t len)
 {
 	for (size_t i = 0; i < p->fixed_count; i++)
-		if (p->fixed[i].whole && find(bytes, bytes + len, &p->fixed[i]) != NULL)
+		if (p->fixed[i].whole && patterns_find_fixed_string(bytes, bytes + len,
+		    &p->fixed[i]) != NULL)
 			return true;
 	return false;
 }

@@ -51,7 +51,7 @@ static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } }
 /* The request is not waited for any more: its transfer ends, which is all that 2026-07-28 says
  * of it. */
 static bool
-cancel(struct bridge *b, struct span message)
+bridge_cancel_request(struct bridge *b, struct span message)
 {
 	struct span id = span_path(message, "params", "requestId", NULL);
 
@@ -97,7 +97,8 @@ post_waiting(struct bridge *b)
 		if (first)
 			break;
 		used += message.len + 1;
-		if (span_is(span_member(message, "method"), "notifications/cancelled") && !cancel(b, message))
+		if (span_is(span_member(message, "method"), "notifications/cancelled") &&
+		    !bridge_cancel_request(b, message))
 			continue;
 		t = transfer_add(b, POST_MESSAGE, message);
 		if (t->initializes) {
@@ -140,7 +141,7 @@ read_settings(struct bridge *b)
 }
 
 static void
-take_lines(struct bridge *b)
+bridge_read_lines(struct bridge *b)
 {
 	const char *line;
 	size_t len, bad;
@@ -159,7 +160,7 @@ read_messages(struct bridge *b)
 {
 	ssize_t got = line_input_read(&b->in);
 
-	take_lines(b);
+	bridge_read_lines(b);
 	return got > 0 || (got == -1 && (errno == EINTR || errno == EAGAIN));
 }
 
@@ -216,12 +217,12 @@ start_due(struct bridge *b)
 }
 
 static void
-run(struct bridge *b)
+bridge_run_transfers(struct bridge *b)
 {
 	bool open = true;
 	int running;
 
-	take_lines(b); /* what came with the first */
+	bridge_read_lines(b); /* what came with the first */
 	while (open && b->lost == NULL) {
 		struct curl_waitfd in = { STDIN_FILENO, CURL_WAIT_POLLIN, 0 };
 		int wait = start_due(b);
@@ -266,7 +267,7 @@ give_up_session(struct bridge *b)
 
 /* Serves until stdin ends. */
 static int
-serve(struct error *err)
+bridge_serve_stdin(struct error *err)
 {
 	struct bridge b = { .multi = NULL };
 	int status;
@@ -281,7 +282,7 @@ serve(struct error *err)
 		status = error_set(err, ERROR_USAGE, "stdin",
 		    "expected {\"url\": …} in the first line; awf-step starts it");
 	} else {
-		run(&b);
+		bridge_run_transfers(&b);
 		transfer_remove_all(&b);
 		give_up_session(&b);
 		status = b.lost != NULL ? STATUS_WORK : STATUS_OK;
@@ -304,7 +305,7 @@ serve(struct error *err)
 }
 
 static int
-read_options(int argc, char **argv, struct error *err)
+bridge_read_options(int argc, char **argv, struct error *err)
 {
 	struct options options;
 	int id;
@@ -322,14 +323,14 @@ main(int argc, char **argv)
 	int status;
 
 	program_begin();
-	switch (read_options(argc, argv, &err)) {
+	switch (bridge_read_options(argc, argv, &err)) {
 	case OPTION_HELP:
 		options_help(stdout, USAGE, none, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	case OPTION_END:
-		status = serve(&err);
+		status = bridge_serve_stdin(&err);
 		if (status >= 0)
 			return status;
 	}

@@ -88,7 +88,7 @@ pass_on(struct client *c)
 }
 
 static void
-tell(struct client *c, const char *line, size_t len)
+keeper_send_to_client(struct client *c, const char *line, size_t len)
 {
 	buffer_append(&c->peer.outgoing, line, len);
 	buffer_byte(&c->peer.outgoing, '\n');
@@ -96,10 +96,10 @@ tell(struct client *c, const char *line, size_t len)
 }
 
 static void
-tell_all(struct keeper *k, const char *line, size_t len)
+keeper_send_to_all(struct keeper *k, const char *line, size_t len)
 {
 	for (size_t i = 0; i < k->count; i++)
-		tell(&k->clients[i], line, len);
+		keeper_send_to_client(&k->clients[i], line, len);
 }
 
 /* A line of our own: a word, and a text or a number. */
@@ -121,13 +121,13 @@ write_word(struct buffer *line, const char *word, const char *key, const char *t
 }
 
 static void
-say_all(struct keeper *k, const char *word, const char *key, const char *text, size_t len,
-    int64_t number)
+keeper_announce_to_all(struct keeper *k, const char *word, const char *key, const char *text,
+    size_t len, int64_t number)
 {
 	struct buffer line = BUFFER_INIT;
 
 	write_word(&line, word, key, text, len, number);
-	tell_all(k, line.data, line.len);
+	keeper_send_to_all(k, line.data, line.len);
 	buffer_free(&line);
 }
 
@@ -137,7 +137,7 @@ pass_errors(struct keeper *k)
 {
 	if (k->count == 0 || k->server.errors.len == 0)
 		return;
-	say_all(k, "says", "text", k->server.errors.data, k->server.errors.len, 0);
+	keeper_announce_to_all(k, "says", "text", k->server.errors.data, k->server.errors.len, 0);
 	buffer_clear(&k->server.errors);
 }
 
@@ -157,7 +157,7 @@ answer_hello(const struct keeper *k, struct client *c)
 /* ---- to the server ---- */
 
 static void
-tell_server(struct keeper *k, const char *line, size_t len)
+keeper_send_to_server(struct keeper *k, const char *line, size_t len)
 {
 	buffer_append(&k->server.outgoing, line, len);
 	buffer_byte(&k->server.outgoing, '\n');
@@ -216,7 +216,7 @@ add_client(struct keeper *k, int fd)
 		k->clients[k->count++] = c;
 		k->next_id += MCP_KEPT_IDS;
 		write_word(&line, "ids", "from", NULL, 0, c.first);
-		tell(&k->clients[k->count - 1], line.data, line.len);
+		keeper_send_to_client(&k->clients[k->count - 1], line.data, line.len);
 		buffer_free(&line);
 	}
 	file_close(&fd);
@@ -226,7 +226,7 @@ add_client(struct keeper *k, int fd)
 
 /* -1: it cannot be understood, or has used up its ids. */
 static int
-take_from_client(struct keeper *k, struct client *c, struct span line)
+keeper_read_client_message(struct keeper *k, struct client *c, struct span line)
 {
 	struct jsonrpc m;
 	long long number;
@@ -245,7 +245,7 @@ take_from_client(struct keeper *k, struct client *c, struct span line)
 		    span_integer(span_member(m.params, "requestId"), &number) &&
 		    request_of(c, number) < c->asked_count)
 			forget_request(c, request_of(c, number));
-		tell_server(k, line.at, line.len);
+		keeper_send_to_server(k, line.at, line.len);
 		return 0;
 	}
 	if (!span_integer(m.id, &number) || number < c->first || number >= c->first + MCP_KEPT_IDS)
@@ -263,7 +263,7 @@ take_from_client(struct keeper *k, struct client *c, struct span line)
 		c->asked = memory_array(c->asked, c->asked_count + 1, sizeof *c->asked);
 		c->asked[c->asked_count++] = number;
 	}
-	tell_server(k, line.at, line.len);
+	keeper_send_to_server(k, line.at, line.len);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ serve_client(struct keeper *k, struct client *c, const struct pollfd fds[PEER_FD
 	struct span line;
 
 	while (c->peer.process.in != -1 && (taken = peer_line(&c->peer, &line)) == 1)
-		if (take_from_client(k, c, line) == -1)
+		if (keeper_read_client_message(k, c, line) == -1)
 			return -1;
 	return open == -1 || taken == -1 || c->peer.process.in == -1 ||
 	    peer_unsent(&c->peer) > UNREAD_LIMIT ? -1 : 0;
@@ -298,7 +298,7 @@ client_of(const struct keeper *k, struct span id, bool *known)
 
 /* The greeting: for all who wait for it. */
 static void
-take_hello(struct keeper *k, const struct jsonrpc *m)
+keeper_store_hello(struct keeper *k, const struct jsonrpc *m)
 {
 	struct span answer = m->result.at != NULL ? m->result : m->error;
 
@@ -322,13 +322,13 @@ answer_server(struct keeper *k, struct span id, struct span method)
 	if (k->unread > peer_unsent(&k->server))
 		k->unread = peer_unsent(&k->server);
 	if (k->unread > UNSENT_LIMIT)
-		say_all(k, "broke", "text", MCP_UNREAD, sizeof MCP_UNREAD - 1, 0);
+		keeper_announce_to_all(k, "broke", "text", MCP_UNREAD, sizeof MCP_UNREAD - 1, 0);
 	return k->unread <= UNSENT_LIMIT;
 }
 
 /* False: the server is to end. */
 static bool
-take_from_server(struct keeper *k, struct span message)
+keeper_read_server_message(struct keeper *k, struct span message)
 {
 	struct jsonrpc m = jsonrpc_read(message);
 	bool answers = m.kind == JSONRPC_RESPONSE, known;
@@ -340,7 +340,7 @@ take_from_server(struct keeper *k, struct span message)
 	if (m.kind == JSONRPC_REQUEST)
 		return answer_server(k, m.id, m.method);
 	if (answers && span_integer(m.id, &number) && k->hello == HELLO_SAID && number == k->hello_id) {
-		take_hello(k, &m);
+		keeper_store_hello(k, &m);
 		return true;
 	}
 	c = client_of(k, answers ? m.id : span_member(m.params, "progressToken"), &known);
@@ -348,16 +348,16 @@ take_from_server(struct keeper *k, struct span message)
 		if (answers && span_integer(m.id, &number) &&
 		    request_of(c, number) < c->asked_count)
 			forget_request(c, request_of(c, number));
-		tell(c, message.at, message.len);
+		keeper_send_to_client(c, message.at, message.len);
 	} else if (!known) {
-		tell_all(k, message.at, message.len);
+		keeper_send_to_all(k, message.at, message.len);
 	}
 	return true;
 }
 
 /* Several messages. */
 static bool
-take_list(struct keeper *k, struct span list)
+keeper_read_batch(struct keeper *k, struct span list)
 {
 	struct buffer message = BUFFER_INIT;
 	bool goes_on = true;
@@ -368,9 +368,9 @@ take_list(struct keeper *k, struct span list)
 		/* What is no message does not go on by itself: a list in a list would be taken for one of
 		 * ours, a text for a line of stderr. */
 		if (span_type(w.value) == 'o')
-			goes_on = take_from_server(k, span_of(message.data, message.len));
+			goes_on = keeper_read_server_message(k, span_of(message.data, message.len));
 		else
-			tell_all(k, "[{}]", 4);
+			keeper_send_to_all(k, "[{}]", 4);
 	}
 	buffer_free(&message);
 	return goes_on;
@@ -378,7 +378,7 @@ take_list(struct keeper *k, struct span list)
 
 /* A line, which may be several messages, or none. */
 static bool
-take_line(struct keeper *k, struct span line)
+keeper_read_server_line(struct keeper *k, struct span line)
 {
 	struct buffer mended = BUFFER_INIT;
 	bool goes_on = true;
@@ -388,11 +388,11 @@ take_line(struct keeper *k, struct span line)
 		return true;
 	if ((*line.at != '{' && *line.at != '[') ||
 	    jsonrpc_check(&line, SCAN_LINE_DEPTH, &mended) != NULL)
-		tell_all(k, line.at, line.len);
+		keeper_send_to_all(k, line.at, line.len);
 	else if (*line.at == '{')
-		goes_on = take_from_server(k, line);
+		goes_on = keeper_read_server_message(k, line);
 	else
-		goes_on = take_list(k, line);
+		goes_on = keeper_read_batch(k, line);
 	buffer_free(&mended);
 	return goes_on;
 }
@@ -405,11 +405,11 @@ serve_server(struct keeper *k, const struct pollfd fds[PEER_FDS])
 	struct span line;
 
 	while ((taken = peer_line(&k->server, &line)) == 1)
-		if (!take_line(k, line))
+		if (!keeper_read_server_line(k, line))
 			return -1;
 	pass_errors(k);
 	if (taken == -1)
-		say_all(k, "broke", "text", MCP_LONG, sizeof MCP_LONG - 1, 0);
+		keeper_announce_to_all(k, "broke", "text", MCP_LONG, sizeof MCP_LONG - 1, 0);
 	return open == -1 || taken == -1 || k->server.process.in == -1 ? -1 : 0;
 }
 
@@ -431,7 +431,8 @@ serve_clients(struct keeper *k, const struct pool_slot *slot, const struct pollf
 
 /* Until the server ends, or is to end. */
 static void
-serve(struct keeper *k, struct pool_slot *slot, const struct interrupts *interrupts)
+keeper_serve_until_end(struct keeper *k, struct pool_slot *slot,
+    const struct interrupts *interrupts)
 {
 	struct pollfd *fds = NULL;
 	struct error unused;
@@ -465,7 +466,7 @@ serve(struct keeper *k, struct pool_slot *slot, const struct interrupts *interru
 
 /* Gives clients the last that was said, as far as they read it. */
 static void
-flush(struct keeper *k)
+keeper_flush_clients(struct keeper *k)
 {
 	const int64_t end = clock_monotonic() + READER_MS;
 
@@ -477,7 +478,7 @@ flush(struct keeper *k)
 
 /* Starts the server and keeps it. */
 static void
-keep(struct pool_slot *slot, const struct mcp_kept_process *process,
+keeper_run_server(struct pool_slot *slot, const struct mcp_kept_process *process,
     const struct interrupts *interrupts)
 {
 	const struct process_spec spec = { .argv = process->argv, .directory = process->directory,
@@ -495,19 +496,19 @@ keep(struct pool_slot *slot, const struct mcp_kept_process *process,
 		while ((fd = pool_accept_now(slot)) != -1)
 			add_client(&k, fd);
 		error_text(&err, text, sizeof text);
-		say_all(&k, "refused", "text", text, strlen(text), 0);
+		keeper_announce_to_all(&k, "refused", "text", text, strlen(text), 0);
 	} else {
 		if (process->first != NULL) {
 			buffer_text(&k.server.outgoing, process->first);
 			peer_send(&k.server);
 		}
-		serve(&k, slot, interrupts);
+		keeper_serve_until_end(&k, slot, interrupts);
 		wait_status = peer_end(&k.server);
 		pass_errors(&k);
 		if (wait_status != -1)
-			say_all(&k, "ended", "status", NULL, 0, wait_status);
+			keeper_announce_to_all(&k, "ended", "status", NULL, 0, wait_status);
 	}
-	flush(&k);
+	keeper_flush_clients(&k);
 	while (k.count > 0)
 		remove_client(&k, k.count - 1);
 	peer_free(&k.server);
@@ -577,7 +578,7 @@ main(int argc, char **argv)
 	if (!mcp_kept_read(&process))
 		error_set(&err, ERROR_USAGE, NULL, "no server is said in the environment");
 	else
-		keep(&slot, &process, interrupts);
+		keeper_run_server(&slot, &process, interrupts);
 	mcp_kept_free(&process);
 	pool_leave(&slot);
 	return err.code == ERROR_NONE ? STATUS_OK : program_fail(PROGRAM, &err);

@@ -51,7 +51,7 @@ connect_to(const char *path, struct error *err)
 
 /* Passes on what can be read. False: one side has ended. */
 static bool
-pass(int from, int to)
+tools_relay_bytes(int from, int to)
 {
 	char bytes[READ_SIZE];
 	ssize_t len;
@@ -63,7 +63,7 @@ pass(int from, int to)
 }
 
 static int
-serve(struct error *err)
+tools_relay_stdio(struct error *err)
 {
 	const char *path = getenv("AWF_MCP_SOCKET"), *secret = getenv("AWF_MCP_SECRET");
 	int fd;
@@ -78,8 +78,8 @@ serve(struct error *err)
 		struct pollfd fds[] = { { STDIN_FILENO, POLLIN, 0 }, { fd, POLLIN, 0 } };
 
 		while (poll(fds, 2, -1) != -1 || errno == EINTR)
-			if ((fds[0].revents != 0 && !pass(STDIN_FILENO, fd)) ||
-			    (fds[1].revents != 0 && !pass(fd, STDOUT_FILENO)))
+			if ((fds[0].revents != 0 && !tools_relay_bytes(STDIN_FILENO, fd)) ||
+			    (fds[1].revents != 0 && !tools_relay_bytes(fd, STDOUT_FILENO)))
 				break;
 	}
 	file_close(&fd);
@@ -106,7 +106,7 @@ main(int argc, char **argv)
 		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
 		break;
 	case OPTION_END:
-		if (serve(&err) == 0)
+		if (tools_relay_stdio(&err) == 0)
 			return STATUS_OK;
 	}
 	return program_fail(PROGRAM, &err);

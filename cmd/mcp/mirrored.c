@@ -29,14 +29,15 @@ is_token(const char *text)
 
 /* How often the annotation stands in a value. */
 static size_t
-annotations(struct span value)
+mirrored_count_annotations(struct span value)
 {
 	size_t count = 0;
 
 	if (span_type(value) != 'o' && span_type(value) != 'a')
 		return 0;
 	for (struct span_walk x = span_walk(value); span_next(&x);)
-		count += (x.key.at != NULL && span_is(x.key, ANNOTATION)) + annotations(x.value);
+		count += (x.key.at != NULL && span_is(x.key, ANNOTATION)) +
+		    mirrored_count_annotations(x.value);
 	return count;
 }
 
@@ -82,7 +83,7 @@ read_schema(struct mirrored *m, const char *tool, struct span schema, struct buf
 }
 
 static void
-drop(struct mirrored *m, size_t from)
+mirrored_truncate_list(struct mirrored *m, size_t from)
 {
 	while (m->count > from) {
 		struct mirrored_argument *last = &m->list[--m->count];
@@ -94,7 +95,7 @@ drop(struct mirrored *m, size_t from)
 }
 
 static void
-forget(struct mirrored *m, const char *tool)
+mirrored_remove_tool(struct mirrored *m, const char *tool)
 {
 	size_t kept = 0;
 
@@ -122,14 +123,14 @@ read_tool(struct mirrored *m, struct span tool)
 
 	if (name == NULL)
 		return true;
-	forget(m, name);
+	mirrored_remove_tool(m, name);
 	before = m->count;
 	why = read_schema(m, name, schema, &pointer, before);
-	if (why == NULL && annotations(schema) != m->count - before)
+	if (why == NULL && mirrored_count_annotations(schema) != m->count - before)
 		why = "stands where no argument is";
 	if (why != NULL) {
 		message_print(NULL, "the tool '%s' is left out: " ANNOTATION " in its schema %s", name, why);
-		drop(m, before);
+		mirrored_truncate_list(m, before);
 	}
 	buffer_free(&pointer);
 	free(name);
@@ -220,7 +221,7 @@ mirrored_headers(const struct mirrored *m, struct span tool, struct span argumen
 void
 mirrored_free(struct mirrored *m)
 {
-	drop(m, 0);
+	mirrored_truncate_list(m, 0);
 	free(m->list);
 	*m = (struct mirrored){ NULL, 0 };
 }

@@ -188,7 +188,7 @@ bridge_fail(struct bridge *b, const char *format, ...)
 
 /* Where messages go in the old transport, as the server names it. */
 static void
-take_endpoint(struct bridge *b, const char *named)
+transfer_set_endpoint(struct bridge *b, const char *named)
 {
 	static const CURLUPart origin[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
 	CURLU *url = curl_url(), *base = curl_url();
@@ -224,7 +224,7 @@ on_event(void *context, const char *event, const char *data, size_t len)
 	struct transfer *t = context;
 
 	if (t->purpose == GET_SSE && strcmp(event, "endpoint") == 0)
-		take_endpoint(t->bridge, data);
+		transfer_set_endpoint(t->bridge, data);
 	else if ((*event == '\0' || strcmp(event, "message") == 0) && len > 0 &&
 	    transfer_take(t, data, len) != 0)
 		message_print(NULL, "it says what is no message: %.100s", data);

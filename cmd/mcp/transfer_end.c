@@ -32,7 +32,7 @@ is_message(const struct transfer *t, struct jsonrpc *m)
 
 /* Tells what an answer with this status means for a request. */
 static void
-refuse(struct transfer *t, long status)
+transfer_report_status(struct transfer *t, long status)
 {
 	struct span body = span_trim(span_of(buffer_string(&t->body), t->body.len));
 	struct buffer text = BUFFER_INIT;
@@ -132,7 +132,7 @@ end_post(struct transfer *t, long status)
 		if (t->purpose == POST_MESSAGE && is_old(t, status))
 			fall_back(b, t, status);
 		else
-			refuse(t, status);
+			transfer_report_status(t, status);
 		return true;
 	}
 	if (b->sse)

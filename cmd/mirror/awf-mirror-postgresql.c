@@ -36,7 +36,7 @@ struct database {
 
 /* The message of the server in one line; a result is freed. */
 static int
-fail(PGconn *db, PGresult *result, struct error *err)
+postgresql_set_error(PGconn *db, PGresult *result, struct error *err)
 {
 	char *message = postgresql_message(db, result);
 
@@ -48,14 +48,14 @@ fail(PGconn *db, PGresult *result, struct error *err)
 
 /* Rows, those of bytes in binary; NULL with *err. */
 static PGresult *
-query(struct database *d, const char *sql, int count, const char *const *values, int binary,
-    struct error *err)
+postgresql_query_rows(struct database *d, const char *sql, int count, const char *const *values,
+    int binary, struct error *err)
 {
 	PGresult *result = PQexecParams(d->db, sql, count, NULL, values, NULL, NULL, binary);
 
 	if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK)
 		return result;
-	fail(d->db, result, err);
+	postgresql_set_error(d->db, result, err);
 	return NULL;
 }
 
@@ -67,7 +67,8 @@ open_database(void *context, const char *url, struct error *err)
 
 	d->url = memory_text(url);
 	d->db = postgresql_connect(url, PROGRAM, err);
-	result = d->db != NULL ? query(d, "LISTEN agent_runs", 0, NULL, 0, err) : NULL;
+	result = d->db != NULL ? postgresql_query_rows(d, "LISTEN agent_runs", 0, NULL, 0, err) :
+	    NULL;
 	PQclear(result);
 	return result != NULL ? 0 : -1;
 }
@@ -81,7 +82,7 @@ has_tables(void *context, struct error *err)
 }
 
 static int
-tell(PGresult *result)
+postgresql_send_runs(PGresult *result)
 {
 	if (result == NULL)
 		return -1;
@@ -99,9 +100,10 @@ tell(PGresult *result)
 }
 
 static int
-list(void *context, struct error *err)
+postgresql_list_runs(void *context, struct error *err)
 {
-	return tell(query(context, HEADS "ORDER BY last_seen DESC", 0, NULL, 0, err));
+	return postgresql_send_runs(postgresql_query_rows(context, HEADS "ORDER BY last_seen DESC",
+	    0, NULL, 0, err));
 }
 
 static int
@@ -114,7 +116,7 @@ socket_of(void *context)
 
 /* The run that was told of; false: what was is no run, and all are to be looked at. */
 static bool
-notified(const char *told, char run_id[ID_SIZE])
+postgresql_notified_run(const char *told, char run_id[ID_SIZE])
 {
 	size_t bad;
 
@@ -134,16 +136,18 @@ has_changed(void *context, struct error *err)
 	int changed = CHANGED_NOTHING;
 
 	if (PQconsumeInput(d->db) == 0)
-		return fail(d->db, NULL, err);
+		return postgresql_set_error(d->db, NULL, err);
 	for (; (told = PQnotifies(d->db)) != NULL; PQfreemem(told))
-		if (changed == CHANGED_NOTHING && notified(told->extra, run_id) && count++ < NOTIFIED_MOST)
+		if (changed == CHANGED_NOTHING && postgresql_notified_run(told->extra, run_id) &&
+		    count++ < NOTIFIED_MOST)
 			buffer_format(&ids, "%c%s", ids.len == 0 ? '{' : ',', run_id);
 		else
 			changed = CHANGED_UNKNOWN;
 	if (changed == CHANGED_NOTHING && count > 0) {
 		buffer_byte(&ids, '}');
 		values[0] = buffer_string(&ids);
-		changed = tell(query(d, HEADS "WHERE run_id = ANY ($1::uuid[])", 1, values, 0, err)) == 0 ?
+		changed = postgresql_send_runs(postgresql_query_rows(d,
+		    HEADS "WHERE run_id = ANY ($1::uuid[])", 1, values, 0, err)) == 0 ?
 		    CHANGED_TOLD : -1;
 	}
 	buffer_free(&ids);
@@ -162,7 +166,7 @@ send_rows(struct database *d, struct error *err)
 			sent = source_line(PQgetisnull(result, 0, 0) ? NULL : PQgetvalue(result, 0, 0),
 			    (size_t)PQgetlength(result, 0, 0), err);
 		} else if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-			sent = fail(d->lines, result, err);
+			sent = postgresql_set_error(d->lines, result, err);
 			continue;
 		}
 		PQclear(result);
@@ -186,7 +190,7 @@ send_lines(void *context, const char *run_id, int64_t after, struct error *err)
 	    "END FROM runs_head h JOIN agent_run_events e ON e.month = h.month AND e.run_id = h.run_id "
 	    "WHERE h.run_id = $1::uuid AND e.seq > $2::bigint ORDER BY e.seq", 3, NULL, values, NULL, NULL,
 	    0) != 1 || PQsetSingleRowMode(d->lines) != 1)
-		return fail(d->lines, NULL, err);
+		return postgresql_set_error(d->lines, NULL, err);
 	sent = send_rows(d, err);
 	/* Nobody reads the rest. */
 	if (sent != 0) {
@@ -204,7 +208,8 @@ send_blob(void *context, const char *run_id, const char *sha256, struct error *e
 	PGresult *result;
 
 	snprintf(most, sizeof most, "%lld", (long long)FETCH_BLOB_MOST);
-	result = query(context, "SELECT data FROM agent_run_blobs WHERE run_id = $1::uuid AND "
+	result = postgresql_query_rows(context,
+	    "SELECT data FROM agent_run_blobs WHERE run_id = $1::uuid AND "
 	    "sha256 = $2 AND octet_length(data) <= $3::bigint", 3, values, 1, err);
 	if (result == NULL)
 		return -1;
@@ -229,7 +234,8 @@ main(int argc, char **argv)
 {
 	struct database d = { .db = NULL };
 	const struct source source = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
-		.look_ms = FETCH_LIST_MS, .open = open_database, .ready = has_tables, .list = list,
+		.look_ms = FETCH_LIST_MS, .open = open_database, .ready = has_tables,
+		.list = postgresql_list_runs,
 		.fd = socket_of, .changed = has_changed, .lines = send_lines, .blob = send_blob,
 		.close = close_database, .context = &d };
 

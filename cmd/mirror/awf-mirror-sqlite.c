@@ -40,7 +40,7 @@ struct database {
 
 /* One that is ready to be bound; NULL with *err. */
 static sqlite3_stmt *
-statement(struct database *d, enum statement which, struct error *err)
+sqlite_ready_statement(struct database *d, enum statement which, struct error *err)
 {
 	return sqlite_statement(&d->at, statements[which], &d->made[which], err);
 }
@@ -88,10 +88,10 @@ text_of(sqlite3_stmt *s, int column)
 }
 
 static int
-list(void *context, struct error *err)
+sqlite_list_runs(void *context, struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, LIST, err);
+	sqlite3_stmt *s = sqlite_ready_statement(d, LIST, err);
 	int got;
 
 	if (s == NULL)
@@ -137,7 +137,7 @@ static int
 send_lines(void *context, const char *run_id, int64_t after, struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, LINES, err);
+	sqlite3_stmt *s = sqlite_ready_statement(d, LINES, err);
 	int got, sent = 0;
 
 	if (s == NULL)
@@ -159,7 +159,7 @@ static int
 send_blob(void *context, const char *run_id, const char *sha256, struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, BLOB, err);
+	sqlite3_stmt *s = sqlite_ready_statement(d, BLOB, err);
 	int got;
 
 	if (s == NULL)
@@ -191,7 +191,8 @@ main(int argc, char **argv)
 {
 	struct database d = { .version = 0 };
 	const struct source source = { .program = PROGRAM, .form = "sqlite:[FILE]", .look_ms = LOOK_MS,
-		.open = open_database, .ready = has_tables, .list = list, .fd = no_descriptor,
+		.open = open_database, .ready = has_tables, .list = sqlite_list_runs,
+		.fd = no_descriptor,
 		.changed = has_changed, .lines = send_lines, .blob = send_blob, .close = close_database,
 		.context = &d };
 

@@ -108,23 +108,23 @@ struct copier {
 /* ---- what is said ---- */
 
 static size_t
-behind(const struct copier *m)
+mirror_count_pending_runs(const struct copier *m)
 {
 	return m->wanted_count - m->next_wanted + m->asked_count;
 }
 
 /* To who reads stdout: where it is, if that is another than before. */
 static void
-say(struct copier *m)
+mirror_print_progress(struct copier *m)
 {
-	const bool same = m->listed && behind(m) == 0;
+	const bool same = m->listed && mirror_count_pending_runs(m) == 0;
 	struct buffer line = BUFFER_INIT;
 	/* Without the database: what there was. */
 	const size_t there = m->listed ? m->count - m->gone : m->said_there;
 	struct writer w;
 
 	if (same == m->same && m->refused == m->said_refused && there == m->said_there &&
-	    behind(m) == m->said_behind)
+	    mirror_count_pending_runs(m) == m->said_behind)
 		return;
 	if (same == m->same && clock_monotonic() - m->said_at < SAID_PAUSE_MS)
 		return;
@@ -132,13 +132,13 @@ say(struct copier *m)
 	m->same = same;
 	m->said_refused = m->refused;
 	m->said_there = there;
-	m->said_behind = behind(m);
+	m->said_behind = mirror_count_pending_runs(m);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_bool(&w, "same", same);
 	writer_member_bool(&w, "connected", m->listed);
 	writer_member_integer(&w, "runs", (int64_t)there);
-	writer_member_integer(&w, "behind", (int64_t)behind(m));
+	writer_member_integer(&w, "behind", (int64_t)mirror_count_pending_runs(m));
 	writer_member_integer(&w, "refused", (int64_t)m->refused);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
@@ -148,7 +148,7 @@ say(struct copier *m)
 
 /* What the filter says is against awf-ship(7). */
 static int
-misspeak(struct copier *m, const char *how, struct error *err)
+mirror_set_protocol_error(struct copier *m, const char *how, struct error *err)
 {
 	m->misspoken = true;
 	return error_set(err, ERROR_SYSTEM, m->filter, "%s", how);
@@ -157,7 +157,7 @@ misspeak(struct copier *m, const char *how, struct error *err)
 /* ---- runs ---- */
 
 static struct run *
-find_run(const struct copier *m, const char *run_id)
+mirror_find_run(const struct copier *m, const char *run_id)
 {
 	const size_t *place = map_get(&m->places, run_id, ID_SIZE - 1);
 
@@ -167,7 +167,7 @@ find_run(const struct copier *m, const char *run_id)
 static struct run *
 add_run(struct copier *m, const char *run_id)
 {
-	struct run *run = find_run(m, run_id);
+	struct run *run = mirror_find_run(m, run_id);
 
 	if (run != NULL)
 		return run;
@@ -194,7 +194,7 @@ set_state(struct copier *m, struct run *run, enum state state)
 }
 
 static void
-want(struct copier *m, struct run *run)
+mirror_queue_run(struct copier *m, struct run *run)
 {
 	set_state(m, run, RUN_WANTED);
 	if (m->next_wanted == m->wanted_count)
@@ -207,7 +207,7 @@ want(struct copier *m, struct run *run)
 
 /* What still comes of it is of no use. */
 static void
-skip(struct copier *m, const struct run *run)
+mirror_skip_answer(struct copier *m, const struct run *run)
 {
 	if (m->asked_count == 0 || m->asked[0] != run)
 		return;
@@ -216,11 +216,11 @@ skip(struct copier *m, const struct run *run)
 }
 
 static void
-refuse(struct copier *m, struct run *run, const struct error *why)
+mirror_refuse_run(struct copier *m, struct run *run, const struct error *why)
 {
 	struct error told = ERROR_INIT;
 
-	skip(m, run);
+	mirror_skip_answer(m, run);
 	set_state(m, run, RUN_REFUSED);
 	run->pause = run->pause == 0 ? SHIP_REFUSED_MS : run->pause < REFUSED_MOST * SHIP_REFUSED_MS ?
 	    2 * run->pause : run->pause;
@@ -237,22 +237,22 @@ refuse(struct copier *m, struct run *run, const struct error *why)
 
 /* It is another there: what there is of it here goes. */
 static int
-renew(struct copier *m, struct run *run, struct error *err)
+mirror_recopy_run(struct copier *m, struct run *run, struct error *err)
 {
-	skip(m, run);
+	mirror_skip_answer(m, run);
 	if (directory_remove(&m->directory, run->run_id, err) != 0)
 		return -1;
 	run->have = 0;
 	run->have_digest[0] = '\0';
 	run->renewed = true;
 	run->checked = false;
-	want(m, run);
+	mirror_queue_run(m, run);
 	return 0;
 }
 
 /* What is to be done about a run, as it was told last. */
 static int
-consider(struct copier *m, struct run *run, struct error *err)
+mirror_compare_run(struct copier *m, struct run *run, struct error *err)
 {
 	if (run->have == -1 && directory_look(&m->directory, run->run_id, &run->have, run->have_digest,
 	    err) != 0)
@@ -264,15 +264,15 @@ consider(struct copier *m, struct run *run, struct error *err)
 	/* One that was refused may still be what it was: the last line here tells. */
 	run->checked = run->pause > 0 && run->have > 0 && run->have <= run->seq;
 	if (run->have >= run->seq && !run->checked)
-		return renew(m, run, err);
-	want(m, run);
+		return mirror_recopy_run(m, run, err);
+	mirror_queue_run(m, run);
 	return 0;
 }
 
 static int
 remove_run(struct copier *m, struct run *run, struct error *err)
 {
-	skip(m, run);
+	mirror_skip_answer(m, run);
 	set_state(m, run, RUN_GONE);
 	run->have = 0;
 	run->have_digest[0] = '\0';
@@ -315,7 +315,7 @@ origin_of(struct span told)
 
 /* A run, as it is there now. */
 static int
-take_run(struct copier *m, const char *run_id, struct span line, struct error *err)
+mirror_read_run_line(struct copier *m, const char *run_id, struct span line, struct error *err)
 {
 	static const char *const names[] = { KEY_SEQ, FETCH_DIGEST, FETCH_ORIGIN, FETCH_PRUNED, FETCH_IDLE };
 	struct span values[5];
@@ -328,7 +328,7 @@ take_run(struct copier *m, const char *run_id, struct span line, struct error *e
 	if (!span_integer(values[0], &seq) || seq < 1 || !span_copy(values[1], run->digest, DIGEST_SIZE)) {
 		run->seq = 0;
 		error_set(&why, ERROR_SCHEMA, NULL, "the database does not say what it has of it");
-		refuse(m, run, &why);
+		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	span_integer(values[3], &pruned);
@@ -341,7 +341,7 @@ take_run(struct copier *m, const char *run_id, struct span line, struct error *e
 	if (pruned > 0)
 		return remove_run(m, run, err);
 	/* What comes is looked at when all of it has come. */
-	return asked || run->state == RUN_REFUSED ? 0 : consider(m, run, err);
+	return asked || run->state == RUN_REFUSED ? 0 : mirror_compare_run(m, run, err);
 }
 
 /* Tries those that were refused and have waited for long enough. */
@@ -364,7 +364,7 @@ try_again(struct copier *m, struct error *err)
 			continue;
 		}
 		/* What the database has said of it was of no use: it says it anew when it has changed. */
-		if (run->seq > 0 && consider(m, run, err) != 0)
+		if (run->seq > 0 && mirror_compare_run(m, run, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -414,8 +414,8 @@ write_lines(struct copier *m, struct error *err)
 	if (directory_look(&m->directory, run->run_id, &run->have, run->have_digest, err) != 0)
 		return -1;
 	if (fault != INGEST_INVALID && fault != INGEST_TOO_LARGE && !run->renewed)
-		return renew(m, run, err);
-	refuse(m, run, &why);
+		return mirror_recopy_run(m, run, err);
+	mirror_refuse_run(m, run, &why);
 	return 0;
 }
 
@@ -429,7 +429,7 @@ has_come(const struct copier *m, struct run *run)
 
 /* A line of the run that is asked for. */
 static int
-take_event(struct copier *m, struct span line, struct error *err)
+mirror_read_event_line(struct copier *m, struct span line, struct error *err)
 {
 	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
 	struct error why = ERROR_INIT;
@@ -437,7 +437,7 @@ take_event(struct copier *m, struct span line, struct error *err)
 	char digest[DIGEST_SIZE];
 
 	if (run == NULL)
-		return misspeak(m, "sends a line that it was not asked for", err);
+		return mirror_set_protocol_error(m, "sends a line that it was not asked for", err);
 	if (m->skipping)
 		return 0;
 	if (!event_view_whole(line.at, line.len, &view) || view.seq != m->next ||
@@ -449,14 +449,14 @@ take_event(struct copier *m, struct span line, struct error *err)
 		has_come(m, run);
 		error_set(&why, ERROR_SCHEMA, NULL, "what the database has as line %" PRId64 " is not that line",
 		    m->next);
-		refuse(m, run, &why);
+		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	/* It is here: it is only to be the same. */
 	if (m->next <= run->have) {
 		digest_blake2b(line.at, line.len, digest);
 		m->next++;
-		return strcmp(digest, run->have_digest) == 0 ? 0 : renew(m, run, err);
+		return strcmp(digest, run->have_digest) == 0 ? 0 : mirror_recopy_run(m, run, err);
 	}
 	buffer_append(&m->text, line.at, line.len);
 	buffer_byte(&m->text, '\n');
@@ -476,22 +476,22 @@ end_answer(struct copier *m, struct run *run, struct error *err)
 	if (came && run->have == run->seq && strcmp(run->have_digest, run->digest) != 0) {
 		/* Its lines may have been replaced. */
 		if (!run->renewed)
-			return renew(m, run, err);
+			return mirror_recopy_run(m, run, err);
 		error_set(&why, ERROR_SCHEMA, NULL, "the database has another digest of line %" PRId64 " than "
 		    "that of the line", run->seq);
-		refuse(m, run, &why);
+		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	if (!more) {
 		error_set(&why, ERROR_SCHEMA, NULL, "the database has no line %" PRId64 ", but says so", m->next);
-		refuse(m, run, &why);
+		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	run->renewed = run->reason_printed = false;
 	run->pause = 0;
 	m->answered = true;
 	if (run->have < run->seq) {
-		want(m, run);
+		mirror_queue_run(m, run);
 		return 0;
 	}
 	set_state(m, run, RUN_SAME);
@@ -503,7 +503,7 @@ end_answer(struct copier *m, struct run *run, struct error *err)
 
 /* The answer is over. */
 static int
-take_end(struct copier *m, struct run *run, struct error *err)
+mirror_finish_answer(struct copier *m, struct run *run, struct error *err)
 {
 	if (write_lines(m, err) != 0)
 		return -1;
@@ -515,7 +515,7 @@ take_end(struct copier *m, struct run *run, struct error *err)
 }
 
 static int
-take_blob(struct copier *m, struct span line, struct error *err)
+mirror_read_blob_line(struct copier *m, struct span line, struct error *err)
 {
 	struct run *run = m->asked_count > 0 ? m->asked[0] : NULL;
 	struct buffer bytes = BUFFER_INIT;
@@ -526,7 +526,7 @@ take_blob(struct copier *m, struct span line, struct error *err)
 
 	if (run == NULL || span_type(data) != 's' || !span_is(span_member(line, KEY_RUN_ID), run->run_id) ||
 	    !span_copy(span_member(line, FETCH_BLOB), sha256, sizeof sha256) || !blob_name_valid(sha256))
-		return misspeak(m, "sends a blob that it was not asked for", err);
+		return mirror_set_protocol_error(m, "sends a blob that it was not asked for", err);
 	if (m->skipping)
 		return 0;
 	/* Base64 has no escapes. */
@@ -548,7 +548,7 @@ take_blob(struct copier *m, struct span line, struct error *err)
 
 /* A word about a run. */
 static int
-take_word(struct copier *m, struct span line, struct error *err)
+mirror_read_run_message(struct copier *m, struct span line, struct error *err)
 {
 	static const char *const names[] = { KEY_RUN_ID, FETCH_SENT, KEY_ERROR, FETCH_GONE };
 	struct error why = ERROR_INIT;
@@ -571,7 +571,7 @@ take_word(struct copier *m, struct span line, struct error *err)
 	run = add_run(m, run_id);
 	if (values[1].at != NULL || values[2].at != NULL) {
 		if (m->asked_count == 0 || m->asked[0] != run)
-			return misspeak(m, "answers what it was not asked", err);
+			return mirror_set_protocol_error(m, "answers what it was not asked", err);
 		if (values[2].at != NULL && write_lines(m, err) != 0)
 			return -1;
 		if (values[2].at != NULL && !m->skipping) {
@@ -579,29 +579,30 @@ take_word(struct copier *m, struct span line, struct error *err)
 			error_set(&why, ERROR_SCHEMA, NULL, "%s", message != NULL ? message : "cannot be had");
 			free(message);
 			has_come(m, run);
-			refuse(m, run, &why);
+			mirror_refuse_run(m, run, &why);
 		}
-		return take_end(m, run, err);
+		return mirror_finish_answer(m, run, err);
 	}
 	if (span_true(values[3]))
 		return remove_run(m, run, err);
-	return take_run(m, run_id, line, err);
+	return mirror_read_run_line(m, run_id, line, err);
 }
 
 static int
-take_line(struct copier *m, struct span line, struct error *err)
+mirror_read_line(struct copier *m, struct span line, struct error *err)
 {
 	struct span_walk first;
 	long long version;
 	size_t bad;
 
 	if (m->ready && line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
-		return take_event(m, line, err);
+		return mirror_read_event_line(m, line, err);
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
-		return misspeak(m, "says what is no JSON", err);
+		return mirror_set_protocol_error(m, "says what is no JSON", err);
 	if (!m->ready) {
 		if (!span_integer(span_member(line, FETCH_HELLO), &version) || version != FETCH_VERSION)
-			return misspeak(m, "does not speak as awf-ship(7) says", err);
+			return mirror_set_protocol_error(m, "does not speak as awf-ship(7) says",
+			    err);
 		m->ready = true;
 		return 0;
 	}
@@ -609,9 +610,9 @@ take_line(struct copier *m, struct span line, struct error *err)
 	if (!span_next(&first))
 		return 0;
 	if (span_is(first.key, KEY_RUN_ID))
-		return take_word(m, line, err);
+		return mirror_read_run_message(m, line, err);
 	if (span_is(first.key, FETCH_BLOB))
-		return take_blob(m, line, err);
+		return mirror_read_blob_line(m, line, err);
 	if (!span_is(first.key, FETCH_LISTED) || m->listed)
 		return 0; /* or what a later version says */
 	m->listed = true;
@@ -622,15 +623,15 @@ take_line(struct copier *m, struct span line, struct error *err)
 }
 
 static int
-take_lines(struct copier *m, struct error *err)
+mirror_read_lines(struct copier *m, struct error *err)
 {
 	struct span line;
 	int got;
 
 	while ((got = peer_line(&m->peer, &line)) != 0) {
 		if (got == -1)
-			return misspeak(m, "says a line that is too long", err);
-		if (take_line(m, line, err) != 0)
+			return mirror_set_protocol_error(m, "says a line that is too long", err);
+		if (mirror_read_line(m, line, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -639,7 +640,7 @@ take_lines(struct copier *m, struct error *err)
 /* ---- the filter ---- */
 
 static int
-start(struct copier *m, struct error *err)
+mirror_start_filter(struct copier *m, struct error *err)
 {
 	char *argv[] = { m->filter, (char *)m->url, NULL };
 	const struct process_spec spec = { .argv = argv, .err = PROCESS_PIPE };
@@ -660,7 +661,7 @@ start(struct copier *m, struct error *err)
 
 /* Asks for what there is room for. */
 static void
-ask(struct copier *m)
+mirror_request_runs(struct copier *m)
 {
 	while (m->next_wanted < m->wanted_count && m->asked_count < ASKED_AT_ONCE) {
 		struct run *run = m->wanted[m->next_wanted++];
@@ -684,7 +685,7 @@ ask(struct copier *m)
 
 /* It has ended, and is started once more after a while. -1: it will not be: the status. */
 static int
-lose(struct copier *m, const struct error *failure, int *status)
+mirror_schedule_restart(struct copier *m, const struct error *failure, int *status)
 {
 	bool *told = failure->code != ERROR_NONE && !m->misspoken ? &m->unwritable : &m->lost;
 	char text[64], *said;
@@ -726,7 +727,7 @@ lose(struct copier *m, const struct error *failure, int *status)
 static void
 note_success(struct copier *m)
 {
-	if (!m->listed || (!m->answered && behind(m) > 0))
+	if (!m->listed || (!m->answered && mirror_count_pending_runs(m) > 0))
 		return;
 	m->pause = SERVER_RETRY_MS;
 	if (m->unwritable)
@@ -736,7 +737,7 @@ note_success(struct copier *m)
 
 /* Until stdin is closed. The exit status. */
 static int
-mirror(struct copier *m)
+mirror_copy_until_closed(struct copier *m)
 {
 	struct pollfd fds[1 + PEER_FDS];
 	struct error err = ERROR_INIT;
@@ -748,18 +749,18 @@ mirror(struct copier *m)
 		bool runs = m->peer.process.pid != 0, ended = false;
 
 		if (!runs && clock_monotonic() >= m->start_at) {
-			if (start(m, &err) != 0)
+			if (mirror_start_filter(m, &err) != 0)
 				return program_fail(PROGRAM, &err);
 			runs = true;
 		}
 		if (try_again(m, &err) != 0) {
-			lose(m, &err, &status);
+			mirror_schedule_restart(m, &err, &status);
 			err = (struct error)ERROR_INIT;
 			continue;
 		}
 		if (runs && m->ready)
-			ask(m);
-		say(m);
+			mirror_request_runs(m);
+		mirror_print_progress(m);
 		fds[0] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 		peer_poll(&m->peer, fds + 1);
 		if (poll_until(fds, 1 + PEER_FDS, runs ? clock_monotonic() + SAID_PAUSE_MS : m->start_at) == -1) {
@@ -771,8 +772,8 @@ mirror(struct copier *m)
 		if (!runs)
 			continue;
 		ended = peer_serve(&m->peer, fds + 1) != 0;
-		if (take_lines(m, &err) != 0 || ended) {
-			if (lose(m, &err, &status) != 0)
+		if (mirror_read_lines(m, &err) != 0 || ended) {
+			if (mirror_schedule_restart(m, &err, &status) != 0)
 				return status;
 		} else {
 			note_success(m);
@@ -783,7 +784,7 @@ mirror(struct copier *m)
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct copier *m, const char **path, int argc, char **argv, struct error *err)
+mirror_read_options(struct copier *m, const char **path, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -804,7 +805,7 @@ read_options(struct copier *m, const char **path, int argc, char **argv, struct 
 }
 
 static void
-end(struct copier *m)
+mirror_free_copier(struct copier *m)
 {
 	if (m->peer.process.pid != 0)
 		peer_end(&m->peer);
@@ -830,7 +831,7 @@ main(int argc, char **argv)
 	int status = STATUS_OK;
 
 	program_begin();
-	switch (read_options(&m, &path, argc, argv, &err)) {
+	switch (mirror_read_options(&m, &path, argc, argv, &err)) {
 	case -1:
 		return program_fail(PROGRAM, &err);
 	case OPTION_HELP:
@@ -846,7 +847,7 @@ main(int argc, char **argv)
 	if (m.filter == NULL || directory_open(&m.directory, path, &err) != 0)
 		status = err.code == ERROR_CANCELLED ? STATUS_OK : program_fail(PROGRAM, &err);
 	else
-		status = mirror(&m);
-	end(&m);
+		status = mirror_copy_until_closed(&m);
+	mirror_free_copier(&m);
 	return status;
 }

@@ -83,7 +83,7 @@ end_filling(const struct directory *d)
 
 /* What is left of runs that were being removed, or begun, by one who was killed. */
 static int
-sweep(const struct directory *d, struct error *err)
+directory_remove_leftovers(const struct directory *d, struct error *err)
 {
 	static const char *const names[] = { "origins", "blobs" };
 	char *path, *transcript;
@@ -111,7 +111,7 @@ sweep(const struct directory *d, struct error *err)
 
 /* Waits until nobody else fills it. */
 static int
-lock(struct directory *d, struct error *err)
+directory_lock_filling(struct directory *d, struct error *err)
 {
 	char *path = path_join(d->path, "filling"), byte;
 	int failed = 0;
@@ -139,11 +139,11 @@ directory_open(struct directory *d, const char *path, struct error *err)
 	*d = (struct directory){ .path = path_normal(path), .lock = -1 };
 	if (*path != '/')
 		return error_set(err, ERROR_USAGE, path, "is no absolute path");
-	if (directory_make(d->path, 0700, err) != 0 || lock(d, err) != 0)
+	if (directory_make(d->path, 0700, err) != 0 || directory_lock_filling(d, err) != 0)
 		return -1;
 	record = path_join(d->path, RECORD);
 	failed = begin_filling(d, record, err) == 0 && storage_prepare_at(&d->storage, record, err) == 0 &&
-	    sweep(d, err) == 0 ? 0 : -1;
+	    directory_remove_leftovers(d, err) == 0 ? 0 : -1;
 	free(record);
 	d->storage.disposable = true;
 	if (failed == 0)

@@ -62,7 +62,7 @@ static struct {
 /* ---- what is said ---- */
 
 static int
-flush(struct error *err)
+source_flush_output(struct error *err)
 {
 	int failed = filter.out.len > 0 ? terminal_write_json(STDOUT_FILENO, filter.out.data, filter.out.len) : 0;
 
@@ -87,7 +87,7 @@ begin_word(struct writer *w, const char *run_id)
 }
 
 static void
-say_number(const char *run_id, const char *key, int64_t number)
+source_write_number(const char *run_id, const char *key, int64_t number)
 {
 	struct writer w;
 
@@ -97,7 +97,7 @@ say_number(const char *run_id, const char *key, int64_t number)
 }
 
 static void
-say_error(const char *run_id, const struct error *why)
+source_write_error(const char *run_id, const struct error *why)
 {
 	struct writer w;
 
@@ -110,7 +110,7 @@ say_error(const char *run_id, const struct error *why)
 
 /* What has no id has nothing else, either. */
 static void
-say_no_run(const char *name)
+source_write_bad_run_id(const char *name)
 {
 	struct error why = ERROR_INIT;
 	char shown[NAME_SHOWN + 1];
@@ -120,7 +120,7 @@ say_no_run(const char *name)
 	map_put(&filter.places, name, strlen(name), SIZE_MAX);
 	snprintf(shown, sizeof shown, "%s", name);
 	error_set(&why, ERROR_SCHEMA, NULL, "is no id of a run");
-	say_error(shown, &why);
+	source_write_error(shown, &why);
 }
 
 void
@@ -132,7 +132,7 @@ source_run(const struct source_run *run)
 
 	if (place == NULL || *place == SIZE_MAX) {
 		if (!id_valid(run->run_id, strlen(run->run_id))) {
-			say_no_run(run->run_id);
+			source_write_bad_run_id(run->run_id);
 			return;
 		}
 		if (filter.count == filter.capacity) {
@@ -184,8 +184,8 @@ list_all(struct error *err)
 		writer_member_bool(&w, FETCH_GONE, true);
 		end_word(&w);
 	}
-	say_number(NULL, FETCH_LISTED, (int64_t)filter.runs);
-	return flush(err);
+	source_write_number(NULL, FETCH_LISTED, (int64_t)filter.runs);
+	return source_flush_output(err);
 }
 
 /* ---- answers ---- */
@@ -222,7 +222,7 @@ send_blobs(const char *line, size_t len, struct error *err)
 		if (filter.out.len == begun)
 			filter.out.len = before;
 		if (failed == 0 && filter.out.len >= OUT_BYTES)
-			failed = flush(err);
+			failed = source_flush_output(err);
 	}
 	list_free(names);
 	return failed;
@@ -241,7 +241,7 @@ source_line(const char *text, size_t len, struct error *err)
 		    "transcript", filter.sent);
 	if (why.code != ERROR_NONE) {
 		filter.refused = true;
-		say_error(filter.run_id, &why);
+		source_write_error(filter.run_id, &why);
 		return 1;
 	}
 	if (send_blobs(text, len, err) != 0)
@@ -249,11 +249,11 @@ source_line(const char *text, size_t len, struct error *err)
 	buffer_append(&filter.out, text, len);
 	buffer_byte(&filter.out, '\n');
 	filter.sent = view.seq;
-	return filter.out.len >= OUT_BYTES ? flush(err) : 0;
+	return filter.out.len >= OUT_BYTES ? source_flush_output(err) : 0;
 }
 
 static int
-take_question(const char *line, size_t len, struct error *err)
+source_read_request(const char *line, size_t len, struct error *err)
 {
 	static const char *const names[] = { KEY_RUN_ID, FETCH_AFTER };
 	struct span values[2];
@@ -277,8 +277,8 @@ take_question(const char *line, size_t len, struct error *err)
 	if (failed < 0)
 		return -1;
 	if (!filter.refused)
-		say_number(run_id, FETCH_SENT, filter.sent);
-	return flush(err);
+		source_write_number(run_id, FETCH_SENT, filter.sent);
+	return source_flush_output(err);
 }
 
 /* ---- the loop ---- */
@@ -298,7 +298,7 @@ await_tables(struct line_input *in, struct error *err)
 
 /* Tells what has changed. Where nothing tells of that, the database is looked at from time to time. */
 static int
-tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct error *err)
+source_write_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct error *err)
 {
 	const struct source *s = filter.source;
 	const bool notified = s->fd(s->context) != -1;
@@ -312,7 +312,7 @@ tell_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct e
 	/* What is told of while the database is asked may be read by then, and wakes nobody. */
 	if (notified && (changed > 0 || now >= *list_at))
 		*look_at = now;
-	if (changed == -1 || flush(err) != 0)
+	if (changed == -1 || source_flush_output(err) != 0)
 		return -1;
 	if ((changed == CHANGED_UNKNOWN || now >= *list_at) && !in->ended) {
 		if (list_all(err) != 0)
@@ -342,7 +342,7 @@ wait_for_more(struct line_input *in, int64_t until, struct error *err)
 
 /* Until stdin ends. */
 static int
-serve(struct error *err)
+source_serve_stdin(struct error *err)
 {
 	int64_t look_at, list_at;
 	struct line_input in;
@@ -358,11 +358,11 @@ serve(struct error *err)
 	list_at = clock_monotonic() + FETCH_LIST_MS;
 	while (got == 1 && failed == 0) {
 		while (failed == 0 && (got = line_input_take(&in, &line, &len)) == 1)
-			failed = take_question(line, len, err);
+			failed = source_read_request(line, len, err);
 		if (failed != 0 || got == -1 || in.ended)
 			break;
 		got = 1;
-		failed = tell_changes(&in, &look_at, &list_at, err) != 0 ? -1 :
+		failed = source_write_changes(&in, &look_at, &list_at, err) != 0 ? -1 :
 		    wait_for_more(&in, look_at < list_at ? look_at : list_at, err);
 	}
 	line_input_free(&in);
@@ -371,7 +371,7 @@ serve(struct error *err)
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(const char **url, int argc, char **argv, struct error *err)
+source_read_options(const char **url, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -398,7 +398,7 @@ source_main(const struct source *s, int argc, char **argv)
 
 	program_begin();
 	filter.source = s;
-	switch (read_options(&url, argc, argv, &err)) {
+	switch (source_read_options(&url, argc, argv, &err)) {
 	case -1:
 		return program_fail(s->program, &err);
 	case OPTION_HELP:
@@ -411,8 +411,9 @@ source_main(const struct source *s, int argc, char **argv)
 	}
 	program_ends_with_stdin();
 	if (s->open(s->context, url, &err) == 0)
-		say_number(NULL, FETCH_HELLO, FETCH_VERSION);
-	if (err.code != ERROR_NONE || flush(&err) != 0 || serve(&err) != 0)
+		source_write_number(NULL, FETCH_HELLO, FETCH_VERSION);
+	if (err.code != ERROR_NONE || source_flush_output(&err) != 0 ||
+	    source_serve_stdin(&err) != 0)
 		status = program_fail(s->program, &err);
 	s->close(s->context);
 	map_free(&filter.places);

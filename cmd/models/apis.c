@@ -57,13 +57,13 @@ path_of(struct span target)
 }
 
 static bool
-begins(struct span path, const char *with)
+apis_has_prefix(struct span path, const char *with)
 {
 	return path.len >= strlen(with) && memcmp(path.at, with, strlen(with)) == 0;
 }
 
 static bool
-ends(struct span path, const char *with)
+apis_has_suffix(struct span path, const char *with)
 {
 	size_t len = strlen(with);
 
@@ -72,7 +72,7 @@ ends(struct span path, const char *with)
 
 /* Where a parameter of the query begins; .at NULL: it has none of this name. */
 static struct span
-parameter(struct span target, const char *name)
+apis_find_parameter(struct span target, const char *name)
 {
 	const char *at = memchr(target.at, '?', target.len), *end = target.at + target.len;
 	size_t len = strlen(name);
@@ -94,15 +94,16 @@ family_of(const struct head *h, struct span path)
 	static const char *const google[] = { "/v1beta/", "/v1alpha/", "/upload/", "/v1main/" };
 
 	for (size_t i = 0; i < sizeof vertex / sizeof *vertex; i++)
-		if (begins(path, vertex[i]))
+		if (apis_has_prefix(path, vertex[i]))
 			return FAMILY_VERTEX;
 	for (size_t i = 0; i < sizeof google / sizeof *google; i++)
-		if (begins(path, google[i]))
+		if (apis_has_prefix(path, google[i]))
 			return FAMILY_GOOGLE;
-	if (begins(path, "/messages") || begins(path, "/v1/messages") ||
+	if (apis_has_prefix(path, "/messages") || apis_has_prefix(path, "/v1/messages") ||
 	    head_value(h, "anthropic-version").at != NULL || head_value(h, "x-api-key").at != NULL)
 		return FAMILY_ANTHROPIC;
-	if (head_value(h, "x-goog-api-key").at != NULL || parameter(h->target, "key").at != NULL)
+	if (head_value(h, "x-goog-api-key").at != NULL ||
+	    apis_find_parameter(h->target, "key").at != NULL)
 		return FAMILY_GOOGLE;
 	return FAMILY_OPENAI;
 }
@@ -115,7 +116,7 @@ apis_meaning(const struct head *h)
 
 	m.reads = head_is(h->method, "GET") || head_is(h->method, "HEAD");
 	for (size_t i = 0; head_is(h->method, "POST") && i < sizeof posts / sizeof *posts; i++)
-		if (ends(path, posts[i].end)) {
+		if (apis_has_suffix(path, posts[i].end)) {
 			m.generation = posts[i].generation;
 			m.chat = posts[i].chat;
 			m.reads = true;
@@ -140,7 +141,7 @@ apis_is_credential(struct span name)
 
 /* The token of "Bearer TOKEN", or of one that stands alone. */
 static struct span
-bare(struct span value)
+apis_strip_bearer(struct span value)
 {
 	static const char bearer[] = "bearer ";
 	const size_t len = sizeof bearer - 1;
@@ -166,13 +167,13 @@ is_token(struct span value, const char *token)
 bool
 apis_admit(const struct head *h, const char *token)
 {
-	struct span key = parameter(h->target, "key");
+	struct span key = apis_find_parameter(h->target, "key");
 	bool found = false;
 
 	for (size_t i = 0; i < h->count; i++) {
 		if (!apis_is_credential(h->fields[i].name))
 			continue;
-		if (!is_token(bare(h->fields[i].value), token))
+		if (!is_token(apis_strip_bearer(h->fields[i].value), token))
 			return false;
 		found = true;
 	}
@@ -182,7 +183,7 @@ apis_admit(const struct head *h, const char *token)
 bool
 apis_swap(struct buffer *out, struct span value, const char *token, const char *key)
 {
-	struct span old = bare(value);
+	struct span old = apis_strip_bearer(value);
 
 	if (key == NULL || !is_token(old, token))
 		return false;
@@ -195,7 +196,7 @@ apis_swap(struct buffer *out, struct span value, const char *token, const char *
 static void
 add_target(struct buffer *out, struct span target, const char *key)
 {
-	struct span old = parameter(target, "key");
+	struct span old = apis_find_parameter(target, "key");
 	const char *end = target.at + target.len, *begin;
 
 	if (old.at == NULL) {
@@ -247,7 +248,7 @@ apis_url(struct buffer *out, enum family family, const char *base, struct span t
 	static const char version[] = "/v1";
 	const size_t len = sizeof version - 1;
 	size_t size = strlen(base);
-	bool versioned = target.len > len && begins(target, version) &&
+	bool versioned = target.len > len && apis_has_prefix(target, version) &&
 	    (target.at[len] == '/' || target.at[len] == '?');
 
 	while (size > 0 && base[size - 1] == '/')

@@ -12,14 +12,14 @@
 
 /* A text as it stands, or those of parts in a row; nothing of what has none. */
 static void
-add_text(struct span content, struct buffer *out)
+asked_add_text(struct span content, struct buffer *out)
 {
 	if (span_type(content) == 's') {
 		span_decode(content, out);
 		return;
 	}
 	if (span_type(content) == 'o')
-		add_text(span_member(content, "parts"), out);
+		asked_add_text(span_member(content, "parts"), out);
 	for (struct span_walk part = span_walk(content);
 	    span_type(content) == 'a' && span_next(&part);) {
 		struct span text = span_member(part.value, "text");
@@ -33,7 +33,7 @@ add_text(struct span content, struct buffer *out)
 }
 
 static void
-write_text(struct writer *w, const char *key, const char *type, const struct buffer *text)
+asked_write_text(struct writer *w, const char *key, const char *type, const struct buffer *text)
 {
 	if (text->len == 0)
 		return;
@@ -54,13 +54,13 @@ write_text_block(struct writer *w, struct span content)
 {
 	struct buffer text = BUFFER_INIT;
 
-	add_text(content, &text);
-	write_text(w, KEY_TEXT, "text", &text);
+	asked_add_text(content, &text);
+	asked_write_text(w, KEY_TEXT, "text", &text);
 	buffer_free(&text);
 }
 
 static void
-write_result(struct writer *w, struct span id, struct span content, struct span is_error)
+asked_write_tool_result(struct writer *w, struct span id, struct span content, struct span is_error)
 {
 	writer_object(w);
 	writer_member_string(w, KEY_TYPE, "tool_result");
@@ -105,10 +105,11 @@ write_part(struct writer *w, struct span part)
 	if (span_type(text) == 's')
 		write_text_block(w, text);
 	else if (span_is(type, "tool_result"))
-		write_result(w, span_member(part, "tool_use_id"), span_member(part, "content"),
-		    span_member(part, "is_error"));
+		asked_write_tool_result(w, span_member(part, "tool_use_id"),
+		    span_member(part, "content"), span_member(part, "is_error"));
 	else if (response.at != NULL)
-		write_result(w, span_member(response, span_member(response, "id").at != NULL ? "id" : "name"),
+		asked_write_tool_result(w, span_member(response,
+		    span_member(response, "id").at != NULL ? "id" : "name"),
 		    span_member(response, "response"), SPAN_NONE);
 	else
 		write_kind(w, type);
@@ -142,9 +143,10 @@ write_turn(struct writer *w, struct span turn)
 	if (content.at == NULL)
 		content = span_member(turn, "parts");
 	if (span_one_of(span_member(turn, "type"), outputs) != NULL)
-		write_result(w, span_member(turn, "call_id"), span_member(turn, "output"), SPAN_NONE);
+		asked_write_tool_result(w, span_member(turn, "call_id"),
+		    span_member(turn, "output"), SPAN_NONE);
 	else if (span_is(span_member(turn, "role"), "tool"))
-		write_result(w, span_member(turn, "tool_call_id"), content, SPAN_NONE);
+		asked_write_tool_result(w, span_member(turn, "tool_call_id"), content, SPAN_NONE);
 	else if (span_type(content) == 's')
 		write_text_block(w, content);
 	else if (span_type(content) != 'a')
@@ -189,7 +191,7 @@ asked_write(struct writer *w, const struct stream_api *api, struct span body, st
 		free(name);
 	}
 	for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
-		add_text(span_member(body, systems[i]), &system);
+		asked_add_text(span_member(body, systems[i]), &system);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists && turns.at == NULL; i++)
 		turns = span_member(body, lists[i]);
 	for (struct span_walk turn = span_walk(turns); span_type(turns) == 'a' && span_next(&turn);) {
@@ -197,9 +199,9 @@ asked_write(struct writer *w, const struct stream_api *api, struct span body, st
 		if (is_answer(turn.value))
 			from = number;
 		if (is_system(turn.value))
-			add_text(span_member(turn.value, "content"), &system);
+			asked_add_text(span_member(turn.value, "content"), &system);
 	}
-	write_text(w, KEY_SYSTEM_PROMPT, NULL, &system);
+	asked_write_text(w, KEY_SYSTEM_PROMPT, NULL, &system);
 	buffer_free(&system);
 
 	writer_member_array(w, KEY_BLOCKS);

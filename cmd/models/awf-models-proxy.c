@@ -98,7 +98,7 @@ begin_listening(struct proxy *p, struct error *err)
 
 /* What listens in the sandbox of a further try takes the place of that before. */
 static int
-borrow(struct proxy *p, struct error *err)
+models_proxy_replace_listener(struct proxy *p, struct error *err)
 {
 	int fd = loopback_borrow(p->borrow);
 
@@ -114,7 +114,7 @@ borrow(struct proxy *p, struct error *err)
 }
 
 static void
-take_transfers(struct proxy *p)
+models_proxy_end_transfers(struct proxy *p)
 {
 	CURLMsg *message;
 	int more;
@@ -147,7 +147,7 @@ wait_for_any(struct proxy *p, struct error *err)
 
 /* Until awf-step has closed its end. */
 static int
-serve(struct proxy *p, struct error *err)
+models_proxy_serve_until_closed(struct proxy *p, struct error *err)
 {
 	const char *line;
 	size_t len, bad;
@@ -165,18 +165,18 @@ serve(struct proxy *p, struct error *err)
 		while (line_input_take(&p->in, &line, &len) == 1)
 			if (scan_check(line, len, &bad) == NULL)
 				exchange_told(p, span_of(line, len));
-		if (p->borrow != -1 && borrow(p, err) == -1)
+		if (p->borrow != -1 && models_proxy_replace_listener(p, err) == -1)
 			return -1;
 		if (curl_multi_perform(p->multi, &running) != CURLM_OK)
 			return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
-		take_transfers(p);
+		models_proxy_end_transfers(p);
 	}
 	exchanges_end(p);
 	return 0;
 }
 
 static int
-run(struct proxy *p, struct error *err)
+models_proxy_open_and_serve(struct proxy *p, struct error *err)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -194,7 +194,7 @@ run(struct proxy *p, struct error *err)
 		writer_object_end(&w);
 		proxy_say(&line);
 		fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
-		result = serve(p, err);
+		result = models_proxy_serve_until_closed(p, err);
 	}
 	p->ended = true;
 	httpd_listener_remove(&p->listener);
@@ -247,7 +247,7 @@ main(int argc, char **argv)
 		return program_fail(PROGRAM, &err);
 	}
 	p.authorities = handle_authorities();
-	if (run(&p, &err) == -1)
+	if (models_proxy_open_and_serve(&p, &err) == -1)
 		status = program_fail(PROGRAM, &err);
 	curl_multi_cleanup(p.multi);
 	curl_global_cleanup();

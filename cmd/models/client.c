@@ -17,7 +17,7 @@ static const struct refusal too_large = { 413, "", "the body of the request is t
 
 /* Tells awf-step that a request came with another key. */
 static void
-say_refused(void)
+client_report_wrong_key(void)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -66,7 +66,7 @@ begin_request(struct connection *c, const struct head *came, struct span bytes)
 	r->meaning = apis_meaning(&h);
 	r->within = apis_admit(&h, r->proxy->within);
 	if (!r->within && !apis_admit(&h, r->proxy->token)) {
-		say_refused();
+		client_report_wrong_key();
 		return &no_key;
 	}
 	if (wrong != NULL) {
@@ -82,7 +82,7 @@ begin_request(struct connection *c, const struct head *came, struct span bytes)
 }
 
 static const struct refusal *
-take_body(struct connection *c, struct span piece, int64_t left)
+client_append_body(struct connection *c, struct span piece, int64_t left)
 {
 	if (c->body.len + piece.len + (size_t)left > c->httpd->limits.body_bytes)
 		return &too_large;
@@ -132,6 +132,6 @@ end_request(struct connection *c)
 }
 
 const struct connection_handler client_handler = {
-	.begin = begin_request, .body = take_body, .answer = answer_request,
+	.begin = begin_request, .body = client_append_body, .answer = answer_request,
 	.refuse = refuse_request, .ready = write_more, .end = end_request,
 };

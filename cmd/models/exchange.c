@@ -43,7 +43,7 @@ is_plain(const struct buffer *body)
 
 /* Bytes as a text, or, where they are none, in base64: so what ANSWER_LIMIT allows is a line. */
 static void
-write_body(struct writer *w, const struct buffer *body)
+exchange_write_body(struct writer *w, const struct buffer *body)
 {
 	if (body->len == 0)
 		return;
@@ -101,7 +101,7 @@ exchange_begin(struct request *r)
 	writer_member_string(&w, KEY_METHOD, method.data);
 	writer_key(&w, KEY_PATH);
 	writer_bytes(&w, e->target.data, e->target.len);
-	write_body(&w, &e->body);
+	exchange_write_body(&w, &e->body);
 	body = span_of(buffer_string(&e->body), e->body.len);
 	if (meaning.generation != NULL && scan_check(body.at, body.len, &bad) == NULL) {
 		writer_member_object(&w, "generation");
@@ -261,7 +261,7 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 
 /* It is recorded: the program may have the end. */
 static void
-release(struct exchange *e)
+exchange_send_held_answer(struct exchange *e)
 {
 	if (e->request != NULL) {
 		connection_write(e->request->connection, e->held.data, e->held.len);
@@ -416,7 +416,7 @@ make_fields(struct exchange *e, const struct head *h)
 
 /* Sends the request to the API. */
 static void
-forward(struct exchange *e)
+exchange_send_request(struct exchange *e)
 {
 	struct proxy *p = e->proxy;
 	struct span body = span_of(buffer_string(&e->body), e->body.len);
@@ -543,7 +543,7 @@ write_fields(const struct exchange *e, struct writer *w)
 
 /* Tells awf-step of the answer, as far as it came. */
 static void
-report(struct exchange *e, bool transferred)
+exchange_report_answer(struct exchange *e, bool transferred)
 {
 	struct stream *s = &e->stream;
 	const char *key = e->proxy->keys[e->meaning.family];
@@ -570,7 +570,7 @@ report(struct exchange *e, bool transferred)
 	writer_member_integer(&w, KEY_STATUS, e->status);
 	write_fields(e, &w);
 	if (!e->too_long)
-		write_body(&w, &e->answer);
+		exchange_write_body(&w, &e->answer);
 	/* What is not kept a replay cannot give: an empty answer would be another one. */
 	if (e->broken || e->too_long)
 		writer_member_bool(&w, KEY_BROKEN, true);
@@ -610,7 +610,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	if (result == CURLE_PEER_FAILED_VERIFICATION && e->authorities != NULL) {
 		p->authorities = NULL;
 		e->message[0] = '\0';
-		forward(e);
+		exchange_send_request(e);
 		return;
 	}
 	e->holds = true;
@@ -644,12 +644,12 @@ exchange_transferred(struct exchange *e, CURLcode result)
 		pass_bytes(e, buffer_string(&rest), rest.len);
 		buffer_free(&rest);
 	}
-	report(e, transferred);
+	exchange_report_answer(e, transferred);
 }
 
 /* One that was not sent on is not waited with any more. */
 static void
-say_left(const struct exchange *e)
+exchange_report_unsent(const struct exchange *e)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -667,7 +667,7 @@ exchange_desert(struct exchange *e)
 	if (e->easy != NULL && !e->stream.message.ended)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 	if (!e->asked)
-		say_left(e);
+		exchange_report_unsent(e);
 }
 
 void
@@ -708,11 +708,11 @@ answer_from_record(struct exchange *e, struct span response)
 		pass_bytes(e, buffer_string(&body), body.len);
 	buffer_free(&fields);
 	buffer_free(&body);
-	release(e);
+	exchange_send_held_answer(e);
 }
 
 static void
-refuse(struct exchange *e, struct span why)
+exchange_refuse_request(struct exchange *e, struct span why)
 {
 	char *message = span_text(span_member(why, KEY_MESSAGE));
 	if (e->request != NULL)
@@ -723,7 +723,7 @@ refuse(struct exchange *e, struct span why)
 }
 
 static struct exchange *
-find(struct proxy *p, struct span line, const char *key)
+exchange_find_by_number(struct proxy *p, struct span line, const char *key)
 {
 	struct exchange *e = p->exchanges;
 	long long number;
@@ -739,24 +739,24 @@ void
 exchange_told(struct proxy *p, struct span line)
 {
 	struct span answer = span_member(line, "answer"), refused = span_member(line, "refuse");
-	struct exchange *e = find(p, line, "recorded");
+	struct exchange *e = exchange_find_by_number(p, line, "recorded");
 
 	if (e != NULL) {
-		release(e);
+		exchange_send_held_answer(e);
 		return;
 	}
-	e = find(p, line, "request");
+	e = exchange_find_by_number(p, line, "request");
 	if (e == NULL)
 		return;
 	e->asked = true;
 	if (answer.at != NULL)
 		answer_from_record(e, answer);
 	else if (refused.at != NULL)
-		refuse(e, refused);
+		exchange_refuse_request(e, refused);
 	else if (e->request == NULL)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 	else
-		forward(e);
+		exchange_send_request(e);
 }
 
 void

@@ -149,7 +149,7 @@ given_line(const char key[DIGEST_SIZE], size_t number, char line[GIVEN_LINE_SIZE
 /* Of those that were not given yet, the answer of a list that was made for the request, else the
  * next one. */
 static int
-take_from_list(struct agentloom *a, const struct wanted *w, const struct entry *e,
+agentloom_claim_list_answer(struct agentloom *a, const struct wanted *w, const struct entry *e,
     struct span *answer, struct error *err)
 {
 	struct given *g = &a->given;
@@ -195,7 +195,7 @@ take_from_list(struct agentloom *a, const struct wanted *w, const struct entry *
 }
 
 static int
-write_answer(struct span answer, struct buffer *out, struct error *err)
+agentloom_write_answer(struct span answer, struct buffer *out, struct error *err)
 {
 	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
 	struct span model = span_member(answer, "model"), word = span_member(answer, "finish_reason");
@@ -278,13 +278,13 @@ agentloom_answer(struct agentloom *a, const struct provider_request *request,
 		w.old_hash[0] = '\0';
 	result = find_entry(a, &w, &e, err);
 	if (result == 0 && span_type(e.value) == 'a') {
-		result = take_from_list(a, &w, &e, &found, err);
+		result = agentloom_claim_list_answer(a, &w, &e, &found, err);
 	} else if (result == 0) {
 		found = e.value;
 		result = check_hash(a, &w, &e, found, err);
 	}
 	if (result == 0)
-		result = write_answer(found, answer, err);
+		result = agentloom_write_answer(found, answer, err);
 	free(w.step);
 	return result;
 }

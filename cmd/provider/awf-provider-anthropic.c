@@ -89,7 +89,7 @@ static void write_block(struct writer *w, struct span block, bool mark);
 
 /* What a tool gave that is more than text. */
 static void
-write_result(struct writer *w, struct span blocks)
+anthropic_write_tool_result(struct writer *w, struct span blocks)
 {
 	writer_member_array(w, "content");
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
@@ -120,7 +120,7 @@ write_block(struct writer *w, struct span block, bool mark)
 		if (value.at == NULL || (kind == KIND_TEXT && special && span_is(value, "")))
 			continue;
 		if (kind == KIND_TOOL_RESULT && m->form == FORM_JSON && pass_result_blocks(block).at != NULL) {
-			write_result(w, pass_result_blocks(block));
+			anthropic_write_tool_result(w, pass_result_blocks(block));
 			continue;
 		}
 		if (m->form != FORM_JSON || special)
@@ -281,7 +281,7 @@ write_output_config(struct writer *w, const struct provider_request *r)
 }
 
 static void
-write_body(const struct exchange *x, struct writer *w)
+anthropic_write_body(const struct exchange *x, struct writer *w)
 {
 	static const char *const apart[] = { "cache", "output_config", "thinking", NULL };
 	const struct provider_request *r = x->request;
@@ -345,7 +345,7 @@ main(int argc, char **argv)
 		.header = "anthropic-version: 2023-06-01",
 		.media_types = request_media_types,
 		.path = "/v1/messages",
-		.body = write_body
+		.body = anthropic_write_body
 	};
 
 	return exchange_main(&api, argc, argv);

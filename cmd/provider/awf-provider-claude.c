@@ -46,7 +46,7 @@ write_prompt(struct cli_run *r)
 }
 
 static void
-start(struct cli_run *r)
+claude_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "-p", "--input-format", "stream-json",
 	    "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
@@ -81,7 +81,7 @@ start(struct cli_run *r)
 }
 
 static bool
-take_param(struct cli_run *r, struct span key, struct span value)
+claude_set_param(struct cli_run *r, struct span key, struct span value)
 {
 	char type = span_type(value);
 	long long number = 0;
@@ -106,7 +106,7 @@ take_param(struct cli_run *r, struct span key, struct span value)
  * where what was before is not known, and in older CLIs, there is the sum of this run without
  * them. All of the input, cached or not, as the API counts its parts apart. */
 static void
-take_usage(struct cli_run *r, struct span line)
+claude_read_usage(struct cli_run *r, struct span line)
 {
 	static const struct usage_place of_model[] = {
 		USAGE(input, "inputTokens"),
@@ -154,7 +154,7 @@ static const struct end ends[] = {
 };
 
 static void
-take_failure(struct cli_run *r, struct span line)
+claude_read_failure(struct cli_run *r, struct span line)
 {
 	struct span subtype = span_member(line, "subtype"), result = span_member(line, "result");
 	struct span reason = span_member(line, "terminal_reason");
@@ -175,7 +175,7 @@ take_failure(struct cli_run *r, struct span line)
 /* {"subtype":"api_retry","attempt":1,"error_status":429,"error":"rate_limit"}; the status is null
  * where there was no HTTP answer. */
 static void
-take_retry(struct cli_run *r, struct span line)
+claude_read_retry(struct cli_run *r, struct span line)
 {
 	long long attempt = 1, status = 0;
 	char *error = span_text(span_member(line, "error")), *why;
@@ -190,7 +190,7 @@ take_retry(struct cli_run *r, struct span line)
 }
 
 static void
-take(struct cli_run *r, struct span type, struct span line)
+claude_read_line(struct cli_run *r, struct span type, struct span line)
 {
 	struct span message = span_member(line, "message"), content = span_member(message, "content");
 	bool user = span_is(type, "user");
@@ -233,15 +233,15 @@ take(struct cli_run *r, struct span type, struct span line)
 		text_once(&r->message.session_id, span_member(line, "session_id"));
 		text_once(&r->version, span_member(line, "claude_code_version"));
 		if (span_is(span_member(line, "subtype"), "api_retry"))
-			take_retry(r, line);
+			claude_read_retry(r, line);
 	} else if (span_is(type, "result")) {
 		struct span reason = span_member(line, "stop_reason");
 
 		text_once(&r->message.session_id, span_member(line, "session_id"));
-		take_usage(r, line);
+		claude_read_usage(r, line);
 		if (span_true(span_member(line, "is_error")) ||
 		    !span_is(span_member(line, "subtype"), "success")) {
-			take_failure(r, line);
+			claude_read_failure(r, line);
 			return;
 		}
 		cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"end_turn\"", 10));
@@ -260,9 +260,9 @@ static const struct cli cli = {
 	.tools = tools,
 	.served = "mcp__awf__",
 	.sub_agent = "parent_tool_use_id",
-	.start = start,
-	.param = take_param,
-	.take = take
+	.start = claude_set_arguments,
+	.param = claude_set_param,
+	.take = claude_read_line
 };
 
 int

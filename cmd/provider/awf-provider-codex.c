@@ -37,7 +37,7 @@ static const struct cli_tool tools[] = {
 
 /* A value of its configuration; a JSON string is one of TOML. */
 static void
-configure(struct cli_run *r, const char *key, const char *text)
+codex_add_setting(struct cli_run *r, const char *key, const char *text)
 {
 	struct buffer value = BUFFER_INIT;
 
@@ -49,7 +49,7 @@ configure(struct cli_run *r, const char *key, const char *text)
 
 /* Tells it of our MCP server. The secret comes by the environment: others see arguments. */
 static void
-offer(struct cli_run *r)
+codex_add_mcp_server(struct cli_run *r)
 {
 	static const char *const settings[] = {
 		"-c", "mcp_servers.awf.env_vars=[\"AWF_MCP_SOCKET\", \"AWF_MCP_SECRET\"]",
@@ -60,7 +60,7 @@ offer(struct cli_run *r)
 
 	if (program == NULL)
 		return;
-	configure(r, "mcp_servers.awf.command", program);
+	codex_add_setting(r, "mcp_servers.awf.command", program);
 	cli_arguments(r, settings);
 	cli_server_environment(r);
 }
@@ -68,7 +68,7 @@ offer(struct cli_run *r)
 /* Configuration, hooks and rules of a project count where the user's settings trust it: in this run
  * nothing is trusted. Instructions and skills it reads all the same, unless it is told not to. */
 static void
-distrust(struct cli_run *r)
+codex_distrust_project(struct cli_run *r)
 {
 	char here[PATH_MAX], *directory;
 	struct buffer projects = BUFFER_INIT;
@@ -90,7 +90,7 @@ distrust(struct cli_run *r)
 }
 
 static void
-start(struct cli_run *r)
+codex_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "exec", "--json", "--skip-git-repo-check",
 	    "--color", "never", NULL };
@@ -100,21 +100,21 @@ start(struct cli_run *r)
 
 	cli_arguments(r, arguments);
 	if (!r->project_settings)
-		distrust(r);
+		codex_distrust_project(r);
 	cli_model(r, "--model");
 	/* It reads and lists files by commands, so each tool needs them; what may be written is
 	 * its sandbox's to say. */
 	if (!cli_allows(r, NULL))
 		cli_arguments(r, (const char *const []){ "--disable", "shell_tool", "--disable",
 		    "unified_exec", NULL });
-	configure(r, "approval_policy", "never");
-	configure(r, "web_search", "disabled");
-	configure(r, "sandbox_mode", sandbox != NULL ? sandbox :
+	codex_add_setting(r, "approval_policy", "never");
+	codex_add_setting(r, "web_search", "disabled");
+	codex_add_setting(r, "sandbox_mode", sandbox != NULL ? sandbox :
 	    writes ? "workspace-write" : "read-only");
 	if (cli_serves(r, NULL))
-		offer(r);
+		codex_add_mcp_server(r);
 	if (system != NULL && strlen(system) < ARGUMENT_LIMIT)
-		configure(r, "developer_instructions", system);
+		codex_add_setting(r, "developer_instructions", system);
 	else if (system != NULL)
 		cli_before_prompt(r, system);
 	if (r->session != NULL)
@@ -124,13 +124,13 @@ start(struct cli_run *r)
 }
 
 static bool
-take_param(struct cli_run *r, struct span key, struct span value)
+codex_set_param(struct cli_run *r, struct span key, struct span value)
 {
 	char *effort = span_is(key, "thinking") ? span_text(value) : NULL;
 	bool taken = effort != NULL;
 
 	if (taken)
-		configure(r, "model_reasoning_effort", effort);
+		codex_add_setting(r, "model_reasoning_effort", effort);
 	free(effort);
 	return taken;
 }
@@ -148,7 +148,7 @@ static const struct item {
 };
 
 static void
-take_tool(struct cli_run *r, struct span item, const struct item *kind, bool completed)
+codex_read_tool_item(struct cli_run *r, struct span item, const struct item *kind, bool completed)
 {
 	char *server = span_text(span_member(item, "server"));
 	char *tool = span_text(span_member(item, "tool"));
@@ -192,7 +192,7 @@ status_in(const char *text)
 }
 
 static void
-take(struct cli_run *r, struct span type, struct span line)
+codex_read_line(struct cli_run *r, struct span type, struct span line)
 {
 	/* It counts from the thread's beginning. */
 	static const struct usage_place places[] = {
@@ -214,7 +214,7 @@ take(struct cli_run *r, struct span type, struct span line)
 			cli_thinking(r, span_member(item, "text"), SPAN_NONE);
 		for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
 			if (span_is(kind, items[i].type))
-				take_tool(r, item, &items[i], completed);
+				codex_read_tool_item(r, item, &items[i], completed);
 	} else if (span_is(type, "thread.started")) {
 		text_once(&r->message.session_id, span_member(line, "thread_id"));
 	} else if (span_is(type, "turn.completed")) {
@@ -248,7 +248,7 @@ take(struct cli_run *r, struct span type, struct span line)
 
 /* A turn that began and did not end: so it is when codex is interrupted. */
 static void
-finish(struct cli_run *r, int exit_code)
+codex_check_turn_end(struct cli_run *r, int exit_code)
 {
 	if (r->message.ended)
 		return;
@@ -266,10 +266,10 @@ static const struct cli cli = {
 	.keys = keys,
 	.tools = tools,
 	.served = "mcp__awf__",
-	.start = start,
-	.param = take_param,
-	.take = take,
-	.finish = finish
+	.start = codex_set_arguments,
+	.param = codex_set_param,
+	.take = codex_read_line,
+	.finish = codex_check_turn_end
 };
 
 int

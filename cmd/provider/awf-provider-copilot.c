@@ -67,7 +67,7 @@ is_trusted(void)
 }
 
 static void
-distrust(struct cli_run *r)
+copilot_distrust_project(struct cli_run *r)
 {
 	static const char *const allowing[] = { "COPILOT_ALLOW_ALL",
 		"GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS", "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
@@ -88,7 +88,7 @@ distrust(struct cli_run *r)
 }
 
 static void
-start(struct cli_run *r)
+copilot_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "json", "--no-color",
 	    "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", NULL };
@@ -103,7 +103,7 @@ start(struct cli_run *r)
 
 	cli_arguments(r, arguments);
 	if (!r->project_settings)
-		distrust(r);
+		copilot_distrust_project(r);
 	cli_model(r, "--model");
 	cli_arguments(r, (const char *const []){ "--allow-all-tools", tool_option, NULL });
 	if (servers_option != NULL)
@@ -122,7 +122,7 @@ start(struct cli_run *r)
 }
 
 static bool
-take_param(struct cli_run *r, struct span key, struct span value)
+copilot_set_param(struct cli_run *r, struct span key, struct span value)
 {
 	long long limit;
 
@@ -134,7 +134,7 @@ take_param(struct cli_run *r, struct span key, struct span value)
 }
 
 static void
-take_call(struct cli_run *r, struct span call, const char *name_key)
+copilot_read_tool_call(struct cli_run *r, struct span call, const char *name_key)
 {
 	char *name = span_text(span_member(call, name_key));
 
@@ -144,7 +144,7 @@ take_call(struct cli_run *r, struct span call, const char *name_key)
 }
 
 static void
-take(struct cli_run *r, struct span type, struct span line)
+copilot_read_line(struct cli_run *r, struct span type, struct span line)
 {
 	struct span data = span_member(line, "data"), error = span_member(data, "error");
 
@@ -159,9 +159,9 @@ take(struct cli_run *r, struct span type, struct span line)
 		cli_thinking(r, span_member(data, "reasoningText"), SPAN_NONE);
 		cli_text(r, span_member(data, "content"));
 		for (struct span_walk call = span_walk(calls); span_next(&call);)
-			take_call(r, call.value, "name");
+			copilot_read_tool_call(r, call.value, "name");
 	} else if (span_is(type, "tool.execution_start")) {
-		take_call(r, data, "toolName");
+		copilot_read_tool_call(r, data, "toolName");
 	} else if (span_is(type, "tool.execution_complete")) {
 		bool succeeded = span_true(span_member(data, "success"));
 		bool denied = span_is(span_member(error, "code"), "denied");
@@ -203,7 +203,7 @@ take(struct cli_run *r, struct span type, struct span line)
 /* The file of the usage is the only one made for it; it counts from the session's
  * beginning. */
 static void
-finish(struct cli_run *r, int exit_code)
+copilot_read_usage_file(struct cli_run *r, int exit_code)
 {
 	static const struct usage_place places[] = {
 		USAGE_IN(input, "usage", "inputTokens"),
@@ -241,10 +241,10 @@ static const struct cli cli = {
 	.tools = tools,
 	.served = "awf-",
 	.sub_agent = "agentId",
-	.start = start,
-	.param = take_param,
-	.take = take,
-	.finish = finish
+	.start = copilot_set_arguments,
+	.param = copilot_set_param,
+	.take = copilot_read_line,
+	.finish = copilot_read_usage_file
 };
 
 int

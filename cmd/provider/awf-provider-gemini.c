@@ -48,7 +48,7 @@ meaning_of(const struct buffer *prompt)
 
 /* It has to trust the directory to work in it, and takes all of its settings then. */
 static void
-distrust(struct cli_run *r)
+gemini_refuse_project_settings(struct cli_run *r)
 {
 	static const char *const names[] = { ".gemini", ".agents", ".env", "GEMINI.md", NULL };
 	char *path = cli_project_file(names);
@@ -60,7 +60,7 @@ distrust(struct cli_run *r)
 }
 
 static void
-start(struct cli_run *r)
+gemini_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "stream-json", "--skip-trust",
 	    "--approval-mode", "default", NULL };
@@ -73,7 +73,7 @@ start(struct cli_run *r)
 		cli_fail_as(r, ERROR_INVALID, "gemini cannot be sent this prompt as it is: %s", means);
 	cli_arguments(r, arguments);
 	if (!r->project_settings)
-		distrust(r);
+		gemini_refuse_project_settings(r);
 	cli_model(r, "--model");
 	/* Its policy engine keeps from the model what is denied outright. */
 	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");
@@ -93,7 +93,7 @@ start(struct cli_run *r)
 }
 
 static void
-take(struct cli_run *r, struct span type, struct span line)
+gemini_read_line(struct cli_run *r, struct span type, struct span line)
 {
 	static const char unknown[] = "\"gemini failed and did not say why\"";
 
@@ -146,7 +146,7 @@ take(struct cli_run *r, struct span type, struct span line)
 
 /* "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {…}" */
 static void
-take_error(struct cli_run *r, const char *line)
+gemini_read_error_line(struct cli_run *r, const char *line)
 {
 	static const char failed[] = " failed with status ";
 	const char *attempt = "Attempt ", *at = strstr(line, failed), *why;
@@ -174,7 +174,7 @@ static const struct {
 };
 
 static void
-finish(struct cli_run *r, int exit_code)
+gemini_judge_exit_code(struct cli_run *r, int exit_code)
 {
 	bool began = r->message.session_id != NULL;
 
@@ -195,10 +195,10 @@ static const struct cli cli = {
 	.oldest = "0.57.0",
 	.keys = keys,
 	.tools = tools,
-	.start = start,
-	.take = take,
-	.take_error = take_error,
-	.finish = finish
+	.start = gemini_set_arguments,
+	.take = gemini_read_line,
+	.take_error = gemini_read_error_line,
+	.finish = gemini_judge_exit_code
 };
 
 int

@@ -273,7 +273,7 @@ write_params(const struct exchange *x, struct writer *w)
 }
 
 static void
-write_body(const struct exchange *x, struct writer *w)
+google_write_body(const struct exchange *x, struct writer *w)
 {
 	struct span system = x->request->system;
 
@@ -336,7 +336,7 @@ main(int argc, char **argv)
 		.key_header = "x-goog-api-key: ",
 		.media_types = media_types,
 		.model_path = write_model_path,
-		.body = write_body
+		.body = google_write_body
 	};
 
 	return exchange_main(&api, argc, argv);

@@ -241,7 +241,7 @@ write_input(struct writer *w, struct span messages)
 }
 
 static void
-write_body(const struct exchange *x, struct writer *w)
+responses_write_body(const struct exchange *x, struct writer *w)
 {
 	/* These do not think, and the API refuses to encrypt the thoughts of such. */
 	static const char *const unthinking[] = { "gpt-3*", "gpt-4*", "chatgpt-*", "gpt-5-chat*",
@@ -338,7 +338,7 @@ main(int argc, char **argv)
 		.media_types = request_media_types,
 		.check = check_request,
 		.path = "/responses",
-		.body = write_body
+		.body = responses_write_body
 	};
 
 	return exchange_main(&api, argc, argv);

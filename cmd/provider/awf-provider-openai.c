@@ -77,7 +77,7 @@ write_content(struct writer *w, struct span blocks, size_t count)
 
 /* What the model said, and the tools that it called. */
 static void
-write_answer(struct writer *w, struct span blocks, size_t parts)
+openai_write_assistant_message(struct writer *w, struct span blocks, size_t parts)
 {
 	struct buffer thoughts = BUFFER_INIT;
 	bool calls = false;
@@ -169,7 +169,7 @@ write_question(struct writer *w, struct span blocks, size_t parts)
 }
 
 static void
-write_body(const struct exchange *x, struct writer *w)
+openai_write_body(const struct exchange *x, struct writer *w)
 {
 	/* OpenAI has renamed max_tokens and refuses it for newer models; most others know only the
 	 * old name. */
@@ -240,7 +240,7 @@ write_body(const struct exchange *x, struct writer *w)
 		for (struct span_walk block = span_walk(blocks); span_next(&block);)
 			parts += is_part(block.value);
 		if (span_is(span_member(message.value, KEY_ROLE), "assistant"))
-			write_answer(w, blocks, parts);
+			openai_write_assistant_message(w, blocks, parts);
 		else
 			write_question(w, blocks, parts);
 	}
@@ -260,7 +260,7 @@ main(int argc, char **argv)
 		.key_optional = true,
 		.media_types = request_media_types,
 		.path = "/chat/completions",
-		.body = write_body
+		.body = openai_write_body
 	};
 
 	return exchange_main(&api, argc, argv);

@@ -31,7 +31,7 @@ static const struct cli_tool tools[] = {
 
 /* It has a setting for that, but loads plugins all the same. */
 static void
-distrust(struct cli_run *r)
+opencode_distrust_project(struct cli_run *r)
 {
 	static const char *const switches[] = { "OPENCODE_DISABLE_PROJECT_CONFIG",
 		"OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS" };
@@ -48,7 +48,7 @@ distrust(struct cli_run *r)
 }
 
 static void
-start(struct cli_run *r)
+opencode_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "run", "--format", "json", "--thinking", "--auto",
 	    "--agent", "awf", "--print-logs", "--log-level", "ERROR", NULL };
@@ -58,7 +58,7 @@ start(struct cli_run *r)
 
 	cli_arguments(r, arguments);
 	if (!r->project_settings)
-		distrust(r);
+		opencode_distrust_project(r);
 	cli_model(r, "--model");
 	/* A session with a title needs no model to find one. */
 	if (r->session != NULL)
@@ -108,7 +108,7 @@ start(struct cli_run *r)
 }
 
 static bool
-take_param(struct cli_run *r, struct span key, struct span value)
+opencode_set_param(struct cli_run *r, struct span key, struct span value)
 {
 	return span_is(key, "thinking") && cli_effort(r, "--variant", value);
 }
@@ -137,7 +137,7 @@ static const struct usage_place usage_places[] = {
 };
 
 static void
-take(struct cli_run *r, struct span type, struct span line)
+opencode_read_line(struct cli_run *r, struct span type, struct span line)
 {
 	struct span part = span_member(line, "part");
 
@@ -186,7 +186,7 @@ take(struct cli_run *r, struct span type, struct span line)
 /* That it tries again only its log tells, on stderr:
  * level=ERROR … message="stream error" … error.error="AI_APICallError: why" */
 static void
-take_error(struct cli_run *r, const char *line)
+opencode_read_log_line(struct cli_run *r, const char *line)
 {
 	static const char key[] = " error.error=\"";
 	const char *why = strstr(line, key), *end;
@@ -202,7 +202,7 @@ take_error(struct cli_run *r, const char *line)
 }
 
 static void
-finish(struct cli_run *r, int exit_code)
+opencode_check_stream_end(struct cli_run *r, int exit_code)
 {
 	if (r->message.ended && exit_code == 0)
 		return;
@@ -222,11 +222,11 @@ static const struct cli cli = {
 	.tools = tools,
 	.served = "awf_",
 	.tells_late = true,
-	.start = start,
-	.param = take_param,
-	.take = take,
-	.take_error = take_error,
-	.finish = finish
+	.start = opencode_set_arguments,
+	.param = opencode_set_param,
+	.take = opencode_read_line,
+	.take_error = opencode_read_log_line,
+	.finish = opencode_check_stream_end
 };
 
 int

@@ -100,7 +100,7 @@ add_answer(struct recording *r, struct span body, size_t call, long long turn)
 
 /* A line of a transcript: the watch of its model. */
 static int
-take_event(void *context, const struct placed *at, struct error *err)
+recording_add_transcript_event(void *context, const struct placed *at, struct error *err)
 {
 	struct recording *r = context;
 	struct buffer whole = BUFFER_INIT;
@@ -159,7 +159,7 @@ load_transcript(struct recording *r, const char *path, struct error *err)
 	r->blobs = memory_format("%s/../blobs/%.*s", directory, (int)len, name);
 	free(directory);
 	model_begin(&model, MODEL_EVENTS);
-	model.watch = take_event;
+	model.watch = recording_add_transcript_event;
 	model.context = r;
 	result = model_read_file(&model, path, err);
 	if (result == 0 && model.damaged > 0) {
@@ -203,7 +203,7 @@ read_match(struct span value, char ***match, struct error *err)
 
 /* A line of a file of answers. */
 static int
-take_answer(struct recording *r, const char *line, size_t len, struct error *err)
+recording_add_answer_line(struct recording *r, const char *line, size_t len, struct error *err)
 {
 	struct span body = span_trim(span_of(line, len)), type;
 	struct recorded_answer *a;
@@ -268,7 +268,7 @@ load_lines(struct recording *r, const char *path, struct error *err)
 			break;
 		}
 		r->lines++;
-		if ((more = take_answer(r, line, len, &why)) != 0)
+		if ((more = recording_add_answer_line(r, line, len, &why)) != 0)
 			break;
 	}
 	if (more == 0 && r->lines == 0 && line_input_unfinished(&input) > 0)
@@ -324,7 +324,7 @@ struct wanted {
 enum rule { BY_DIGEST, BY_QUESTION, BY_MATCH, BY_ORDER, RULES };
 
 static bool
-fits(enum rule rule, const struct recording *r, const struct recorded_answer *a,
+recording_answer_matches(enum rule rule, const struct recording *r, const struct recorded_answer *a,
     const struct wanted *w)
 {
 	switch (rule) {
@@ -387,7 +387,8 @@ recording_find(struct recording *r, const struct provider_request *request, stru
 			struct recorded_answer *a = &r->answers[i];
 			size_t parts = list_count(a->match);
 
-			if (fits(rule, r, a, &w) && (found == NULL || parts > most ||
+			if (recording_answer_matches(rule, r, a, &w) &&
+			    (found == NULL || parts > most ||
 			    (parts == most && found->used && !a->used))) {
 				found = a;
 				most = parts;
@@ -404,7 +405,7 @@ recording_find(struct recording *r, const struct provider_request *request, stru
 }
 
 static void
-answer(void *context, struct provider *p, const struct provider_request *request)
+recording_answer_request(void *context, struct provider *p, const struct provider_request *request)
 {
 	static const char *const kinds[] = { KEY_TEXT, KEY_THINKING };
 	struct recording *r = context;
@@ -443,7 +444,7 @@ answer(void *context, struct provider *p, const struct provider_request *request
 
 /* Without $AWF_REPLAY the model's name says which recording it is. */
 static int
-check(void *context, struct writer *w, struct error *err)
+recording_check_file(void *context, struct writer *w, struct error *err)
 {
 	const char *path = environment_text("AWF_REPLAY");
 
@@ -458,8 +459,8 @@ main(int argc, char **argv)
 	static const struct provider_api api = {
 		.program = "awf-provider-replay",
 		.usage = usage,
-		.check = check,
-		.answer = answer,
+		.check = recording_check_file,
+		.answer = recording_answer_request,
 		.context = &recording
 	};
 	int status = provider_main(&api, argc, argv);

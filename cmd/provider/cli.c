@@ -99,7 +99,8 @@ hide_keys(const struct cli_run *r, char *text)
 /* What a text, with the status that the CLI told, means. It may hold the API's own error,
  * "[API Error: {…}]", or be it. */
 static void
-explain(const struct cli_run *r, struct failure *f, long status, struct buffer *text)
+cli_set_failure_from_text(const struct cli_run *r, struct failure *f, long status,
+    struct buffer *text)
 {
 	enum error_code telling = cli_category(buffer_string(text));
 	const char *brace = strchr(buffer_string(text), '{');
@@ -128,7 +129,7 @@ static void
 fail_with_text(struct cli_run *r, long status, struct buffer *text)
 {
 	r->failed = true;
-	explain(r, &r->failure, status, text);
+	cli_set_failure_from_text(r, &r->failure, status, text);
 }
 
 void
@@ -241,7 +242,7 @@ cli_preview(struct cli_run *r, const char *kind, struct span text)
 
 /* Adds to a block, and tells of it unless that was done in pieces. */
 static void
-add_text(struct cli_run *r, struct block *b, const char *kind, struct span text)
+cli_append_to_block(struct cli_run *r, struct block *b, const char *kind, struct span text)
 {
 	size_t old = b->text.len;
 
@@ -251,7 +252,7 @@ add_text(struct cli_run *r, struct block *b, const char *kind, struct span text)
 }
 
 static bool
-is_text(struct span text)
+cli_is_nonempty_string(struct span text)
 {
 	return span_type(text) == 's' && !span_is(text, "");
 }
@@ -259,15 +260,15 @@ is_text(struct span text)
 void
 cli_text(struct cli_run *r, struct span text)
 {
-	if (is_text(text))
-		add_text(r, message_add(&r->message, BLOCK_TEXT, -1), "text", text);
+	if (cli_is_nonempty_string(text))
+		cli_append_to_block(r, message_add(&r->message, BLOCK_TEXT, -1), "text", text);
 }
 
 void
 cli_piece(struct cli_run *r, struct span text)
 {
-	if (is_text(text))
-		add_text(r, message_last(&r->message, BLOCK_TEXT), "text", text);
+	if (cli_is_nonempty_string(text))
+		cli_append_to_block(r, message_last(&r->message, BLOCK_TEXT), "text", text);
 }
 
 void
@@ -275,12 +276,12 @@ cli_thinking(struct cli_run *r, struct span text, struct span signature)
 {
 	struct block *b;
 
-	if (!is_text(text))
+	if (!cli_is_nonempty_string(text))
 		return;
 	b = message_add(&r->message, BLOCK_THINKING, -1);
 	b->api = r->cli->name;
 	span_decode(signature, &b->signature);
-	add_text(r, b, "thinking", text);
+	cli_append_to_block(r, b, "thinking", text);
 }
 
 static struct cli_call *
@@ -393,7 +394,7 @@ cli_tries_again(struct cli_run *r, long tried, long status, const char *why)
 	if (r->failed)
 		return;
 	buffer_text(&text, why);
-	explain(r, &f, status, &text);
+	cli_set_failure_from_text(r, &f, status, &text);
 	f.error.code = cli_cut_off(r, f.error.code);
 	/* A key that is refused is tried again once, as a login may have been renewed. */
 	if (tried > 1 && error_class(f.error.code) != CLASS_TRANSIENT) {
@@ -420,7 +421,7 @@ cli_cut_off(const struct cli_run *r, enum error_code code)
 /* Appends a line without its NULs, what is no UTF-8 and halves of surrogate pairs replaced: what JSON
  * can carry. */
 static void
-mend(const char *line, size_t len, struct buffer *out)
+cli_repair_line(const char *line, size_t len, struct buffer *out)
 {
 	struct buffer text = BUFFER_INIT;
 	size_t piece;
@@ -442,7 +443,7 @@ is_object(const char *line, size_t len)
 }
 
 static void
-take_object(struct cli_run *r, struct span line)
+cli_read_object(struct cli_run *r, struct span line)
 {
 	const char *sub_agent = r->cli->sub_agent;
 
@@ -456,17 +457,17 @@ take_object(struct cli_run *r, struct span line)
 }
 
 static void
-take_line(struct cli_run *r, const char *line, size_t len)
+cli_read_line(struct cli_run *r, const char *line, size_t len)
 {
 	struct buffer mended = BUFFER_INIT, shown = BUFFER_INIT;
 
 	if (is_object(line, len)) {
-		take_object(r, span_of(line, len));
+		cli_read_object(r, span_of(line, len));
 		return;
 	}
-	mend(line, len, &mended);
+	cli_repair_line(line, len, &mended);
 	if (is_object(buffer_string(&mended), mended.len)) {
-		take_object(r, span_of(mended.data, mended.len));
+		cli_read_object(r, span_of(mended.data, mended.len));
 	} else if (span_trim(span_of(buffer_string(&mended), mended.len)).len > 0 &&
 	    r->noise++ == 0) {
 		text_visible(&shown, line, len, 40);
@@ -483,11 +484,11 @@ cli_feed(struct cli_run *r, const char *bytes, size_t len)
 
 	for (; (lf = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL; bytes = lf + 1) {
 		if (r->rest.len == 0) {
-			take_line(r, bytes, (size_t)(lf - bytes));
+			cli_read_line(r, bytes, (size_t)(lf - bytes));
 			continue;
 		}
 		buffer_append(&r->rest, bytes, (size_t)(lf - bytes));
-		take_line(r, r->rest.data, r->rest.len);
+		cli_read_line(r, r->rest.data, r->rest.len);
 		buffer_clear(&r->rest);
 	}
 	buffer_append(&r->rest, bytes, (size_t)(end - bytes));
@@ -626,7 +627,7 @@ check_version(struct cli_run *r)
 }
 
 static void
-answer(void *context, struct provider *p, const struct provider_request *request)
+cli_answer_request(void *context, struct provider *p, const struct provider_request *request)
 {
 	struct cli_run r;
 
@@ -644,7 +645,7 @@ answer(void *context, struct provider *p, const struct provider_request *request
 }
 
 static int
-start(void *context, struct error *err)
+cli_adopt_descendants(void *context, struct error *err)
 {
 	(void)context;
 	(void)err;
@@ -654,7 +655,7 @@ start(void *context, struct error *err)
 
 /* Whether its user is logged in only the CLI knows, and only while it answers. */
 static int
-check(void *context, struct writer *w, struct error *err)
+cli_check_program(void *context, struct writer *w, struct error *err)
 {
 	const struct cli *cli = context;
 	const char *list = getenv("PATH");
@@ -671,7 +672,8 @@ int
 cli_main(const struct cli *cli, int argc, char **argv)
 {
 	const struct provider_api program = { .program = cli->program, .usage = cli->usage,
-		.start = start, .check = check, .answer = answer, .context = (void *)(uintptr_t)cli };
+		.start = cli_adopt_descendants, .check = cli_check_program,
+		.answer = cli_answer_request, .context = (void *)(uintptr_t)cli };
 
 	return provider_main(&program, argc, argv);
 }

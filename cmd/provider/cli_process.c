@@ -51,7 +51,7 @@ open_pipe(int *ours, int *theirs, int mine)
 }
 
 static int
-start(struct running *s)
+cli_process_start(struct running *s)
 {
 	struct cli_run *r = s->run;
 	struct process_spec spec = { .argv = r->argv, .environment = r->environment.list,
@@ -76,7 +76,7 @@ start(struct running *s)
 
 /* Bytes read; 0: there are none now. At the end the descriptor is closed. */
 static size_t
-take(int *fd, char *bytes)
+cli_process_read_pipe(int *fd, char *bytes)
 {
 	ssize_t n = *fd == -1 ? 0 : read(*fd, bytes, READ_SIZE);
 
@@ -86,21 +86,21 @@ take(int *fd, char *bytes)
 }
 
 static size_t
-take_output(struct running *s)
+cli_process_read_output(struct running *s)
 {
 	char bytes[READ_SIZE];
-	size_t len = take(&s->out, bytes);
+	size_t len = cli_process_read_pipe(&s->out, bytes);
 
 	cli_feed(s->run, bytes, len);
 	return len;
 }
 
 static size_t
-take_errors(struct running *s)
+cli_process_read_errors(struct running *s)
 {
 	struct buffer *errors = &s->run->errors;
 	char bytes[READ_SIZE];
-	size_t len = take(&s->err, bytes);
+	size_t len = cli_process_read_pipe(&s->err, bytes);
 
 	buffer_append(errors, bytes, len);
 	if (errors->len > ERRORS_KEPT)
@@ -110,7 +110,7 @@ take_errors(struct running *s)
 }
 
 static void
-cancel(struct running *s, const char *why)
+cli_process_cancel(struct running *s, const char *why)
 {
 	cli_fail_as(s->run, ERROR_CANCELLED, "%s", why);
 	s->deadline = clock_monotonic();
@@ -118,14 +118,14 @@ cancel(struct running *s, const char *why)
 
 /* Of two times, of which 0 is none. */
 static int64_t
-earlier(int64_t one, int64_t other)
+cli_process_earlier_time(int64_t one, int64_t other)
 {
 	return one == 0 || (other != 0 && other < one) ? other : one;
 }
 
 /* Whether to go on waiting. */
 static bool
-serve(struct running *s)
+cli_process_serve_round(struct running *s)
 {
 	enum { CLI_IN, CLI_OUT, CLI_ERR, CLI_EXIT, OUR_IN, OUR_OUT, FDS };
 	struct pollfd fds[FDS + CLI_TOOL_FDS] = {
@@ -144,7 +144,8 @@ serve(struct running *s)
 		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
 	provider_flush(s->run->provider);
 	count = FDS + cli_tools_poll(s->run, fds + FDS);
-	if (poll_until(fds, count, earlier(s->deadline, cli_tools_deadline(s->run))) == -1)
+	if (poll_until(fds, count, cli_process_earlier_time(s->deadline,
+	    cli_tools_deadline(s->run))) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
 	if (fds[CLI_IN].revents != 0) {
 		while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
@@ -155,29 +156,29 @@ serve(struct running *s)
 			file_close(&s->in);
 	}
 	if (fds[CLI_OUT].revents != 0)
-		take_output(s);
+		cli_process_read_output(s);
 	if (fds[CLI_ERR].revents != 0)
-		take_errors(s);
+		cli_process_read_errors(s);
 	if (fds[OUR_IN].revents != 0) {
 		enum http_watch decision = provider_look(s->run->provider);
 
 		if (decision == HTTP_CANCEL)
-			cancel(s, "cancelled");
+			cli_process_cancel(s, "cancelled");
 		s->watches = decision != HTTP_UNWATCH;
 		cli_tools_results(s->run);
 	}
 	cli_tools_serve(s->run, fds + FDS);
 	if (fds[OUR_OUT].revents != 0)
-		cancel(s, "nobody reads the answer");
+		cli_process_cancel(s, "nobody reads the answer");
 	if (fds[CLI_EXIT].revents != 0) {
 		if (guardian_read(&s->guardian) == GUARDIAN_LOST)
 			cli_fail_as(s->run, ERROR_PROVIDER, "the guardian of %s was killed",
 			    s->run->cli->name);
 		s->ended = true;
 		/* What others hold open is none of its output. */
-		while (take_output(s) > 0)
+		while (cli_process_read_output(s) > 0)
 			;
-		while (take_errors(s) > 0)
+		while (cli_process_read_errors(s) > 0)
 			;
 	}
 	return !s->ended && (s->deadline == 0 || clock_monotonic() < s->deadline);
@@ -202,8 +203,8 @@ cli_process(struct cli_run *r)
 		sigaction(SIGINT, NULL, &old);
 		if (old.sa_handler != SIG_IGN)
 			sigaction(SIGINT, &pass, NULL);
-		if (start(&s) == 0) {
-			while (serve(&s))
+		if (cli_process_start(&s) == 0) {
+			while (cli_process_serve_round(&s))
 				;
 			descendants_end(getpid(), SIGTERM, NULL);
 			guardian_close(&s.guardian);

@@ -126,7 +126,7 @@ listen_at(struct cli_tools *t, struct error *err)
 
 /* Makes it; NULL: it cannot be made, the run has failed. */
 static const struct cli_tools *
-begin(struct cli_run *r)
+cli_tools_open_server(struct cli_run *r)
 {
 	unsigned char random[SECRET_BYTES];
 	char text[sizeof r->failure.error.message];
@@ -159,7 +159,7 @@ begin(struct cli_run *r)
 void
 cli_write_server(struct cli_run *r, struct writer *w, const char *environment_key)
 {
-	const struct cli_tools *t = begin(r);
+	const struct cli_tools *t = cli_tools_open_server(r);
 
 	if (t == NULL)
 		return;
@@ -172,7 +172,7 @@ cli_write_server(struct cli_run *r, struct writer *w, const char *environment_ke
 const char *
 cli_server_program(struct cli_run *r)
 {
-	const struct cli_tools *t = begin(r);
+	const struct cli_tools *t = cli_tools_open_server(r);
 
 	return t == NULL ? NULL : t->program;
 }
@@ -180,7 +180,7 @@ cli_server_program(struct cli_run *r)
 void
 cli_server_environment(struct cli_run *r)
 {
-	const struct cli_tools *t = begin(r);
+	const struct cli_tools *t = cli_tools_open_server(r);
 
 	if (t == NULL)
 		return;
@@ -236,7 +236,7 @@ cli_tools_close(struct cli_run *r)
 /* ---- the protocol ---- */
 
 static void
-refuse(struct client *c, struct span id, int code, const char *message)
+cli_tools_send_error(struct client *c, struct span id, int code, const char *message)
 {
 	jsonrpc_error(&c->peer.outgoing, id, code, message, SPAN_NONE);
 	peer_send(&c->peer);
@@ -282,7 +282,7 @@ write_tools(const struct cli_run *r, struct writer *w)
 
 /* Passes a call on. */
 static void
-ask(struct cli_run *r, struct client *c, struct span id, struct span params)
+cli_tools_forward_call(struct cli_run *r, struct client *c, struct span id, struct span params)
 {
 	struct cli_tools *t = r->server;
 	struct span arguments = span_member(params, "arguments");
@@ -290,7 +290,8 @@ ask(struct cli_run *r, struct client *c, struct span id, struct span params)
 
 	if (name == NULL || !cli_serves(r, name) ||
 	    (arguments.at != NULL && span_type(arguments) != 'o')) {
-		refuse(c, id, JSONRPC_PARAMS, "there is no such tool, or its arguments are no object");
+		cli_tools_send_error(c, id, JSONRPC_PARAMS,
+		    "there is no such tool, or its arguments are no object");
 	} else {
 		t->asked = memory_array(t->asked, t->asked_count + 1, sizeof *t->asked);
 		t->asked[t->asked_count++] = (struct asked){ .serial = c->serial,
@@ -302,7 +303,7 @@ ask(struct cli_run *r, struct client *c, struct span id, struct span params)
 }
 
 static void
-take_request(struct cli_run *r, struct client *c, struct span line)
+cli_tools_read_request(struct cli_run *r, struct client *c, struct span line)
 {
 	struct jsonrpc m = jsonrpc_read(line);
 	struct writer w;
@@ -311,12 +312,12 @@ take_request(struct cli_run *r, struct client *c, struct span line)
 	if (m.kind != JSONRPC_REQUEST)
 		return;
 	if (span_is(m.method, "tools/call")) {
-		ask(r, c, m.id, m.params);
+		cli_tools_forward_call(r, c, m.id, m.params);
 		return;
 	}
 	if (!span_is(m.method, "initialize") && !span_is(m.method, "tools/list") &&
 	    !span_is(m.method, "ping")) {
-		refuse(c, m.id, JSONRPC_NO_METHOD, "there is no such method");
+		cli_tools_send_error(c, m.id, JSONRPC_NO_METHOD, "there is no such method");
 		return;
 	}
 	jsonrpc_begin_answer(&w, &c->peer.outgoing, m.id);
@@ -332,7 +333,7 @@ take_request(struct cli_run *r, struct client *c, struct span line)
 
 /* A text, as a content block. */
 static void
-write_text(struct writer *w, struct span value)
+cli_tools_write_text_block(struct writer *w, struct span value)
 {
 	struct buffer text = BUFFER_INIT;
 
@@ -353,7 +354,7 @@ write_blocks(struct writer *w, struct span blocks)
 		struct span type = span_member(block.value, KEY_TYPE);
 
 		if (!span_is(type, "image") && !span_is(type, "audio")) {
-			write_text(w, span_member(block.value, KEY_TEXT));
+			cli_tools_write_text_block(w, span_member(block.value, KEY_TEXT));
 			continue;
 		}
 		writer_object(w);
@@ -366,7 +367,7 @@ write_blocks(struct writer *w, struct span blocks)
 
 /* {"tool_result":ID,"number":N,"block":{…}} */
 static void
-take_result(struct cli_tools *t, struct span line)
+cli_tools_read_result(struct cli_tools *t, struct span line)
 {
 	struct span block = span_member(line, "block");
 	struct span blocks = span_member(block, KEY_TOOL_BLOCKS);
@@ -389,7 +390,7 @@ take_result(struct cli_tools *t, struct span line)
 		if (blocks.at != NULL)
 			write_blocks(&w, blocks);
 		else
-			write_text(&w, span_member(block, KEY_TOOL_CONTENT));
+			cli_tools_write_text_block(&w, span_member(block, KEY_TOOL_CONTENT));
 		writer_array_end(&w);
 		writer_member_bool(&w, "isError", span_true(span_member(block, KEY_IS_ERROR)));
 		writer_object_end(&w);
@@ -404,7 +405,7 @@ cli_tools_results(struct cli_run *r)
 	struct span line;
 
 	while (r->server != NULL && provider_tool_result(r->provider, &line))
-		take_result(r->server, line);
+		cli_tools_read_result(r->server, line);
 }
 
 /* ---- the servers ---- */
@@ -446,7 +447,7 @@ cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS])
 }
 
 static void
-let_go(struct cli_tools *t, size_t number)
+cli_tools_drop_client(struct cli_tools *t, size_t number)
 {
 	struct client *c = &t->clients[number];
 
@@ -457,7 +458,7 @@ let_go(struct cli_tools *t, size_t number)
 
 /* Takes in who comes, in the place of one without the secret if there is no other. */
 static void
-welcome(struct cli_tools *t)
+cli_tools_accept_client(struct cli_tools *t)
 {
 	int fd = accept(t->listening, NULL, NULL);
 	struct client *c;
@@ -465,7 +466,7 @@ welcome(struct cli_tools *t)
 	if (fd == -1)
 		return;
 	if (t->count == t->limits.connections)
-		let_go(t, oldest_stranger(t));
+		cli_tools_drop_client(t, oldest_stranger(t));
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	c = &t->clients[t->count];
@@ -478,7 +479,7 @@ welcome(struct cli_tools *t)
 
 /* The lines that it has said. False: it is nobody that is to be heard. */
 static bool
-hear(struct cli_run *r, struct client *c)
+cli_tools_read_client_lines(struct cli_run *r, struct client *c)
 {
 	struct span line;
 	size_t bad;
@@ -492,7 +493,7 @@ hear(struct cli_run *r, struct client *c)
 			if (!c->trusted)
 				return false;
 		} else if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) == NULL) {
-			take_request(r, c, line);
+			cli_tools_read_request(r, c, line);
 		}
 	}
 	/* Of who has not said the secret no more is kept, nor is it waited for longer. */
@@ -511,9 +512,9 @@ cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS])
 		struct client *c = &t->clients[i];
 		bool gone = peer_serve(&c->peer, fds + 1 + i * PEER_FDS) == -1;
 
-		if (!hear(r, c) || gone)
-			let_go(t, i);
+		if (!cli_tools_read_client_lines(r, c) || gone)
+			cli_tools_drop_client(t, i);
 	}
 	if (fds[0].revents != 0 && (t->count < t->limits.connections || oldest_stranger(t) < t->count))
-		welcome(t);
+		cli_tools_accept_client(t);
 }

@@ -151,7 +151,7 @@ key_variable(const struct provider_variables *v)
 
 /* Finds the server and the key. */
 static int
-configure(struct exchange *x, struct error *err)
+exchange_find_server_and_key(struct exchange *x, struct error *err)
 {
 	const struct provider_variables *v = x->variables;
 	const char *variable = key_variable(v), *base = environment_text(v->base);
@@ -200,7 +200,8 @@ check_attachments(const struct exchange *x, struct error *err)
 }
 
 static int
-post(struct exchange *x, struct http *http, struct http_answer *answer, struct error *err)
+exchange_post_request(struct exchange *x, struct http *http, struct http_answer *answer,
+    struct error *err)
 {
 	char *key = x->key == NULL ? NULL : memory_format("%s%s", x->api->key_header, x->key);
 	const char *headers[4];
@@ -255,9 +256,10 @@ name_key(struct exchange *x)
 }
 
 /* 0 if the message is whole, else -1 with s->failure. posted is the result of
- * post(), its error being in s->failure unless an event failed. */
+ * exchange_post_request(), its error being in s->failure unless an event failed. */
 static int
-judge(struct exchange *x, int posted, const struct http_answer *answer, const struct error *err)
+exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *answer,
+    const struct error *err)
 {
 	static const char *const without[] = { "max_tokens", "refusal", "pause" };
 	struct stream *s = &x->stream;
@@ -309,12 +311,12 @@ judge(struct exchange *x, int posted, const struct http_answer *answer, const st
 }
 
 static void
-exchange(struct exchange *x, struct http *http)
+exchange_ask_model(struct exchange *x, struct http *http)
 {
 	struct message *m = &x->stream.message;
 	struct error err = ERROR_INIT;
 	struct http_answer answer;
-	int posted = post(x, http, &answer, &err);
+	int posted = exchange_post_request(x, http, &answer, &err);
 
 	/* A server that echoes what it got may do so anywhere. */
 	text_hide(answer.request_id, strlen(answer.request_id), x->key);
@@ -322,7 +324,7 @@ exchange(struct exchange *x, struct http *http)
 		text_hide(m->request_id, strlen(m->request_id), x->key);
 	if (!x->stream.failed && (posted == 0 || m->ended))
 		stream_finish(&x->stream);
-	if (judge(x, posted, &answer, &err) != 0) {
+	if (exchange_judge_answer(x, posted, &answer, &err) != 0) {
 		x->stream.failure.spent = m;
 		provider_error(x->provider, &x->stream.failure);
 	} else {
@@ -334,7 +336,7 @@ exchange(struct exchange *x, struct http *http)
 }
 
 static void
-answer(void *context, struct provider *p, const struct provider_request *r)
+exchange_answer_request(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
 	struct exchange x = { .api = client->api, .variables = client->variables, .provider = p,
@@ -345,10 +347,11 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 	x.stream.messages = r->messages;
 	x.stream.context = p;
 	x.stream.delta = r->stream ? on_delta : NULL;
-	if (configure(&x, error) == 0 && (x.api->check == NULL || x.api->check(r, error) == 0) &&
+	if (exchange_find_server_and_key(&x, error) == 0 &&
+	    (x.api->check == NULL || x.api->check(r, error) == 0) &&
 	    check_attachments(&x, error) == 0) {
 		x.stream.secret = x.key;
-		exchange(&x, client->http);
+		exchange_ask_model(&x, client->http);
 	} else {
 		provider_error(p, &x.stream.failure);
 	}
@@ -356,7 +359,7 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 }
 
 static int
-start(void *context, struct error *err)
+exchange_open_client(void *context, struct error *err)
 {
 	struct client *client = context;
 
@@ -366,7 +369,7 @@ start(void *context, struct error *err)
 
 /* URLs may hold passwords: the variable is named, and not what it says. */
 static int
-check(void *context, struct writer *w, struct error *err)
+exchange_check_settings(void *context, struct writer *w, struct error *err)
 {
 	const struct client *client = context;
 	struct exchange x = { .api = client->api, .variables = client->variables };
@@ -374,7 +377,7 @@ check(void *context, struct writer *w, struct error *err)
 	writer_member_string(w, "key", key_variable(x.variables));
 	if (environment_text(x.variables->base) != NULL)
 		writer_member_string(w, "server", x.variables->base);
-	return configure(&x, err);
+	return exchange_find_server_and_key(&x, err);
 }
 
 int
@@ -382,7 +385,8 @@ exchange_main(const struct exchange_api *api, int argc, char **argv)
 {
 	struct client client = { api, provider_variables(api->program + sizeof PROGRAM_BEGIN - 1), NULL };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
-		.stays = true, .start = start, .check = check, .answer = answer, .context = &client };
+		.stays = true, .start = exchange_open_client, .check = exchange_check_settings,
+		.answer = exchange_answer_request, .context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);

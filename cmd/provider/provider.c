@@ -247,7 +247,7 @@ is_cancelled(const struct provider *p, long long request)
 }
 
 static size_t
-waiting(const struct provider *p)
+provider_unread_bytes(const struct provider *p)
 {
 	return p->input.len - p->taken;
 }
@@ -264,7 +264,7 @@ read_input(struct provider *p)
 	size_t from;
 
 	/* What was taken goes once it is the greater part. */
-	if (p->taken >= waiting(p)) {
+	if (p->taken >= provider_unread_bytes(p)) {
 		buffer_drop(&p->input, p->taken);
 		p->whole -= p->taken;
 		p->looked -= p->looked < p->taken ? p->looked : p->taken;
@@ -321,7 +321,7 @@ provider_look(void *context)
 {
 	struct provider *p = context;
 
-	if (waiting(p) > SCAN_LINE_LIMIT)
+	if (provider_unread_bytes(p) > SCAN_LINE_LIMIT)
 		return HTTP_UNWATCH;
 	read_input(p);
 	if (is_cancelled(p, p->request.id))
@@ -331,23 +331,23 @@ provider_look(void *context)
 
 /* Copies the next line of the input into line. False at the end. */
 static bool
-next_line(struct provider *p, struct buffer *line)
+provider_next_line(struct provider *p, struct buffer *line)
 {
 	const char *text;
 	size_t len;
 
 	while (p->taken == p->whole && !p->input_ended) {
-		if (waiting(p) > SCAN_LINE_LIMIT) {
+		if (provider_unread_bytes(p) > SCAN_LINE_LIMIT) {
 			error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above 256 MiB");
 			return false;
 		}
 		read_input(p);
 	}
-	if (waiting(p) == 0)
+	if (provider_unread_bytes(p) == 0)
 		return false;
 	text = p->input.data + p->taken;
-	len = p->taken == p->whole ? waiting(p) :
-	    (size_t)((const char *)memchr(text, '\n', waiting(p)) - text) + 1;
+	len = p->taken == p->whole ? provider_unread_bytes(p) :
+	    (size_t)((const char *)memchr(text, '\n', provider_unread_bytes(p)) - text) + 1;
 	buffer_clear(line);
 	buffer_append(line, text, len);
 	if (line->data[len - 1] == '\n')
@@ -416,12 +416,12 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 
 /* Answers what comes on stdin, to its end. */
 static void
-serve(struct provider *p)
+provider_serve_stdin(struct provider *p)
 {
 	struct buffer line = BUFFER_INIT;
 	long long id;
 
-	while (!p->reader_gone && next_line(p, &line)) {
+	while (!p->reader_gone && provider_next_line(p, &line)) {
 		struct failure failure = { .error = ERROR_INIT };
 
 		/* The result of a tool that nobody waits for any more. */
@@ -445,7 +445,7 @@ serve(struct provider *p)
 
 /* Serves one client after another as a worker (run/pool.h). */
 static void
-work(const struct provider_api *api, struct pool_slot *slot)
+provider_serve_clients(const struct provider_api *api, struct pool_slot *slot)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
 
@@ -455,7 +455,7 @@ work(const struct provider_api *api, struct pool_slot *slot)
 		dup2(fd, STDIN_FILENO);
 		dup2(fd, STDOUT_FILENO);
 		close(fd);
-		serve(&p);
+		provider_serve_stdin(&p);
 		/* The client sees the end once nothing of the connection is open. */
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
@@ -465,7 +465,7 @@ work(const struct provider_api *api, struct pool_slot *slot)
 
 /* One line, for who wants to know before anything is asked. */
 static int
-check(const struct provider_api *api)
+provider_check_api(const struct provider_api *api)
 {
 	struct error err = ERROR_INIT;
 	char text[sizeof err.place + sizeof err.message + 4];
@@ -536,7 +536,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			break;
 		}
 		if (asked.check)
-			return check(api);
+			return provider_check_api(api);
 		if (known_end_check(&p.error) != 0)
 			break;
 		if (asked.lock != NULL &&
@@ -547,9 +547,9 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 		if (api->start != NULL && api->start(api->context, &p.error) != 0)
 			break;
 		if (asked.lock == NULL) {
-			serve(&p);
+			provider_serve_stdin(&p);
 		} else {
-			work(api, &slot);
+			provider_serve_clients(api, &slot);
 			pool_leave(&slot);
 		}
 		if (p.error.code == ERROR_NONE)

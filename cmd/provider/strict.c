@@ -72,7 +72,7 @@ keyword_within(struct look look, struct span key, struct span value)
 }
 
 static bool
-names(struct span list, struct span name)
+strict_list_contains(struct span list, struct span name)
 {
 	for (struct span_walk member = span_walk(list); span_next(&member);)
 		if (member.value.len == name.len && memcmp(member.value.at, name.at, name.len) == 0)
@@ -104,7 +104,7 @@ is_within(struct look look, struct span schema)
 	required = span_member(schema, "required");
 	for (struct span_walk member = span_walk(properties);
 	    look.strict->all_required && span_next(&member);)
-		if (!names(required, member.key))
+		if (!strict_list_contains(required, member.key))
 			return false;
 	return true;
 }

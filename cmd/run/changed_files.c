@@ -90,7 +90,7 @@ put_difference(const struct buffer *from, const struct buffer *to, struct buffer
 }
 
 static bool
-is_text(const struct buffer *bytes)
+changed_files_is_text(const struct buffer *bytes)
 {
 	return memchr(buffer_string(bytes), '\0', bytes->len) == NULL;
 }
@@ -136,8 +136,9 @@ put_definition(const struct resume *r, const struct definition_file *f, bool red
 
 	put_first_line(f->path, changed_results(&r->history, f->path), redo_changed, who, out);
 	if (regular && f->kept && blob_read(r->blobs, f->sha256, &before, NULL) == 0 &&
-	    file_load(f->path, DEFINITION_FILE_LIMIT, &now, NULL) == 0 && is_text(&before) &&
-	    is_text(&now))
+	    file_load(f->path, DEFINITION_FILE_LIMIT, &now, NULL) == 0 &&
+	    changed_files_is_text(&before) &&
+	    changed_files_is_text(&now))
 		put_difference(&before, &now, out);
 	buffer_free(&before);
 	buffer_free(&now);

@@ -26,7 +26,7 @@
 #define NAME_LIMIT 128
 
 static int
-take_place(struct child *c, struct error *err)
+child_enter_roster(struct child *c, struct error *err)
 {
 	struct roster_entry entry = { .name = c->name, .tried = c->tried, .out = STDOUT_FILENO };
 	const char *enclosing, *path;
@@ -68,7 +68,7 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	if (ending != NULL) {
 		/* It will be missed, even if it was only to be tried. */
 		c->tried = false;
-		if (take_place(c, err) != 0)
+		if (child_enter_roster(c, err) != 0)
 			return -1;
 		return error_set(err, ERROR_BLOCKED, run_name, "not started: %s is being ended",
 		    strcmp(ending, "the run") == 0 ? "the run around it" : ending);
@@ -76,7 +76,7 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	if (lineage_read(&c->lineage, c->parent.directory, err) != 0 ||
 	    lineage_add(&c->lineage, c->run_id, script, err) != 0)
 		return -1;
-	return take_place(c, err);
+	return child_enter_roster(c, err);
 }
 
 void
@@ -126,7 +126,8 @@ begin_payload(const struct child *c, struct writer *w, struct buffer *payload)
 }
 
 static int
-append(struct child *c, struct event *e, const struct buffer *payload, struct error *err)
+child_append_event(struct child *c, struct event *e, const struct buffer *payload,
+    struct error *err)
 {
 	e->path = c->path;
 	e->child_run_id = c->run_id;
@@ -176,7 +177,7 @@ child_started(struct child *c, const struct child_start *start,
 	writer_member_string(&w, KEY_TOOL_CALL, call_tool_around());
 	writer_object_end(&w);
 	if (failed == 0)
-		failed = append(c, &e, &payload, err);
+		failed = child_append_event(c, &e, &payload, err);
 	buffer_free(&payload);
 	if (failed != 0)
 		return -1;
@@ -230,7 +231,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		event_add_link(&links, c->run_id, end->completed);
 		e.links = span_of(links.data, links.len);
 	}
-	failed = append(c, &e, &payload, err);
+	failed = child_append_event(c, &e, &payload, err);
 	/* What the machine did to it, no work around it has come to; nor to what somebody killed. */
 	if (failed == 0 && end->error != NULL && end->error->code == ERROR_SYSTEM)
 		roster_fail(&c->roster, end->error);

@@ -55,7 +55,7 @@ describe_run(struct job *j, const char *id)
 }
 
 static bool
-signalled(void)
+create_was_signalled(void)
 {
 	return signals_held() != 0;
 }
@@ -63,7 +63,7 @@ signalled(void)
 /* Copies the workspace, without the storage should that lie inside of it, to where the run that is
  * to be has its snapshot for replays, *copy. What cannot be copied whole is not kept at all. */
 static int
-take_snapshot(const struct job *j, char **copy, struct error *err)
+create_copy_snapshot(const struct job *j, char **copy, struct error *err)
 {
 	const char *workspace = j->settings.workspace != NULL ? j->settings.workspace : ".";
 	struct storage storage;
@@ -71,7 +71,7 @@ take_snapshot(const struct job *j, char **copy, struct error *err)
 	if (storage_prepare(&storage, err) != 0)
 		return -1;
 	*copy = storage_snapshot(&storage, j->place.id);
-	if (copytree_until(workspace, *copy, storage.root, signalled, err) != 0) {
+	if (copytree_until(workspace, *copy, storage.root, create_was_signalled, err) != 0) {
 		free(*copy);
 		*copy = NULL;
 	}
@@ -136,7 +136,7 @@ static int
 make_detached_run(struct job *j, struct error *err)
 {
 	struct detachment d;
-	int made, old = detach(&d, j->place.id, err);
+	int made, old = detach_fork(&d, j->place.id, err);
 
 	if (old == -1)
 		return -1;
@@ -198,7 +198,7 @@ job_take_turn(struct job *j, struct error *err)
 /* What the record of a child has that goes on, or is forked. Most is asked when its
  * parent is resumed, before anything runs. */
 static int
-take_over(struct job *j, struct error *err)
+create_build_nested_resume(struct job *j, struct error *err)
 {
 	const struct nested *n = &j->place.nested;
 	const struct storage *s = &j->place.child.parent.storage;
@@ -264,7 +264,7 @@ job_create(struct job *j, struct error *err)
 		return place_reuse(&j->place, &spec, err);
 	status = job_take_turn(j, err);
 	if (status == GO && n->way != NESTED_NEW)
-		status = take_over(j, err);
+		status = create_build_nested_resume(j, err);
 	if (status != GO)
 		return status;
 
@@ -285,7 +285,7 @@ job_create(struct job *j, struct error *err)
 		return status;
 	}
 
-	if (j->settings.snapshot && take_snapshot(j, &copy, err) != 0)
+	if (j->settings.snapshot && create_copy_snapshot(j, &copy, err) != 0)
 		return -1;
 	status = begin_run(j, err);
 	if (status == -1 && copy != NULL)

@@ -20,7 +20,7 @@
 
 /* Makes the new process one of its own. */
 static void
-let_go(const char *run_id)
+detach_new_process(const char *run_id)
 {
 	char *value = getenv("AWF_RUN_ID");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,7 +53,7 @@ let_go(const char *run_id)
 }
 
 int
-detach(struct detachment *d, const char *run_id, struct error *err)
+detach_fork(struct detachment *d, const char *run_id, struct error *err)
 {
 	int ends[2];
 	pid_t pid;
@@ -68,7 +68,7 @@ detach(struct detachment *d, const char *run_id, struct error *err)
 	if (pid < 0)
 		error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
 	if (pid == 0)
-		let_go(run_id);
+		detach_new_process(run_id);
 	close(ends[pid == 0 ? 0 : 1]);
 	d->report = ends[pid == 0 ? 1 : 0];
 	if (pid < 0)

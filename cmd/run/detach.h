@@ -13,7 +13,7 @@ struct detachment {
 
 /* Forks. 0: this is the new process, which has a session of its own, no output, and the
  * run with this id in its environment instead of the one around it; 1: the old one; -1. */
-int detach(struct detachment *d, const char *run_id, struct error *err);
+int detach_fork(struct detachment *d, const char *run_id, struct error *err);
 /* The new process: the run exists, or does not (why). Once. */
 void detach_tell(struct detachment *d, const struct error *why);
 /* The old one: what was told. */

@@ -67,7 +67,7 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 
 /* What the steps have written, to a terminal harmless. */
 static int
-print(const char *file, struct error *err)
+dry_run_print_file(const char *file, struct error *err)
 {
 	struct buffer lines = BUFFER_INIT;
 	int result = file_load(file, LIMIT, &lines, err);
@@ -101,7 +101,7 @@ dry_run(const struct settings *s)
 		close(fd);
 		signal(SIGINT, SIG_IGN);
 		code = run_workflow(s, file, true, &err);
-		if (err.code == ERROR_NONE && print(file, &err) != 0)
+		if (err.code == ERROR_NONE && dry_run_print_file(file, &err) != 0)
 			code = -1;
 		unlink(file);
 	}

@@ -42,7 +42,7 @@ show_part(struct buffer *out, const char *at, size_t columns)
 }
 
 static void
-show(struct told_effect *e)
+effects_write_text(struct told_effect *e)
 {
 	const struct history_doubt *d = e->doubt;
 	size_t from = e->from > BEFORE ? e->from - BEFORE : 0;
@@ -72,7 +72,7 @@ first_difference(const char *a, const char *b)
 
 /* Lets lines that read alike, of what is not the same, show where they differ. Whether there were any. */
 static bool
-tell_apart(struct told_effect *list, size_t count)
+effects_show_differences(struct told_effect *list, size_t count)
 {
 	struct map lines = MAP_INIT;
 	bool any = false;
@@ -97,7 +97,7 @@ tell_apart(struct told_effect *list, size_t count)
 		if (differs == SIZE_MAX || differs <= list[i].from)
 			continue;
 		list[i].from = differs;
-		show(&list[i]);
+		effects_write_text(&list[i]);
 		any = true;
 	}
 	return any;
@@ -105,7 +105,8 @@ tell_apart(struct told_effect *list, size_t count)
 
 /* Those of the list that are undecided, or all, to be freed. */
 static struct told_effect *
-tell(const struct history_doubt *doubts, size_t doubt_count, bool undecided, size_t *count)
+effects_list_texts(const struct history_doubt *doubts, size_t doubt_count, bool undecided,
+    size_t *count)
 {
 	struct told_effect *list = memory_zero(doubt_count + 1, sizeof *list);
 
@@ -114,9 +115,9 @@ tell(const struct history_doubt *doubts, size_t doubt_count, bool undecided, siz
 		if (undecided && doubts[i].decided != RECALL_UNDECIDED)
 			continue;
 		list[*count].doubt = &doubts[i];
-		show(&list[(*count)++]);
+		effects_write_text(&list[(*count)++]);
 	}
-	for (int pass = 0; pass < PASSES && tell_apart(list, *count); pass++)
+	for (int pass = 0; pass < PASSES && effects_show_differences(list, *count); pass++)
 		;
 	return list;
 }
@@ -130,7 +131,7 @@ told_free(struct told_effect *list, size_t count)
 }
 
 static void
-ask(struct told_effect *e)
+effects_print_question(struct told_effect *e)
 {
 	const struct history_doubt *doubt = e->doubt;
 	struct error question;
@@ -156,10 +157,11 @@ int
 job_ask(const struct resume *r)
 {
 	size_t count;
-	struct told_effect *list = tell(r->history.doubts, r->history.doubt_count, true, &count);
+	struct told_effect *list = effects_list_texts(r->history.doubts, r->history.doubt_count,
+	    true, &count);
 
 	for (size_t i = 0; i < count; i++)
-		ask(&list[i]);
+		effects_print_question(&list[i]);
 	told_free(list, count);
 	return STATUS_WAITING;
 }
@@ -170,7 +172,7 @@ void
 job_tell_unclaimed(const struct history_summary *s)
 {
 	size_t most = s->unclaimed_count < UNCLAIMED_LINES ? s->unclaimed_count : UNCLAIMED_LINES, count;
-	struct told_effect *list = tell(s->unclaimed, most, false, &count);
+	struct told_effect *list = effects_list_texts(s->unclaimed, most, false, &count);
 
 	for (size_t i = 0; i < count; i++)
 		message_print(PROGRAM, "%s: %s, begun %.*sZ, is an effect of an earlier attempt that "

@@ -16,7 +16,7 @@
 
 /* Adds a text, and ends its line; bytes that are none hold no names. */
 static void
-add_text(struct buffer *out, const struct buffer *text)
+file_names_add_text(struct buffer *out, const struct buffer *text)
 {
 	if (memchr(buffer_string(text), '\0', text->len) != NULL)
 		return;
@@ -41,7 +41,7 @@ add_code(struct buffer *out, const struct buffer *text)
 		buffer_append(&code, line, len);
 		buffer_byte(&code, '\n');
 	}
-	add_text(out, &code);
+	file_names_add_text(out, &code);
 	buffer_free(&code);
 }
 
@@ -51,7 +51,7 @@ add_blob(struct buffer *out, const struct definition_file *f, const char *blobs)
 	struct buffer text = BUFFER_INIT;
 
 	if (f->kept && blob_read(blobs, f->sha256, &text, NULL) == 0)
-		add_text(out, &text);
+		file_names_add_text(out, &text);
 	buffer_free(&text);
 }
 

@@ -72,7 +72,7 @@ keep_prune(const struct keep_spec *spec, struct error *err)
 	directory = path_join(storage.root, STORAGE_KEPT);
 	mark = path_join(directory, digest_sha256(spec->name, strlen(spec->name), digest));
 	if (!is_done(mark, what.rule.before)) {
-		failed = prune(&storage, &what, err);
+		failed = prune_runs(&storage, &what, err);
 		if (failed == 0 && storage_count(&storage, &count, &none) == 0 && count > FEW_RUNS)
 			mark_done(directory, mark, what.rule.before);
 		else

@@ -18,7 +18,7 @@ struct keep_spec {
 	void (*warn)(const struct error *warning);
 };
 
-/* As prune(). */
+/* As prune_runs(). */
 int keep_prune(const struct keep_spec *spec, struct error *err);
 
 #endif

@@ -136,7 +136,7 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 }
 
 static void
-take_result(struct nested *n)
+nested_reuse_result(struct nested *n)
 {
 	const struct recalled_event *end = recalled_result(&n->recalled);
 	struct span result = span_member(end->view.payload, KEY_RESULT);
@@ -150,7 +150,7 @@ take_result(struct nested *n)
 
 /* What is to become of one that was recorded, in a run that goes on or is a fork. */
 static int
-choose(struct nested *n, const struct child *c, int *input, struct error *err)
+nested_choose_way(struct nested *n, const struct child *c, int *input, struct error *err)
 {
 	const struct recalled *r = &n->recalled;
 	const struct recalled_event *end = recalled_result(r);
@@ -180,14 +180,14 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
 			return -1;
 		if (same)
-			take_result(n);
+			nested_reuse_result(n);
 	}
 	return 0;
 }
 
 /* In a replay: takes the recorded end, if the input is what it was. */
 static int
-replay(struct nested *n, struct child *c, int *input, struct error *err)
+nested_replay_result(struct nested *n, struct child *c, int *input, struct error *err)
 {
 	const struct recalled *r = &n->recalled;
 	const struct recalled_event *end = recalled_result(r);
@@ -221,7 +221,7 @@ replay(struct nested *n, struct child *c, int *input, struct error *err)
 		return -1;
 
 	if (span_member(payload, KEY_RESULT).at != NULL) {
-		take_result(n);
+		nested_reuse_result(n);
 		n->end.result = &n->result;
 	}
 	recalled_error(end, &n->error);
@@ -298,8 +298,8 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	if (!event_copy_id(n->recalled.started.view.child_run_id, n->run_id))
 		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");
 	if (n->recall.mode == RECALL_REPLAY)
-		return replay(n, c, input, err);
-	return find_decisions(n, c, err) != 0 ? -1 : choose(n, c, input, err);
+		return nested_replay_result(n, c, input, err);
+	return find_decisions(n, c, err) != 0 ? -1 : nested_choose_way(n, c, input, err);
 }
 
 bool

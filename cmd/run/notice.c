@@ -93,7 +93,7 @@ wait_for(struct guardian *g, struct error *err)
  * (supervise.h); one that comes ends the command. -1 with *err, without a place: it could not be
  * run, failed, or took too long. */
 static int
-notify(const char *command, struct span text, int out, char *const *environment,
+notice_run_command(const char *command, struct span text, int out, char *const *environment,
     struct error *err)
 {
 	char *argv[4];
@@ -131,7 +131,8 @@ notice_send(const struct settings *s, const struct conclusion *e,
 
 	/* One that waits goes on when somebody has decided. */
 	if (command == NULL || strcmp(e->status, "waiting") == 0 ||
-	    notify(command, span_of(summary->data, summary->len), out, environment, &why) == 0)
+	    notice_run_command(command, span_of(summary->data, summary->len), out, environment,
+	    &why) == 0)
 		return 0;
 	return error_set(err, why.code, success ? "--on-complete" : "--on-failure", "%s", why.message);
 }

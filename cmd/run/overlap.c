@@ -49,7 +49,7 @@ policy_named(const char *name)
 
 /* Fills the queue's others with all that count for this run: not those around it. */
 static int
-look(struct overlap *o, struct error *err)
+overlap_read_queue(struct overlap *o, struct error *err)
 {
 	const char *outer = getenv("AWF_RUN_ID");
 	struct queue *q = &o->queue;
@@ -78,7 +78,7 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 	struct queue *q = &o->queue;
 	size_t waiting = 0;
 
-	if (look(o, err) != 0)
+	if (overlap_read_queue(o, err) != 0)
 		return -1;
 	for (size_t i = 0; i < q->count; i++)
 		waiting += q->others[i].state == QUEUE_WAITING;
@@ -141,7 +141,7 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 		if (queue_lock(q, err) != 0)
 			return -1;
 		if (number == 0) {
-			if (look(o, err) != 0)
+			if (overlap_read_queue(o, err) != 0)
 				return -1;
 			continue;
 		}
@@ -196,7 +196,7 @@ overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *e
 }
 
 static void
-sign(struct overlap *o, enum queue_state state)
+overlap_sign_ticket(struct overlap *o, enum queue_state state)
 {
 	struct error none;
 
@@ -212,13 +212,13 @@ overlap_begun(struct overlap *o, const char *run_id)
 	if (strcmp(o->run_id, run_id) == 0)
 		return;
 	memcpy(o->run_id, run_id, sizeof o->run_id);
-	sign(o, QUEUE_RUNNING);
+	overlap_sign_ticket(o, QUEUE_RUNNING);
 }
 
 void
 overlap_ended(struct overlap *o)
 {
-	sign(o, QUEUE_ENDING);
+	overlap_sign_ticket(o, QUEUE_ENDING);
 }
 
 bool

@@ -20,13 +20,13 @@
 #include "run/supervise.h"
 
 static const char *
-script(const struct workflow *workflow)
+place_script_of(const struct workflow *workflow)
 {
 	return workflow->script >= 0 ? workflow->argv[workflow->script] : NULL;
 }
 
 static struct child_start
-describe(const struct place_spec *spec)
+place_describe_start(const struct place_spec *spec)
 {
 	const struct workflow *workflow = spec->workflow;
 
@@ -58,7 +58,7 @@ record_question(struct place *p, const struct child_start *start, struct error *
 int
 place_find(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	const struct child_start start = describe(spec);
+	const struct child_start start = place_describe_start(spec);
 	int input = spec->no_input ? -1 : STDIN_FILENO;
 	struct child *c = &p->child;
 	char *workspace;
@@ -71,9 +71,9 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 			memcpy(p->id, spec->id, sizeof p->id);
 		else
 			id_new(p->id);
-		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
+		return lineage_add(&p->lineage, p->id, place_script_of(spec->workflow), err);
 	}
-	if (child_enter(c, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
+	if (child_enter(c, spec->name, place_script_of(spec->workflow), spec->tried, err) != 0 ||
 	    redactor_join(&p->redactor, &c->parent, err) != 0)
 		return -1;
 	workspace = run_workspace(&c->parent);
@@ -112,13 +112,13 @@ place_resumed(struct place *p, const char *run_id, const struct workflow *workfl
     struct error *err)
 {
 	id_new(p->completed);
-	return lineage_add(&p->lineage, run_id, script(workflow), err);
+	return lineage_add(&p->lineage, run_id, place_script_of(workflow), err);
 }
 
 int
 place_begin(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	const struct child_start start = describe(spec);
+	const struct child_start start = place_describe_start(spec);
 
 	if (!p->nested_in)
 		return 0;

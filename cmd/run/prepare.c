@@ -26,7 +26,7 @@
 #include "run/same_input.h"
 
 static bool
-listed(const char *name, const char *const *names, size_t count)
+prepare_name_is_listed(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count && names[i] != NULL; i++)
 		if (strcmp(name, names[i]) == 0)
@@ -46,8 +46,8 @@ refuse_keys(const struct settings *s, struct error *err)
 	if (keys_load(&keys, err) != 0)
 		return -1;
 	for (char **name = s->recorded; failed == 0 && *name != NULL; name++)
-		if (listed(*name, provider_key_names(), SIZE_MAX) ||
-		    listed(*name, (const char *const *)keys.names, keys.count))
+		if (prepare_name_is_listed(*name, provider_key_names(), SIZE_MAX) ||
+		    prepare_name_is_listed(*name, (const char *const *)keys.names, keys.count))
 			failed = error_set(err, ERROR_USAGE, "--env",
 			    "%s holds an API key, which is never recorded", *name);
 	keys_free(&keys);
@@ -97,7 +97,7 @@ find_workflow(struct job *j, struct error *err)
 
 /* Goes where the recorded run was, with what it was given. */
 static int
-take_record(struct job *j, struct error *err)
+prepare_apply_record(struct job *j, struct error *err)
 {
 	struct settings *s = &j->settings;
 	const struct resume *r = &j->resume;
@@ -195,7 +195,7 @@ prepare_words(struct job *j, struct error *err)
 }
 
 static int
-tell_success(const struct resume *r)
+prepare_report_success(const struct resume *r)
 {
 	message_print(PROGRAM, "%s: ended with success: there is nothing to go on with",
 	    r->run_id);
@@ -204,7 +204,7 @@ tell_success(const struct resume *r)
 
 /* What is run now may not be what was recorded. A child's is its parent's to tell. */
 static void
-tell_changes(const struct resume *r, bool redo_changed)
+prepare_report_changes(const struct resume *r, bool redo_changed)
 {
 	struct buffer text = BUFFER_INIT;
 
@@ -225,10 +225,11 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
 		leftovers_remove(s);
-		return tell_success(r);
+		return prepare_report_success(r);
 	}
 	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
-	    resume_check_record(r, &plan, job_repaired, err) != 0 || take_record(j, err) != 0 ||
+	    resume_check_record(r, &plan, job_repaired, err) != 0 ||
+	    prepare_apply_record(j, err) != 0 ||
 	    prepare_words(j, err) != 0)
 		return -1;
 	status = job_take_turn(j, err);
@@ -239,11 +240,11 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided != -1)
-		tell_changes(r, plan.answers.redo_changed);
+		prepare_report_changes(r, plan.answers.redo_changed);
 	if (decided == -1)
 		status = -1;
 	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
-		status = tell_success(r); /* another resume came first */
+		status = prepare_report_success(r); /* another resume came first */
 	else if (decided == 0)
 		status = job_ask(r);
 	else if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
@@ -266,13 +267,13 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 	int decided;
 
 	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, &plan, NULL, err) != 0 ||
-	    take_record(j, err) != 0)
+	    prepare_apply_record(j, err) != 0)
 		return -1;
 	if (given->pipeline != NULL || *given->words != NULL || given->workspace != NULL)
 		r->programs_in = job_workspace(j);
 	decided = resume_build(r, &plan, NULL, err);
 	if (decided != -1)
-		tell_changes(r, plan.answers.redo_changed);
+		prepare_report_changes(r, plan.answers.redo_changed);
 	if (decided != 1)
 		return decided == 0 ? job_ask(r) : -1;
 	if (prepare_words(j, err) != 0)

@@ -66,7 +66,7 @@ report_tells_cost(const struct job *j)
 
 /* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, but for the cost. */
 static void
-add_figures(const struct job *j, int64_t cost, struct buffer *out)
+report_add_figures(const struct job *j, int64_t cost, struct buffer *out)
 {
 	static const struct { const char *key, *word; } tokens[] = {
 		{ KEY_INPUT_TOKENS, "in" }, { KEY_OUTPUT_TOKENS, "out" },
@@ -113,7 +113,7 @@ last_lines(const char *text, size_t *len)
 
 /* What the failed call wrote last on stderr. That it cannot be read is no failure of the run. */
 static void
-tell_stderr(const struct job *j)
+report_print_last_stderr(const struct job *j)
 {
 	const char *path = j->run.transcript.path, *at;
 	const size_t width = terminal_is(STDERR_FILENO) ? terminal_width(STDERR_FILENO) : 0;
@@ -157,7 +157,7 @@ tell_stderr(const struct job *j)
 
 /* Who says yes or no to what waits. */
 static void
-tell_who_decides(const struct job *j)
+report_print_decider(const struct job *j)
 {
 	char *by;
 
@@ -192,7 +192,7 @@ struct counted {
 
 /* Those like the reason are told with it, the others each in a line. */
 static void
-tell_counted(void *context, const char *text, size_t more)
+report_print_counted(void *context, const char *text, size_t more)
 {
 	struct counted *c = context;
 	struct buffer line = BUFFER_INIT;
@@ -212,7 +212,7 @@ tell_counted(void *context, const char *text, size_t more)
 /* Tells of the failures that were counted; but only returns how many are like the first, if that is
  * the reason. */
 static size_t
-tell_failures(const struct job *j, bool first_failed)
+report_print_failures(const struct job *j, bool first_failed)
 {
 	const char *step = j->outcome.first_failed;
 	struct counted c = { j->run.name, BUFFER_INIT, 0 };
@@ -220,7 +220,7 @@ tell_failures(const struct job *j, bool first_failed)
 
 	if (first_failed)
 		folded_kind(&c.reason, text);
-	told_failures_read(j->run.directory, tell_counted, &c);
+	told_failures_read(j->run.directory, report_print_counted, &c);
 	buffer_free(&c.reason);
 	free(text);
 	return c.more;
@@ -228,7 +228,7 @@ tell_failures(const struct job *j, bool first_failed)
 
 /* What failed or waits, and why. */
 static void
-tell_reason(const struct job *j, const char *run)
+report_print_reason(const struct job *j, const char *run)
 {
 	const struct conclusion *e = &j->conclusion;
 	const struct outcome *o = &j->outcome;
@@ -237,7 +237,7 @@ tell_reason(const struct job *j, const char *run)
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	const char *item = first_failed && !is_recorded() ? o->failed_item : "";
 	char *command = resume_command(j, run);
-	const size_t alike = tell_failures(j, first_failed && *e->step != '\0');
+	const size_t alike = report_print_failures(j, first_failed && *e->step != '\0');
 	char more[64] = "";
 	struct error line;
 
@@ -277,9 +277,9 @@ tell_reason(const struct job *j, const char *run)
 	program_fail(PROGRAM, &line);
 	free(command);
 	if (waits && o->asks == WAITING_APPROVAL)
-		tell_who_decides(j);
+		report_print_decider(j);
 	if (first_failed && *o->first_failed != '\0' && !is_recorded())
-		tell_stderr(j);
+		report_print_last_stderr(j);
 }
 
 /* Whether to go on from there makes sense: there is something that need not be done again. A
@@ -310,10 +310,10 @@ report_end(struct job *j, int64_t cost)
 	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
 		return;
 	if (code != ERROR_NONE)
-		tell_reason(j, run);
+		report_print_reason(j, run);
 	if (!is_recorded() && ((code != ERROR_WAITING && (way_on || is_watched(j))) || over > 0)) {
 		buffer_text(&line, code == ERROR_NONE ? "done" : j->conclusion.status);
-		add_figures(j, cost, &line);
+		report_add_figures(j, cost, &line);
 	}
 	if (!is_recorded() && over > 0)
 		buffer_format(&line, ", %s more than --max-cost", money_text(over, money));

@@ -37,7 +37,7 @@
 
 /* "key=value" of an object's members, or "key" alone. */
 static void
-take_members(char ***list, struct span object, bool values)
+resume_add_members(char ***list, struct span object, bool values)
 {
 	if (span_type(object) != 'o')
 		return;
@@ -60,14 +60,14 @@ not_recorded(const struct resume *r, struct error *err)
 }
 
 static void
-take_text(char **text, struct span payload, const char *key)
+resume_set_text(char **text, struct span payload, const char *key)
 {
 	free(*text);
 	*text = span_text(span_member(payload, key));
 }
 
 static void
-take_ignored(struct resume *r, struct span names)
+resume_add_ignored(struct resume *r, struct span names)
 {
 	if (span_type(names) != 'a')
 		return;
@@ -82,7 +82,7 @@ take_ignored(struct resume *r, struct span names)
 
 /* Where an attempt was, and what it ran there. */
 static void
-take_place(struct resume *r, struct span payload)
+resume_read_place(struct resume *r, struct span payload)
 {
 	struct span argv = span_member(payload, KEY_ARGV), files;
 
@@ -95,11 +95,11 @@ take_place(struct resume *r, struct span payload)
 			list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
 		}
 	}
-	take_text(&r->recorded.directory, payload, KEY_DIRECTORY);
-	take_text(&r->directory, payload, KEY_CWD);
-	take_text(&r->workspace, payload, KEY_WORKSPACE);
-	take_text(&r->stored, payload, KEY_STORAGE);
-	take_ignored(r, span_path(payload, KEY_START, KEY_IGNORED, NULL));
+	resume_set_text(&r->recorded.directory, payload, KEY_DIRECTORY);
+	resume_set_text(&r->directory, payload, KEY_CWD);
+	resume_set_text(&r->workspace, payload, KEY_WORKSPACE);
+	resume_set_text(&r->stored, payload, KEY_STORAGE);
+	resume_add_ignored(r, span_path(payload, KEY_START, KEY_IGNORED, NULL));
 	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
 	/* The file among those that the run was made of that is the script. */
@@ -116,7 +116,7 @@ take_place(struct resume *r, struct span payload)
 
 /* Takes what run.started says, its blobs put back. */
 static int
-take_started(struct resume *r, const char *line, size_t len, struct error *err)
+resume_read_run_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
 	struct event_view view;
 	struct span payload;
@@ -128,12 +128,12 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	if (span_true(span_member(payload, KEY_MASKED)))
 		return error_set(err, ERROR_USAGE, r->run_id,
 		    "was masked (--mask), so that it cannot be gone on from");
-	take_place(r, payload);
+	resume_read_place(r, payload);
 	r->recorded.name = span_text(span_member(payload, KEY_NAME));
 	r->snapshot = span_true(span_member(payload, KEY_SNAPSHOT));
 	r->no_input = span_true(span_member(payload, KEY_NO_INPUT));
-	take_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
-	take_members(&r->variables, span_member(payload, KEY_ENV), false);
+	resume_add_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
+	resume_add_members(&r->variables, span_member(payload, KEY_ENV), false);
 	r->allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
 	policy = span_text(span_path(payload, KEY_ENV, CEILING_POLICY, NULL));
 	if (policy != NULL)
@@ -150,7 +150,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 
 /* The line that the reader is at; -1 also if there is none. */
 static int
-read_line(struct resume *r, struct reader *reader, struct buffer *line, struct error *err)
+resume_read_line(struct resume *r, struct reader *reader, struct buffer *line, struct error *err)
 {
 	const char *at;
 	size_t len;
@@ -174,14 +174,14 @@ read_record(struct resume *r, struct error *err)
 		return -1;
 	if (reader_open(&reader, r->path, err) != 0)
 		return -1;
-	failed = read_line(r, &reader, &first, err);
+	failed = resume_read_line(r, &reader, &first, err);
 	if (failed == 0)
-		failed = take_started(r, first.data, first.len, err);
+		failed = resume_read_run_started(r, first.data, first.len, err);
 	/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
 	if (failed == 0)
 		failed = waiting_seek_end(&reader, err);
 	if (failed == 0)
-		failed = read_line(r, &reader, &last, err);
+		failed = resume_read_line(r, &reader, &last, err);
 	if (failed == 0 && event_view(last.data, last.len, &view) == 0 &&
 	    view.type == EVENT_RUN_COMPLETED) {
 		span_copy(span_member(view.payload, KEY_STATUS), r->status, sizeof r->status);
@@ -341,7 +341,7 @@ struct checking {
 
 /* An attempt may have been somewhere else than the one before. */
 static int
-take_attempt(struct resume *r, const char *line, size_t len, struct error *err)
+resume_read_attempt(struct resume *r, const char *line, size_t len, struct error *err)
 {
 	struct buffer whole = BUFFER_INIT;
 	struct event_view event;
@@ -354,7 +354,7 @@ take_attempt(struct resume *r, const char *line, size_t len, struct error *err)
 	}
 	if (directory != NULL && span_type(span_member(event.payload, KEY_ARGV)) == 'a') {
 		moved_files(r, directory, stored);
-		take_place(r, event.payload);
+		resume_read_place(r, event.payload);
 	}
 	free(directory);
 	free(stored);
@@ -374,7 +374,7 @@ add_text(struct resume *r, struct span payload)
 }
 
 static void
-take_line(void *context, const char *line, size_t len, int64_t at)
+resume_read_checked_line(void *context, const char *line, size_t len, int64_t at)
 {
 	struct checking *c = context;
 	struct event_view event;
@@ -392,7 +392,7 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 		c->r->texts = NULL;
 	}
 	if (at > 0 && event.type == EVENT_RUN_STARTED && !c->failed)
-		c->failed = take_attempt(c->r, line, len, c->err) != 0;
+		c->failed = resume_read_attempt(c->r, line, len, c->err) != 0;
 	if (event.type == EVENT_RUN_STARTED)
 		add_text(c->r, event.payload);
 	definition_files_take(&c->r->files, &event);
@@ -401,7 +401,7 @@ take_line(void *context, const char *line, size_t len, int64_t at)
 /* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all
  * there is to it. */
 static int
-mend(const struct resume *r, const struct verify_report *report,
+resume_repair_record(const struct resume *r, const struct verify_report *report,
     void (*repaired)(const char *text), struct error *err)
 {
 	char *torn, *text, *place;
@@ -432,14 +432,14 @@ resume_check_record(struct resume *r, const struct resume_plan *plan,
     void (*repaired)(const char *text), struct error *err)
 {
 	struct checking checking = { r, plan, false, false, err };
-	const struct verify_spec spec = { .take = take_line, .context = &checking };
+	const struct verify_spec spec = { .take = resume_read_checked_line, .context = &checking };
 	struct verify_report report;
 	int again;
 
 	do {
 		if (verify_transcript(r->path, &spec, &report, err) != 0)
 			return -1;
-		again = report.faulty ? mend(r, &report, repaired, err) : 0;
+		again = report.faulty ? resume_repair_record(r, &report, repaired, err) : 0;
 	} while (again == 1);
 	if (again == -1 || checking.failed)
 		return -1;
@@ -460,7 +460,7 @@ read_lines(struct resume *r, const struct resume_plan *plan, bool again, struct 
 	if (reader_open(&reader, r->path, err) != 0)
 		return -1;
 	while (!checking.failed && (got = reader_next(&reader, &line, &len, err)) == 1)
-		take_line(&checking, line, len, reader.line_start);
+		resume_read_checked_line(&checking, line, len, reader.line_start);
 	if (!checking.failed && got == 0 && reader.line_start == 0 && reader.position == 0)
 		checking.failed = begin_reading(r, plan, err) != 0;
 	reader_close(&reader);
@@ -470,8 +470,8 @@ read_lines(struct resume *r, const struct resume_plan *plan, bool again, struct 
 	return 0;
 }
 
-static int build(struct resume *r, const struct resume_plan *plan, const char *index, bool inside,
-    struct error *err);
+static int resume_build_with_index(struct resume *r, const struct resume_plan *plan,
+    const char *index, bool inside, struct error *err);
 
 /* ---- programs that have changed ---- */
 
@@ -532,7 +532,7 @@ add_answers(struct history_summary *to, const struct history_answers *answers,
 }
 
 static void
-take_answers(struct history_summary *to, const struct history_summary *from)
+resume_add_answers(struct history_summary *to, const struct history_summary *from)
 {
 	for (char *const *path = from->named; path != NULL && *path != NULL; path++)
 		list_add(&to->named, *path);
@@ -560,7 +560,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	built = read_lines(inner, plan, false, err);
 	if (built == 0) {
 		move_child(inner, parent);
-		built = build(inner, plan, index, true, err);
+		built = resume_build_with_index(inner, plan, index, true, err);
 	}
 	free(index);
 	return built;
@@ -568,7 +568,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 
 /* Of history_check_children(). A record that cannot be read is not this one's to tell of. */
 static bool
-look_into_child(void *context, const struct history_child *child)
+resume_check_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
 	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->name, child->path);
@@ -600,7 +600,7 @@ check_programs(struct resume *r, struct looking *l)
 	if (!path_is_directory(directory))
 		return;
 	history_check_programs(r->reading, directory);
-	history_check_children(r->reading, look_into_child, l);
+	history_check_children(r->reading, resume_check_child, l);
 }
 
 /* The doubts of a child run are those of its parent too, under the name of its call. */
@@ -669,7 +669,8 @@ calls_step(void *context, const char *name, const char *command)
 
 /* As resume_build(), with the index at a path; NULL: none. inside: none either if nothing has changed. */
 static int
-build(struct resume *r, const struct resume_plan *plan, const char *index, bool inside, struct error *err)
+resume_build_with_index(struct resume *r, const struct resume_plan *plan, const char *index,
+    bool inside, struct error *err)
 {
 	struct looking looking = { .parent = r, .plan = plan };
 	int failed = 0;
@@ -690,7 +691,7 @@ build(struct resume *r, const struct resume_plan *plan, const char *index, bool 
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
 		add_programs(&r->history, &looking.found);
-		take_answers(&r->history, &looking.found);
+		resume_add_answers(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
 	/* Children that came to be: a parent may have died before. */
@@ -728,7 +729,7 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 	int built;
 
 	r->indexes_in = run_directory;
-	built = build(r, plan, index, false, err);
+	built = resume_build_with_index(r, plan, index, false, err);
 	r->indexes_in = NULL;
 	free(index);
 	return built;

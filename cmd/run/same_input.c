@@ -34,7 +34,7 @@
 
 /* Keeps all that comes in a file without a name, which *input is then. */
 static int
-spool(const char *directory, int *input, struct error *err)
+same_input_spool_stdin(const char *directory, int *input, struct error *err)
 {
 	char *path = memory_format("%s/spool-XXXXXX", directory), *bytes = NULL;
 	int fd = mkstemp(path), failed = 0;
@@ -275,7 +275,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 		*same = recorded.at == NULL ? !now : bytes == 0;
 	} else {
 		if (flows)
-			failed = spool(directory, input, err);
+			failed = same_input_spool_stdin(directory, input, err);
 		at = lseek(*input, 0, SEEK_CUR);
 		*same = failed == 0 && (same_bytes(*input, at, kept) || same_state(*input, kept, false));
 		if (failed == 0)

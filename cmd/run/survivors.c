@@ -24,7 +24,7 @@
 
 /* Counts them, and describes the first. */
 static size_t
-look(const char *variable, struct survivor *first)
+survivors_count_marked(const char *variable, struct survivor *first)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *found;
@@ -76,7 +76,7 @@ survivors_find(const char *variable, int patience_ms, struct survivor *first)
 {
 	const int64_t began = clock_monotonic();
 	int64_t now, deadline;
-	size_t count = look(variable, first);
+	size_t count = survivors_count_marked(variable, first);
 
 	/* When the first has gone, others may be there still. */
 	while (count > 0) {
@@ -89,7 +89,7 @@ survivors_find(const char *variable, int patience_ms, struct survivor *first)
 		poll_one(fd, POLLIN, now + LOOK_EVERY_MS > deadline ? deadline : now + LOOK_EVERY_MS);
 		if (fd >= 0)
 			close(fd);
-		count = look(variable, first);
+		count = survivors_count_marked(variable, first);
 	}
 	return count;
 }

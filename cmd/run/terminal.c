@@ -88,7 +88,7 @@ open_pseudo_terminal(struct terminal *t)
 /* ---- taking it, and giving it back ---- */
 
 static void
-take(struct terminal *t)
+terminal_set_raw(struct terminal *t)
 {
 	struct guardian_modes *m = t->guardian.modes;
 	struct termios raw = m->own;
@@ -160,11 +160,11 @@ go_on(struct terminal *t)
 	screen_forget(&t->screen);
 	terminal_output_resume(&t->output);
 	t->begun = false;
-	take(t);
+	terminal_set_raw(t);
 }
 
 static void
-resize(struct terminal *t)
+terminal_resize(struct terminal *t)
 {
 	struct winsize size;
 
@@ -259,7 +259,7 @@ reads_lines(const struct terminal *t)
 }
 
 static void
-look(struct terminal *t, int64_t now)
+terminal_update_view(struct terminal *t, int64_t now)
 {
 	struct buffer lines = BUFFER_INIT, told = BUFFER_INIT;
 	struct error none;
@@ -319,7 +319,7 @@ pass_input(struct terminal *t)
 		buffer_drop(&t->in, (size_t)put);
 }
 
-/* ---- what supervise() asks for ---- */
+/* ---- what supervise_workflow() asks for ---- */
 
 static bool
 is_terminal(const void *context, int fd)
@@ -393,7 +393,7 @@ on_step(void *context, const struct pollfd *fds, nfds_t count)
 		relay_output(t);
 	flush_out(t);
 	if (now >= t->look_at)
-		look(t, now);
+		terminal_update_view(t, now);
 	return number;
 }
 
@@ -414,7 +414,7 @@ on_stopped(void *context, int signal_number)
 	kill(0, SIGTSTP);
 	sigaction(SIGTSTP, &before, NULL);
 	go_on(t);
-	resize(t);
+	terminal_resize(t);
 	kill(-t->group, SIGCONT);
 }
 
@@ -431,7 +431,7 @@ on_signalled(void *context, int signal_number)
 		go_on(t);
 		kill(-t->group, SIGCONT);
 	}
-	resize(t);
+	terminal_resize(t);
 }
 
 static void
@@ -487,9 +487,9 @@ terminal_open(struct terminal *t, const struct run *run)
 		return false;
 	}
 	terminal_output_begin(&t->output, SCREEN_HEIGHT);
-	resize(t);
+	terminal_resize(t);
 	/* What was typed before the workflow begins is there when it does: who asks there drops it. */
-	take(t);
+	terminal_set_raw(t);
 	relay_input(t);
 	pass_input(t);
 	t->relay = (struct supervision_terminal){ &t->guardian, is_terminal, on_started, on_poll,

@@ -27,7 +27,7 @@ terminal_output_resume(struct terminal_output *t)
 }
 
 static void
-lose(struct terminal_output *t)
+terminal_output_forget_cursor(struct terminal_output *t)
 {
 	t->cursor = (struct terminal_cursor){ .known = false };
 	t->lines = 0;
@@ -50,7 +50,7 @@ go_up(struct terminal_output *t, size_t count)
 }
 
 static void
-next_line(struct terminal_output *t)
+terminal_output_next_line(struct terminal_output *t)
 {
 	struct terminal_cursor *c = &t->cursor;
 
@@ -67,7 +67,7 @@ next_line(struct terminal_output *t)
 /* The numbers of a sequence, from the one at *at on; -1 behind the last. One that is left out is
  * `missing`. */
 static long
-number(const char **at, long missing)
+terminal_output_parse_number(const char **at, long missing)
 {
 	const char *from = *at;
 	char *end;
@@ -85,7 +85,7 @@ set_style(struct terminal_output *t, const char *at)
 {
 	long value;
 
-	while ((value = number(&at, 0)) != -1) {
+	while ((value = terminal_output_parse_number(&at, 0)) != -1) {
 		if (value == 0)
 			t->style = 0;
 		else if (value < 10)
@@ -103,8 +103,9 @@ set_style(struct terminal_output *t, const char *at)
 		else if ((value >= 40 && value < 49) || (value >= 100 && value < 108))
 			t->style |= BACKGROUND;
 		if (value == 38 || value == 48) /* 5;N or 2;R;G;B */
-			for (long left = number(&at, 0) == 5 ? 1 : 3; left > 0; left--)
-				number(&at, 0);
+			for (long left = terminal_output_parse_number(&at, 0) == 5 ? 1 : 3;
+			    left > 0; left--)
+				terminal_output_parse_number(&at, 0);
 	}
 }
 
@@ -115,7 +116,7 @@ set_mode(struct terminal_output *t, const char *at, bool on)
 	long value;
 
 	at += private;
-	while ((value = number(&at, 0)) != -1) {
+	while ((value = terminal_output_parse_number(&at, 0)) != -1) {
 		if (!private) {
 			t->insert = value == 4 ? on : t->insert;
 		} else if (value == 25) {
@@ -129,7 +130,7 @@ set_mode(struct terminal_output *t, const char *at, bool on)
 		} else if (value == 47 || value == 1047 || value == 1049) {
 			if (on && !t->alternate)
 				t->saved = t->cursor;
-			lose(t);
+			terminal_output_forget_cursor(t);
 			if (!on && t->alternate && value == 1049)
 				t->cursor = t->saved;
 			t->alternate = on;
@@ -138,7 +139,7 @@ set_mode(struct terminal_output *t, const char *at, bool on)
 }
 
 static void
-erase(struct terminal_output *t, long what, bool home)
+terminal_output_erase(struct terminal_output *t, long what, bool home)
 {
 	struct terminal_cursor *c = &t->cursor;
 
@@ -175,7 +176,7 @@ end_sequence(struct terminal_output *t, char final)
 		set_mode(t, at, final == 'h');
 		return;
 	}
-	count = number(&at, 0);
+	count = terminal_output_parse_number(&at, 0);
 	switch (final) {
 	case 'A':
 	case 'F':
@@ -196,22 +197,23 @@ end_sequence(struct terminal_output *t, char final)
 		break;
 	case 'H':
 	case 'f':
-		t->home = count <= 1 && number(&at, 0) <= 1;
-		lose(t);
+		t->home = count <= 1 && terminal_output_parse_number(&at, 0) <= 1;
+		terminal_output_forget_cursor(t);
 		break;
 	case 'J':
-		erase(t, count, home);
+		terminal_output_erase(t, count, home);
 		break;
 	case 'K':
 		c->clean |= c->known && c->at_start && count != 1;
 		break;
 	case 'r':
 		/* All rows are no part of them. */
-		t->region = count > 1 || (at != NULL && number(&at, 0) < (long)t->height);
-		lose(t);
+		t->region = count > 1 || (at != NULL &&
+		    terminal_output_parse_number(&at, 0) < (long)t->height);
+		terminal_output_forget_cursor(t);
 		break;
 	case 'd': case 'e': case 'u': case 'L': case 'M': case 'S': case 'T': case 'I': case 'Z':
-		lose(t);
+		terminal_output_forget_cursor(t);
 		break;
 	}
 }
@@ -237,23 +239,23 @@ end_escape(struct terminal_output *t, char byte)
 		terminal_output_begin(t, t->height);
 		break;
 	case 'D':
-		next_line(t);
+		terminal_output_next_line(t);
 		break;
 	case 'E':
 		t->cursor.at_start = true;
-		next_line(t);
+		terminal_output_next_line(t);
 		break;
 	case 'M':
 		go_up(t, 1);
 		break;
 	case '8':
-		lose(t);
+		terminal_output_forget_cursor(t);
 		break;
 	}
 }
 
 static void
-take_text(struct terminal_output *t, char byte)
+terminal_output_print_byte(struct terminal_output *t, char byte)
 {
 	if (byte == '\033') {
 		t->state = OUTPUT_ESCAPE;
@@ -269,7 +271,7 @@ take_text(struct terminal_output *t, char byte)
 	case '\n':
 	case '\v':
 	case '\f':
-		next_line(t);
+		terminal_output_next_line(t);
 		break;
 	case '\016':
 	case '\017':
@@ -294,7 +296,7 @@ terminal_output_take(struct terminal_output *t, const char *bytes, size_t len)
 		}
 		switch (t->state) {
 		case OUTPUT_TEXT:
-			take_text(t, byte);
+			terminal_output_print_byte(t, byte);
 			break;
 		case OUTPUT_ESCAPE:
 			end_escape(t, byte);
@@ -306,7 +308,7 @@ terminal_output_take(struct terminal_output *t, const char *bytes, size_t len)
 				t->state = OUTPUT_TEXT;
 				end_sequence(t, byte);
 			} else if ((byte >= 0 && byte < 0x20) || byte == 0x7f) {
-				take_text(t, byte);
+				terminal_output_print_byte(t, byte);
 			} else if (t->parameter_len + 1 < sizeof t->parameters) {
 				t->parameters[t->parameter_len++] = byte;
 				t->parameters[t->parameter_len] = '\0';

@@ -248,7 +248,7 @@ workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
 }
 
 static void
-pin(char **path, const char *here)
+workflow_make_path_absolute(char **path, const char *here)
 {
 	char *absolute;
 
@@ -267,9 +267,9 @@ workflow_pin(struct workflow *w, struct error *err)
 	if (getcwd(here, sizeof here) == NULL)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
 	if (strchr(w->argv[0], '/') != NULL)
-		pin(&w->argv[0], here);
+		workflow_make_path_absolute(&w->argv[0], here);
 	if (w->script >= 0)
-		pin(&w->argv[w->script], here);
+		workflow_make_path_absolute(&w->argv[w->script], here);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ find_home(char *lines, const char *id)
 
 /* The same as all sources of the system have it. */
 static char *
-ask(const char *id)
+account_query_getent(const char *id)
 {
 	static char program[] = "getent", database[] = "passwd", path[] = "PATH=/usr/bin:/bin",
 	    *const environment[] = { path, NULL };
@@ -65,7 +65,7 @@ account_home(void)
 	if (file_load(ACCOUNTS, ACCOUNTS_LIMIT, &accounts, NULL) == 0)
 		home = find_home(accounts.data, id);
 	if (home == NULL)
-		home = ask(id);
+		home = account_query_getent(id);
 	buffer_free(&accounts);
 	free(id);
 	return home;

@@ -26,7 +26,7 @@
 /* What it did not see may be why the command failed. Who starts this program for somebody else says
  * it himself. */
 static void
-print_hint(const struct settings *s, char *const *left)
+sandbox_print_hint(const struct settings *s, char *const *left)
 {
 	struct buffer line = BUFFER_INIT;
 	char *run = run_environment_directory();
@@ -39,7 +39,7 @@ print_hint(const struct settings *s, char *const *left)
 }
 
 static int
-run(const struct settings *s)
+sandbox_run_or_check(const struct settings *s)
 {
 	struct sandbox_parts parts;
 	struct error err = ERROR_INIT;
@@ -69,7 +69,7 @@ run(const struct settings *s)
 		return program_end(PROGRAM, status == 0 ? STATUS_OK : SANDBOX_REFUSED);
 	}
 	if (status > 0 && WIFEXITED(status) && WEXITSTATUS(status) < PROCESS_CANNOT_RUN)
-		print_hint(s, left);
+		sandbox_print_hint(s, left);
 	list_free(left);
 	if (status == -1) {
 		program_fail(PROGRAM, &err);
@@ -109,7 +109,7 @@ main(int argc, char **argv)
 		status = program_fail(PROGRAM, &err);
 		break;
 	default:
-		status = run(&settings);
+		status = sandbox_run_or_check(&settings);
 	}
 	settings_free(&settings);
 	return status;

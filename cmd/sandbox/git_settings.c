@@ -31,7 +31,7 @@ struct reader {
 /* "~/x" with the home directory before it. In memory of its own; NULL: git looks it up in another
  * way. */
 static char *
-expand(const char *value)
+git_settings_expand_home(const char *value)
 {
 	if (strncmp(value, "~/", 2) == 0)
 		return path_home() == NULL ? NULL : path_join(path_home(), value + 2);
@@ -43,7 +43,7 @@ expand(const char *value)
 static void
 add_path(char ***list, const char *value)
 {
-	char *path = expand(value);
+	char *path = git_settings_expand_home(value);
 
 	if (path != NULL && !list_has(*list, path))
 		list_add(list, path);
@@ -85,7 +85,7 @@ is_include(const char *key)
 
 /* key: in lower case but for its subsection. path: of the file that it stands in; NULL: of none. */
 static void
-take_setting(struct git_settings *s, const char *path, const char *key, const char *value)
+git_settings_add(struct git_settings *s, const char *path, const char *key, const char *value)
 {
 	/* What is a path as a whole; and what is data, which programs in a sandbox may write. */
 	static const char *const files[] = { "core.hookspath", "init.templatedir", NULL };
@@ -94,7 +94,7 @@ take_setting(struct git_settings *s, const char *path, const char *key, const ch
 	char *directory = path == NULL ? NULL : path_directory(path), *included = NULL, *whole;
 
 	if (is_include(key)) {
-		whole = expand(value);
+		whole = git_settings_expand_home(value);
 		if (whole != NULL && (*whole == '/' || directory != NULL))
 			included = *whole == '/' ? memory_text(whole) : path_join(directory, whole);
 		free(whole);
@@ -117,7 +117,7 @@ take_setting(struct git_settings *s, const char *path, const char *key, const ch
 /* ---- the syntax ---- */
 
 static int
-next(struct reader *r)
+git_settings_next_byte(struct reader *r)
 {
 	if (r->at < r->end && *r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n')
 		r->at++;
@@ -144,20 +144,20 @@ read_section(struct reader *r, struct buffer *section)
 	int c;
 
 	buffer_clear(section);
-	while (is_of_name(c = next(r)) || c == '.')
+	while (is_of_name(c = git_settings_next_byte(r)) || c == '.')
 		add_lower(section, c);
 	while (c == ' ' || c == '\t')
-		c = next(r);
+		c = git_settings_next_byte(r);
 	if (c == '"') {
 		buffer_byte(section, '.');
-		while ((c = next(r)) != '"') {
+		while ((c = git_settings_next_byte(r)) != '"') {
 			if (c == '\\')
-				c = next(r);
+				c = git_settings_next_byte(r);
 			if (c == EOF || c == '\n')
 				return false;
 			buffer_byte(section, (char)c);
 		}
-		c = next(r);
+		c = git_settings_next_byte(r);
 	}
 	return c == ']';
 }
@@ -170,14 +170,14 @@ read_value(struct reader *r, struct buffer *value)
 	size_t len = 0; /* without blanks at the end */
 	int c;
 
-	while ((c = next(r)) != EOF && c != '\n') {
+	while ((c = git_settings_next_byte(r)) != EOF && c != '\n') {
 		if (comment || (!quoted && (c == '#' || c == ';'))) {
 			comment = true;
 		} else if (c == '"') {
 			quoted = !quoted;
 			len = value->len;
 		} else if (c == '\\') {
-			c = next(r);
+			c = git_settings_next_byte(r);
 			if (c == '\n')
 				continue;
 			c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'b' ? '\b' :
@@ -206,9 +206,9 @@ read_settings(struct reader *r)
 
 	if (r->end - r->at >= 3 && memcmp(r->at, "\357\273\277", 3) == 0)
 		r->at += 3;
-	while (good && (c = next(r)) != EOF) {
+	while (good && (c = git_settings_next_byte(r)) != EOF) {
 		if (c == '#' || c == ';') {
-			while ((c = next(r)) != EOF && c != '\n')
+			while ((c = git_settings_next_byte(r)) != EOF && c != '\n')
 				continue;
 		} else if (c == '[') {
 			good = read_section(r, &section);
@@ -218,10 +218,10 @@ read_settings(struct reader *r)
 			buffer_clear(&value);
 			buffer_append(&key, buffer_string(&section), section.len);
 			buffer_byte(&key, '.');
-			for (; is_of_name(c); c = next(r))
+			for (; is_of_name(c); c = git_settings_next_byte(r))
 				add_lower(&key, c);
 			while (c == ' ' || c == '\t')
-				c = next(r);
+				c = git_settings_next_byte(r);
 			if (c == '=')
 				good = good && read_value(r, &value);
 			else
@@ -229,7 +229,7 @@ read_settings(struct reader *r)
 			if (good) {
 				char *text = memory_copy(buffer_string(&value), value.len);
 
-				take_setting(r->settings, r->path, buffer_string(&key), text);
+				git_settings_add(r->settings, r->path, buffer_string(&key), text);
 				free(text);
 			}
 		}
@@ -314,7 +314,7 @@ read_environment(struct git_settings *s)
 		value = environment_text(variable);
 		if (key != NULL && value != NULL) {
 			name = name_of(key);
-			take_setting(s, NULL, name, value);
+			git_settings_add(s, NULL, name, value);
 			free(name);
 		}
 	}

@@ -138,7 +138,7 @@ add_unasked(struct places *p, const char *path)
 {
 	struct resolved r;
 
-	if (*path != '/' || resolve(&r, path, p->workspace_fd) == -1)
+	if (*path != '/' || resolve_path(&r, path, p->workspace_fd) == -1)
 		return;
 	/* What of the configuration may be read is a place already. */
 	if (!r.strayed && !touches_secret(p, r.path) &&
@@ -230,7 +230,8 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 	}
 	free(own);
 	/* The program itself, if it is named by its path. */
-	if (strchr(s->command[0], '/') != NULL && resolve(&r, s->command[0], p->workspace_fd) == 0) {
+	if (strchr(s->command[0], '/') != NULL && resolve_path(&r, s->command[0],
+	    p->workspace_fd) == 0) {
 		if (!r.strayed)
 			add_resolved(p, &r);
 		resolved_free(&r);
@@ -239,7 +240,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 		add_unasked(p, first);
 	add_each(p, getenv("AWF_SANDBOX_PATH"), add_unasked);
 	for (char **path = s->readable; path != NULL && *path != NULL && failed == 0; path++) {
-		if (resolve(&r, *path, p->workspace_fd) == -1)
+		if (resolve_path(&r, *path, p->workspace_fd) == -1)
 			return error_errno(err, ERROR_BLOCKED, *path, "unable to let it be read");
 		if (holds_home(p, r.path))
 			failed = error_set(err, ERROR_BLOCKED, *path,
@@ -260,7 +261,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 
 /* What is not there yet cannot be hidden, nor need it be. */
 static void
-hide(struct places *p, const char *path)
+places_hide_path(struct places *p, const char *path)
 {
 	char *real = path == NULL ? NULL : realpath(path, NULL);
 
@@ -275,7 +276,7 @@ hide_below(struct places *p, const char *parent, const char *name)
 {
 	char *path = parent == NULL ? NULL : path_join(parent, name);
 
-	hide(p, path);
+	places_hide_path(p, path);
 	free(path);
 }
 
@@ -319,8 +320,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	p->workspace = memory_copy(path, (size_t)len);
 
 	/* Hidden is what is of AWF, or was asked for. */
-	hide(p, storage);
-	hide(p, getenv("AWF_AUDIT_LOG"));
+	places_hide_path(p, storage);
+	places_hide_path(p, getenv("AWF_AUDIT_LOG"));
 	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
 	hide_below(p, getenv("XDG_DATA_HOME"), "awf");
 	for (char **home = p->homes; home != NULL && *home != NULL; home++) {
@@ -328,7 +329,7 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 		hide_below(p, *home, ".local/share/awf");
 	}
 	for (char **hidden = s->hidden; hidden != NULL && *hidden != NULL; hidden++)
-		hide(p, *hidden);
+		places_hide_path(p, *hidden);
 
 	/* The copy that a replay works in lies in the replay's storage, of which nothing else is
 	 * seen: what it lies in cannot be hidden. */
@@ -359,7 +360,7 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	if (!s->read_only && grounds_keep(p->workspace, err) == -1)
 		return -1;
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
-		hide(p, *home);
+		places_hide_path(p, *home);
 	if (find_start(p, s, err) == -1)
 		return -1;
 	add_found(p, memory_text(p->workspace), fcntl(p->workspace_fd, F_DUPFD_CLOEXEC, 0),

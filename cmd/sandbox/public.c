@@ -158,10 +158,10 @@ allow_parts(struct walk *w, int directory, bool list, size_t at)
 	return failed;
 }
 
-static enum sight look_below(struct walk *w, int directory);
+static enum sight public_examine_directory(struct walk *w, int directory);
 
 static enum sight
-look_at(struct walk *w, int directory, const struct dirent64 *entry)
+public_examine_entry(struct walk *w, int directory, const struct dirent64 *entry)
 {
 	enum sight sight = SIGHT_SHUT;
 	struct stat st;
@@ -180,7 +180,7 @@ look_at(struct walk *w, int directory, const struct dirent64 *entry)
 		return SIGHT_SHUT;
 	if (fstat(fd, &st) == 0 && is_open(st.st_mode)) {
 		w->depth++;
-		sight = look_below(w, fd);
+		sight = public_examine_directory(w, fd);
 		w->depth--;
 	}
 	if (fd >= w->left_open)
@@ -190,7 +190,7 @@ look_at(struct walk *w, int directory, const struct dirent64 *entry)
 
 /* Looks at all that is in an open directory. */
 static enum sight
-look_below(struct walk *w, int directory)
+public_examine_directory(struct walk *w, int directory)
 {
 	alignas(struct dirent64) char entries[ENTRIES_SIZE];
 	const size_t before = w->names.len;
@@ -207,7 +207,7 @@ look_below(struct walk *w, int directory)
 			/* Nothing is asked of links, which most are. */
 			if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 				continue;
-			sight = look_at(w, directory, entry);
+			sight = public_examine_entry(w, directory, entry);
 			if (sight == SIGHT_FAILED)
 				return SIGHT_FAILED;
 			if (sight == SIGHT_OPEN)
@@ -225,7 +225,7 @@ look_below(struct walk *w, int directory)
 
 /* ERROR_BLOCKED. */
 static int
-allow(struct landlock *rules, const char *directory, struct error *err)
+public_allow_tree(struct landlock *rules, const char *directory, struct error *err)
 {
 	struct walk w = { .rules = rules, .top = directory, .names = BUFFER_INIT, .err = err };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = 0;
@@ -238,7 +238,7 @@ allow(struct landlock *rules, const char *directory, struct error *err)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 2 > LEFT_OPEN)
 		w.left_open = LEFT_OPEN;
 	if (fstat(fd, &st) == 0 && is_open(st.st_mode))
-		sight = look_below(&w, fd);
+		sight = public_examine_directory(&w, fd);
 	if (sight == SIGHT_FAILED ||
 	    (sight == SIGHT_OPEN && landlock_allow(rules, fd, PLACE_READ, directory, err) == -1))
 		failed = -1;
@@ -261,7 +261,7 @@ public_begin(struct public_look *l, struct landlock *rules, const char *director
 	if (l->pid == 0) {
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 			_exit(EXIT_FAILURE);
-		if (allow(rules, directory, &end.error) == -1)
+		if (public_allow_tree(rules, directory, &end.error) == -1)
 			end.what = KEEPER_REFUSED;
 		keeper_tell(ends[1], &end);
 	}

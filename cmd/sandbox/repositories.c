@@ -76,7 +76,7 @@ open_below(int root, const char *path, int flags)
 
 /* "" stands for the workspace. */
 static char *
-join(const char *directory, const char *name)
+repositories_join_path(const char *directory, const char *name)
 {
 	return *directory == '\0' ? memory_text(name) : path_join(directory, name);
 }
@@ -132,7 +132,7 @@ kind_of(DIR *dir, const struct dirent *entry)
 
 /* The whole of a file, as far as it is not too large; *whole says so. */
 static void
-load(int at, const char *name, struct buffer *content, bool *whole)
+repositories_load_file(int at, const char *name, struct buffer *content, bool *whole)
 {
 	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
@@ -144,7 +144,7 @@ load(int at, const char *name, struct buffer *content, bool *whole)
 
 /* What a directory holds, as far as the kernel tells without its contents being read. */
 static void
-describe(struct buffer *out, int root, const char *path)
+repositories_describe_directory(struct buffer *out, int root, const char *path)
 {
 	DIR *dir = open_directory(root, path);
 	const struct dirent *entry;
@@ -159,7 +159,7 @@ describe(struct buffer *out, int root, const char *path)
 		if (S_ISDIR(st.st_mode)) {
 			char *below = path_join(path, entry->d_name);
 
-			describe(out, root, below);
+			repositories_describe_directory(out, root, below);
 			free(below);
 		}
 	}
@@ -173,7 +173,8 @@ static struct odd_item *
 add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
     const char *content)
 {
-	struct odd_item item = { .path = join(directory, name), .settings = settings };
+	struct odd_item item = { .path = repositories_join_path(directory, name),
+	    .settings = settings };
 	struct buffer bytes = BUFFER_INIT;
 	char target[PATH_MAX];
 	struct stat st;
@@ -193,10 +194,10 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 		buffer_append(&bytes, target, len > 0 ? (size_t)len : 0);
 		item.whole = len > 0;
 	} else if (S_ISREG(st.st_mode)) {
-		load(at, name, &bytes, &item.whole);
+		repositories_load_file(at, name, &bytes, &item.whole);
 	}
 	if (content == NULL && S_ISDIR(st.st_mode)) {
-		describe(&bytes, w->r->workspace, item.path);
+		repositories_describe_directory(&bytes, w->r->workspace, item.path);
 	} else if (content == NULL && !item.whole) {
 		buffer_clear(&bytes);
 		buffer_format(&bytes, "%llu %lld %lld.%09ld", (unsigned long long)st.st_ino,
@@ -229,7 +230,7 @@ is_here(const struct walk *w, const char *path)
 static char *
 path_from(const struct walk *w, const char *directory, const char *path)
 {
-	char *base = *path == '/' ? NULL : join(w->r->root, directory);
+	char *base = *path == '/' ? NULL : repositories_join_path(w->r->root, directory);
 	char *whole = base == NULL ? memory_text(path) : path_join(base, path);
 	char *normal = path_normal(whole);
 
@@ -267,7 +268,7 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 		git_settings_read(&w->r->settings, path);
 		free(path);
 	}
-	load(at, name, &text, &whole);
+	repositories_load_file(at, name, &text, &whole);
 	if (!whole) {
 		add_item(w, at, directory, name, NULL, NULL);
 	} else {
@@ -296,7 +297,7 @@ load_line(int at, const char *name)
 	bool whole;
 	char *line;
 
-	load(at, name, &text, &whole);
+	repositories_load_file(at, name, &text, &whole);
 	while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]) != NULL)
 		text.len--;
 	line = whole && text.len > 0 && memchr(text.data, '\n', text.len) == NULL ?
@@ -349,7 +350,7 @@ judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
 static void
 judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
 {
-	char *path = join(directory, name);
+	char *path = repositories_join_path(directory, name);
 	const struct dirent *entry;
 	struct stat st;
 	DIR *dir;
@@ -420,7 +421,7 @@ judge_exclude(struct walk *w, int at, const char *directory, const char *name)
 	bool whole, plain;
 	char *rest, *line;
 
-	load(at, name, &text, &whole);
+	repositories_load_file(at, name, &text, &whole);
 	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
 	for (rest = text.data; plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL;)
 		plain = *line == '\0' || *line == '#';
@@ -577,7 +578,7 @@ is_plain_todo(int at, const char *name, const char *const *words)
 
 	if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return true;
-	load(at, name, &text, &whole);
+	repositories_load_file(at, name, &text, &whole);
 	rest = text.data;
 	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
 	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
@@ -604,7 +605,7 @@ judge_rebase(struct walk *w, int at, const char *directory, const char *name)
 		"noop", NULL };
 	static const char *const todos[] = { "git-rebase-todo", "git-rebase-todo.backup", NULL };
 	static const char *const commands[] = { "strategy", "strategy_opts", "gpg_sign_opt", "exec", NULL };
-	char *path = join(directory, name);
+	char *path = repositories_join_path(directory, name);
 	DIR *dir = open_directory(w->r->workspace, path);
 	const struct dirent *entry;
 	struct buffer said = BUFFER_INIT;
@@ -617,10 +618,10 @@ judge_rebase(struct walk *w, int at, const char *directory, const char *name)
 		    !is_shared(w, dirfd(dir), path, entry->d_name);
 	if (!plain) {
 		for (size_t i = 0; dir != NULL && todos[i] != NULL; i++)
-			load(dirfd(dir), todos[i], &said, &whole);
+			repositories_load_file(dirfd(dir), todos[i], &said, &whole);
 		for (size_t i = 0; dir != NULL && commands[i] != NULL; i++) {
 			buffer_text(&said, commands[i]);
-			load(dirfd(dir), commands[i], &said, &whole);
+			repositories_load_file(dirfd(dir), commands[i], &said, &whole);
 		}
 		add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
 	}
@@ -635,7 +636,7 @@ judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
 {
 	static const char *const words[] = { "pick", "p", "revert", NULL };
 	static const char *const known[] = { "todo", "head", "abort-safety", "opts", "done", NULL };
-	char *path = join(directory, name), **odd = NULL;
+	char *path = repositories_join_path(directory, name), **odd = NULL;
 	DIR *dir = open_directory(w->r->workspace, path);
 	struct buffer said = BUFFER_INIT;
 	const struct dirent *entry;
@@ -643,10 +644,10 @@ judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
 
 	if (plain) {
 		plain = is_plain_todo(dirfd(dir), "todo", words);
-		load(dirfd(dir), "opts", &said, &whole);
+		repositories_load_file(dirfd(dir), "opts", &said, &whole);
 		odd = git_config_odd_options(buffer_string(&said), said.len);
 		plain = plain && odd == NULL;
-		load(dirfd(dir), "todo", &said, &whole);
+		repositories_load_file(dirfd(dir), "todo", &said, &whole);
 	}
 	while (plain && (entry = next_entry(dir)) != NULL)
 		plain = is_one_of(entry->d_name, known) && kind_of(dir, entry) == S_IFREG &&
@@ -765,7 +766,7 @@ has_shape(DIR *dir)
 static void
 judge_part(struct walk *w, int at, const char *directory, const char *name)
 {
-	char *path = join(directory, name);
+	char *path = repositories_join_path(directory, name);
 	DIR *dir;
 
 	if (is_link(at, name)) {
@@ -784,7 +785,7 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 static void
 judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
 {
-	char *path = join(directory, name);
+	char *path = repositories_join_path(directory, name);
 	DIR *dir = is_link(at, name) ? NULL : open_directory(w->r->workspace, path);
 
 	if (dir != NULL) {
@@ -862,9 +863,10 @@ add_seen(struct walk *w, const char *path, const struct stat *st)
 
 /* Something in a directory of the workspace. */
 static void
-look_at(struct walk *w, int at, const char *directory, const char *name, mode_t kind)
+repositories_examine_entry(struct walk *w, int at, const char *directory, const char *name,
+    mode_t kind)
 {
-	char *path = join(directory, name);
+	char *path = repositories_join_path(directory, name);
 	DIR *repository;
 
 	if (strcasecmp(name, REPOSITORY) != 0) {
@@ -889,7 +891,7 @@ look_at(struct walk *w, int at, const char *directory, const char *name, mode_t 
 }
 
 static void
-look_in(struct walk *w, const char *path)
+repositories_examine_directory(struct walk *w, const char *path)
 {
 	DIR *dir = open_directory(w->r->workspace, path);
 	const struct dirent *entry;
@@ -905,7 +907,7 @@ look_in(struct walk *w, const char *path)
 
 		head = head || strcmp(entry->d_name, "HEAD") == 0;
 		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0)
-			look_at(w, dirfd(dir), path, entry->d_name, kind);
+			repositories_examine_entry(w, dirfd(dir), path, entry->d_name, kind);
 	}
 	if (head && has_shape(dir))
 		judge_repository(w, dir, path, true);
@@ -975,12 +977,12 @@ judge_pointer(struct walk *w, const char *path)
 
 /* All that is yet to be looked at. */
 static void
-look_around(struct walk *w)
+repositories_examine_all(struct walk *w)
 {
 	while (w->count > 0) {
 		char *path = w->directories[--w->count];
 
-		look_in(w, path);
+		repositories_examine_directory(w, path);
 		free(path);
 	}
 }
@@ -991,7 +993,7 @@ look_around(struct walk *w)
 static char *
 work_tree_of(const struct walk *w, const char *path)
 {
-	char *whole = join(w->r->root, path), *directory;
+	char *whole = repositories_join_path(w->r->root, path), *directory;
 
 	if (*path == '\0') {
 		free(whole);
@@ -1109,7 +1111,7 @@ find_used(struct walk *w)
 
 	if (before == NULL) {
 		for (char **pointer = w->r->pointers; pointer != NULL && *pointer != NULL; pointer++) {
-			char *path = join(w->r->root, *pointer);
+			char *path = repositories_join_path(w->r->root, *pointer);
 
 			read_settings_elsewhere(w, path);
 			free(path);
@@ -1204,7 +1206,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	w.settled.tv_sec--;
 	git_settings_read_users(&r->settings, home);
 	add_directory(&w, memory_text(""));
-	look_around(&w);
+	repositories_examine_all(&w);
 	end_walk(&w);
 	if (r->seen_count > 0)
 		qsort(r->seen, r->seen_count, sizeof *r->seen, by_path);
@@ -1238,7 +1240,7 @@ find_again(struct repositories *r, const struct repositories *before)
 		    S_ISDIR(st.st_mode) && !is_unchanged(seen, &st))
 			add_directory(&w, memory_text(seen->path));
 	}
-	look_around(&w);
+	repositories_examine_all(&w);
 	end_walk(&w);
 }
 
@@ -1352,7 +1354,8 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	const char *harm = item->leads ? "git may write to other files by what it says," :
 	    item->hides ? "git status may not tell of files by what it says," :
 	    "git may run it, or what it says,";
-	char *path = made ? join(item->repository, "HEAD") : memory_text(item->path), *aside;
+	char *path = made ? repositories_join_path(item->repository, "HEAD") :
+	    memory_text(item->path), *aside;
 	int reason;
 
 	aside = set_aside(after, path);
@@ -1377,7 +1380,7 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	struct buffer content = BUFFER_INIT;
 	bool whole, same;
 
-	load(at, path_base(was->path), &content, &whole);
+	repositories_load_file(at, path_base(was->path), &content, &whole);
 	same = whole && content.len == was->len && memcmp(buffer_string(&content), was->content, was->len) == 0;
 	aside = same ? NULL : set_aside(before, was->path);
 	if (aside != NULL && put_back(before, was))

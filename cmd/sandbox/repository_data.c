@@ -76,7 +76,7 @@ object_name_length(int at, bool linked)
 
 /* Of a split index "" stands for a path of its other file, of a sparse one "PATH/" for a directory. */
 static void
-look_at_path(void *context, const char *path)
+repository_data_check_path(void *context, const char *path)
 {
 	bool *plain = context;
 	size_t len = strlen(path);
@@ -91,7 +91,8 @@ is_index_plain(int at, const char *name, bool linked)
 {
 	struct buffer content = BUFFER_INIT;
 	bool plain = true, known = load_data(at, name, &content, DATA_LIMIT) &&
-	    git_index_read(buffer_string(&content), content.len, object_name_length(at, linked), look_at_path, &plain) != -1;
+	    git_index_read(buffer_string(&content), content.len, object_name_length(at, linked),
+	    repository_data_check_path, &plain) != -1;
 
 	buffer_free(&content);
 	return known && plain;

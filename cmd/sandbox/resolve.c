@@ -62,7 +62,7 @@ resolve_exact(const char *path)
 #endif
 
 static bool
-same(const struct stat *a, const struct stat *b)
+resolve_is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -73,7 +73,8 @@ resolve_again(const char *path, int fd)
 	struct stat was, is;
 	int again = resolve_exact(path);
 
-	if (again == -1 || (fstat(fd, &was) == 0 && fstat(again, &is) == 0 && same(&was, &is)))
+	if (again == -1 || (fstat(fd, &was) == 0 && fstat(again, &is) == 0 &&
+	    resolve_is_same_file(&was, &is)))
 		return again;
 	close(again);
 	errno = ESTALE;
@@ -82,7 +83,7 @@ resolve_again(const char *path, int fd)
 
 /* Takes the last directory off, but for the root. */
 static void
-leave(struct walk *w)
+resolve_pop_directory(struct walk *w)
 {
 	if (w->depth == 1)
 		return;
@@ -92,7 +93,7 @@ leave(struct walk *w)
 
 /* Takes fd over. */
 static int
-enter(struct walk *w, int fd, const char *name)
+resolve_push_directory(struct walk *w, int fd, const char *name)
 {
 	if (w->depth == DEPTH) {
 		close(fd);
@@ -110,7 +111,7 @@ enter(struct walk *w, int fd, const char *name)
 /* Goes on with what the link says. It may be of a sandboxed program if the last directory is, or
  * lies in, one that these may write to. */
 static int
-follow(struct walk *w, int link)
+resolve_follow_link(struct walk *w, int link)
 {
 	char target[PATH_MAX], *rest;
 	ssize_t len = readlinkat(link, "", target, sizeof target - 1);
@@ -124,22 +125,23 @@ follow(struct walk *w, int link)
 		return -1;
 	}
 	for (size_t i = 1; !w->strayed && w->has_workspace && i < w->depth; i++)
-		w->strayed = fstat(w->stack[i].fd, &st) == 0 && same(&st, &w->workspace);
+		w->strayed = fstat(w->stack[i].fd, &st) == 0 &&
+		    resolve_is_same_file(&st, &w->workspace);
 	if (!w->strayed)
 		w->strayed = w->path.len > 0 && grounds_have(buffer_string(&w->path));
 	rest = memory_format("%s/%s", target, w->rest);
 	free(w->rest);
 	w->rest = rest;
 	while (*target == '/' && w->depth > 1)
-		leave(w);
+		resolve_pop_directory(w);
 	return 0;
 }
 
 static int
-walk(struct walk *w)
+resolve_walk_path(struct walk *w)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int failed = root == -1 ? -1 : enter(w, root, "");
+	int failed = root == -1 ? -1 : resolve_push_directory(w, root, "");
 
 	while (failed == 0 && *w->rest != '\0') {
 		size_t len = strcspn(w->rest, "/");
@@ -149,15 +151,15 @@ walk(struct walk *w)
 
 		memmove(w->rest, rest, strlen(rest) + 1);
 		if (strcmp(name, "..") == 0) {
-			leave(w);
+			resolve_pop_directory(w);
 		} else if (*name != '\0' && strcmp(name, ".") != 0) {
 			fd = openat(w->stack[w->depth - 1].fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 			if (fd == -1) {
 				failed = -1;
 			} else if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode)) {
-				failed = enter(w, fd, name);
+				failed = resolve_push_directory(w, fd, name);
 			} else {
-				failed = follow(w, fd);
+				failed = resolve_follow_link(w, fd);
 				close(fd);
 			}
 		}
@@ -167,7 +169,7 @@ walk(struct walk *w)
 }
 
 int
-resolve(struct resolved *r, const char *path, int workspace)
+resolve_path(struct resolved *r, const char *path, int workspace)
 {
 	char here[PATH_MAX], *whole;
 	bool up = false;
@@ -189,7 +191,7 @@ resolve(struct resolved *r, const char *path, int workspace)
 		struct walk w = { .path = BUFFER_INIT, .rest = memory_text(whole + strspn(whole, "/")) };
 
 		w.has_workspace = workspace != -1 && fstat(workspace, &w.workspace) == 0;
-		failed = walk(&w);
+		failed = resolve_walk_path(&w);
 		reason = errno;
 		if (failed == 0) {
 			r->fd = w.stack[--w.depth].fd;

@@ -19,7 +19,7 @@ struct resolved {
 
 /* workspace: open, one of these directories; -1: there is none. -1 with errno: it leads
  * nowhere. */
-int resolve(struct resolved *r, const char *path, int workspace);
+int resolve_path(struct resolved *r, const char *path, int workspace);
 void resolved_free(struct resolved *r);
 
 /* Opens a path that is without links. -1 with errno: ELOOP if it no longer is. */

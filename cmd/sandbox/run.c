@@ -160,7 +160,7 @@ write_only(int fd, struct error *err)
 
 /* Closes this process in: after the last lines nothing can be taken back. */
 static int
-enter(struct command *c, struct error *err)
+sandbox_confine_process(struct command *c, struct error *err)
 {
 	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
@@ -235,7 +235,7 @@ be_command(struct command *c)
 	struct error err = ERROR_INIT;
 	char text[sizeof err.place + sizeof err.message + 4];
 
-	if (enter(c, &err) == -1) {
+	if (sandbox_confine_process(c, &err) == -1) {
 		message_print(PROGRAM, "%s", error_text(&err, text, sizeof text));
 		_exit(SANDBOX_REFUSED);
 	}
@@ -272,7 +272,7 @@ end_rest(const struct command *c, struct error *err)
 
 /* Starts the command, waits for it, passing on signals, and tells what came of it. */
 static _Noreturn void
-keep(struct command *c)
+sandbox_supervise_command(struct command *c)
 {
 	static const struct capabilities none;
 	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
@@ -350,7 +350,7 @@ keep_apart(void *context)
 	c->places->temporary = memory_text(view_temporary(c->places));
 	c->watch.processes = !c->view.counted;
 	c->watch.apart = true;
-	keep(c);
+	sandbox_supervise_command(c);
 }
 
 /* ---- this process ---- */
@@ -379,7 +379,7 @@ run_keeper(struct command *c, struct keeper_report *r)
 		if (nice(KEEPER_NICE) == -1)
 			errno = 0; /* not everybody may */
 		c->watch.processes = true;
-		keep(c);
+		sandbox_supervise_command(c);
 	}
 	if (pid < 0) {
 		r->what = KEEPER_NO_NAMESPACES;
@@ -413,7 +413,7 @@ make_temporary(struct places *p, struct error *err)
 	const char *parent = getenv("TMPDIR");
 	struct resolved r = { -1, NULL, false };
 
-	if (parent == NULL || *parent != '/' || resolve(&r, parent, p->workspace_fd) == -1 ||
+	if (parent == NULL || *parent != '/' || resolve_path(&r, parent, p->workspace_fd) == -1 ||
 	    r.strayed || path_within(r.path, p->workspace) || grounds_have(r.path))
 		parent = "/tmp";
 	else
@@ -590,7 +590,7 @@ start_successor(struct command *c)
 }
 
 static void
-tell_successor(const struct command *c, char said)
+sandbox_signal_successor(const struct command *c, char said)
 {
 	if (c->successor != 0)
 		file_write(c->successor_input, &said, 1);
@@ -608,7 +608,7 @@ end_repositories(struct command *c)
 	if (count > LINES_TOLD)
 		message_print(PROGRAM, "and %zu more like it", count - LINES_TOLD);
 	list_free(lines);
-	tell_successor(c, SAY_DONE);
+	sandbox_signal_successor(c, SAY_DONE);
 	if (c->successor != 0) {
 		close(c->successor_input);
 		waitpid(c->successor, NULL, 0);
@@ -634,7 +634,7 @@ note_made(struct command *c, struct keeper_report *r, int failed)
 /* What the rules of Landlock are to allow of the configuration is looked for from here on, for root,
  * if there is no mount that sees to it. */
 static int
-look_for_public(struct command *c, struct error *err)
+sandbox_begin_public_search(struct command *c, struct error *err)
 {
 	file_close(&c->view.configuration);
 	return c->landlock == LANDLOCK_NONE || geteuid() != 0 || c->look.report != -1 ? 0 :
@@ -644,7 +644,7 @@ look_for_public(struct command *c, struct error *err)
 /* With namespaces if they can be had, else without: what a killed keeper left is ended here
  * then. */
 static int
-run(struct command *c, struct keeper_report *r)
+sandbox_run_command(struct command *c, struct keeper_report *r)
 {
 	struct error late = ERROR_INIT;
 	int failed;
@@ -663,9 +663,10 @@ run(struct command *c, struct keeper_report *r)
 		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
 	}
 	c->namespaces = false;
-	tell_successor(c, SAY_NO_NAMESPACES);
+	sandbox_signal_successor(c, SAY_NO_NAMESPACES);
 	r->error = (struct error)ERROR_INIT;
-	if (check_unknown(c, &r->error) == -1 || look_for_public(c, &r->error) == -1 || note_makeable(c, &r->error) == -1 ||
+	if (check_unknown(c, &r->error) == -1 || sandbox_begin_public_search(c, &r->error) == -1 ||
+	    note_makeable(c, &r->error) == -1 ||
 	    make_temporary(c->places, &r->error) == -1)
 		return -1;
 	failed = run_keeper(c, r);
@@ -690,7 +691,7 @@ begin_rules(struct command *c, struct error *err)
 		return -1;
 	if (geteuid() == 0 && c->namespaces)
 		c->view.configuration = public_tree(places_configuration);
-	return c->view.configuration != -1 ? 0 : look_for_public(c, err);
+	return c->view.configuration != -1 ? 0 : sandbox_begin_public_search(c, err);
 }
 
 /* With all signals blocked. */
@@ -719,7 +720,7 @@ run_blocked(struct command *c, struct error *err)
 	sigprocmask(SIG_SETMASK, &all, &c->mask);
 	start_successor(c);
 	terminals_save(terminals);
-	failed = run(c, &r);
+	failed = sandbox_run_command(c, &r);
 	terminals_restore(terminals);
 	/* What is renamed is changed by that: it belongs to the time that is noted. */
 	end_repositories(c);

@@ -76,7 +76,7 @@ view_temporary(const struct places *p)
 }
 
 static int
-refused(struct error *err, const char *what, const char *path)
+view_set_error(struct error *err, const char *what, const char *path)
 {
 	return error_errno(err, ERROR_SYSTEM, NULL, "unable to %s %s", what, path);
 }
@@ -110,7 +110,7 @@ clone_tree(struct layers *l, char *path, int open, bool writable, struct error *
 	close(open);
 	add_layer(l, LAYER_TREE, path, fd, S_ISDIR(st.st_mode));
 	l->list[l->count - 1].closed = !writable;
-	return cloned ? 0 : refused(err, "clone", path);
+	return cloned ? 0 : view_set_error(err, "clone", path);
 }
 
 static bool
@@ -135,7 +135,7 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 
 		next = path_directory(path);
 		if (fd == -1) {
-			failed = refused(err, "open", path);
+			failed = view_set_error(err, "open", path);
 			free(path);
 		} else {
 			failed = clone_tree(l, path, fd, true, err);
@@ -153,7 +153,7 @@ texts_compare(const void *a, const void *b)
 
 /* Finds all that is to be mounted, and clones what stays as it is. */
 static int
-plan(struct layers *l, const struct view *v, struct places *p, struct error *err)
+view_plan_layers(struct layers *l, const struct view *v, struct places *p, struct error *err)
 {
 	int private = 0;
 
@@ -184,7 +184,7 @@ plan(struct layers *l, const struct view *v, struct places *p, struct error *err
 		fd = place->fd != -1 ? resolve_again(place->path, place->fd) :
 		    resolve_exact(place->path);
 		if (fd == -1 && writable)
-			return refused(err, "open", place->path);
+			return view_set_error(err, "open", place->path);
 		if (fd != -1 && clone_tree(l, memory_text(place->path), fd, writable, err) == -1)
 			return -1;
 	}
@@ -221,7 +221,7 @@ plan(struct layers *l, const struct view *v, struct places *p, struct error *err
 }
 
 static int
-lay(const struct view *v, const struct layer *layer)
+view_mount_layer(const struct view *v, const struct layer *layer)
 {
 	char options[96], *parent;
 	struct stat st;
@@ -262,16 +262,16 @@ lay(const struct view *v, const struct layer *layer)
 }
 
 static int
-make(struct view *v, struct places *p, struct layers *l, struct error *err)
+view_mount_layers(struct view *v, struct places *p, struct layers *l, struct error *err)
 {
 	char pids[32];
 
 	if (mounts_part() != 0)
-		return refused(err, "part the mounts from those of", "/");
-	if (plan(l, v, p, err) == -1)
+		return view_set_error(err, "part the mounts from those of", "/");
+	if (view_plan_layers(l, v, p, err) == -1)
 		return -1;
 	if (mounts_close("/") != 0)
-		return refused(err, "make read-only", "/");
+		return view_set_error(err, "make read-only", "/");
 	/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
 	 * one: the old one stays, in which Landlock keeps other processes apart. */
 	v->own_proc = mount_proc() == 0;
@@ -282,14 +282,14 @@ make(struct view *v, struct places *p, struct layers *l, struct error *err)
 	v->counted = v->own_proc && limits_kernel(6, 14) &&
 	    setting_write("/proc/sys/kernel/pid_max", pids) == 0;
 	if (v->own_proc && mount_close("/proc") != 0)
-		return refused(err, "make read-only", "/proc");
+		return view_set_error(err, "make read-only", "/proc");
 	for (size_t i = 0; i < l->count; i++)
-		if (lay(v, &l->list[i]) != 0)
-			return refused(err, "mount", l->list[i].path);
+		if (view_mount_layer(v, &l->list[i]) != 0)
+			return view_set_error(err, "mount", l->list[i].path);
 	/* Only now: in them others were mounted. */
 	for (size_t i = 0; i < l->count; i++)
 		if (l->list[i].kind == LAYER_HIDDEN && mount_close(l->list[i].path) != 0)
-			return refused(err, "make read-only", l->list[i].path);
+			return view_set_error(err, "make read-only", l->list[i].path);
 	return 0;
 }
 
@@ -298,7 +298,7 @@ view_make(struct view *v, struct places *p, struct error *err)
 {
 	struct layers l = { NULL, 0 };
 	mode_t mask = umask(0);
-	int made = make(v, p, &l, err);
+	int made = view_mount_layers(v, p, &l, err);
 
 	umask(mask);
 	for (size_t i = 0; i < l.count; i++) {

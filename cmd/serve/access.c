@@ -60,7 +60,7 @@ split_host(struct span text, struct span *name, int *port)
 }
 
 static bool
-listed(char *const *list, struct span name)
+access_name_is_listed(char *const *list, struct span name)
 {
 	for (; list != NULL && *list != NULL; list++)
 		if (head_is(name, *list))
@@ -76,7 +76,7 @@ access_host(const struct access *a, const struct connection_peer *p, const struc
 
 	if (text.at == NULL || !split_host(text, &name, &port))
 		return &misdirected;
-	if (listed(a->hosts, text) || listed(a->hosts, name))
+	if (access_name_is_listed(a->hosts, text) || access_name_is_listed(a->hosts, name))
 		return NULL;
 	if (p->local)
 		return head_is(name, "localhost") ? NULL : &misdirected;
@@ -192,7 +192,8 @@ access_address(const struct access *a, const struct connection_peer *p, const st
 	for (size_t i = 0; i < h->count; i++)
 		if (head_is(h->fields[i].name, "X-Forwarded-For"))
 			said = h->fields[i].value;
-	if (said.at == NULL || !listed(a->proxies, span_of(p->address, strlen(p->address))))
+	if (said.at == NULL || !access_name_is_listed(a->proxies,
+	    span_of(p->address, strlen(p->address))))
 		return;
 	/* The last one of the last field: who has spoken to the proxy, which has added it to what was
 	 * there, or beside it. What stands before it, others may have made up. */

@@ -53,7 +53,7 @@ open_file(char *path, struct stat *status)
 }
 
 static void
-fetched(void *context)
+blobs_wake_request(void *context)
 {
 	request_wake(context);
 }
@@ -66,7 +66,7 @@ free_fetch(void *state)
 
 /* A blob that is not in the copy of a database may be there: it is looked for. */
 static void
-fetch(struct request *r, const char *run_id, const char *name)
+blobs_fetch_from_database(struct request *r, const char *run_id, const char *name)
 {
 	struct error err;
 	struct upload *u = upload_begin(&r->server->uploads, UPLOAD_FETCH, r->token, r->connection->address,
@@ -79,7 +79,7 @@ fetch(struct request *r, const char *run_id, const char *name)
 	memcpy(u->run_id, run_id, ID_SIZE);
 	memcpy(u->sha256, name, DIGEST_SIZE);
 	u->context = r;
-	u->done = fetched;
+	u->done = blobs_wake_request;
 	/* The run was found. */
 	if (r->free_state != NULL)
 		r->free_state(r->state);
@@ -111,7 +111,7 @@ answer_blob(struct request *r)
 	fd = open_file(path_join(directory, name), &status);
 	free(directory);
 	if (fd == -1 && u == NULL && r->server->database.shipper != NULL) {
-		fetch(r, run_id, name);
+		blobs_fetch_from_database(r, run_id, name);
 		return;
 	}
 	if (fd == -1 && u != NULL && u->result.refusal.fault != INGEST_NONE) {

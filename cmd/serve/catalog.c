@@ -78,7 +78,7 @@ forget_read(struct catalog_run *run)
 
 /* Puts a run at the end of those that changed, and wakes up who follows. */
 static void
-tell(struct catalog *c, struct catalog_run *run)
+catalog_publish_run(struct catalog *c, struct catalog_run *run)
 {
 	if (run->revision != 0) {
 		*(run->earlier != NULL ? &run->earlier->later : &c->oldest) = run->later;
@@ -95,18 +95,18 @@ tell(struct catalog *c, struct catalog_run *run)
 
 /* A run is not there any more. */
 static void
-lose(struct catalog *c, struct catalog_run *run)
+catalog_mark_run_gone(struct catalog *c, struct catalog_run *run)
 {
 	run->gone = true;
 	run->told = 0;
 	forget_read(run);
 	if (c->followers > 0)
-		tell(c, run);
+		catalog_publish_run(c, run);
 }
 
 /* Which runs are there. */
 static int
-scan(struct catalog *c)
+catalog_scan_directory(struct catalog *c)
 {
 	char run_id[ID_SIZE];
 	const struct dirent *entry;
@@ -128,7 +128,7 @@ scan(struct catalog *c)
 		struct catalog_run *run = c->runs[i];
 
 		if (!run->there && !run->gone)
-			lose(c, run);
+			catalog_mark_run_gone(c, run);
 		if (run->there && run->gone) {
 			run->started = 0;
 			run->dirty |= c->following;
@@ -224,7 +224,8 @@ read_ends(struct catalog *c, struct catalog_run *run)
 /* What its overview, which was read, says. alone: it has ended, and is a transcript and nothing else:
  * neither does anybody keep it, nor has it been sent here. */
 static void
-take_figures(struct catalog *c, struct catalog_run *run, const struct overview *o, bool alone)
+catalog_store_figures(struct catalog *c, struct catalog_run *run, const struct overview *o,
+    bool alone)
 {
 	if (run->known)
 		summary_free(&run->summary);
@@ -367,7 +368,7 @@ is_wanted(const struct catalog_query *q, const struct catalog_run *run)
 }
 
 static void
-finish(struct catalog_query *q)
+catalog_finish_query(struct catalog_query *q)
 {
 	loop_leave(q->catalog->loop, &q->task);
 	q->done(q);
@@ -408,7 +409,8 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 	    offsetof(struct catalog_query, waiter));
 
 	if (failed == NULL)
-		take_figures(q->catalog, q->found[q->at], q->overview, is_alone(q, q->found[q->at]));
+		catalog_store_figures(q->catalog, q->found[q->at], q->overview,
+		    is_alone(q, q->found[q->at]));
 	else
 		q->found[q->at]->figured = true; /* as far as they are known */
 	if (failed != NULL && q->every && q->found[q->at]->size > 0) {
@@ -424,7 +426,7 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 
 /* Goes through the runs; true when all that are wanted are found. */
 static bool
-walk(struct catalog_query *q)
+catalog_walk_runs(struct catalog_query *q)
 {
 	struct catalog_run *run = q->at < q->order_count ? q->order[q->at] : NULL;
 
@@ -480,9 +482,9 @@ query_step(struct loop_task *task)
 	do {
 		switch (q->phase) {
 		case CATALOG_SCAN:
-			if (scan(c) != 0) {
+			if (catalog_scan_directory(c) != 0) {
 				q->unread = true;
-				finish(q);
+				catalog_finish_query(q);
 				return;
 			}
 			if (!q->ends)
@@ -507,7 +509,7 @@ query_step(struct loop_task *task)
 			make_order(q);
 			break;
 		case CATALOG_WALK:
-			if (!walk(q))
+			if (!catalog_walk_runs(q))
 				break;
 			q->phase = CATALOG_FIGURES;
 			q->at = q->ends ? q->count : 0;
@@ -516,7 +518,7 @@ query_step(struct loop_task *task)
 			if (q->at == q->count) {
 				if (q->every)
 					keep_wanted(q);
-				finish(q);
+				catalog_finish_query(q);
 				return;
 			}
 			run = q->found[q->at];
@@ -572,7 +574,7 @@ catalog_forget(struct catalog_query *q)
 
 /* Tells a run's figures if they are others than those that were told last. */
 static void
-tell_figures(struct catalog *c, struct catalog_run *run)
+catalog_publish_figures(struct catalog *c, struct catalog_run *run)
 {
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
@@ -585,7 +587,7 @@ tell_figures(struct catalog *c, struct catalog_run *run)
 	if (run->revision != 0 && run->told == digest)
 		return;
 	run->told = digest;
-	tell(c, run);
+	catalog_publish_run(c, run);
 }
 
 static void
@@ -595,8 +597,8 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 	struct catalog_run *run = c->looked_at;
 
 	if (failed == NULL) {
-		take_figures(c, run, c->overview, false);
-		tell_figures(c, run);
+		catalog_store_figures(c, run, c->overview, false);
+		catalog_publish_figures(c, run);
 	}
 	/* It will be read on soon, while it lives. */
 	(run->alive ? overview_release : overview_drop)(c->overview);
@@ -608,7 +610,7 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 /* Looks at the next one that has changed, unless it was told of less than a second ago: from the one
  * before that was looked at last on, so that it costs no walk through all of them for each. */
 static void
-refresh(struct loop_task *task)
+catalog_refresh_next(struct loop_task *task)
 {
 	struct catalog *c = (struct catalog *)(void *)((char *)task - offsetof(struct catalog, refresh));
 
@@ -628,7 +630,7 @@ refresh(struct loop_task *task)
 		free(path);
 		if (!there) {
 			if (!run->gone)
-				lose(c, run);
+				catalog_mark_run_gone(c, run);
 			continue;
 		}
 		run->gone = false;
@@ -644,7 +646,7 @@ refresh(struct loop_task *task)
 /* Watches the directory of the transcripts, which may be another one than it was. False: it was not
  * watched until now. */
 static bool
-watch(struct catalog *c)
+catalog_watch_directory(struct catalog *c)
 {
 	char *path = path_join(c->storage->root, "transcripts");
 	struct stat status;
@@ -667,11 +669,11 @@ watch(struct catalog *c)
 /* Nobody has told what has changed since the directory was last watched. Runs that were never
  * looked at are many: those that have changed lately count. */
 static void
-look_anew(struct catalog *c)
+catalog_rescan_directory(struct catalog *c)
 {
 	int64_t since = c->watched_at - (int64_t)2 * SECOND_MS * 1000;
 
-	if (scan(c) != 0)
+	if (catalog_scan_directory(c) != 0)
 		return;
 	for (size_t i = 0; i < c->count; i++) {
 		struct catalog_run *run = c->runs[i];
@@ -692,8 +694,8 @@ second_due(struct loop_timer *timer)
 {
 	struct catalog *c = (struct catalog *)(void *)((char *)timer - offsetof(struct catalog, second));
 
-	if (!watch(c))
-		look_anew(c);
+	if (!catalog_watch_directory(c))
+		catalog_rescan_directory(c);
 	c->watched_at = clock_wall();
 	for (size_t i = 0; i < c->count; i++) {
 		struct catalog_run *run = c->runs[i];
@@ -721,7 +723,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 			const struct inotify_event *event = (const void *)at;
 
 			if (event->mask & IN_Q_OVERFLOW)
-				look_anew(c);
+				catalog_rescan_directory(c);
 			else if (event->wd == c->watch && (event->mask & IN_IGNORED))
 				c->watch = -1;
 			else if (event->len > 0 && run_of_name(event->name, run_id))
@@ -753,7 +755,7 @@ catalog_follow(struct catalog *c)
 		.ready = changes_ready };
 	if (c->changes.fd != -1 && loop_add(c->loop, &c->changes, EPOLLIN, &err) != 0)
 		file_close(&c->changes.fd);
-	watch(c);
+	catalog_watch_directory(c);
 	c->watched_at = clock_wall();
 	loop_set(c->loop, &c->second, SECOND_MS);
 	if (!c->asking) {
@@ -808,8 +810,8 @@ catalog_open(struct catalog *c, struct loop *loop, const struct storage *storage
     struct overviews *overviews)
 {
 	*c = (struct catalog){ .loop = loop, .storage = storage, .overviews = overviews,
-		.changes.fd = -1, .watch = -1, .second.due = second_due, .refresh.step = refresh,
-		.waiter.ready = figures_ready };
+		.changes.fd = -1, .watch = -1, .second.due = second_due,
+		.refresh.step = catalog_refresh_next, .waiter.ready = figures_ready };
 }
 
 void

@@ -94,7 +94,7 @@ write_claims(const struct claims *c, bool started, struct error *err)
  * longer ago than claims are kept) may be that of a clock that is set wrong: nothing goes before the
  * next day says the same. */
 static void
-sweep(const struct claims *c)
+claims_remove_expired(const struct claims *c)
 {
 	int64_t now = clock_wall() / 1000000, age;
 	int mark = openat(c->lock, SWEPT, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -142,7 +142,7 @@ open_directory(struct claims *c, const struct storage *s, const char *hook, stru
 		if (c->lock == -1 || lock_file_within(c->lock, HOOK_LOCK_MS) != 0)
 			failed = error_errno(err, ERROR_SYSTEM, c->directory, "unable to lock the claims");
 		else
-			sweep(c);
+			claims_remove_expired(c);
 	}
 	free(hooks);
 	free(serve);

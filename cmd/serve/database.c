@@ -35,7 +35,7 @@
 
 /* Locks the first that nobody has. */
 static int
-take_slot(struct database *d, const char *base, struct error *err)
+database_lock_slot(struct database *d, const char *base, struct error *err)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		char *directory = memory_format("%s/%d", base, i), *lock = path_join(directory, "lock");
@@ -75,7 +75,7 @@ find_directory(struct database *d, struct error *err)
 	digest_sha256(name.data, name.len, digest);
 	base = cache != NULL && *cache == '/' ? memory_format("%s/awf/db/%.*s", cache, SHORT_DIGEST, digest) :
 	    memory_format("%s/.cache/awf/db/%.*s", home, SHORT_DIGEST, digest);
-	failed = take_slot(d, base, err);
+	failed = database_lock_slot(d, base, err);
 	free(base);
 	buffer_free(&name);
 	return failed;
@@ -125,7 +125,7 @@ database_open(struct database *d, const char *url, struct storage *served,
 
 /* ---- what fills it ---- */
 
-static int start(struct database *d, struct error *err);
+static int database_start_mirror(struct database *d, struct error *err);
 
 static void
 start_again(struct loop_timer *timer)
@@ -133,14 +133,14 @@ start_again(struct loop_timer *timer)
 	struct database *d = (struct database *)(void *)((char *)timer - offsetof(struct database, again));
 	struct error err = ERROR_INIT;
 
-	if (start(d, &err) != 0) {
+	if (database_start_mirror(d, &err) != 0) {
 		log_warn(&err);
 		loop_set(d->loop, &d->again, SERVER_RETRY_MS);
 	}
 }
 
 static void
-take_line(struct database *d, struct span line)
+database_read_line(struct database *d, struct span line)
 {
 	static const char *const names[] = { "connected", "runs", "behind", "refused" };
 	long long figures[3] = { 0 };
@@ -159,7 +159,7 @@ take_line(struct database *d, struct span line)
 }
 
 static void
-end(struct database *d)
+database_unwatch_mirror(struct database *d)
 {
 	if (d->output.fd != -1)
 		loop_remove(d->loop, &d->output);
@@ -178,11 +178,11 @@ output_ready(struct loop_source *source, uint32_t events)
 	do {
 		got = peer_receive(d->mirror);
 		while (peer_line(d->mirror, &line) == 1)
-			take_line(d, line);
+			database_read_line(d, line);
 	} while (got == 1);
 	if (got == 0)
 		return;
-	end(d);
+	database_unwatch_mirror(d);
 	status = process_exit_code(peer_end(d->mirror));
 	/* It has said why. */
 	if (status == STATUS_USAGE || status == STATUS_DEFINITION)
@@ -192,7 +192,7 @@ output_ready(struct loop_source *source, uint32_t events)
 }
 
 static int
-start(struct database *d, struct error *err)
+database_start_mirror(struct database *d, struct error *err)
 {
 	char *argv[] = { d->program, (char *)d->url, d->directory, NULL };
 	const struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
@@ -214,7 +214,7 @@ database_begin(struct database *d, struct loop *loop, struct error *err)
 	d->loop = loop;
 	d->mirror = memory_zero(1, sizeof *d->mirror);
 	d->again.due = start_again;
-	return start(d, err);
+	return database_start_mirror(d, err);
 }
 
 void
@@ -222,7 +222,7 @@ database_close(struct database *d)
 {
 	if (d->loop != NULL) {
 		loop_unset(d->loop, &d->again);
-		end(d);
+		database_unwatch_mirror(d);
 	}
 	if (d->mirror != NULL && d->mirror->process.pid != 0)
 		peer_end(d->mirror);

@@ -83,7 +83,7 @@ struct decide_request {
 /* Who decides: the label of the token, or else its digest; who needs none is the user whose
  * server it is. */
 static char *
-decider(const struct token *token)
+decisions_decider_name(const struct token *token)
 {
 	if (token->label[0] != '\0')
 		return memory_text(token->label);
@@ -96,7 +96,7 @@ decider(const struct token *token)
 }
 
 static int
-fail(struct outcome *o, unsigned status)
+decisions_set_status(struct outcome *o, unsigned status)
 {
 	o->status = status;
 	if (o->err.code == ERROR_SYSTEM)
@@ -108,26 +108,26 @@ fail(struct outcome *o, unsigned status)
 
 /* A sealed run takes no decision that its key has not signed. */
 static int
-sign(struct deciding *d, struct outcome *o)
+decisions_sign_decision(struct deciding *d, struct outcome *o)
 {
 	char sealed_by[DIGEST_SIZE];
 	int sealed = deciding_sealed(d, sealed_by, &o->err);
 
 	if (sealed == -1 || deciding_sign(d, NULL, false, &o->err) != 0)
-		return fail(o, 409);
+		return decisions_set_status(o, 409);
 	if (sealed == 0 || (d->decision.seal != NULL &&
 	    strcmp(d->decision.seal->public_key, sealed_by) == 0))
 		return 0;
 	error_set(&o->err, ERROR_BLOCKED, d->undecided.run_id, "is sealed, and %s: "
 	    "awf-ctl --seal=KEYFILE decides about it where the key is", d->decision.seal != NULL ?
 	    "the key of this server's user is another" : "this server's user has no key");
-	return fail(o, 409);
+	return decisions_set_status(o, 409);
 }
 
 /* What is approved instead: the data as the record is to have it, with the line feed at its end
  * that the input has. */
 static int
-edit(struct deciding *d, struct span data, struct error *err)
+decisions_edit_input(struct deciding *d, struct span data, struct error *err)
 {
 	const struct data *input = &d->results[0];
 	struct buffer text = BUFFER_INIT;
@@ -149,7 +149,7 @@ edit(struct deciding *d, struct span data, struct error *err)
 
 /* The result: of a step that takes JSON (-O json) one value, else what would have been text. */
 static int
-complete(struct deciding *d, struct span data, struct error *err)
+decisions_complete_result(struct deciding *d, struct span data, struct error *err)
 {
 	enum input_form form = deciding_form(d);
 	struct buffer bytes = BUFFER_INIT;
@@ -177,59 +177,61 @@ complete(struct deciding *d, struct span data, struct error *err)
 
 /* Who needs no token may be a step of a run; who has one has it from somebody. */
 static pid_t
-asker(const struct request *r)
+decisions_asking_process(const struct request *r)
 {
 	return r->token == r->server->access.own ? r->connection->peer.pid : getpid();
 }
 
 static int
-decide(const struct decide_request *q, struct deciding *d, struct outcome *o)
+decisions_decide_call(const struct decide_request *q, struct deciding *d, struct outcome *o)
 {
 	const struct storage *storage = &q->request->server->storage;
 	const char *call = q->task != NULL ? q->task : q->call;
 	int failed = 0;
 
-	if (deciding_allowed(storage, q->run_id, q->verdict, asker(q->request), &o->err) != 0)
-		return fail(o, 403);
+	if (deciding_allowed(storage, q->run_id, q->verdict, decisions_asking_process(q->request),
+	    &o->err) != 0)
+		return decisions_set_status(o, 403);
 	if (deciding_open(d, storage, q->run_id, q->verdict, &o->err) != 0)
-		return fail(o, 409);
+		return decisions_set_status(o, 409);
 	if (deciding_find(d, call, q->task != NULL, &o->err) != 0)
-		return fail(o, undecided_knows(&d->undecided, call, q->task != NULL) ? 409 : 404);
+		return decisions_set_status(o, undecided_knows(&d->undecided, call,
+		    q->task != NULL) ? 409 : 404);
 	if (strlen(d->at->call) < sizeof o->call)
 		snprintf(o->call, sizeof o->call, "%s", d->at->call);
-	if (sign(d, o) != 0)
+	if (decisions_sign_decision(d, o) != 0)
 		return -1;
 	if (q->verdict == DECISION_APPROVED) {
 		failed = deciding_approve(d, &o->err);
 		if (failed == 0 && q->data.at != NULL)
-			failed = edit(d, q->data, &o->err);
+			failed = decisions_edit_input(d, q->data, &o->err);
 	} else if (q->verdict == DECISION_COMPLETED) {
-		failed = complete(d, q->data, &o->err);
+		failed = decisions_complete_result(d, q->data, &o->err);
 	}
 	if (failed != 0)
-		return fail(o, 400);
+		return decisions_set_status(o, 400);
 	d->decision.by = o->by;
 	d->decision.reason = q->reason;
 	if (deciding_record(d, &o->err) != 0)
-		return fail(o, 409);
+		return decisions_set_status(o, 409);
 	o->verdict = d->decision.verdict;
 	return 0;
 }
 
 static void
-work(void *context, void *answer)
+decisions_run_in_worker(void *context, void *answer)
 {
 	const struct decide_request *q = context;
 	struct outcome *o = answer;
 	struct deciding d = DECIDING_INIT;
-	char *by = decider(q->request->token);
+	char *by = decisions_decider_name(q->request->token);
 	sigset_t none;
 
 	o->status = 200;
 	snprintf(o->by, sizeof o->by, "%s", by);
 	free(by);
 	if (!q->verb->cancels) {
-		decide(q, &d, o);
+		decisions_decide_call(q, &d, o);
 		deciding_close(&d);
 		return;
 	}
@@ -237,13 +239,13 @@ work(void *context, void *answer)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (cancel_run(&q->request->server->storage, q->run_id, o->by, &o->err) != 0)
-		fail(o, 409);
+		decisions_set_status(o, 409);
 }
 
 /* ---- here ---- */
 
 static void
-decided(void *context, const void *answer)
+decisions_store_outcome(void *context, const void *answer)
 {
 	struct decide_request *q = context;
 
@@ -348,7 +350,7 @@ is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
 
 /* Whether the run is one that is decided about here; false: it was refused. */
 static bool
-find_run(struct request *r, struct decide_request *q)
+decisions_find_run(struct request *r, struct decide_request *q)
 {
 	const char *name = request_segment(r, 0);
 	char of_task[ID_SIZE];
@@ -369,7 +371,7 @@ find_run(struct request *r, struct decide_request *q)
 }
 
 static void
-tell(struct request *r, const struct decide_request *q)
+decisions_answer_request(struct request *r, const struct decide_request *q)
 {
 	const struct outcome *o = &q->outcome;
 	struct buffer json = BUFFER_INIT;
@@ -399,7 +401,7 @@ answer_decision(struct request *r)
 		error_set(&err, ERROR_SYSTEM, q->run_id, "the process that was to decide has died");
 		request_fail(r, &err);
 	} else if (q != NULL && q->outcome.status < 400) {
-		tell(r, q);
+		decisions_answer_request(r, q);
 	} else if (q != NULL && q->outcome.status == 500) {
 		request_fail(r, &q->outcome.err);
 	} else if (q != NULL) {
@@ -417,9 +419,10 @@ answer_decision(struct request *r)
 	q->late.due = late_due;
 	r->state = q;
 	r->free_state = free_request;
-	if (!read_body(r, q) || !find_run(r, q))
+	if (!read_body(r, q) || !decisions_find_run(r, q))
 		return;
-	q->work = work_start(&r->server->works, work, q, sizeof (struct outcome), decided);
+	q->work = work_start(&r->server->works, decisions_run_in_worker, q, sizeof (struct outcome),
+	    decisions_store_outcome);
 	if (q->verb->cancels)
 		loop_set(&r->server->loop, &q->late, CANCEL_ANSWER_MS);
 	request_wait(r);

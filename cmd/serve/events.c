@@ -354,7 +354,7 @@ is_chosen(const struct request *r)
 }
 
 static void
-choose(struct request *r, struct selection *x)
+events_choose_filter(struct request *r, struct selection *x)
 {
 	const char *types = request_parameter(r, "type"), *paths = request_parameter(r, "path");
 
@@ -461,7 +461,7 @@ answer_events(struct request *r)
 		reader_close(&reader);
 		if ((s = make_stream(r, run_id, &lines_source)) == NULL)
 			return;
-		choose(r, s->state);
+		events_choose_filter(r, s->state);
 		s->offset = from;
 	}
 	x = s->state;
@@ -598,7 +598,7 @@ answer_event_stream(struct request *r)
 		return;
 	}
 	x = s->state;
-	choose(r, x);
+	events_choose_filter(r, x);
 	if (live == 1)
 		x->live = live_hold(&r->server->lives, s->feed);
 	/* The record has another line there, or none: what the client has is not so. */

@@ -127,7 +127,7 @@ feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 
 /* Takes note of what a line says of its run. */
 static void
-take_line(struct feed *feed, const char *line, size_t len)
+feed_note_line(struct feed *feed, const char *line, size_t len)
 {
 	struct event_view event;
 	struct event_head head;
@@ -212,7 +212,7 @@ move_end(struct feed *feed, const char *bytes, size_t len)
 
 /* Takes in the lines that have come. */
 static void
-take_lines(struct feed *feed, int64_t size)
+feed_read_new_lines(struct feed *feed, int64_t size)
 {
 	struct backlog *b = &feed->backlog;
 	bool wanted = is_stood_in(feed);
@@ -227,7 +227,7 @@ take_lines(struct feed *feed, int64_t size)
 
 		for (line = bytes, end = bytes + len; line < end; line = lf + 1) {
 			lf = memchr(line, '\n', (size_t)(end - line));
-			take_line(feed, line, (size_t)(lf - line));
+			feed_note_line(feed, line, (size_t)(lf - line));
 			if (wanted)
 				frame_line(&b->bytes, line, (size_t)(lf - line));
 		}
@@ -244,7 +244,7 @@ take_lines(struct feed *feed, int64_t size)
 /* Of the lines that were read some are not there any more: what is left is read anew, and the
  * streams, who know nothing of where it was cut, begin again. */
 static void
-take_cut(struct feed *feed)
+feed_restart_after_cut(struct feed *feed)
 {
 	struct error err;
 
@@ -258,7 +258,7 @@ take_cut(struct feed *feed)
 
 /* Looks at the file. */
 static void
-look(struct feed *feed)
+feed_check_file(struct feed *feed)
 {
 	struct stat status, named;
 
@@ -271,9 +271,9 @@ look(struct feed *feed)
 		return;
 	}
 	if (status.st_size < feed->end || (status.st_size > feed->end && !is_continued(feed)))
-		take_cut(feed);
+		feed_restart_after_cut(feed);
 	else if (status.st_size > feed->end)
-		take_lines(feed, status.st_size);
+		feed_read_new_lines(feed, status.st_size);
 }
 
 /* Whether the run goes on; that it does not is known only when nothing has come since it was
@@ -285,7 +285,7 @@ check_alive(struct feed *feed)
 
 	feed->alive = storage_run_alive(feed->feeds->storage, feed->run_id);
 	if (!feed->alive)
-		look(feed);
+		feed_check_file(feed);
 	if (feed->gone)
 		return;
 	feed->over = !feed->alive ||
@@ -295,11 +295,11 @@ check_alive(struct feed *feed)
 }
 
 static void
-look_due(struct loop_timer *timer)
+feed_check_file_on_timer(struct loop_timer *timer)
 {
 	struct feed *feed = (struct feed *)(void *)((char *)timer - offsetof(struct feed, look));
 
-	look(feed);
+	feed_check_file(feed);
 	if (feed->gone)
 		return;
 	check_alive(feed);
@@ -309,7 +309,7 @@ look_due(struct loop_timer *timer)
 /* ---- inotify ---- */
 
 static void
-take_change(struct feeds *f, const struct inotify_event *event)
+feeds_dispatch_inotify(struct feeds *f, const struct inotify_event *event)
 {
 	struct feed *next;
 
@@ -319,7 +319,7 @@ take_change(struct feeds *f, const struct inotify_event *event)
 			continue;
 		if (event->mask & IN_IGNORED)
 			feed->watch = -1;
-		look(feed);
+		feed_check_file(feed);
 		/* Its end is looked at soon, not when the timer comes. */
 		if (feed->ended && !feed->over && !feed->gone)
 			set_look(feed);
@@ -343,7 +343,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 
 			/* Many writes to a file in a row are one look at it. */
 			if (event->wd != last || (event->mask & ~(uint32_t)IN_MODIFY) != 0)
-				take_change(f, event);
+				feeds_dispatch_inotify(f, event);
 			last = event->wd;
 			at += sizeof *event + event->len;
 		}
@@ -398,7 +398,7 @@ read_end(struct feed *feed, struct error *err)
 		while ((got = reader_next(&r, &line, &len, err)) == 1) {
 			struct event_view event;
 
-			take_line(feed, line, len);
+			feed_note_line(feed, line, len);
 			found |= event_view(line, len, &event) == 0 && !event_decides(&event);
 		}
 		if (got == -1 || found || from == 0)
@@ -427,7 +427,7 @@ feed_hold(struct feeds *f, const char *run_id, struct error *err)
 	feed->feeds = f;
 	feed->holders = 1;
 	feed->watch = -1;
-	feed->look.due = look_due;
+	feed->look.due = feed_check_file_on_timer;
 	snprintf(feed->run_id, sizeof feed->run_id, "%s", run_id);
 	feed->path = storage_transcript(f->storage, run_id);
 	feed->fd = file_open_plain(feed->path, O_RDONLY, 0);

@@ -93,7 +93,7 @@ check_signature(const struct delivery *d, struct error *err)
 }
 
 static enum hook_result
-start(const struct delivery *d, struct claims *claims, struct error *err)
+hooks_start_workflow(const struct delivery *d, struct claims *claims, struct error *err)
 {
 	const struct request *r = d->request;
 	struct start_spec spec = { .storage = &r->server->storage,
@@ -131,7 +131,7 @@ start(const struct delivery *d, struct claims *claims, struct error *err)
 }
 
 static void
-work(void *context, void *answer)
+hooks_handle_in_worker(void *context, void *answer)
 {
 	const struct delivery *d = context;
 	struct hook_outcome *o = answer;
@@ -151,7 +151,7 @@ work(void *context, void *answer)
 		return;
 	}
 	if (claims_take(&claims, &r->server->storage, d->hook, d->id, body, &o->err) == 0) {
-		o->result = start(d, &claims, &o->err);
+		o->result = hooks_start_workflow(d, &claims, &o->err);
 		memcpy(o->run_id, claims.run_id, ID_SIZE);
 	}
 	claims_close(&claims);
@@ -160,7 +160,7 @@ work(void *context, void *answer)
 /* ---- here ---- */
 
 static void
-worked(void *context, const void *answer)
+hooks_store_outcome(void *context, const void *answer)
 {
 	struct delivery *d = context;
 
@@ -257,7 +257,7 @@ read_head(struct request *r, struct delivery *d)
 }
 
 static void
-tell(struct request *r, const struct delivery *d)
+hooks_answer_request(struct request *r, const struct delivery *d)
 {
 	static const struct { unsigned status; const char *word; } answers[] = {
 		[HOOK_STARTED] = { 202, "started" }, [HOOK_QUEUED] = { 202, "queued" },
@@ -294,7 +294,7 @@ answer_hook(struct request *r)
 		} else if (d->outcome.result == HOOK_FAILED) {
 			request_fail(r, &d->outcome.err);
 		} else {
-			tell(r, d);
+			hooks_answer_request(r, d);
 		}
 		return;
 	}
@@ -308,6 +308,7 @@ answer_hook(struct request *r)
 	}
 	if (!read_head(r, d))
 		return;
-	d->work = work_start(&r->server->works, work, d, sizeof d->outcome, worked);
+	d->work = work_start(&r->server->works, hooks_handle_in_worker, d, sizeof d->outcome,
+	    hooks_store_outcome);
 	request_wait(r);
 }

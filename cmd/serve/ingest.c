@@ -85,7 +85,7 @@ write_events(struct writer *w, const struct upload_result *result)
 }
 
 static void
-answer(struct request *r, const struct upload *u)
+ingest_answer_upload(struct request *r, const struct upload *u)
 {
 	const struct upload_result *result = &u->result;
 	const struct ingest_refusal *refusal = &result->refusal;
@@ -128,7 +128,7 @@ upload_done(void *context)
 	if (r->waiting)
 		request_wake(r);
 	else
-		answer(r, r->state);
+		ingest_answer_upload(r, r->state);
 }
 
 static void
@@ -145,7 +145,7 @@ free_upload(void *state)
 
 /* NULL if it has begun. */
 static const struct refusal *
-begin(struct request *r, enum upload_kind kind)
+ingest_begin_upload(struct request *r, enum upload_kind kind)
 {
 	struct upload *u;
 	struct error err;
@@ -171,7 +171,7 @@ begin(struct request *r, enum upload_kind kind)
 typedef const struct refusal *begin_function(struct request *r);
 
 static const struct refusal *
-take(struct request *r, struct span piece, begin_function *begin_it)
+ingest_receive_piece(struct request *r, struct span piece, begin_function *begin_it)
 {
 	const struct refusal *refusal = r->state == NULL ? begin_it(r) : NULL;
 
@@ -186,7 +186,7 @@ take(struct request *r, struct span piece, begin_function *begin_it)
 
 /* The body is whole, or the upload done. */
 static void
-finish(struct request *r, begin_function *begin_it)
+ingest_end_body(struct request *r, begin_function *begin_it)
 {
 	const struct refusal *refusal = r->state == NULL ? begin_it(r) : NULL;
 	struct upload *u = r->state;
@@ -196,7 +196,7 @@ finish(struct request *r, begin_function *begin_it)
 	if (refusal != NULL) {
 		request_refuse(r, refusal);
 	} else if (u->is_done) {
-		answer(r, u);
+		ingest_answer_upload(r, u);
 	} else {
 		upload_end(u);
 		request_wait(r);
@@ -209,22 +209,22 @@ static const struct refusal *
 begin_ingest(struct request *r)
 {
 	if (request_has_type(r, "application/x-ndjson"))
-		return begin(r, UPLOAD_LINES);
+		return ingest_begin_upload(r, UPLOAD_LINES);
 	if (request_has_type(r, "application/json"))
-		return begin(r, UPLOAD_DOCUMENT);
+		return ingest_begin_upload(r, UPLOAD_DOCUMENT);
 	return &bad_type;
 }
 
 const struct refusal *
-take_ingest(struct request *r, struct span piece)
+receive_ingest(struct request *r, struct span piece)
 {
-	return take(r, piece, begin_ingest);
+	return ingest_receive_piece(r, piece, begin_ingest);
 }
 
 void
 answer_ingest(struct request *r)
 {
-	finish(r, begin_ingest);
+	ingest_end_body(r, begin_ingest);
 }
 
 /* ---- blobs ---- */
@@ -241,7 +241,7 @@ begin_blob(struct request *r)
 		return &no_run;
 	if (!blob_name_valid(sha256))
 		return &no_blob;
-	refusal = begin(r, UPLOAD_BLOB);
+	refusal = ingest_begin_upload(r, UPLOAD_BLOB);
 	if (refusal != NULL)
 		return refusal;
 	u = r->state;
@@ -252,15 +252,15 @@ begin_blob(struct request *r)
 }
 
 const struct refusal *
-take_blob(struct request *r, struct span piece)
+receive_blob(struct request *r, struct span piece)
 {
-	return take(r, piece, begin_blob);
+	return ingest_receive_piece(r, piece, begin_blob);
 }
 
 void
 answer_blob_sent(struct request *r)
 {
-	finish(r, begin_blob);
+	ingest_end_body(r, begin_blob);
 }
 
 /* ---- ends ---- */
@@ -277,7 +277,7 @@ begin_end(struct request *r)
 	if (!body_read(r, members, 1, &value))
 		return NULL;
 	status = value.at != NULL ? span_one_of(value, ingest_statuses) : NULL;
-	refusal = status == NULL ? &no_status : begin(r, UPLOAD_END);
+	refusal = status == NULL ? &no_status : ingest_begin_upload(r, UPLOAD_END);
 	if (refusal != NULL)
 		return refusal;
 	u = r->state;
@@ -289,5 +289,5 @@ begin_end(struct request *r)
 void
 answer_run_end(struct request *r)
 {
-	finish(r, begin_end);
+	ingest_end_body(r, begin_end);
 }

@@ -11,10 +11,10 @@
 #define INGEST_BLOB ((size_t)1 << 30)
 
 /* POST /api/ingest */
-const struct refusal *take_ingest(struct request *r, struct span piece);
+const struct refusal *receive_ingest(struct request *r, struct span piece);
 void answer_ingest(struct request *r);
 /* PUT /api/runs/RUN/blobs/SHA256 */
-const struct refusal *take_blob(struct request *r, struct span piece);
+const struct refusal *receive_blob(struct request *r, struct span piece);
 void answer_blob_sent(struct request *r);
 /* POST /api/runs/RUN/end */
 void answer_run_end(struct request *r);

@@ -179,7 +179,7 @@ open_tcp(struct server *s, const char *text, struct error *err)
 
 /* The sockets that were passed on: how many; -1 with *err. */
 static int
-take_passed(struct server *s, struct error *err)
+listen_add_passed_sockets(struct server *s, struct error *err)
 {
 	const char *pid = environment_text("LISTEN_PID"), *count = environment_text("LISTEN_FDS");
 	long number = count != NULL ? strtol(count, NULL, 10) : 0;
@@ -207,7 +207,7 @@ take_passed(struct server *s, struct error *err)
 int
 listen_open(struct server *s, struct error *err)
 {
-	int passed = take_passed(s, err), failed = passed < 0 ? -1 : 0;
+	int passed = listen_add_passed_sockets(s, err), failed = passed < 0 ? -1 : 0;
 
 	for (char **text = s->settings.listen; failed == 0 && text != NULL && *text != NULL; text++)
 		failed = strncmp(*text, UNIX, sizeof UNIX - 1) == 0 ?

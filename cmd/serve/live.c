@@ -39,7 +39,7 @@ is_void(const struct live *live, const char *call, int64_t turn)
 }
 
 static struct live_call *
-find(const struct live *live, const char *id)
+live_find_call(const struct live *live, const char *id)
 {
 	for (size_t i = 0; i < live->count; i++)
 		if (strcmp(live->calls[i].id, id) == 0)
@@ -48,7 +48,7 @@ find(const struct live *live, const char *id)
 }
 
 static void
-drop(struct live *live, struct live_call *call)
+live_drop_call(struct live *live, struct live_call *call)
 {
 	size_t at = (size_t)(call - live->calls);
 
@@ -60,7 +60,7 @@ drop(struct live *live, struct live_call *call)
 static struct live_call *
 find_or_add(struct live *live, const char *id, int64_t turn)
 {
-	struct live_call *call = find(live, id);
+	struct live_call *call = live_find_call(live, id);
 
 	if (call != NULL)
 		return call;
@@ -72,7 +72,7 @@ find_or_add(struct live *live, const char *id, int64_t turn)
 }
 
 static void
-take_news(void *context, const struct live_news *news)
+live_apply_news(void *context, const struct live_news *news)
 {
 	struct live *live = context;
 	struct buffer json = BUFFER_INIT;
@@ -80,9 +80,9 @@ take_news(void *context, const struct live_news *news)
 	struct writer w;
 
 	if (news->event == LIVE_DONE || is_void(live, news->call, news->turn)) {
-		call = find(live, news->call);
+		call = live_find_call(live, news->call);
 		if (call != NULL && (news->event == LIVE_DONE || call->turn == news->turn))
-			drop(live, call);
+			live_drop_call(live, call);
 		return;
 	}
 	call = find_or_add(live, news->call, news->turn);
@@ -117,22 +117,22 @@ follow_anew(struct live *live)
 	char *directory = storage_run_directory(live->all->storage, live->feed->run_id);
 
 	live_follow_end(&live->follow);
-	live_follow_begin(&live->follow, directory, &live->watch, take_news, live);
+	live_follow_begin(&live->follow, directory, &live->watch, live_apply_news, live);
 	free(directory);
 }
 
 static void
-look(struct live *live)
+live_update_calls(struct live *live)
 {
 	/* What a process that was killed has left is no text under way. */
 	if (live->feed->over || live->overview->model.waits.masked) {
 		while (live->count > 0)
-			drop(live, &live->calls[live->count - 1]);
+			live_drop_call(live, &live->calls[live->count - 1]);
 		follow_anew(live);
 	} else {
 		for (size_t i = live->count; i > 0; i--)
 			if (is_void(live, live->calls[i - 1].id, live->calls[i - 1].turn))
-				drop(live, &live->calls[i - 1]);
+				live_drop_call(live, &live->calls[i - 1]);
 		live_follow_look(&live->follow);
 	}
 	if (live->watch.fd == -1) {
@@ -151,7 +151,7 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 
 	live->reading = false;
 	if (failed == NULL)
-		look(live);
+		live_update_calls(live);
 	if (live->again)
 		live_wake(live);
 }
@@ -177,7 +177,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 }
 
 static void
-look_due(struct loop_timer *timer)
+live_update_on_timer(struct loop_timer *timer)
 {
 	live_wake((struct live *)(void *)((char *)timer - offsetof(struct live, look)));
 }
@@ -213,7 +213,7 @@ live_hold(struct lives *all, struct feed *feed)
 	live->feed->live = live;
 	live->overview = overview_hold(all->overviews, feed->run_id);
 	live->waiter.ready = overview_ready;
-	live->look.due = look_due;
+	live->look.due = live_update_on_timer;
 	watch_open(&live->watch);
 	live->changes = (struct loop_source){ .fd = live->watch.fd, .ready = changes_ready };
 	if (live->watch.fd != -1 && loop_add(all->loop, &live->changes, EPOLLIN, &err) != 0)

@@ -40,7 +40,7 @@ answer_health(struct request *r)
 }
 
 static void
-describe(struct buffer *out, const char *name, const char *type, const char *help)
+metrics_write_help(struct buffer *out, const char *name, const char *type, const char *help)
 {
 	buffer_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -49,7 +49,7 @@ static void
 write_figure(struct buffer *out, const char *name, const char *type, const char *help,
     int64_t value)
 {
-	describe(out, name, type, help);
+	metrics_write_help(out, name, type, help);
 	buffer_format(out, "%s %" PRId64 "\n", name, value);
 }
 
@@ -73,16 +73,18 @@ write_runs(struct buffer *out, const struct catalog_query *q)
 		unknown += run->cost_unknown;
 		waiting += (int64_t)run->waiting;
 	}
-	describe(out, "awf_runs", "gauge", "Runs in the storage, child runs too.");
+	metrics_write_help(out, "awf_runs", "gauge", "Runs in the storage, child runs too.");
 	for (size_t i = 0; i < STATUSES; i++)
 		buffer_format(out, "awf_runs{status=\"%s\"} %" PRId64 "\n", statuses[i], by_status[i]);
 	write_figure(out, "awf_calls_waiting", "gauge", "Calls in them that wait for somebody.",
 	    waiting);
 	write_figure(out, "awf_events", "gauge", "Events in them.", events);
-	describe(out, "awf_tokens", "gauge", "Tokens that they have used, in all their attempts.");
+	metrics_write_help(out, "awf_tokens", "gauge",
+	    "Tokens that they have used, in all their attempts.");
 	buffer_format(out, "awf_tokens{direction=\"input\"} %" PRId64 "\n"
 	    "awf_tokens{direction=\"output\"} %" PRId64 "\n", input, output);
-	describe(out, "awf_cost_dollars", "gauge", "What they have cost, as far as prices are known.");
+	metrics_write_help(out, "awf_cost_dollars", "gauge",
+	    "What they have cost, as far as prices are known.");
 	buffer_format(out, "awf_cost_dollars %s\n", money_number(cost, dollars));
 	write_figure(out, "awf_runs_cost_unknown", "gauge",
 	    "Runs of which some of the cost is not known.", unknown);

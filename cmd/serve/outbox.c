@@ -49,7 +49,7 @@ struct outbox_run {
 };
 
 static struct outbox_run *
-find_run(const struct outbox *o, const char *run_id)
+outbox_find_run(const struct outbox *o, const char *run_id)
 {
 	const size_t *place = map_get(&o->places, run_id, ID_SIZE - 1);
 
@@ -59,7 +59,7 @@ find_run(const struct outbox *o, const char *run_id)
 static struct outbox_run *
 add_run(struct outbox *o, const char *run_id)
 {
-	struct outbox_run *run = find_run(o, run_id);
+	struct outbox_run *run = outbox_find_run(o, run_id);
 
 	if (run != NULL) {
 		run->used = ++o->uses;
@@ -110,7 +110,7 @@ start_filter(struct outbox *o, struct error *err)
 }
 
 static void
-take_hello(struct outbox *o, struct span line, struct error *err)
+outbox_read_hello(struct outbox *o, struct span line, struct error *err)
 {
 	struct span takes = span_member(line, SHIP_TAKES);
 	long long version;
@@ -132,7 +132,7 @@ take_hello(struct outbox *o, struct span line, struct error *err)
 
 /* What it says of a run: where the database is, or that it takes no more. */
 static void
-take_position(struct outbox_run *run, struct span line, struct error *err)
+outbox_read_position(struct outbox_run *run, struct span line, struct error *err)
 {
 	const struct span told = span_member(line, KEY_ERROR);
 	struct shipment *shipment = run->shipment;
@@ -173,14 +173,14 @@ take_position(struct outbox_run *run, struct span line, struct error *err)
 }
 
 static void
-take_blob(struct outbox_run *run, struct span line)
+outbox_read_blob_answer(struct outbox_run *run, struct span line)
 {
 	run->missing = span_true(span_member(line, SHIP_MISSING));
 	run->answered = true;
 }
 
 static void
-take_lines(struct outbox *o, struct error *err)
+outbox_read_lines(struct outbox *o, struct error *err)
 {
 	struct outbox_run *run;
 	char run_id[ID_SIZE];
@@ -193,14 +193,14 @@ take_lines(struct outbox *o, struct error *err)
 		    span_type(line) != 'o')
 			error_set(err, ERROR_SYSTEM, o->program, "says what is no JSON");
 		else if (!o->ready)
-			take_hello(o, line, err);
+			outbox_read_hello(o, line, err);
 		else if (!event_copy_id(span_member(line, KEY_RUN_ID), run_id) ||
-		    (run = find_run(o, run_id)) == NULL)
+		    (run = outbox_find_run(o, run_id)) == NULL)
 			error_set(err, ERROR_SYSTEM, o->program, "speaks of a run that it was not told of");
 		else if (span_member(line, SHIP_BLOB).at != NULL)
-			take_blob(run, line);
+			outbox_read_blob_answer(run, line);
 		else
-			take_position(run, line, err);
+			outbox_read_position(run, line, err);
 	}
 }
 
@@ -218,7 +218,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 	case PEER_SERVED:
 		break;
 	case PEER_GONE:
-		take_lines(o, err);
+		outbox_read_lines(o, err);
 		error_set(err, ERROR_SYSTEM, NULL, "the database does not take what was sent: its filter has "
 		    "ended");
 		break;
@@ -232,7 +232,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 		break;
 	}
 	if (err->code == ERROR_NONE)
-		take_lines(o, err);
+		outbox_read_lines(o, err);
 	if (err->code == ERROR_NONE)
 		return 0;
 	end_filter(o);
@@ -323,7 +323,7 @@ outbox_stop(struct outbox *o)
 
 /* Asks for the position of a run. */
 static int
-ask(struct outbox *o, void *context, struct error *err)
+outbox_ask_position(struct outbox *o, void *context, struct error *err)
 {
 	const int64_t until = clock_monotonic() + OUTBOX_MS;
 	struct outbox_run *run = context;
@@ -447,7 +447,7 @@ copy_run(struct outbox *o, const struct outbox_run *run, struct error *err)
 void
 outbox_drop(struct outbox *o, const char *run_id)
 {
-	struct outbox_run *run = find_run(o, run_id);
+	struct outbox_run *run = outbox_find_run(o, run_id);
 	char *transcript = storage_transcript(o->storage, run_id);
 	char *origin = layout_origin(o->storage->root, run_id);
 
@@ -480,7 +480,7 @@ outbox_prepare(struct outbox *o, const char *run_id, struct error *err)
 	if (run->prepared)
 		return 0;
 	outbox_drop(o, run_id);
-	if (with_filter(o, ask, run, err) != 0)
+	if (with_filter(o, outbox_ask_position, run, err) != 0)
 		return -1;
 	if (run->pruned > 0)
 		return error_set(err, ERROR_BLOCKED, run_id, "was removed from the database, and is not taken "
@@ -494,7 +494,7 @@ outbox_prepare(struct outbox *o, const char *run_id, struct error *err)
 int
 outbox_behind(struct outbox *o, const char *run_id, struct error *err)
 {
-	struct outbox_run *run = find_run(o, run_id);
+	struct outbox_run *run = outbox_find_run(o, run_id);
 	int has;
 
 	if (run == NULL || !run->prepared)
@@ -502,7 +502,7 @@ outbox_behind(struct outbox *o, const char *run_id, struct error *err)
 	if (run->shipment != NULL)
 		shipment_free(run->shipment);
 	run->shipment = NULL;
-	if (with_filter(o, ask, run, err) != 0)
+	if (with_filter(o, outbox_ask_position, run, err) != 0)
 		return -1;
 	has = run->seq == 0 ? 1 : has_line(o->storage, run, err);
 	return has < 0 ? -1 : has == 0;
@@ -654,7 +654,7 @@ outbox_end_round(struct outbox *o)
 enum outbox_result
 outbox_result(const struct outbox *o, const char *run_id)
 {
-	const struct outbox_run *run = find_run(o, run_id);
+	const struct outbox_run *run = outbox_find_run(o, run_id);
 
 	return run != NULL ? run->result : OUTBOX_NONE;
 }
@@ -662,7 +662,7 @@ outbox_result(const struct outbox *o, const char *run_id)
 void
 outbox_refusal(const struct outbox *o, const char *run_id, struct error *err)
 {
-	const struct outbox_run *run = find_run(o, run_id);
+	const struct outbox_run *run = outbox_find_run(o, run_id);
 
 	error_set(err, ERROR_INVALID_INPUT, NULL, "%s", run != NULL && run->refusal != NULL ? run->refusal :
 	    "the database cannot hold it");

@@ -116,8 +116,8 @@ append_event_label(struct buffer *out, const struct event_view *event)
 
 /* Since when what the event ends went on, µs since 1970; 0: it ends nothing. */
 static int64_t
-begun(const struct overview *o, const struct event_view *event, const struct model_call *call,
-    int64_t wall)
+outline_event_start(const struct overview *o, const struct event_view *event,
+    const struct model_call *call, int64_t wall)
 {
 	const struct indexed_event *cause;
 	long long duration;
@@ -150,7 +150,7 @@ write_event(const struct overview *o, const char *line, size_t len, struct write
 		return;
 	*call = model_call_of(&o->model, event.event_id);
 	wall = event_wall(&event);
-	since = begun(o, &event, *call, wall);
+	since = outline_event_start(o, &event, *call, wall);
 	append_event_label(&label, &event);
 	writer_array(w);
 	writer_integer(w, event.seq);
@@ -205,7 +205,7 @@ outline_free(void *state)
 }
 
 static void
-step(struct loop_task *task)
+outline_read_piece(struct loop_task *task)
 {
 	struct outline *x = (struct outline *)(void *)((char *)task - offsetof(struct outline, task));
 	const struct overview *o = x->overview;
@@ -260,7 +260,7 @@ write_calls(struct outline *x, struct writer *w)
 }
 
 static void
-finish(struct request *r, struct outline *x)
+outline_answer_request(struct request *r, struct outline *x)
 {
 	struct buffer json = BUFFER_INIT;
 	bool more = x->left == 0 && x->reader.position < x->overview->model.position;
@@ -293,7 +293,7 @@ answer_outline(struct request *r)
 	struct error err;
 
 	if (r->free_state == outline_free) {
-		finish(r, r->state);
+		outline_answer_request(r, r->state);
 		return;
 	}
 	if (!request_number(r, "after", INT64_MAX / 4, &after) ||
@@ -303,7 +303,7 @@ answer_outline(struct request *r)
 	if (o == NULL)
 		return;
 	x = memory_zero(1, sizeof *x);
-	x->task.step = step;
+	x->task.step = outline_read_piece;
 	x->request = r;
 	x->overview = o;
 	x->after = x->next = after;

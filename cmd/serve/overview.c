@@ -37,7 +37,7 @@ call_of(struct overview *o, const struct model_call *call)
 }
 
 static void
-take_answer(struct overview *o, const struct placed *p, struct overview_call *more)
+overview_add_model_answer(struct overview *o, const struct placed *p, struct overview_call *more)
 {
 	struct span usage = span_member(p->event->payload, KEY_USAGE);
 	int64_t cost = o->all->priced ? cost_take(&o->all->prices, p) : COST_NONE;
@@ -65,7 +65,7 @@ take_answer(struct overview *o, const struct placed *p, struct overview_call *mo
 }
 
 static void
-take_end(struct overview *o, const struct placed *p)
+overview_record_run_end(struct overview *o, const struct placed *p)
 {
 	struct span payload = p->event->payload, usage = span_member(payload, KEY_USAGE);
 	static const char *const keys[] = { KEY_INPUT_TOKENS, KEY_OUTPUT_TOKENS };
@@ -84,7 +84,7 @@ take_end(struct overview *o, const struct placed *p)
 }
 
 static int
-take_event(void *context, const struct placed *p, struct error *err)
+overview_add_event(void *context, const struct placed *p, struct error *err)
 {
 	struct overview *o = context;
 	struct overview_call *more = p->call != NULL ? call_of(o, p->call) : NULL;
@@ -109,10 +109,10 @@ take_event(void *context, const struct placed *p, struct error *err)
 		o->error = NULL;
 		break;
 	case EVENT_RUN_COMPLETED:
-		take_end(o, p);
+		overview_record_run_end(o, p);
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
-		take_answer(o, p, more);
+		overview_add_model_answer(o, p, more);
 		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
@@ -131,11 +131,11 @@ take_event(void *context, const struct placed *p, struct error *err)
 /* ---- reading ---- */
 
 static void
-begin(struct overview *o, ino_t inode)
+overview_reset(struct overview *o, ino_t inode)
 {
 	model_free(&o->model);
 	model_begin(&o->model, MODEL_EVENTS);
-	o->model.watch = take_event;
+	o->model.watch = overview_add_event;
 	o->model.context = o;
 	o->inode = inode;
 	free(o->calls);
@@ -150,7 +150,7 @@ begin(struct overview *o, ino_t inode)
 }
 
 static void
-tell(struct overview *o, const struct error *failed)
+overview_notify_waiters(struct overview *o, const struct error *failed)
 {
 	struct overview_waiter *waiter;
 
@@ -162,7 +162,7 @@ tell(struct overview *o, const struct error *failed)
 }
 
 static void
-step(struct loop_task *task)
+overview_read_piece(struct loop_task *task)
 {
 	struct overview *o = (struct overview *)(void *)((char *)task - offsetof(struct overview, task));
 	struct stat status;
@@ -172,7 +172,7 @@ step(struct loop_task *task)
 	/* It is of another file than before, or that was cut: all is read anew. */
 	if (stat(o->path, &status) == 0 &&
 	    (status.st_ino != o->inode || status.st_size < o->model.position))
-		begin(o, status.st_ino);
+		overview_reset(o, status.st_ino);
 	o->piece_from = o->model.position;
 	o->piece_until = clock_monotonic() + PIECE_MS;
 	got = model_read_file(&o->model, o->path, &err);
@@ -180,7 +180,7 @@ step(struct loop_task *task)
 		return;
 	loop_leave(o->all->loop, task);
 	o->holders++; /* the last waiter may let go of it */
-	tell(o, got == -1 ? &err : NULL);
+	overview_notify_waiters(o, got == -1 ? &err : NULL);
 	overview_drop(o);
 }
 
@@ -262,9 +262,9 @@ overview_hold(struct overviews *all, const char *run_id)
 		all->first = o;
 		snprintf(o->run_id, sizeof o->run_id, "%s", run_id);
 		o->path = storage_transcript(all->storage, run_id);
-		o->task.step = step;
+		o->task.step = overview_read_piece;
 		o->unused.due = unused_due;
-		begin(o, 0);
+		overview_reset(o, 0);
 	}
 	all->unused -= o->unused.at != 0;
 	loop_unset(all->loop, &o->unused);

@@ -276,7 +276,7 @@ request_segment(const struct request *r, size_t star)
 }
 
 static bool
-matches(const char *pattern, const struct target *t)
+request_matches_pattern(const char *pattern, const struct target *t)
 {
 	for (size_t i = 0; i < t->segment_count; i++) {
 		size_t len = strcspn(pattern, "/");
@@ -300,7 +300,7 @@ static void
 list_allowed(struct buffer *list, const struct request *r)
 {
 	for (const struct route *route = r->server->routes; route->method != NULL; route++)
-		if (matches(route->pattern, &r->target))
+		if (request_matches_pattern(route->pattern, &r->target))
 			buffer_format(list, "%s%s%s", list->len > 0 ? ", " : "", route->method,
 			    strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
 }
@@ -362,7 +362,7 @@ find_route(struct request *r)
 	bool there = false;
 
 	for (const struct route *route = r->server->routes; route->method != NULL; route++) {
-		if (!matches(route->pattern, &r->target))
+		if (!request_matches_pattern(route->pattern, &r->target))
 			continue;
 		there = true;
 		if (is_method(r, route)) {
@@ -410,7 +410,7 @@ refuse_role(struct request *r, unsigned may)
 
 /* What is wrong with a request, as far as its head tells; NULL: nothing. */
 static const struct refusal *
-judge(struct request *r, const struct head *h)
+request_check_head(struct request *r, const struct head *h)
 {
 	struct access *a = &r->server->access;
 	const struct connection_peer *peer = &r->connection->peer;
@@ -480,7 +480,7 @@ begin_request(struct connection *c, const struct head *h, struct span bytes)
 		log_warn(&err);
 	if (revoked)
 		streams_check(r->server);
-	refusal = judge(r, h);
+	refusal = request_check_head(r, h);
 	if (refusal == NULL)
 		buffer_append(&r->head, bytes.at, bytes.len);
 	if (refusal == NULL && r->route->take != NULL)
@@ -489,7 +489,7 @@ begin_request(struct connection *c, const struct head *h, struct span bytes)
 }
 
 static const struct refusal *
-take_body(struct connection *c, struct span piece, int64_t left)
+request_receive_body(struct connection *c, struct span piece, int64_t left)
 {
 	struct request *r = c->request;
 
@@ -543,6 +543,6 @@ end_request(struct connection *c)
 }
 
 const struct connection_handler request_handler = {
-	.begin = begin_request, .body = take_body, .answer = answer_request,
+	.begin = begin_request, .body = request_receive_body, .answer = answer_request,
 	.refuse = refuse_request, .ready = write_more, .end = end_request,
 };

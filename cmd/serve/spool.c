@@ -110,7 +110,7 @@ spool_made(struct spool *s)
 }
 
 static void
-step(struct loop_task *task)
+spool_write_pieces(struct loop_task *task)
 {
 	struct spool *s = (struct spool *)(void *)((char *)task - offsetof(struct spool, task));
 	int64_t until = clock_monotonic() + PIECE_MS;
@@ -248,7 +248,7 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 	s->cuts = feed->cuts;
 	s->fd = fd;
 	s->projector.projection = projection;
-	s->task.step = step;
+	s->task.step = spool_write_pieces;
 	s->unused.due = unused_due;
 	s->next = all->first;
 	all->first = s;

@@ -52,7 +52,7 @@ start_look(const struct storage *s, const char *run_id)
 /* awf-run has ended. Where a run of the same id was being made by another, that may not be seen
  * at once. */
 static enum started
-ended(const struct start_spec *spec, int status, struct error *err)
+start_judge_exit(const struct start_spec *spec, int status, struct error *err)
 {
 	char *directory = storage_run_directory(spec->storage, spec->run_id), text[64];
 	int64_t until = clock_monotonic() + SETTLE_MS;
@@ -81,7 +81,7 @@ wait_for(const struct start_spec *spec, pid_t pid, struct error *err)
 	while ((now = clock_monotonic()) < until) {
 		if (waitpid(pid, &status, WNOHANG) == pid) {
 			file_close(&fd);
-			return ended(spec, status, err);
+			return start_judge_exit(spec, status, err);
 		}
 		found = start_look(spec->storage, spec->run_id);
 		if (found != START_FAILED)

@@ -20,8 +20,8 @@
 #include "serve/log.h"
 #include "serve/serve.h"
 
-static void pump(struct loop_task *task);
-static void tick(struct loop_timer *timer);
+static void stream_send_round(struct loop_task *task);
+static void stream_send_heartbeat(struct loop_timer *timer);
 static void check_due(struct loop_timer *timer);
 
 static struct stream *
@@ -64,8 +64,8 @@ stream_make(struct server *server, const struct stream_source *source, struct fe
 
 	s->server = server;
 	s->source = source;
-	s->task.step = pump;
-	s->timer.due = tick;
+	s->task.step = stream_send_round;
+	s->timer.due = stream_send_heartbeat;
 	s->token = token_hold(token);
 	s->next = server->streams.first;
 	if (s->next != NULL)
@@ -89,7 +89,7 @@ stream_begin(struct stream *s, struct connection *c)
 
 /* Ends the answer, or breaks it off. */
 static void
-finish(struct stream *s, bool failed)
+stream_end_answer(struct stream *s, bool failed)
 {
 	struct connection *c = s->connection;
 
@@ -212,7 +212,7 @@ send_backlog(struct stream *s)
 }
 
 static void
-pump(struct loop_task *task)
+stream_send_round(struct loop_task *task)
 {
 	struct stream *s = stream_of_task(task);
 	struct connection *c = s->connection;
@@ -239,7 +239,7 @@ pump(struct loop_task *task)
 		}
 	}
 	if (s->failed || (s->ending && connection_unsent(c) == 0)) {
-		finish(s, false);
+		stream_end_answer(s, false);
 		return;
 	}
 	if (c->blocked || s->at_head)
@@ -257,7 +257,7 @@ stream_wake(struct stream *s)
 
 /* There was nothing for the client for so long. */
 static void
-tick(struct loop_timer *timer)
+stream_send_heartbeat(struct loop_timer *timer)
 {
 	struct stream *s = (struct stream *)(void *)((char *)timer - offsetof(struct stream, timer));
 
@@ -336,7 +336,7 @@ streams_check(struct server *server)
 	for (struct stream *s = server->streams.first; s != NULL; s = next) {
 		next = s->next;
 		if (!token_good(s->token, now))
-			finish(s, true);
+			stream_end_answer(s, true);
 	}
 }
 

@@ -29,7 +29,7 @@ hex_digit(char c)
 
 /* False if it cannot be. plus: + is a space, as in parameters. */
 static bool
-decode(char *text, bool plus)
+target_decode_percent(char *text, bool plus)
 {
 	char *out = text;
 
@@ -67,7 +67,7 @@ read_parameters(struct target *t, char *at)
 		else
 			value = at + strlen(at);
 		if (*at != '\0') {
-			if (!decode(at, true) || !decode(value, true))
+			if (!target_decode_percent(at, true) || !target_decode_percent(value, true))
 				return &bad_escape;
 			if (target_parameter(t, at) != NULL)
 				return &twice;
@@ -100,7 +100,7 @@ target_read(struct target *t, struct span raw)
 			*at = '\0';
 		if (t->segment_count == TARGET_SEGMENTS)
 			return &too_deep;
-		if (!decode(segment, false))
+		if (!target_decode_percent(segment, false))
 			return &bad_escape;
 		t->segments[t->segment_count++] = segment;
 		/* A slash at the end names the same. */

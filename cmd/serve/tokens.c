@@ -109,7 +109,7 @@ token_names(const struct token *token, const char *name)
 
 /* A token from a line of the file; NULL if it is none. */
 static struct token *
-read_line(const char *line, size_t len)
+tokens_parse_line(const char *line, size_t len)
 {
 	char *text = memory_copy(line, len), *at = text, *field[5] = { NULL };
 	struct token *token = NULL;
@@ -167,7 +167,7 @@ read_tokens(int fd, const char *path, struct token ***list, size_t *count, struc
 		/* One that has no end may be the beginning of another. */
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (lf != NULL)
-			token = read_line(at, (size_t)(lf - at));
+			token = tokens_parse_line(at, (size_t)(lf - at));
 		if (token != NULL)
 			add_token(list, count, token);
 		else if (damaged == 0)
@@ -205,7 +205,7 @@ is_same(const struct token *a, const struct token *b)
 /* Puts what the file has in place of what it had; sessions stay. One that may something else now is
  * another one. */
 static bool
-exchange(struct tokens *t, struct token **fresh, size_t fresh_count)
+tokens_replace_list(struct tokens *t, struct token **fresh, size_t fresh_count)
 {
 	bool revoked = false;
 	size_t kept = 0;
@@ -259,7 +259,7 @@ tokens_refresh(struct tokens *t, bool *revoked, struct error *err)
 		failed = read_tokens(fd, t->path, &fresh, &count, err);
 	file_close(&fd);
 	t->seen = now;
-	*revoked = exchange(t, fresh, count);
+	*revoked = tokens_replace_list(t, fresh, count);
 	return failed;
 }
 

@@ -89,7 +89,7 @@ keep_pace(void *context, const char *run_id, int64_t taken)
 }
 
 static void
-refuse(struct upload *u, enum ingest_fault fault, const struct error *err)
+upload_set_refusal(struct upload *u, enum ingest_fault fault, const struct error *err)
 {
 	u->result.refusal = (struct ingest_refusal){ .fault = fault, .error = *err };
 	u->refused = true;
@@ -102,7 +102,7 @@ for_database(const struct uploads *all)
 }
 
 static int
-prepare(void *context, const char *run_id, struct error *err)
+upload_prepare_run(void *context, const char *run_id, struct error *err)
 {
 	struct upload *u = context;
 
@@ -110,7 +110,7 @@ prepare(void *context, const char *run_id, struct error *err)
 }
 
 static void
-touch(struct upload *u, const char *run_id)
+upload_note_run(struct upload *u, const char *run_id)
 {
 	for (size_t i = 0; i < u->touched_count; i++)
 		if (strcmp(u->touched[i], run_id) == 0)
@@ -122,7 +122,7 @@ touch(struct upload *u, const char *run_id)
 static void
 note_taken(void *context, const struct ingest_taken *taken)
 {
-	touch(context, taken->run_id);
+	upload_note_run(context, taken->run_id);
 }
 
 static void
@@ -130,7 +130,7 @@ feed_lines(struct upload *u, const char *bytes, size_t len)
 {
 	const bool out = for_database(u->all);
 	const struct ingest_spec spec = { .sender = u->sender, .document = u->kind == UPLOAD_DOCUMENT,
-		.named = is_named, .pace = keep_pace, .prepare = out ? prepare : NULL,
+		.named = is_named, .pace = keep_pace, .prepare = out ? upload_prepare_run : NULL,
 		.taken = out ? note_taken : NULL, .context = u };
 	struct uploads *all = u->all;
 	struct error err;
@@ -145,7 +145,7 @@ feed_lines(struct upload *u, const char *bytes, size_t len)
 	u->held = held;
 	if (held > HELD_FREE && all->held > HELD_MOST) {
 		error_set(&err, ERROR_BLOCKED, NULL, "too many long lines come at a time");
-		refuse(u, INGEST_TOO_FAST, &err);
+		upload_set_refusal(u, INGEST_TOO_FAST, &err);
 		u->result.wait_ms = HELD_WAIT_MS;
 	}
 }
@@ -171,13 +171,13 @@ end_lines(struct upload *u, bool whole)
 }
 
 static void
-end_run(struct upload *u)
+upload_end_run(struct upload *u)
 {
 	struct error err;
 	enum ingest_fault fault = ingest_finish(&u->all->ingest, u->sender, u->run_id, u->status, &err);
 
 	if (fault != INGEST_NONE)
-		refuse(u, fault, &err);
+		upload_set_refusal(u, fault, &err);
 }
 
 /* ---- for a database ---- */
@@ -190,7 +190,7 @@ has_lines(const struct upload *u)
 
 /* Takes in what has come, so that it can be taken in once more. */
 static void
-take_in(struct upload *u)
+upload_ingest_received(struct upload *u)
 {
 	struct error err;
 
@@ -208,29 +208,30 @@ take_in(struct upload *u)
 			ingest_flush(&u->input);
 	} else if (u->kind == UPLOAD_END && u->last) {
 		if (outbox_prepare(&u->all->outbox, u->run_id, &err) != 0) {
-			refuse(u, err.code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED, &err);
+			upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_CONFLICT :
+			    INGEST_FAILED, &err);
 			return;
 		}
-		end_run(u);
+		upload_end_run(u);
 		if (!u->refused)
-			touch(u, u->run_id);
+			upload_note_run(u, u->run_id);
 	}
 }
 
 /* Takes it in anew, as it would have been had the other server's been here at first. */
 static void
-take_in_again(struct upload *u)
+upload_ingest_again(struct upload *u)
 {
 	u->refused = u->ended = false;
 	u->result.refusal = (struct ingest_refusal){ .fault = INGEST_NONE };
 	if (has_lines(u))
 		ingest_rewind(&u->input, &u->mark);
-	take_in(u);
+	upload_ingest_received(u);
 }
 
 /* The run of what was refused here, if the database may see that otherwise; NULL. */
 static const char *
-doubted(const struct upload *u)
+upload_doubted_run(const struct upload *u)
 {
 	const struct ingest_refusal *refusal = has_lines(u) ? &u->input.refusal : &u->result.refusal;
 	const char *run_id = has_lines(u) ? refusal->run_id : u->run_id;
@@ -245,7 +246,7 @@ static bool
 is_other(const struct upload *u, struct error *err)
 {
 	const struct outbox *o = &u->all->outbox;
-	const char *run_id = doubted(u);
+	const char *run_id = upload_doubted_run(u);
 
 	for (size_t i = 0; i < u->touched_count; i++)
 		if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
@@ -257,7 +258,7 @@ is_other(const struct upload *u, struct error *err)
 /* Several uploads may have brought something of the same run: none is taken in again before it is
  * known of all whether they are to be. */
 static bool
-take_in_others(struct upload *list, struct error *err)
+upload_ingest_changed_runs(struct upload *list, struct error *err)
 {
 	struct outbox *o = &list->all->outbox;
 	bool again = false;
@@ -274,12 +275,12 @@ take_in_others(struct upload *list, struct error *err)
 		for (size_t i = 0; i < u->touched_count; i++)
 			if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
 				outbox_drop(o, u->touched[i]);
-		if (doubted(u) != NULL)
-			outbox_drop(o, doubted(u));
+		if (upload_doubted_run(u) != NULL)
+			outbox_drop(o, upload_doubted_run(u));
 	}
 	for (struct upload *u = list; u != NULL; u = u->next)
 		if (u->again)
-			take_in_again(u);
+			upload_ingest_again(u);
 	return again;
 }
 
@@ -290,9 +291,9 @@ fail_all(struct upload *list, const struct error *err)
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		for (size_t i = 0; i < u->touched_count; i++)
 			outbox_drop(&u->all->outbox, u->touched[i]);
-		if (u->touched_count == 0 && doubted(u) == NULL)
+		if (u->touched_count == 0 && upload_doubted_run(u) == NULL)
 			continue;
-		refuse(u, INGEST_FAILED, err);
+		upload_set_refusal(u, INGEST_FAILED, err);
 		if (has_lines(u)) {
 			u->input.refusal = u->result.refusal;
 			u->input.accepted = u->input.duplicates = 0;
@@ -302,7 +303,7 @@ fail_all(struct upload *list, const struct error *err)
 
 /* A run that has ended is not kept here. */
 static void
-let_go(struct upload *list)
+uploads_drop_ended_runs(struct upload *list)
 {
 	for (struct upload *u = list; u != NULL; u = u->next)
 		for (size_t i = 0; i < u->touched_count; i++)
@@ -321,7 +322,7 @@ fail_refused(struct upload *list)
 			if (outbox_result(&u->all->outbox, u->touched[i]) != OUTBOX_REFUSED)
 				continue;
 			outbox_refusal(&u->all->outbox, u->touched[i], &err);
-			refuse(u, INGEST_INVALID, &err);
+			upload_set_refusal(u, INGEST_INVALID, &err);
 			memcpy(u->result.refusal.run_id, u->touched[i], sizeof u->result.refusal.run_id);
 			if (has_lines(u)) {
 				u->input.refusal = u->result.refusal;
@@ -337,7 +338,7 @@ fail_refused(struct upload *list)
 
 /* Takes in what a list of uploads has brought, and has the database have it. */
 static void
-settle(struct upload *list)
+uploads_ingest_and_send(struct upload *list)
 {
 	struct outbox *o = list != NULL ? &list->all->outbox : NULL;
 	struct error err = ERROR_INIT;
@@ -353,7 +354,7 @@ settle(struct upload *list)
 		if (has_lines(u) && u->begun && (u->last || (u->kind == UPLOAD_LINES && u->piece.len > 0 &&
 		    memchr(u->piece.data, '\n', u->piece.len) != NULL)))
 			ingest_mark(&u->input, &u->mark);
-		take_in(u);
+		upload_ingest_received(u);
 	}
 	do {
 		again = false;
@@ -362,7 +363,7 @@ settle(struct upload *list)
 				outbox_add(o, u->touched[i], u->sender);
 		if (outbox_send(o, &err) != 0)
 			break;
-		again = take_in_others(list, &err);
+		again = upload_ingest_changed_runs(list, &err);
 	} while (again && err.code == ERROR_NONE && ++tries < SETTLE_TRIES);
 	if (again && err.code == ERROR_NONE)
 		error_set(&err, ERROR_SYSTEM, NULL, "other servers send of the same runs all the time");
@@ -370,7 +371,7 @@ settle(struct upload *list)
 		fail_all(list, &err);
 	} else {
 		fail_refused(list);
-		let_go(list);
+		uploads_drop_ended_runs(list);
 	}
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		ingest_mark_free(&u->mark);
@@ -381,7 +382,7 @@ settle(struct upload *list)
 
 /* What was repaired is of interest to whose storage it is. */
 static void
-tell_repaired(const char *text)
+upload_log_repair(const char *text)
 {
 	struct error told;
 
@@ -405,16 +406,17 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 
 	if (whose != NULL && strcmp(whose, u->sender) != 0) {
 		error_set(&err, ERROR_BLOCKED, u->run_id, "belongs to '%s', who sent its first line", whose);
-		refuse(u, INGEST_FORBIDDEN, &err);
+		upload_set_refusal(u, INGEST_FORBIDDEN, &err);
 	} else if (!u->begun && blob_upload_begin(&u->blob, &spec, &err) != 0) {
-		refuse(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
+		upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_FAST, &err);
 		u->result.wait_ms = QUOTA_WAIT_MS;
 	}
 	free(whose);
 	u->begun = true;
 	if (!u->refused && len > 0 && blob_upload_feed(&u->blob, bytes, len, &err) != 0)
-		refuse(u, err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_LARGE, &err);
+		upload_set_refusal(u, err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_LARGE,
+		    &err);
 }
 
 /* The database has it: that is kept, as an empty file, so that it is not counted among those that are
@@ -443,7 +445,7 @@ send_blob(struct upload *u)
 	struct error err = ERROR_INIT;
 
 	if (outbox_put_blob(o, u->run_id, u->sha256, access(waits, F_OK) == 0 ? waits : path, &err) != 0)
-		refuse(u, INGEST_FAILED, &err);
+		upload_set_refusal(u, INGEST_FAILED, &err);
 	else
 		let_go_of_blob(waits, waits_in, path, directory);
 	outbox_end_round(o);
@@ -471,7 +473,7 @@ fetch_blob(struct upload *u)
 		got = blob_take(blobs, path, fd, false, u->sha256, &err);
 	}
 	if (got == -1)
-		refuse(u, INGEST_FAILED, &err);
+		upload_set_refusal(u, INGEST_FAILED, &err);
 	unlink(path);
 	file_close(&fd);
 	buffer_free(&bytes);
@@ -489,7 +491,7 @@ end_blob(struct upload *u, bool whole)
 	if (!whole || u->refused)
 		blob_upload_abandon(&u->blob);
 	else if (blob_upload_end(&u->blob, &err) != 0)
-		refuse(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
+		upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_INVALID, &err);
 	else if (for_database(u->all))
 		send_blob(u);
@@ -498,7 +500,7 @@ end_blob(struct upload *u, bool whole)
 /* ---- the threads ---- */
 
 static void
-feed(struct upload *u, const struct buffer *bytes)
+upload_feed_bytes(struct upload *u, const struct buffer *bytes)
 {
 	if (u->kind == UPLOAD_BLOB)
 		feed_blob(u, buffer_string(bytes), bytes->len);
@@ -507,7 +509,7 @@ feed(struct upload *u, const struct buffer *bytes)
 }
 
 static void
-end(struct upload *u, bool whole)
+upload_end_kind(struct upload *u, bool whole)
 {
 	if (u->kind == UPLOAD_BLOB)
 		end_blob(u, whole);
@@ -516,12 +518,12 @@ end(struct upload *u, bool whole)
 	else if (has_lines(u))
 		end_lines(u, whole);
 	else if (u->kind == UPLOAD_END && whole && !for_database(u->all))
-		end_run(u);
+		upload_end_run(u);
 }
 
 /* With the lock: there is something to be done. A thread that is at work on it looks again. */
 static void
-enqueue(struct upload *u)
+upload_enqueue(struct upload *u)
 {
 	struct upload_thread *t = u->thread;
 
@@ -536,7 +538,7 @@ enqueue(struct upload *u)
 
 /* With the lock: the loop is to look at it. */
 static void
-tell(struct upload *u)
+upload_notify_loop(struct upload *u)
 {
 	const uint64_t one = 1;
 
@@ -551,7 +553,7 @@ tell(struct upload *u)
 
 /* Does what there is to do. With the lock, which it lets go of meanwhile. */
 static void
-work(struct upload_thread *t)
+upload_thread_do_work(struct upload_thread *t)
 {
 	const bool settles = for_database(t->all) && t == &t->all->transcripts;
 	struct upload *list = t->first, *u;
@@ -567,12 +569,12 @@ work(struct upload_thread *t)
 	}
 	pthread_mutex_unlock(lock);
 	if (settles)
-		settle(list);
+		uploads_ingest_and_send(list);
 	else if (for_database(t->all))
 		outbox_begin_round(&t->all->blob_outbox);
 	for (u = list; u != NULL; u = u->next) {
 		if (!settles && !u->refused)
-			feed(u, &u->piece);
+			upload_feed_bytes(u, &u->piece);
 		buffer_free(&u->piece);
 	}
 	pthread_mutex_lock(lock);
@@ -582,26 +584,26 @@ work(struct upload_thread *t)
 		list = u->next;
 		if (whole || u->gone || u->refused) {
 			pthread_mutex_unlock(lock);
-			end(u, whole);
+			upload_end_kind(u, whole);
 			pthread_mutex_lock(lock);
 			u->over = true;
 		}
 		u->at_work = false;
 		if (u->come.len > 0 || u->whole || u->gone)
-			enqueue(u);
-		tell(u);
+			upload_enqueue(u);
+		upload_notify_loop(u);
 	}
 }
 
 static void *
-run(void *context)
+upload_thread_run(void *context)
 {
 	struct upload_thread *t = context;
 
 	pthread_mutex_lock(&t->all->lock);
 	while (t->first != NULL || !t->stop)
 		if (t->first != NULL)
-			work(t);
+			upload_thread_do_work(t);
 		else
 			pthread_cond_wait(&t->more, &t->all->lock);
 	pthread_mutex_unlock(&t->all->lock);
@@ -610,14 +612,14 @@ run(void *context)
 
 /* Signals are for the loop. */
 static int
-start(struct upload_thread *t, struct error *err)
+upload_thread_start(struct upload_thread *t, struct error *err)
 {
 	sigset_t signals, before;
 	int wrong;
 
 	sigfillset(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
-	wrong = pthread_create(&t->id, NULL, run, t);
+	wrong = pthread_create(&t->id, NULL, upload_thread_run, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (wrong != 0) {
 		errno = wrong;
@@ -628,7 +630,7 @@ start(struct upload_thread *t, struct error *err)
 }
 
 static void
-stop(struct upload_thread *t)
+upload_thread_stop(struct upload_thread *t)
 {
 	pthread_mutex_lock(&t->all->lock);
 	t->stop = true;
@@ -642,7 +644,7 @@ stop(struct upload_thread *t)
 /* ---- in the loop ---- */
 
 static void
-destroy(struct upload *u)
+upload_destroy(struct upload *u)
 {
 	u->all->count--;
 	buffer_free(&u->come);
@@ -671,7 +673,7 @@ next_told(struct uploads *all, bool *over, bool *taken)
 }
 
 static void
-look(struct uploads *all)
+uploads_dispatch_notified(struct uploads *all)
 {
 	struct upload *u;
 	bool over, taken;
@@ -679,7 +681,7 @@ look(struct uploads *all)
 	while ((u = next_told(all, &over, &taken)) != NULL) {
 		if (u->context == NULL) {
 			if (over)
-				destroy(u);
+				upload_destroy(u);
 		} else if (over) {
 			u->is_done = true;
 			u->done(u->context);
@@ -699,7 +701,7 @@ told_ready(struct loop_source *source, uint32_t events)
 	(void)events;
 	while (read(source->fd, &count, sizeof count) == -1 && errno == EINTR)
 		continue;
-	look(all);
+	uploads_dispatch_notified(all);
 }
 
 void
@@ -745,7 +747,7 @@ begin_all(struct uploads *all, struct error *err)
 	ingest_begin(&all->ingest, all->storage);
 	all->ingest.line_limit = LINE_LIMIT;
 	all->ingest.lock_ms = UPLOAD_LOCK_MS;
-	all->ingest.repaired = tell_repaired;
+	all->ingest.repaired = upload_log_repair;
 	all->outbox.ingest = &all->ingest;
 	return 0;
 }
@@ -761,7 +763,8 @@ upload_begin(struct uploads *all, enum upload_kind kind, struct token *token, co
 		error_set(err, ERROR_BLOCKED, NULL, "too much is being sent: try again later");
 		return NULL;
 	}
-	if ((all->told.fd == -1 && begin_all(all, err) != 0) || (!t->running && start(t, err) != 0))
+	if ((all->told.fd == -1 && begin_all(all, err) != 0) ||
+	    (!t->running && upload_thread_start(t, err) != 0))
 		return NULL;
 	all->count++;
 	u = memory_zero(1, sizeof *u);
@@ -781,7 +784,7 @@ upload_bytes(struct upload *u, const char *bytes, size_t len)
 	pthread_mutex_lock(&u->all->lock);
 	buffer_append(&u->come, bytes, len);
 	u->full = u->come.len >= UPLOAD_AHEAD && !u->over;
-	enqueue(u);
+	upload_enqueue(u);
 	pthread_mutex_unlock(&u->all->lock);
 	return !u->full;
 }
@@ -791,7 +794,7 @@ upload_end(struct upload *u)
 {
 	pthread_mutex_lock(&u->all->lock);
 	u->whole = true;
-	enqueue(u);
+	upload_enqueue(u);
 	pthread_mutex_unlock(&u->all->lock);
 }
 
@@ -803,11 +806,11 @@ upload_free(struct upload *u)
 	pthread_mutex_lock(&u->all->lock);
 	u->context = NULL;
 	u->gone = true;
-	enqueue(u);
+	upload_enqueue(u);
 	over = u->over && !u->is_told;
 	pthread_mutex_unlock(&u->all->lock);
 	if (over)
-		destroy(u);
+		upload_destroy(u);
 }
 
 void
@@ -820,9 +823,9 @@ uploads_close(struct uploads *all)
 	}
 	outbox_stop(&all->outbox);
 	outbox_stop(&all->blob_outbox);
-	stop(&all->transcripts);
-	stop(&all->blobs);
-	look(all);
+	upload_thread_stop(&all->transcripts);
+	upload_thread_stop(&all->blobs);
+	uploads_dispatch_notified(all);
 	ingest_end(&all->ingest);
 	outbox_close(&all->outbox);
 	outbox_close(&all->blob_outbox);

@@ -42,7 +42,7 @@ works_open(struct works *all, struct loop *loop)
 }
 
 static void
-forget(struct work *w)
+work_remove(struct work *w)
 {
 	struct works *all = w->all;
 
@@ -62,7 +62,7 @@ works_close(struct works *all)
 {
 	for (struct work *w = all->first, *next; w != NULL; w = next) {
 		next = w->next;
-		forget(w);
+		work_remove(w);
 	}
 }
 
@@ -70,7 +70,7 @@ void
 work_abandon(struct work *w)
 {
 	if (w->pid == 0)
-		forget(w);
+		work_remove(w);
 	else
 		w->done = NULL;
 }
@@ -87,13 +87,13 @@ begin_next(struct works *all)
 }
 
 static void
-end(struct work *w)
+work_deliver_answer(struct work *w)
 {
 	struct works *all = w->all;
 
 	if (w->done != NULL)
 		w->done(w->context, w->len == w->size ? w->answer : NULL);
-	forget(w);
+	work_remove(w);
 	begin_next(all);
 }
 
@@ -114,7 +114,7 @@ pipe_ready(struct loop_source *source, uint32_t events)
 	}
 	while (waitpid(w->pid, &status, 0) == -1 && errno == EINTR)
 		continue;
-	end(w);
+	work_deliver_answer(w);
 }
 
 /* In the copy. The signals that end this process are blocked, there too. */
@@ -132,7 +132,7 @@ do_work(int fd, const struct work *w)
 }
 
 static void
-begin(struct loop_task *task)
+work_fork(struct loop_task *task)
 {
 	struct work *w = (struct work *)(void *)((char *)task - offsetof(struct work, task));
 	struct error err = ERROR_INIT;
@@ -158,7 +158,7 @@ begin(struct loop_task *task)
 	if (w->pid == 0) {
 		file_close(&ends[0]);
 		log_warn(&err);
-		end(w);
+		work_deliver_answer(w);
 		return;
 	}
 	w->all->begun++;
@@ -172,7 +172,7 @@ work_start(struct works *all, void (*function)(void *context, void *answer), voi
 	struct work *w = memory_zero(1, sizeof *w);
 
 	*w = (struct work){ .all = all, .previous = all->last, .function = function, .done = done,
-		.context = context, .size = size, .task.step = begin };
+		.context = context, .size = size, .task.step = work_fork };
 	*(all->last != NULL ? &all->last->next : &all->first) = w;
 	all->last = w;
 	begin_next(all);

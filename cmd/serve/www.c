@@ -48,7 +48,7 @@ type_of(const char *name)
 
 /* Reads a file of a directory; false if there is none that can be served. */
 static bool
-read_file(struct www_file *file, int directory, const char *name)
+www_read_file(struct www_file *file, int directory, const char *name)
 {
 	char digest[DIGEST_SIZE];
 	bool read = false;
@@ -74,7 +74,7 @@ add_file(struct www *w, int directory, const char *name)
 {
 	struct www_file file;
 
-	if (!read_file(&file, directory, name))
+	if (!www_read_file(&file, directory, name))
 		return;
 	w->files = memory_array(w->files, w->count + 1, sizeof *w->files);
 	w->files[w->count++] = file;
@@ -90,7 +90,7 @@ www_open(struct www *w)
 
 	*w = (struct www){ .files = NULL };
 	if (share != -1)
-		read_file(&w->description, share, "openapi.json");
+		www_read_file(&w->description, share, "openapi.json");
 	file_close(&share);
 	while (directory != NULL && (entry = readdir(directory)) != NULL)
 		if (entry->d_name[0] != '.')
@@ -115,7 +115,7 @@ www_close(struct www *w)
 
 /* Whether the client has the file as it is. */
 static bool
-matches(struct span tags, const char *tag)
+www_tag_matches(struct span tags, const char *tag)
 {
 	return tags.at != NULL && memmem(tags.at, tags.len, tag, strlen(tag)) != NULL;
 }
@@ -126,7 +126,7 @@ answer_file(struct request *r, const struct www_file *file, const char *const *m
 {
 	struct buffer copy = BUFFER_INIT;
 
-	if (matches(request_header(r, "If-None-Match"), file->tag)) {
+	if (www_tag_matches(request_header(r, "If-None-Match"), file->tag)) {
 		request_status(r, 304, more);
 		return;
 	}

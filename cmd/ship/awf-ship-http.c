@@ -37,16 +37,16 @@ struct server {
 
 /* Member of the error; .at NULL. */
 static struct span
-refused(const struct server *s, const char *name)
+http_refusal_member(const struct server *s, const char *name)
 {
 	return span_member(span_member(poster_answer(&s->poster), KEY_ERROR), name);
 }
 
 /* A refusal that is of no run: nothing more can be sent. */
 static int
-fail(const struct server *s, struct error *err)
+http_set_error(const struct server *s, struct error *err)
 {
-	char *message = span_text(refused(s, KEY_MESSAGE));
+	char *message = span_text(http_refusal_member(s, KEY_MESSAGE));
 
 	if (s->poster.status == 401 && s->authorization[0] == NULL)
 		error_set(err, ERROR_USAGE, s->base, "a token is needed, and the keys file has none: "
@@ -62,9 +62,9 @@ fail(const struct server *s, struct error *err)
 
 /* What the server says of a run that it does not take. */
 static int
-refuse(const struct server *s, const struct batch_run *run, struct error *err)
+http_set_refusal(const struct server *s, const struct batch_run *run, struct error *err)
 {
-	char *message = span_text(refused(s, KEY_MESSAGE));
+	char *message = span_text(http_refusal_member(s, KEY_MESSAGE));
 
 	error_set(err, s->poster.status == 409 ? ERROR_DIVERGENCE : ERROR_BLOCKED, run->run_id,
 	    "HTTP %ld: %s", s->poster.status, message != NULL ? message : "it is not taken");
@@ -151,20 +151,21 @@ send_lines(struct server *s, const struct batch_run *run, const char *lines, siz
 	*wanted = 0;
 	if (poster_send(&s->poster, NULL, INGEST, "application/x-ndjson", lines, len, err) != 0)
 		return -1;
-	if (s->poster.status == 200 && refused(s, KEY_CODE).at == NULL)
+	if (s->poster.status == 200 && http_refusal_member(s, KEY_CODE).at == NULL)
 		return 0;
 	told = span_member(poster_answer(&s->poster), "wanted");
-	if (s->poster.status == 409 && span_is(refused(s, KEY_CODE), "gap") && span_integer(told, &seq)) {
+	if (s->poster.status == 409 && span_is(http_refusal_member(s, KEY_CODE), "gap") &&
+	    span_integer(told, &seq)) {
 		*wanted = seq;
 		return 0;
 	}
 	if (s->poster.status == 400 || s->poster.status == 403 || s->poster.status == 409 || s->poster.status == 413)
-		return refuse(s, run, err);
-	return fail(s, err);
+		return http_set_refusal(s, run, err);
+	return http_set_error(s, err);
 }
 
 static int
-ask(void *context, struct batch_run *run, struct position *have, struct error *err)
+http_ask_position(void *context, struct batch_run *run, struct position *have, struct error *err)
 {
 	struct server *s = context;
 	struct buffer line = BUFFER_INIT;
@@ -205,15 +206,15 @@ send_blobs(struct server *s, const struct batch_run *run, struct error *err)
 		if (failed != 0)
 			return -1;
 		if (s->poster.status == 403)
-			return refuse(s, run, err);
+			return http_set_refusal(s, run, err);
 		if (s->poster.status == 401 || s->poster.status >= 500)
-			return fail(s, err);
+			return http_set_error(s, err);
 	}
 	return 0;
 }
 
 static int
-write_batch(void *context, struct batch *b, struct error *err)
+http_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct server *s = context;
 
@@ -248,8 +249,8 @@ main(int argc, char **argv)
 {
 	struct server s = { .base = NULL };
 	const struct target target = { .program = PROGRAM, .form = "https://HOST[:PORT]" INGEST,
-		.blobs = true, .open = open_server, .ask = ask, .write = write_batch, .close = close_server,
-		.context = &s };
+		.blobs = true, .open = open_server, .ask = http_ask_position,
+		.write = http_write_batch, .close = close_server, .context = &s };
 
 	return target_main(&target, argc, argv);
 }

@@ -71,7 +71,7 @@ struct collector {
 /* ---- positions ---- */
 
 static struct traced *
-find(struct collector *c, const char *run_id)
+otlp_find_run(struct collector *c, const char *run_id)
 {
 	const size_t *place = map_get(&c->places, run_id, ID_SIZE - 1);
 
@@ -85,10 +85,10 @@ find(struct collector *c, const char *run_id)
 }
 
 static void
-note(struct collector *c, const char *run_id, const struct position *sent)
+otlp_note_position(struct collector *c, const char *run_id, const struct position *sent)
 {
 	buffer_format(&c->notes, "%s %" PRId64 " %s\n", run_id, sent->seq, sent->digest);
-	find(c, run_id)->sent = *sent;
+	otlp_find_run(c, run_id)->sent = *sent;
 }
 
 /* Lines "RUN SEQ DIGEST", of which the last of a run counts; one that was cut off is none. */
@@ -109,13 +109,13 @@ read_notes(struct collector *c, const struct buffer *text)
 		copy[len] = '\0';
 		if (sscanf(copy, "%36s %" SCNd64 " %64s", run_id, &sent.seq, sent.digest) == 3 &&
 		    id_valid(run_id, strlen(run_id)) && strlen(sent.digest) == DIGEST_SIZE - 1)
-			find(c, run_id)->sent = sent;
+			otlp_find_run(c, run_id)->sent = sent;
 	}
 }
 
 /* The file has a line for each batch: once that is much more than for each run, it is written anew. */
 static int
-compact(struct collector *c, size_t len, struct error *err)
+otlp_compact_notes(struct collector *c, size_t len, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	struct replacement r;
@@ -170,7 +170,7 @@ open_positions(struct collector *c, struct error *err)
 		/* What was cut off is ended, so that nothing is read together with it. */
 		if (text.len > 0 && text.data[text.len - 1] != '\n')
 			buffer_byte(&c->notes, '\n');
-		failed = compact(c, text.len, err);
+		failed = otlp_compact_notes(c, text.len, err);
 	}
 end:
 	buffer_free(&text);
@@ -291,10 +291,10 @@ close_collector(void *context)
 }
 
 static int
-ask(void *context, struct batch_run *run, struct position *have, struct error *err)
+otlp_ask_position(void *context, struct batch_run *run, struct position *have, struct error *err)
 {
 	(void)err;
-	*have = find(context, run->run_id)->sent;
+	*have = otlp_find_run(context, run->run_id)->sent;
 	return 0;
 }
 
@@ -302,7 +302,7 @@ ask(void *context, struct batch_run *run, struct position *have, struct error *e
 
 /* What was sent before. */
 static int
-feed(void *context, const char *line, size_t len, int64_t offset, struct error *err)
+otlp_feed_sent_line(void *context, const char *line, size_t len, int64_t offset, struct error *err)
 {
 	struct traced *run = context;
 	const struct event_place place = { offset, (uint32_t)len };
@@ -325,7 +325,8 @@ begin_model(struct traced *run, const char *transcript, struct error *err)
 		return 0;
 	model_begin(&run->model, MODEL_EVENTS);
 	run->modelled = true;
-	return run->sent.seq > 0 && model_lines(transcript, 0, feed, run, err) < 0 ? -1 : 0;
+	return run->sent.seq > 0 && model_lines(transcript, 0, otlp_feed_sent_line, run, err) < 0 ?
+	    -1 : 0;
 }
 
 /* Lines of otlp for an event. */
@@ -401,7 +402,7 @@ send_spans(struct collector *c, struct error *err)
 static int
 send_run(struct collector *c, struct batch_run *sent, struct error *err)
 {
-	struct traced *run = find(c, sent->run_id);
+	struct traced *run = otlp_find_run(c, sent->run_id);
 	struct position now;
 
 	if (begin_model(run, sent->transcript, err) != 0)
@@ -414,7 +415,7 @@ send_run(struct collector *c, struct batch_run *sent, struct error *err)
 			return -1;
 	}
 	batch_position(sent, &now);
-	note(c, sent->run_id, &now);
+	otlp_note_position(c, sent->run_id, &now);
 	/* One that has ended needs no model, unless it goes on. */
 	if (run->model.ended) {
 		model_free(&run->model);
@@ -424,7 +425,7 @@ send_run(struct collector *c, struct batch_run *sent, struct error *err)
 }
 
 static int
-write_batch(void *context, struct batch *b, struct error *err)
+otlp_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct collector *c = context;
 
@@ -434,7 +435,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 	if (send_spans(c, err) != 0 || write_notes(c, err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++)
-		target_have(b->with[i], &find(c, b->with[i]->run_id)->sent);
+		target_have(b->with[i], &otlp_find_run(c, b->with[i]->run_id)->sent);
 	return 0;
 }
 
@@ -443,8 +444,8 @@ main(int argc, char **argv)
 {
 	struct collector c = { .lock = -1, .fd = -1 };
 	const struct target target = { .program = PROGRAM, .form = "otlp+https://HOST[:PORT]",
-		.open = open_collector, .ask = ask, .write = write_batch, .close = close_collector,
-		.context = &c };
+		.open = open_collector, .ask = otlp_ask_position, .write = otlp_write_batch,
+		.close = close_collector, .context = &c };
 
 	return target_main(&target, argc, argv);
 }

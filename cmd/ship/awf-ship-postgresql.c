@@ -70,7 +70,7 @@ is_due_to_data(const char *state)
 /* The message of the server in one line; a result is freed. ERROR_INVALID_INPUT: it is due to what
  * was to be written. */
 static int
-fail(struct database *d, PGresult *result, struct error *err)
+ship_postgresql_set_error(struct database *d, PGresult *result, struct error *err)
 {
 	const char *state = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
 	char *message = postgresql_message(d->db, result);
@@ -85,7 +85,7 @@ fail(struct database *d, PGresult *result, struct error *err)
 
 /* Asks, and expects an answer of this kind; NULL with *err. */
 static PGresult *
-query(struct database *d, const char *sql, int count, const char *const *values,
+ship_postgresql_query(struct database *d, const char *sql, int count, const char *const *values,
     struct error *err)
 {
 	PGresult *result = PQexecParams(d->db, sql, count, NULL, values, NULL, NULL, 0);
@@ -93,15 +93,16 @@ query(struct database *d, const char *sql, int count, const char *const *values,
 
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
 		return result;
-	fail(d, result, err);
+	ship_postgresql_set_error(d, result, err);
 	return NULL;
 }
 
 /* The same where the answer is of no interest. */
 static int
-run(struct database *d, const char *sql, int count, const char *const *values, struct error *err)
+ship_postgresql_run_statement(struct database *d, const char *sql, int count,
+    const char *const *values, struct error *err)
 {
-	PGresult *result = query(d, sql, count, values, err);
+	PGresult *result = ship_postgresql_query(d, sql, count, values, err);
 
 	if (result == NULL)
 		return -1;
@@ -111,12 +112,12 @@ run(struct database *d, const char *sql, int count, const char *const *values, s
 
 /* Several statements, without parameters. */
 static int
-execute(struct database *d, const char *sql, struct error *err)
+ship_postgresql_execute_script(struct database *d, const char *sql, struct error *err)
 {
 	PGresult *result = PQexec(d->db, sql);
 
 	if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
-		return fail(d, result, err);
+		return ship_postgresql_set_error(d, result, err);
 	PQclear(result);
 	return 0;
 }
@@ -146,16 +147,19 @@ make_schema(struct database *d, struct error *err)
 	 * whether it is there takes no lock that waits for those who write. Two at once that both make
 	 * it would fail, in spite of IF NOT EXISTS. */
 	if (has != 0)
-		return has < 0 ? -1 : execute(d, "DO $$ BEGIN IF to_regclass('runs_head_started') IS NULL THEN "
+		return has < 0 ? -1 : ship_postgresql_execute_script(d,
+		    "DO $$ BEGIN IF to_regclass('runs_head_started') IS NULL THEN "
 		    "PERFORM pg_advisory_xact_lock(" LOCK "); "
 		    "CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started); END IF; "
 		    "EXCEPTION WHEN insufficient_privilege THEN NULL; END $$", err);
-	if (execute(d, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ")", err) == 0)
+	if (ship_postgresql_execute_script(d, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ")",
+	    err) == 0)
 		has = postgresql_has_schema(d->db, err);
 	else
 		has = -1;
-	if (has == 0 && execute(d, postgresql_sql, err) == 0 &&
-	    execute(d, "COMMENT ON TABLE runs_head IS '" AWF_POSTGRESQL_SCHEMA "'; COMMIT", err) == 0)
+	if (has == 0 && ship_postgresql_execute_script(d, postgresql_sql, err) == 0 &&
+	    ship_postgresql_execute_script(d,
+	    "COMMENT ON TABLE runs_head IS '" AWF_POSTGRESQL_SCHEMA "'; COMMIT", err) == 0)
 		return 0;
 	roll_back(d);
 	return has == 1 ? 0 : -1;
@@ -174,7 +178,8 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	if (d->db == NULL)
 		return -1;
 	PQsetNoticeReceiver(d->db, drop_notice, NULL);
-	return (sync == SYNC_NONE && execute(d, "SET synchronous_commit = off", err) != 0) ||
+	return (sync == SYNC_NONE && ship_postgresql_execute_script(d,
+	    "SET synchronous_commit = off", err) != 0) ||
 	    make_schema(d, err) != 0 ? -1 : 0;
 }
 
@@ -198,10 +203,12 @@ read_position(PGresult *result, int row, int column, struct position *have)
 }
 
 static int
-ask(void *context, struct batch_run *sent, struct position *have, struct error *err)
+ship_postgresql_ask_position(void *context, struct batch_run *sent, struct position *have,
+    struct error *err)
 {
 	const char *const values[] = { sent->run_id };
-	PGresult *result = query(context, "SELECT seq, digest, pruned_through FROM runs_head "
+	PGresult *result = ship_postgresql_query(context,
+	    "SELECT seq, digest, pruned_through FROM runs_head "
 	    "WHERE run_id = $1::uuid", 1, values, err);
 
 	if (result == NULL)
@@ -217,7 +224,8 @@ ask(void *context, struct batch_run *sent, struct position *have, struct error *
 
 /* Whether it has this line, or has had it: what was removed is not compared. */
 static int
-same(void *context, const struct batch_run *sent, size_t number, struct error *err)
+ship_postgresql_has_line(void *context, const struct batch_run *sent, size_t number,
+    struct error *err)
 {
 	char seq[24];
 	const char *const values[] = { sent->run_id, seq };
@@ -226,7 +234,8 @@ same(void *context, const struct batch_run *sent, size_t number, struct error *e
 	int failed = 0;
 
 	snprintf(seq, sizeof seq, "%lld", (long long)sent->lines[number].seq);
-	result = query(context, "SELECT line FROM agent_run_events WHERE run_id = $1::uuid AND "
+	result = ship_postgresql_query(context,
+	    "SELECT line FROM agent_run_events WHERE run_id = $1::uuid AND "
 	    "seq = $2::bigint", 2, values, err);
 	if (result == NULL)
 		return -1;
@@ -248,7 +257,8 @@ add_head(struct database *d, struct batch_run *sent, struct error *err)
 	if (row_make(&d->row, sent, 0, err) != 0)
 		return -1;
 	snprintf(month, sizeof month, "%.7s-01", d->row.ts);
-	return run(d, "INSERT INTO runs_head (run_id, month, origin, seq, digest, last_seen) "
+	return ship_postgresql_run_statement(d,
+	    "INSERT INTO runs_head (run_id, month, origin, seq, digest, last_seen) "
 	    "VALUES ($1::uuid, $2::date, $3, 0, '', now()) ON CONFLICT DO NOTHING", 3, values, err);
 }
 
@@ -259,11 +269,12 @@ lock_head(struct database *d, struct batch_run *sent, struct head *head, struct 
 	static const char sql[] = "SELECT seq, digest, to_char(month, 'YYYY-MM-DD') FROM runs_head "
 	    "WHERE run_id = $1::uuid FOR UPDATE";
 	const char *const values[] = { sent->run_id };
-	PGresult *result = query(d, sql, 1, values, err);
+	PGresult *result = ship_postgresql_query(d, sql, 1, values, err);
 
 	if (result != NULL && PQntuples(result) == 0 && sent->lines[0].seq == 1) {
 		PQclear(result);
-		result = add_head(d, sent, err) == 0 ? query(d, sql, 1, values, err) : NULL;
+		result = add_head(d, sent, err) == 0 ?
+		    ship_postgresql_query(d, sql, 1, values, err) : NULL;
 	}
 	if (result == NULL)
 		return -1;
@@ -273,7 +284,7 @@ lock_head(struct database *d, struct batch_run *sent, struct head *head, struct 
 		snprintf(head->month, sizeof head->month, "%s", PQgetvalue(result, 0, 2));
 	}
 	PQclear(result);
-	return batch_new_lines(sent, &head->have, &head->first, same, d, err);
+	return batch_new_lines(sent, &head->have, &head->first, ship_postgresql_has_line, d, err);
 }
 
 /* ---- partitions ---- */
@@ -286,7 +297,7 @@ make_partition(struct database *d, const char *month, struct error *err)
 	    "CREATE TABLE IF NOT EXISTS " PARTITION "%.4s_%.2s PARTITION OF agent_run_events "
 	    "FOR VALUES FROM ('%s') TO ((date '%s' + interval '1 month')::date); COMMIT",
 	    month, month + 5, month, month);
-	int failed = execute(d, sql, err);
+	int failed = ship_postgresql_execute_script(d, sql, err);
 
 	free(sql);
 	if (failed != 0)
@@ -299,7 +310,8 @@ static int
 has_partition(struct database *d, const char *month, struct error *err)
 {
 	const char *const values[] = { month };
-	PGresult *result = query(d, "SELECT to_regclass('" PARTITION "' || to_char($1::date, 'YYYY_MM')) "
+	PGresult *result = ship_postgresql_query(d,
+	    "SELECT to_regclass('" PARTITION "' || to_char($1::date, 'YYYY_MM')) "
 	    "IS NOT NULL", 1, values, err);
 	int has;
 
@@ -318,11 +330,11 @@ send_copy(struct database *d, struct error *err)
 	int sent = d->copy.len == 0 || PQputCopyData(d->db, d->copy.data, (int)d->copy.len) == 1;
 
 	buffer_clear(&d->copy);
-	return sent ? 0 : fail(d, NULL, err);
+	return sent ? 0 : ship_postgresql_set_error(d, NULL, err);
 }
 
 static void
-add_text(struct buffer *out, const char *text)
+ship_postgresql_add_copy_field(struct buffer *out, const char *text)
 {
 	buffer_text(out, *text != '\0' ? text : NOTHING);
 	buffer_byte(out, DELIMITER);
@@ -360,16 +372,16 @@ copy_run(struct database *d, const struct batch_run *sent, struct head *head, st
 	for (size_t i = head->first; i < sent->count; i++) {
 		if (row_make(row, sent, i, err) != 0)
 			return -1;
-		add_text(out, head->month);
-		add_text(out, sent->run_id);
+		ship_postgresql_add_copy_field(out, head->month);
+		ship_postgresql_add_copy_field(out, sent->run_id);
 		buffer_format(out, "%lld%c", (long long)row->seq, DELIMITER);
-		add_text(out, row->event_id);
-		add_text(out, row->parent_event_id);
-		add_text(out, row->call);
+		ship_postgresql_add_copy_field(out, row->event_id);
+		ship_postgresql_add_copy_field(out, row->parent_event_id);
+		ship_postgresql_add_copy_field(out, row->call);
 		add_any(out, &row->type_name);
 		add_any(out, &row->path);
-		add_text(out, row->ts);
-		add_text(out, row->cost);
+		ship_postgresql_add_copy_field(out, row->ts);
+		ship_postgresql_add_copy_field(out, row->cost);
 		add_json(out, row->line, DELIMITER);
 		add_json(out, row->event, '\n');
 		run_row_take(&head->told, row);
@@ -387,16 +399,17 @@ copy_all(struct database *d, const struct batch *b, struct head *heads, struct e
 	int failed = 0;
 
 	if (PQresultStatus(result) != PGRES_COPY_IN)
-		return fail(d, result, err);
+		return ship_postgresql_set_error(d, result, err);
 	PQclear(result);
 	for (size_t i = 0; failed == 0 && i < b->with_count; i++)
 		if (!b->with[i]->refused)
 			failed = copy_run(d, b->with[i], &heads[i], err);
 	if (failed != 0 || send_copy(d, err) != 0 || PQputCopyEnd(d->db, NULL) != 1)
-		return failed != 0 || err->code != ERROR_NONE ? -1 : fail(d, NULL, err);
+		return failed != 0 || err->code != ERROR_NONE ? -1 :
+		    ship_postgresql_set_error(d, NULL, err);
 	result = PQgetResult(d->db);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		failed = fail(d, result, err);
+		failed = ship_postgresql_set_error(d, result, err);
 	else
 		PQclear(result);
 	while ((result = PQgetResult(d->db)) != NULL)
@@ -415,7 +428,7 @@ put_blob(void *context, const char *run_id, const char *sha256, const struct buf
 	    "($1::uuid, $2, $3::bytea) ON CONFLICT DO NOTHING", 3, NULL, values, lengths, formats, 0);
 
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		return fail(d, result, err);
+		return ship_postgresql_set_error(d, result, err);
 	PQclear(result);
 	return 0;
 }
@@ -431,7 +444,7 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 	int got;
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		return fail(d, result, err);
+		return ship_postgresql_set_error(d, result, err);
 	got = PQntuples(result) == 0 ? 0 :
 	    target_blob(path, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), err);
 	PQclear(result);
@@ -455,7 +468,8 @@ put_head(struct database *d, const struct batch_run *sent, const struct head *he
 	snprintf(seq, sizeof seq, "%lld", (long long)now.seq);
 	snprintf(started, sizeof started, "%lld", (long long)told->started_seq);
 	snprintf(ended, sizeof ended, "%lld", (long long)told->ended_seq);
-	return run(d, "WITH head AS (UPDATE runs_head SET seq = $2::bigint, digest = $3, "
+	return ship_postgresql_run_statement(d,
+	    "WITH head AS (UPDATE runs_head SET seq = $2::bigint, digest = $3, "
 	    "name = coalesce($4, name), status = coalesce($5, status), "
 	    "started = coalesce($6::timestamptz, started), "
 	    "started_seq = coalesce($7::bigint, started_seq), "
@@ -473,7 +487,8 @@ write_all(struct database *d, struct batch *b, struct head *heads, struct error 
 	char missing[11] = "";
 	bool some = false;
 
-	if (execute(d, "BEGIN; LOCK TABLE agent_run_events IN ROW EXCLUSIVE MODE", err) != 0)
+	if (ship_postgresql_execute_script(d,
+	    "BEGIN; LOCK TABLE agent_run_events IN ROW EXCLUSIVE MODE", err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count && *missing == '\0'; i++) {
 		struct batch_run *sent = b->with[i];
@@ -512,11 +527,11 @@ write_all(struct database *d, struct batch *b, struct head *heads, struct error 
 		    (target_put_blobs(sent, put_blob, d, err) != 0 || put_head(d, sent, &heads[i], err) != 0))
 			return -1;
 	}
-	return execute(d, "COMMIT", err);
+	return ship_postgresql_execute_script(d, "COMMIT", err);
 }
 
 static int
-write_batch(void *context, struct batch *b, struct error *err)
+ship_postgresql_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct database *d = context;
 	struct head *heads = memory_zero(b->with_count, sizeof *heads);
@@ -554,17 +569,17 @@ drop_partition(struct database *d, const char *name, struct error *err)
 	char *look = memory_format("SELECT 1 FROM %s LIMIT 1", name);
 	char *drop = memory_format("DROP TABLE %s; COMMIT", name);
 	PGresult *result = NULL;
-	int failed = execute(d, "BEGIN; SET LOCAL lock_timeout = '1s'; "
+	int failed = ship_postgresql_execute_script(d, "BEGIN; SET LOCAL lock_timeout = '1s'; "
 	    "LOCK TABLE agent_run_events IN ACCESS EXCLUSIVE MODE", err);
 
 	/* Another time. */
 	if (failed != 0 && PQstatus(d->db) == CONNECTION_OK) {
 		*err = (struct error)ERROR_INIT;
 		failed = 0;
-	} else if (failed == 0 && (result = query(d, look, 0, NULL, err)) == NULL) {
+	} else if (failed == 0 && (result = ship_postgresql_query(d, look, 0, NULL, err)) == NULL) {
 		failed = -1;
 	} else if (failed == 0 && PQntuples(result) == 0) {
-		failed = execute(d, drop, err);
+		failed = ship_postgresql_execute_script(d, drop, err);
 	}
 	PQclear(result);
 	roll_back(d);
@@ -576,7 +591,7 @@ drop_partition(struct database *d, const char *name, struct error *err)
 /* Whole runs, by the server's clock; their heads stay, so that they are not sent again. A run that
  * somebody adds to just now is none that is old. */
 static int
-prune(void *context, struct error *err)
+ship_postgresql_prune_runs(void *context, struct error *err)
 {
 	struct database *d = context;
 	char ms[24];
@@ -585,15 +600,18 @@ prune(void *context, struct error *err)
 	int failed = 0;
 
 	snprintf(ms, sizeof ms, "%lld", (long long)d->keep_ms);
-	if (run(d, "WITH old AS (UPDATE runs_head SET pruned_through = seq WHERE run_id IN ("
+	if (ship_postgresql_run_statement(d,
+	    "WITH old AS (UPDATE runs_head SET pruned_through = seq WHERE run_id IN ("
 	    "SELECT run_id FROM runs_head WHERE seq > pruned_through AND "
 	    "last_seen < now() - $1::bigint * interval '1 ms' ORDER BY run_id FOR UPDATE SKIP LOCKED) "
 	    "RETURNING run_id, month), "
 	    "blobs AS (DELETE FROM agent_run_blobs b USING old WHERE b.run_id = old.run_id) "
 	    "DELETE FROM agent_run_events e USING old WHERE e.month = old.month AND e.run_id = old.run_id",
-	    1, values, err) != 0 || execute(d, "NOTIFY agent_runs, '{}'", err) != 0)
+	    1, values, err) != 0 || ship_postgresql_execute_script(d, "NOTIFY agent_runs, '{}'",
+	    err) != 0)
 		return -1;
-	result = query(d, "SELECT c.oid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+	result = ship_postgresql_query(d,
+	    "SELECT c.oid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	    "WHERE i.inhparent = to_regclass('agent_run_events') AND c.relname < '" PARTITION "' || "
 	    "to_char(now() - $1::bigint * interval '1 ms', 'YYYY_MM')", 1, values, err);
 	if (result == NULL)
@@ -609,9 +627,10 @@ main(int argc, char **argv)
 {
 	struct database d = { .db = NULL };
 	const struct target target = { .program = PROGRAM, .form = "postgresql://[HOST]/DATABASE",
-		.about = true, .blobs = true, .keeps = true, .open = open_database, .ask = ask,
-		.write = write_batch, .put_blob = put_blob, .get_blob = get_blob, .prune = prune, .close = close_database,
-		.context = &d };
+		.about = true, .blobs = true, .keeps = true, .open = open_database,
+		.ask = ship_postgresql_ask_position,
+		.write = ship_postgresql_write_batch, .put_blob = put_blob, .get_blob = get_blob,
+		.prune = ship_postgresql_prune_runs, .close = close_database, .context = &d };
 
 	return target_main(&target, argc, argv);
 }

@@ -65,14 +65,14 @@ check_place(const struct database *d, struct error *err)
 }
 
 static int
-execute(struct database *d, const char *sql, struct error *err)
+ship_sqlite_execute_script(struct database *d, const char *sql, struct error *err)
 {
 	return sqlite3_exec(d->at.db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
 /* One that is ready to be bound; NULL with *err. */
 static sqlite3_stmt *
-statement(struct database *d, enum statement which, struct error *err)
+ship_sqlite_ready_statement(struct database *d, enum statement which, struct error *err)
 {
 	return sqlite_statement(&d->at, statements[which], &d->made[which], err);
 }
@@ -103,7 +103,7 @@ bind_number(sqlite3_stmt *s, int at, int64_t number)
 
 /* Runs one that returns no row. */
 static int
-run(struct database *d, sqlite3_stmt *s, struct error *err)
+ship_sqlite_run_statement(struct database *d, sqlite3_stmt *s, struct error *err)
 {
 	int failed = sqlite3_step(s) == SQLITE_DONE ? 0 : sqlite_fail(&d->at, err);
 
@@ -123,10 +123,13 @@ make_schema(struct database *d, struct error *err)
 	/* A database that was made before there was this index gets it; nothing is written if it is there. */
 	if (has != 0)
 		return has < 0 ? -1 :
-		    execute(d, "CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started)", err);
+		    ship_sqlite_execute_script(d,
+		    "CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started)", err);
 	snprintf(set, sizeof set, "PRAGMA user_version = %d; COMMIT", AWF_SQLITE_SCHEMA);
-	has = execute(d, "BEGIN IMMEDIATE", err) == 0 ? sqlite_has_schema(&d->at, &d->made[VERSION], err) : -1;
-	if (has != -1 && (has == 1 || execute(d, sqlite_sql, err) == 0) && execute(d, set, err) == 0)
+	has = ship_sqlite_execute_script(d, "BEGIN IMMEDIATE", err) == 0 ?
+	    sqlite_has_schema(&d->at, &d->made[VERSION], err) : -1;
+	if (has != -1 && (has == 1 || ship_sqlite_execute_script(d, sqlite_sql, err) == 0) &&
+	    ship_sqlite_execute_script(d, set, err) == 0)
 		return 0;
 	sqlite3_exec(d->at.db, "ROLLBACK", NULL, NULL, NULL);
 	return -1;
@@ -163,8 +166,10 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	umask(077);
 	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0 ||
 	    use_log(d, err) != 0 ||
-	    execute(d, "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
-	    execute(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" : "PRAGMA synchronous = full",
+	    ship_sqlite_execute_script(d,
+	    "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
+	    ship_sqlite_execute_script(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" :
+	    "PRAGMA synchronous = full",
 	        err) != 0 || make_schema(d, err) != 0)
 		return -1;
 	return 0;
@@ -185,10 +190,11 @@ close_database(void *context)
 /* ---- what it has ---- */
 
 static int
-ask(void *context, struct batch_run *sent, struct position *have, struct error *err)
+ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position *have,
+    struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, FIND_HEAD, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, FIND_HEAD, err);
 	int got;
 
 	if (s == NULL)
@@ -209,10 +215,10 @@ ask(void *context, struct batch_run *sent, struct position *have, struct error *
 
 /* Whether it has this line, or has had it: what was removed is not compared. */
 static int
-same(void *context, const struct batch_run *sent, size_t number, struct error *err)
+ship_sqlite_has_line(void *context, const struct batch_run *sent, size_t number, struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, FIND_LINE, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, FIND_LINE, err);
 	struct span line = batch_line_text(sent, number);
 	int got, failed = 0;
 
@@ -237,7 +243,8 @@ static int
 add_event(struct database *d, const struct batch_run *sent, size_t number, struct run_row *told,
     struct error *err)
 {
-	sqlite3_stmt *s = statement(d, ADD_EVENT, err), *t = statement(d, ADD_TEXT, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, ADD_EVENT, err),
+	    *t = ship_sqlite_ready_statement(d, ADD_TEXT, err);
 	struct row *row = &d->row;
 
 	if (s == NULL || t == NULL || row_make(row, sent, number, err) != 0)
@@ -256,14 +263,14 @@ add_event(struct database *d, const struct batch_run *sent, size_t number, struc
 		bind_span(s, 11, row->event);
 	else
 		sqlite3_bind_null(s, 11);
-	if (run(d, s, err) != 0)
+	if (ship_sqlite_run_statement(d, s, err) != 0)
 		return -1;
 	run_row_take(told, row);
 	if (row->text.len == 0)
 		return 0;
 	sqlite3_bind_int64(t, 1, sqlite3_last_insert_rowid(d->at.db));
 	bind_span(t, 2, span_of(row->text.data, row->text.len));
-	return run(d, t, err);
+	return ship_sqlite_run_statement(d, t, err);
 }
 
 static int
@@ -271,14 +278,14 @@ put_blob(void *context, const char *run_id, const char *sha256, const struct buf
     struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, ADD_BLOB, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, ADD_BLOB, err);
 
 	if (s == NULL)
 		return -1;
 	bind_text(s, 1, run_id);
 	bind_text(s, 2, sha256);
 	sqlite3_bind_blob64(s, 3, buffer_string(bytes), bytes->len, SQLITE_STATIC);
-	return run(d, s, err) != 0 || check_place(d, err) != 0 ? -1 : 0;
+	return ship_sqlite_run_statement(d, s, err) != 0 || check_place(d, err) != 0 ? -1 : 0;
 }
 
 static int
@@ -286,7 +293,7 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
     struct error *err)
 {
 	struct database *d = context;
-	sqlite3_stmt *s = statement(d, FIND_BLOB, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, FIND_BLOB, err);
 	int got = -1;
 
 	if (s == NULL)
@@ -311,7 +318,7 @@ static int
 put_head(struct database *d, const struct batch_run *sent, const struct run_row *told,
     struct error *err)
 {
-	sqlite3_stmt *s = statement(d, PUT_HEAD, err);
+	sqlite3_stmt *s = ship_sqlite_ready_statement(d, PUT_HEAD, err);
 	struct position head;
 
 	if (s == NULL)
@@ -327,7 +334,7 @@ put_head(struct database *d, const struct batch_run *sent, const struct run_row 
 	bind_number(s, 8, told->started_seq);
 	bind_number(s, 9, told->ended_seq);
 	sqlite3_bind_int(s, 10, told->begun);
-	return run(d, s, err);
+	return ship_sqlite_run_statement(d, s, err);
 }
 
 /* -1 with an ERROR_DIVERGENCE: of the run nothing was written. */
@@ -338,7 +345,8 @@ write_run(struct database *d, struct batch_run *sent, struct error *err)
 	struct position have;
 	size_t first;
 
-	if (ask(d, sent, &have, err) != 0 || batch_new_lines(sent, &have, &first, same, d, err) != 0)
+	if (ship_sqlite_ask_position(d, sent, &have, err) != 0 ||
+	    batch_new_lines(sent, &have, &first, ship_sqlite_has_line, d, err) != 0)
 		return -1;
 	if (first == sent->count)
 		return 0;
@@ -349,11 +357,11 @@ write_run(struct database *d, struct batch_run *sent, struct error *err)
 }
 
 static int
-write_batch(void *context, struct batch *b, struct error *err)
+ship_sqlite_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct database *d = context;
 
-	if (execute(d, "BEGIN IMMEDIATE", err) != 0)
+	if (ship_sqlite_execute_script(d, "BEGIN IMMEDIATE", err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++) {
 		if (b->with[i]->refused || write_run(d, b->with[i], err) == 0)
@@ -365,7 +373,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 		target_refuse(b->with[i], err);
 		*err = (struct error)ERROR_INIT;
 	}
-	if (execute(d, "COMMIT", err) != 0 || check_place(d, err) != 0)
+	if (ship_sqlite_execute_script(d, "COMMIT", err) != 0 || check_place(d, err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++) {
 		struct position have;
@@ -380,7 +388,7 @@ write_batch(void *context, struct batch *b, struct error *err)
 
 /* Whole runs, by this machine's clock; their heads stay, so that they are not sent again. */
 static int
-prune(void *context, struct error *err)
+ship_sqlite_prune_runs(void *context, struct error *err)
 {
 	struct database *d = context;
 	char *sql = memory_format("BEGIN IMMEDIATE; CREATE TEMP TABLE old AS SELECT run_id FROM runs_head "
@@ -390,7 +398,7 @@ prune(void *context, struct error *err)
 	    "DELETE FROM agent_run_events WHERE run_id IN old;"
 	    "UPDATE runs_head SET pruned_through = seq WHERE run_id IN old;"
 	    "DROP TABLE old; COMMIT", (double)d->keep_ms / 86400000.0);
-	int failed = execute(d, sql, err);
+	int failed = ship_sqlite_execute_script(d, sql, err);
 
 	free(sql);
 	return failed;
@@ -401,8 +409,10 @@ main(int argc, char **argv)
 {
 	struct database d = { .keep_ms = 0 };
 	const struct target target = { .program = PROGRAM, .form = "sqlite:[FILE]", .about = true,
-		.blobs = true, .keeps = true, .open = open_database, .ask = ask, .write = write_batch,
-		.put_blob = put_blob, .get_blob = get_blob, .prune = prune, .close = close_database, .context = &d };
+		.blobs = true, .keeps = true, .open = open_database,
+		.ask = ship_sqlite_ask_position, .write = ship_sqlite_write_batch,
+		.put_blob = put_blob, .get_blob = get_blob, .prune = ship_sqlite_prune_runs,
+		.close = close_database, .context = &d };
 
 	return target_main(&target, argc, argv);
 }

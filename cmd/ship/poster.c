@@ -24,7 +24,7 @@ poster_open(struct poster *p, struct error *err)
 #define ANSWER_LIMIT ((size_t)64 << 20)
 
 static int
-take_body(void *context, const char *bytes, size_t len)
+poster_append_body(void *context, const char *bytes, size_t len)
 {
 	buffer_append(context, bytes, len);
 	return 0;
@@ -63,7 +63,8 @@ poster_send(struct poster *p, const char *method, const char *path, const char *
 {
 	char *url = memory_format("%s%s", p->base, path), **headers = list_copy(p->headers);
 	struct http_request request = { .url = url, .method = method, .direct = p->direct, .body = bytes,
-		.body_len = len, .take = take_body, .context = &p->body, .limit = ANSWER_LIMIT, .watch_fd = -1, .output_fd = -1 };
+		.body_len = len, .take = poster_append_body, .context = &p->body,
+		.limit = ANSWER_LIMIT, .watch_fd = -1, .output_fd = -1 };
 	int64_t pause;
 	int failed;
 

@@ -15,7 +15,7 @@
 
 /* Four hexadecimal digits at a place that has as many bytes. */
 static unsigned
-hex4(const char *at)
+row_parse_hex_digits(const char *at)
 {
 	char digits[5] = { at[0], at[1], at[2], at[3], '\0' };
 
@@ -26,7 +26,7 @@ hex4(const char *at)
 static size_t
 good_escape(const char *at, const char *end)
 {
-	unsigned code = end - at >= 6 ? hex4(at + 2) : 0;
+	unsigned code = end - at >= 6 ? row_parse_hex_digits(at + 2) : 0;
 
 	if (code == 0 || (code >= 0xdc00 && code < 0xe000))
 		return 0;
@@ -34,7 +34,7 @@ good_escape(const char *at, const char *end)
 		return 6;
 	if (end - at < 12 || at[6] != '\\' || at[7] != 'u')
 		return 0;
-	code = hex4(at + 8);
+	code = row_parse_hex_digits(at + 8);
 	return code >= 0xdc00 && code < 0xe000 ? 12 : 0;
 }
 
@@ -112,7 +112,7 @@ drop_payload(struct span line, struct span payload, struct buffer *out)
 
 /* Text as a database takes it: without NULs. */
 static void
-plain(struct span value, struct buffer *out)
+row_add_text_without_nuls(struct span value, struct buffer *out)
 {
 	const size_t from = out->len;
 	char *nul;
@@ -131,7 +131,7 @@ search_text(const struct event_view *view, struct buffer *text)
 	struct span blocks;
 
 	if (view->told == EVENT_TOOL_RESULT)
-		plain(span_member(view->payload, KEY_OUTPUT), text);
+		row_add_text_without_nuls(span_member(view->payload, KEY_OUTPUT), text);
 	if (view->told != EVENT_MESSAGE_USER && view->told != EVENT_MESSAGE_ASSISTANT)
 		return;
 	blocks = span_member(view->payload, KEY_BLOCKS);
@@ -142,7 +142,7 @@ search_text(const struct event_view *view, struct buffer *text)
 			continue;
 		if (text->len > 0)
 			buffer_byte(text, '\n');
-		plain(span_member(block.value, KEY_TEXT), text);
+		row_add_text_without_nuls(span_member(block.value, KEY_TEXT), text);
 	}
 }
 
@@ -166,8 +166,8 @@ row_make(struct row *r, const struct batch_run *run, size_t number, struct error
 	buffer_clear(&r->path);
 	buffer_clear(&r->cleaned);
 	buffer_clear(&r->text);
-	plain(view.type_name, &r->type_name);
-	plain(view.path, &r->path);
+	row_add_text_without_nuls(view.type_name, &r->type_name);
+	row_add_text_without_nuls(view.path, &r->path);
 	/* One that is none is as old as can be. */
 	if (!span_copy(view.timestamp, r->ts, sizeof r->ts) || clock_parse(r->ts, 0, &wall) != 0)
 		clock_text(0, r->ts);
@@ -198,7 +198,7 @@ copy_text(struct span value, char *out, size_t size)
 	struct buffer text = BUFFER_INIT;
 	size_t len;
 
-	plain(value, &text);
+	row_add_text_without_nuls(value, &text);
 	len = text.len < size ? text.len : size - 1;
 	while (len > 0 && len < text.len && (text.data[len] & 0xc0) == 0x80)
 		len--;

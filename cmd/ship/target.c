@@ -76,7 +76,7 @@ target_refuse(struct batch_run *run, const struct error *err)
 }
 
 static int
-answer(struct error *err)
+target_flush_answers(struct error *err)
 {
 	int failed = answers.len > 0 ? terminal_write_json(STDOUT_FILENO, answers.data, answers.len) : 0;
 
@@ -85,7 +85,7 @@ answer(struct error *err)
 }
 
 static void
-say_hello(const struct target *t)
+target_write_hello(const struct target *t)
 {
 	struct writer w;
 
@@ -176,7 +176,7 @@ write_apart(struct filter *f, struct error *err)
 
 /* What has come is safe, and told. */
 static int
-write_batch(struct filter *f, struct error *err)
+target_write_batch(struct filter *f, struct error *err)
 {
 	int failed;
 
@@ -189,11 +189,11 @@ write_batch(struct filter *f, struct error *err)
 	if (failed != 0)
 		return -1;
 	batch_clear(&f->batch);
-	return answer(err);
+	return target_flush_answers(err);
 }
 
 static int
-take_question(struct filter *f, struct span line, struct error *err)
+target_answer_position(struct filter *f, struct span line, struct error *err)
 {
 	static const char *const names[] = { KEY_RUN_ID, SHIP_ORIGIN, SHIP_TRANSCRIPT, SHIP_SIZE };
 	struct position have = { .seq = 0 };
@@ -208,7 +208,7 @@ take_question(struct filter *f, struct span line, struct error *err)
 		return no_such("a question without a run", err);
 	/* Asked about anew, it goes on from the answer, in which the lines before count. */
 	run = batch_find(&f->batch, values[0]);
-	if (run != NULL && run->count > 0 && write_batch(f, err) != 0)
+	if (run != NULL && run->count > 0 && target_write_batch(f, err) != 0)
 		return -1;
 	origin = span_text(values[1]);
 	path = span_text(values[2]);
@@ -223,7 +223,7 @@ take_question(struct filter *f, struct span line, struct error *err)
 	else
 		return -1;
 	*err = (struct error)ERROR_INIT;
-	return answer(err);
+	return target_flush_answers(err);
 }
 
 /* One that no line comes with is safe at once, or is fetched, and that is told. */
@@ -261,11 +261,11 @@ serve_blob(struct filter *f, struct span line, const char *sha256, const char *p
 		writer_member_bool(&w, SHIP_MISSING, true);
 	writer_object_end(&w);
 	buffer_byte(&answers, '\n');
-	return answer(err);
+	return target_flush_answers(err);
 }
 
 static int
-take_blob(struct filter *f, struct span line, struct error *err)
+target_read_blob_line(struct filter *f, struct span line, struct error *err)
 {
 	struct batch_run *run = batch_find(&f->batch, span_member(line, KEY_RUN_ID));
 	char *path = span_text(span_member(line, SHIP_PATH)), sha256[DIGEST_SIZE];
@@ -286,7 +286,7 @@ take_blob(struct filter *f, struct span line, struct error *err)
 }
 
 static int
-take_event(struct filter *f, struct span line, struct error *err)
+target_add_event(struct filter *f, struct span line, struct error *err)
 {
 	struct event_view view;
 
@@ -304,23 +304,23 @@ take_event(struct filter *f, struct span line, struct error *err)
 
 /* What a line is, its first key tells. */
 static int
-take_line(struct filter *f, struct span line, struct error *err)
+target_read_line(struct filter *f, struct span line, struct error *err)
 {
 	struct span_walk first;
 	struct span cost;
 	size_t bad;
 
 	if (line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
-		return take_event(f, line, err);
+		return target_add_event(f, line, err);
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
 		return no_such("a line that is no JSON object", err);
 	first = span_walk(line);
 	if (!span_next(&first))
 		return 0;
 	if (span_is(first.key, KEY_RUN_ID))
-		return take_question(f, line, err);
+		return target_answer_position(f, line, err);
 	if (span_is(first.key, SHIP_BLOB))
-		return take_blob(f, line, err);
+		return target_read_blob_line(f, line, err);
 	if (span_is(first.key, KEY_CALL) || span_is(first.key, SHIP_COST)) {
 		cost = span_member(line, SHIP_COST);
 		event_copy_id(span_member(line, KEY_CALL), f->call);
@@ -333,7 +333,7 @@ take_line(struct filter *f, struct span line, struct error *err)
 }
 
 static int
-prune(struct filter *f, struct error *err)
+target_prune_if_due(struct filter *f, struct error *err)
 {
 	if (f->keep_ms == 0 || clock_monotonic() < f->prune_at)
 		return 0;
@@ -351,13 +351,13 @@ read_lines(struct filter *f, struct error *err)
 	int got = 0;
 
 	line_input_begin(&in, STDIN_FILENO, "stdin");
-	while (prune(f, err) == 0) {
+	while (target_prune_if_due(f, err) == 0) {
 		struct batch *b = &f->batch;
 		int64_t wait = f->keep_ms > 0 ? f->prune_at : 0;
 
 		while (b->bytes < BATCH_BYTES && b->lines < BATCH_LINES &&
 		    (got = line_input_take(&in, &line.at, &line.len)) == 1)
-			if (take_line(f, line, err) != 0)
+			if (target_read_line(f, line, err) != 0)
 				goto end;
 		if (got == -1) {
 			no_such("a line above 256 MiB", err);
@@ -370,7 +370,7 @@ read_lines(struct filter *f, struct error *err)
 			if (b->bytes >= BATCH_BYTES || b->lines >= BATCH_LINES || in.ended ||
 			    clock_monotonic() - since >= BATCH_MS ||
 			    poll_one(STDIN_FILENO, POLLIN, clock_monotonic() + QUIET_MS) == 0) {
-				if (write_batch(f, err) != 0)
+				if (target_write_batch(f, err) != 0)
 					break;
 				since = 0;
 				continue;
@@ -402,7 +402,7 @@ static const struct option_spec *const no_options = keeping_options + 1;
 
 /* 0, or the id of --help or --version, or -1. */
 static int
-read_options(struct filter *f, const char **url, int argc, char **argv, struct error *err)
+target_read_options(struct filter *f, const char **url, int argc, char **argv, struct error *err)
 {
 	struct options o;
 	int id;
@@ -430,7 +430,7 @@ target_main(const struct target *t, int argc, char **argv)
 	char *usage;
 
 	program_begin();
-	switch (read_options(&f, &url, argc, argv, &err)) {
+	switch (target_read_options(&f, &url, argc, argv, &err)) {
 	case -1:
 		return program_fail(t->program, &err);
 	case OPTION_HELP:
@@ -442,8 +442,8 @@ target_main(const struct target *t, int argc, char **argv)
 		return program_end(t->program, program_version(t->program));
 	}
 	program_ends_with_stdin();
-	say_hello(t);
-	if (t->open(t->context, url, f.keep_ms, &err) != 0 || answer(&err) != 0 ||
+	target_write_hello(t);
+	if (t->open(t->context, url, f.keep_ms, &err) != 0 || target_flush_answers(&err) != 0 ||
 	    read_lines(&f, &err) != 0)
 		status = program_fail(t->program, &err);
 	t->close(t->context);

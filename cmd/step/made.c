@@ -244,7 +244,7 @@ add_cause(struct tally *t, size_t by, struct span event)
 }
 
 static void
-started(struct tally *t, const struct event_view *view, const char *id)
+made_note_step_started(struct tally *t, const struct event_view *view, const char *id)
 {
 	size_t outer, process = enter_call(t, id, &outer);
 	struct counted *call;
@@ -268,7 +268,7 @@ started(struct tally *t, const struct event_view *view, const char *id)
 
 /* How many lines a call has printed. */
 static long long
-printed(struct span payload, bool skipped, bool allowed)
+made_count_printed_lines(struct span payload, bool skipped, bool allowed)
 {
 	struct span error = span_member(payload, KEY_ERROR);
 	long long count = 1;
@@ -323,14 +323,14 @@ note_printed(struct tally *t, const char *group, struct span payload)
 }
 
 static void
-completed(struct tally *t, const struct event_view *view, const char *id)
+made_note_step_completed(struct tally *t, const struct event_view *view, const char *id)
 {
 	size_t outer, process = enter_call(t, id, &outer);
 	struct span payload = view->payload, reason = span_member(payload, KEY_SKIPPED);
 	bool skipped = reason.at != NULL && span_type(reason) != '0';
 	const size_t *index = map_get(&t->by_call, id, strlen(id));
 	struct counted *call = index != NULL && t->calls != NULL ? &t->calls[*index] : NULL;
-	long long lines = printed(payload, skipped, call != NULL && call->allowed);
+	long long lines = made_count_printed_lines(payload, skipped, call != NULL && call->allowed);
 	char event[ID_SIZE];
 
 	if (process == NOBODY)
@@ -354,7 +354,7 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 }
 
 static int
-take_event(void *context, const struct placed *placed, struct error *err)
+made_note_event(void *context, const struct placed *placed, struct error *err)
 {
 	struct tally *t = context;
 	const struct event_view *view = placed->event;
@@ -367,9 +367,9 @@ take_event(void *context, const struct placed *placed, struct error *err)
 		return 0;
 	id = span_text(span_member(view->payload, KEY_CALL));
 	if (id != NULL && view->type == EVENT_STEP_STARTED)
-		started(t, view, id);
+		made_note_step_started(t, view, id);
 	else if (id != NULL)
-		completed(t, view, id);
+		made_note_step_completed(t, view, id);
 	free(id);
 	return 0;
 }
@@ -476,7 +476,7 @@ count_passed(struct tally *t, const struct map *events, long long *passed)
 }
 
 static int
-judge(struct tally *t, struct error *err)
+made_judge_tally(struct tally *t, struct error *err)
 {
 	struct map events = MAP_INIT;
 	long long *passed = memory_zero(t->process_count + 1, sizeof *passed);
@@ -524,11 +524,11 @@ made_check(struct made *m, const char *transcript, struct made *other, struct er
 	int failed;
 
 	model_begin(&model, MODEL_LIVE);
-	model.watch = take_event;
+	model.watch = made_note_event;
 	model.context = &t;
 	failed = model_read_file(&model, transcript, err);
 	if (failed == 0)
-		failed = judge(&t, err);
+		failed = made_judge_tally(&t, err);
 	model_free(&model);
 	tally_reset(&t);
 	for (size_t i = 0; i < t.printing_count; i++) {

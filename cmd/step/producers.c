@@ -32,7 +32,7 @@ producer_len(const char *enclosing, const char *call, bool *direct)
 
 /* In the run that it is of. */
 static void
-note(struct producers *p, const struct item *item)
+producers_note_call(struct producers *p, const struct item *item)
 {
 	char *call = item_metadata(item, "call");
 	bool direct, known = false;
@@ -71,7 +71,7 @@ producers_note(struct producers *p, const struct item *item)
 	char *run_id;
 
 	if (!item->foreign) {
-		note(p, item);
+		producers_note_call(p, item);
 		return;
 	}
 	p->foreign = true;
@@ -95,7 +95,7 @@ producers_note(struct producers *p, const struct item *item)
 	}
 	for (size_t i = 0; run_id != NULL && i < list_count(p->outer_ids); i++)
 		if (strcmp(p->outer_ids[i], run_id) == 0)
-			note(&p->outer[i], item);
+			producers_note_call(&p->outer[i], item);
 	free(run_id);
 }
 

@@ -111,7 +111,7 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 
 /* Has the text edited, and takes it if it will do; says on the terminal why not. */
 static int
-edit(struct question *q, struct terminal_question *terminal, struct error *err)
+question_edit_text(struct question *q, struct terminal_question *terminal, struct error *err)
 {
 	char *directory = memory_format("%s/edit-XXXXXX", q->directory), *path;
 	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
@@ -157,8 +157,8 @@ edit(struct question *q, struct terminal_question *terminal, struct error *err)
 /* ---- the question ---- */
 
 static int
-converse(struct question *q, struct terminal_question *terminal, enum question_answer *answer,
-    struct error *err)
+question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
+    enum question_answer *answer, struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
 	int word = 'e', failed = 0;
@@ -177,7 +177,7 @@ converse(struct question *q, struct terminal_question *terminal, enum question_a
 		if (failed == 0)
 			failed = (word = ask_word(q, terminal, err)) == -1 ? -1 : 0;
 		if (failed == 0 && word == 'e')
-			failed = edit(q, terminal, err);
+			failed = question_edit_text(q, terminal, err);
 	}
 	if (failed == 0 && word == 'n') {
 		buffer_text(&out, "Why? (Enter: no reason) ");
@@ -197,7 +197,7 @@ question_ask(struct question *q, enum question_answer *answer, struct error *err
 
 	*answer = ANSWER_NONE;
 	if (failed == 1)
-		failed = converse(q, &terminal, answer, err);
+		failed = question_ask_on_terminal(q, &terminal, answer, err);
 	terminal_question_close(&terminal);
 	free(path);
 	return failed;

@@ -107,7 +107,7 @@ check_kind(const char *word, struct error *err)
 }
 
 static int
-check_file(const char *name, struct error *err)
+settings_check_file(const char *name, struct error *err)
 {
 	return *name != '\0' ? 0 : error_set(err, ERROR_USAGE, NULL, "the name of the file is empty");
 }
@@ -134,7 +134,7 @@ const struct option_spec step_options[] = {
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines",
 	    OPTION_INTO_FLAG(struct settings, step.options.raw) },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success",
-	    OPTION_INTO_TEXT_CHECKED(struct settings, file, check_file) },
+	    OPTION_INTO_TEXT_CHECKED(struct settings, file, settings_check_file) },
 	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line",
 	    OPTION_INTO_TEXT(struct settings, step.options.when.text) },
 	{ OPT_TRY, 0, "try", NULL, "a failure is for if and ||: it fails no run",
@@ -445,7 +445,7 @@ static const struct option_rule rules[] = {
 
 /* All that was said, but for what is the default anyway. */
 static uint64_t
-said(const struct settings *s)
+settings_said_options(const struct settings *s)
 {
 	uint64_t all = s->given;
 
@@ -462,7 +462,7 @@ said(const struct settings *s)
 
 /* What follows from several options. */
 static int
-settle(struct settings *s, struct error *err)
+settings_derive_options(struct settings *s, struct error *err)
 {
 	const uint64_t work = WORK | SAID(OPT_PENDING) | GROUP;
 	struct step *step = &s->step;
@@ -488,7 +488,7 @@ settle(struct settings *s, struct error *err)
 		s->jobs = 1;
 
 	/* A prompt alone is for the model that is the user's for all runs. */
-	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
+	if ((settings_said_options(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
 		if (work_default_model(&s->usual_model, &agent->model_place, err) != 0)
 			return -1;
 		agent->model = s->usual_model;
@@ -529,7 +529,7 @@ settle(struct settings *s, struct error *err)
 }
 
 static int
-check(const struct settings *s, struct options *o, struct error *err)
+settings_check_words(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *name = s->step.options.name;
 	char *const *words = s->step.options.group.kind == GROUP_PARALLEL ? s->step.options.command.argv : NULL;
@@ -543,10 +543,11 @@ check(const struct settings *s, struct options *o, struct error *err)
 		    "");
 	if (s->step.options.elsewhere.launcher != NULL && s->step.options.elsewhere.launcher[strspn(s->step.options.elsewhere.launcher, " \t\n")] == '\0')
 		return error_set(err, ERROR_USAGE, "--via", "the launcher is empty: ssh HOST, srun -n1 …");
-	if ((said(s) & (WORK | GROUP)) == 0 && (said(s) & SAID(OPT_PROMPT)) != 0)
+	if ((settings_said_options(s) & (WORK | GROUP)) == 0 &&
+	    (settings_said_options(s) & SAID(OPT_PROMPT)) != 0)
 		return error_set(err, ERROR_USAGE, "-p", "no model is to be asked: say -m PROVIDER/MODEL, "
 		    "or -a AGENT, or set AWF_MODEL");
-	if ((said(s) & (WORK | GROUP)) == 0)
+	if ((settings_said_options(s) & (WORK | GROUP)) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask");
 	/* Each word is a line for the shell; a program of its own that is a step does nothing. */
@@ -554,14 +555,14 @@ check(const struct settings *s, struct options *o, struct error *err)
 		if (strcmp(path_base(*words), "awf-step") == 0)
 			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
 			    "own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'");
-	o->said = said(s);
+	o->said = settings_said_options(s);
 	return options_check(o, rules, sizeof rules / sizeof *rules, err);
 }
 
 /* Of a command line that is wrong before its NAME: the last word of those that can be one, for the
  * record of the run. An unknown option may have been meant to have an argument, which is a word, too. */
 static void
-look_for_name(struct settings *s, struct options *o)
+settings_guess_step_name(struct settings *s, struct options *o)
 {
 	struct settings unused = { .file = NULL };
 	struct error ignored;
@@ -609,7 +610,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			continue;
 		}
 		if (id == -1 || apply_option(s, id, o.value, err) == -1) {
-			look_for_name(s, &o);
+			settings_guess_step_name(s, &o);
 			return -1;
 		}
 	}
@@ -619,7 +620,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
 		s->step.options.command.argv = argv + o.next;
 	}
-	return settle(s, err) != 0 ? -1 : check(s, &o, err);
+	return settings_derive_options(s, err) != 0 ? -1 : settings_check_words(s, &o, err);
 }
 
 void

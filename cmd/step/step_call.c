@@ -25,7 +25,7 @@
 
 /* causes NULL: those of the item. */
 static void
-begin(struct step_call *call, struct step *s, const struct item *item,
+step_call_begin(struct step_call *call, struct step *s, const struct item *item,
     const struct causes *causes, int64_t index)
 {
 	memset(call, 0, sizeof *call);
@@ -54,7 +54,7 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 }
 
 static void
-release(struct step_call *call)
+step_call_release(struct step_call *call)
 {
 	const struct work *work = call->step->definition.work;
 	struct step_end *end = &call->end;
@@ -84,7 +84,7 @@ release(struct step_call *call)
  * first is left to chance; which call of theirs this is, is not. An event that is not in the
  * recording has an id that depends on the call and the event alone. */
 static void
-take_recorded_ids(struct step_call *call)
+step_call_set_recorded_ids(struct step_call *call)
 {
 	const struct call_verdict *v = &call->verdict;
 	const struct {
@@ -119,7 +119,7 @@ take_recorded_ids(struct step_call *call)
 
 /* 0; 1: no call is to be made, as in the recording none was; -1: the machine failed. */
 static int
-recall(struct step_call *call, struct error *err)
+step_call_recall(struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
 	struct call_verdict *v = &call->verdict;
@@ -146,7 +146,7 @@ recall(struct step_call *call, struct error *err)
 		}
 	}
 	if (step_replays(s))
-		take_recorded_ids(call);
+		step_call_set_recorded_ids(call);
 	return none;
 }
 
@@ -169,7 +169,7 @@ record_start(struct step_call *call, struct error *err)
 
 /* Takes what stands instead of the work; false: that is to be done. */
 static bool
-take_verdict(struct step_call *call)
+step_call_apply_verdict(struct step_call *call)
 {
 	const struct call_verdict *v = &call->verdict;
 
@@ -222,7 +222,7 @@ record_end(struct step_call *call, struct event *completed, struct error *err)
 		seal_key_forget(&end->seal);
 		end->overruled = true;
 		step_judge(call->step, v);
-		if (!take_verdict(call)) /* an approval waits on: nobody has decided */
+		if (!step_call_apply_verdict(call)) /* an approval waits on: nobody has decided */
 			step_wait(call, WAITING_APPROVAL, NULL, 0);
 		waits = v->recalled.end == RECALL_WAITING;
 	}
@@ -249,7 +249,7 @@ carry_out(struct step_call *call, struct error *err)
 	if (v->recalls && step_replays(s) && !s->definition.work->repeats_tries &&
 	    retried_repeat(&v->recalled, &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
-	taken = take_verdict(call);
+	taken = step_call_apply_verdict(call);
 	if (taken && s->definition.work->taken != NULL) {
 		int stands = s->definition.work->taken(call, err);
 
@@ -274,7 +274,8 @@ carry_out(struct step_call *call, struct error *err)
 /* ---- what is told ---- */
 
 static void
-report(const struct step_call *call, const struct error *error, struct step_result *result)
+step_call_report_error(const struct step_call *call, const struct error *error,
+    struct step_result *result)
 {
 	char text[sizeof error->place + sizeof error->message + 4];
 	struct buffer label = BUFFER_INIT;
@@ -303,7 +304,8 @@ failure_status(enum error_code code)
 }
 
 static void
-conclude(const struct step_call *call, const struct event *completed, struct step_result *result)
+step_call_fill_result(const struct step_call *call, const struct event *completed,
+    struct step_result *result)
 {
 	const struct step_end *end = &call->end;
 	const struct recalled *r = &call->verdict.recalled;
@@ -323,7 +325,7 @@ conclude(const struct step_call *call, const struct event *completed, struct ste
 	if (end->error.code == ERROR_NONE) {
 		step_put_results(call, completed, &result->out);
 		if (end->lost.code != ERROR_NONE) {
-			report(call, &end->lost, result);
+			step_call_report_error(call, &end->lost, result);
 		} else if (end->overruled && recalled_decided(r)) {
 			/* What was decided, where our own end came too late. */
 			char *by = span_text(span_path(recalled_result(r)->view.payload, KEY_APPROVAL,
@@ -346,13 +348,13 @@ conclude(const struct step_call *call, const struct event *completed, struct ste
 		return;
 	step_put_failure(call, completed, &result->out);
 	if (fails)
-		report(call, &end->error, result);
+		step_call_report_error(call, &end->error, result);
 }
 
 /* ---- all of it ---- */
 
 static int
-make(struct step_call *call, const struct error *refused, struct step_result *result,
+step_call_run(struct step_call *call, const struct error *refused, struct step_result *result,
     struct error *err)
 {
 	struct step *s = call->step;
@@ -373,7 +375,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		work->prepare(call);
 	}
 
-	recalled = recall(call, err);
+	recalled = step_call_recall(call, err);
 	if (recalled == -1)
 		return -1;
 	if (recalled == 1) {
@@ -412,7 +414,7 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		return -1;
 	if (work->ended != NULL)
 		work->ended(call, &completed);
-	conclude(call, &completed, result);
+	step_call_fill_result(call, &completed, result);
 	return 0;
 }
 
@@ -423,9 +425,9 @@ step_call(struct step *s, const struct item *item, const struct causes *causes,
 	struct step_call call;
 	int made;
 
-	begin(&call, s, item, causes, index);
-	made = make(&call, refused, result, err);
-	release(&call);
+	step_call_begin(&call, s, item, causes, index);
+	made = step_call_run(&call, refused, result, err);
+	step_call_release(&call);
 	return made;
 }
 
@@ -439,9 +441,9 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	struct error recorded;
 	int done;
 
-	begin(&call, s, item, NULL, index);
+	step_call_begin(&call, s, item, NULL, index);
 	call.end.error = *why;
-	done = recall(&call, err) == -1 ? -1 : record_start(&call, err);
+	done = step_call_recall(&call, err) == -1 ? -1 : record_start(&call, err);
 	/* In a replay of a child nobody knows who wrote its input, and died. */
 	if (done == 0 && call.end.error.code == ERROR_NO_INPUT && call.verdict.recalls &&
 	    step_replays(s) && recalled_error(&r->completed, &recorded) &&
@@ -450,9 +452,9 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	if (done == 0)
 		done = record_end(&call, &completed, err);
 	if (done == 0)
-		conclude(&call, &completed, result);
+		step_call_fill_result(&call, &completed, result);
 	result->status = error_status(call.end.error.code);
-	release(&call);
+	step_call_release(&call);
 	return done;
 }
 
@@ -467,13 +469,13 @@ step_expects(struct step *s, const struct item *item, int64_t index)
 
 	if (failed != s->options.rescue || s->definition.follows_calls)
 		return true;
-	begin(&call, s, item, NULL, index);
+	step_call_begin(&call, s, item, NULL, index);
 	if (s->definition.work->prepare != NULL)
 		s->definition.work->prepare(&call);
 	query.input_sha256 = call.input_sha256;
 	query.definition_sha256 = s->definition.sha256;
 	if (call.end.error.code == ERROR_NONE)
 		expects = s->place.recall->expect(s->place.recall->history, &query);
-	release(&call);
+	step_call_release(&call);
 	return expects;
 }

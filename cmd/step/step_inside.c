@@ -45,7 +45,7 @@ struct inside {
 	struct buffer *what;
 };
 
-static bool read_run(struct inside *in, const char *path, int64_t from);
+static bool step_inside_read_run(struct inside *in, const char *path, int64_t from);
 
 /* Whether a call was made in one, be it by others in that. */
 static bool
@@ -58,7 +58,7 @@ is_inside(const struct model_call *call, const char *around)
 
 /* What begins is noted if it is to change something that is not to be changed twice. */
 static void
-begin(struct inside *in, const struct event_view *event, const char *name_key)
+step_inside_note_start(struct inside *in, const struct event_view *event, const char *name_key)
 {
 	struct span effects = span_member(event->payload, KEY_EFFECTS);
 	char id[ID_SIZE], *name;
@@ -76,7 +76,7 @@ begin(struct inside *in, const struct event_view *event, const char *name_key)
 /* What this event began has ended: harmless if it failed, and nothing around it ended it. What the user has
  * taken as done has changed something, whoever did it. */
 static void
-end(struct inside *in, const char *start, struct span payload)
+step_inside_note_end(struct inside *in, const char *start, struct span payload)
 {
 	static const char *const cut[] = { "timeout", "cancelled", "interrupted",
 		"downstream_closed", NULL };
@@ -94,7 +94,7 @@ end(struct inside *in, const char *start, struct span payload)
 }
 
 static int
-take(void *context, const struct placed *placed, struct error *err)
+step_inside_read_event(void *context, const struct placed *placed, struct error *err)
 {
 	struct inside *in = context;
 	const struct event_view *event = placed->event;
@@ -108,31 +108,31 @@ take(void *context, const struct placed *placed, struct error *err)
 	if (event_type_starts_call(event->type)) {
 		/* The effects of an operation are those of its tool's calls. */
 		if (span_member(payload, KEY_TOOL).at == NULL)
-			begin(in, event, KEY_CALL);
+			step_inside_note_start(in, event, KEY_CALL);
 		if (event->type == EVENT_CALL_WORKFLOW_STARTED && in->depth < DEPTH &&
 		    id_valid(call->rare->child_run_id, strlen(call->rare->child_run_id))) {
 			struct inside child = { .run = in->run, .call = "", .depth = in->depth + 1,
 				.what = in->what };
 			char *path = storage_transcript(&in->run->storage, call->rare->child_run_id);
 
-			if (transcript_begun(path) && read_run(&child, path, 0))
+			if (transcript_begun(path) && step_inside_read_run(&child, path, 0))
 				in->told = true;
 			free(path);
 		}
 	} else if (event_type_ends_call(event->type)) {
-		end(in, model_call_event_id(call, cause), payload);
+		step_inside_note_end(in, model_call_event_id(call, cause), payload);
 	} else if (event->type == EVENT_TOOL_CALL) {
 		if (span_is(span_member(payload, KEY_FIDELITY), "router"))
-			begin(in, event, KEY_NAME);
+			step_inside_note_start(in, event, KEY_NAME);
 	} else if (event->type == EVENT_TOOL_RESULT && event_copy_id(event->parent_event_id, cause)) {
-		end(in, cause, payload);
+		step_inside_note_end(in, cause, payload);
 	}
 	return in->told;
 }
 
 /* Whether something in it has changed something, and what. */
 static bool
-read_run(struct inside *in, const char *path, int64_t from)
+step_inside_read_run(struct inside *in, const char *path, int64_t from)
 {
 	struct error err;
 	struct model m;
@@ -140,7 +140,7 @@ read_run(struct inside *in, const char *path, int64_t from)
 
 	model_begin(&m, MODEL_EVENTS);
 	m.position = from;
-	m.watch = take;
+	m.watch = step_inside_read_event;
 	m.context = in;
 	unreadable = model_read_file(&m, path, &err) == -1;
 	model_free(&m);
@@ -167,7 +167,7 @@ step_has_changed(const struct step_call *call, struct buffer *what)
 	const struct run *run = call->step->place.run;
 	struct inside in = { .run = run, .call = call->id, .what = what };
 
-	return read_run(&in, run->transcript.path, call->record_from);
+	return step_inside_read_run(&in, run->transcript.path, call->record_from);
 }
 
 /* ---- what waits ---- */

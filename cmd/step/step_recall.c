@@ -204,7 +204,7 @@ step_judge(const struct step *s, struct call_verdict *verdict)
 
 /* The result at a pointer, which is the next part. */
 static void
-take_result(struct step_end *to, const struct recalled_event *end, struct span value,
+step_recall_add_result(struct step_end *to, const struct recalled_event *end, struct span value,
     const char *pointer)
 {
 	struct span marks = span_member(end->view.payload, KEY_NO_NEWLINE);
@@ -222,7 +222,7 @@ take_result(struct step_end *to, const struct recalled_event *end, struct span v
 }
 
 static void
-take_retries(struct step_end *to, const struct recalled_event *end)
+step_recall_add_retries(struct step_end *to, const struct recalled_event *end)
 {
 	struct span retries = span_member(end->view.payload, KEY_RETRIES);
 
@@ -247,11 +247,11 @@ step_take_end(struct step_call *call)
 	} else if (step_recall_lines(call, payload)) {
 		;
 	} else if (!step_several_results(call)) {
-		take_result(end, recorded, result, "/payload/result");
+		step_recall_add_result(end, recorded, result, "/payload/result");
 	} else {
 		for (struct span_walk line = span_walk(result); span_next(&line);) {
 			snprintf(pointer, sizeof pointer, "/payload/result/%zu", end->result_count);
-			take_result(end, recorded, line.value, pointer);
+			step_recall_add_result(end, recorded, line.value, pointer);
 		}
 	}
 	if (span_integer(span_member(payload, KEY_EXIT_CODE), &number))
@@ -263,7 +263,7 @@ step_take_end(struct step_call *call)
 	span_decode(span_member(payload, KEY_STDERR), &end->errors);
 	changed_take(&end->changed, payload);
 	end->agent = span_text(span_member(payload, KEY_AGENT));
-	take_retries(end, recorded);
+	step_recall_add_retries(end, recorded);
 	if (v->decided) {
 		step_take_approval(call);
 		if (is_bare(call->step, &v->recalled))
@@ -318,7 +318,7 @@ step_take_tries(struct step_call *call)
 
 	if (!step_replays(call->step) || !call->verdict.recalls || r->end == RECALL_OPEN)
 		return 0;
-	take_retries(&call->end, recalled_result(r));
+	step_recall_add_retries(&call->end, recalled_result(r));
 	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
 	    KEY_RETRIES));
 	    span_next(&retry);)

@@ -34,7 +34,7 @@ input_is_result(const struct step_call *call)
 }
 
 static void
-write_answer(struct writer *w, const struct condition *condition,
+step_record_write_condition(struct writer *w, const struct condition *condition,
     const struct condition_answer *answer)
 {
 	if (!answer->asked)
@@ -110,7 +110,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 		step_write_timeout(s, w);
 
 	/* When and how. */
-	write_answer(w, &s->options.when, &call->when);
+	step_record_write_condition(w, &s->options.when, &call->when);
 	if (s->options.gate.count > 0) {
 		writer_member_array(w, KEY_REQUIRE);
 		for (size_t i = 0; i < s->options.gate.count; i++)
@@ -203,7 +203,7 @@ write_completed(const struct step_call *call, const struct results *results, str
 		writer_member_integer(w, KEY_PARTS, (int64_t)end->result_count);
 	if (end->winner >= 0)
 		writer_member_integer(w, KEY_WINNER, end->winner);
-	write_answer(w, &s->definition.until, &end->until);
+	step_record_write_condition(w, &s->definition.until, &end->until);
 	if (s->definition.work->record_end != NULL)
 		s->definition.work->record_end(call, w);
 

@@ -91,7 +91,7 @@ step_try(struct step_call *call, int (*try)(struct step_call *, void *, struct e
 		if (call->task != NULL)
 			step_name_try(call);
 		memset(error, 0, sizeof *error);
-		if (interrupted(&s->place.interrupts, error))
+		if (interrupts_arrived(&s->place.interrupts, error))
 			return 0;
 		call->tried = tried - 1;
 		if (try(call, context, err) == -1)
@@ -148,7 +148,8 @@ step_work(struct step_call *call, struct error *err)
 
 /* Asks about a state line. recorded: the answer of the recorded call. */
 static int
-ask(struct step_call *call, const struct condition *condition, const struct buffer *line,
+step_work_ask_condition(struct step_call *call, const struct condition *condition,
+    const struct buffer *line,
     struct span recorded, struct condition_answer *answer, struct error *err)
 {
 	struct step *s = call->step;
@@ -202,7 +203,8 @@ recorded_answer(const struct step_call *call, const struct recalled_event *e)
 
 /* False if it is to be asked. */
 static bool
-take_answer(const struct step_call *call, struct span recorded, struct condition_answer *answer)
+step_work_reuse_condition(const struct step_call *call, struct span recorded,
+    struct condition_answer *answer)
 {
 	if (call->verdict.recalled.changed)
 		return false;
@@ -230,9 +232,10 @@ step_ask_when(struct step_call *call, struct error *err)
 		call->end.error = error;
 		return 0;
 	}
-	if (replays || !take_answer(call, recorded, &call->when)) {
+	if (replays || !step_work_reuse_condition(call, recorded, &call->when)) {
 		step_state_line(call, false, &line);
-		asked = ask(call, &call->step->options.when, &line, recorded, &call->when, err);
+		asked = step_work_ask_condition(call, &call->step->options.when, &line, recorded,
+		    &call->when, err);
 		buffer_free(&line);
 	}
 	if (call->end.error.code == ERROR_NONE && !call->when.yes)
@@ -248,9 +251,11 @@ step_ask_until(struct step_call *call, struct error *err)
 	struct buffer line = BUFFER_INIT;
 	int asked = 0;
 
-	if (call->verdict.says != VERDICT_TAKE || !take_answer(call, recorded, &end->until)) {
+	if (call->verdict.says != VERDICT_TAKE || !step_work_reuse_condition(call, recorded,
+	    &end->until)) {
 		step_put_results(call, NULL, &line);
-		asked = ask(call, &call->step->definition.until, &line, recorded, &end->until, err);
+		asked = step_work_ask_condition(call, &call->step->definition.until, &line,
+		    recorded, &end->until, err);
 		buffer_free(&line);
 	}
 	if (end->error.code != ERROR_NONE)

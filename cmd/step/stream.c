@@ -37,7 +37,7 @@
 /* ---- the output ---- */
 
 static size_t
-severity(int status)
+stream_status_severity(int status)
 {
 	static const int ranks[] = { STATUS_OK, STATUS_WAITING, STATUS_USAGE, STATUS_WORK,
 		STATUS_SYSTEM };
@@ -56,7 +56,8 @@ report_failure(struct stream *s, const struct step_result *result)
 	const bool shared = s->owner_counts, masked = s->step->place.run->transcript.masked;
 	struct buffer kind = BUFFER_INIT;
 
-	if (step_result_ended_by_failure(result)) { /* told in one line: tell_fail_fast() */
+	/* told in one line: stream_report_fail_fast() */
+	if (step_result_ended_by_failure(result)) {
 		s->ended++;
 		return;
 	}
@@ -79,7 +80,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	struct buffer shown = BUFFER_INIT;
 	int put;
 
-	if (severity(s->status) <= severity(result->status))
+	if (stream_status_severity(s->status) <= stream_status_severity(result->status))
 		s->status = result->status;
 	s->closed = s->closed || result->closed;
 	s->gone = s->gone || result->gone;
@@ -114,7 +115,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 
 /* What --fail-fast has done, in one line. */
 static void
-tell_fail_fast(const struct stream *s)
+stream_report_fail_fast(const struct stream *s)
 {
 	char *line = s->ended > 0 ?
 	    memory_format("%s: --fail-fast: %zu running %s ended, and no further item is begun",
@@ -130,7 +131,7 @@ stream_must_stop(struct stream *s, const struct step_result *result)
 {
 	struct error why = ERROR_INIT;
 
-	if (!result->stop && !s->closed && !interrupted(&s->step->place.interrupts, &why))
+	if (!result->stop && !s->closed && !interrupts_arrived(&s->step->place.interrupts, &why))
 		return false;
 	if (why.code == ERROR_DOWNSTREAM_CLOSED)
 		s->closed = true;
@@ -302,7 +303,7 @@ settle_first(struct stream *s)
  * wait: 0 also if there is none yet, so long as not taken_all(). Else as
  * state_reader_next(). */
 static int
-take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
+stream_try_next_item(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 {
 	struct ahead *a = &s->ahead;
 	struct ahead_item *added;
@@ -365,14 +366,14 @@ taken_all(const struct stream *s)
 	return s->reader->done && s->ahead.count == 0;
 }
 
-/* As take(), but waits. */
+/* As stream_try_next_item(), but waits. */
 static int
-next(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
+stream_next_item(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 {
 	struct ahead *a = &s->ahead;
 	int got;
 
-	while ((got = take(s, item, index, wrong)) == 0 && !taken_all(s)) {
+	while ((got = stream_try_next_item(s, item, index, wrong)) == 0 && !taken_all(s)) {
 		int64_t deadline = clock_monotonic() + AHEAD_TOLD_MS;
 
 		/* That an item waits is told if the rest of the input takes its time. */
@@ -437,7 +438,7 @@ run_serially(struct stream *s, struct error *err)
 	int got, done = 0;
 
 	memset(&item, 0, sizeof item);
-	while ((got = next(s, &item, &index, &wrong)) == 1) {
+	while ((got = stream_next_item(s, &item, &index, &wrong)) == 1) {
 		if (stream_must_stop(s, &result))
 			break;
 		done = stream_call_item(s, &item, index, &result, err);
@@ -446,7 +447,7 @@ run_serially(struct stream *s, struct error *err)
 			break;
 	}
 	if (done == 0 && failed)
-		tell_fail_fast(s);
+		stream_report_fail_fast(s);
 	if (done == 0 && got != 1)
 		done = judge_input(s, got == -1 ? &wrong : NULL, err);
 	item_free(&item);
@@ -505,7 +506,7 @@ pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer
 
 /* In a worker: one call. */
 static void
-work(void *context, const struct buffer *job, struct buffer *answer)
+stream_run_job(void *context, const struct buffer *job, struct buffer *answer)
 {
 	struct stream *s = context;
 	struct step_result result = { .out = BUFFER_INIT };
@@ -604,7 +605,7 @@ run_parallel(struct stream *s, struct error *err)
 	if (prepare_fail_fast(s, err) == -1)
 		return -1;
 	memset(&item, 0, sizeof item);
-	workers_open(&w, s->jobs, work, work_ended, s);
+	workers_open(&w, s->jobs, stream_run_job, work_ended, s);
 	for (;;) {
 		/* Those that run are ended then; but a replay ends none: each comes to what is recorded. */
 		failed = notice_failure(s, &w) || failed;
@@ -625,7 +626,7 @@ run_parallel(struct stream *s, struct error *err)
 			}
 		}
 		stop = stop || (beyond && failed);
-		if (done == 0 && !stop && interrupted(interrupts, &why)) {
+		if (done == 0 && !stop && interrupts_arrived(interrupts, &why)) {
 			s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
 			stop = true;
 			if (why.code == ERROR_CANCELLED)
@@ -635,7 +636,7 @@ run_parallel(struct stream *s, struct error *err)
 		/* Gives out jobs while workers are free. */
 		reading = done == 0 && !stop && got != -1 && (beyond || !taken_all(s));
 		while (reading && done == 0 && workers_ready(&w) &&
-		    (beyond || (got = take(s, &item, &index, &wrong)) == 1)) {
+		    (beyond || (got = stream_try_next_item(s, &item, &index, &wrong)) == 1)) {
 			/* Whether one has failed is known when all have ended, and may be known already. */
 			beyond = !was_begun(s, index) && (failed || workers_pending(&w) > 0);
 			stop = beyond && failed;
@@ -661,7 +662,7 @@ run_parallel(struct stream *s, struct error *err)
 	if (done == -1)
 		workers_signal(&w, SIGTERM);
 	else if (failed)
-		tell_fail_fast(s);
+		stream_report_fail_fast(s);
 	workers_close(&w);
 	if (s->failed != NULL)
 		munmap(s->failed, sizeof *s->failed);

@@ -107,7 +107,7 @@ is_whole(const struct recalled_event *answered)
 /* Whether the attempt that is replayed had it: it asked, or took over the answer, which its end
  * follows then. One that asks anew (--models live) takes nothing over. */
 static bool
-counts(const struct recalled *r, const struct exchanged *x)
+traffic_belongs_to_attempt(const struct recalled *r, const struct exchanged *x)
 {
 	if (span_is(x->asked->view.parent_event_id, r->started.id))
 		return true;
@@ -131,7 +131,7 @@ traffic_begin(struct traffic *t, struct recalled *r, char *const *ignored)
 			continue;
 		x.answered = recalled_effect(r, e->id,
 		    e->view.type == EVENT_TOOL_CALL ? EVENT_TOOL_RESULT : EVENT_MESSAGE_ASSISTANT);
-		if (recalled_replays(r) && !counts(r, &x))
+		if (recalled_replays(r) && !traffic_belongs_to_attempt(r, &x))
 			continue;
 		x.whole = x.answered != NULL && is_whole(x.answered);
 		traffic_key(t, request, x.key);
@@ -175,7 +175,8 @@ struct telling {
 };
 
 static void
-tell(struct telling *t, const char *pointer, const json_t *now, const json_t *then)
+traffic_describe_difference(struct telling *t, const char *pointer, const json_t *now,
+    const json_t *then)
 {
 	struct buffer texts[2] = { BUFFER_INIT, BUFFER_INIT };
 
@@ -202,7 +203,7 @@ tell(struct telling *t, const char *pointer, const json_t *now, const json_t *th
 }
 
 static void
-compare(struct telling *t, struct buffer *pointer, json_t *now, json_t *then)
+traffic_compare_values(struct telling *t, struct buffer *pointer, json_t *now, json_t *then)
 {
 	const size_t len = pointer->len;
 	const char *key;
@@ -214,24 +215,25 @@ compare(struct telling *t, struct buffer *pointer, json_t *now, json_t *then)
 	if (json_is_object(now) && json_is_object(then)) {
 		json_object_foreach(now, key, value) {
 			value_pointer_add(pointer, key);
-			compare(t, pointer, value, json_object_get(then, key));
+			traffic_compare_values(t, pointer, value, json_object_get(then, key));
 			pointer->len = len;
 		}
 		json_object_foreach(then, key, value) {
 			if (json_object_get(now, key) != NULL)
 				continue;
 			value_pointer_add(pointer, key);
-			compare(t, pointer, NULL, value);
+			traffic_compare_values(t, pointer, NULL, value);
 			pointer->len = len;
 		}
 	} else if (json_is_array(now) && json_is_array(then)) {
 		for (i = 0; i < json_array_size(now) || i < json_array_size(then); i++) {
 			buffer_format(pointer, "/%zu", i);
-			compare(t, pointer, json_array_get(now, i), json_array_get(then, i));
+			traffic_compare_values(t, pointer, json_array_get(now, i),
+			    json_array_get(then, i));
 			pointer->len = len;
 		}
 	} else {
-		tell(t, buffer_string(pointer), now, then);
+		traffic_describe_difference(t, buffer_string(pointer), now, then);
 	}
 }
 
@@ -283,7 +285,7 @@ traffic_differs(const struct traffic *t, struct span request, struct buffer *out
 	now = body_value(t, request);
 	then = body_value(t, recorded);
 	if (now != NULL && then != NULL) {
-		compare(&telling, &pointer, now, then);
+		traffic_compare_values(&telling, &pointer, now, then);
 		if (telling.left < 0)
 			buffer_format(out, "; and %d more", -telling.left);
 	} else {

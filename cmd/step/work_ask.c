@@ -286,7 +286,7 @@ ask_taken(struct step_call *call, struct error *err)
 /* Says what became of an answer. Who does not read what he was told before is let go: nobody else
  * is to wait for him. */
 static void
-say(int fd, const struct error *refused, const char *event_id)
+ask_send_verdict(int fd, const struct error *refused, const char *event_id)
 {
 	struct buffer line = BUFFER_INIT;
 
@@ -298,7 +298,7 @@ say(int fd, const struct error *refused, const char *event_id)
 
 /* An answer becomes the call's end, or is refused. -1: the machine failed. */
 static int
-take_answer(struct asking *a, struct client *client, struct span line, struct error *err)
+ask_apply_answer(struct asking *a, struct client *client, struct span line, struct error *err)
 {
 	struct step_call *call = a->call;
 	struct step_end *end = &call->end;
@@ -332,7 +332,7 @@ take_answer(struct asking *a, struct client *client, struct span line, struct er
 			    buffer_string(&why));
 	}
 	if (taken == 0)
-		say(client->fd, &refused, NULL);
+		ask_send_verdict(client->fd, &refused, NULL);
 	if (taken == 0 && s->options.question.max_answers > 0 && ++a->refused == s->options.question.max_answers) {
 		error_set(&end->error, ERROR_SCHEMA, NULL, "no answer was taken in %lld: %s",
 		    (long long)a->refused, refused.message);
@@ -361,7 +361,7 @@ ask_ended(struct step_call *call, const struct event *completed)
 		return;
 	if (call->end.overruled)
 		error_set(&late, ERROR_BLOCKED, NULL, "it was decided meanwhile");
-	say(a->answerer, call->end.overruled ? &late : NULL, completed->id);
+	ask_send_verdict(a->answerer, call->end.overruled ? &late : NULL, completed->id);
 	file_close(&a->answerer);
 }
 
@@ -381,7 +381,7 @@ ask_close(struct step_call *call)
 /* ---- waiting ---- */
 
 static void
-drop(struct asking *a, size_t number)
+ask_drop_client(struct asking *a, size_t number)
 {
 	struct client *client = &a->clients[number];
 
@@ -397,8 +397,8 @@ send_away(struct asking *a, size_t number, const char *why)
 	struct error refused = ERROR_INIT;
 
 	error_set(&refused, ERROR_BLOCKED, NULL, "%s", why);
-	say(a->clients[number].fd, &refused, NULL);
-	drop(a, number);
+	ask_send_verdict(a->clients[number].fd, &refused, NULL);
+	ask_drop_client(a, number);
 }
 
 /* The one that came first and says nothing leaves its place to another; else the one that came
@@ -453,7 +453,7 @@ is_too_long(const struct asking *a, const struct client *client)
 
 /* Ends those whose line is not whole in time; returns when the next one's time is over, 0: never. */
 static int64_t
-expire(struct asking *a)
+ask_expire_clients(struct asking *a)
 {
 	int64_t now = clock_monotonic(), next = 0;
 
@@ -471,7 +471,7 @@ expire(struct asking *a)
 
 /* What has come from a client. */
 static int
-serve(struct asking *a, size_t number, struct error *err)
+ask_serve_client(struct asking *a, size_t number, struct error *err)
 {
 	struct client *client = &a->clients[number];
 	ssize_t got = line_input_read(&client->input);
@@ -481,7 +481,7 @@ serve(struct asking *a, size_t number, struct error *err)
 
 	while (!a->over && result == 0 &&
 	    (taken = line_input_take(&client->input, &line, &len)) == 1)
-		result = take_answer(a, client, span_of(line, len), err);
+		result = ask_apply_answer(a, client, span_of(line, len), err);
 	if (result != 0 || a->over)
 		return result;
 	if (line_input_unfinished(&client->input) == 0)
@@ -489,7 +489,7 @@ serve(struct asking *a, size_t number, struct error *err)
 	else if (client->until == 0)
 		client->until = clock_monotonic() + a->limits.body_ms;
 	if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR))
-		drop(a, number);
+		ask_drop_client(a, number);
 	else if (taken == -1 || is_too_long(a, client))
 		send_away(a, number, "the answer is too large");
 	return result;
@@ -517,11 +517,11 @@ wait_for_answer(struct asking *a, struct error *err)
 			break;
 		for (size_t i = count; i-- > 0 && !a->over && result == 0;)
 			if (fds[2 + i].revents != 0)
-				result = serve(a, i, err);
+				result = ask_serve_client(a, i, err);
 		if (result != 0)
 			break;
 		if (!a->over)
-			next = expire(a);
+			next = ask_expire_clients(a);
 		if (!a->over && fds[1].revents != 0)
 			accept_client(a);
 		if (count > 0 && a->count == 0)

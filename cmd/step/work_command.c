@@ -22,7 +22,7 @@
 
 /* Stdout as results. */
 static void
-take_output(struct step_end *to, enum output_form form, const struct buffer *output)
+command_parse_output(struct step_end *to, enum output_form form, const struct buffer *output)
 {
 	const char *bytes = buffer_string(output);
 	size_t len = output->len, mark;
@@ -93,7 +93,8 @@ passes_failure(const void *context, const char *line, size_t len)
 
 /* A command that failed may have needed a variable that it did not see. */
 static void
-print_hint(const struct step_call *call, char *const *passed, const struct subprocess *process)
+command_print_hint(const struct step_call *call, char *const *passed,
+    const struct subprocess *process)
 {
 	const struct step *s = call->step;
 	struct buffer line = BUFFER_INIT, label = BUFFER_INIT;
@@ -120,7 +121,7 @@ hide_keys(const struct step_call *call, struct subprocess *process)
 
 /* How the command ended, and what it wrote on stderr. passed: variables that its sandbox let through. */
 static void
-take_process_end(struct step_call *call, struct subprocess *process, char *const *passed)
+command_store_process_end(struct step_call *call, struct subprocess *process, char *const *passed)
 {
 	const struct step *s = call->step;
 	const bool sandboxed = sandbox_holds(&s->options.sandbox);
@@ -136,7 +137,7 @@ take_process_end(struct step_call *call, struct subprocess *process, char *const
 	    end->exit_code == STATUS_WAITING;
 	if (sandboxed && process->via == NULL && end->error.code == ERROR_EXIT_STATUS &&
 	    end->exit_code < PROCESS_CANNOT_RUN && !waits)
-		print_hint(call, passed, process);
+		command_print_hint(call, passed, process);
 	buffer_free(&end->errors);
 	end->errors = process->errors;
 	end->errors_bytes = process->errors_bytes;
@@ -195,10 +196,10 @@ command_try(struct step_call *call, void *context, struct error *err)
 		hooks->ended(hooks->context, &try);
 
 	hide_keys(call, process);
-	take_process_end(call, process, try.passed);
+	command_store_process_end(call, process, try.passed);
 	if (result == 0 && !(passes && step_take_lines(call, &process->output)) &&
 	    end->error.code == ERROR_NONE)
-		take_output(end, s->options.output, &process->output);
+		command_parse_output(end, s->options.output, &process->output);
 	step_look_for_dead(call);
 	step_look_for_waiting(call);
 	if (hooks != NULL)

@@ -119,7 +119,7 @@ group_close(struct group *g)
 /* What a round came to: the error of the call, or the one item that is the next round's, which
  * follows the end of this one, and what made its item. */
 static void
-take_round(struct group *g, int64_t round, struct step_result *result)
+loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 {
 	struct step_call *call = g->call;
 	const struct error *why = &result->error;
@@ -189,7 +189,7 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 		made = group_call(&group, round, &result, err);
 		if (made == -1)
 			break;
-		take_round(&group, round, &result);
+		loop_apply_round(&group, round, &result);
 		if (result.skipped || result.until || error->code != ERROR_NONE)
 			break;
 	}
@@ -234,7 +234,7 @@ turn_to(struct branches *b, int64_t number)
 /* Which are made: the recorded winner is the one branch that is made again; a replay makes
  * those that were made, whoever was stopped by whom. */
 static void
-choose(struct branches *b)
+branches_choose_begun(struct branches *b)
 {
 	const struct step *s = b->group.call->step;
 	char sha256[DIGEST_SIZE];
@@ -294,7 +294,7 @@ end_worker(void *context)
 /* Looks at answers as they come, and stops the rest once a branch has decided, or the group is
  * to end. */
 static void
-look_around(struct branches *b)
+branches_check_answers(struct branches *b)
 {
 	const struct step *s = b->group.call->step;
 	const struct buffer *answer;
@@ -312,7 +312,7 @@ look_around(struct branches *b)
 	}
 	if (b->stopped)
 		return;
-	b->stopped = decided || interrupted(&s->place.interrupts, &b->interrupted);
+	b->stopped = decided || interrupts_arrived(&s->place.interrupts, &b->interrupted);
 	if (decided)
 		workers_signal(&b->workers, SIGTERM);
 	else if (b->interrupted.code == ERROR_CANCELLED)
@@ -345,7 +345,7 @@ make_branches(struct branches *b, struct error *err)
 			break;
 		done = workers_wait(w, -1, err);
 		if (done == 0)
-			look_around(b);
+			branches_check_answers(b);
 		while (done == 0 && workers_answer(w, &message) == 1)
 			done = step_result_unpack(&message, &b->results[b->ended++], err);
 	}
@@ -360,7 +360,7 @@ make_branches(struct branches *b, struct error *err)
  * less than a failure only if that decides. Where all had to fail, so might what did not
  * fail by its work. */
 static int
-rank(enum step_strategy strategy, const struct step_result *r)
+branches_rank_failure(enum step_strategy strategy, const struct step_result *r)
 {
 	bool all = strategy == STRATEGY_ALL;
 
@@ -398,7 +398,7 @@ branches_hold(const struct branches *b)
 /* What all results together are to the strategy. A failure is let pass only if it is what the
  * work of the branch came to. */
 static void
-conclude(struct branches *b)
+branches_judge_results(struct branches *b)
 {
 	struct step_call *call = b->group.call;
 	struct step_end *end = &call->end;
@@ -413,7 +413,8 @@ conclude(struct branches *b)
 		const struct step_result *r = &b->results[i];
 
 		call_add_link(&call->events, r->ended);
-		if (worst == NULL || rank(strategy, r) < rank(strategy, worst))
+		if (worst == NULL || branches_rank_failure(strategy,
+		    r) < branches_rank_failure(strategy, worst))
 			worst = r;
 		if (first == b->begun && r->error.code == ERROR_NONE)
 			first = i;
@@ -453,7 +454,7 @@ conclude(struct branches *b)
 
 	/* Who works may have seen it before us. */
 	if (b->interrupted.code == ERROR_NONE && worst != NULL && is_cut(code))
-		interrupted(&call->step->place.interrupts, &b->interrupted);
+		interrupts_arrived(&call->step->place.interrupts, &b->interrupted);
 	if (b->interrupted.code != ERROR_NONE) {
 		end->error = b->interrupted;
 	} else if (worst != NULL) {
@@ -480,12 +481,12 @@ parallel_run(struct step_call *call, int repeats, struct error *err)
 		count++;
 	b.numbers = memory_zero(count, sizeof *b.numbers);
 	b.results = memory_zero(count, sizeof *b.results);
-	choose(&b);
+	branches_choose_begun(&b);
 
 	if (b.count > 0)
 		made = make_branches(&b, err);
 	if (made == 0)
-		conclude(&b);
+		branches_judge_results(&b);
 
 	for (size_t i = 0; i < b.count; i++)
 		buffer_free(&b.results[i].out);

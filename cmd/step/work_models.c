@@ -151,7 +151,7 @@ make_pair(struct models *m, struct error *err)
 /* The first line: who may ask, and where the APIs are. The environment is that of this process:
  * the command's has the proxy of the call before. */
 static void
-tell_settings(struct models *m)
+models_send_settings(struct models *m)
 {
 	const struct step *s = m->call->step;
 	struct writer w;
@@ -281,7 +281,7 @@ models_start(struct step_call *call, struct error *err)
 		result = peer_start(&m->proxy, &spec, err);
 	}
 	if (result == 0) {
-		tell_settings(m);
+		models_send_settings(m);
 		file_close(&m->borrowed);
 		peer_send(&m->proxy);
 		result = wait_for_port(m, &port, err);
@@ -435,7 +435,7 @@ repeat_event(struct step_call *call, struct recalled_event *e, const char *paren
 }
 
 static int
-repeat(struct step_call *call, struct exchanged *x, struct error *err)
+models_repeat_exchange(struct step_call *call, struct exchanged *x, struct error *err)
 {
 	x->used = true;
 	if (repeat_event(call, x->asked, call->started, err) == -1)
@@ -454,7 +454,7 @@ add_request(struct models *m)
 
 /* Says an answer of the record to the proxy. */
 static void
-say_recorded(struct models *m, long long number, const struct exchanged *x)
+models_send_recorded_answer(struct models *m, long long number, const struct exchanged *x)
 {
 	struct span payload = x->answered->view.payload;
 	struct span response = span_member(payload, KEY_RESPONSE);
@@ -472,28 +472,29 @@ say_recorded(struct models *m, long long number, const struct exchanged *x)
 
 /* A replay records it again, with the tries that had failed before it. */
 static int
-take_recorded(struct models *m, struct api_request *r, struct exchanged *x, struct error *err)
+models_answer_from_record(struct models *m, struct api_request *r, struct exchanged *x,
+    struct error *err)
 {
 	struct span payload = x->answered->view.payload;
 
 	for (struct exchanged *before = m->traffic.list; m->replays && before < x; before++)
 		if (!before->used && !before->whole && strcmp(before->key, x->key) == 0 &&
-		    repeat(m->call, before, err) == -1)
+		    models_repeat_exchange(m->call, before, err) == -1)
 			return -1;
-	if (m->replays && repeat(m->call, x, err) == -1)
+	if (m->replays && models_repeat_exchange(m->call, x, err) == -1)
 		return -1;
 	x->used = true;
 	r->over = true;
 	if (!recalled_error(x->answered, &m->unanswered))
 		m->unanswered.code = ERROR_NONE;
-	say_recorded(m, r->number, x);
+	models_send_recorded_answer(m, r->number, x);
 	return count_cost(m, r, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE), true, err);
 }
 
 /* The end of the call follows what was taken from the record, in its order, and then the answers of
  * this attempt in that of their requests. */
 static void
-follow(const struct models *m)
+models_link_call_end(const struct models *m)
 {
 	struct call *events = &m->call->events;
 
@@ -514,8 +515,8 @@ repeat_all(struct step_call *call, struct error *err)
 
 	traffic_begin(&m.traffic, &call->verdict.recalled, NULL);
 	for (size_t i = 0; status == 0 && i < m.traffic.count; i++)
-		status = repeat(call, &m.traffic.list[i], err);
-	follow(&m);
+		status = models_repeat_exchange(call, &m.traffic.list[i], err);
+	models_link_call_end(&m);
 	traffic_free(&m.traffic);
 	return status;
 }
@@ -524,7 +525,7 @@ repeat_all(struct step_call *call, struct error *err)
 
 /* Says no. The first reason is what the call fails with. */
 static void
-refuse(struct models *m, struct api_request *r, const struct error *why)
+models_refuse_request(struct models *m, struct api_request *r, const struct error *why)
 {
 	struct writer w;
 
@@ -542,7 +543,7 @@ refuse(struct models *m, struct api_request *r, const struct error *why)
 }
 
 static void
-say(struct models *m, const char *what, long long number, bool asks)
+models_send_message(struct models *m, const char *what, long long number, bool asks)
 {
 	buffer_format(&m->proxy.outgoing, "{\"%s\":%lld%s}\n", what, number, asks ? ",\"ask\":true" : "");
 }
@@ -575,7 +576,7 @@ note_unknown(struct models *m, const struct api_request *r, struct span line)
 }
 
 static void
-describe(struct api_request *r, struct span line)
+models_describe_request(struct api_request *r, struct span line)
 {
 	struct span generation = span_member(line, "generation");
 	struct buffer name = BUFFER_INIT;
@@ -626,20 +627,20 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 			return -1;
 		}
 		throttle_leave(&r->throttle, THROTTLE_UNKNOWN);
-		refuse(m, r, &why);
+		models_refuse_request(m, r, &why);
 		return 0;
 	}
 	if (!r->within && record_request(m, r, line, err) == -1)
 		return -1;
 	if (!r->within)
 		live_turn(&m->live, m->call->started, r->number - 1);
-	say(m, "request", r->number, true);
+	models_send_message(m, "request", r->number, true);
 	return 0;
 }
 
 /* A wait of a request for its provider that lasts. */
 static int
-tell_wait(void *context, const struct provider_wait *wait, struct error *err)
+models_record_wait(void *context, const struct provider_wait *wait, struct error *err)
 {
 	const struct models *m = context;
 
@@ -650,7 +651,7 @@ tell_wait(void *context, const struct provider_wait *wait, struct error *err)
 /* What throttle_begin(), or throttle_look_again(), came to. Its line is the request's own, or still
  * the proxy's. */
 static int
-take_turn(struct models *m, struct api_request *r, int began, struct span line,
+models_apply_throttle_result(struct models *m, struct api_request *r, int began, struct span line,
     const struct error *why, struct error *err)
 {
 	int result = 0;
@@ -663,7 +664,7 @@ take_turn(struct models *m, struct api_request *r, int began, struct span line,
 	if (began == 1) {
 		result = send_on(m, r, line, err);
 	} else {
-		refuse(m, r, why);
+		models_refuse_request(m, r, why);
 		if (why->code == ERROR_SYSTEM) {
 			*err = *why;
 			result = -1;
@@ -685,7 +686,7 @@ is_first(const struct models *m, size_t number)
 
 /* Those that wait look whether it is their turn. When to again, 0: there is none. */
 static int64_t
-look_for_turns(struct models *m)
+models_check_throttled(struct models *m)
 {
 	bool waits = false;
 
@@ -698,7 +699,8 @@ look_for_turns(struct models *m)
 			continue;
 		began = throttle_look_again(&r->waiter, &r->throttle, &why);
 		waits |= began == 0;
-		take_turn(m, r, began, span_of(r->line.data, r->line.len), &why, &m->failed);
+		models_apply_throttle_result(m, r, began, span_of(r->line.data, r->line.len), &why,
+		    &m->failed);
 	}
 	peer_send(&m->proxy);
 	return waits ? clock_monotonic() + THROTTLE_LOOK_MS : 0;
@@ -706,43 +708,44 @@ look_for_turns(struct models *m)
 
 /* The program has closed the connection of one that waits. */
 static void
-take_left(struct models *m, struct api_request *r)
+models_abandon_request(struct models *m, struct api_request *r)
 {
 	if (r->waiter == NULL)
 		return;
 	throttle_desert(&r->waiter, m->late != 0 && clock_monotonic() >= m->late ? &m->waited : NULL);
 	buffer_free(&r->line);
 	r->over = true;
-	say(m, "recorded", r->number, false);
+	models_send_message(m, "recorded", r->number, false);
 }
 
 static int
-take_request(struct models *m, struct span line, struct error *err)
+models_read_request(struct models *m, struct span line, struct error *err)
 {
 	const struct step *s = m->call->step;
 	const bool offline = m->replays || s->options.models.mode == MODELS_REPLAY;
 	struct api_request *r = add_request(m);
-	struct throttle_spec spec = { .storage = &s->place.run->storage, .told = tell_wait, .context = m };
+	struct throttle_spec spec = { .storage = &s->place.run->storage, .told = models_record_wait,
+	    .context = m };
 	struct exchanged *x = NULL;
 	struct error why = ERROR_INIT;
 	int began;
 
 	span_integer(span_member(line, "request"), &r->number);
-	describe(r, line);
+	models_describe_request(r, line);
 	traffic_key(&m->traffic, line, r->sha256);
 	if (m->recalls && !r->within)
 		x = traffic_find(&m->traffic, r->sha256, !m->replays);
 	if (x != NULL)
-		return take_recorded(m, r, x, err);
+		return models_answer_from_record(m, r, x, err);
 	if (offline && r->within) {
 		error_set(&why, ERROR_DIVERGENCE, NULL, "request %lld, %s, is asked by a step inside, where "
 		    "nothing is to be asked", r->number, r->name);
-		refuse(m, r, &why);
+		models_refuse_request(m, r, &why);
 		return 0;
 	}
 	if (offline) {
 		set_divergence(m, r, line, &why);
-		refuse(m, r, &why);
+		models_refuse_request(m, r, &why);
 		if (m->replays && m->diverged_line.len == 0) {
 			buffer_append(&m->diverged_line, line.at, line.len);
 			m->diverged = m->count;
@@ -754,11 +757,11 @@ take_request(struct models *m, struct span line, struct error *err)
 	note_unknown(m, r, line);
 	spec.provider = r->api;
 	began = throttle_begin(&r->throttle, &spec, &r->waiter, &why);
-	return take_turn(m, r, began, line, &why, err);
+	return models_apply_throttle_result(m, r, began, line, &why, err);
 }
 
 static struct api_request *
-find(struct models *m, struct span line, const char *key)
+models_find_request(struct models *m, struct span line, const char *key)
 {
 	long long number;
 
@@ -771,7 +774,7 @@ find(struct models *m, struct span line, const char *key)
 }
 
 static int
-take_answer(struct models *m, struct api_request *r, struct span line, struct error *err)
+models_read_answer(struct models *m, struct api_request *r, struct span line, struct error *err)
 {
 	struct span message = span_member(line, "message"), error = span_member(line, KEY_ERROR);
 	struct error why = ERROR_INIT;
@@ -786,17 +789,17 @@ take_answer(struct models *m, struct api_request *r, struct span line, struct er
 	    err) == -1)
 		return -1;
 	r->over = true;
-	say(m, "recorded", r->number, false);
+	models_send_message(m, "recorded", r->number, false);
 	return 0;
 }
 
 static void
-take_delta(struct models *m, struct span line)
+models_read_delta(struct models *m, struct span line)
 {
 	static const struct { const char *kind; enum live_kind live; } kinds[] = {
 		{ "text", LIVE_TEXT }, { "thinking", LIVE_THINKING }, { "tool", LIVE_TOOL }
 	};
-	const struct api_request *r = find(m, line, "delta");
+	const struct api_request *r = models_find_request(m, line, "delta");
 	struct buffer text = BUFFER_INIT;
 
 	/* Of several at once the last that began is looked at. */
@@ -811,22 +814,23 @@ take_delta(struct models *m, struct span line)
 
 /* All lines that have come. */
 static int
-take_lines(struct models *m, struct error *err)
+models_read_lines(struct models *m, struct error *err)
 {
 	struct span line;
 	int result = 0, taken = 0;
 
 	while (result == 0 && (taken = peer_line(&m->proxy, &line)) == 1) {
-		struct api_request *answered = find(m, line, "answered"), *left = find(m, line, "left");
+		struct api_request *answered = models_find_request(m, line, "answered"),
+		    *left = models_find_request(m, line, "left");
 
 		if (span_member(line, "request").at != NULL)
-			result = take_request(m, line, err);
+			result = models_read_request(m, line, err);
 		else if (answered != NULL)
-			result = take_answer(m, answered, line, err);
+			result = models_read_answer(m, answered, line, err);
 		else if (left != NULL)
-			take_left(m, left);
+			models_abandon_request(m, left);
 		else if (span_member(line, "delta").at != NULL)
-			take_delta(m, line);
+			models_read_delta(m, line);
 		else if (span_member(line, "refused").at != NULL)
 			m->strangers++;
 	}
@@ -835,10 +839,10 @@ take_lines(struct models *m, struct error *err)
 }
 
 static int
-heard(void *context, bool gone, struct error *err)
+models_serve_proxy(void *context, bool gone, struct error *err)
 {
 	struct models *m = context;
-	int result = take_lines(m, err);
+	int result = models_read_lines(m, err);
 
 	if (result == 0 && m->failed.code != ERROR_NONE) {
 		*err = m->failed;
@@ -852,10 +856,10 @@ heard(void *context, bool gone, struct error *err)
 }
 
 static int64_t
-due(void *context)
+models_next_deadline(void *context)
 {
 	struct models *m = context;
-	const int64_t text = live_flush(&m->live), turn = look_for_turns(m);
+	const int64_t text = live_flush(&m->live), turn = models_check_throttled(m);
 
 	return text == 0 || (turn != 0 && turn < text) ? turn : text;
 }
@@ -877,8 +881,8 @@ models_prepare(void *context, struct command_try *try)
 	m->waited = (struct error)ERROR_INIT;
 	m->late = process->timeout_ms > 0 ? clock_monotonic() + process->timeout_ms : 0;
 	process->beside = &m->proxy;
-	process->heard = heard;
-	process->due = due;
+	process->heard = models_serve_proxy;
+	process->due = models_next_deadline;
 	process->context = m;
 }
 
@@ -952,7 +956,7 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 	/* Nobody is there any more to wait for a turn. */
 	for (size_t i = 0; i < m->count; i++)
 		if (m->list[i].waiter != NULL)
-			take_left(m, &m->list[i]);
+			models_abandon_request(m, &m->list[i]);
 	if (m->failed.code != ERROR_NONE) {
 		*err = m->failed;
 		return -1;
@@ -960,7 +964,7 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 	/* Its connections are closed; what they waited for is told of. */
 	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
 	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
-		result = take_lines(m, err);
+		result = models_read_lines(m, err);
 	/* What it was refused explains how the command failed. A divergence is one whatever it did, and one
 	 * that went on without an answer that would have cost too much would not replay. */
 	if (m->refused.code == ERROR_DIVERGENCE ||
@@ -983,7 +987,7 @@ models_settle(void *context, struct command_try *try, int result, struct error *
 }
 
 static void
-warn(const struct models *m)
+models_print_warnings(const struct models *m)
 {
 	const char *name = m->call->step->options.name;
 	const struct step_end *end = &m->call->end;
@@ -1008,18 +1012,18 @@ models_end(struct models *m)
 	struct error err;
 
 	if (m->listens && m->proxy.process.pid != 0) {
-		warn(m);
+		models_print_warnings(m);
 		/* It tells what was under way still. */
 		peer_hang_up(&m->proxy);
 		while (peer_wait(&m->proxy, deadline, NULL, &err) == PEER_SERVED &&
-		    take_lines(m, &err) == 0)
+		    models_read_lines(m, &err) == 0)
 			continue;
 	}
 	peer_end(&m->proxy);
 	m->call->step->options.sandbox.loopback = 0;
 	file_close(&m->lent);
 	file_close(&m->borrowed);
-	follow(m);
+	models_link_call_end(m);
 	for (size_t i = 0; i < m->count; i++) {
 		throttle_desert(&m->list[i].waiter, NULL);
 		throttle_leave(&m->list[i].throttle, THROTTLE_UNKNOWN);

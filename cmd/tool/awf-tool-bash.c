@@ -45,7 +45,7 @@ struct command {
 
 /* Takes some of what the pipe holds. 1; 0 if there is nothing now; -1 if nothing comes. */
 static int
-collect(struct command *c)
+bash_read_output(struct command *c)
 {
 	char bytes[READ_SIZE];
 	ssize_t len = read(c->output, bytes, sizeof bytes);
@@ -64,7 +64,7 @@ collect(struct command *c)
 }
 
 static int
-start(struct command *c, struct error *err)
+bash_start_command(struct command *c, struct error *err)
 {
 	const char *path = getenv("PATH");
 	char *bash = path_search(path != NULL ? path : "/usr/bin:/bin", "bash");
@@ -89,7 +89,8 @@ start(struct command *c, struct error *err)
 
 /* Waits for the shell's end. -1: something else came first. */
 static int
-await(struct command *c, int exit_fd, const struct interrupts *interrupts, struct error *err)
+bash_wait_for_command(struct command *c, int exit_fd, const struct interrupts *interrupts,
+    struct error *err)
 {
 	struct pollfd fds[3] = { { -1, 0, 0 }, { c->output, POLLIN, 0 }, { exit_fd, POLLIN, 0 } };
 	int64_t end = clock_monotonic() + c->timeout_ms, now;
@@ -103,7 +104,7 @@ await(struct command *c, int exit_fd, const struct interrupts *interrupts, struc
 		if (interrupts_wait(interrupts, fds, 3, exit_fd == -1 && now + LOOK_AGAIN_MS < end ?
 		    now + LOOK_AGAIN_MS : end, err) == -1)
 			return -1;
-		if (fds[1].revents != 0 && collect(c) == -1)
+		if (fds[1].revents != 0 && bash_read_output(c) == -1)
 			fds[1].fd = -1;
 	}
 	return 0;
@@ -111,7 +112,7 @@ await(struct command *c, int exit_fd, const struct interrupts *interrupts, struc
 
 /* Both ends as whole characters. */
 static void
-tell_output(const struct command *c, struct builtin *b)
+bash_write_output(const struct command *c, struct builtin *b)
 {
 	size_t head = c->head.len, skip = 0;
 
@@ -145,18 +146,19 @@ run_command(struct builtin *b, struct error *err)
 	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
 	interrupts = builtin_catch(signals);
-	failed = start(&c, err);
+	failed = bash_start_command(&c, err);
 	if (failed == 0) {
 		exit_fd = wait_descriptor(c.process.pid);
-		failed = await(&c, exit_fd, interrupts, err);
+		failed = bash_wait_for_command(&c, exit_fd, interrupts, err);
 		descendants_end(getpid(), SIGTERM, NULL);
 		/* What was left in the pipe; who still writes to it has gone a way of its own. */
-		for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && collect(&c) == 1; taken += READ_SIZE)
+		for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && bash_read_output(&c) == 1;
+		    taken += READ_SIZE)
 			continue;
 		if (exit_fd != -1)
 			close(exit_fd);
 	}
-	tell_output(&c, b);
+	bash_write_output(&c, b);
 	/* What the command's status means for the tool's. */
 	if (failed == 0) {
 		b->status = process_exit_code(c.wait_status);

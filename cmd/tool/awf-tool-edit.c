@@ -24,7 +24,7 @@ struct edit {
 
 /* The first place of a text; NULL if there is none. */
 static const char *
-find(const char *at, const char *end, struct words text)
+edit_find_text(const char *at, const char *end, struct words text)
 {
 	while ((size_t)(end - at) >= text.len) {
 		const char *next = memchr(at, text.text[0], (size_t)(end - at) - text.len + 1);
@@ -79,7 +79,7 @@ replace_all(struct edit *e)
 	const char *at = buffer_string(&e->file), *end = at + e->file.len, *next;
 	size_t line = 1;
 
-	for (; (next = find(at, end, e->old)) != NULL; at = next + e->old.len) {
+	for (; (next = edit_find_text(at, end, e->old)) != NULL; at = next + e->old.len) {
 		line += count_lines(at, next);
 		if (e->count < PLACES_TOLD)
 			buffer_format(&e->lines, "%s%zu", e->count == 0 ? "" : ", ", line);
@@ -95,7 +95,7 @@ replace_all(struct edit *e)
 
 /* Where a line is that is the first of old_string but for white space; 0: nowhere. */
 static size_t
-near(const struct edit *e)
+edit_find_similar_line(const struct edit *e)
 {
 	const char *at = buffer_string(&e->file), *end = at + e->file.len, *lf;
 	struct span wanted = span_trim(span_of(e->old.text, e->old.len)), line;
@@ -115,7 +115,7 @@ near(const struct edit *e)
 }
 
 static int
-replace(struct edit *e, struct error *err)
+edit_replace_text(struct edit *e, struct error *err)
 {
 	size_t line;
 
@@ -130,7 +130,7 @@ replace(struct edit *e, struct error *err)
 		    e->lines.data);
 	if (e->count > 0)
 		return 0;
-	line = near(e);
+	line = edit_find_similar_line(e);
 	if (line == 0)
 		return error_set(err, ERROR_INVALID_INPUT, e->path,
 		    "old_string is not in the file");
@@ -139,7 +139,7 @@ replace(struct edit *e, struct error *err)
 }
 
 static int
-edit(struct edit *e, struct builtin *b, struct error *err)
+edit_tool_run(struct edit *e, struct builtin *b, struct error *err)
 {
 	bool exists;
 
@@ -154,7 +154,7 @@ edit(struct edit *e, struct builtin *b, struct error *err)
 		    "old_string is empty, but the file is not");
 	if (e->old.len == 0)
 		buffer_append(&e->result, e->new.text, e->new.len);
-	else if (replace(e, err) != 0)
+	else if (edit_replace_text(e, err) != 0)
 		return -1;
 	if (change_write(e->path, buffer_string(&e->result), e->result.len, err) != 0)
 		return -1;
@@ -184,7 +184,7 @@ edit_file(struct builtin *b, struct error *err)
 	if (e.old.len == e.new.len && memcmp(e.old.text, e.new.text, e.old.len) == 0)
 		return error_set(err, ERROR_INVALID_INPUT, NULL,
 		    "old_string and new_string are the same");
-	failed = edit(&e, b, err);
+	failed = edit_tool_run(&e, b, err);
 	buffer_free(&e.file);
 	buffer_free(&e.crlf[0]);
 	buffer_free(&e.crlf[1]);

@@ -13,7 +13,7 @@
 #define FILES_LIMIT 1000
 
 static bool
-matches(const void *pattern, const char *path)
+glob_matches_path(const void *pattern, const char *path)
 {
 	return pattern_matches(pattern, path, strlen(path));
 }
@@ -47,7 +47,8 @@ list_files(struct builtin *b, struct error *err)
 		free(part);
 	}
 	pattern = glob_compile(glob + base, err);
-	failed = pattern == NULL ? -1 : files_find(&files, directory, matches, pattern, err);
+	failed = pattern == NULL ? -1 : files_find(&files, directory, glob_matches_path, pattern,
+	    err);
 	if (failed == 0) {
 		for (size_t i = 0; i < files.count && i < FILES_LIMIT; i++) {
 			buffer_text(&b->answer, files.list[i]);

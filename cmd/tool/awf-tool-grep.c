@@ -73,7 +73,7 @@ names_match(const struct names *n, const char *path)
 }
 
 static bool
-wanted(const void *context, const char *path)
+grep_wants_path(const void *context, const char *path)
 {
 	const struct grep *g = context;
 
@@ -81,7 +81,7 @@ wanted(const void *context, const char *path)
 }
 
 static void
-split(struct text *t)
+grep_split_lines(struct text *t)
 {
 	const char *start = buffer_string(&t->bytes), *end = start + t->bytes.len, *at = start;
 	size_t capacity = 0;
@@ -101,7 +101,7 @@ split(struct text *t)
 
 /* A line without its end. */
 static struct words
-line(const struct text *t, size_t number)
+grep_line_text(const struct text *t, size_t number)
 {
 	const char *at = t->bytes.data + t->lines[number];
 	size_t len = t->lines[number + 1] - t->lines[number] - 1;
@@ -110,7 +110,7 @@ line(const struct text *t, size_t number)
 }
 
 static void
-hit(struct text *t, size_t number)
+grep_mark_hit(struct text *t, size_t number)
 {
 	if (!t->hits[number])
 		t->hit_count++;
@@ -130,8 +130,8 @@ search_across_lines(const struct grep *g, struct text *t)
 
 		while (i + 1 < t->count && t->lines[i + 1] <= start)
 			i++;
-		for (hit(t, i); i + 1 < t->count && t->lines[i + 1] <= last; i++)
-			hit(t, i + 1);
+		for (grep_mark_hit(t, i); i + 1 < t->count && t->lines[i + 1] <= last; i++)
+			grep_mark_hit(t, i + 1);
 		start = end > start ? end : end + 1;
 		while (start < t->bytes.len && (t->bytes.data[start] & 0xc0) == 0x80)
 			start++;
@@ -167,7 +167,7 @@ show_content(struct grep *g, const struct text *t)
 			buffer_text(answer, "--\n");
 		for (next = from; next <= i; next++) {
 			char mark = t->hits[next] ? ':' : '-';
-			struct words words = line(t, next);
+			struct words words = grep_line_text(t, next);
 			size_t len = words.len > LINE_LIMIT ? utf8_whole(words.text, LINE_LIMIT) : words.len;
 
 			buffer_format(answer, "%s%c", t->path, mark);
@@ -197,22 +197,22 @@ make_utf8(struct buffer *bytes)
 }
 
 static void
-search(struct grep *g, struct text *t)
+grep_search_text(struct grep *g, struct text *t)
 {
 	if (builtin_binary(t->bytes.data, t->bytes.len)) {
 		g->binary++;
 		return;
 	}
 	make_utf8(&t->bytes);
-	split(t);
+	grep_split_lines(t);
 	if (g->multiline)
 		search_across_lines(g, t);
 	for (size_t i = 0; !g->multiline && i < t->count && (g->mode != FILES || t->hit_count == 0);
 	    i++) {
-		struct words words = line(t, i);
+		struct words words = grep_line_text(t, i);
 
 		if (pattern_matches(g->pattern, words.text, words.len))
-			hit(t, i);
+			grep_mark_hit(t, i);
 	}
 
 	if (t->hit_count == 0)
@@ -237,7 +237,7 @@ search_file(struct grep *g, const char *path, bool named, struct error *err)
 	int failed = builtin_load(path, FILE_LIMIT, &t.bytes, &why);
 
 	if (failed == 0)
-		search(g, &t);
+		grep_search_text(g, &t);
 	else if (named)
 		*err = why;
 	else if (why.code == ERROR_INVALID_INPUT)
@@ -252,7 +252,7 @@ search_file(struct grep *g, const char *path, bool named, struct error *err)
 
 /* Searches, and says what was not shown or searched. */
 static int
-find(struct grep *g, struct error *err)
+grep_search_files(struct grep *g, struct error *err)
 {
 	struct builtin *b = g->b;
 	bool named = !path_is_directory(g->path);
@@ -262,7 +262,7 @@ find(struct grep *g, struct error *err)
 		if (search_file(g, g->path, true, err) != 0)
 			return -1;
 	} else {
-		if (files_find(&files, g->path, wanted, g, err) != 0)
+		if (files_find(&files, g->path, grep_wants_path, g, err) != 0)
 			return -1;
 		g->unread += files.unread;
 		for (size_t i = 0; i < files.count && !g->full; i++)
@@ -299,8 +299,8 @@ compile_names(struct names *n, const char *glob, struct error *err)
 }
 
 static int
-compile(struct grep *g, struct words source, bool fold, const char *glob, const char *type,
-    struct error *err)
+grep_compile_patterns(struct grep *g, struct words source, bool fold, const char *glob,
+    const char *type, struct error *err)
 {
 	static const char folds[] = "(?i)"; /* at the beginning is known widely */
 	unsigned flags = g->multiline ? PATTERN_LINES | PATTERN_ALL : 0;
@@ -328,7 +328,7 @@ compile(struct grep *g, struct words source, bool fold, const char *glob, const 
 }
 
 static int
-grep(struct builtin *b, struct error *err)
+grep_tool_run(struct builtin *b, struct error *err)
 {
 	struct grep g = { .b = b, .path = ".", .mode = FILES, .numbers = true,
 		.limit = HEAD_LIMIT, .before = -1, .after = -1 };
@@ -354,11 +354,11 @@ grep(struct builtin *b, struct error *err)
 	int failed = builtin_arguments(b, arguments, err);
 
 	if (failed == 0)
-		failed = compile(&g, source, fold, glob, type, err);
+		failed = grep_compile_patterns(&g, source, fold, glob, type, err);
 	g.before = g.before < 0 ? around : g.before;
 	g.after = g.after < 0 ? around : g.after;
 	if (failed == 0)
-		failed = find(&g, err);
+		failed = grep_search_files(&g, err);
 	pattern_free(g.pattern);
 	pattern_free(g.glob.pattern);
 	pattern_free(g.type.pattern);
@@ -368,5 +368,5 @@ grep(struct builtin *b, struct error *err)
 int
 main(int argc, char **argv)
 {
-	return builtin_main("grep", grep, argc, argv);
+	return builtin_main("grep", grep_tool_run, argc, argv);
 }

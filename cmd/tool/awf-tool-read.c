@@ -31,7 +31,7 @@ struct page {
 
 /* Whether there is another line. */
 static bool
-next_line(struct page *p)
+read_next_line(struct page *p)
 {
 	int byte = getc_unlocked(p->file);
 
@@ -52,12 +52,12 @@ next_line(struct page *p)
 
 /* Shows what is asked for, and says what is not shown. */
 static int
-show(struct page *p, struct builtin *b, struct error *err)
+read_show_page(struct page *p, struct builtin *b, struct error *err)
 {
 	struct buffer *answer = &b->answer;
 	bool more;
 
-	while ((more = next_line(p)) && p->line < p->offset + p->limit &&
+	while ((more = read_next_line(p)) && p->line < p->offset + p->limit &&
 	    answer->len + p->text.len <= PAGE_LIMIT) {
 		size_t len = p->text.len;
 		long long cut = p->cut;
@@ -110,7 +110,7 @@ show_file(const char *path, const char *media_type, struct builtin *b, struct er
 }
 
 static int
-read_file(struct builtin *b, struct error *err)
+read_tool_run(struct builtin *b, struct error *err)
 {
 	struct page p = { .offset = 1, .limit = LINES_LIMIT };
 	const struct argument arguments[] = {
@@ -140,7 +140,7 @@ read_file(struct builtin *b, struct error *err)
 		close(fd);
 		return -1;
 	}
-	failed = show(&p, b, err);
+	failed = read_show_page(&p, b, err);
 	fclose(p.file);
 	buffer_free(&p.text);
 	return failed;
@@ -149,5 +149,5 @@ read_file(struct builtin *b, struct error *err)
 int
 main(int argc, char **argv)
 {
-	return builtin_main("read", read_file, argc, argv);
+	return builtin_main("read", read_tool_run, argc, argv);
 }

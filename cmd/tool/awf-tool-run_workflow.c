@@ -36,7 +36,7 @@ struct child {
 /* The file of a workflow, with its links followed; NULL if there is none. In memory of its
  * own. */
 static char *
-resolve(const char *directory, const char *name, const char *extension)
+run_workflow_find_file(const char *directory, const char *name, const char *extension)
 {
 	char *joined = *name == '/' ? memory_text(name) : path_join(directory, name);
 	char *path = memory_format("%s%s", joined, extension), *found = realpath(path, NULL);
@@ -64,9 +64,9 @@ find_workflow(const char *name, struct error *err)
 		error_errno(err, ERROR_SYSTEM, given, "unable to look there");
 		return NULL;
 	}
-	found = resolve(directory, name, "");
+	found = run_workflow_find_file(directory, name, "");
 	if (found == NULL)
-		found = resolve(directory, name, WORKFLOW_SUFFIX);
+		found = run_workflow_find_file(directory, name, WORKFLOW_SUFFIX);
 	if (found == NULL)
 		error_set(err, ERROR_INVALID_INPUT, name, "no such workflow in %s", directory);
 	else if (!path_within(found, directory))
@@ -111,7 +111,7 @@ find_awf_run(void)
 
 /* Runs awf-run to its end, which does not wait for the run's if it is detached. */
 static int
-start(struct child *c, const char *workflow, const struct interrupts *interrupts,
+run_workflow_run_child(struct child *c, const char *workflow, const struct interrupts *interrupts,
     struct error *err)
 {
 	const char *directory = getenv("TMPDIR");
@@ -160,7 +160,7 @@ start(struct child *c, const char *workflow, const struct interrupts *interrupts
 /* A child that failed is a result; that there is none is a failure, of which awf-run has
  * told. */
 static int
-report(const struct child *c, struct builtin *b, struct error *err)
+run_workflow_report_child(const struct child *c, struct builtin *b, struct error *err)
 {
 	const struct subprocess *process = &c->process;
 	const struct buffer *output = &process->output;
@@ -212,9 +212,9 @@ run_workflow(struct builtin *b, struct error *err)
 	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
 	workflow = find_workflow(c.name, err);
-	failed = workflow == NULL ? -1 : start(&c, workflow, interrupts, err);
+	failed = workflow == NULL ? -1 : run_workflow_run_child(&c, workflow, interrupts, err);
 	if (failed == 0)
-		failed = report(&c, b, err);
+		failed = run_workflow_report_child(&c, b, err);
 	subprocess_free(&c.process);
 	buffer_free(&c.id);
 	free(c.id_file);

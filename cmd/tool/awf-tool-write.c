@@ -4,7 +4,7 @@
 #include "builtin.h"
 
 static int
-write_file(struct builtin *b, struct error *err)
+write_tool_run(struct builtin *b, struct error *err)
 {
 	const char *path = NULL;
 	struct words content = { NULL, 0 };
@@ -26,5 +26,5 @@ write_file(struct builtin *b, struct error *err)
 int
 main(int argc, char **argv)
 {
-	return builtin_main("write", write_file, argc, argv);
+	return builtin_main("write", write_tool_run, argc, argv);
 }

@@ -38,14 +38,14 @@
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
 static int
-unfit(const char *name, const char *expected, struct error *err)
+builtin_set_argument_error(const char *name, const char *expected, struct error *err)
 {
 	return error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' must be %s", name,
 	    expected);
 }
 
 static int
-take_argument(const struct argument *a, const json_t *given, struct error *err)
+builtin_set_argument(const struct argument *a, const json_t *given, struct error *err)
 {
 	struct words text = { json_string_value(given), json_string_length(given) };
 	double number = json_number_value(given);
@@ -54,7 +54,7 @@ take_argument(const struct argument *a, const json_t *given, struct error *err)
 	switch (a->kind) {
 	case ARGUMENT_TEXT:
 		if (!json_is_string(given))
-			return unfit(a->name, "a text", err);
+			return builtin_set_argument_error(a->name, "a text", err);
 		*(struct words *)a->value = text;
 		return 0;
 	case ARGUMENT_NUMBER:
@@ -62,12 +62,12 @@ take_argument(const struct argument *a, const json_t *given, struct error *err)
 		/* 10.0 is one too. */
 		if (!json_is_number(given) || number < (double)a->min || number > (double)a->max ||
 		    number != (double)(long long)number)
-			return unfit(a->name, range, err);
+			return builtin_set_argument_error(a->name, range, err);
 		*(long long *)a->value = (long long)number;
 		return 0;
 	case ARGUMENT_FLAG:
 		if (!json_is_boolean(given))
-			return unfit(a->name, "true or false", err);
+			return builtin_set_argument_error(a->name, "true or false", err);
 		*(bool *)a->value = json_is_true(given);
 		return 0;
 	case ARGUMENT_NAME:
@@ -75,9 +75,10 @@ take_argument(const struct argument *a, const json_t *given, struct error *err)
 		break;
 	}
 	if (!json_is_string(given))
-		return unfit(a->name, "a text", err);
+		return builtin_set_argument_error(a->name, "a text", err);
 	if (text.len == 0 || strlen(text.text) != text.len)
-		return unfit(a->name, "a text that is not empty and has no NUL in it", err);
+		return builtin_set_argument_error(a->name,
+		    "a text that is not empty and has no NUL in it", err);
 	if (a->kind == ARGUMENT_NAME) {
 		*(const char **)a->value = text.text;
 		return 0;
@@ -101,7 +102,7 @@ builtin_arguments(const struct builtin *b, const struct argument *list, struct e
 			return error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' is missing", a->name);
 	for (const struct argument *a = list; a->name != NULL; a++) {
 		given = json_object_get(b->arguments, a->name);
-		if (given != NULL && take_argument(a, given, err) != 0)
+		if (given != NULL && builtin_set_argument(a, given, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -124,7 +125,7 @@ builtin_remark(struct builtin *b, const char *format, ...)
 /* The path with its links followed, or that of the nearest directory above it that
  * exists. In memory of its own. */
 static char *
-nearest(const char *path)
+builtin_nearest_real_path(const char *path)
 {
 	char target[PATH_MAX], *at = memory_text(path), *found;
 
@@ -148,9 +149,9 @@ nearest(const char *path)
 }
 
 static bool
-outside(const char *path)
+builtin_is_outside_workspace(const char *path)
 {
-	char *found = nearest(path), *workspace = nearest(".");
+	char *found = builtin_nearest_real_path(path), *workspace = builtin_nearest_real_path(".");
 	bool within = path_within(found, workspace);
 
 	free(found);
@@ -159,9 +160,9 @@ outside(const char *path)
 }
 
 static int
-block(const char *path, const char *what, struct error *err)
+builtin_set_blocked_error(const char *path, const char *what, struct error *err)
 {
-	bool stay = outside(path);
+	bool stay = builtin_is_outside_workspace(path);
 
 	return error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this%s",
 	    getenv("AWF_SANDBOX"), what, stay ? ": stay in the working directory" : "");
@@ -170,7 +171,7 @@ block(const char *path, const char *what, struct error *err)
 /* Turns *err into ERROR_BLOCKED if what has just failed with errno on this path looks like
  * the sandbox's doing. -1. */
 static int
-refused(const char *path, bool writing, struct error *err)
+builtin_explain_refusal(const char *path, bool writing, struct error *err)
 {
 	const char *sandbox = getenv("AWF_SANDBOX");
 	int error = errno;
@@ -178,10 +179,11 @@ refused(const char *path, bool writing, struct error *err)
 
 	if (sandbox == NULL || (!denied && error != ENOENT))
 		return -1;
-	if (denied && ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
-		block(path, writing ? "write" : "read", err);
-	else if (!denied && outside(path))
-		block(path, "see", err);
+	if (denied && ((writing && strcmp(sandbox, "read-only") == 0) ||
+	    builtin_is_outside_workspace(path)))
+		builtin_set_blocked_error(path, writing ? "write" : "read", err);
+	else if (!denied && builtin_is_outside_workspace(path))
+		builtin_set_blocked_error(path, "see", err);
 	errno = error;
 	return -1;
 }
@@ -190,11 +192,11 @@ int
 builtin_errno(const char *path, bool writing, struct error *err)
 {
 	error_errno(err, ERROR_SYSTEM, path, writing ? "unable to write" : "unable to read");
-	return refused(path, writing, err);
+	return builtin_explain_refusal(path, writing, err);
 }
 
 static int
-irregular(const char *path, mode_t mode, struct error *err)
+builtin_set_irregular_error(const char *path, mode_t mode, struct error *err)
 {
 	return error_set(err, ERROR_INVALID_INPUT, path, S_ISDIR(mode) ? "this is a directory" :
 	    "this is no regular file");
@@ -212,7 +214,7 @@ builtin_open(const char *path, struct error *err)
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
 		return fd;
 	close(fd);
-	return irregular(path, status.st_mode, err);
+	return builtin_set_irregular_error(path, status.st_mode, err);
 }
 
 int
@@ -245,13 +247,13 @@ change_check(const char *path, bool *exists, struct error *err)
 {
 	struct stat status;
 
-	if (getenv("AWF_SANDBOX") != NULL && outside(path))
-		return block(path, "write", err);
+	if (getenv("AWF_SANDBOX") != NULL && builtin_is_outside_workspace(path))
+		return builtin_set_blocked_error(path, "write", err);
 	*exists = stat(path, &status) == 0;
 	if (!*exists)
 		return errno == ENOENT ? 0 : builtin_errno(path, true, err);
 	if (!S_ISREG(status.st_mode))
-		return irregular(path, status.st_mode, err);
+		return builtin_set_irregular_error(path, status.st_mode, err);
 	return access(path, W_OK) == 0 ? 0 : builtin_errno(path, true, err);
 }
 
@@ -271,7 +273,7 @@ change_write(const char *path, const char *bytes, size_t len, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
 		replacement_abandon(&r);
 	}
-	return failed == 0 ? 0 : refused(path, true, err);
+	return failed == 0 ? 0 : builtin_explain_refusal(path, true, err);
 }
 
 void
@@ -291,7 +293,7 @@ builtin_catch(const int *signals)
 }
 
 static int
-run(const char *name, int (*work)(struct builtin *b, struct error *err))
+builtin_run_tool(const char *name, int (*work)(struct builtin *b, struct error *err))
 {
 	struct error err = ERROR_INIT;
 	struct buffer text = BUFFER_INIT, json = BUFFER_INIT;
@@ -349,7 +351,7 @@ builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err)
 	case OPTION_VERSION:
 		return program_end(program, program_version(program));
 	case OPTION_END:
-		return run(name, work);
+		return builtin_run_tool(name, work);
 	case OPTION_WORD:
 		error_set(&err, ERROR_USAGE, o.value, "there are no arguments but those on stdin");
 	}

@@ -21,7 +21,7 @@ struct search {
 };
 
 static void
-walk(struct search *s, const char *prefix, DIR *directory)
+files_walk_directory(struct search *s, const char *prefix, DIR *directory)
 {
 	struct files *f = s->files;
 	const struct dirent *entry;
@@ -48,7 +48,7 @@ walk(struct search *s, const char *prefix, DIR *directory)
 			} else {
 				char *below = memory_format("%s/", path);
 
-				walk(s, below, inner);
+				files_walk_directory(s, below, inner);
 				free(below);
 				closedir(inner);
 			}
@@ -66,7 +66,7 @@ walk(struct search *s, const char *prefix, DIR *directory)
 }
 
 static int
-compare(const void *a, const void *b)
+files_compare_paths(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -85,11 +85,11 @@ files_find(struct files *f, const char *directory,
 		return builtin_errno(directory, false, err);
 	prefix = strcmp(directory, ".") == 0 ? memory_text("") : path_join(directory, "");
 	f->skip = strlen(prefix);
-	walk(&s, prefix, opened);
+	files_walk_directory(&s, prefix, opened);
 	free(prefix);
 	closedir(opened);
 	if (f->count > 0)
-		qsort(f->list, f->count, sizeof *f->list, compare);
+		qsort(f->list, f->count, sizeof *f->list, files_compare_paths);
 	return 0;
 }
 

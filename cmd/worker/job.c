@@ -154,7 +154,7 @@ lock_directory(struct job *j, struct error *err)
 
 /* The id of its run, if one was written. */
 static bool
-read_run(struct job *j)
+job_read_run(struct job *j)
 {
 	char *path = job_file(j, "run");
 	struct buffer text = BUFFER_INIT;
@@ -173,7 +173,8 @@ read_run(struct job *j)
 
 /* Writes a file of it, which is on disk then. */
 static int
-write_file(const struct job *j, const char *name, const char *text, size_t len, struct error *err)
+job_write_file(const struct job *j, const char *name, const char *text, size_t len,
+    struct error *err)
 {
 	char *path = job_file(j, name);
 	struct replacement r;
@@ -196,7 +197,7 @@ write_run(struct job *j, struct error *err)
 
 	id_new(j->run_id);
 	snprintf(text, sizeof text, "%s\n", j->run_id);
-	return write_file(j, "run", text, ID_SIZE, err);
+	return job_write_file(j, "run", text, ID_SIZE, err);
 }
 
 /* Leaves no directory of a job that was not taken after all. */
@@ -223,7 +224,7 @@ move_in(const struct spool *s, struct job *j, struct error *err)
 
 	/* One that cannot be read is taken: its run says so. */
 	if (fd == -1 ? errno != ENOENT : lock_written(fd) != 1) {
-		result = !read_run(j) ? write_run(j, err) : 0;
+		result = !job_read_run(j) ? write_run(j, err) : 0;
 		if (result == 0 && rename(from, to) == 0)
 			result = 1;
 		else if (result == 0 && errno != ENOENT)
@@ -259,12 +260,12 @@ job_status(const struct job *j, const struct storage *storage, int *exit_code)
 /* What is to become of one that somebody has taken before. One that has ended, and was moved back
  * to running/, is gone on with. 1, 0: its run lives elsewhere, -1. */
 static int
-take_up(struct job *j, const struct storage *storage, struct error *err)
+job_choose_next_state(struct job *j, const struct storage *storage, struct error *err)
 {
 	char *status;
 	int result = 1;
 
-	if (!read_run(j))
+	if (!job_read_run(j))
 		return write_run(j, err) == -1 ? -1 : 1;
 	status = job_status(j, storage, NULL);
 	if (strcmp(status, "running") == 0)
@@ -289,7 +290,7 @@ job_take(const struct spool *s, const struct storage *storage, const char *name,
 		.out = -1, .next = JOB_BEGINS };
 	result = lock_directory(j, err);
 	if (result == 1 && has_file(j, "job")) {
-		result = take_up(j, storage, err);
+		result = job_choose_next_state(j, storage, err);
 	} else if (result == 1) {
 		result = move_in(s, j, err);
 		if (result != 1 && !has_file(j, "job"))
@@ -324,7 +325,7 @@ job_finish(const struct spool *s, struct job *j, const char *status, int exit_co
 	writer_member_string(&w, "ended", clock_text(clock_wall(), time));
 	writer_object_end(&w);
 	buffer_byte(&text, '\n');
-	result = write_file(j, "outcome", text.data, text.len, err);
+	result = job_write_file(j, "outcome", text.data, text.len, err);
 	buffer_free(&text);
 	/* rename(2) replaces no directory that has something in it. */
 	for (int i = 0; result == 0; i++) {

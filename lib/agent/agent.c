@@ -310,7 +310,8 @@ check_phases(const struct agent *a, const struct definition *d, struct error *er
 
 /* Puts another program's file into our words. */
 static int
-translate(struct agent *a, const struct dialect *dialect, struct definition *d, struct error *err)
+agent_translate_dialect(struct agent *a, const struct dialect *dialect, struct definition *d,
+    struct error *err)
 {
 	struct buffer unused = BUFFER_INIT;
 	struct dialect_rest rest;
@@ -371,7 +372,7 @@ doubt_prompt(struct agent *a, const struct definition *d)
 }
 
 static int
-read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
+agent_read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
 {
 	const struct dialect *dialect;
 
@@ -399,7 +400,8 @@ read_file(struct agent *a, struct definition *d, struct buffer *text, struct err
 		if (json_object_get(d->document, options[i]) != NULL)
 			return definition_fail(d, options[i], err, "is no key, but an option of awf-step");
 	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
-	    translate(a, dialect, d, err)) != 0 || definition_read(d, keys, a, err) != 0)
+	    agent_translate_dialect(a, dialect, d, err)) != 0 ||
+	    definition_read(d, keys, a, err) != 0)
 		return -1;
 	if (dialect == NULL)
 		doubt_prompt(a, d);
@@ -415,7 +417,7 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 
 	agent_begin(a);
 	a->path = memory_text(path);
-	result = read_file(a, &d, text, err);
+	result = agent_read_file(a, &d, text, err);
 	json_decref(d.lines);
 	a->document = d.document;
 	if (a->name == NULL)
@@ -523,7 +525,7 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 /* *user becomes the user's of other programs, in memory of its own, which the result points
  * to. */
 static struct definition_places
-places(char **user, const char *beside, const char *workflow_directory)
+agent_definition_places(char **user, const char *beside, const char *workflow_directory)
 {
 	*user = dialect_user_directories();
 	return (struct definition_places){ .kind = "agents", .others = dialect_directories,
@@ -534,7 +536,8 @@ char **
 agent_directories(const char *workflow_directory)
 {
 	char *user, **directories;
-	const struct definition_places all = places(&user, NULL, workflow_directory);
+	const struct definition_places all = agent_definition_places(&user, NULL,
+	    workflow_directory);
 
 	directories = definition_directories(&all);
 	free(user);
@@ -585,7 +588,8 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	} else if (found == NULL && strchr(file, '/') != NULL) {
 		found = find_path(file, workflow_directory, err);
 	} else if (found == NULL) {
-		const struct definition_places all = places(&user, beside, workflow_directory);
+		const struct definition_places all = agent_definition_places(&user, beside,
+		    workflow_directory);
 
 		found = definition_find(&all, file, names, err);
 		free(user);

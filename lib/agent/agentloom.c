@@ -192,7 +192,7 @@ write_request(struct buffer *out, const struct agentloom_request *r)
 
 /* None, if anything is asked for but text, in AgentLoom's two parameters. */
 static bool
-hash(const struct agentloom_request *r,
+agentloom_hash_request(const struct agentloom_request *r,
     bool (*write)(struct buffer *, const struct agentloom_request *), char out[DIGEST_SIZE])
 {
 	bool made = span_element(r->tools, 0).at == NULL;
@@ -210,11 +210,11 @@ hash(const struct agentloom_request *r,
 bool
 agentloom_hash(const struct agentloom_request *r, char out[DIGEST_SIZE])
 {
-	return hash(r, write_request, out);
+	return agentloom_hash_request(r, write_request, out);
 }
 
 bool
 agentloom_hash_old(const struct agentloom_request *r, char out[DIGEST_SIZE])
 {
-	return hash(r, write_messages, out);
+	return agentloom_hash_request(r, write_messages, out);
 }

@@ -33,7 +33,7 @@ block_type(const char *media_type)
 }
 
 static void
-add(struct attachments *a, struct attachment *one)
+attachments_add(struct attachments *a, struct attachment *one)
 {
 	a->list = memory_array(a->list, a->count + 1, sizeof *a->list);
 	a->list[a->count++] = one;
@@ -54,7 +54,7 @@ check_total(const struct attachments *a, const char *place, struct error *err)
 
 /* Says what its bytes are. */
 static int
-identify(struct attachment *one, const char *place, struct error *err)
+attachment_identify_type(struct attachment *one, const char *place, struct error *err)
 {
 	const struct buffer *bytes = &one->bytes;
 	const char *media_type;
@@ -78,7 +78,7 @@ identify(struct attachment *one, const char *place, struct error *err)
 
 /* Closes fd. */
 static int
-read_file(struct attachment *one, int fd, struct error *err)
+attachment_read_file(struct attachment *one, int fd, struct error *err)
 {
 	int result = file_read(fd, &one->bytes, SIZE_LIMIT);
 
@@ -87,7 +87,7 @@ read_file(struct attachment *one, int fd, struct error *err)
 	else if (result == -1)
 		error_errno(err, ERROR_INVALID_INPUT, one->path, "unable to read");
 	close(fd);
-	return result == -1 ? -1 : identify(one, one->path, err);
+	return result == -1 ? -1 : attachment_identify_type(one, one->path, err);
 }
 
 /* The last part of the path, if it is text. */
@@ -107,7 +107,7 @@ attachments_add_file(struct attachments *a, const char *path, struct error *err)
 	struct stat status;
 	int fd;
 
-	add(a, one);
+	attachments_add(a, one);
 	one->path = memory_text(path);
 	name_file(one);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
@@ -117,20 +117,20 @@ attachments_add_file(struct attachments *a, const char *path, struct error *err)
 		close(fd);
 		return error_set(err, ERROR_INVALID_INPUT, path, "no regular file");
 	}
-	return read_file(one, fd, err) == -1 ? -1 : check_total(a, path, err);
+	return attachment_read_file(one, fd, err) == -1 ? -1 : check_total(a, path, err);
 }
 
 void
 attachments_share(struct attachments *a, const struct attachments *others)
 {
 	for (size_t i = 0; i < others->count; i++)
-		add(a, others->list[i]);
+		attachments_add(a, others->list[i]);
 	a->shared = a->count;
 }
 
 /* Takes what an earlier call recorded of the file of this path. False if it knows nothing. */
 static bool
-take_recorded(struct attachment *one, struct span recorded)
+attachment_apply_recorded(struct attachment *one, struct span recorded)
 {
 	struct span found = SPAN_NONE;
 	long long size;
@@ -168,8 +168,8 @@ read_path(struct attachment *one, struct span recorded, struct error *err)
 		reason = errno;
 	}
 	if (fd != -1)
-		return read_file(one, fd, err);
-	if ((reason == ENOENT || reason == EXDEV) && take_recorded(one, recorded))
+		return attachment_read_file(one, fd, err);
+	if ((reason == ENOENT || reason == EXDEV) && attachment_apply_recorded(one, recorded))
 		return 0;
 	if (reason == EXDEV)
 		return error_set(err, ERROR_INVALID_INPUT, one->path, "leads out of the current "
@@ -192,7 +192,7 @@ read_entry(struct attachments *a, struct span entry, struct span recorded, struc
 		return error_set(err, ERROR_INVALID_INPUT, "metadata.attachments",
 		    "expected objects with a path or with data, as texts");
 	one = memory_zero(1, sizeof *one);
-	add(a, one);
+	attachments_add(a, one);
 	one->name = span_text(span_member(entry, "name"));
 	one->path = span_text(path);
 	place = one->path != NULL ? one->path : one->name != NULL ? one->name :
@@ -206,7 +206,7 @@ read_entry(struct attachments *a, struct span entry, struct span recorded, struc
 		buffer_free(&text);
 		if (result == -1)
 			return error_set(err, ERROR_INVALID_INPUT, place, "data: expected base64");
-		if (identify(one, place, err) != 0)
+		if (attachment_identify_type(one, place, err) != 0)
 			return -1;
 	}
 

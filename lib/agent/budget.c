@@ -49,7 +49,8 @@ budget_begin(struct budget *b, int64_t of_call, struct error *err)
 }
 
 static int
-exceeded(const char *agent, const char *whose, int64_t spent, int64_t limit, struct error *err)
+budget_set_exceeded_error(const char *agent, const char *whose, int64_t spent, int64_t limit,
+    struct error *err)
 {
 	char have[MONEY_SIZE], most[MONEY_SIZE];
 
@@ -189,7 +190,7 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 		return -1;
 	least = price_least(prices_find(&b->prices, provider, model), least_tokens);
 	if (b->of_call >= 0 && spent >= b->of_call)
-		return exceeded(agent, "call", spent, b->of_call, err);
+		return budget_set_exceeded_error(agent, "call", spent, b->of_call, err);
 	if (b->of_call >= 0 && least > b->of_call - spent)
 		return too_dear(agent, "call", least, spent, b->of_call, err);
 	if (b->fd == -1)
@@ -198,7 +199,7 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 		return -1;
 	result = read_entered(b, err);
 	if (result == 0 && b->entered >= b->of_run)
-		result = exceeded(agent, "run", b->entered, b->of_run, err);
+		result = budget_set_exceeded_error(agent, "run", b->entered, b->of_run, err);
 	else if (result == 0 && least > b->of_run - b->entered)
 		result = too_dear(agent, "run", least, b->entered, b->of_run, err);
 	if (result == 0 && reserved != NULL && least > 0) {

@@ -121,7 +121,7 @@ ceiling_restore(const char *tools, enum tools_policy policy)
 }
 
 static bool
-above(const char *tool)
+ceiling_excludes_tool(const char *tool)
 {
 	const char *list = getenv(CEILING_TOOLS);
 
@@ -131,13 +131,13 @@ above(const char *tool)
 bool
 ceiling_forbids(const char *tool)
 {
-	return above(tool) && ceiling_policy() != TOOLS_WARN;
+	return ceiling_excludes_tool(tool) && ceiling_policy() != TOOLS_WARN;
 }
 
 bool
 ceiling_warns(const char *tool)
 {
-	return above(tool) && ceiling_policy() == TOOLS_WARN;
+	return ceiling_excludes_tool(tool) && ceiling_policy() == TOOLS_WARN;
 }
 
 bool

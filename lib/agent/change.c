@@ -21,23 +21,23 @@ struct given {
 };
 
 static int
-wrong(struct error *err, const char *key, const char *what)
+change_set_error(struct error *err, const char *key, const char *what)
 {
 	return error_set(err, ERROR_SCHEMA, NULL, "%s: %s", key, what);
 }
 
 static int
-take_model(struct change *c, struct span value, const struct given *given,
+change_read_model(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
 	(void)given;
 	c->model = value;
 	return span_type(value) == 's' && value.len > 2 ? 0 :
-	    wrong(err, "model", "expected the name of a model");
+	    change_set_error(err, "model", "expected the name of a model");
 }
 
 static int
-take_messages(struct change *c, struct span value, const struct given *given,
+change_read_messages(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
 	bool good = span_type(value) == 'a' && span_element(value, 0).at != NULL;
@@ -54,15 +54,17 @@ take_messages(struct change *c, struct span value, const struct given *given,
 			good = span_type(block.value) == 'o' &&
 			    span_type(span_member(block.value, KEY_TYPE)) == 's';
 	}
-	return good ? 0 : wrong(err, "messages", "expected a list of objects with a role (user, "
+	return good ? 0 : change_set_error(err, "messages",
+	    "expected a list of objects with a role (user, "
 	    "assistant) and a list of blocks with a type each");
 }
 
 static int
-take_tools(struct change *c, struct span value, const struct given *given,
+change_read_tools(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
-	int status = span_type(value) == 'a' ? 0 : wrong(err, "tools", "expected a list of names");
+	int status = span_type(value) == 'a' ? 0 : change_set_error(err, "tools",
+	    "expected a list of names");
 
 	c->narrows = true;
 	for (struct span_walk element = span_walk(value); status == 0 && span_next(&element);) {
@@ -70,7 +72,7 @@ take_tools(struct change *c, struct span value, const struct given *given,
 		const struct offered *offered = name == NULL ? NULL : offer_find(given->offer, name);
 
 		if (name == NULL)
-			status = wrong(err, "tools", "expected a list of names");
+			status = change_set_error(err, "tools", "expected a list of names");
 		else if (offered == NULL)
 			status = error_set(err, ERROR_BLOCKED, NULL, "tools: '%s' is none of those that the "
 			    "turn has", name);
@@ -84,7 +86,7 @@ take_tools(struct change *c, struct span value, const struct given *given,
 }
 
 static int
-take_params(struct change *c, struct span value, const struct given *given,
+change_read_params(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -93,9 +95,9 @@ take_params(struct change *c, struct span value, const struct given *given,
 
 	c->params = json_deep_copy(given->params);
 	if (!json_is_object(changes))
-		wrong(err, "params", "expected an object");
+		change_set_error(err, "params", "expected an object");
 	else if (params_change(c->params, changes, "params", &why) == -1)
-		wrong(err, "params", why.message);
+		change_set_error(err, "params", why.message);
 	else
 		status = 0;
 	json_decref(changes);
@@ -104,7 +106,7 @@ take_params(struct change *c, struct span value, const struct given *given,
 
 /* {"result": …} or {"error": "…"}. */
 static int
-take_end(struct change *c, struct span value, const struct given *given,
+change_read_end(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
 	size_t bad;
@@ -113,22 +115,22 @@ take_end(struct change *c, struct span value, const struct given *given,
 	c->result = span_member(value, "result");
 	c->failure = span_member(value, "error");
 	if (c->result.at != NULL && scan_within(c->result.at, c->result.len, SCAN_DEPTH, &bad) != NULL)
-		return wrong(err, "end", "the result is nested too deep");
+		return change_set_error(err, "end", "the result is nested too deep");
 	if ((c->result.at != NULL) != (c->failure.at != NULL) &&
 	    (c->failure.at == NULL || span_type(c->failure) == 's'))
 		return 0;
-	return wrong(err, "end", "expected {\"result\": …} or {\"error\": \"…\"}");
+	return change_set_error(err, "end", "expected {\"result\": …} or {\"error\": \"…\"}");
 }
 
 static const struct {
 	const char *name;
 	int (*take)(struct change *, struct span, const struct given *, struct error *);
 } keys[] = {
-	{ "model", take_model },
-	{ "messages", take_messages },
-	{ "tools", take_tools },
-	{ "params", take_params },
-	{ "end", take_end },
+	{ "model", change_read_model },
+	{ "messages", change_read_messages },
+	{ "tools", change_read_tools },
+	{ "params", change_read_params },
+	{ "end", change_read_end },
 };
 
 #define KEYS (sizeof keys / sizeof *keys)

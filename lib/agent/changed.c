@@ -43,7 +43,7 @@ struct changed_look {
 /* Looks at all below an open directory, which it closes; path is that of the directory
  * with a slash, or empty. -1: that is too much. */
 static int
-look_below(struct changed_look *look, int fd, struct buffer *path, dev_t device,
+changed_scan_directory(struct changed_look *look, int fd, struct buffer *path, dev_t device,
     const struct stat *storage, int depth)
 {
 	DIR *directory = fdopendir(fd);
@@ -81,7 +81,8 @@ look_below(struct changed_look *look, int fd, struct buffer *path, dev_t device,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			buffer_byte(path, '/');
 			if (below != -1)
-				result = look_below(look, below, path, device, storage, depth + 1);
+				result = changed_scan_directory(look, below, path, device, storage,
+				    depth + 1);
 		}
 		path->len = len;
 		if (path->data != NULL)
@@ -92,7 +93,7 @@ look_below(struct changed_look *look, int fd, struct buffer *path, dev_t device,
 }
 
 static void
-look_free(struct changed_look *look)
+changed_scan_free(struct changed_look *look)
 {
 	if (look == NULL)
 		return;
@@ -110,7 +111,7 @@ compare_paths(const void *a, const void *b, void *names)
 
 /* NULL: there is too much to look at. */
 static struct changed_look *
-look_take(int root, const struct stat *storage)
+changed_scan_workspace(int root, const struct stat *storage)
 {
 	struct changed_look *look = memory_zero(1, sizeof *look);
 	struct buffer path = BUFFER_INIT;
@@ -118,8 +119,8 @@ look_take(int root, const struct stat *storage)
 	int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd == -1 || fstat(fd, &status) != 0 ||
-	    look_below(look, fd, &path, status.st_dev, storage, 0) != 0) {
-		look_free(look);
+	    changed_scan_directory(look, fd, &path, status.st_dev, storage, 0) != 0) {
+		changed_scan_free(look);
 		look = NULL;
 	} else if (look->count > 0) {
 		qsort_r(look->files, look->count, sizeof *look->files, compare_paths,
@@ -178,7 +179,7 @@ open_workspace(struct changed *c)
 
 /* The bytes of the file; *exists tells whether there is one. -1: it cannot be read. */
 static int
-read_file(const struct changed *c, struct buffer *bytes, bool *exists)
+changed_read_file(const struct changed *c, struct buffer *bytes, bool *exists)
 {
 	int fd = beneath_open(c->root, c->path), result;
 
@@ -237,7 +238,7 @@ changed_begin_file(struct changed *c, const char *path)
 	part = beneath_part(here, normal);
 	if (part != NULL) {
 		c->path = memory_text(part);
-		if (read_file(c, &c->before, &c->existed) == -1)
+		if (changed_read_file(c, &c->before, &c->existed) == -1)
 			changed_free(c);
 	}
 	free(normal);
@@ -268,7 +269,7 @@ changed_begin_all(struct changed *c, const char *run_directory)
 			lock_file_release(c->overlap);
 		}
 		read_head(c->root, &c->branch, &c->head);
-		c->look = look_take(c->root, &c->storage);
+		c->look = changed_scan_workspace(c->root, &c->storage);
 	}
 	free(storage);
 }
@@ -321,7 +322,7 @@ end_file(struct changed *c)
 	char sha256[DIGEST_SIZE];
 	bool exists;
 
-	if (read_file(c, &after, &exists) == 0 && (exists || c->existed) &&
+	if (changed_read_file(c, &after, &exists) == 0 && (exists || c->existed) &&
 	    (exists != c->existed || after.len != c->before.len ||
 	    memcmp(buffer_string(&after), buffer_string(&c->before), after.len) != 0)) {
 		line_diff_begin(&lines, buffer_string(&c->before), c->before.len, buffer_string(&after), after.len,
@@ -363,7 +364,7 @@ digest_file(const struct changed *c, const char *path, off_t size, char sha256[D
 static void
 end_look(struct changed *c)
 {
-	struct changed_look *was = c->look, *is = look_take(c->root, &c->storage);
+	struct changed_look *was = c->look, *is = changed_scan_workspace(c->root, &c->storage);
 	char sha256[DIGEST_SIZE];
 	size_t i = 0, k = 0;
 
@@ -383,7 +384,7 @@ end_look(struct changed *c)
 		i += order <= 0;
 		k += order >= 0;
 	}
-	look_free(is);
+	changed_scan_free(is);
 }
 
 void
@@ -413,7 +414,7 @@ changed_end(struct changed *c)
 		free(head);
 	}
 	file_close(&c->root);
-	look_free(c->look);
+	changed_scan_free(c->look);
 	c->look = NULL;
 	buffer_free(&c->before);
 }
@@ -473,7 +474,7 @@ changed_free(struct changed *c)
 	free(c->branch);
 	free(c->head);
 	free(c->commit);
-	look_free(c->look);
+	changed_scan_free(c->look);
 	buffer_free(&c->before);
 	buffer_free(&c->files);
 	*c = (struct changed)CHANGED_INIT;

@@ -72,7 +72,7 @@ content_is(struct span output)
 
 /* The bytes of a string of base64. -1: it is none. */
 static int
-decode(struct span data, struct buffer *bytes)
+content_decode_base64(struct span data, struct buffer *bytes)
 {
 	struct buffer text = BUFFER_INIT;
 	size_t kept = 0;
@@ -89,7 +89,7 @@ decode(struct span data, struct buffer *bytes)
 
 /* Drops an output that nobody can be given. */
 static void
-refuse(struct buffer *output, struct error *err, size_t most, const char *what)
+content_refuse_output(struct buffer *output, struct error *err, size_t most, const char *what)
 {
 	buffer_free(output);
 	if (err->code == ERROR_NONE)
@@ -114,20 +114,20 @@ content_take(struct buffer *output, size_t limit, struct error *err)
 	const char *from = list.at;
 
 	if (limit > 0 && output->len > limit) {
-		refuse(output, err, limit >> 20, "MiB");
+		content_refuse_output(output, err, limit >> 20, "MiB");
 		return;
 	}
 	if (!content_is(list))
 		return;
 	if (count_files(list) > CONTENT_FILES_LIMIT) {
-		refuse(output, err, CONTENT_FILES_LIMIT, "files");
+		content_refuse_output(output, err, CONTENT_FILES_LIMIT, "files");
 		return;
 	}
 	for (struct span_walk x = span_walk(list); span_next(&x);) {
 		struct piece p = piece_of(x.value);
 		struct buffer bytes = BUFFER_INIT;
 
-		if (p.kind == PIECE_FILE && decode(p.data, &bytes) == 0) {
+		if (p.kind == PIECE_FILE && content_decode_base64(p.data, &bytes) == 0) {
 			buffer_append(&changed, from, (size_t)(p.data.at - from));
 			buffer_byte(&changed, '"');
 			base64_encode(buffer_string(&bytes), bytes.len, &changed);
@@ -153,7 +153,8 @@ content_take_blobs(struct content_blobs *b, struct span output)
 			struct piece p = piece_of(x.value);
 			struct buffer bytes = BUFFER_INIT;
 
-			if (p.kind != PIECE_FILE || decode(p.data, &bytes) != 0 || bytes.len == 0) {
+			if (p.kind != PIECE_FILE || content_decode_base64(p.data, &bytes) != 0 ||
+			    bytes.len == 0) {
 				buffer_free(&bytes);
 				continue;
 			}
@@ -196,7 +197,7 @@ file_of(const struct piece *p)
 	struct buffer bytes = BUFFER_INIT;
 	const char *found;
 
-	if (decode(p->data, &bytes) != 0) {
+	if (content_decode_base64(p->data, &bytes) != 0) {
 		f.wrong = "no base64";
 	} else {
 		f.size = (int64_t)bytes.len;
@@ -216,7 +217,7 @@ file_of(const struct piece *p)
 
 /* "[image/png, 12.0 KiB]", "[image/png, 5 B]: its bytes are none". */
 static void
-label(const struct piece *p, const struct file *f, struct buffer *out)
+content_write_label(const struct piece *p, const struct file *f, struct buffer *out)
 {
 	char *name = span_text(p->name);
 
@@ -227,7 +228,7 @@ label(const struct piece *p, const struct file *f, struct buffer *out)
 }
 
 static void
-write_text(struct writer *w, const struct buffer *text)
+content_write_text(struct writer *w, const struct buffer *text)
 {
 	writer_object(w);
 	writer_member_string(w, KEY_TYPE, "text");
@@ -238,18 +239,19 @@ write_text(struct writer *w, const struct buffer *text)
 
 /* What a piece is in words. */
 static void
-say(const struct piece *p, const struct file *f, struct buffer *out)
+content_describe_piece(const struct piece *p, const struct file *f, struct buffer *out)
 {
 	if (p->kind == PIECE_TEXT)
 		span_decode(p->text, out);
 	else if (p->kind == PIECE_LINK)
 		span_decode(p->name, out);
 	else
-		label(p, f, out);
+		content_write_label(p, f, out);
 }
 
 static void
-write_file(struct writer *w, const struct piece *p, const struct file *f, const struct buffer *words)
+content_write_file(struct writer *w, const struct piece *p, const struct file *f,
+    const struct buffer *words)
 {
 	bool image = p->image && !media_type_told(f->type);
 
@@ -282,14 +284,14 @@ content_write(struct writer *w, struct span output)
 		struct file f = p.kind == PIECE_FILE ? file_of(&p) : (struct file){ NULL, NULL, -1 };
 
 		buffer_clear(&own);
-		say(&p, &f, &own);
+		content_describe_piece(&p, &f, &own);
 		if (words.len > 0)
 			buffer_byte(&words, '\n');
 		buffer_append(&words, buffer_string(&own), own.len);
 		if (f.type == NULL || f.wrong != NULL)
-			write_text(&list, &own);
+			content_write_text(&list, &own);
 		else
-			write_file(&list, &p, &f, &own);
+			content_write_file(&list, &p, &f, &own);
 		free(f.type);
 	}
 	writer_array_end(&list);

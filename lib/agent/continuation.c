@@ -76,7 +76,7 @@ add_results(struct conversation *c)
 }
 
 static void
-take_message(struct conversation *c, const struct event_view *e)
+conversation_add_message(struct conversation *c, const struct event_view *e)
 {
 	bool answer = e->type == EVENT_MESSAGE_ASSISTANT;
 	struct span said = span_member(e->payload, KEY_BLOCKS);
@@ -123,7 +123,7 @@ take_message(struct conversation *c, const struct event_view *e)
 
 /* Of what AWF ran; what the model's side ran is in its answer. */
 static void
-take_result(struct conversation *c, const struct event_view *e)
+conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 {
 	struct span output = span_member(e->payload, KEY_OUTPUT);
 	struct error why = ERROR_INIT;
@@ -179,7 +179,7 @@ note_session(struct search *s, const struct event_view *e)
 
 /* Takes an event of the path, or an answer, its blobs put back. */
 static int
-take_event(void *context, const struct placed *p, struct error *err)
+conversation_add_event(void *context, const struct placed *p, struct error *err)
 {
 	struct search *s = context;
 	struct event_view e = *p->event;
@@ -225,9 +225,9 @@ take_event(void *context, const struct placed *p, struct error *err)
 		}
 	} else if ((at = conversation_of(s, p->call)) != NONE) {
 		if (e.type == EVENT_MESSAGE_USER || e.type == EVENT_MESSAGE_ASSISTANT)
-			take_message(&s->list[at], &e);
+			conversation_add_message(&s->list[at], &e);
 		else if (e.type == EVENT_TOOL_RESULT)
-			take_result(&s->list[at], &e);
+			conversation_add_tool_result(&s->list[at], &e);
 	}
 	buffer_free(&whole);
 	return 0;
@@ -243,7 +243,7 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 
 	*c = (struct continuation){ .session = NULL };
 	model_begin(&m, MODEL_EVENTS);
-	m.watch = take_event;
+	m.watch = conversation_add_event;
 	m.context = &s;
 	result = model_read_file(&m, transcript->path, err);
 	model_free(&m);

@@ -44,7 +44,7 @@ control_free(struct control *c)
 }
 
 static void
-add(struct offer *o, const struct tool *tool, const struct control *control)
+offer_append(struct offer *o, const struct tool *tool, const struct control *control)
 {
 	if (map_get(&o->numbers, tool->name, strlen(tool->name)) == NULL)
 		map_put(&o->numbers, tool->name, strlen(tool->name), o->count);
@@ -55,13 +55,13 @@ add(struct offer *o, const struct tool *tool, const struct control *control)
 void
 offer_add(struct offer *o, const struct tool *tool)
 {
-	add(o, tool, NULL);
+	offer_append(o, tool, NULL);
 }
 
 void
 offer_add_control(struct offer *o, const struct control *control)
 {
-	add(o, &control->tool, control);
+	offer_append(o, &control->tool, control);
 }
 
 const struct offered *

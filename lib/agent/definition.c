@@ -148,7 +148,7 @@ definition_only(const struct definition *d, const struct definition_key *table,
 }
 
 static bool
-is_text(const json_t *value)
+definition_is_text(const json_t *value)
 {
 	return json_string_length(value) > 0 &&
 	    strlen(json_string_value(value)) == json_string_length(value);
@@ -163,7 +163,7 @@ definition_text(const struct definition *d, const struct definition_key *key, js
 	if (!json_is_string(value))
 		return definition_fail(d, key->name, err, "expected a text, got %s",
 		    definition_type(value));
-	if (!is_text(value))
+	if (!definition_is_text(value))
 		return definition_fail(d, key->name, err, "must not be empty or hold NUL");
 	free(*member);
 	*member = memory_text(json_string_value(value));
@@ -208,7 +208,7 @@ definition_duration(const struct definition *d, const struct definition_key *key
 		*member = (int64_t)(seconds * 1000);
 		return 0;
 	}
-	if (is_text(value) && duration_parse(json_string_value(value), member) == 0)
+	if (definition_is_text(value) && duration_parse(json_string_value(value), member) == 0)
 		return 0;
 	return definition_fail(d, key->name, err,
 	    "expected a duration such as 30, 500ms or 20m");
@@ -232,7 +232,7 @@ definition_names(const struct definition *d, const struct definition_key *key, j
 			list_take(names, memory_copy(part + before, len - before));
 	}
 	for (size_t i = 0; i < json_array_size(value); i++) {
-		if (!is_text(json_array_get(value, i)))
+		if (!definition_is_text(json_array_get(value, i)))
 			return definition_fail(d, key->name, err, "expected a list of names");
 		list_add(names, json_string_value(json_array_get(value, i)));
 	}

@@ -258,7 +258,7 @@ struct translation {
 };
 
 static json_t *
-value_of(const struct translation *t, const char *key)
+dialect_value_of(const struct translation *t, const char *key)
 {
 	json_t *value = json_object_get(t->d->document, key);
 
@@ -358,7 +358,7 @@ built_ins_of(const struct translation *t, const char *name)
 /* Adds what a name of theirs is here. One with something behind a star, "mcp__SERVER__*_read", cannot
  * be said in a list of ours. */
 static void
-allow(struct translation *t, const char *name)
+dialect_allow_name(struct translation *t, const char *name)
 {
 	unsigned tools = built_ins_of(t, name);
 	size_t len = strcspn(name, "("), star = strcspn(name, "*");
@@ -400,7 +400,7 @@ allow(struct translation *t, const char *name)
 
 /* Whether one name of tools of servers is, or stands for, the other. */
 static bool
-covers(const char *one, const char *other)
+dialect_name_covers(const char *one, const char *other)
 {
 	return strcmp(one, other) == 0 ||
 	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
@@ -423,7 +423,7 @@ last_rule(json_t *rules, const char *tool, const char *theirs)
 
 /* Whether a rule, a word or one for each pattern of arguments, allows a tool as a whole. */
 static bool
-allows(json_t *rule)
+dialect_rule_allows(json_t *rule)
 {
 	const char *pattern;
 	bool allowed = json_is_object(rule);
@@ -442,7 +442,7 @@ add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 {
 	for (size_t i = 0; opencode_aliases[i][0] != NULL; i++)
 		if (strcmp(name, opencode_aliases[i][0]) == 0) {
-			if (aliases_allow || !allows(rule))
+			if (aliases_allow || !dialect_rule_allows(rule))
 				json_object_set(rules, opencode_aliases[i][1], rule);
 			return;
 		}
@@ -464,7 +464,7 @@ opencode_name(const char *tool)
 /* Takes away the tool of a list of ours for which this rule, which does not allow, counts; and all of
  * a server where it is for one of its tools. */
 static bool
-take_away(struct translation *t, json_t *rules, const char *key, const char *forbidden)
+dialect_remove_tools(struct translation *t, json_t *rules, const char *key, const char *forbidden)
 {
 	size_t kept = 0;
 	bool any = false;
@@ -474,7 +474,8 @@ take_away(struct translation *t, json_t *rules, const char *key, const char *for
 		char *theirs = opencode_name(one);
 		const char *last = last_rule(rules, one, theirs);
 		bool away = (last != NULL && strcmp(last, key) == 0) || (text_ends(one, "*") &&
-		    (covers(one, forbidden) || (theirs != NULL && covers(theirs, forbidden))));
+		    (dialect_name_covers(one, forbidden) ||
+		    (theirs != NULL && dialect_name_covers(theirs, forbidden))));
 
 		if (!away)
 			t->others[kept++] = one;
@@ -502,10 +503,10 @@ apply_rules(struct translation *t, json_t *rules)
 		char *forbidden;
 		bool had;
 
-		if (allows(rule))
+		if (dialect_rule_allows(rule))
 			continue;
 		forbidden = memory_format("%.*s%s", (int)star, key, key[star] == '\0' ? "" : "*");
-		had = take_away(t, rules, key, forbidden);
+		had = dialect_remove_tools(t, rules, key, forbidden);
 		for (size_t i = 0; i < BUILT_INS; i++) {
 			const char *last = last_rule(rules, built_ins[i].tool == WRITE ? "edit" :
 			    built_ins[i].name, NULL);
@@ -535,7 +536,7 @@ read_switches(struct translation *t, json_t *switches)
 		add_rule(rules, name, rule, true);
 		json_decref(rule);
 		if (json_is_true(on) && json_object_get(rules, name) != NULL && built_ins_of(t, name) == 0)
-			allow(t, name);
+			dialect_allow_name(t, name);
 	}
 	apply_rules(t, rules);
 	json_decref(rules);
@@ -559,7 +560,7 @@ read_permissions(struct translation *t, json_t *said)
 /* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
  * to be had but this cannot be said in a list: none of them are, then. */
 static void
-forbid(struct translation *t, const char *name)
+dialect_forbid_name(struct translation *t, const char *name)
 {
 	char *bare = memory_copy(name, strcspn(name, "(")), *server = NULL;
 	char *ours = served_tool(t, bare, &server), *one;
@@ -572,11 +573,12 @@ forbid(struct translation *t, const char *name)
 		t->all = false;
 	}
 	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
-		if (ours == NULL ? strcmp(bare, one) != 0 : !covers(ours, one) && !covers(one, ours)) {
+		if (ours == NULL ? strcmp(bare, one) != 0 : !dialect_name_covers(ours, one) &&
+		    !dialect_name_covers(one, ours)) {
 			t->others[kept++] = one;
 			continue;
 		}
-		if (ours != NULL && !covers(ours, one))
+		if (ours != NULL && !dialect_name_covers(ours, one))
 			list_take(&t->left_out, memory_format("MCP server %s (without %s)", server, ours));
 		free(one);
 	}
@@ -591,7 +593,7 @@ forbid(struct translation *t, const char *name)
 /* For an agent that looks, and changes nothing. Of the project's tools those stay that say so of
  * themselves; what one of a server changes it says too late. */
 static void
-look_only(struct translation *t)
+dialect_make_read_only(struct translation *t)
 {
 	struct error why = ERROR_INIT;
 	size_t kept = 0;
@@ -620,9 +622,10 @@ look_only(struct translation *t)
 static void
 read_tools(struct translation *t)
 {
-	json_t *tools = value_of(t, "tools"), *list = json_array();
-	char **names = names_of(tools), **forbidden = names_of(value_of(t, "disallowedTools"));
-	const char *mode = json_string_value(value_of(t, "permissionMode")), *key;
+	json_t *tools = dialect_value_of(t, "tools"), *list = json_array();
+	char **names = names_of(tools), **forbidden = names_of(dialect_value_of(t,
+	    "disallowedTools"));
+	const char *mode = json_string_value(dialect_value_of(t, "permissionMode")), *key;
 	json_t *on;
 
 	t->all = tools == NULL;
@@ -633,15 +636,15 @@ read_tools(struct translation *t)
 	else
 		json_object_foreach(tools, key, on)
 			if (json_is_true(on)) /* where tools are a list, no others are meant */
-				allow(t, key);
+				dialect_allow_name(t, key);
 	for (char **name = names; name != NULL && *name != NULL; name++)
-		allow(t, *name);
+		dialect_allow_name(t, *name);
 	for (char **name = forbidden; name != NULL && *name != NULL; name++)
-		forbid(t, *name);
+		dialect_forbid_name(t, *name);
 	if (t->dialect->program == OPENCODE)
-		read_permissions(t, value_of(t, "permission"));
+		read_permissions(t, dialect_value_of(t, "permission"));
 	if (mode != NULL && strcmp(mode, "plan") == 0)
-		look_only(t);
+		dialect_make_read_only(t);
 
 	for (size_t i = 0; i < BUILT_INS; i++)
 		if ((t->tools & ~t->denied & built_ins[i].tool) != 0)
@@ -677,17 +680,18 @@ has_tools_of(struct translation *t, const char *server)
 	bool has = false;
 
 	for (char **tool = t->others; tool != NULL && *tool != NULL; tool++)
-		has = has || covers(all, *tool);
+		has = has || dialect_name_covers(all, *tool);
 	if (!has && t->all && t->looks) {
 		list_take(&t->left_out, memory_format("MCP server %s (in plan mode)", name));
 	} else if (!has && t->all) {
 		char **tool = t->forbidden;
 
-		while (tool != NULL && *tool != NULL && !covers(all, *tool) && !covers(*tool, all) &&
-		    !covers(theirs, *tool) && !covers(*tool, theirs))
+		while (tool != NULL && *tool != NULL && !dialect_name_covers(all, *tool) &&
+		    !dialect_name_covers(*tool, all) &&
+		    !dialect_name_covers(theirs, *tool) && !dialect_name_covers(*tool, theirs))
 			tool++;
 		has = tool == NULL || *tool == NULL;
-		if (!has && !covers(*tool, all) && !covers(*tool, theirs))
+		if (!has && !dialect_name_covers(*tool, all) && !dialect_name_covers(*tool, theirs))
 			list_take(&t->left_out, memory_format("MCP server %s (without %s)", name, *tool));
 	}
 	free(theirs);
@@ -700,7 +704,7 @@ has_tools_of(struct translation *t, const char *server)
 static void
 read_servers(struct translation *t)
 {
-	json_t *theirs = value_of(t, t->servers_key), *ours = json_object_size(t->own) > 0 ?
+	json_t *theirs = dialect_value_of(t, t->servers_key), *ours = json_object_size(t->own) > 0 ?
 	    json_object() : json_array(), *definition;
 	char **names = names_of(theirs);
 	const char *server;
@@ -772,7 +776,7 @@ model_of(const char *text)
 static void
 read_model(struct translation *t, struct dialect_rest *rest)
 {
-	json_t *value = value_of(t, "model");
+	json_t *value = dialect_value_of(t, "model");
 	const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
 	char *model = text == NULL ? NULL : model_of(text);
 
@@ -790,7 +794,7 @@ read_model(struct translation *t, struct dialect_rest *rest)
 static void
 read_skills(struct translation *t)
 {
-	char **names = names_of(value_of(t, "skills"));
+	char **names = names_of(dialect_value_of(t, "skills"));
 	json_t *found = json_array();
 
 	for (char **name = names; name != NULL && *name != NULL; name++) {
@@ -817,17 +821,18 @@ static void
 read_rest(struct translation *t)
 {
 	static const char *const turns[] = { "maxTurns", "maxSteps", "steps", NULL };
-	json_t *minutes = value_of(t, "timeout_mins");
+	json_t *minutes = dialect_value_of(t, "timeout_mins");
 
 	for (size_t i = 0; turns[i] != NULL; i++)
-		if (json_is_integer(value_of(t, turns[i])))
-			rename_key(t, turns[i], "max_turns", json_incref(value_of(t, turns[i])));
+		if (json_is_integer(dialect_value_of(t, turns[i])))
+			rename_key(t, turns[i], "max_turns",
+			    json_incref(dialect_value_of(t, turns[i])));
 	if (json_is_number(minutes))
 		rename_key(t, "timeout_mins", "timeout", json_real(json_number_value(minutes) * 60));
 	json_object_del(t->d->document, "handoffs");
 	if (t->dialect->program != CLAUDE)
 		json_object_del(t->d->document, "phases");
-	if (!json_is_string(value_of(t, "description")))
+	if (!json_is_string(dialect_value_of(t, "description")))
 		json_object_del(t->d->document, "description");
 }
 
@@ -850,29 +855,30 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 		.workflow_directory = workflow_directory };
 	static const char *const listing[] = { "tools", "permission", "skills", "mcpServers" };
 	static const char *const keys_of_servers[] = { "mcp-servers", "mcpServers", "mcp_servers" };
-	const char *kind = json_string_value(value_of(&t, "kind")), *key = NULL;
+	const char *kind = json_string_value(dialect_value_of(&t, "kind")), *key = NULL;
 	char *place;
 
 	*rest = (struct dialect_rest){ NULL, NULL };
-	if (json_is_true(value_of(&t, "disable")) || json_is_true(value_of(&t, "disabled")))
-		return definition_fail(d, json_is_true(value_of(&t, "disable")) ? "disable" : "disabled",
-		    err, "the agent is switched off");
+	if (json_is_true(dialect_value_of(&t, "disable")) ||
+	    json_is_true(dialect_value_of(&t, "disabled")))
+		return definition_fail(d, json_is_true(dialect_value_of(&t, "disable")) ?
+		    "disable" : "disabled", err, "the agent is switched off");
 	if (dialect->program == GEMINI && kind != NULL && strcmp(kind, "remote") == 0)
 		return definition_fail(d, "kind", err,
 		    "the agent works elsewhere: agents are not reached over A2A");
 	/* The key that warnings are most likely about. */
 	for (size_t i = 0; key == NULL && i < sizeof listing / sizeof *listing; i++)
-		if (value_of(&t, listing[i]) != NULL)
+		if (dialect_value_of(&t, listing[i]) != NULL)
 			key = listing[i];
 	place = definition_place(d, key != NULL ? key : "tools");
 	for (size_t i = 0; t.servers_key == NULL && i < sizeof keys_of_servers / sizeof *keys_of_servers; i++)
-		if (value_of(&t, keys_of_servers[i]) != NULL)
+		if (dialect_value_of(&t, keys_of_servers[i]) != NULL)
 			t.servers_key = keys_of_servers[i];
 	if (t.servers_key == NULL)
 		t.servers_key = *keys_of_servers;
 	else if (strcmp(t.servers_key, "mcp_servers") != 0)
 		json_object_del(d->document, "mcp_servers");
-	t.own = own_servers(value_of(&t, t.servers_key));
+	t.own = own_servers(dialect_value_of(&t, t.servers_key));
 	read_tools(&t);
 	read_servers(&t);
 	read_model(&t, rest);

@@ -29,15 +29,15 @@ emitted_find(const struct emitted *e, struct span call_id)
 }
 
 static int
-broken(struct error *err, const char *what)
+emitted_set_protocol_error(struct error *err, const char *what)
 {
 	return error_set(err, ERROR_PROVIDER, NULL, "the provider broke the protocol: %s", what);
 }
 
 /* Records a call, of which the line or payload tells, or the result of a known one. */
 static int
-record(struct emitted *e, struct call *call, struct span told, struct emitted_call *known,
-    const struct buffer *payload, struct error *err)
+emitted_record_event(struct emitted *e, struct call *call, struct span told,
+    struct emitted_call *known, const struct buffer *payload, struct error *err)
 {
 	struct emitted_call *added;
 	char id[ID_SIZE], before[ID_SIZE];
@@ -68,9 +68,9 @@ emitted_record(struct emitted *e, struct call *call, struct span line, struct er
 	int status;
 
 	if (result && known == NULL)
-		return broken(err, "a tool_result without its tool_call");
+		return emitted_set_protocol_error(err, "a tool_result without its tool_call");
 	if (result && strcmp(known->called, known->last) != 0)
-		return broken(err, "a second tool_result of one tool_call");
+		return emitted_set_protocol_error(err, "a second tool_result of one tool_call");
 
 	/* A result may leave out the name, for its call has one. */
 	writer_begin(&w, &payload);
@@ -93,7 +93,8 @@ emitted_record(struct emitted *e, struct call *call, struct span line, struct er
 	writer_object_end(&w);
 
 	status = form_check_tool(payload.data, payload.len, &wrong) == -1 ?
-	    broken(err, wrong.what.message) : record(e, call, line, known, &payload, err);
+	    emitted_set_protocol_error(err, wrong.what.message) :
+	    emitted_record_event(e, call, line, known, &payload, err);
 	buffer_free(&payload);
 	return status;
 }
@@ -111,7 +112,7 @@ emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *reco
 	buffer_append(&copy, payload.at, payload.len);
 	recorded->used = true;
 	call_name_next(call, recorded->id);
-	status = record(e, call, payload, known, &copy, err);
+	status = emitted_record_event(e, call, payload, known, &copy, err);
 	buffer_free(&copy);
 	return status;
 }

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 
 static void
-add(struct fallback *f, char *provider, char *model)
+fallback_add_model(struct fallback *f, char *provider, char *model)
 {
 	f->list = memory_array(f->list, f->count + 1, sizeof *f->list);
 	f->list[f->count++] = (struct fallback_model){ provider, model };
@@ -35,10 +35,11 @@ fallback_read(const struct definition *d, const struct definition_key *key, json
 		const char *model = json_string_value(json_object_get(entry, "model"));
 
 		if (slash != NULL && slash != text && slash[1] != '\0')
-			add(f, memory_copy(text, (size_t)(slash - text)), memory_text(slash + 1));
+			fallback_add_model(f, memory_copy(text, (size_t)(slash - text)),
+			    memory_text(slash + 1));
 		else if (json_object_size(entry) == 2 && provider != NULL && *provider != '\0' &&
 		    model != NULL && *model != '\0')
-			add(f, memory_text(provider), memory_text(model));
+			fallback_add_model(f, memory_text(provider), memory_text(model));
 		else
 			return definition_fail(d, key->name, err,
 			    "expected PROVIDER/MODEL, or {provider: …, model: …}, in each place");
@@ -52,7 +53,8 @@ void
 fallback_copy(struct fallback *to, const struct fallback *from)
 {
 	for (size_t i = 0; i < from->count; i++)
-		add(to, memory_text(from->list[i].provider), memory_text(from->list[i].model));
+		fallback_add_model(to, memory_text(from->list[i].provider),
+		    memory_text(from->list[i].model));
 }
 
 bool

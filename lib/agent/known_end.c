@@ -48,7 +48,7 @@ check_pair(const char *pair, size_t len)
 }
 
 static int
-refuse(const char *place, const char *pair, size_t len, struct error *err)
+known_end_set_error(const char *place, const char *pair, size_t len, struct error *err)
 {
 	return error_set(err, ERROR_USAGE, place, "'%.*s': expected WORD=REASON, where REASON is stop, "
 	    "tool_use, max_tokens, stop_sequence, refusal or pause", len > 200 ? 200 : (int)len, pair);
@@ -61,7 +61,7 @@ known_end_teach(const char *text, struct error *err)
 	char *all;
 
 	if (strchr(text, ',') != NULL || check_pair(text, strlen(text)) == 0)
-		return refuse("--known-end", text, strlen(text), err);
+		return known_end_set_error("--known-end", text, strlen(text), err);
 	/* What is said last comes first, and counts. */
 	all = taught == NULL || *taught == '\0' ? memory_text(text) :
 	    memory_format("%s,%s", text, taught);
@@ -92,7 +92,7 @@ known_end_check(struct error *err)
 
 	while ((pair = next_pair(&at, &len)) != NULL)
 		if (check_pair(pair, len) == 0)
-			return refuse(KNOWN_ENDS, pair, len, err);
+			return known_end_set_error(KNOWN_ENDS, pair, len, err);
 	return 0;
 }
 

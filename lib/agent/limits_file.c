@@ -32,7 +32,7 @@ static const struct {
 
 /* KEY=N. */
 static int
-take_limit(struct limits *limits, char *word, const char *place, struct error *err)
+limits_file_read_limit(struct limits *limits, char *word, const char *place, struct error *err)
 {
 	char *number = strchr(word, '='), *end = NULL;
 	const char *names[KEYS + 1] = { NULL };
@@ -63,7 +63,7 @@ take_limit(struct limits *limits, char *word, const char *place, struct error *e
 }
 
 static int
-take_line(struct limits_file *f, char *line, const char *place, struct error *err)
+limits_file_read_line(struct limits_file *f, char *line, const char *place, struct error *err)
 {
 	struct limits limits = { .down_after = DOWN_AFTER };
 	char *provider = NULL, *word;
@@ -74,7 +74,7 @@ take_line(struct limits_file *f, char *line, const char *place, struct error *er
 		if (provider == NULL && *word == '#')
 			return 0;
 		if (provider != NULL) {
-			if (take_limit(&limits, word, place, err) == -1)
+			if (limits_file_read_limit(&limits, word, place, err) == -1)
 				return -1;
 			continue;
 		}
@@ -113,7 +113,7 @@ limits_file_read(struct limits_file *f, struct error *err)
 	while (result == 0 && (line = strsep(&rest, "\n")) != NULL) {
 		char *place = memory_format("%s:%d", f->path, ++number);
 
-		result = take_line(f, line, place, err);
+		result = limits_file_read_line(f, line, place, err);
 		free(place);
 	}
 	buffer_free(&text);

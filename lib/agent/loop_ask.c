@@ -179,7 +179,7 @@ falls_back(const struct loop *l)
 
 /* Waits for the limits of who is asked; goes_on: in the midst of the same try. */
 static int
-enter(struct loop *l, bool goes_on, struct error *err)
+loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const struct throttle_spec spec = { .storage = t->storage,
@@ -200,7 +200,7 @@ loop_run(void *context, struct span line, struct buffer *block, struct error *er
 	throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
 	if (loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err) == -1)
 		return -1;
-	return enter(l, true, err);
+	return loop_enter_throttle(l, true, err);
 }
 
 /* An agent CLI can be offered what a program or a server does, not what steers this call. */
@@ -257,12 +257,13 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	loop_partial_clear(l);
 	l->turn.began = clock_monotonic();
 	l->turn.asked = false;
-	if (interrupted(t->interrupts, err))
+	if (interrupts_arrived(t->interrupts, err))
 		return -1;
 	if (t->deadline != 0 && l->turn.began >= t->deadline)
 		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
-	if (check_tools(l, loop_asked(l).client->name, err) == -1 || enter(l, false, err) == -1)
+	if (check_tools(l, loop_asked(l).client->name, err) == -1 ||
+	    loop_enter_throttle(l, false, err) == -1)
 		return -1;
 	l->turn.began = clock_monotonic();
 	l->turn.asked = true;

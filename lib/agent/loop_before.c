@@ -38,7 +38,7 @@ ask_program(struct loop *l, struct error *err)
 	char **argv;
 	int status;
 
-	if (interrupted(t->interrupts, err) || pins_check(&agent->pins, err) != 0)
+	if (interrupts_arrived(t->interrupts, err) || pins_check(&agent->pins, err) != 0)
 		return -1;
 	process.argv = argv = agent_command(agent->before_turn);
 	if (trust_is_checked_anew())
@@ -73,7 +73,7 @@ ask_program(struct loop *l, struct error *err)
 
 /* What the program makes of the turn. A result of its cannot be sent back. */
 static int
-apply(const struct loop *l, struct error *err)
+loop_apply_change(const struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
 	const struct change *c = &l->turn.change;
@@ -127,7 +127,7 @@ loop_before_turn(struct loop *l, struct error *err)
 	/* What the call failed by is asked again. */
 	if (!replays && told != NULL && span_path(recorded, "end", "error", NULL).at == NULL) {
 		call_follow_recorded(l->turns->call, told->id, l->turns->started);
-		return read_change(l, recorded, err) == -1 ? FAILED : apply(l, err);
+		return read_change(l, recorded, err) == -1 ? FAILED : loop_apply_change(l, err);
 	}
 	if (ask_program(l, err) == -1)
 		return FAILED;
@@ -144,5 +144,5 @@ loop_before_turn(struct loop *l, struct error *err)
 		if (loop_record_user(l, &message, err) == -1)
 			return FAILED;
 	}
-	return apply(l, err);
+	return loop_apply_change(l, err);
 }

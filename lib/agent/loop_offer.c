@@ -172,7 +172,7 @@ loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error
 
 /* What they are, as it is recorded. */
 static void
-describe(const struct loop *l, struct buffer *out)
+loop_describe_mcp_tools(const struct loop *l, struct buffer *out)
 {
 	const struct offer none = { .count = 0 };
 	struct writer w;
@@ -206,12 +206,12 @@ loop_refresh_mcp(struct loop *l, struct error *err)
 	if (status != 1)
 		return status;
 
-	describe(l, &before);
+	loop_describe_mcp_tools(l, &before);
 	mcp_tools_free(&l->tools.mcp);
 	status = mcp_tools_list(&l->tools.mcp, l->turns, err);
 	if (status == 0)
 		status = loop_offer(l, err);
-	describe(l, &now);
+	loop_describe_mcp_tools(l, &now);
 	if (status == 0 && !buffer_equal(&now, buffer_string(&before)))
 		status = loop_record_user(l, &message, err);
 	buffer_free(&before);

@@ -39,7 +39,7 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 /* What an agent CLI told of its own tools before this answer; answer NULL: before the
  * recorded call ended without one. A replay records it again. */
 static int
-take_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
+loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
 	struct recalled *r = l->turns->recalled;
 	int status = 0;
@@ -89,7 +89,7 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 		failed--;
 	/* In the place of the last that was under way, or behind all, is what led to the answer. */
 	for (size_t i = 0; status == 0 && i <= count; i++) {
-		if (i == failed && (status = take_emitted(l, answer, err)) == 0)
+		if (i == failed && (status = loop_repeat_emitted(l, answer, err)) == 0)
 			status = loop_repeat_tools(l, answer, err);
 		if (status == 0 && i < count) {
 			emitted_follow(&l->turn.emitted, t->call);
@@ -164,7 +164,7 @@ loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], st
 
 	count_tries(l, e);
 	if (!replays) {
-		if (take_emitted(l, e, err) == -1 || loop_repeat_tools(l, e, err) == -1)
+		if (loop_repeat_emitted(l, e, err) == -1 || loop_repeat_tools(l, e, err) == -1)
 			return -1;
 		restore_answer(l, e);
 		memcpy(id, e->id, ID_SIZE);

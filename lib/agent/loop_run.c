@@ -15,8 +15,8 @@
 #include "transcript/event_keys.h"
 
 static int
-run(struct loop *l, const char *cause, struct span name, struct span call_id, struct span input,
-    bool went_on, struct buffer *block, struct error *err)
+loop_run_one_tool(struct loop *l, const char *cause, struct span name, struct span call_id,
+    struct span input, bool went_on, struct buffer *block, struct error *err)
 {
 	struct tool_runs runs;
 	const struct tool_run *made;
@@ -45,7 +45,7 @@ loop_run_tool(struct loop *l, struct span name, struct span input, struct buffer
 	memcpy(cause, l->turns->call->last, sizeof cause);
 	snprintf(id, sizeof id, "\"awf_%lld_%lld\"", (long long)l->turn.number,
 	    (long long)++l->turn.ran);
-	return run(l, cause, name, span_of(id, strlen(id)), input, false, block, err);
+	return loop_run_one_tool(l, cause, name, span_of(id, strlen(id)), input, false, block, err);
 }
 
 int
@@ -68,7 +68,8 @@ loop_repeat_tools(struct loop *l, const struct recalled_event *answer, struct er
 		}
 		if (!event_copy_id(e->view.parent_event_id, cause))
 			continue;
-		status = run(l, cause, span_member(payload, KEY_NAME), span_member(payload, KEY_CALL_ID),
+		status = loop_run_one_tool(l, cause, span_member(payload, KEY_NAME),
+		    span_member(payload, KEY_CALL_ID),
 		    span_member(payload, KEY_INPUT), answer != NULL, NULL, err);
 	}
 	return status;

@@ -60,7 +60,7 @@ is_fence(const char *line)
 
 /* The line after this one, or the end of the text. */
 static const char *
-next_line(const char *line)
+markdown_next_line(const char *line)
 {
 	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
 }
@@ -100,7 +100,7 @@ value_end(const char *line, const char *end, bool examples)
 	bool open = false;
 
 	while (next < end && (next == line || key_of(next) == 0 || (open && !is_description(next)))) {
-		const char *after = next_line(next);
+		const char *after = markdown_next_line(next);
 
 		for (; examples && next < after; next++)
 			open = (open || strncmp(next, "<example>", 9) == 0) &&
@@ -136,7 +136,7 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 	while (front < end) {
 		size_t key = key_of(front), breaks = 0;
 		const char *value = front + key + 1;
-		const char *next = key == 0 ? next_line(front) :
+		const char *next = key == 0 ? markdown_next_line(front) :
 		    value_end(front, end, is_description(front));
 
 		value += strspn(value, " \t");
@@ -173,7 +173,7 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 static const char *
 unspaced_key(const char *front, const char *fence, int line, int *number)
 {
-	for (; front < fence; front = next_line(front), line++) {
+	for (; front < fence; front = markdown_next_line(front), line++) {
 		size_t len = 0;
 
 		while (is_name_byte(front[len]))
@@ -232,17 +232,17 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 
 	/* What is empty before it is no body. */
 	while (*first != '\0' && first[strspn(first, " \t")] == '\n') {
-		first = next_line(first);
+		first = markdown_next_line(first);
 		line++;
 	}
-	front = fence = next_line(first);
+	front = fence = markdown_next_line(first);
 	if (!is_fence(first)) {
 		*body = markdown_trimmed(text, strlen(text));
 		d->document = json_object();
 		return 0;
 	}
 	while (*fence != '\0' && !is_fence(fence))
-		fence = next_line(fence);
+		fence = markdown_next_line(fence);
 	if (*fence == '\0')
 		return error_set(err, ERROR_DEFINITION, d->path,
 		    "the front matter has no closing '---'");
@@ -251,7 +251,7 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 		d->document = json_object();
 	if (!json_is_object(d->document))
 		return refuse_front(d, front, line, fence, err);
-	fence = next_line(fence);
+	fence = markdown_next_line(fence);
 	*body = markdown_trimmed(fence, strlen(fence));
 	return 0;
 }

@@ -112,7 +112,7 @@ ask_initialize(struct opening *o, size_t i, struct mcp_request *r, struct buffer
 
 /* A server that has nothing is of no use to an agent. */
 static int
-take_capabilities(struct mcp_server *s, struct span result, struct error *err)
+mcp_read_capabilities(struct mcp_server *s, struct span result, struct error *err)
 {
 	static const struct {
 		const char *name;
@@ -129,7 +129,7 @@ take_capabilities(struct mcp_server *s, struct span result, struct error *err)
 
 /* A server that refuses the handshake may be one that knows none any more. */
 static int
-take_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+mcp_read_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 {
 	struct mcp_server *s = o->servers[i];
 	struct span version = span_member(r->result, "protocolVersion");
@@ -147,7 +147,7 @@ take_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error
 		free(text);
 		return -1;
 	}
-	if (take_capabilities(s, r->result, err) == -1)
+	if (mcp_read_capabilities(s, r->result, err) == -1)
 		return -1;
 	mcp_notify(s, "notifications/initialized");
 	s->ready = true;
@@ -163,7 +163,7 @@ ask_discover(struct opening *o, size_t i, struct mcp_request *r, struct buffer *
 }
 
 static int
-take_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+mcp_read_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 {
 	struct mcp_server *s = o->servers[i];
 
@@ -171,7 +171,7 @@ take_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *
 		*err = r->error;
 		return -1;
 	}
-	if (take_capabilities(s, r->result, err) == -1)
+	if (mcp_read_capabilities(s, r->result, err) == -1)
 		return -1;
 	s->ready = true;
 	return 0;
@@ -203,7 +203,7 @@ ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *memb
 }
 
 static int
-take_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+mcp_read_tool_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 {
 	struct span tools = span_member(r->result, "tools");
 	struct span cursor = span_member(r->result, "nextCursor");
@@ -254,12 +254,12 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 		if (mcp_spawn(s, use, &why) == -1 && o.error.code == ERROR_NONE)
 			o.error = why;
 	}
-	status = opening_step(&o, ask_initialize, take_initialize, &why);
+	status = opening_step(&o, ask_initialize, mcp_read_initialize, &why);
 	if (status != -1)
-		status = opening_step(&o, ask_discover, take_discover, &why);
+		status = opening_step(&o, ask_discover, mcp_read_discover, &why);
 	if (status != -1)
 		do
-			status = opening_step(&o, ask_list, take_list, &why);
+			status = opening_step(&o, ask_list, mcp_read_tool_list, &why);
 		while (status == 1 && ++o.page < PAGES_LIMIT);
 	if (status != -1 && o.error.code != ERROR_NONE) {
 		why = o.error;

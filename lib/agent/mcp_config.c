@@ -45,7 +45,7 @@ read_type(const struct definition *d, const struct definition_key *key, json_t *
 
 /* A text without a NUL, up to which it would be another. */
 static bool
-is_text(const json_t *value)
+mcp_config_is_text(const json_t *value)
 {
 	return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
 }
@@ -61,7 +61,7 @@ word_of(const json_t *value)
 		value_write(value, &text);
 		return buffer_take(&text);
 	}
-	return is_text(value) ? memory_text(json_string_value(value)) : NULL;
+	return mcp_config_is_text(value) ? memory_text(json_string_value(value)) : NULL;
 }
 
 static int
@@ -505,12 +505,12 @@ set_defaults(json_t *value, const json_t *inputs)
 
 	json_object_foreach_safe(value, next, name, member) {
 		set_defaults(member, inputs);
-		if (is_text(member))
+		if (mcp_config_is_text(member))
 			json_object_set_new(value, name, text_with_defaults(json_string_value(member), inputs));
 	}
 	json_array_foreach(value, i, member) {
 		set_defaults(member, inputs);
-		if (is_text(member))
+		if (mcp_config_is_text(member))
 			json_array_set_new(value, i, text_with_defaults(json_string_value(member), inputs));
 	}
 }

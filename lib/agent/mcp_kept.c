@@ -36,7 +36,7 @@ mcp_kept(const struct mcp_server *s)
 
 /* This directory, or what a path from here leads to. NULL: it is gone. */
 static char *
-absolute(const char *directory)
+mcp_kept_absolute_path(const char *directory)
 {
 	char here[PATH_MAX];
 
@@ -48,8 +48,8 @@ absolute(const char *directory)
 }
 
 static void
-describe(const struct mcp_server *s, const struct mcp_process *process, const char *directory,
-    struct buffer *text)
+mcp_kept_describe_server(const struct mcp_server *s, const struct mcp_process *process,
+    const char *directory, struct buffer *text)
 {
 	struct pins pins = { NULL, 0 };
 	struct buffer files = BUFFER_INIT;
@@ -95,7 +95,7 @@ make_environment(const struct mcp_server *s, const struct mcp_process *process,
 		environment_unset(e, of_steps[i]);
 	environment_set(e, "PWD", directory);
 	environment_set(e, ORPHANS_MARK, mark);
-	describe(s, process, directory, &text);
+	mcp_kept_describe_server(s, process, directory, &text);
 	environment_set(e, VARIABLE, buffer_string(&text));
 	qsort(e->list, e->count, sizeof *e->list, compare_texts);
 	buffer_free(&text);
@@ -131,7 +131,7 @@ mcp_kept_connect(struct mcp_server *s, const struct mcp_process *process,
     const struct interrupts *interrupts, struct error *err)
 {
 	char *list = libexec_path(), *program = path_search(list, PROGRAM);
-	char *directory = absolute(process->directory);
+	char *directory = mcp_kept_absolute_path(process->directory);
 	struct environment environment = { NULL, 0, 0 };
 	struct pool_spec spec = { .run_directory = s->run->directory, .key = s->run->key,
 	    .program = program };

@@ -48,7 +48,8 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 }
 
 static char *
-expand(struct mcp_server *s, const struct mcp_use *use, const char *text, struct error *err)
+mcp_process_expand(struct mcp_server *s, const struct mcp_use *use, const char *text,
+    struct error *err)
 {
 	return mcp_expand(text, s->definition.file, use->keys, &s->peer.secrets, s->definition.place,
 	    err);
@@ -78,7 +79,7 @@ set_variables(struct mcp_server *s, const struct mcp_use *use, struct environmen
 
 	/* What speaks to a URL is AWF's own program, and no server's. */
 	for (size_t i = 0; m->url == NULL && m->variables != NULL && m->variables[i] != NULL; i++) {
-		char *value = expand(s, use, m->values[i], err);
+		char *value = mcp_process_expand(s, use, m->values[i], err);
 
 		if (value == NULL)
 			return -1;
@@ -151,7 +152,8 @@ decide_sandbox(struct mcp_server *s, const struct mcp_use *use, const char *prog
 
 /* Puts the command line into the sandbox. A program that is named by its path may be read there. */
 static void
-enclose(const struct mcp_server *s, const struct sandbox *decided, char ***argv, struct environment *e)
+mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *decided, char ***argv,
+    struct environment *e)
 {
 	char *readable[2] = { NULL, NULL }, **enclosed;
 	const char *program = (*argv)[0];
@@ -177,7 +179,7 @@ static int
 write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
-	char *url = expand(s, use, m->url, err);
+	char *url = mcp_process_expand(s, use, m->url, err);
 	struct writer w;
 	int status = url == NULL ? -1 : 0;
 
@@ -190,7 +192,7 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 	writer_member_bool(&w, "sse", m->sse);
 	writer_member_array(&w, "headers");
 	for (size_t i = 0; status == 0 && m->headers != NULL && m->headers[i] != NULL; i++) {
-		char *value = expand(s, use, m->header_values[i], err), *header;
+		char *value = mcp_process_expand(s, use, m->header_values[i], err), *header;
 
 		if (value == NULL) {
 			status = -1;
@@ -217,8 +219,8 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 
 /* Starts a process for it, or has the run's. */
 static int
-start(struct mcp_server *s, const struct mcp_use *use, const struct mcp_process *process,
-    struct error *err)
+mcp_process_start_server(struct mcp_server *s, const struct mcp_use *use,
+    const struct mcp_process *process, struct error *err)
 {
 	const struct process_spec spec = { .argv = process->argv,
 	    .environment = process->environment->list, .directory = process->directory,
@@ -251,7 +253,7 @@ connect_url(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		status = error_set(err, ERROR_SYSTEM, HTTP_PROGRAM, "not found in %s", path);
 	process.first = buffer_string(&line);
 	if (status == 0)
-		status = start(s, use, &process, err);
+		status = mcp_process_start_server(s, use, &process, err);
 	buffer_free(&line);
 	environment_free(&environment);
 	free(argv[0]);
@@ -274,7 +276,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	if (m->url != NULL)
 		return connect_url(s, use, err);
 	for (size_t i = 0, count = 1 + list_count(m->arguments); status == 0 && i < count; i++) {
-		word = expand(s, use, i == 0 ? m->command : m->arguments[i - 1], err);
+		word = mcp_process_expand(s, use, i == 0 ? m->command : m->arguments[i - 1], err);
 		if (word == NULL)
 			status = -1;
 		else
@@ -287,12 +289,12 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	if (status == 0)
 		status = make_environment(s, use, &environment, err);
 	if (status == 0 && m->directory != NULL) {
-		directory = expand(s, use, m->directory, err);
+		directory = mcp_process_expand(s, use, m->directory, err);
 		status = directory == NULL ? -1 : 0;
 	}
 	if (status == 0 && s->enclosed) {
 		decided.directory = directory;
-		enclose(s, &decided, &argv, &environment);
+		mcp_process_sandbox_command(s, &decided, &argv, &environment);
 		environment_free(&s->environment);
 		environment_copy(&s->environment, &environment);
 		s->passed = decided.passed;
@@ -317,7 +319,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		struct error why = ERROR_INIT;
 		char text[sizeof why.place + sizeof why.message];
 
-		status = start(s, use, &process, &why);
+		status = mcp_process_start_server(s, use, &process, &why);
 		if (status == -1 && why.code != ERROR_EXIT_STATUS)
 			*err = why;
 		else if (status == -1)

@@ -42,7 +42,7 @@ static const char any_object[] = "{\"type\":\"object\"}";
 
 /* Whether one of the names is, or stands for, that of the tool. */
 static bool
-listed(char *const *names, const char *tool)
+mcp_tools_name_is_listed(char *const *names, const char *tool)
 {
 	for (; names != NULL && *names != NULL; names++)
 		if (strcmp(*names, tool) == 0 || (tool_name_pattern(*names) &&
@@ -92,13 +92,14 @@ any_of_server(char *const *names, const char *server)
 static bool
 in_list(char *const *names, bool own, const char *tool)
 {
-	return (!own && !any_of_server(names, NULL)) || listed(names, tool);
+	return (!own && !any_of_server(names, NULL)) || mcp_tools_name_is_listed(names, tool);
 }
 
 static bool
-allowed(const struct member *m, const char *tool)
+mcp_tools_is_allowed(const struct member *m, const char *tool)
 {
-	return (m->allowed == NULL || listed(m->allowed, tool)) && !ceiling_forbids(tool);
+	return (m->allowed == NULL || mcp_tools_name_is_listed(m->allowed, tool)) &&
+	    !ceiling_forbids(tool);
 }
 
 static struct mcp_use
@@ -132,7 +133,7 @@ join_texts(struct span content, struct buffer *text)
 }
 
 static void
-take_content(struct span result, struct buffer *output)
+mcp_tools_read_content(struct span result, struct buffer *output)
 {
 	struct span content = span_member(result, "content");
 	struct span structured = span_member(result, "structuredContent");
@@ -176,7 +177,7 @@ mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 	if (asks_for_input(result, err))
 		return -1;
 	if (!span_true(span_member(result, "isError"))) {
-		take_content(result, output);
+		mcp_tools_read_content(result, output);
 		return 0;
 	}
 	/* What is no more than a line is the error's message. */
@@ -185,7 +186,7 @@ mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 	    memchr(text.data, '\0', text.len) == NULL;
 	error_set(err, ERROR_TOOL, NULL, "%s", brief ? text.data : "the tool failed");
 	if (!brief)
-		take_content(result, output);
+		mcp_tools_read_content(result, output);
 	buffer_free(&text);
 	return -1;
 }
@@ -245,7 +246,7 @@ check_output(const struct mcp_server *s, const struct tool *tool, struct span st
 
 /* What came of a call, as what its run did. */
 static void
-take_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_run *run)
+mcp_tools_read_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_run *run)
 {
 	int status = -1;
 
@@ -267,7 +268,7 @@ take_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_r
 /* answer_all() of a struct control (control.h). Whatever goes wrong is for the model to read;
  * what ends the whole call, the caller sees. */
 static int
-answer(struct tool_run *runs, size_t count, struct error *err)
+mcp_tools_answer_calls(struct tool_run *runs, size_t count, struct error *err)
 {
 	struct mcp_tool *first = runs->control->context;
 	struct mcp_call *calls = memory_zero(count, sizeof *calls);
@@ -287,13 +288,13 @@ answer(struct tool_run *runs, size_t count, struct error *err)
 		    .arguments = span_trim(runs[i].input), .timeout_ms = s->definition.timeout_ms,
 		    .progress = show_progress, .context = t };
 		traceparent_within(use.environment, runs[i].called, calls[i].traceparent);
-		if (!s->ready && !interrupted(use.interrupts, &calls[i].error) &&
+		if (!s->ready && !interrupts_arrived(use.interrupts, &calls[i].error) &&
 		    mcp_open(&s, 1, &use, &calls[i].error) == -1)
 			calls[i].exit_code = s->exit_code;
 	}
 	mcp_call(calls, count, &use, &why);
 	for (size_t i = 0; i < count; i++) {
-		take_answer(&calls[i], runs[i].control->context, &runs[i]);
+		mcp_tools_read_answer(&calls[i], runs[i].control->context, &runs[i]);
 		runs[i].process.duration_ms = calls[i].finished - began;
 		if (runs[i].error.code == ERROR_SYSTEM && status == 0) {
 			*err = runs[i].error;
@@ -340,14 +341,14 @@ add_tool(struct mcp_tools *t, const struct turns *turns, struct mcp_server *serv
 	t->list = memory_array(t->list, t->count + 1, sizeof *t->list);
 	tool = &t->list[t->count++];
 	*tool = (struct mcp_tool){ .server = server, .remote = remote, .turns = turns };
-	tool->control = (struct control){ .tool = { .name = name }, .answer_all = answer,
-	    .foreign = true };
+	tool->control = (struct control){ .tool = { .name = name },
+	    .answer_all = mcp_tools_answer_calls, .foreign = true };
 	return tool;
 }
 
 /* All are there, and where they stay. */
 static void
-settle(struct mcp_tools *t)
+mcp_tools_set_contexts(struct mcp_tools *t)
 {
 	t->known = true;
 	for (size_t i = 0; i < t->count; i++)
@@ -381,7 +382,7 @@ check_name(const struct listing *l, const struct mcp_server *server, const char 
 }
 
 static void
-describe(struct mcp_tool *t, struct span listed)
+mcp_tools_read_description(struct mcp_tool *t, struct span listed)
 {
 	struct span notes = span_member(listed, "annotations");
 	struct span schema = span_member(listed, "outputSchema");
@@ -415,7 +416,7 @@ full_name(const struct mcp_server *server, const char *remote)
 /* Adds a tool, if it may be had; takes its name there. One that the member may not have is there
  * to be called with a warning. 1: it was added. */
 static int
-take_tool(struct listing *l, struct mcp_server *server, char *remote, struct error *err)
+mcp_tools_add_allowed(struct listing *l, struct mcp_server *server, char *remote, struct error *err)
 {
 	const struct member *m = l->turns->member;
 	struct error why = ERROR_INIT;
@@ -434,8 +435,8 @@ take_tool(struct listing *l, struct mcp_server *server, char *remote, struct err
 	/* In any of its phases. */
 	may = in_list(m->agent.tools, false, name);
 	for (size_t i = 0; i < m->agent.phases.count; i++)
-		may = may || listed(m->agent.phases.list[i].tools, name);
-	may = may && allowed(m, name);
+		may = may || mcp_tools_name_is_listed(m->agent.phases.list[i].tools, name);
+	may = may && mcp_tools_is_allowed(m, name);
 	good = check_name(l, server, name, remote, &why) == 0;
 	if (good && (may || m->agent.tools_policy == TOOLS_WARN)) {
 		map_put(&l->numbers, name, strlen(name), l->tools->count);
@@ -450,7 +451,8 @@ take_tool(struct listing *l, struct mcp_server *server, char *remote, struct err
 }
 
 static int
-take_listed(struct listing *l, struct mcp_server *server, struct span tool, struct error *err)
+mcp_tools_add_listed(struct listing *l, struct mcp_server *server, struct span tool,
+    struct error *err)
 {
 	struct buffer name = BUFFER_INIT;
 	int status;
@@ -463,15 +465,15 @@ take_listed(struct listing *l, struct mcp_server *server, struct span tool, stru
 		buffer_free(&name);
 		return status;
 	}
-	status = take_tool(l, server, buffer_take(&name), err);
+	status = mcp_tools_add_allowed(l, server, buffer_take(&name), err);
 	if (status == 1)
-		describe(&l->tools->list[l->tools->count - 1], tool);
+		mcp_tools_read_description(&l->tools->list[l->tools->count - 1], tool);
 	return status == -1 ? -1 : 0;
 }
 
 /* Tools for what the server has beside them, if it has none of the name, nor one too long. */
 static void
-take_methods(struct listing *l, struct mcp_server *server)
+mcp_tools_add_methods(struct listing *l, struct mcp_server *server)
 {
 	for (const struct mcp_method *m = mcp_methods; m->tool != NULL; m++) {
 		char *name = full_name(server, m->tool);
@@ -480,7 +482,7 @@ take_methods(struct listing *l, struct mcp_server *server)
 
 		if ((server->features & m->feature) != 0 && tool_name_valid(name) &&
 		    !list_has(l->names, name) &&
-		    take_tool(l, server, memory_text(m->tool), &none) == 1) {
+		    mcp_tools_add_allowed(l, server, memory_text(m->tool), &none) == 1) {
 			t = &l->tools->list[l->tools->count - 1];
 			t->method = m;
 			t->control.tool.description = memory_text(m->description);
@@ -517,7 +519,7 @@ used_servers(const struct member *m, struct mcp_server **servers)
 }
 
 static unsigned
-listings(struct mcp_server *const *servers, size_t count)
+mcp_tools_count_listings(struct mcp_server *const *servers, size_t count)
 {
 	unsigned sum = 0;
 
@@ -534,7 +536,7 @@ check_missing(const struct listing *l, char *const *names, struct error *err)
 
 	for (; names != NULL && *names != NULL; names++) {
 		if (!tool_name_served(*names) || tool_name_pattern(*names) ||
-		    list_has(l->names, *names) || !allowed(m, *names))
+		    list_has(l->names, *names) || !mcp_tools_is_allowed(m, *names))
 			continue;
 		char *hint = text_hint(*names, (const char *const *)(uintptr_t)l->names);
 
@@ -557,7 +559,7 @@ mcp_tools_list(struct mcp_tools *t, const struct turns *turns, struct error *err
 	struct buffer array = BUFFER_INIT;
 	int status = mcp_open(servers, count, &use, err);
 
-	t->listings = listings(servers, count);
+	t->listings = mcp_tools_count_listings(servers, count);
 	if (status == -1) {
 		free(servers);
 		return -1;
@@ -567,11 +569,11 @@ mcp_tools_list(struct mcp_tools *t, const struct turns *turns, struct error *err
 		buffer_format(&array, "[%s]", buffer_string(&servers[i]->tools));
 		for (struct span_walk tool = span_walk(span_of(array.data, array.len));
 		    status == 0 && span_next(&tool);)
-			status = take_listed(&l, servers[i], tool.value, err);
+			status = mcp_tools_add_listed(&l, servers[i], tool.value, err);
 		if (status == 0)
-			take_methods(&l, servers[i]);
+			mcp_tools_add_methods(&l, servers[i]);
 	}
-	settle(t);
+	mcp_tools_set_contexts(t);
 	if (status == 0)
 		status = check_missing(&l, m->agent.tools, err);
 	for (size_t i = 0; i < m->agent.phases.count && status == 0; i++)
@@ -600,7 +602,7 @@ mcp_tools_changed(const struct mcp_tools *t, const struct turns *turns, struct e
 	if (stale_count > 0)
 		status = mcp_open(stale, stale_count, &use, err);
 	if (status == 0)
-		status = listings(servers, count) != t->listings;
+		status = mcp_tools_count_listings(servers, count) != t->listings;
 	free(stale);
 	free(servers);
 	return status;
@@ -671,7 +673,7 @@ mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span pay
 	}
 	map_free(&numbers);
 	free(shown);
-	settle(t);
+	mcp_tools_set_contexts(t);
 	return status;
 }
 
@@ -711,7 +713,7 @@ mcp_tools_offer(const struct mcp_tools *t, const struct member *m, char *const *
 	for (size_t i = 0; i < t->count; i++) {
 		const char *name = t->list[i].control.tool.name;
 
-		if (in_list(names, own, name) && allowed(m, name))
+		if (in_list(names, own, name) && mcp_tools_is_allowed(m, name))
 			offer_add_control(offer, &t->list[i].control);
 	}
 }

@@ -30,7 +30,7 @@ enum {
 /* ---- requests ---- */
 
 static void
-finish(struct mcp_request *r)
+mcp_wire_finish_request(struct mcp_request *r)
 {
 	struct mcp_request **link = &r->server->waiting;
 
@@ -47,11 +47,11 @@ fail_all(struct mcp_server *s, const struct error *why)
 	while (s->waiting != NULL) {
 		s->waiting->error = *why;
 		s->waiting->exit_code = s->exit_code;
-		finish(s->waiting);
+		mcp_wire_finish_request(s->waiting);
 	}
 }
 
-static void take_lines(struct mcp_server *s);
+static void mcp_wire_read_lines(struct mcp_server *s);
 
 /* Ends the server because it breaks the protocol; its requests fail. */
 static void
@@ -66,7 +66,7 @@ break_off(struct mcp_server *s, const char *what, const char *more)
 
 /* A server that failed may have needed a variable that it did not see. */
 static void
-print_hint(const struct mcp_server *s)
+mcp_wire_print_hint(const struct mcp_server *s)
 {
 	struct buffer line = BUFFER_INIT;
 	char *run = run_environment_directory();
@@ -80,7 +80,7 @@ print_hint(const struct mcp_server *s)
 
 /* It takes no more, or says no more. */
 static void
-lose(struct mcp_server *s)
+mcp_wire_close_lost_server(struct mcp_server *s)
 {
 	const bool kept = s->worker.fd != -1;
 	int wait_status;
@@ -91,7 +91,7 @@ lose(struct mcp_server *s)
 	while (kept && peer_receive(&s->peer) == 1)
 		;
 	if (kept)
-		take_lines(s);
+		mcp_wire_read_lines(s);
 	if (s->peer.process.pid == 0)
 		return;
 	wait_status = mcp_end(s);
@@ -108,7 +108,7 @@ lose(struct mcp_server *s)
 		sandbox_blocked(s->exit_code, buffer_string(&s->peer.errors), s->peer.errors.len, &why);
 	if (s->enclosed && s->exit_code > 0 && s->exit_code < PROCESS_CANNOT_RUN &&
 	    s->exit_code != SANDBOX_REFUSED)
-		print_hint(s);
+		mcp_wire_print_hint(s);
 	fail_all(s, &why);
 }
 
@@ -117,7 +117,7 @@ static void
 pass_on(struct mcp_server *s)
 {
 	if (s->peer.process.pid != 0 && peer_send(&s->peer) == -1)
-		lose(s);
+		mcp_wire_close_lost_server(s);
 }
 
 void
@@ -133,7 +133,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	if (s->peer.process.pid == 0) {
 		mcp_fault(s, &r->error, "has ended");
 		r->exit_code = s->exit_code;
-		finish(r);
+		mcp_wire_finish_request(r);
 		return;
 	}
 	jsonrpc_begin(&w, &s->peer.outgoing);
@@ -176,13 +176,13 @@ mcp_notify(struct mcp_server *s, const char *method)
 
 /* Gives a request up, and tells the server. */
 static void
-cancel(struct mcp_request *r, const struct error *why)
+mcp_wire_cancel_request(struct mcp_request *r, const struct error *why)
 {
 	struct mcp_server *s = r->server;
 	struct writer w;
 
 	r->error = *why;
-	finish(r);
+	mcp_wire_finish_request(r);
 	if (r->stays)
 		return;
 	jsonrpc_begin(&w, &s->peer.outgoing);
@@ -199,7 +199,7 @@ cancel(struct mcp_request *r, const struct error *why)
 /* ---- what a server says ---- */
 
 static struct mcp_request *
-find(const struct mcp_server *s, struct span id)
+mcp_wire_find_request(const struct mcp_server *s, struct span id)
 {
 	struct mcp_request *r = s->waiting;
 	long long number;
@@ -213,7 +213,7 @@ find(const struct mcp_server *s, struct span id)
 
 /* It has done something for one of the requests: the others are waited for anew. */
 static void
-renew(struct mcp_server *s)
+mcp_wire_extend_deadlines(struct mcp_server *s)
 {
 	int64_t now = clock_monotonic();
 
@@ -223,9 +223,9 @@ renew(struct mcp_server *s)
 }
 
 static void
-take_response(struct mcp_server *s, const struct jsonrpc *m, struct span message)
+mcp_wire_read_response(struct mcp_server *s, const struct jsonrpc *m, struct span message)
 {
-	struct mcp_request *r = find(s, m->id);
+	struct mcp_request *r = mcp_wire_find_request(s, m->id);
 	long long number = 0;
 	char *text;
 
@@ -257,8 +257,8 @@ take_response(struct mcp_server *s, const struct jsonrpc *m, struct span message
 		break_off(s, "an answer without a result", "");
 		return;
 	}
-	finish(r);
-	renew(s);
+	mcp_wire_finish_request(r);
+	mcp_wire_extend_deadlines(s);
 }
 
 void
@@ -279,7 +279,7 @@ mcp_answer_request(struct buffer *line, struct span id, struct span method)
 
 /* Answers that nobody reads are not kept without end. */
 static void
-take_request(struct mcp_server *s, struct span id, struct span method)
+mcp_wire_answer_request(struct mcp_server *s, struct span id, struct span method)
 {
 	mcp_answer_request(&s->peer.outgoing, id, method);
 	pass_on(s);
@@ -292,7 +292,7 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 
 /* What the worker that keeps it says of it (mcp_kept.h). False: it is said by the server. */
 static bool
-take_word(struct mcp_server *s, struct span message)
+mcp_wire_read_worker_message(struct mcp_server *s, struct span message)
 {
 	struct span word = s->worker.fd == -1 ? SPAN_NONE : span_member(message, "awf");
 	struct buffer text = BUFFER_INIT;
@@ -318,31 +318,31 @@ take_word(struct mcp_server *s, struct span message)
 }
 
 static void
-take_message(struct mcp_server *s, struct span message)
+mcp_wire_read_message(struct mcp_server *s, struct span message)
 {
 	struct jsonrpc m = jsonrpc_read(message);
 	struct mcp_request *r;
 
-	if (take_word(s, message))
+	if (mcp_wire_read_worker_message(s, message))
 		return;
 	if (m.kind == JSONRPC_RESPONSE) {
-		take_response(s, &m, message);
+		mcp_wire_read_response(s, &m, message);
 	} else if (m.kind == JSONRPC_REQUEST) {
-		take_request(s, m.id, m.method);
+		mcp_wire_answer_request(s, m.id, m.method);
 	} else if (span_is(m.method, "notifications/tools/list_changed")) {
 		s->stale = true;
 	} else if (span_is(m.method, "notifications/progress")) {
-		r = find(s, span_member(m.params, "progressToken"));
+		r = mcp_wire_find_request(s, span_member(m.params, "progressToken"));
 		if (r == NULL || r->progress == NULL)
 			return;
-		renew(s);
+		mcp_wire_extend_deadlines(s);
 		r->progress(r->context, m.params);
 	}
 }
 
 /* Takes lines until none is left, or the server was ended because of one. */
 static void
-take_lines(struct mcp_server *s)
+mcp_wire_read_lines(struct mcp_server *s)
 {
 	struct buffer mended = BUFFER_INIT;
 	const char *wrong;
@@ -361,12 +361,12 @@ take_lines(struct mcp_server *s)
 		} else if ((wrong = jsonrpc_check(&line, SCAN_LINE_DEPTH, &mended)) != NULL) {
 			break_off(s, "a line that is no JSON: ", wrong);
 		} else if (*line.at == '{') {
-			take_message(s, line);
+			mcp_wire_read_message(s, line);
 		} else {
 			/* Messages may come several at once (2025-03-26). */
 			for (struct span_walk message = span_walk(line);
 			    s->peer.process.pid != 0 && span_next(&message);)
-				take_message(s, message.value);
+				mcp_wire_read_message(s, message.value);
 		}
 	}
 	buffer_free(&mended);
@@ -381,9 +381,9 @@ mcp_take(struct mcp_server *s)
 
 	for (int i = 0; i < READS_AT_ONCE && got == 1 && s->peer.process.pid != 0; i++)
 		if ((got = peer_receive(&s->peer)) == 1)
-			take_lines(s);
+			mcp_wire_read_lines(s);
 	if (s->peer.process.pid != 0 && got == -1)
-		lose(s);
+		mcp_wire_close_lost_server(s);
 	else if (s->peer.process.pid != 0)
 		peer_read_errors(&s->peer);
 }
@@ -392,7 +392,7 @@ mcp_take(struct mcp_server *s)
 
 /* Whether it is the request by which its server is polled: the first that waits. */
 static bool
-polls(const struct mcp_request *requests, size_t number)
+mcp_wire_is_first_waiting(const struct mcp_request *requests, size_t number)
 {
 	for (size_t i = 0; i < number; i++)
 		if (!requests[i].done && requests[i].server == requests[number].server)
@@ -419,7 +419,7 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 
 			for (int slot = 0; slot < PEER_FDS; slot++)
 				own[slot] = (struct pollfd){ .fd = -1 };
-			if (polls(requests, i))
+			if (mcp_wire_is_first_waiting(requests, i))
 				peer_poll(&r->server->peer, own);
 			any = any || !r->done;
 			if (!r->done && r->due != 0 && (deadline == 0 || r->due < deadline))
@@ -436,9 +436,9 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 			if (s->peer.process.pid == 0)
 				continue;
 			if (peer_serve(&s->peer, fds + 1 + PEER_FDS * i) == -1 || s->peer.process.in == -1)
-				lose(s);
+				mcp_wire_close_lost_server(s);
 			else
-				take_lines(s);
+				mcp_wire_read_lines(s);
 		}
 
 		now = clock_monotonic();
@@ -450,12 +450,12 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 				continue;
 			mcp_fault(r->server, &late, "did not answer '%s' in time", r->method);
 			late.code = ERROR_TIMEOUT;
-			cancel(r, &late);
+			mcp_wire_cancel_request(r, &late);
 		}
 	}
 	for (size_t i = 0; i < count; i++)
 		if (!requests[i].done)
-			cancel(&requests[i], err);
+			mcp_wire_cancel_request(&requests[i], err);
 	free(fds);
 	return status;
 }

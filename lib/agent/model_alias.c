@@ -38,8 +38,8 @@ next_word(const char **at, const char *end, size_t *len)
 
 /* Calls found() with each alias of a table and what it means, until one returns true. */
 static int
-look_in(const char *path, bool (*found)(void *context, const char *alias, const char *meant),
-    void *context, struct error *err)
+model_alias_read_table(const char *path, bool (*found)(void *context, const char *alias,
+    const char *meant), void *context, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	const char *rest, *line;
@@ -81,14 +81,14 @@ look_in(const char *path, bool (*found)(void *context, const char *alias, const 
 
 /* That of the user, then ours. */
 static int
-look_in_all(bool (*found)(void *context, const char *alias, const char *meant), void *context,
-    struct error *err)
+model_alias_read_tables(bool (*found)(void *context, const char *alias, const char *meant),
+    void *context, struct error *err)
 {
 	char *user = path_config(TABLE), *ours = path_join(installation_share(), TABLE);
-	int result = look_in(user, found, context, err);
+	int result = model_alias_read_table(user, found, context, err);
 
 	if (result == 0)
-		result = look_in(ours, found, context, err);
+		result = model_alias_read_table(ours, found, context, err);
 	free(user);
 	free(ours);
 	return result;
@@ -100,7 +100,7 @@ struct search {
 };
 
 static bool
-take_meant(void *context, const char *alias, const char *meant)
+model_alias_match(void *context, const char *alias, const char *meant)
 {
 	struct search *s = context;
 
@@ -113,14 +113,14 @@ int
 model_alias_find(const char *alias, char **model, struct error *err)
 {
 	struct search s = { alias, NULL };
-	int result = look_in_all(take_meant, &s, err);
+	int result = model_alias_read_tables(model_alias_match, &s, err);
 
 	*model = s.model;
 	return result;
 }
 
 static bool
-take_alias(void *context, const char *alias, const char *meant)
+model_alias_add_name(void *context, const char *alias, const char *meant)
 {
 	char ***names = context;
 
@@ -131,7 +131,7 @@ take_alias(void *context, const char *alias, const char *meant)
 
 /* Whose models are called so; NULL: nobody's that is known. */
 static const char *
-maker(const char *model)
+model_alias_maker_of(const char *model)
 {
 	static const struct {
 		const char *begin, *provider;
@@ -150,10 +150,10 @@ char *
 model_meant(const char *model)
 {
 	char **aliases = memory_zero(1, sizeof *aliases), *meant = NULL;
-	const char *provider = maker(model), *near;
+	const char *provider = model_alias_maker_of(model), *near;
 	struct error ignored;
 
-	look_in_all(take_alias, &aliases, &ignored);
+	model_alias_read_tables(model_alias_add_name, &aliases, &ignored);
 	near = text_suggest(model, (const char *const *)(uintptr_t)aliases);
 	/* A provider alone: an agent CLI knows a model that is usual there. */
 	if (text_index(model, provider_names()) != -1)
@@ -173,7 +173,7 @@ model_names(void)
 	struct prices prices = PRICES_INIT;
 	struct error ignored;
 
-	look_in_all(take_alias, &names, &ignored);
+	model_alias_read_tables(model_alias_add_name, &names, &ignored);
 	if (prices_load(&prices, &ignored) == 0)
 		for (size_t i = 0; i < prices.count; i++) {
 			/* "*" for a provider, and at the end, of whatever versions there are. */
@@ -183,7 +183,7 @@ model_names(void)
 
 			if (text_ends(name, "*"))
 				name[len - 1] = '\0';
-			provider = strncmp(name, "*/", 2) == 0 ? maker(model) : NULL;
+			provider = strncmp(name, "*/", 2) == 0 ? model_alias_maker_of(model) : NULL;
 			if (strpbrk(model, "*?[") == NULL && provider != NULL)
 				list_take(&names, memory_format("%s/%s", provider, model));
 			else if (strpbrk(name, "*?[") == NULL)

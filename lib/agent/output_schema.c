@@ -20,7 +20,8 @@
 /* As providers are asked for it: an object, which true is written as. Nothing would ever
  * fit false. */
 static int
-compile(struct output_schema *o, json_t *document, const char *place, struct error *err)
+output_schema_compile(struct output_schema *o, json_t *document, const char *place,
+    struct error *err)
 {
 	if (!json_is_object(document) && !json_is_true(document))
 		return error_set(err, ERROR_DEFINITION, place,
@@ -37,7 +38,7 @@ output_schema_take(struct output_schema *o, json_t *value, struct error *err)
 		buffer_text(&o->text, ANY);
 	else
 		value_write(value, &o->text);
-	return compile(o, value, NULL, err);
+	return output_schema_compile(o, value, NULL, err);
 }
 
 int
@@ -58,7 +59,7 @@ output_schema_load(struct output_schema *o, const char *path, const char *defini
 	else
 		document = value_parse(buffer_string(&text), text.len, path, ERROR_DEFINITION, err);
 	if (document != NULL)
-		result = compile(o, document, path, err);
+		result = output_schema_compile(o, document, path, err);
 	if (result == 0 && json_is_true(document))
 		buffer_text(&o->text, ANY);
 	else if (result == 0)
@@ -70,7 +71,7 @@ output_schema_load(struct output_schema *o, const char *path, const char *defini
 
 /* What stands in the one fence around it, whatever language that names. */
 static struct span
-unfenced(struct span text)
+output_schema_strip_fence(struct span text)
 {
 	const size_t mark = sizeof FENCE - 1;
 	const char *line;
@@ -95,7 +96,7 @@ int
 output_schema_read(const struct output_schema *o, struct span text, struct buffer *json,
     struct buffer *why)
 {
-	struct span value = unfenced(text);
+	struct span value = output_schema_strip_fence(text);
 
 	if (value.len == 0) {
 		buffer_text(why, "not JSON: it has no text");

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static int
-store(void *object, const struct definition_key *key, json_t *value)
+params_set_value(void *object, const struct definition_key *key, json_t *value)
 {
 	return json_object_set(*(json_t **)(void *)((char *)object + key->offset), key->name, value);
 }
@@ -23,7 +23,7 @@ params_integer(const struct definition *d, const struct definition_key *key, jso
 	checked.offset = 0;
 	if (definition_integer(d, &checked, value, &number, err) != 0)
 		return -1;
-	return store(object, key, value);
+	return params_set_value(object, key, value);
 }
 
 int
@@ -35,7 +35,7 @@ params_number(const struct definition *d, const struct definition_key *key, json
 	if (!json_is_number(value) || number < (double)key->min || number > (double)key->max)
 		return definition_fail(d, key->name, err, "expected a number from %d to %d",
 		    (int)key->min, (int)key->max);
-	return store(object, key, value);
+	return params_set_value(object, key, value);
 }
 
 int
@@ -48,7 +48,7 @@ params_stop_sequences(const struct definition *d, const struct definition_key *k
 	if (!json_is_array(value))
 		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
 		    definition_type(value));
-	return store(object, key, value);
+	return params_set_value(object, key, value);
 }
 
 int
@@ -61,7 +61,7 @@ params_flag(const struct definition *d, const struct definition_key *key, json_t
 	checked.offset = 0;
 	if (definition_flag(d, &checked, value, &flag, err) != 0)
 		return -1;
-	return store(object, key, value);
+	return params_set_value(object, key, value);
 }
 
 /* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
@@ -79,7 +79,7 @@ params_thinking(const struct definition *d, const struct definition_key *key, js
 	if (!known)
 		return definition_fail(d, key->name, err,
 		    "expected true, false, a number of tokens, minimal, low, medium or high");
-	return store(object, key, value);
+	return params_set_value(object, key, value);
 }
 
 static const struct definition_key keys[] = {

@@ -30,7 +30,7 @@ phases_given(const struct loop *l)
 }
 
 static const struct phase *
-current(const struct loop *l)
+phases_current(const struct loop *l)
 {
 	INVARIANT(l->phases.current < l->turns->member->agent.phases.count);
 	return &l->turns->member->agent.phases.list[l->phases.current];
@@ -56,8 +56,8 @@ phases_tell(const struct loop *l, struct buffer *out)
 
 	buffer_format(out, "The work has %zu phases, and you are given one at a time. "
 	    "This is phase %zu, \"%s\":\n\n", l->turns->member->agent.phases.count, p->current + 1,
-	    current(l)->name);
-	buffer_text(out, current(l)->instructions);
+	    phases_current(l)->name);
+	buffer_text(out, phases_current(l)->instructions);
 	buffer_format(out, "\n\nWhen it is done, call %s with the token \"%s\" and, as output, %s.",
 	    way_out(l), p->tokens[p->current], at_last(l) ? "the result of the work" :
 	    "what came of the phase");
@@ -113,7 +113,7 @@ token_is(struct span given, const char *token)
 
 /* A phase as the model is told of it in a result. */
 static void
-tell_in_result(const struct loop *l, size_t number, const char *token, struct buffer *out)
+phases_write_result(const struct loop *l, size_t number, const char *token, struct buffer *out)
 {
 	const struct phases_list *phases = &l->turns->member->agent.phases;
 	struct offer tools = { .count = 0 };
@@ -184,8 +184,8 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 
 	if (wrong != NULL) {
 		error_set(&run->error, code, NULL, "%s; phase %zu of %zu, '%s', goes on", wrong,
-		    p->current + 1, agent->phases.count, current(l)->name);
-		tell_in_result(l, p->current, p->tokens[p->current], &run->output);
+		    p->current + 1, agent->phases.count, phases_current(l)->name);
+		phases_write_result(l, p->current, p->tokens[p->current], &run->output);
 	} else if (at_last(l)) {
 		buffer_text(&run->output, "{\"isComplete\":true}");
 	} else {
@@ -194,7 +194,7 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 			recorded = span_path(run->recorded->view.payload, KEY_OUTPUT, KEY_TOKEN, NULL);
 		if (!span_copy(recorded, p->next, sizeof p->next))
 			token_new(p->next);
-		tell_in_result(l, p->current + 1, p->next, &run->output);
+		phases_write_result(l, p->current + 1, p->next, &run->output);
 	}
 	buffer_free(&why);
 	return 0;
@@ -336,7 +336,7 @@ phases_start(struct loop *l, struct error *err)
 	struct phases *p = &l->phases;
 	struct turns *t = l->turns;
 	const struct agent *agent = &t->member->agent;
-	const char *name = current(l)->name;
+	const char *name = phases_current(l)->name;
 	struct recorded_phase recorded = find_recorded(t->recalled, p->current);
 	struct buffer links = p->call.links, payload = BUFFER_INIT;
 	struct error error = ERROR_INIT;
@@ -455,7 +455,7 @@ phases_remind(struct loop *l, struct buffer *text, struct error *err)
 	if (p->reminded)
 		return error_set(err, ERROR_INCOMPLETE, l->turns->member->agent.name,
 		    "phase %zu of %zu, '%s', was not ended: two answers in a row called no tool",
-		    p->current + 1, l->turns->member->agent.phases.count, current(l)->name);
+		    p->current + 1, l->turns->member->agent.phases.count, phases_current(l)->name);
 	p->reminded = true;
 	buffer_format(text, "The work is not done: nothing but a call of %s ends the phase.\n\n",
 	    way_out(l));
@@ -466,7 +466,7 @@ phases_remind(struct loop *l, struct buffer *text, struct error *err)
 int
 phases_check_limit(const struct loop *l, struct error *err)
 {
-	const struct phase *phase = phases_given(l) ? current(l) : NULL;
+	const struct phase *phase = phases_given(l) ? phases_current(l) : NULL;
 
 	if (phase == NULL || phase->max_turns == 0 ||
 	    l->turn.number - l->phases.first_turn < phase->max_turns)

@@ -25,7 +25,7 @@ struct pin {
 };
 
 static struct pin *
-add(struct pins *p, const char *path)
+pins_add_file(struct pins *p, const char *path)
 {
 	struct stat st;
 
@@ -42,12 +42,12 @@ add(struct pins *p, const char *path)
 void
 pins_add(struct pins *p, const char *path)
 {
-	add(p, path);
+	pins_add_file(p, path);
 }
 
 /* What PATH leads to; NULL. In memory of its own. */
 static char *
-search(const char *name)
+pins_search_path(const char *name)
 {
 	const char *list = getenv("PATH");
 
@@ -64,11 +64,11 @@ add_program(struct pins *p, const char *word, int depth)
 	if (depth == 0)
 		return;
 	if (strchr(word, '/') == NULL) {
-		found = search(word);
+		found = pins_search_path(word);
 		if (found == NULL)
 			return;
 	}
-	pin = add(p, found != NULL ? found : word);
+	pin = pins_add_file(p, found != NULL ? found : word);
 	if (pin == NULL) {
 		free(found);
 		return;
@@ -176,7 +176,7 @@ pins_check(const struct pins *p, struct error *err)
 	int result = 0;
 
 	for (const struct pin *pin = p->list; result == 0 && pin < p->list + p->count; pin++) {
-		char *found = pin->name == NULL ? NULL : search(pin->name);
+		char *found = pin->name == NULL ? NULL : pins_search_path(pin->name);
 
 		if (found != NULL && strcmp(found, pin->path) != 0)
 			result = error_set(err, ERROR_BLOCKED, NULL, "%s is found in $PATH where %s was when the "

@@ -23,7 +23,7 @@ struct values {
 /* The value of a dotted name, which is taken apart; *known is false if the name does not begin
  * with data or inputs. */
 static struct span
-value_of(struct values *values, char *name, bool *known)
+prompt_value_of(struct values *values, char *name, bool *known)
 {
 	char *part = strsep(&name, "."), *end;
 	bool data = strcmp(part, "data") == 0;
@@ -103,7 +103,7 @@ render_name(struct values *values, struct span text, const char *place,
 	bool optional = trimmed.len > 0 && trimmed.at[trimmed.len - 1] == '?', known;
 	char *name = memory_copy(trimmed.at, trimmed.len - optional);
 
-	value = value_of(values, name, &known);
+	value = prompt_value_of(values, name, &known);
 	free(name);
 	if (!known)
 		return error_set(err, ERROR_DEFINITION, place, "{{%.*s}}: expected data or inputs "
@@ -118,8 +118,8 @@ render_name(struct values *values, struct span text, const char *place,
 }
 
 static int
-render(const char *prompt, struct values *values, const char *place, struct buffer *out,
-    struct error *err)
+prompt_render_values(const char *prompt, struct values *values, const char *place,
+    struct buffer *out, struct error *err)
 {
 	const char *open, *close;
 
@@ -151,7 +151,7 @@ prompt_render(const char *prompt, struct span data, struct span inputs, const ch
 {
 	struct values values = { data, inputs, false, false };
 
-	return render(prompt, &values, place, out, err);
+	return prompt_render_values(prompt, &values, place, out, err);
 }
 
 int
@@ -159,7 +159,7 @@ prompt_check(const char *prompt, const char *place, struct error *err)
 {
 	struct values values = { SPAN_NONE, SPAN_NONE, true, false };
 	struct buffer out = BUFFER_INIT;
-	int result = render(prompt, &values, place, &out, err);
+	int result = prompt_render_values(prompt, &values, place, &out, err);
 
 	buffer_free(&out);
 	return result;
@@ -171,7 +171,7 @@ prompt_has_data(const char *prompt)
 	struct values values = { SPAN_NONE, SPAN_NONE, true, false };
 	struct buffer out = BUFFER_INIT;
 
-	render(prompt, &values, NULL, &out, NULL);
+	prompt_render_values(prompt, &values, NULL, &out, NULL);
 	buffer_free(&out);
 	return values.has_data;
 }

@@ -72,8 +72,8 @@ find_rights(const struct team *team, const struct member *m, const struct sandbo
 }
 
 static int
-check_file(const struct team *team, const struct member *m, const char *path, const struct sandbox *step,
-    struct error *err)
+prompt_files_check_file(const struct team *team, const struct member *m, const char *path,
+    const struct sandbox *step, struct error *err)
 {
 	char *rights = path != NULL && sandboxed_times_have_file(path) ? find_rights(team, m, step) : NULL;
 	int failed = rights == NULL ? 0 : error_set(err, ERROR_DEFINITION, path, "a sandboxed program may have "
@@ -92,8 +92,9 @@ check_tools(const struct team *team, const struct member *m, const struct sandbo
 
 	for (size_t i = 0; failed == 0 && i < m->tool_count; i++)
 		if (!m->tools[i].own)
-			failed = check_file(team, m, m->tools[i].path, step, err);
-	return failed != 0 || m->stop.name == NULL ? failed : check_file(team, m, m->stop.path, step, err);
+			failed = prompt_files_check_file(team, m, m->tools[i].path, step, err);
+	return failed != 0 || m->stop.name == NULL ? failed :
+	    prompt_files_check_file(team, m, m->stop.path, step, err);
 }
 
 int
@@ -105,15 +106,15 @@ prompt_files_check(const struct team *team, const char *template, const struct s
 	if (!sandboxed_times_exist())
 		return 0;
 	if (team->count > 0)
-		failed = check_file(team, team->members[0], template, step, err);
+		failed = prompt_files_check_file(team, team->members[0], template, step, err);
 	for (size_t i = 0; failed == 0 && i < team->count; i++) {
 		const struct member *m = team->members[i];
 
-		failed = check_file(team, m, m->agent.path, step, err);
+		failed = prompt_files_check_file(team, m, m->agent.path, step, err);
 		if (failed == 0)
-			failed = check_file(team, m, m->agent.output.path, step, err);
+			failed = prompt_files_check_file(team, m, m->agent.output.path, step, err);
 		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
-			failed = check_file(team, m, *path, step, err);
+			failed = prompt_files_check_file(team, m, *path, step, err);
 		if (failed == 0)
 			failed = check_tools(team, m, step, err);
 	}

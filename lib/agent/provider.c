@@ -166,7 +166,7 @@ provider_list(void)
 enum recorded { RECORDED_NOTHING, RECORDED_THERE, RECORDED_UNKNOWN };
 
 static enum recorded
-recorded(const char *name)
+provider_recorded_state(const char *name)
 {
 	const char *list = getenv(PROVIDER_RECORDED), *word;
 	enum recorded found = RECORDED_NOTHING;
@@ -189,7 +189,7 @@ int
 provider_check_named(const char *name, struct error *err)
 {
 	if (getenv(PROVIDER_RECORDED) != NULL && name_valid(name) &&
-	    recorded(name) != RECORDED_UNKNOWN)
+	    provider_recorded_state(name) != RECORDED_UNKNOWN)
 		return 0;
 	return provider_check(name, err);
 }
@@ -201,7 +201,7 @@ provider_check(const char *name, struct error *err)
 
 	if (list_has((char *const *)(uintptr_t)names, name))
 		return 0;
-	switch (recorded(name)) {
+	switch (provider_recorded_state(name)) {
 	case RECORDED_THERE:
 		return 0;
 	case RECORDED_UNKNOWN:
@@ -325,7 +325,7 @@ provider_expect(const char *name, const struct run *r, const struct environment 
 
 /* The wait status, as of peer_end(). */
 static int
-end(struct provider *p)
+provider_end_process(struct provider *p)
 {
 	int wait_status = peer_end(&p->peer);
 
@@ -406,7 +406,7 @@ start_listening(struct provider *p, const struct interrupts *interrupts, struct 
 void
 provider_stop(struct provider *p)
 {
-	end(p);
+	provider_end_process(p);
 	peer_free(&p->peer);
 	free(p->name);
 	p->name = NULL;
@@ -635,7 +635,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 
 	*answer = (struct answer){ .line = BUFFER_INIT };
 	if (p->peer.process.in == -1)
-		end(p);
+		provider_end_process(p);
 	if (start_listening(p, interrupts, err) == -1)
 		return -1;
 	/* What comes before the request is of this exchange, and in no digest of it. */

@@ -21,7 +21,8 @@ begin_payload(struct writer *w, struct buffer *payload)
 }
 
 static int
-record(const struct call *call, const char *started, struct writer *w, struct error *err)
+retried_record_event(const struct call *call, const char *started, struct writer *w,
+    struct error *err)
 {
 	int status = call_aside(call, EVENT_MESSAGE_ASSISTANT, NULL, started,
 	    span_of(w->out->data, w->out->len), err);
@@ -50,7 +51,7 @@ retried_record(const struct call *call, const char *started, const struct retrie
 	writer_object_end(&w);
 	writer_member_integer(&w, KEY_DELAY_MS, retried->delay_ms);
 	writer_object_end(&w);
-	return record(call, started, &w, err);
+	return retried_record_event(call, started, &w, err);
 }
 
 int
@@ -76,7 +77,7 @@ retried_record_wait(const struct call *call, const char *started, const char *na
 		message_print(name, "%s", buffer_string(&text));
 		buffer_free(&text);
 	}
-	return record(call, started, &w, err);
+	return retried_record_event(call, started, &w, err);
 }
 
 int

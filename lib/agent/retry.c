@@ -30,8 +30,8 @@ retry_default(struct retry *r)
 
 /* Names an option's word as unknown, with what was perhaps meant. */
 static int
-unknown(const char *option, const char *what, const char *word, const char *const *names,
-    struct error *err)
+retry_set_unknown_word_error(const char *option, const char *what, const char *word,
+    const char *const *names, struct error *err)
 {
 	char *hint = text_hint(word, names);
 
@@ -58,7 +58,7 @@ retry_parse_codes(struct retry *r, const char *text, struct error *err)
 		for (int i = ERROR_NONE + 1; i < ERROR_CODES; i++)
 			names[i - 1] = error_name((enum error_code)i);
 		word = memory_copy(part, len);
-		unknown("--retry-on", "error code", word, names, err);
+		retry_set_unknown_word_error("--retry-on", "error code", word, names, err);
 		free(word);
 		return -1;
 	}
@@ -73,7 +73,7 @@ retry_parse_backoff(struct retry *r, const char *text, struct error *err)
 			r->backoff = (enum backoff)i;
 			return 0;
 		}
-	return unknown("--backoff", "backoff", text, backoffs, err);
+	return retry_set_unknown_word_error("--backoff", "backoff", text, backoffs, err);
 }
 
 bool

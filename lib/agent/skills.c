@@ -109,7 +109,7 @@ project_of(const struct composition *c, const char *directory)
 
 /* Reads a file that belongs to a project; NULL: to the user, or the system. */
 static int
-load(const char *project, const char *path, struct buffer *bytes, struct error *err)
+skills_load_file(const char *project, const char *path, struct buffer *bytes, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int result;
@@ -130,7 +130,7 @@ load(const char *project, const char *path, struct buffer *bytes, struct error *
 /* *user becomes the user's, of other programs too, in memory of its own, which the result
  * points to; NULL without a home. */
 static struct definition_places
-places(char **user, const char *workflow_directory)
+skills_definition_places(char **user, const char *workflow_directory)
 {
 	const char *home = path_home();
 
@@ -145,7 +145,7 @@ char **
 skill_directories(const char *workflow_directory)
 {
 	char *user, **directories;
-	const struct definition_places all = places(&user, workflow_directory);
+	const struct definition_places all = skills_definition_places(&user, workflow_directory);
 
 	directories = definition_directories(&all);
 	free(user);
@@ -156,7 +156,7 @@ char *
 skill_find(const char *name, const char *workflow_directory, struct error *err)
 {
 	char *file = memory_format("%s/" SKILL_FILE, name), *user, *path;
-	const struct definition_places all = places(&user, workflow_directory);
+	const struct definition_places all = skills_definition_places(&user, workflow_directory);
 	const char *const names[] = { file, NULL };
 
 	path = definition_find(&all, name, names, err);
@@ -181,7 +181,7 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 		project = memory_text(c->project);
 	else if (workflow_directory != NULL && beneath_part(workflow_directory, whole) != NULL)
 		project = project_of(c, workflow_directory);
-	result = load(project, whole, &text, err);
+	result = skills_load_file(project, whole, &text, err);
 	free(project);
 	free(whole);
 	if (result == 0)
@@ -284,8 +284,8 @@ is_of_others(const struct composition *c, const char *path)
 /* Adds a directory's file if there is one, and notes that it was looked for. project NULL: the
  * user's, or the system's; told: as the model is told of it, NULL: by its path. */
 static int
-look_in(struct composition *c, const char *directory, const char *project, const char *told,
-    struct buffer *looked, struct error *err)
+skills_add_directory(struct composition *c, const char *directory, const char *project,
+    const char *told, struct buffer *looked, struct error *err)
 {
 	char *path = path_join(directory, AGENTS_FILE), *text = NULL;
 	struct buffer bytes = BUFFER_INIT;
@@ -296,7 +296,7 @@ look_in(struct composition *c, const char *directory, const char *project, const
 	    !is_of_others(c, path))) {
 		if (told == NULL)
 			told = path;
-		result = load(project, path, &bytes, err);
+		result = skills_load_file(project, path, &bytes, err);
 		if (result == 0) {
 			note_file(c, path, &bytes);
 			result = markdown_normalise(&bytes, told, err);
@@ -318,7 +318,7 @@ look_in(struct composition *c, const char *directory, const char *project, const
 /* From the root of the repository, or of all files, down to here. Directories of other
  * users end the way up. */
 static int
-look_in_project(struct composition *c, const char *directory, const char *told,
+skills_add_project(struct composition *c, const char *directory, const char *told,
     struct buffer *looked, struct error *err)
 {
 	bool here = strcmp(directory, c->here) == 0, repository = is_root_of_repository(c->project);
@@ -329,12 +329,13 @@ look_in_project(struct composition *c, const char *directory, const char *told,
 	if (strcmp(directory, "/") != 0 && !(repository && strcmp(directory, c->project) == 0)) {
 		char *above = path_directory(directory), *told_above = memory_format("../%s", told);
 
-		result = look_in_project(c, above, told_above, looked, err);
+		result = skills_add_project(c, above, told_above, looked, err);
 		free(told_above);
 		free(above);
 	}
 	if (result == 0)
-		result = look_in(c, directory, repository ? c->project : directory, told, looked, err);
+		result = skills_add_directory(c, directory, repository ? c->project : directory,
+		    told, looked, err);
 	return result;
 }
 
@@ -345,14 +346,14 @@ add_agents_files(struct composition *c, struct error *err)
 	struct buffer looked = BUFFER_INIT;
 	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
 	size_t found = list_count(c->agent->composed);
-	int result = look_in(c, installation_share(), NULL, NULL, &looked, err);
+	int result = skills_add_directory(c, installation_share(), NULL, NULL, &looked, err);
 
 	if (result == 0 && user != NULL)
-		result = look_in(c, user, NULL, NULL, &looked, err);
+		result = skills_add_directory(c, user, NULL, NULL, &looked, err);
 	free(file);
 	free(user);
 	if (result == 0)
-		result = look_in_project(c, c->here, AGENTS_FILE, &looked, err);
+		result = skills_add_project(c, c->here, AGENTS_FILE, &looked, err);
 	if (result == 0 && list_count(c->agent->composed) == found)
 		result = error_set(err, ERROR_DEFINITION, c->agent->agents_md_place,
 		    "agents_md: there is no " AGENTS_FILE " in %s", looked.data);

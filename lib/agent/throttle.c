@@ -58,7 +58,7 @@ ring_place(int64_t number)
 
 /* When a call began, of those that the ring has; 0: it has it no more, or says nonsense. */
 static int64_t
-began(int fd, int64_t number, int64_t now)
+throttle_read_begin_time(int fd, int64_t number, int64_t now)
 {
 	int64_t when = 0;
 
@@ -154,7 +154,7 @@ struct wait {
 
 /* A place among the calls under way, at most as many as may be. */
 static bool
-take_place(int fd, int at_once, struct lock_range *place)
+throttle_lock_place(int fd, int at_once, struct lock_range *place)
 {
 	for (int i = 0; i < at_once; i++) {
 		*place = (struct lock_range){ PLACES + i, 1 };
@@ -193,13 +193,14 @@ may_begin(struct wait *w, const struct state *s)
 		}
 	}
 	if (limits->per_minute > 0 && !w->spec->goes_on &&
-	    (first = began(t->fd, s->begun - limits->per_minute, now)) != 0 &&
+	    (first = throttle_read_begin_time(t->fd, s->begun - limits->per_minute, now)) != 0 &&
 	    now - first < LIMIT_MINUTE_MS * 1000LL) {
 		w->obstacle = PER_MINUTE;
 		w->until = first + LIMIT_MINUTE_MS * 1000LL;
 		return false;
 	}
-	if (limits->at_once > 0 && !w->within && !take_place(t->fd, limits->at_once, &place)) {
+	if (limits->at_once > 0 && !w->within && !throttle_lock_place(t->fd, limits->at_once,
+	    &place)) {
 		w->obstacle = AT_ONCE;
 		return false;
 	}
@@ -221,7 +222,7 @@ may_begin(struct wait *w, const struct state *s)
 
 /* Begins the call if it may, with the file locked. 1, 0: it has to wait, -1. */
 static int
-begin(struct wait *w, struct error *err)
+throttle_try_begin(struct wait *w, struct error *err)
 {
 	struct throttle *t = w->throttle;
 	const int64_t now = clock_wall();
@@ -275,7 +276,7 @@ write_reason(const struct wait *w, struct buffer *out)
 /* Tells of a wait that has lasted. Of numbers that change while others come and go there is one
  * word. */
 static int
-tell(struct wait *w, struct error *err)
+throttle_report_wait(struct wait *w, struct error *err)
 {
 	struct provider_wait wait = { .provider = w->spec->provider };
 	struct buffer text = BUFFER_INIT;
@@ -350,13 +351,13 @@ wait_begin(struct wait *w, struct error *err)
 
 /* Begins the call if it is its turn: 1, 0, -1. */
 static int
-take_turn(struct wait *w, struct error *err)
+throttle_try_turn(struct wait *w, struct error *err)
 {
 	int began_it;
 
 	if (lock_file_within(w->throttle->fd, LIMIT_LOCK_MS) == -1)
 		return error_errno(err, ERROR_SYSTEM, w->spec->provider, "unable to lock what its limits count");
-	began_it = begin(w, err);
+	began_it = throttle_try_begin(w, err);
 	lock_file_release(w->throttle->fd);
 	return began_it;
 }
@@ -391,11 +392,11 @@ wait_for_room(struct wait *w, struct error *err)
 		    (spec->deadline != 0 && clock_monotonic() >= spec->deadline))
 			result = give_up(w, err);
 		if (result == 0)
-			result = tell(w, err);
+			result = throttle_report_wait(w, err);
 		if (result == 0)
 			result = sleep_on(w, err);
 		if (result == 0)
-			result = take_turn(w, err);
+			result = throttle_try_turn(w, err);
 	}
 	return wait_end(w, result, err);
 }
@@ -418,7 +419,7 @@ open_and_begin(struct wait *w, struct error *err)
 	if (limits != NULL) {
 		t->limits = *limits;
 		t->fd = open_locked(spec->storage, spec->provider, err);
-		result = t->fd == -1 ? -1 : begin(w, err);
+		result = t->fd == -1 ? -1 : throttle_try_begin(w, err);
 		if (t->fd != -1)
 			lock_file_release(t->fd);
 	} else if (result == 0) {
@@ -491,10 +492,10 @@ throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct thro
 int
 throttle_look_again(struct throttle_waiter **w, struct throttle *t, struct error *err)
 {
-	int result = take_turn(&(*w)->wait, err);
+	int result = throttle_try_turn(&(*w)->wait, err);
 
 	if (result == 0)
-		result = tell(&(*w)->wait, err);
+		result = throttle_report_wait(&(*w)->wait, err);
 	return result == 0 ? 0 : waiter_end(w, t, result, err);
 }
 
@@ -590,7 +591,8 @@ throttle_look(const struct storage *storage, const char *provider, const struct 
 	for (int i = 0; i < limits->at_once; i++)
 		use->under_way += lock_file_look_range(fd, (struct lock_range){ PLACES + i, 1 }) == 1;
 	while (use->begun < limits->per_minute && use->begun < s.begun &&
-	    now - began(fd, s.begun - 1 - use->begun, now) < LIMIT_MINUTE_MS * 1000LL)
+	    now - throttle_read_begin_time(fd, s.begun - 1 - use->begun,
+	    now) < LIMIT_MINUTE_MS * 1000LL)
 		use->begun++;
 	use->down = is_down(&s, limits);
 	use->down_since = s.down_since;

@@ -358,7 +358,7 @@ pick_entry(const char *name, struct buffer *text)
 
 /* {"type": "function", "function": {…}}, as Chat Completions has it: what is within. */
 static void
-unwrap(struct buffer *text)
+tool_unwrap_function(struct buffer *text)
 {
 	struct span whole = span_of(buffer_string(text), text->len);
 	struct span function = span_member(whole, "function");
@@ -441,7 +441,7 @@ copy_schema(struct tool *t, struct span file)
 }
 
 static int
-read_file(struct tool *t, const char *directory, char *const *own_directories,
+tool_read_file(struct tool *t, const char *directory, char *const *own_directories,
     struct definition *d, struct buffer *text, struct error *err)
 {
 	bool own;
@@ -468,7 +468,7 @@ read_file(struct tool *t, const char *directory, char *const *own_directories,
 
 		json_decref(d->document);
 		d->document = within;
-		unwrap(text);
+		tool_unwrap_function(text);
 	}
 	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0)
 		return -1;
@@ -516,7 +516,7 @@ by_name(const void *a, const void *b)
 
 /* own: the directories of AWF's own tools. */
 static struct definition_places
-places(const char *own, const char *workflow_directory)
+tool_definition_places(const char *own, const char *workflow_directory)
 {
 	return (struct definition_places){ .kind = "tools", .first = getenv("AWF_TOOL_PATH"),
 	    .workflow_directory = workflow_directory, .last = own };
@@ -526,7 +526,7 @@ char **
 tool_directories(const char *workflow_directory)
 {
 	char *own = libexec_path();
-	struct definition_places where = places(own, workflow_directory);
+	struct definition_places where = tool_definition_places(own, workflow_directory);
 	char **directories = definition_directories(&where);
 
 	free(own);
@@ -614,7 +614,7 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 	char *file = memory_format("%s.tool.json", name), *own = libexec_path(), *path = NULL;
 	char **own_directories = list_split(own, ':'), **directories;
 	const char *const names[] = { file, NULL };
-	struct definition_places where = places(own, workflow_directory);
+	struct definition_places where = tool_definition_places(own, workflow_directory);
 
 	if (!tool_name_valid(name)) {
 		error_set(err, ERROR_DEFINITION, name, "no tool's name (1 to 64 of A-Z a-z 0-9 _ -)");
@@ -660,7 +660,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 	directory = path_directory(t->path);
 	own = libexec_path();
 	own_directories = list_split(own, ':');
-	result = read_file(t, directory, own_directories, &d, &text, err);
+	result = tool_read_file(t, directory, own_directories, &d, &text, err);
 	list_free(own_directories);
 	free(own);
 	free(directory);

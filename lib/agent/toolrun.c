@@ -175,30 +175,31 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 }
 
 static bool
-wanted(const struct tool_run *run)
+tool_run_is_wanted(const struct tool_run *run)
 {
 	return run->source == TOOL_RUN && run->error.code == ERROR_NONE;
 }
 
 /* Whether there is a program to start. */
 static bool
-runnable(const struct tool_run *run)
+tool_run_has_program(const struct tool_run *run)
 {
-	return wanted(run) && run->control == NULL;
+	return tool_run_is_wanted(run) && run->control == NULL;
 }
 
 static bool
-concurrent(const struct tool_run *run)
+tool_run_is_concurrent(const struct tool_run *run)
 {
-	return wanted(run) && run->tool->concurrent &&
+	return tool_run_is_wanted(run) && run->tool->concurrent &&
 	    (run->control == NULL || run->control->answer_all != NULL);
 }
 
 /* Whether the second may run while the first does: both are programs, or answered alike. */
 static bool
-together(const struct tool_run *a, const struct tool_run *b)
+tool_runs_may_overlap(const struct tool_run *a, const struct tool_run *b)
 {
-	return concurrent(a) && concurrent(b) && (a->control == NULL) == (b->control == NULL) &&
+	return tool_run_is_concurrent(a) && tool_run_is_concurrent(b) &&
+	    (a->control == NULL) == (b->control == NULL) &&
 	    (a->control == NULL || a->control->answer_all == b->control->answer_all);
 }
 
@@ -206,7 +207,7 @@ together(const struct tool_run *a, const struct tool_run *b)
 static void
 run_check_pins(const struct tool_runs *r, struct tool_run *run)
 {
-	if (runnable(run) && !sandbox_holds(&run->sandbox))
+	if (tool_run_has_program(run) && !sandbox_holds(&run->sandbox))
 		run->refused = pins_check(&run->tool->pins, &run->error) == -1 ||
 		    (trust_is_checked_anew() && !run_is_trusted(r, run));
 }
@@ -297,7 +298,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 /* ---- what is recorded of calls ---- */
 
 static void
-take_result(struct tool_run *run, const struct recalled_event *e)
+tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 {
 	struct span output = span_member(e->view.payload, KEY_OUTPUT);
 	long long exit_code = 0;
@@ -344,7 +345,7 @@ resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	if (result != NULL) {
 		run->source = TOOL_TAKEN;
 		memcpy(run->resulted, result->id, ID_SIZE);
-		take_result(run, result);
+		tool_run_reuse_result(run, result);
 		return 0;
 	}
 	run->source = TOOL_SKIPPED;
@@ -395,7 +396,7 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 		outside = true;
 	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
 		run->source = TOOL_RECORDED;
-		take_result(run, result);
+		tool_run_reuse_result(run, result);
 	}
 	return true;
 }
@@ -575,7 +576,7 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 
 /* Programs that tools run fail every now and then: what a tool did not see is told if it names it. */
 static void
-print_hint(const struct turns *t, const struct tool_run *run)
+tool_run_print_hint(const struct turns *t, const struct tool_run *run)
 {
 	struct buffer line = BUFFER_INIT, said = BUFFER_INIT;
 
@@ -614,7 +615,7 @@ run_finish(const struct turns *t, struct tool_run *run)
 		    &run->error);
 	if (sandbox_holds(&run->sandbox) && run->process.via == NULL &&
 	    run->error.code == ERROR_EXIT_STATUS)
-		print_hint(t, run);
+		tool_run_print_hint(t, run);
 	if ((run->error.code == ERROR_NONE || output->len > 0) &&
 	    tool_result(run->tool, buffer_string(&run->process.output), output->len, &run->output,
 	    &why) != 0 && run->error.code == ERROR_NONE)
@@ -686,11 +687,11 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	const struct turns *t = r->turns;
 	const struct control *control = batch->control;
 	struct error failure = ERROR_INIT; /* the first that ends the whole call */
-	bool runs = runnable(batch), answers = wanted(batch) && !runs;
+	bool runs = tool_run_has_program(batch), answers = tool_run_is_wanted(batch) && !runs;
 	bool works = runs || (answers && control->foreign), effects = false, beside = false;
 	struct sync_beside sync;
 
-	if (works && interrupted(t->interrupts, err))
+	if (works && interrupts_arrived(t->interrupts, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
@@ -762,9 +763,10 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 		return -1;
 	for (first = 0; first < r->reach; first = end) {
 		run_check_pins(r, &r->list[first]);
-		for (end = first + 1; concurrent(&r->list[first]) && end < r->reach; end++) {
+		for (end = first + 1; tool_run_is_concurrent(&r->list[first]) && end < r->reach;
+		    end++) {
 			run_check_pins(r, &r->list[end]);
-			if (!together(&r->list[first], &r->list[end]))
+			if (!tool_runs_may_overlap(&r->list[first], &r->list[end]))
 				break;
 		}
 		if (batch_run(r, r->list + first, end - first, err) == -1)

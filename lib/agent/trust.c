@@ -397,7 +397,7 @@ read_line_of(const char *directory, const char *name)
 
 /* The absolute path that a text names, seen from a directory, without links. NULL: there is none. */
 static char *
-resolve(const char *directory, const char *text)
+trust_resolve_path(const char *directory, const char *text)
 {
 	char *path = *text == '/' ? memory_text(text) : path_join(directory, text);
 	char *real = realpath(path, NULL);
@@ -416,13 +416,13 @@ main_checkout(const char *worktree)
 	char *common = NULL, *git = NULL, *file = NULL, *found = NULL;
 
 	if (said != NULL && strncmp(said, prefix, sizeof prefix - 1) == 0)
-		own = resolve(worktree, said + sizeof prefix - 1);
+		own = trust_resolve_path(worktree, said + sizeof prefix - 1);
 	back = own == NULL ? NULL : read_line_of(own, "gitdir");
-	named = back == NULL ? NULL : resolve(own, back);
-	file = resolve(worktree, ".git");
+	named = back == NULL ? NULL : trust_resolve_path(own, back);
+	file = trust_resolve_path(worktree, ".git");
 	if (named != NULL && file != NULL && strcmp(named, file) == 0)
 		common = read_line_of(own, "commondir");
-	git = common == NULL ? NULL : resolve(own, common);
+	git = common == NULL ? NULL : trust_resolve_path(own, common);
 	/* Its own directory lies among the worktrees of the repository. */
 	if (git != NULL && strcmp(path_base(git), ".git") == 0) {
 		char *worktrees = path_join(git, "worktrees");

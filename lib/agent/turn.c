@@ -82,7 +82,7 @@ loop_free(struct loop *l)
 /* The last text as the result, which ends the call. One that the agent's schema refuses is sent
  * back as often as the agent allows: a message of the user tells what is wrong with it. */
 static int
-finish(struct loop *l, struct error *err)
+turn_finish_call(struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
 	struct span text = span_of(buffer_string(&l->conversation.text), l->conversation.text.len);
@@ -114,7 +114,8 @@ finish(struct loop *l, struct error *err)
 
 /* A stop command that failed may have needed a variable that it did not see. */
 static void
-print_hint(const struct turns *t, const struct sandbox *sandbox, const struct subprocess *process)
+turn_print_hint(const struct turns *t, const struct sandbox *sandbox,
+    const struct subprocess *process)
 {
 	struct buffer line = BUFFER_INIT;
 
@@ -146,7 +147,7 @@ ask_stop_command(struct loop *l, struct error *err)
 		const struct recalled_event *e = loop_recorded_prompt(l);
 
 		return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL ?
-		    finish(l, err) : CONTINUES;
+		    turn_finish_call(l, err) : CONTINUES;
 	}
 
 	if (sandboxing_decide_judge(&decided, t->sandbox, &m->agent, m->tools, m->tool_count,
@@ -168,9 +169,9 @@ ask_stop_command(struct loop *l, struct error *err)
 		status = process.error.code == ERROR_NONE ? ENDED :
 		    process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1 ? CONTINUES : FAILED;
 	if (status == FAILED && sandbox_holds(&decided) && process.error.code == ERROR_EXIT_STATUS)
-		print_hint(t, &decided, &process);
+		turn_print_hint(t, &decided, &process);
 	if (status == ENDED)
-		status = finish(l, err);
+		status = turn_finish_call(l, err);
 	else if (status == FAILED && process.error.code != ERROR_NONE)
 		error_set(err, process.error.code, m->agent.name, "the command of stop_when: %s",
 		    process.error.message);
@@ -185,7 +186,7 @@ ask_stop_command(struct loop *l, struct error *err)
  * before it. After a tool that was called it begins anew, whether its result was told or
  * not: what was said before was on the way. */
 static void
-take_text(struct loop *l)
+turn_append_text(struct loop *l)
 {
 	struct buffer text = BUFFER_INIT;
 	bool anew = false;
@@ -211,7 +212,7 @@ take_text(struct loop *l)
 /* An answer that calls no tool: it is the result, unless the model was cut off,
  * refused, or only paused. */
 static int
-conclude(struct loop *l, struct error *err)
+turn_conclude_answer(struct loop *l, struct error *err)
 {
 	const char *name = l->turns->member->agent.name;
 	struct span reason = l->turn.answer.stop_reason;
@@ -233,7 +234,7 @@ conclude(struct loop *l, struct error *err)
 		buffer_free(&reminder);
 		return status;
 	}
-	return finish(l, err);
+	return turn_finish_call(l, err);
 }
 
 /* Whether the agent goes round in circles: it calls what it has called in the turns before, and the
@@ -392,7 +393,7 @@ hand_over(struct loop *l, struct error *err)
 /* ---- the turns ---- */
 
 static int
-take_turn(struct loop *l, struct error *err)
+turn_run_once(struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
 	const int64_t tokens = usage_total(&l->conversation.usage);
@@ -428,7 +429,7 @@ take_turn(struct loop *l, struct error *err)
 	buffer_free(&request.text);
 	if (status == -1 || loop_count_answer(l, recorded, err) == -1)
 		return FAILED;
-	take_text(l);
+	turn_append_text(l);
 	blocks = l->turn.answer.blocks;
 	if (blocks.len > 2) /* an empty answer is not sent back: APIs refuse it */
 		loop_add_message(l, "assistant", blocks.at + 1, blocks.len - 2);
@@ -438,7 +439,7 @@ take_turn(struct loop *l, struct error *err)
 	runs.withheld = &l->tools.withheld;
 	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, blocks);
-	status = runs.count == 0 ? conclude(l, err) : run_tools(l, &runs, err);
+	status = runs.count == 0 ? turn_conclude_answer(l, err) : run_tools(l, &runs, err);
 	tool_runs_free(&runs);
 
 	if (status == CONTINUES && !l->turn.sent_back)
@@ -455,14 +456,14 @@ turns_run(struct turns *t, struct error *err)
 	struct loop l;
 	int status = loop_begin(&l, t, err);
 
-	if (status == 0 && interrupted(t->interrupts, err))
+	if (status == 0 && interrupts_arrived(t->interrupts, err))
 		status = FAILED;
 	if (status == 0 && phases_given(&l))
 		status = phases_start(&l, err);
 	if (status == 0)
 		status = loop_tell(&l, loop_first_prompt(&l), &prompt, err);
 	while (status == CONTINUES)
-		status = take_turn(&l, err);
+		status = turn_run_once(&l, err);
 	if (status == ENDED && recalled_replays(t->recalled) &&
 	    recalled_answer(t->recalled, l.turn.number) != NULL)
 		status = error_set(err, ERROR_DIVERGENCE, t->member->agent.name,

@@ -36,7 +36,7 @@ static json_t *read_node(struct reading *r, const yaml_event_t *event);
 
 /* Always NULL, so that it can be returned. mark is counted from 0. */
 static json_t *
-refuse(struct reading *r, size_t mark, const char *why)
+yaml_set_error(struct reading *r, size_t mark, const char *why)
 {
 	char *place = memory_format("%s:%zu", r->path, (size_t)r->first_line + mark);
 
@@ -106,7 +106,7 @@ next_event(struct reading *r, yaml_event_t *event)
 		line = r->parser.context_mark.line;
 	if (c->problem != NULL)
 		problem = tab_indents(r, line) ? "a tab indents it, where YAML takes spaces alone" : c->said;
-	refuse(r, line, problem != NULL ? problem : "not YAML");
+	yaml_set_error(r, line, problem != NULL ? problem : "not YAML");
 	return -1;
 }
 
@@ -156,7 +156,8 @@ number_of(struct reading *r, const char *text, int base, size_t line)
 			return json_integer(integer);
 	}
 	number = base == 0 || base == 10 ? strtod(text, NULL) : INFINITY;
-	return isfinite(number) ? json_real(number) : refuse(r, line, "the number is too large");
+	return isfinite(number) ? json_real(number) :
+	    yaml_set_error(r, line, "the number is too large");
 }
 
 /* YAML 1.2.2, section 10.3.2. */
@@ -177,7 +178,7 @@ plain_scalar(struct reading *r, const char *text, size_t len, size_t line)
 	if (text_index(text, falses) != -1)
 		return json_false();
 	if (text_index(unsigned_text, infinities) != -1)
-		return refuse(r, line, "infinities and NaN are not supported");
+		return yaml_set_error(r, line, "infinities and NaN are not supported");
 	if (is_digits(unsigned_text, DIGITS))
 		return number_of(r, text, 10, line);
 	if (strncmp(text, "0o", 2) == 0 && is_digits(text + 2, "01234567"))
@@ -255,21 +256,21 @@ read_member(struct reading *r, const yaml_event_t *event, json_t *object)
 	json_t *name, *value;
 
 	if (event->type != YAML_SCALAR_EVENT) {
-		refuse(r, line, "a key must be a text");
+		yaml_set_error(r, line, "a key must be a text");
 		return -1;
 	}
 	if (strlen(key) != event->data.scalar.length) {
-		refuse(r, line, "a key must not hold NUL");
+		yaml_set_error(r, line, "a key must not hold NUL");
 		return -1;
 	}
 	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0) {
-		refuse(r, line, "merge keys are not supported");
+		yaml_set_error(r, line, "merge keys are not supported");
 		return -1;
 	}
 	if (json_object_get(object, key) != NULL) {
 		char *why = memory_format("'%s' is there twice", key);
 
-		refuse(r, line, why);
+		yaml_set_error(r, line, why);
 		free(why);
 		return -1;
 	}
@@ -316,7 +317,7 @@ read_node(struct reading *r, const yaml_event_t *event)
 	json_t *value;
 
 	if (event->type == YAML_ALIAS_EVENT || anchor != NULL || tag != NULL)
-		return refuse(r, line, "anchors, aliases and tags are not supported");
+		return yaml_set_error(r, line, "anchors, aliases and tags are not supported");
 	if (scalar) {
 		const char *text = (const char *)event->data.scalar.value;
 		size_t len = event->data.scalar.length;
@@ -324,10 +325,10 @@ read_node(struct reading *r, const yaml_event_t *event)
 		if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
 			return plain_scalar(r, text, len, line);
 		value = json_stringn(text, len);
-		return value != NULL ? value : refuse(r, line, "the text is not UTF-8");
+		return value != NULL ? value : yaml_set_error(r, line, "the text is not UTF-8");
 	}
 	if (r->depth >= YAML_DEPTH_LIMIT)
-		return refuse(r, line, "nested too deeply");
+		return yaml_set_error(r, line, "nested too deeply");
 	r->depth++;
 	value = sequence ? read_sequence(r) : read_mapping(r);
 	r->depth--;
@@ -344,9 +345,9 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
 	yaml_event_t event;
 
 	if (len > YAML_SIZE_LIMIT)
-		return refuse(&r, 0, "too large");
+		return yaml_set_error(&r, 0, "too large");
 	if (!yaml_parser_initialize(&r.parser))
-		return refuse(&r, 0, "out of memory");
+		return yaml_set_error(&r, 0, "out of memory");
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
 	r.lines = lines == NULL ? NULL : json_object();
@@ -358,7 +359,7 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
 		} else if (event.type == YAML_STREAM_END_EVENT) {
 			done = true;
 		} else if (event.type == YAML_DOCUMENT_START_EVENT && value != NULL) {
-			refuse(&r, event.start_mark.line, "more than one document");
+			yaml_set_error(&r, event.start_mark.line, "more than one document");
 			failed = true;
 		} else if (event.type == YAML_DOCUMENT_START_EVENT) {
 			value = read_value(&r);

@@ -39,7 +39,7 @@ const struct anthropic_member anthropic_members[ANTHROPIC_MEMBERS] = {
 
 /* Takes a member of the API's block; false: it has no place in ours. */
 static bool
-take_member(struct block *b, enum anthropic_kind kind, struct span key, struct span value)
+anthropic_read_member(struct block *b, enum anthropic_kind kind, struct span key, struct span value)
 {
 	for (const struct anthropic_member *m = anthropic_members; m < anthropic_members + ANTHROPIC_MEMBERS; m++) {
 		void *place = (char *)b + m->place;
@@ -65,7 +65,7 @@ take_member(struct block *b, enum anthropic_kind kind, struct span key, struct s
 }
 
 static void
-take_block(struct stream *s, struct span content, long long index)
+anthropic_read_block(struct stream *s, struct span content, long long index)
 {
 	char *type = span_text(span_member(content, "type"));
 	enum anthropic_kind kind = KIND_TEXT;
@@ -83,7 +83,8 @@ take_block(struct stream *s, struct span content, long long index)
 	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) &&
 	    strcmp(type, anthropic_blocks[KIND_TOOL_USE].type) != 0;
 	for (struct span_walk part = span_walk(content); span_next(&part);)
-		if (!take_member(b, kind, part.key, part.value) && says_something(part.value) &&
+		if (!anthropic_read_member(b, kind, part.key, part.value) &&
+		    says_something(part.value) &&
 		    !(span_is(part.key, "type") && span_is(part.value, anthropic_blocks[kind].type)))
 			block_keep(b, part.key, part.value);
 	if (kind == KIND_THINKING || kind == KIND_REDACTED || b->raw.len > 0)
@@ -101,7 +102,7 @@ content_block_start(struct stream *s, struct span event)
 	long long index = -1;
 
 	number_set(&index, span_member(event, "index"));
-	take_block(s, span_member(event, "content_block"), index);
+	anthropic_read_block(s, span_member(event, "content_block"), index);
 }
 
 static void
@@ -173,7 +174,7 @@ content_block_delta(struct stream *s, struct span event)
  * several times for one answer (to compact the conversation first, say), the totals are those
  * of the last, and `iterations` what each was billed for. */
 static void
-take_usage(struct usage *u, struct span counted)
+anthropic_read_usage(struct usage *u, struct span counted)
 {
 	static const struct usage_place places[] = {
 		USAGE(input, "input_tokens"),
@@ -210,17 +211,17 @@ static const struct end ends[] = {
 
 /* What begins a message, or all of one. */
 static void
-take_message(struct stream *s, struct span message)
+anthropic_read_message(struct stream *s, struct span message)
 {
 	s->message.begun = true;
 	text_once(&s->message.model, span_member(message, "model"));
-	take_usage(&s->message.usage, span_member(message, "usage"));
+	anthropic_read_usage(&s->message.usage, span_member(message, "usage"));
 }
 
 /* Other events (ping, and those of later versions) are passed over, as the API asks its clients
  * to. */
 static void
-take_event(struct stream *s, struct span event)
+anthropic_read_event(struct stream *s, struct span event)
 {
 	struct span type = span_member(event, "type");
 	struct message *m = &s->message;
@@ -236,12 +237,12 @@ take_event(struct stream *s, struct span event)
 			stream_fail(s, "a second answer begins before the first has ended");
 			return;
 		}
-		take_message(s, span_member(event, "message"));
+		anthropic_read_message(s, span_member(event, "message"));
 	} else if (span_is(type, "message_delta")) {
 		struct span delta = span_member(event, "delta");
 		struct span reason = span_member(delta, "stop_reason");
 
-		take_usage(&m->usage, span_member(event, "usage"));
+		anthropic_read_usage(&m->usage, span_member(event, "usage"));
 		if (span_type(reason) == 's')
 			stream_end(s, ends, reason, span_path(delta, "stop_details", "explanation", NULL));
 	} else if (span_is(type, "message_stop")) {
@@ -253,14 +254,14 @@ take_event(struct stream *s, struct span event)
 }
 
 static void
-take_body(struct stream *s, struct span body)
+anthropic_read_body(struct stream *s, struct span body)
 {
 	struct span reason = span_member(body, "stop_reason");
 	long long index = 0;
 
-	take_message(s, body);
+	anthropic_read_message(s, body);
 	for (struct span_walk block = span_walk(span_member(body, "content")); span_next(&block);)
-		take_block(s, block.value, index++);
+		anthropic_read_block(s, block.value, index++);
 	if (span_type(reason) == 's')
 		stream_end(s, ends, reason, span_path(body, "stop_details", "explanation", NULL));
 	s->message.ended = !s->failed && s->message.stop_reason != NULL;
@@ -268,7 +269,7 @@ take_body(struct stream *s, struct span body)
 
 /* The API counts cached input apart; ours is all of it. */
 static void
-finish(struct stream *s)
+anthropic_finish_usage(struct stream *s)
 {
 	struct usage *u = &s->message.usage;
 
@@ -280,7 +281,7 @@ finish(struct stream *s)
 
 const struct stream_api anthropic_stream = {
 	.name = ANTHROPIC,
-	.event = take_event,
-	.body = take_body,
-	.finish = finish
+	.event = anthropic_read_event,
+	.body = anthropic_read_body,
+	.finish = anthropic_finish_usage
 };

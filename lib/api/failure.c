@@ -176,7 +176,7 @@ find_detail(struct span object, const char *member)
 /* The exact word first, then telling phrases; what is vague counts for what the status
  * leaves open. */
 static enum error_code
-categorise(struct span object, const char *message, long status)
+failure_categorise(struct span object, const char *message, long status)
 {
 	enum { CODE, REASON, TYPE, MODERATED, PHRASE, STATUS, SOURCES };
 	struct span metadata = span_member(object, "metadata");
@@ -214,7 +214,7 @@ categorise(struct span object, const char *message, long status)
 /* Cuts the text to what is shown of one that is no message. The secret is hidden before: part of
  * one would not be found. */
 static void
-cut(char *text, const char *secret)
+failure_cut_text(char *text, const char *secret)
 {
 	size_t len = strlen(text);
 
@@ -249,7 +249,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 	} else {
 		buffer_append(&text, value.at, value.len);
 		message = buffer_take(&text);
-		cut(message, secret);
+		failure_cut_text(message, secret);
 	}
 
 	/* A stream that began with 200 says the status of what came later here. */
@@ -263,7 +263,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 		if (strcmp(end, "s") == 0 && seconds > 0 && seconds < 1e9)
 			f->retry_after_ms = (int64_t)(seconds * 1000);
 	}
-	error_set(&f->error, categorise(value, message, f->status), NULL, "%s", message);
+	error_set(&f->error, failure_categorise(value, message, f->status), NULL, "%s", message);
 	free(message);
 }
 
@@ -287,7 +287,7 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 	if (scan_check(value.at, value.len, &bad) != NULL) {
 		char *line = memory_copy(text, strcspn(text, "\r\n"));
 
-		cut(line, secret);
+		failure_cut_text(line, secret);
 		error_set(&f->error, status_category(f->status), NULL, "%s",
 		    utf8_valid(line, strlen(line)) ? line : "");
 		free(line);

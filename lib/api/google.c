@@ -14,7 +14,7 @@
 #define CODE_TOOL "code_execution" /* what the API runs itself */
 
 static void
-take_signature(struct block *b, struct span part)
+google_read_signature(struct block *b, struct span part)
 {
 	span_decode(span_member(part, "thoughtSignature"), &b->signature);
 	if (b->signature.len > 0)
@@ -22,7 +22,7 @@ take_signature(struct block *b, struct span part)
 }
 
 static void
-take_text(struct stream *s, struct span part, struct span text)
+google_read_text(struct stream *s, struct span part, struct span text)
 {
 	bool thinking = span_true(span_member(part, "thought"));
 	bool is_signed = span_member(part, "thoughtSignature").at != NULL;
@@ -37,13 +37,13 @@ take_text(struct stream *s, struct span part, struct span text)
 		b = message_add(&s->message, type, -1);
 	if (thinking)
 		b->api = API;
-	take_signature(b, part);
+	google_read_signature(b, part);
 	stream_text(s, b, thinking ? "thinking" : "text", text);
 }
 
 /* The id goes into raw too: ours may have to be another one. */
 static void
-take_call(struct stream *s, struct span part, struct span call)
+google_read_call(struct stream *s, struct span part, struct span call)
 {
 	struct span id = span_member(call, "id"), args = span_member(call, "args");
 	struct block *b;
@@ -64,13 +64,13 @@ take_call(struct stream *s, struct span part, struct span call)
 		block_keep_as(b, "id", id);
 		b->api = API;
 	}
-	take_signature(b, part);
+	google_read_signature(b, part);
 }
 
 /* A part that goes back as it came: raw has its kind as `type`, and all of it that has
  * no place in the block. */
 static void
-take_special(struct block *b, struct span part, struct span type)
+google_read_special_part(struct block *b, struct span part, struct span type)
 {
 	bool placed = b->text.len > 0;
 
@@ -81,12 +81,12 @@ take_special(struct block *b, struct span part, struct span type)
 		    memcmp(member.key.at, type.at, type.len) == 0))
 			block_keep(b, member.key, member.value);
 	b->api = API;
-	take_signature(b, part);
+	google_read_signature(b, part);
 }
 
 /* Code that the API runs, or what came of it. */
 static void
-take_code(struct stream *s, struct span part, struct span code, bool result)
+google_read_code(struct stream *s, struct span part, struct span code, bool result)
 {
 	struct block *b = message_add(&s->message, result ? BLOCK_TOOL_RESULT : BLOCK_TOOL_USE, -1);
 
@@ -97,12 +97,12 @@ take_code(struct stream *s, struct span part, struct span code, bool result)
 		b->tool_name = memory_text(CODE_TOOL);
 	text_once(&b->tool_id, span_member(code, "id"));
 	scan_minify(code, &b->text);
-	take_special(b, part, result ? span_of("\"codeExecutionResult\"", 21) :
+	google_read_special_part(b, part, result ? span_of("\"codeExecutionResult\"", 21) :
 	    span_of("\"executableCode\"", 16));
 }
 
 static void
-take_part(struct stream *s, struct span part)
+google_read_part(struct stream *s, struct span part)
 {
 	enum { TEXT, CALL, CODE, RESULT, KINDS };
 	static const char *const kinds[KINDS] = { "text", "functionCall", "executableCode",
@@ -111,18 +111,19 @@ take_part(struct stream *s, struct span part)
 
 	span_members(part, kinds, KINDS, values);
 	if (values[TEXT].at != NULL) {
-		take_text(s, part, values[TEXT]);
+		google_read_text(s, part, values[TEXT]);
 	} else if (values[CALL].at != NULL) {
-		take_call(s, part, values[CALL]);
+		google_read_call(s, part, values[CALL]);
 	} else if (values[CODE].at != NULL) {
-		take_code(s, part, values[CODE], false);
+		google_read_code(s, part, values[CODE], false);
 	} else if (values[RESULT].at != NULL) {
-		take_code(s, part, values[RESULT], true);
+		google_read_code(s, part, values[RESULT], true);
 	} else {
 		/* Pictures and what else there may be: the kind is the member that is an object. */
 		for (struct span_walk member = span_walk(part); span_next(&member);)
 			if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
-				take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
+				google_read_special_part(message_add(&s->message, BLOCK_TEXT, -1),
+				    part, member.key);
 				return;
 			}
 	}
@@ -155,7 +156,7 @@ static const struct end ends[] = {
 
 /* The API counts thoughts apart; a count of 0 it leaves out. */
 static void
-take_usage(struct usage *u, struct span object)
+google_read_usage(struct usage *u, struct span object)
 {
 	long long prompt = -1, said = -1, thoughts = -1, tools = -1;
 
@@ -174,7 +175,7 @@ take_usage(struct usage *u, struct span object)
 
 /* Numbers are totals so far. */
 static void
-take_event(struct stream *s, struct span data)
+google_read_event(struct stream *s, struct span data)
 {
 	static const char *const sources[] = { "groundingMetadata", "citationMetadata",
 	    "urlContextMetadata" };
@@ -184,7 +185,7 @@ take_event(struct stream *s, struct span data)
 
 	text_once(&s->message.model, span_member(data, "modelVersion"));
 	text_once(&s->message.request_id, span_member(data, "responseId"));
-	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
+	google_read_usage(&s->message.usage, span_member(data, "usageMetadata"));
 	if (span_type(reason) == 's') { /* it takes no prompt like this */
 		char *word = span_text(reason);
 		char *why = span_text(span_member(feedback, "blockReasonMessage"));
@@ -197,7 +198,7 @@ take_event(struct stream *s, struct span data)
 	}
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
-		take_part(s, part.value);
+		google_read_part(s, part.value);
 	/* What the answer rests on, for whoever reads it: kept with its last text. */
 	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
 		struct span value = span_member(candidate, sources[i]);
@@ -222,7 +223,7 @@ take_event(struct stream *s, struct span data)
 
 /* A reason to finish is all that says that the answer is whole; more may follow it. */
 static void
-finish(struct stream *s)
+google_finish_message(struct stream *s)
 {
 	struct message *m = &s->message;
 	const char *id = NULL;
@@ -242,18 +243,18 @@ finish(struct stream *s)
 
 /* Without events a stream is an array of what they would hold. */
 static void
-take_body(struct stream *s, struct span body)
+google_read_body(struct stream *s, struct span body)
 {
 	if (span_type(body) != 'a')
-		take_event(s, body);
+		google_read_event(s, body);
 	for (struct span_walk piece = span_walk(body);
 	    span_type(body) == 'a' && !s->failed && span_next(&piece);)
-		take_event(s, piece.value);
+		google_read_event(s, piece.value);
 }
 
 const struct stream_api google_stream = {
 	.name = API,
-	.event = take_event,
-	.body = take_body,
-	.finish = finish
+	.event = google_read_event,
+	.body = google_read_body,
+	.finish = google_finish_message
 };

@@ -323,7 +323,7 @@ write_json(struct writer *w, const char *key, const struct buffer *json)
 }
 
 static void
-write_text(struct writer *w, const char *key, const struct buffer *text)
+message_write_text(struct writer *w, const char *key, const struct buffer *text)
 {
 	writer_key(w, key);
 	writer_bytes(w, buffer_string(text), text->len);
@@ -339,12 +339,12 @@ write_block(struct writer *w, const struct block *b)
 	writer_member_string(w, KEY_TYPE, types[b->type]);
 	switch (b->type) {
 	case BLOCK_TEXT:
-		write_text(w, KEY_TEXT, &b->text);
+		message_write_text(w, KEY_TEXT, &b->text);
 		break;
 	case BLOCK_THINKING:
-		write_text(w, KEY_THINKING, &b->text);
+		message_write_text(w, KEY_THINKING, &b->text);
 		if (b->redacted.len > 0)
-			write_text(w, KEY_REDACTED, &b->redacted);
+			message_write_text(w, KEY_REDACTED, &b->redacted);
 		break;
 	case BLOCK_TOOL_USE:
 		writer_member_string(w, KEY_TOOL_ID, b->tool_id == NULL ? "" : b->tool_id);
@@ -358,7 +358,7 @@ write_block(struct writer *w, const struct block *b)
 			writer_member_bool(w, KEY_IS_ERROR, true);
 	}
 	if (b->signature.len > 0)
-		write_text(w, KEY_SIGNATURE, &b->signature);
+		message_write_text(w, KEY_SIGNATURE, &b->signature);
 	if (b->ran)
 		writer_member_string(w, KEY_FIDELITY, "agent_emitted");
 	writer_member_string(w, KEY_API, b->api);

@@ -16,7 +16,7 @@
 /* Text, in whatever kind of block it belongs, or parts as Mistral has them: {"type":"text",
  * "text":…}, {"type":"thinking","thinking":[parts]}. */
 static void
-take_content(struct stream *s, struct span content, const char *kind)
+openai_read_content(struct stream *s, struct span content, const char *kind)
 {
 	enum block_type type = strcmp(kind, "thinking") == 0 ? BLOCK_THINKING : BLOCK_TEXT;
 
@@ -28,9 +28,9 @@ take_content(struct stream *s, struct span content, const char *kind)
 		struct span thinking = span_member(part.value, "thinking");
 
 		if (thinking.at != NULL)
-			take_content(s, thinking, "thinking");
+			openai_read_content(s, thinking, "thinking");
 		else
-			take_content(s, span_member(part.value, "text"), kind);
+			openai_read_content(s, span_member(part.value, "text"), kind);
 	}
 }
 
@@ -56,7 +56,7 @@ is_new_call(const struct block *b, struct span name, const char *id)
 }
 
 static void
-take_function(struct stream *s, struct block *b, struct span function)
+openai_read_function(struct stream *s, struct block *b, struct span function)
 {
 	struct span name = span_member(function, "name");
 	struct span arguments = span_member(function, "arguments");
@@ -76,7 +76,7 @@ take_function(struct stream *s, struct block *b, struct span function)
 /* A piece of a call belongs to the block with its index, or, where there is none, to the last,
  * unless its id is another's. */
 static void
-take_call(struct stream *s, struct span call)
+openai_read_call(struct stream *s, struct span call)
 {
 	struct span function = span_member(call, "function");
 	char *id = span_text(span_member(call, "id"));
@@ -90,7 +90,7 @@ take_call(struct stream *s, struct span call)
 	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
 		b->tool_id = memory_text(id);
 	free(id);
-	take_function(s, b, function);
+	openai_read_function(s, b, function);
 }
 
 /* Chat Completions, "finish_reason": the first five of
@@ -143,7 +143,7 @@ has_content(const struct span delta[DELTA_MEMBERS])
 /* output_tokens has the reasoning in it; xAI counts that apart, which its total
  * gives away. */
 static void
-take_usage(struct usage *u, struct span object)
+openai_read_usage(struct usage *u, struct span object)
 {
 	static const struct usage_place places[] = {
 		USAGE(input, "prompt_tokens"),
@@ -168,7 +168,7 @@ take_usage(struct usage *u, struct span object)
 }
 
 static void
-take_event(struct stream *s, struct span data)
+openai_read_event(struct stream *s, struct span data)
 {
 	static const int thoughts[] = { REASONING_CONTENT, REASONING };
 	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS], first, reason;
@@ -178,9 +178,9 @@ take_event(struct stream *s, struct span data)
 	span_members(first, of_choice, CHOICE_MEMBERS, choice);
 	if (!span_is(piece[MODEL], ""))
 		text_once(&s->message.model, piece[MODEL]);
-	take_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
-	take_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
-	take_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
+	openai_read_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
+	openai_read_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
+	openai_read_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
 	if (first.at == NULL)
 		return;
 
@@ -199,16 +199,17 @@ take_event(struct stream *s, struct span data)
 			break;
 		}
 	}
-	take_content(s, delta[CONTENT], "text");
+	openai_read_content(s, delta[CONTENT], "text");
 	if (span_type(delta[SAID_REFUSAL]) == 's' && !span_is(delta[SAID_REFUSAL], "")) {
-		take_content(s, delta[SAID_REFUSAL], "text");
+		openai_read_content(s, delta[SAID_REFUSAL], "text");
 		s->message.blocks[s->message.count - 1].index = REFUSAL;
 	}
 	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
-		take_call(s, call.value);
+		openai_read_call(s, call.value);
 	/* What calls were before there could be several. */
 	if (span_type(delta[FUNCTION_CALL]) == 'o')
-		take_function(s, message_last(&s->message, BLOCK_TOOL_USE), delta[FUNCTION_CALL]);
+		openai_read_function(s, message_last(&s->message, BLOCK_TOOL_USE),
+		    delta[FUNCTION_CALL]);
 
 	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
 	 * text; for others it is what null is, and stands in every piece. */
@@ -225,7 +226,7 @@ take_event(struct stream *s, struct span data)
 
 /* A reason to finish is an end too: not everyone sends [DONE]. */
 static void
-finish(struct stream *s)
+openai_finish_message(struct stream *s)
 {
 	struct message *m = &s->message;
 
@@ -239,7 +240,7 @@ finish(struct stream *s)
 const struct stream_api openai_stream = {
 	.name = API,
 	.done_ends = true,
-	.event = take_event,
-	.body = take_event,
-	.finish = finish
+	.event = openai_read_event,
+	.body = openai_read_event,
+	.finish = openai_finish_message
 };

@@ -56,7 +56,7 @@ responses_tool(const char *type)
 
 /* Keeps the members that are in a list, or all others. */
 static void
-keep(struct block *b, struct span object, const char *const *list, bool listed)
+responses_keep_members(struct block *b, struct span object, const char *const *list, bool listed)
 {
 	for (struct span_walk member = span_walk(object); span_next(&member);)
 		if (says_something(member.value) && (span_one_of(member.key, list) != NULL) == listed)
@@ -68,12 +68,12 @@ keep(struct block *b, struct span object, const char *const *list, bool listed)
 static void
 keep_rest(struct block *b, struct span object, const char *const *placed)
 {
-	keep(b, object, placed, false);
+	responses_keep_members(b, object, placed, false);
 }
 
 /* Each part is a block; a refusal is a reason to stop. */
 static void
-take_message(struct message *m, struct span item)
+responses_read_message(struct message *m, struct span item)
 {
 	static const char *const placed[] = { "type", "text", REFUSAL, "id", "status", "phase", NULL };
 
@@ -87,7 +87,7 @@ take_message(struct message *m, struct span item)
 			continue;
 		b = message_add(m, BLOCK_TEXT, -1);
 		span_decode(text, &b->text);
-		keep(b, item, responses_message_members, true);
+		responses_keep_members(b, item, responses_message_members, true);
 		keep_rest(b, part.value, placed);
 		if (refused) {
 			b->field = REFUSAL;
@@ -99,7 +99,7 @@ take_message(struct message *m, struct span item)
 /* The thoughts themselves where a server shows them, else what it says of them; the texts of the
  * parts with empty lines between them. */
 static void
-take_reasoning(struct message *m, struct span item)
+responses_read_reasoning(struct message *m, struct span item)
 {
 	static const char *const placed[] = { "type", "encrypted_content", NULL };
 	static const char *const texts[] = { "content", "summary" };
@@ -118,7 +118,7 @@ take_reasoning(struct message *m, struct span item)
 
 /* A call of a tool of ours. */
 static void
-take_call(struct message *m, struct span item)
+responses_read_call(struct message *m, struct span item)
 {
 	static const char *const placed[] = { "type", "call_id", "name", "arguments", "input", NULL };
 	bool custom = span_is(span_member(item, "type"), CUSTOM);
@@ -149,7 +149,8 @@ add_half(struct message *m, enum block_type type, struct span item)
 }
 
 static void
-take_tool_call(struct message *m, struct span item, const struct responses_tool *tool, const char *type)
+responses_read_tool_call(struct message *m, struct span item, const struct responses_tool *tool,
+    const char *type)
 {
 	const char *const placed[] = { tool->input, tool->output, NULL };
 	struct span input = span_member(item, tool->input), output = span_member(item, tool->output);
@@ -173,7 +174,7 @@ take_tool_call(struct message *m, struct span item, const struct responses_tool 
 }
 
 static void
-take_tool_output(struct message *m, struct span item, const struct responses_tool *tool)
+responses_read_tool_output(struct message *m, struct span item, const struct responses_tool *tool)
 {
 	const char *const placed[] = { tool->output, NULL };
 	struct span output = span_member(item, tool->output);
@@ -189,7 +190,7 @@ take_tool_output(struct message *m, struct span item, const struct responses_too
 }
 
 static void
-take_item(struct message *m, struct span item)
+responses_read_item(struct message *m, struct span item)
 {
 	static const char *const nothing[] = { NULL };
 	char *type = span_text(span_member(item, "type"));
@@ -197,15 +198,15 @@ take_item(struct message *m, struct span item)
 	const struct responses_tool *tool = responses_tool(word);
 
 	if (strcmp(word, "message") == 0) {
-		take_message(m, item);
+		responses_read_message(m, item);
 	} else if (strcmp(word, "reasoning") == 0) {
-		take_reasoning(m, item);
+		responses_read_reasoning(m, item);
 	} else if (strcmp(word, "function_call") == 0 || strcmp(word, CUSTOM) == 0) {
-		take_call(m, item);
+		responses_read_call(m, item);
 	} else if (tool != NULL && responses_output(word)) {
-		take_tool_output(m, item, tool);
+		responses_read_tool_output(m, item, tool);
 	} else if (tool != NULL) {
-		take_tool_call(m, item, tool, word);
+		responses_read_tool_call(m, item, tool, word);
 	} else if (span_type(item) == 'o') { /* no block of ours */
 		struct block *b = message_add(m, BLOCK_TEXT, -1);
 
@@ -219,7 +220,8 @@ take_item(struct message *m, struct span item)
 
 /* A piece for the draft of an item, which has one kind of text: the number is the item's. */
 static void
-draft(struct stream *s, struct span event, enum block_type type, struct span text)
+responses_add_draft_text(struct stream *s, struct span event, enum block_type type,
+    struct span text)
 {
 	long long index = -1;
 	struct block *b;
@@ -254,7 +256,7 @@ call_goes_on(struct stream *s, struct span piece)
 }
 
 static void
-take_response(struct stream *s, struct span response)
+responses_read_response(struct stream *s, struct span response)
 {
 	static const struct usage_place places[] = {
 		USAGE(input, "input_tokens"),
@@ -288,7 +290,7 @@ static const struct end statuses[] = {
 /* Some servers do not say of each item that it is done; then all of them are here, or in
  * the pieces. An answer that was cut off at a limit has items that never ended. */
 static void
-take_output(struct stream *s, struct span output, bool whole)
+responses_read_output(struct stream *s, struct span output, bool whole)
 {
 	struct message *m = &s->message, *pieces = &s->draft;
 
@@ -300,7 +302,7 @@ take_output(struct stream *s, struct span output, bool whole)
 		m->open = 0;
 	}
 	for (struct span_walk item = span_walk(output); span_next(&item);)
-		take_item(m, item.value);
+		responses_read_item(m, item.value);
 	if (whole && m->open > 0) {
 		stream_fail(s, "the answer ended, %zu of its items did not", m->open);
 		return;
@@ -341,14 +343,14 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 
 	if (span_type(status) != 's')
 		status = cut_short ? incomplete : span_of("\"completed\"", 11);
-	take_response(s, response);
+	responses_read_response(s, response);
 	if (span_is(status, "failed")) {
 		response_failed(s, response);
 	} else if (span_is(status, "incomplete") || span_type(reason) == 's') {
-		take_output(s, output, false);
+		responses_read_output(s, output, false);
 		stream_end(s, ends, span_type(reason) == 's' ? reason : incomplete, SPAN_NONE);
 	} else if (end_reason(statuses, status, SPAN_NONE, &why) != NULL) {
-		take_output(s, output, true);
+		responses_read_output(s, output, true);
 	} else {
 		stream_error(s, why.code, "%s", why.message);
 	}
@@ -358,7 +360,7 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 /* Other events (the progress of tools, parts and their ends, those of later versions) say
  * nothing that the items do not say again. */
 static void
-take_event(struct stream *s, struct span event)
+responses_read_event(struct stream *s, struct span event)
 {
 	struct span type = span_member(event, "type"), delta = span_member(event, "delta");
 	struct span response = span_member(event, "response");
@@ -366,18 +368,19 @@ take_event(struct stream *s, struct span event)
 	long long index = -1;
 
 	if (span_is(type, "response.output_text.delta")) {
-		draft(s, event, BLOCK_TEXT, delta);
+		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
 	} else if (span_is(type, "response.refusal.delta")) {
 		s->draft_refused = true;
-		draft(s, event, BLOCK_TEXT, delta);
+		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
 	} else if (span_is(type, "response.reasoning_summary_text.delta") ||
 	    span_is(type, "response.reasoning_text.delta")) {
-		draft(s, event, BLOCK_THINKING, delta);
+		responses_add_draft_text(s, event, BLOCK_THINKING, delta);
 	} else if (span_is(type, "response.reasoning_summary_part.added")) {
-		/* As take_reasoning() joins them. */
+		/* As responses_read_reasoning() joins them. */
 		number_set(&index, span_member(event, "summary_index"));
 		if (index > 0)
-			draft(s, event, BLOCK_THINKING, span_of("\"\\n\\n\"", 6));
+			responses_add_draft_text(s, event, BLOCK_THINKING,
+			    span_of("\"\\n\\n\"", 6));
 	} else if (span_is(type, "response.output_item.added")) {
 		/* What it says comes in pieces, which count where the server does not say that the
 		 * item is done. */
@@ -387,7 +390,7 @@ take_event(struct stream *s, struct span event)
 	    span_is(type, "response.custom_tool_call_input.delta")) {
 		call_goes_on(s, delta);
 	} else if (span_is(type, "response.output_item.done")) {
-		take_item(m, span_member(event, "item"));
+		responses_read_item(m, span_member(event, "item"));
 		number_set(&index, span_member(event, "output_index"));
 		message_drop(&s->draft, index);
 		if (m->open > 0)
@@ -398,7 +401,7 @@ take_event(struct stream *s, struct span event)
 		if (m->begun)
 			stream_fail(s, "a second answer begins before the first has ended");
 		m->begun = true;
-		take_response(s, response);
+		responses_read_response(s, response);
 	} else if (span_is(type, "response.completed") || span_is(type, "response.incomplete")) {
 		response_ended(s, response, span_is(type, "response.incomplete"));
 	} else if (span_is(type, "response.failed")) {
@@ -410,7 +413,7 @@ take_event(struct stream *s, struct span event)
 
 /* Why the model stopped, where the API did not say; and what nobody here can do for it. */
 static void
-finish(struct stream *s)
+responses_finish_message(struct stream *s)
 {
 	struct message *m = &s->message;
 	size_t i = 0;
@@ -426,14 +429,14 @@ finish(struct stream *s)
 }
 
 static void
-take_body(struct stream *s, struct span body)
+responses_read_body(struct stream *s, struct span body)
 {
 	response_ended(s, body, false);
 }
 
 const struct stream_api openai_responses_stream = {
 	.name = OPENAI_RESPONSES,
-	.event = take_event,
-	.body = take_body,
-	.finish = finish
+	.event = responses_read_event,
+	.body = responses_read_body,
+	.finish = responses_finish_message
 };

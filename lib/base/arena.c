@@ -18,7 +18,7 @@ struct arena_piece {
 
 /* size bytes behind a multiple of align. */
 static char *
-take(struct arena *a, size_t size, size_t align)
+arena_allocate(struct arena *a, size_t size, size_t align)
 {
 	struct arena_piece *piece = a->last;
 	INVARIANT(piece == NULL || piece->used <= piece->size);
@@ -40,13 +40,13 @@ take(struct arena *a, size_t size, size_t align)
 void *
 arena_zero(struct arena *a, size_t size)
 {
-	return memset(take(a, size, sizeof(void *)), 0, size);
+	return memset(arena_allocate(a, size, sizeof(void *)), 0, size);
 }
 
 char *
 arena_copy(struct arena *a, const char *bytes, size_t len)
 {
-	char *copy = take(a, len + 1, 1);
+	char *copy = arena_allocate(a, len + 1, 1);
 
 	memcpy(copy, bytes, len);
 	copy[len] = '\0';

@@ -161,7 +161,7 @@ beneath_there(const char *root, const char *path)
 
 /* What became of it, errno staying as it is. */
 static int
-say_why(const char *root, const char *path, struct error *err)
+beneath_set_error(const char *root, const char *path, struct error *err)
 {
 	int why = errno;
 
@@ -185,7 +185,7 @@ beneath_open_file(const char *root, const char *path, struct error *err)
 
 	if (part == NULL) {
 		errno = EXDEV;
-		return say_why(root, path, err);
+		return beneath_set_error(root, path, err);
 	}
 	directory = open(root, DIRECTORY_FLAGS);
 	if (directory == -1)
@@ -194,7 +194,7 @@ beneath_open_file(const char *root, const char *path, struct error *err)
 	why = errno;
 	close(directory);
 	errno = why;
-	return fd != -1 ? fd : say_why(root, path, err);
+	return fd != -1 ? fd : beneath_set_error(root, path, err);
 }
 
 int

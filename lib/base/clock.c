@@ -125,7 +125,7 @@ clock_local(int64_t wall, struct tm *local)
 
 /* Exactly count digits at *at, as a number within [min, max]. */
 static bool
-take_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value)
+clock_parse_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value)
 {
 	*value = 0;
 	for (; count > 0; count--, (*at)++) {
@@ -137,7 +137,7 @@ take_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value
 }
 
 static bool
-take_byte(const char **at, const char *any_of)
+clock_parse_byte(const char **at, const char *any_of)
 {
 	if (**at == '\0' || !strchr(any_of, **at))
 		return false;
@@ -146,15 +146,15 @@ take_byte(const char **at, const char *any_of)
 }
 
 static bool
-take_date(const char **at, int64_t *days)
+clock_parse_date(const char **at, int64_t *days)
 {
 	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int64_t year, month, day;
 	bool leap;
 
-	if (!take_digits(at, 4, 0, 9999, &year) || !take_byte(at, "-") ||
-	    !take_digits(at, 2, 1, 12, &month) || !take_byte(at, "-") ||
-	    !take_digits(at, 2, 1, 31, &day))
+	if (!clock_parse_digits(at, 4, 0, 9999, &year) || !clock_parse_byte(at, "-") ||
+	    !clock_parse_digits(at, 2, 1, 12, &month) || !clock_parse_byte(at, "-") ||
+	    !clock_parse_digits(at, 2, 1, 31, &day))
 		return false;
 	leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 	if (day > lengths[month - 1] + (month == 2 && leap))
@@ -169,19 +169,19 @@ parse_instant(const char *at, int64_t *wall)
 	int64_t days, hour, minute, second, fraction = 0, unit = SECOND / 10, sign;
 	int64_t east_hours = 0, east_minutes = 0;
 
-	if (!take_date(&at, &days))
+	if (!clock_parse_date(&at, &days))
 		return false;
 	if (*at == '\0') {
 		*wall = days * DAY * SECOND;
 		return true;
 	}
 	/* A second of 60 is a leap second: it counts as the first of the next minute. */
-	if (!take_byte(&at, "Tt ") || !take_digits(&at, 2, 0, 23, &hour) ||
-	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 59, &minute) ||
-	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 60, &second))
+	if (!clock_parse_byte(&at, "Tt ") || !clock_parse_digits(&at, 2, 0, 23, &hour) ||
+	    !clock_parse_byte(&at, ":") || !clock_parse_digits(&at, 2, 0, 59, &minute) ||
+	    !clock_parse_byte(&at, ":") || !clock_parse_digits(&at, 2, 0, 60, &second))
 		return false;
 	/* ".123456789": to microseconds, further digits dropped. */
-	if (take_byte(&at, ".")) {
+	if (clock_parse_byte(&at, ".")) {
 		if (*at < '0' || *at > '9')
 			return false;
 		for (; *at >= '0' && *at <= '9'; at++, unit /= 10)
@@ -189,9 +189,9 @@ parse_instant(const char *at, int64_t *wall)
 	}
 	/* "Z", or how far east of UTC: "+01:30". */
 	sign = *at == '-' ? -1 : 1;
-	if (!take_byte(&at, "Zz") &&
-	    (!take_byte(&at, "+-") || !take_digits(&at, 2, 0, 23, &east_hours) ||
-	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 59, &east_minutes)))
+	if (!clock_parse_byte(&at, "Zz") &&
+	    (!clock_parse_byte(&at, "+-") || !clock_parse_digits(&at, 2, 0, 23, &east_hours) ||
+	    !clock_parse_byte(&at, ":") || !clock_parse_digits(&at, 2, 0, 59, &east_minutes)))
 		return false;
 	if (*at != '\0')
 		return false;

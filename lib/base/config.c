@@ -19,7 +19,7 @@ static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "v
 
 /* Without blanks at its ends, in memory of its own. */
 static char *
-trimmed(const char *text, size_t len)
+config_trim_text(const char *text, size_t len)
 {
 	static const char blank[] = " \t\r";
 
@@ -32,12 +32,12 @@ trimmed(const char *text, size_t len)
 
 /* A line: *value becomes what it says, if it is of the key. */
 static int
-read_line(const char *place, const char *line, size_t len, enum config_key key, char **value,
+config_read_line(const char *place, const char *line, size_t len, enum config_key key, char **value,
     struct error *err)
 {
 	const char *equals = memchr(line, '=', len);
 	size_t before = equals == NULL ? len : (size_t)(equals - line);
-	char *name = trimmed(line, before), *hint;
+	char *name = config_trim_text(line, before), *hint;
 	int result = 0;
 
 	if (*name == '\0' && equals == NULL) {
@@ -57,7 +57,8 @@ read_line(const char *place, const char *line, size_t len, enum config_key key, 
 		free(hint);
 		free(list);
 	} else {
-		char *says = equals == NULL ? memory_text("") : trimmed(equals + 1, len - before - 1);
+		char *says = equals == NULL ? memory_text("") :
+		    config_trim_text(equals + 1, len - before - 1);
 
 		if (*says == '\0')
 			result = error_set(err, ERROR_DEFINITION, place, "expected %s = VALUE", name);
@@ -88,7 +89,7 @@ config_read(enum config_key key, char **value, struct error *err)
 	    (line = text_part(&rest, '\n', &len)) != NULL;) {
 		char *place = memory_format("%s:%d", path, ++number);
 
-		result = read_line(place, line, len, key, &found, err);
+		result = config_read_line(place, line, len, key, &found, err);
 		free(place);
 	}
 	if (result == 0)

@@ -52,7 +52,7 @@ failed_at(const struct copier *c, const char *what)
 }
 
 static void
-skip(struct copier *c, const struct stat *st)
+copytree_skip_directory(struct copier *c, const struct stat *st)
 {
 	c->skipped[c->skipped_count++] = (struct identity){ st->st_dev, st->st_ino };
 }
@@ -289,13 +289,13 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 		return -1;
 	}
 	if (except != NULL && stat(except, &other) == 0)
-		skip(&c, &other);
+		copytree_skip_directory(&c, &other);
 	buffer_text(&c.path, from);
 	copy = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (copy < 0 || fstat(fd, &st) != 0 || fstat(copy, &other) != 0) {
 		failed = failed_at(&c, "open its copy");
 	} else {
-		skip(&c, &other);
+		copytree_skip_directory(&c, &other);
 		failed = copy_entries(&c, fd, copy);
 		if (failed == 0 && copy_attributes(copy, &st) != 0)
 			failed = failed_at(&c, "copy");

@@ -66,7 +66,8 @@ make_line(char *text)
 }
 
 static void
-fill(struct error *err, enum error_code code, const char *place, const char *format, va_list args)
+error_fill(struct error *err, enum error_code code, const char *place, const char *format,
+    va_list args)
 {
 	err->code = code;
 	snprintf(err->place, sizeof err->place, "%s", place ? place : "");
@@ -88,7 +89,7 @@ error_set(struct error *err, enum error_code code, const char *place, const char
 	if (!err)
 		return -1;
 	va_start(args, format);
-	fill(err, code, place, format, args);
+	error_fill(err, code, place, format, args);
 	va_end(args);
 	return -1;
 }
@@ -103,7 +104,7 @@ error_errno(struct error *err, enum error_code code, const char *place, const ch
 	if (!err)
 		return -1;
 	va_start(args, format);
-	fill(err, code, place, format, args);
+	error_fill(err, code, place, format, args);
 	va_end(args);
 	len = strlen(err->message);
 	snprintf(err->message + len, sizeof err->message - len, ": %s", strerror(saved));

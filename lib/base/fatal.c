@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 void
-fatal(const char *what)
+fatal_exit(const char *what)
 {
 	fprintf(stderr, "awf: %s\n", what);
 	exit(STATUS_SYSTEM);

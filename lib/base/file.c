@@ -46,7 +46,7 @@ file_close(int *fd)
 /* After a failed read or write: whether to try again, having waited until a
  * non-blocking descriptor is ready. */
 static bool
-again(int fd, short events)
+file_wait_to_retry(int fd, short events)
 {
 	struct pollfd one = { fd, events, 0 };
 
@@ -74,7 +74,7 @@ file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop
 		/* What a pipe that is ready takes without a wait. */
 		n = write(fd, at, stopped && len > PIPE_BUF ? PIPE_BUF : len);
 		if (n < 0) {
-			if (!again(fd, POLLOUT))
+			if (!file_wait_to_retry(fd, POLLOUT))
 				return -1;
 			continue;
 		}
@@ -108,7 +108,7 @@ file_read(int fd, struct buffer *b, size_t limit)
 		char *to = buffer_reserve(b, ask);
 		ssize_t n = read(fd, to, ask);
 
-		if (n < 0 && again(fd, POLLIN))
+		if (n < 0 && file_wait_to_retry(fd, POLLIN))
 			continue;
 		if (n >= 0 && (size_t)n > room) {
 			errno = EFBIG;

@@ -160,7 +160,7 @@ random_bytes(void *out, size_t size)
 		/* Fails only where the kernel has no random numbers at all: an id
 		 * that might repeat would be worse than none. */
 		if (getentropy(to, chunk) != 0)
-			fatal("unable to get random numbers");
+			fatal_exit("unable to get random numbers");
 		to += chunk;
 		size -= chunk;
 	}

@@ -32,7 +32,7 @@ installation_program(void)
 }
 
 static bool
-has(const char *directory, const char *name)
+installation_directory_has(const char *directory, const char *name)
 {
 	char *path = path_join(directory, name);
 	bool there = access(path, F_OK) == 0;
@@ -43,7 +43,7 @@ has(const char *directory, const char *name)
 
 /* Takes the text over. */
 static char *
-above(char *path)
+installation_parent_directory(char *path)
 {
 	char *directory = path_directory(path);
 
@@ -61,12 +61,13 @@ installation_share(void)
 		return share;
 	directory = installation_program();
 	if (directory != NULL) {
-		directory = above(above(directory));
-		if (has(directory, "share/awf"))
+		directory = installation_parent_directory(installation_parent_directory(directory));
+		if (installation_directory_has(directory, "share/awf"))
 			share = path_join(directory, "share/awf");
 		for (int i = 1; share == NULL && i < LEVELS_MAX && directory[1] != '\0'; i++) {
-			directory = above(directory);
-			if (has(directory, "share/prices") && has(directory, "lib/base/installation.h"))
+			directory = installation_parent_directory(directory);
+			if (installation_directory_has(directory, "share/prices") &&
+			    installation_directory_has(directory, "lib/base/installation.h"))
 				share = path_join(directory, "share");
 		}
 		free(directory);
@@ -97,7 +98,7 @@ find_holder(const char *list, const char *name)
 
 	while ((part = text_part(&list, ':', &len)) != NULL) {
 		char *directory = memory_copy(part, len);
-		bool holds = *directory == '/' && has(directory, name);
+		bool holds = *directory == '/' && installation_directory_has(directory, name);
 
 		free(directory);
 		if (holds)
@@ -132,7 +133,7 @@ installation_join_path(void)
 		free(holder);
 	}
 	directory = path_directory(program);
-	if (strchr(directory, ':') == NULL && has(directory, "awf-step") &&
+	if (strchr(directory, ':') == NULL && installation_directory_has(directory, "awf-step") &&
 	    (step == NULL || !leads)) {
 		if (step != NULL)
 			longer = memory_format("%.*s%s:%s", (int)(step - list), list, directory, step);

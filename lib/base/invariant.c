@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static void
-write_line(int fd, const char *line, size_t len)
+invariant_write_line(int fd, const char *line, size_t len)
 {
 	while (len > 0) {
 		ssize_t written = write(fd, line, len);
@@ -33,9 +33,9 @@ invariant_fail(const char *condition, const char *file, int line)
 		len = (int)sizeof text - 1;
 		text[len - 1] = '\n';
 	}
-	write_line(STDERR_FILENO, text, (size_t)len);
+	invariant_write_line(STDERR_FILENO, text, (size_t)len);
 	fd = log != NULL && *log != '\0' ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
-		write_line(fd, text, (size_t)len);
+		invariant_write_line(fd, text, (size_t)len);
 	abort();
 }

@@ -86,7 +86,7 @@ find_middle(const struct line_diff *d)
 /* How far the diagonals reached after `edits` edits: that of diagonal k at [k], where k goes from
  * -edits to edits. All of them lie behind each other. */
 static int32_t *
-reached(int32_t *reach, int64_t edits)
+line_diff_reached_at(int32_t *reach, int64_t edits)
 {
 	return reach + edits * edits + edits;
 }
@@ -109,8 +109,8 @@ find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 		/* At each power of two, room for as many edits again. */
 		if ((edits & (edits - 1)) == 0)
 			*reach = memory_array(*reach, edits == 0 ? 1 : (size_t)(4 * edits * edits), sizeof **reach);
-		now = reached(*reach, edits);
-		before = reached(*reach, edits - 1);
+		now = line_diff_reached_at(*reach, edits);
+		before = line_diff_reached_at(*reach, edits - 1);
 		for (int64_t k = -edits; k <= edits; k += 2) {
 			int64_t x = edits == 0 ? 0 :
 			    comes_by_added(before, edits, k) ? before[k + 1] : before[k - 1] + 1;
@@ -154,7 +154,7 @@ add_edits(struct line_diff *d, const struct middle *m, int32_t *reach, int64_t e
 	int64_t k = m->old - m->now;
 
 	for (int64_t at = edits; at > 0; at--) {
-		const int32_t *before = reached(reach, at - 1);
+		const int32_t *before = line_diff_reached_at(reach, at - 1);
 		bool added = comes_by_added(before, at, k);
 
 		k += added ? 1 : -1;
@@ -220,8 +220,8 @@ line_diff_next_hunk(const struct line_diff *d, size_t context, struct line_hunk 
 }
 
 static size_t
-take_lines(const struct line_diff_text *text, char sign, size_t from, size_t to, line_diff_take *take,
-    void *user)
+line_diff_pass_lines(const struct line_diff_text *text, char sign, size_t from, size_t to,
+    line_diff_take *take, void *user)
 {
 	for (; from < to; from++) {
 		size_t len;
@@ -244,9 +244,9 @@ line_diff_hunk_lines(const struct line_diff *d, const struct line_hunk *h, line_
 	for (; change < h->next; change++) {
 		const struct line_change *c = &d->changes[change];
 
-		take_lines(&d->old, '=', old, c->old, take, user);
-		old = take_lines(&d->old, '-', c->old, c->old + c->removed, take, user);
-		take_lines(&d->now, '+', c->now, c->now + c->added, take, user);
+		line_diff_pass_lines(&d->old, '=', old, c->old, take, user);
+		old = line_diff_pass_lines(&d->old, '-', c->old, c->old + c->removed, take, user);
+		line_diff_pass_lines(&d->now, '+', c->now, c->now + c->added, take, user);
 	}
-	take_lines(&d->old, '=', old, h->old + h->old_count, take, user);
+	line_diff_pass_lines(&d->old, '=', old, h->old + h->old_count, take, user);
 }

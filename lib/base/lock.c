@@ -35,7 +35,7 @@ lock_of(short type, struct lock_range range)
 
 /* Whether another has the lock; of a process, who. */
 static int
-look(int fd, int command, struct lock_range range, pid_t *pid)
+lock_query(int fd, int command, struct lock_range range, pid_t *pid)
 {
 	struct flock lock = lock_of(F_WRLCK, range);
 
@@ -89,7 +89,7 @@ lock_release(int fd, struct lock_range range)
 int
 lock_look(int fd, struct lock_range range, pid_t *pid)
 {
-	return look(fd, F_GETLK, range, pid);
+	return lock_query(fd, F_GETLK, range, pid);
 }
 
 bool
@@ -180,7 +180,7 @@ lock_file_release_range(int fd, struct lock_range range)
 int
 lock_file_look_range(int fd, struct lock_range range)
 {
-	return look(fd, F_OFD_GETLK, range, NULL);
+	return lock_query(fd, F_OFD_GETLK, range, NULL);
 }
 
 /* There is a lease for reading as long as nobody writes. */

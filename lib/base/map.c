@@ -35,7 +35,7 @@ hash_of(const char *key, size_t len)
 
 /* The place of a key in the table: its entry's number from 1 on, or 0 where that belongs. */
 static uint32_t *
-find(const struct map *m, const char *key, size_t len, uint32_t hash)
+map_find_place(const struct map *m, const char *key, size_t len, uint32_t hash)
 {
 	size_t i = hash & (m->capacity - 1);
 
@@ -51,7 +51,7 @@ find(const struct map *m, const char *key, size_t len, uint32_t hash)
 }
 
 static void
-grow(struct map *m)
+map_grow(struct map *m)
 {
 	m->capacity = m->capacity == 0 ? CAPACITY_MIN : m->capacity * 2;
 	m->entries = memory_array(m->entries, m->capacity / 2, sizeof *m->entries);
@@ -75,7 +75,8 @@ map_holds(const struct map *m)
 	for (size_t n = 0; n < m->count; n++) {
 		const struct map_entry *e = &m->entries[n];
 
-		if (e->key + e->len > m->keys.len || *find(m, m->keys.data + e->key, e->len, e->hash) != n + 1)
+		if (e->key + e->len > m->keys.len ||
+		    *map_find_place(m, m->keys.data + e->key, e->len, e->hash) != n + 1)
 			return false;
 	}
 	return true;
@@ -88,10 +89,10 @@ map_put(struct map *m, const char *key, size_t len, size_t value)
 
 	INVARIANT(len <= UINT32_MAX && m->count < UINT32_MAX);
 	if (m->count >= m->capacity / 2) {
-		grow(m);
+		map_grow(m);
 		INVARIANT(map_holds(m));
 	}
-	place = find(m, key, len, hash);
+	place = map_find_place(m, key, len, hash);
 	if (*place == 0) {
 		m->entries[m->count++] = (struct map_entry){ .key = m->keys.len, .len = (uint32_t)len,
 			.hash = hash };
@@ -108,7 +109,7 @@ map_get(const struct map *m, const char *key, size_t len)
 
 	if (m->count == 0)
 		return NULL;
-	at = *find(m, key, len, hash_of(key, len));
+	at = *map_find_place(m, key, len, hash_of(key, len));
 	return at != 0 ? &m->entries[at - 1].value : NULL;
 }
 

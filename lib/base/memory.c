@@ -14,7 +14,7 @@ or_fatal(void *memory)
 {
 	if (memory)
 		return memory;
-	fatal("out of memory");
+	fatal_exit("out of memory");
 }
 
 void *

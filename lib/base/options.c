@@ -67,7 +67,8 @@ find_option(const struct option_spec *table, const char *name, size_t len, char 
 
 /* name: the long one; NULL: a letter, for which none is suggested. */
 static int
-unknown(const struct options *o, const char *place, const char *name, struct error *err)
+options_set_unknown_error(const struct options *o, const char *place, const char *name,
+    struct error *err)
 {
 	const struct option_spec *const tables[] = {o->table, common};
 	const char **names = memory_zero(1, sizeof *names), *near = NULL;
@@ -204,7 +205,8 @@ accept_option(struct options *o, const struct option_spec *s, bool by_name, stru
 }
 
 static int
-take_argument(struct options *o, const struct option_spec *s, const char *place, struct error *err)
+options_read_argument(struct options *o, const struct option_spec *s, const char *place,
+    struct error *err)
 {
 	if (o->next >= o->argc)
 		return error_set(err, ERROR_USAGE, place, "needs an argument, %s", s->argument);
@@ -226,7 +228,7 @@ unknown_long(const struct options *o, const char *word, size_t len, struct error
 {
 	char *place = memory_copy(word, 2 + len);
 
-	unknown(o, place, place + 2, err);
+	options_set_unknown_error(o, place, place + 2, err);
 	free(place);
 	return -1;
 }
@@ -251,7 +253,7 @@ next_long(struct options *o, const char *word, struct error *err)
 	}
 	o->value = value;
 	if (value == NULL && s->argument != NULL && !argument_optional(s) &&
-	    take_argument(o, s, long_text(s, place), err) == -1)
+	    options_read_argument(o, s, long_text(s, place), err) == -1)
 		return -1;
 	return accept_option(o, s, true, err);
 }
@@ -265,12 +267,12 @@ next_short(struct options *o, struct error *err)
 
 	letter_text(*o->cluster, place);
 	if (s == NULL)
-		return unknown(o, place, NULL, err);
+		return options_set_unknown_error(o, place, NULL, err);
 	o->cluster++;
 	if (*o->cluster == '\0')
 		o->cluster = NULL;
 	if (s->argument != NULL && !argument_optional(s)) {
-		if (o->cluster == NULL && take_argument(o, s, place, err) == -1)
+		if (o->cluster == NULL && options_read_argument(o, s, place, err) == -1)
 			return -1;
 		if (o->cluster != NULL)
 			o->value = o->cluster;

@@ -164,7 +164,7 @@ name_valid(const char *text)
 /* Edits from a to b: a byte added, dropped or changed, or two neighbours swapped
  * (optimal string alignment). */
 static size_t
-edits(const char *a, const char *b)
+text_edit_distance(const char *a, const char *b)
 {
 	size_t width = strlen(b) + 1, height = strlen(a) + 1, result;
 	size_t *d = memory_zero(width * height, sizeof *d);
@@ -250,7 +250,7 @@ text_suggest(const char *word, const char *const *candidates)
 	if (len == 0 || len > 64)
 		return NULL;
 	for (; *candidates; candidates++) {
-		size_t distance = edits(word, *candidates);
+		size_t distance = text_edit_distance(word, *candidates);
 
 		if (distance < best) {
 			best = distance;

@@ -169,7 +169,7 @@ read_more(struct connection *c, char *bytes, size_t size, size_t *len)
 
 /* Has the request answered with a refusal. */
 static bool
-refuse(struct connection *c, const struct refusal *refusal)
+connection_refuse_request(struct connection *c, const struct refusal *refusal)
 {
 	c->called = true;
 	c->httpd->handler->refuse(c, refusal);
@@ -183,12 +183,12 @@ static bool
 refuse_last(struct connection *c, const struct refusal *refusal)
 {
 	c->close = true;
-	return refuse(c, refusal);
+	return connection_refuse_request(c, refusal);
 }
 
 /* The head is whole. */
 static bool
-take_head(struct connection *c, size_t len)
+connection_read_whole_head(struct connection *c, size_t len)
 {
 	const struct refusal *refusal;
 	struct head head;
@@ -211,7 +211,7 @@ take_head(struct connection *c, size_t len)
 	if (whole) {
 		set_limit(c, 0);
 		c->state = CONNECTION_ASKS;
-		return refusal == NULL || refuse(c, refusal);
+		return refusal == NULL || connection_refuse_request(c, refusal);
 	}
 	if (refusal != NULL)
 		return refuse_last(c, refusal);
@@ -246,7 +246,7 @@ read_head(struct connection *c)
 	if (end > most || (end == 0 && c->in.len >= most))
 		return refuse_last(c, memchr(c->in.data, '\n', most) != NULL ? &too_large : &too_long);
 	if (end > 0)
-		return take_head(c, end);
+		return connection_read_whole_head(c, end);
 	c->looked = c->in.len;
 	switch (read_more(c, bytes, sizeof bytes, &len)) {
 	case READ_SOME:
@@ -265,7 +265,7 @@ read_head(struct connection *c)
 
 /* Takes what has been read of a body. */
 static bool
-take_body(struct connection *c)
+connection_read_body_bytes(struct connection *c)
 {
 	enum framing_state state = FRAMING_MORE;
 	const struct refusal *refusal;
@@ -304,7 +304,7 @@ read_body(struct connection *c)
 		if (c->paused)
 			return false;
 		if (c->in.len > 0) {
-			if (!take_body(c))
+			if (!connection_read_body_bytes(c))
 				return false;
 			continue;
 		}
@@ -329,7 +329,7 @@ read_body(struct connection *c)
 
 /* Drops what still comes. */
 static bool
-drain(struct connection *c)
+connection_drain(struct connection *c)
 {
 	char bytes[READ_AT_ONCE];
 	size_t len;
@@ -442,7 +442,7 @@ send_file(struct connection *c)
 
 /* The client has to take something first. some: it has taken something just now. */
 static void
-block(struct connection *c, bool some)
+connection_set_blocked(struct connection *c, bool some)
 {
 	c->blocked = true;
 	if (some || c->limit.at == 0)
@@ -462,7 +462,7 @@ write_some(struct connection *c, size_t *len)
 		if (sent == -1 && errno == EINTR)
 			continue;
 		if (sent == -1 && errno == EAGAIN) {
-			block(c, *len > 0);
+			connection_set_blocked(c, *len > 0);
 			break;
 		}
 		/* It is gone; or the file is not as long any more. */
@@ -493,7 +493,7 @@ write_some(struct connection *c, size_t *len)
 }
 
 static bool
-write_answer(struct connection *c)
+connection_write_answer(struct connection *c)
 {
 	size_t len;
 
@@ -668,7 +668,7 @@ connection_send(struct connection *c, const char *bytes, size_t len)
 		return 0;
 	}
 	if (sent < (ssize_t)len)
-		block(c, sent > 0);
+		connection_set_blocked(c, sent > 0);
 	c->httpd->stream_bytes += sent > 0 ? sent : 0;
 	return sent > 0 ? (size_t)sent : 0;
 }
@@ -707,7 +707,7 @@ connection_break(struct connection *c)
 /* ---- what is to be done ---- */
 
 static bool
-ask(struct connection *c)
+connection_ask_handler(struct connection *c)
 {
 	c->called = true;
 	c->httpd->handler->answer(c);
@@ -738,9 +738,9 @@ connection_work(struct connection *c)
 	/* Each returns whether there is more to do now; it may have closed the connection if not. */
 	static bool (*const does[])(struct connection *c) = {
 		[CONNECTION_READS_HEAD] = read_head, [CONNECTION_READS_BODY] = read_body,
-		[CONNECTION_ASKS] = ask, [CONNECTION_WAITS] = wait_for_answer,
-		[CONNECTION_STREAMS] = write_stream, [CONNECTION_ANSWERS] = write_answer,
-		[CONNECTION_DRAINS] = drain, [CONNECTION_BROKEN] = close_broken,
+		[CONNECTION_ASKS] = connection_ask_handler, [CONNECTION_WAITS] = wait_for_answer,
+		[CONNECTION_STREAMS] = write_stream, [CONNECTION_ANSWERS] = connection_write_answer,
+		[CONNECTION_DRAINS] = connection_drain, [CONNECTION_BROKEN] = close_broken,
 	};
 
 	while (does[c->state](c))
@@ -844,7 +844,7 @@ is_idle(const struct connection *c)
  * whole. Where nobody is turned away, else one that is known and idle, else one of those; and none
  * that has just come. */
 static bool
-evict(struct httpd *h)
+connection_evict_one(struct httpd *h)
 {
 	struct connection *idle = NULL, *sending = NULL, *known = NULL, *leaves;
 	size_t strangers = 0;
@@ -879,9 +879,9 @@ make_room(struct httpd *h, int fd)
 {
 	int lower;
 
-	while (h->count >= h->limits.connections && evict(h))
+	while (h->count >= h->limits.connections && connection_evict_one(h))
 		continue;
-	if (h->spare_files == 0 || descriptors_left(fd, h->spare_files) || !evict(h))
+	if (h->spare_files == 0 || descriptors_left(fd, h->spare_files) || !connection_evict_one(h))
 		return fd;
 	lower = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (lower == -1)
@@ -950,7 +950,7 @@ accept_some(struct httpd *h, int listener)
 		/* The loop tells of who waits behind him: nobody leaves his place for nobody. */
 		if (!h->turns_away && h->count >= h->limits.connections && i > 0)
 			return true;
-		if (!h->turns_away && h->count >= h->limits.connections && !evict(h))
+		if (!h->turns_away && h->count >= h->limits.connections && !connection_evict_one(h))
 			return false;
 		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		/* Who has gone again, or had an error of his own, is nobody's matter. */

@@ -34,7 +34,7 @@
 #define COUNTS_LEAST (INT64_C(64) << 10)          /* bytes of each of those that wait */
 
 static bool
-syncs(void)
+blobs_are_synced(void)
 {
 	enum sync_mode mode;
 
@@ -48,7 +48,7 @@ lock_incoming(const char *incoming, struct error *err)
 	char *path = path_join(incoming, LOCK);
 	int fd = -1;
 
-	if (storage_make_directory(incoming, syncs(), err) == 0) {
+	if (storage_make_directory(incoming, blobs_are_synced(), err) == 0) {
 		fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
 		if (fd == -1 || lock_file_within(fd, TRANSCRIPT_LOCK_MS) == -1) {
 			error_errno(err, ERROR_SYSTEM, path, "unable to lock");
@@ -61,7 +61,7 @@ lock_incoming(const char *incoming, struct error *err)
 
 /* Removes what has waited for too long. */
 static void
-sweep(const char *incoming)
+blobs_remove_stale(const char *incoming)
 {
 	DIR *directory = storage_opendir(incoming);
 	int64_t before = clock_wall() - WAITS_MOST;
@@ -81,7 +81,7 @@ sweep(const char *incoming)
 }
 
 static int64_t
-counted(int64_t bytes)
+blobs_counted_bytes(int64_t bytes)
 {
 	return bytes > COUNTS_LEAST ? bytes : COUNTS_LEAST;
 }
@@ -100,7 +100,8 @@ count_bytes(const char *path)
 		char *inside = path_join(path, found->d_name);
 
 		if (found->d_name[0] != '.' && strcmp(found->d_name, LOCK) != 0 && lstat(inside, &status) == 0)
-			sum += counted(S_ISDIR(status.st_mode) ? count_bytes(inside) : status.st_size);
+			sum += blobs_counted_bytes(S_ISDIR(status.st_mode) ? count_bytes(inside) :
+			    status.st_size);
 		free(inside);
 	}
 	if (directory != NULL)
@@ -146,12 +147,12 @@ blob_upload_begin(struct blob_upload *u, const struct blob_upload_spec *spec, st
 	memcpy(u->sha256, spec->sha256, DIGEST_SIZE);
 	lock = lock_incoming(incoming, err);
 	if (lock != -1) {
-		sweep(incoming);
+		blobs_remove_stale(incoming);
 		place = place_of(u, incoming, err);
 	}
 	if (place != NULL && strncmp(place, incoming, strlen(incoming)) == 0)
 		room = spec->quota - count_bytes(incoming);
-	if (place != NULL && room < counted(spec->size)) {
+	if (place != NULL && room < blobs_counted_bytes(spec->size)) {
 		error_set(err, ERROR_INVALID_INPUT, u->run_id, "too much waits for runs that have not come");
 	} else if (place != NULL) {
 		u->path = memory_format("%s/%s.part", incoming, id_new(name));
@@ -191,7 +192,7 @@ int
 blob_upload_end(struct blob_upload *u, struct error *err)
 {
 	char *incoming = path_join(u->storage->root, INCOMING), *place, digest[DIGEST_SIZE];
-	bool sync = syncs();
+	bool sync = blobs_are_synced();
 	int lock = -1, failed = 0;
 
 	if (strcmp(digest_end(&u->digest, digest), u->sha256) != 0)
@@ -267,7 +268,7 @@ blobs_adopt(const struct storage *s, const char *run_id, struct error *err)
 		if (rename(from, to) != 0)
 			failed = errno == ENOTEMPTY || errno == EEXIST ? move_each(from, to, err) :
 			    error_errno(err, ERROR_SYSTEM, to, "unable to keep");
-		if (failed == 0 && syncs())
+		if (failed == 0 && blobs_are_synced())
 			failed = directory_sync(to, err) == 0 ? file_sync_name(to, err) : -1;
 	}
 	file_close(&lock);

@@ -45,7 +45,7 @@ static const char *const reserved[] = { "run.", "step." };
 #define FOREIGN "foreign."
 
 static bool
-begins(const char *text, const char *with)
+foreign_event_has_prefix(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
@@ -219,7 +219,7 @@ find_places(struct making *m)
 }
 
 static struct span
-value_of(const struct making *m, const char *key)
+foreign_event_value_of(const struct making *m, const char *key)
 {
 	for (size_t i = 0; i < m->place_count; i++)
 		if (strcmp(m->places[i].key, key) == 0)
@@ -337,7 +337,7 @@ write_data_of_blocks(struct data *data, struct span blocks)
 static void
 write_error(struct making *m)
 {
-	struct span error = value_of(m, KEY_ERROR), message = error, code = SPAN_NONE;
+	struct span error = foreign_event_value_of(m, KEY_ERROR), message = error, code = SPAN_NONE;
 
 	if (error.at == NULL && m->counterpart->type == EVENT_TOOL_RESULT &&
 	    span_is(span_member(m->payload, KEY_OUTCOME), "failed"))
@@ -401,7 +401,8 @@ enum displaced { STANDS, SAID_AGAIN, DISPLACED };
 
 /* call_id: the last of them, as the payload has it. */
 static enum displaced
-displaced(const struct making *m, const struct span_walk *member, struct span call_id)
+foreign_event_is_displaced(const struct making *m, const struct span_walk *member,
+    struct span call_id)
 {
 	bool message = is_message(m->counterpart->type), again = span_type(member->value) == '0';
 
@@ -430,7 +431,7 @@ write_own(struct making *m)
 	else
 		write_call_id(m, call_id);
 	for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
-		if (displaced(m, &member, call_id) != STANDS ||
+		if (foreign_event_is_displaced(m, &member, call_id) != STANDS ||
 		    (!beside && span_one_of(member.key, envelope) != NULL))
 			continue;
 		if (message && member.value.at == blocks.at && span_type(blocks) == 'a')
@@ -442,7 +443,7 @@ write_own(struct making *m)
 	if (message && blocks.at == NULL && span_type(span_member(m->payload, KEY_TEXT)) == 's')
 		write_blocks(m, span_member(m->payload, KEY_TEXT));
 	for (struct span_walk member = span_walk(m->payload); span_next(&member);)
-		if (displaced(m, &member, call_id) == DISPLACED)
+		if (foreign_event_is_displaced(m, &member, call_id) == DISPLACED)
 			writer_raw_member(data_writer(&data), member.key, member.value);
 	if (message)
 		write_data_of_blocks(&data, blocks);
@@ -466,7 +467,7 @@ write_data(struct making *m)
 		    beside || span_one_of(member.key, envelope) == NULL)
 			writer_raw_member(data_writer(&data), member.key, member.value);
 	}
-	write_data_of_blocks(&data, value_of(m, KEY_BLOCKS));
+	write_data_of_blocks(&data, foreign_event_value_of(m, KEY_BLOCKS));
 	data_end(&data);
 }
 
@@ -475,10 +476,10 @@ write_counterpart(struct making *m)
 {
 	if (is_message(m->counterpart->type)) {
 		writer_member_string(&m->w, KEY_ROLE, role_of(m->counterpart->type));
-		write_blocks(m, value_of(m, KEY_BLOCKS));
+		write_blocks(m, foreign_event_value_of(m, KEY_BLOCKS));
 	} else {
-		writer_member_span(&m->w, KEY_NAME, value_of(m, KEY_NAME));
-		write_call_id(m, value_of(m, KEY_CALL_ID));
+		writer_member_span(&m->w, KEY_NAME, foreign_event_value_of(m, KEY_NAME));
+		write_call_id(m, foreign_event_value_of(m, KEY_CALL_ID));
 		write_error(m);
 	}
 	for (size_t i = 0; i < m->place_count; i++) {
@@ -493,7 +494,7 @@ write_counterpart(struct making *m)
 /* ---- the event ---- */
 
 static int
-make(struct making *m, char *name, struct error *err)
+foreign_event_make(struct making *m, char *name, struct error *err)
 {
 	struct foreign_event *f = m->event;
 	struct form_fault fault;
@@ -502,7 +503,8 @@ make(struct making *m, char *name, struct error *err)
 	if (m->counterpart != NULL && !m->counterpart->own) {
 		find_places(m);
 		/* Of a tool without a name nothing can be told but that there was one. */
-		if (!is_message(m->counterpart->type) && value_of(m, KEY_NAME).at == NULL) {
+		if (!is_message(m->counterpart->type) &&
+		    foreign_event_value_of(m, KEY_NAME).at == NULL) {
 			m->counterpart = NULL;
 			m->place_count = 0;
 		}
@@ -511,7 +513,7 @@ make(struct making *m, char *name, struct error *err)
 		return error_set(err, ERROR_INVALID_INPUT, NULL, "the payload of a %s is no object", name);
 	f->type = m->counterpart != NULL ? m->counterpart->type : EVENT_TYPES;
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved && f->type_name == NULL; i++)
-		if (begins(name, reserved[i]))
+		if (foreign_event_has_prefix(name, reserved[i]))
 			f->type_name = memory_format(FOREIGN "%s", name);
 	if (f->type_name == NULL)
 		f->type_name = memory_text(name);
@@ -562,7 +564,7 @@ foreign_event_read(struct foreign_event *f, struct span object, const struct for
 	}
 	if (span_integer(span_member(object, KEY_ITERATION), &iteration) && iteration > 0)
 		f->iteration = iteration;
-	failed = make(&m, name, err);
+	failed = foreign_event_make(&m, name, err);
 	free(name);
 	if (failed != 0)
 		foreign_event_free(f);

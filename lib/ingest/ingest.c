@@ -1,7 +1,7 @@
 /*
  * Whole lines are looked at where they lie. Those of a transcript that follow one another are
  * collected and given to their mirror at once, before anything else is done and before the bytes
- * move; events go one by one. Every place that refuses something ends in refuse().
+ * move; events go one by one. Every place that refuses something ends in ingest_report_refusal().
  *
  * A run in the table is a mirror, or a transcript that events are recorded in, of one sender. Who
  * names that of another is refused by its origin, and does not stay in the table, nor does a run
@@ -125,7 +125,7 @@ drop_run(struct ingest *ingest, size_t at)
 
 /* The run if it is open, as what this sender means; it becomes the last used. */
 static struct ingest_run *
-find_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
+ingest_find_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
 {
 	for (size_t i = 0; i < ingest->run_count; i++) {
 		struct ingest_run *run = ingest->runs[i];
@@ -279,7 +279,7 @@ static struct ingest_run *
 enter_events(struct ingest *ingest, const char *run_id, const char *sender, struct span name,
     struct error *err)
 {
-	struct ingest_run *run = find_run(ingest, run_id, sender, true);
+	struct ingest_run *run = ingest_find_run(ingest, run_id, sender, true);
 	int shared;
 
 	if (run != NULL) {
@@ -362,7 +362,7 @@ ingest_input_begin(struct ingest_input *in, struct ingest *ingest, const struct 
 
 /* 0 if what follows is looked at, else -1. */
 static int
-refuse(struct ingest_input *in, const struct ingest_refusal *refusal)
+ingest_report_refusal(struct ingest_input *in, const struct ingest_refusal *refusal)
 {
 	bool goes_on = in->spec.refused != NULL && in->spec.refused(in->spec.context, refusal);
 
@@ -377,7 +377,7 @@ refuse_line(struct ingest_input *in, enum ingest_fault fault, const struct error
 {
 	const struct ingest_refusal refusal = { .fault = fault, .line = in->line, .error = *error };
 
-	return refuse(in, &refusal);
+	return ingest_report_refusal(in, &refusal);
 }
 
 /* What was told of a run, so that it is told once. */
@@ -437,7 +437,7 @@ forget_pending(struct ingest_input *in)
 
 /* The run is as it should be, before anything is asked about it. */
 static enum ingest_fault
-prepare(const struct ingest_input *in, const char *run_id, struct error *err)
+ingest_prepare_run(const struct ingest_input *in, const char *run_id, struct error *err)
 {
 	if (in->spec.prepare == NULL || in->spec.prepare(in->spec.context, run_id, err) == 0)
 		return INGEST_NONE;
@@ -460,7 +460,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 
 /* Counts what has come of a run. */
 static void
-count(struct ingest_input *in, const char *run_id, int64_t taken, int64_t known)
+ingest_count_events(struct ingest_input *in, const char *run_id, int64_t taken, int64_t known)
 {
 	in->accepted += taken;
 	in->duplicates += known;
@@ -498,11 +498,11 @@ commit_lines(struct ingest_input *in)
 	if (lines.seq == 1)
 		name = span_path(span_of(lines.text.at, (size_t)((const char *)memchr(lines.text.at, '\n',
 		    lines.text.len) - lines.text.at)), KEY_PAYLOAD, KEY_NAME, NULL);
-	refusal.fault = prepare(in, in->lines_run, &refusal.error);
+	refusal.fault = ingest_prepare_run(in, in->lines_run, &refusal.error);
 	if (refusal.fault == INGEST_NONE)
 		refusal.fault = check_allowed(in, in->lines_run, name, &refusal.error);
 	if (refusal.fault == INGEST_NONE) {
-		run = find_run(in->ingest, in->lines_run, in->spec.sender, false);
+		run = ingest_find_run(in->ingest, in->lines_run, in->spec.sender, false);
 		if (run == NULL)
 			run = add_run(in->ingest, in->lines_run, in->spec.sender, false);
 		if (mirror_take(&run->mirror, &lines, &result, &refusal.error) != 0)
@@ -510,7 +510,7 @@ commit_lines(struct ingest_input *in)
 		if (!run->mirror.open)
 			drop_run(in->ingest, 0);
 		if (result.taken + result.known > 0)
-			count(in, in->lines_run, result.taken, result.known);
+			ingest_count_events(in, in->lines_run, result.taken, result.known);
 	} else if (refusal.fault == INGEST_TOO_FAST) {
 		result.wanted = lines.seq;
 	}
@@ -524,12 +524,12 @@ commit_lines(struct ingest_input *in)
 	refusal.wanted = result.wanted;
 	memcpy(refusal.run_id, in->lines_run, ID_SIZE);
 	note_told(in, in->lines_run, TOLD_REFUSED);
-	return refuse(in, &refusal);
+	return ingest_report_refusal(in, &refusal);
 }
 
 /* A whole line. */
 static int
-take_line_of_run(struct ingest_input *in, const char *line, size_t len)
+ingest_read_run_line(struct ingest_input *in, const char *line, size_t len)
 {
 	struct ingest_refusal refusal = { .fault = INGEST_INVALID, .line = in->line };
 	char run_id[ID_SIZE];
@@ -537,7 +537,7 @@ take_line_of_run(struct ingest_input *in, const char *line, size_t len)
 
 	if (!mirror_line_run(line, len, run_id)) {
 		error_set(&refusal.error, ERROR_INVALID_INPUT, NULL, "the line names no run");
-		return commit_lines(in) == 0 ? refuse(in, &refusal) : -1;
+		return commit_lines(in) == 0 ? ingest_report_refusal(in, &refusal) : -1;
 	}
 	if (in->lines.count > 0 && strcmp(run_id, in->lines_run) != 0 && commit_lines(in) != 0)
 		return -1;
@@ -561,7 +561,7 @@ take_line_of_run(struct ingest_input *in, const char *line, size_t len)
 		return -1;
 	memcpy(refusal.run_id, run_id, ID_SIZE);
 	note_told(in, run_id, TOLD_REFUSED);
-	return refuse(in, &refusal);
+	return ingest_report_refusal(in, &refusal);
 }
 
 /* ---- events ---- */
@@ -591,10 +591,10 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	run_id_of(name, in->spec.sender, run_id);
 	if (told_of(in, run_id) == TOLD_REFUSED)
 		return NULL;
-	*fault = prepare(in, run_id, err);
+	*fault = ingest_prepare_run(in, run_id, err);
 	if (*fault != INGEST_NONE)
 		return NULL;
-	begun = find_run(in->ingest, run_id, in->spec.sender, true) != NULL ||
+	begun = ingest_find_run(in->ingest, run_id, in->spec.sender, true) != NULL ||
 	    has_begun(in->ingest, run_id);
 	*fault = check_allowed(in, run_id, begun ? SPAN_NONE : name, err);
 	if (*fault != INGEST_NONE)
@@ -629,7 +629,7 @@ anonymous_id(struct ingest_input *in, int64_t number, char id[ID_SIZE])
 
 /* An event, which is valid and minified; number: which of those of its line. */
 static int
-take_event(struct ingest_input *in, struct span object, int64_t number)
+ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 {
 	struct ingest_refusal refusal = { .line = in->line, .event = number, .error = ERROR_INIT };
 	enum recorder_result result = RECORDER_REFUSED;
@@ -662,11 +662,11 @@ take_event(struct ingest_input *in, struct span object, int64_t number)
 			note_told(in, refusal.run_id, TOLD_ENDED);
 		else if (refusal.fault == INGEST_FORBIDDEN && refusal.run_id[0] != '\0')
 			note_told(in, refusal.run_id, TOLD_REFUSED);
-		return refuse(in, &refusal);
+		return ingest_report_refusal(in, &refusal);
 	}
 	/* One without an id can have come before in this input alone, which was rewound. */
 	taken = result == RECORDER_TAKEN || given.at == NULL;
-	count(in, refusal.run_id, taken, !taken);
+	ingest_count_events(in, refusal.run_id, taken, !taken);
 	if (in->spec.taken == NULL)
 		return 0;
 	pending = add_pending(in, refusal.run_id, seq);
@@ -685,7 +685,7 @@ was_line(struct span object)
 
 /* An event, or several. */
 static int
-take_json(struct ingest_input *in, const char *text, size_t len)
+ingest_read_json(struct ingest_input *in, const char *text, size_t len)
 {
 	struct span object, events;
 	struct error error;
@@ -707,7 +707,7 @@ take_json(struct ingest_input *in, const char *text, size_t len)
 	events = span_member(object, "events");
 	if (span_type(events) != 'a' || span_member(object, KEY_TYPE).at != NULL) {
 		if (!was_line(object))
-			return take_event(in, object, 0);
+			return ingest_record_event(in, object, 0);
 		error_set(&error, ERROR_INVALID_INPUT, NULL,
 		    "a line of a transcript that has been changed: it is taken as it is there alone");
 		return refuse_line(in, INGEST_INVALID, &error);
@@ -721,11 +721,11 @@ take_json(struct ingest_input *in, const char *text, size_t len)
 		else if (was_line(event.value))
 			error_set(&refusal.error, ERROR_INVALID_INPUT, NULL,
 			    "a line of a transcript is taken as a line alone");
-		else if (take_event(in, event.value, number) != 0)
+		else if (ingest_record_event(in, event.value, number) != 0)
 			return -1;
 		else
 			continue;
-		if (refuse(in, &refusal) != 0)
+		if (ingest_report_refusal(in, &refusal) != 0)
 			return -1;
 	}
 	return 0;
@@ -734,7 +734,7 @@ take_json(struct ingest_input *in, const char *text, size_t len)
 /* ---- the input ---- */
 
 static int
-take_line(struct ingest_input *in, const char *line, size_t len)
+ingest_read_line(struct ingest_input *in, const char *line, size_t len)
 {
 	size_t blank = 0;
 
@@ -744,8 +744,8 @@ take_line(struct ingest_input *in, const char *line, size_t len)
 	if (blank == len)
 		return 0;
 	if (event_line_whole(line, len, NULL))
-		return take_line_of_run(in, line, len);
-	return commit_lines(in) == 0 ? take_json(in, line, len) : -1;
+		return ingest_read_run_line(in, line, len);
+	return commit_lines(in) == 0 ? ingest_read_json(in, line, len) : -1;
 }
 
 static int
@@ -761,7 +761,7 @@ refuse_length(struct ingest_input *in)
 
 /* Takes the lines that are whole; the rest stays. */
 static void
-take_lines(struct ingest_input *in)
+ingest_read_lines(struct ingest_input *in)
 {
 	size_t limit = in->ingest->line_limit, next = 0;
 	const char *lf;
@@ -779,7 +779,7 @@ take_lines(struct ingest_input *in)
 			in->line++;
 			refuse_length(in);
 		} else {
-			take_line(in, line, len);
+			ingest_read_line(in, line, len);
 		}
 	}
 	commit_lines(in); /* before they move */
@@ -804,7 +804,7 @@ ingest_feed(struct ingest_input *in, const char *bytes, size_t len)
 		return in->over ? -1 : 0;
 	buffer_append(&in->bytes, bytes, len);
 	if (!in->spec.document) {
-		take_lines(in);
+		ingest_read_lines(in);
 	} else if (in->bytes.len > in->ingest->line_limit) {
 		buffer_free(&in->bytes);
 		in->line = 1;
@@ -835,7 +835,8 @@ ingest_flush(struct ingest_input *in)
 
 		forget_pending(in);
 		in->accepted = in->duplicates = 0;
-		return in->refusal.fault == INGEST_FAILED ? -1 : refuse(in, &refusal);
+		return in->refusal.fault == INGEST_FAILED ? -1 :
+		    ingest_report_refusal(in, &refusal);
 	}
 	for (size_t i = 0; i < in->pending_count && in->spec.taken != NULL; i++) {
 		const struct ingest_pending *pending = &in->pending[i];
@@ -857,10 +858,10 @@ ingest_input_end(struct ingest_input *in)
 	in->searched = 0;
 	if (!in->over && in->spec.document) {
 		in->line = 1;
-		take_json(in, buffer_string(&rest), rest.len);
+		ingest_read_json(in, buffer_string(&rest), rest.len);
 	} else if (!in->over && rest.len > 0 && !in->skipping) {
 		buffer_byte(&rest, '\n');
-		take_line(in, rest.data, rest.len - 1);
+		ingest_read_line(in, rest.data, rest.len - 1);
 		commit_lines(in);
 	}
 	buffer_free(&rest);

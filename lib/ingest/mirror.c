@@ -132,7 +132,7 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 /* Begins to write: the lock of the origin is held. 1: the run is not there, and does not begin
  * with these lines. */
 static int
-enter(struct mirror *m, bool begins, enum mirror_fault *fault, struct error *err)
+mirror_begin_writing(struct mirror *m, bool begins, enum mirror_fault *fault, struct error *err)
 {
 	char *path;
 	bool begun;
@@ -158,7 +158,8 @@ enter(struct mirror *m, bool begins, enum mirror_fault *fault, struct error *err
 
 /* The line of a seq in the file: as reader_next(). */
 static int
-read_line(struct mirror *m, int64_t seq, const char **line, size_t *len, struct error *err)
+mirror_read_line_of_seq(struct mirror *m, int64_t seq, const char **line, size_t *len,
+    struct error *err)
 {
 	int got;
 
@@ -174,11 +175,11 @@ read_line(struct mirror *m, int64_t seq, const char **line, size_t *len, struct 
 
 /* Whether the line is the same as that of its seq in the file: 1, 0, or -1 with *err. */
 static int
-is_there(struct mirror *m, int64_t seq, const char *line, size_t len, struct error *err)
+mirror_has_line(struct mirror *m, int64_t seq, const char *line, size_t len, struct error *err)
 {
 	const char *there;
 	size_t there_len;
-	int got = read_line(m, seq, &there, &there_len, err);
+	int got = mirror_read_line_of_seq(m, seq, &there, &there_len, err);
 
 	return got != 1 ? got : there_len == len && memcmp(there, line, len) == 0;
 }
@@ -224,7 +225,7 @@ check_what_is_there(struct mirror *m, enum mirror_fault *fault, struct error *er
 	    memcmp(m->checked_digest, t->prev, DIGEST_SIZE) != 0))
 		begin_check(m);
 	for (bool first = true; m->report.lines < t->seq; first = false) {
-		int got = read_line(m, m->report.lines + 1, &line, &len, err);
+		int got = mirror_read_line_of_seq(m, m->report.lines + 1, &line, &len, err);
 
 		*fault = MIRROR_FAILED;
 		if (got == 0)
@@ -293,7 +294,7 @@ check_first(const struct mirror_lines *lines, struct error *err)
 
 /* Why the line with this seq cannot come next, behind what the transcript ends in. */
 static int
-refuse(const struct transcript *t, int64_t seq, bool same, struct mirror_result *result,
+mirror_refuse_line(const struct transcript *t, int64_t seq, bool same, struct mirror_result *result,
     struct error *err)
 {
 	result->wanted = t->seq + 1;
@@ -312,8 +313,8 @@ refuse(const struct transcript *t, int64_t seq, bool same, struct mirror_result 
 
 /* Takes lines, whose text is a part of those that were given: the last. */
 static int
-take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *result,
-    struct error *err)
+mirror_append_lines(struct mirror *m, const struct mirror_lines *lines,
+    struct mirror_result *result, struct error *err)
 {
 	struct transcript *t = &m->transcript;
 	const char *line = lines->text.at, *end = line + lines->text.len;
@@ -331,11 +332,11 @@ take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *r
 
 		while (line < end && seq <= t->seq) {
 			len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) - line);
-			done = is_there(m, seq, line, len, err);
+			done = mirror_has_line(m, seq, line, len, err);
 			if (done == -1)
 				return -1;
 			if (done == 0)
-				return refuse(t, seq, false, result, err);
+				return mirror_refuse_line(t, seq, false, result, err);
 			result->known++;
 			line += len + 1;
 			seq++;
@@ -344,7 +345,7 @@ take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *r
 			break;
 		len = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) - line);
 		if (seq != t->seq + 1 || memcmp(prev_of(line, len), t->prev, DIGEST_SIZE - 1) != 0)
-			return refuse(t, seq, true, result, err);
+			return mirror_refuse_line(t, seq, true, result, err);
 		rest = span_of(line, (size_t)(end - line));
 		if (check_what_is_there(m, &result->fault, err) != 0)
 			return -1;
@@ -380,17 +381,17 @@ mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_re
 	*result = (struct mirror_result){ .fault = MIRROR_INVALID };
 	if (!m->open && lines->seq == 1 && check_first(lines, err) != 0)
 		return -1;
-	entered = enter(m, lines->seq == 1, &result->fault, err);
+	entered = mirror_begin_writing(m, lines->seq == 1, &result->fault, err);
 	if (entered == -1)
 		return -1;
 	if (entered == 1) {
 		struct transcript absent = none;
 
 		memcpy(absent.run_id, m->run_id, ID_SIZE);
-		return refuse(&absent, lines->seq, false, result, err);
+		return mirror_refuse_line(&absent, lines->seq, false, result, err);
 	}
 	m->unsynced = true;
-	failed = take(m, lines, result, err);
+	failed = mirror_append_lines(m, lines, result, err);
 	origin_release(&m->origin);
 	return failed;
 }

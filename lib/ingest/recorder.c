@@ -98,7 +98,7 @@ struct asking {
 };
 
 static int
-allow(void *context, struct event *e, struct error *err)
+recorder_allow_event(void *context, struct event *e, struct error *err)
 {
 	struct asking *a = context;
 	int ended;
@@ -146,7 +146,7 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 	e = (struct event){ .type = f.type, .type_name = f.type_name, .event_id = f.id, .path = path,
 		.iteration = f.iteration, .payload = span_of(f.payload.data, f.payload.len),
 		.parent_event_id = is_cause(r, f.parent) ? f.parent : r->parent };
-	if (transcript_append_allowed(r->transcript, &e, allow, &asking, err) == 0) {
+	if (transcript_append_allowed(r->transcript, &e, recorder_allow_event, &asking, err) == 0) {
 		struct uuid key;
 
 		/* The next may name it as its cause. */

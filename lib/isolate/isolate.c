@@ -57,7 +57,7 @@ static const int over_files[] = {
 
 /* What a process that is to be isolated ends with, if it cannot be. */
 static _Noreturn void
-refuse(const struct isolation *c, struct error *err, const char *what)
+isolate_report_refusal(const struct isolation *c, struct error *err, const char *what)
 {
 	isolate_refused(err, "%s", what);
 	keeper_refuse(c->report, err);
@@ -83,7 +83,7 @@ be_function(void *context)
 
 	setsid();
 	if (capabilities_keep(&c->files) != 0)
-		refuse(c, &err, "drop the capabilities");
+		isolate_report_refusal(c, &err, "drop the capabilities");
 	if (chdir(directory) != 0) {
 		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
 		keeper_refuse(c->report, &err);
@@ -91,7 +91,7 @@ be_function(void *context)
 	/* This memory is the caller's, with its environment: what runs inside shares the
 	 * user namespace, and could read it. A program that is executed is open again. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
-		refuse(c, &err, "close the memory of the process");
+		isolate_report_refusal(c, &err, "close the memory of the process");
 	closefrom(REPORT_FD);
 	INVARIANT(getsid(0) == getpid() && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
@@ -103,7 +103,7 @@ be_function(void *context)
 /* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
  * read only (a directory there would lead out of the place); nothing else is open. */
 static int
-let_go(struct isolation *c, struct error *err)
+isolate_close_descriptors(struct isolation *c, struct error *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
 
@@ -126,7 +126,7 @@ let_go(struct isolation *c, struct error *err)
 }
 
 static int
-prepare(struct isolation *c, struct error *err)
+isolate_enter_namespaces(struct isolation *c, struct error *err)
 {
 	static const struct {
 		int flag;
@@ -149,7 +149,8 @@ prepare(struct isolation *c, struct error *err)
 		return isolate_refused(err, "start the loopback interface");
 	if (host != NULL && sethostname(host, strlen(host)) != 0)
 		return isolate_refused(err, "set the host name %s", host);
-	if (overlay_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
+	if (overlay_view(&c->plan, c->spec->first_pid, err) != 0 ||
+	    isolate_close_descriptors(c, err) != 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return isolate_refused(err, "set no_new_privs");
@@ -167,16 +168,16 @@ be_first(void *context)
 
 	INVARIANT(getpid() == 1 && all_are_blocked());
 	setsid();
-	if (prepare(c, &end.error) != 0)
+	if (isolate_enter_namespaces(c, &end.error) != 0)
 		keeper_refuse(c->report, &end.error);
 	pid = userns_fork(0, be_function, c, &mapped);
 	if (pid < 0)
-		refuse(c, &end.error, mapped ? "map the ids of a user namespace" :
+		isolate_report_refusal(c, &end.error, mapped ? "map the ids of a user namespace" :
 		    "make a second user namespace");
 	if (capabilities_keep(&none) != 0)
-		refuse(c, &end.error, "drop the capabilities");
+		isolate_report_refusal(c, &end.error, "drop the capabilities");
 	if (passing_wait(pid, -1, &end.wait_status) == -1)
-		refuse(c, &end.error, "wait for what runs in it");
+		isolate_report_refusal(c, &end.error, "wait for what runs in it");
 	keeper_tell(c->report, &end);
 }
 
@@ -189,7 +190,7 @@ end_at_once(void *context)
 
 /* With all signals blocked, so that the first process never runs with them open. */
 static int
-run(struct isolation *c, struct isolate_end *end, struct error *err)
+isolate_run_function(struct isolation *c, struct isolate_end *end, struct error *err)
 {
 	sigset_t passed_on = c->mask;
 	struct keeper_report r;
@@ -263,7 +264,7 @@ isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void 
 	fflush(NULL);
 	sigfillset(&every);
 	sigprocmask(SIG_SETMASK, &every, &c.mask);
-	failed = run(&c, end, &local);
+	failed = isolate_run_function(&c, end, &local);
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);
 	if (overlay_plan_end(&c.plan, failed ? NULL : &local) != 0)
 		failed = -1;

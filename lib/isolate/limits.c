@@ -45,7 +45,7 @@ limits_volunteer(void)
 
 /* Lowers it to the limit. */
 static int
-lower(int resource, rlim_t limit, struct error *err)
+limits_lower_resource(int resource, rlim_t limit, struct error *err)
 {
 	struct rlimit now;
 
@@ -67,16 +67,18 @@ limits_set(const struct limits *l, bool apart, struct error *err)
 	/* It counts by user, and in a namespace only what is in there; root is not counted. */
 	bool counted = apart && getuid() != 0 && limits_kernel(5, 14);
 
-	return lower(RLIMIT_CORE, 0, err) == -1 ||
-	    lower(RLIMIT_FSIZE, (rlim_t)(l->file_size < l->disk ? l->file_size : l->disk), err) == -1 ||
-	    lower(RLIMIT_NOFILE, OPEN_FILES, err) == -1 ||
-	    (counted && lower(RLIMIT_NPROC, (rlim_t)l->processes, err) == -1) ? -1 : 0;
+	return limits_lower_resource(RLIMIT_CORE, 0, err) == -1 ||
+	    limits_lower_resource(RLIMIT_FSIZE, (rlim_t)(l->file_size < l->disk ? l->file_size :
+	    l->disk), err) == -1 ||
+	    limits_lower_resource(RLIMIT_NOFILE, OPEN_FILES, err) == -1 ||
+	    (counted && limits_lower_resource(RLIMIT_NPROC, (rlim_t)l->processes, err) == -1) ? -1 :
+	    0;
 }
 
 /* What is to stay of so much, of which so much is free and so much may go. A disk that is
  * nearly full keeps half of what is free. */
 static uint64_t
-rest(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
+limits_space_to_keep(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 {
 	const uint64_t stays = available > may_go ? available - may_go : 0;
 
@@ -98,9 +100,10 @@ watched_begin(struct watched *w, const char *path, const struct limits *l)
 	w->fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->fd < 0 || fstatvfs(w->fd, &fs) != 0)
 		return;
-	w->bytes = rest((uint64_t)fs.f_blocks * fs.f_frsize, (uint64_t)fs.f_bavail * fs.f_frsize,
-	    disk, KEPT_FREE);
-	w->files = rest(fs.f_files, fs.f_favail, disk / SMALL_FILE, KEPT_FREE / SMALL_FILE);
+	w->bytes = limits_space_to_keep((uint64_t)fs.f_blocks * fs.f_frsize,
+	    (uint64_t)fs.f_bavail * fs.f_frsize, disk, KEPT_FREE);
+	w->files = limits_space_to_keep(fs.f_files, fs.f_favail, disk / SMALL_FILE,
+	    KEPT_FREE / SMALL_FILE);
 }
 
 static bool

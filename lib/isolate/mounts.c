@@ -20,7 +20,7 @@
 
 /* Undoes the octal escapes, in place. */
 static void
-unescape(char *text)
+mounts_unescape(char *text)
 {
 	char *to = text;
 
@@ -55,7 +55,7 @@ mounts_each(int (*use)(const char *point, void *context), void *context)
 		point = strsep(&rest, " ");
 		if (point == NULL)
 			continue;
-		unescape(point);
+		mounts_unescape(point);
 		result = use(point, context);
 	}
 	free(line);

@@ -77,7 +77,7 @@ bind_file(const char *source, const char *target)
 
 /* An overlay whose lower directory is one of the host; -1 with errno. */
 static int
-overlay(const char *source, const char *target, const char *options, unsigned long flags)
+overlay_mount(const char *source, const char *target, const char *options, unsigned long flags)
 {
 	int failed, reason;
 
@@ -90,8 +90,8 @@ overlay(const char *source, const char *target, const char *options, unsigned lo
 	return failed;
 }
 
-static int show(const struct overlay_plan *plan, const char *source, const char *target,
-    dev_t needed, struct error *err);
+static int overlay_show_path(const struct overlay_plan *plan, const char *source,
+    const char *target, dev_t needed, struct error *err);
 
 /* One entry of a directory that is made anew. Sockets, pipes and devices are none of
  * ours; a private directory comes later. */
@@ -127,7 +127,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 	if (failed)
 		return isolate_refused(err, "show %s", source);
 	return S_ISDIR(st.st_mode) && !overlay_plan_private(plan, target) ?
-	    show(plan, source, target, needed, err) : 0;
+	    overlay_show_path(plan, source, target, needed, err) : 0;
 }
 
 /* A directory that its user cannot read stays empty. */
@@ -162,8 +162,8 @@ show_divided(const struct overlay_plan *plan, const char *source, const char *ta
 /* Shows a directory or file of the host, read-only. A file system other than the
  * needed one may refuse. */
 static int
-show(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
-    struct error *err)
+overlay_show_path(const struct overlay_plan *plan, const char *source, const char *target,
+    dev_t needed, struct error *err)
 {
 	char *path = host_path(source);
 	struct stat st;
@@ -177,7 +177,7 @@ show(const struct overlay_plan *plan, const char *source, const char *target, de
 	else if (overlay_plan_divides(plan, source))
 		return show_divided(plan, source, target, &st, needed, err);
 	else
-		failed = overlay(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
+		failed = overlay_mount(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
 	/* Something may have been mounted in it since the plan was made. */
 	if (failed != 0 && errno == EINVAL && S_ISDIR(st.st_mode))
 		return show_divided(plan, source, target, &st, needed, err);
@@ -192,7 +192,7 @@ show_all(const struct overlay_plan *plan, const char *source, const char *target
 	int failed = stat(path, &st);
 
 	free(path);
-	return failed == 0 ? show(plan, source, target, st.st_dev, err) : 0;
+	return failed == 0 ? overlay_show_path(plan, source, target, st.st_dev, err) : 0;
 }
 
 /* Whether changes can be kept at UPPER: an overlay marks what was removed from
@@ -203,7 +203,7 @@ show_changed(const char *source, const char *target)
 	if (setxattr(UPPER "/upper", "user.overlay.test", "y", 1, 0) != 0)
 		return -1;
 	removexattr(UPPER "/upper", "user.overlay.test");
-	return overlay(source, target, CHANGED, 0);
+	return overlay_mount(source, target, CHANGED, 0);
 }
 
 static int

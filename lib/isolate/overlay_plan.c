@@ -39,7 +39,7 @@ isolate_refused(struct error *err, const char *format, ...)
 
 /* Whether path lies below directory. */
 static bool
-below(const char *path, const char *directory)
+overlay_plan_is_below(const char *path, const char *directory)
 {
 	return path_within(path, directory) && strcmp(path, directory) != 0;
 }
@@ -63,9 +63,9 @@ add_divided(struct overlay_plan *plan, char *path)
 /* Whether the directory that path names, symbolic links aside, is private or below, or
  * in a workspace that shows something else. */
 static bool
-hidden(const struct overlay_plan *plan, const char *path)
+overlay_plan_hides(const struct overlay_plan *plan, const char *path)
 {
-	if (plan->covered != NULL && below(path, plan->covered))
+	if (plan->covered != NULL && overlay_plan_is_below(path, plan->covered))
 		return true;
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->places[i].kind == OVERLAY_PRIVATE && path_within(path, plan->places[i].target))
@@ -90,9 +90,9 @@ add_visible(struct overlay_plan *plan, const char *path)
 		    !(*part == '.' && (len == 1 || (len == 2 && part[1] == '.')));
 		part += len;
 	}
-	if (strcmp(real, path) != 0 && plain && hidden(plan, path))
+	if (strcmp(real, path) != 0 && plain && overlay_plan_hides(plan, path))
 		add_place(plan, OVERLAY_ALIAS, memory_text(path), memory_text(real), 0);
-	if (hidden(plan, real))
+	if (overlay_plan_hides(plan, real))
 		add_place(plan, OVERLAY_VISIBLE, memory_text(real), memory_text(real), 0);
 	free(real);
 }
@@ -198,7 +198,7 @@ places_hold(const struct overlay_plan *plan)
 		for (size_t j = i + 1; j < plan->count; j++)
 			if (strcmp(plan->places[j].target, place->target) == 0 ||
 			    ((plan->places[j].kind == OVERLAY_ALIAS) == (place->kind == OVERLAY_ALIAS) &&
-			    below(place->target, plan->places[j].target)) ||
+			    overlay_plan_is_below(place->target, plan->places[j].target)) ||
 			    (place->kind == OVERLAY_ALIAS && plan->places[j].kind != OVERLAY_ALIAS))
 				return false;
 	}
@@ -226,7 +226,8 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		if (stat(s->source, &st) != 0 || !S_ISREG(st.st_mode)) {
 			if (add_real(plan, OVERLAY_VISIBLE, s->at, s->source, err) != 0)
 				return -1;
-		} else if (hidden(plan, s->at)) { /* else it lies in its directory already */
+		/* else it lies in its directory already */
+		} else if (overlay_plan_hides(plan, s->at)) {
 			add_place(plan, OVERLAY_VISIBLE, memory_text(s->at), memory_text(s->source), 0);
 		}
 	for (const struct isolate_shown *f = spec->files; f != NULL && f->at != NULL; f++) {
@@ -297,7 +298,7 @@ bool
 overlay_plan_divides(const struct overlay_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->divided_count; i++)
-		if (below(plan->divided[i], path))
+		if (overlay_plan_is_below(plan->divided[i], path))
 			return true;
 	return false;
 }

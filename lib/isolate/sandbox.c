@@ -131,7 +131,7 @@ sandbox_words(const struct sandbox *s, const char *workspace, char *const *reada
 
 /* program and parent, the pid of who starts it, are taken over; parent NULL: whoever does. */
 static char **
-sandboxed(char *program, char *parent, char *const *options, char *const *argv)
+sandbox_make_argv(char *program, char *parent, char *const *options, char *const *argv)
 {
 	char **words = NULL;
 
@@ -162,7 +162,7 @@ sandbox_argv_of(char *const *options, char *const *argv)
 {
 	char *program = find_program();
 
-	return program == NULL ? NULL : sandboxed(program, NULL, options, argv);
+	return program == NULL ? NULL : sandbox_make_argv(program, NULL, options, argv);
 }
 
 char **
@@ -173,7 +173,8 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	char **options = sandbox_words(s, workspace, readable, passed);
 
 	/* One that is not there fails to start: nothing runs without it. */
-	words = sandboxed(program != NULL ? program : memory_text(AWF_LIBEXECDIR "/" PROGRAM),
+	words = sandbox_make_argv(program != NULL ? program :
+	    memory_text(AWF_LIBEXECDIR "/" PROGRAM),
 	    memory_format("%ld", (long)getpid()), options, argv);
 	list_free(options);
 	return words;

@@ -198,7 +198,7 @@ static const struct rule without_namespaces[] = {
 };
 
 static void
-check(int code)
+seccomp_check_code(int code)
 {
 	if (code >= 0)
 		return;
@@ -258,7 +258,8 @@ rules_add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
 {
 	for (const struct rule *r = rules; r < rules + count; r++)
 		if (r->latest == 0)
-			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)r->error), r->call,
+			seccomp_check_code(seccomp_rule_add_array(filter,
+			    SCMP_ACT_ERRNO((uint16_t)r->error), r->call,
 			    r->conditions, r->condition));
 }
 
@@ -285,18 +286,20 @@ filter_write(unsigned number)
 	unsigned count = 0, latest = 0;
 
 	if (filter == NULL || program == NULL)
-		check(-ENOMEM);
+		seccomp_check_code(-ENOMEM);
 	if (target != seccomp_arch_native()) {
-		check(seccomp_arch_add(filter, target));
-		check(seccomp_arch_remove(filter, seccomp_arch_native()));
+		seccomp_check_code(seccomp_arch_add(filter, target));
+		seccomp_check_code(seccomp_arch_remove(filter, seccomp_arch_native()));
 	}
-	check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
-	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)); /* a tree, not a list of calls */
+	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
+	    SCMP_ACT_ERRNO(ENOSYS)));
+	/* a tree, not a list of calls */
+	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2));
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		rules_add(filter, parts[i].rules, parts[i].count);
 		latest += latest_length(parts[i].rules, parts[i].count);
 	}
-	check(seccomp_export_bpf(filter, fileno(program)));
+	seccomp_check_code(seccomp_export_bpf(filter, fileno(program)));
 	seccomp_release(filter);
 
 	printf("static struct sock_filter filter_%u[] = {\n", number);

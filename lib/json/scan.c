@@ -19,7 +19,7 @@ struct check {
 };
 
 static bool
-fail(struct check *c, const char *wrong)
+scan_set_error(struct check *c, const char *wrong)
 {
 	c->wrong = c->at < c->end ? wrong : "ends too early";
 	return false;
@@ -34,7 +34,7 @@ skip_space(struct check *c)
 
 /* Takes the byte if it is next. */
 static inline bool
-take(struct check *c, char byte)
+scan_accept_byte(struct check *c, char byte)
 {
 	if (c->at >= c->end || *c->at != byte)
 		return false;
@@ -59,7 +59,7 @@ check_unit(struct check *c, unsigned *unit)
 	*unit = 0;
 	for (int i = 0; i < 4; i++, c->at++) {
 		if (c->at >= c->end || hex_value(*c->at) < 0)
-			return fail(c, "invalid escape");
+			return scan_set_error(c, "invalid escape");
 		*unit = *unit << 4 | (unsigned)hex_value(*c->at);
 	}
 	return true;
@@ -79,7 +79,7 @@ check_escape(struct check *c)
 		c->at++;
 		break;
 	default:
-		return fail(c, "invalid escape");
+		return scan_set_error(c, "invalid escape");
 	}
 	if (!check_unit(c, &unit))
 		return false;
@@ -87,12 +87,13 @@ check_escape(struct check *c)
 		return true;
 	/* A high surrogate must be followed by a low one: half of a pair is no character, and jq
 	 * and most parsers refuse it. */
-	if (unit < 0xdc00 && take(c, '\\') && take(c, 'u') && !check_unit(c, &low))
+	if (unit < 0xdc00 && scan_accept_byte(c, '\\') && scan_accept_byte(c, 'u') &&
+	    !check_unit(c, &low))
 		return false;
 	if (low >= 0xdc00 && low <= 0xdfff)
 		return true;
 	c->at = escape;
-	return fail(c, "half of a surrogate pair");
+	return scan_set_error(c, "half of a surrogate pair");
 }
 
 /* From the opening quote to behind the closing one. */
@@ -104,7 +105,7 @@ check_string(struct check *c)
 
 	for (c->at++;;) {
 		c->at = bytes_not_plain(c->at, c->end);
-		if (take(c, '"'))
+		if (scan_accept_byte(c, '"'))
 			return true;
 		if (c->at >= c->end) {
 			c->wrong = "unterminated string";
@@ -114,13 +115,13 @@ check_string(struct check *c)
 			if (!check_escape(c))
 				return false;
 		} else if ((unsigned char)*c->at < 0x20) {
-			return fail(c, "control character in a string");
+			return scan_set_error(c, "control character in a string");
 		} else {
 			/* A run of characters that are no ASCII. */
 			do {
 				n = utf8_decode(c->at, (size_t)(c->end - c->at), &code);
 				if (n == 0)
-					return fail(c, "invalid UTF-8");
+					return scan_set_error(c, "invalid UTF-8");
 				c->at += n;
 			} while (c->at < c->end && (unsigned char)*c->at >= 0x80);
 		}
@@ -128,7 +129,7 @@ check_string(struct check *c)
 }
 
 static bool
-take_digits(struct check *c)
+scan_accept_digits(struct check *c)
 {
 	const char *first = c->at;
 
@@ -140,19 +141,20 @@ take_digits(struct check *c)
 static bool
 check_number(struct check *c)
 {
-	take(c, '-');
-	if (!take(c, '0') && !take_digits(c))
-		return fail(c, "invalid number");
-	if (take(c, '.') && !take_digits(c))
-		return fail(c, "invalid number");
-	if (take(c, 'e') || take(c, 'E')) {
-		if (!take(c, '+'))
-			take(c, '-');
-		if (!take_digits(c))
-			return fail(c, "invalid number");
+	scan_accept_byte(c, '-');
+	if (!scan_accept_byte(c, '0') && !scan_accept_digits(c))
+		return scan_set_error(c, "invalid number");
+	if (scan_accept_byte(c, '.') && !scan_accept_digits(c))
+		return scan_set_error(c, "invalid number");
+	if (scan_accept_byte(c, 'e') || scan_accept_byte(c, 'E')) {
+		if (!scan_accept_byte(c, '+'))
+			scan_accept_byte(c, '-');
+		if (!scan_accept_digits(c))
+			return scan_set_error(c, "invalid number");
 	}
 	/* "12abc" is no number and a word, but a mistake */
-	return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "invalid number") : true;
+	return (c->at < c->end && bytes_scalar(*c->at)) ? scan_set_error(c, "invalid number") :
+	    true;
 }
 
 static bool
@@ -168,9 +170,10 @@ check_scalar(struct check *c)
 		if ((size_t)(c->end - c->at) < len || memcmp(c->at, words[i], len) != 0)
 			continue;
 		c->at += len;
-		return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "expected a value") : true;
+		return (c->at < c->end && bytes_scalar(*c->at)) ?
+		    scan_set_error(c, "expected a value") : true;
 	}
-	return fail(c, "expected a value");
+	return scan_set_error(c, "expected a value");
 }
 
 /* A key and its colon. */
@@ -179,11 +182,11 @@ check_key(struct check *c)
 {
 	skip_space(c);
 	if (c->at >= c->end || *c->at != '"')
-		return fail(c, "expected a key in double quotes");
+		return scan_set_error(c, "expected a key in double quotes");
 	if (!check_string(c))
 		return false;
 	skip_space(c);
-	return take(c, ':') ? true : fail(c, "expected ':'");
+	return scan_accept_byte(c, ':') ? true : scan_set_error(c, "expected ':'");
 }
 
 /* Down through opening brackets to the first value that is whole: a scalar, a
@@ -196,18 +199,18 @@ check_down(struct check *c)
 
 		skip_space(c);
 		if (c->at >= c->end)
-			return fail(c, "expected a value");
+			return scan_set_error(c, "expected a value");
 		if (*c->at == '"')
 			return check_string(c);
 		object = *c->at == '{';
 		if (!object && *c->at != '[')
 			return check_scalar(c);
 		if (c->depth == c->limit)
-			return fail(c, "nested too deep");
+			return scan_set_error(c, "nested too deep");
 		c->object[c->depth++] = object;
 		c->at++;
 		skip_space(c);
-		if (take(c, object ? '}' : ']')) {
+		if (scan_accept_byte(c, object ? '}' : ']')) {
 			c->depth--;
 			return true;
 		}
@@ -224,10 +227,11 @@ check_up(struct check *c)
 		bool object = c->object[c->depth - 1];
 
 		skip_space(c);
-		if (take(c, ','))
+		if (scan_accept_byte(c, ','))
 			return object ? check_key(c) : true;
-		if (!take(c, object ? '}' : ']'))
-			return fail(c, object ? "expected ',' or '}'" : "expected ',' or ']'");
+		if (!scan_accept_byte(c, object ? '}' : ']'))
+			return scan_set_error(c, object ? "expected ',' or '}'" :
+			    "expected ',' or ']'");
 		c->depth--;
 	}
 	return true;

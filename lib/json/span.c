@@ -145,7 +145,7 @@ span_next(struct span_walk *w)
 
 /* What stands between the quotes; .at NULL if value is no whole string. */
 static struct span
-inside(struct span value)
+span_inside_quotes(struct span value)
 {
 	value = span_trim(value);
 	if (value.len < 2 || *value.at != '"' || value.at[value.len - 1] != '"')
@@ -160,9 +160,9 @@ has_escape(struct span text)
 }
 
 static bool
-is_text(struct span value, const char *text, size_t len)
+span_equals_text(struct span value, const char *text, size_t len)
 {
-	struct span raw = inside(value);
+	struct span raw = span_inside_quotes(value);
 	struct buffer decoded = BUFFER_INIT;
 	bool equal;
 
@@ -181,7 +181,7 @@ is_text(struct span value, const char *text, size_t len)
 bool
 span_is(struct span value, const char *text)
 {
-	return is_text(value, text, strlen(text));
+	return span_equals_text(value, text, strlen(text));
 }
 
 static struct span
@@ -190,7 +190,7 @@ find_member(struct span object, const char *key, size_t len)
 	struct span found = nothing;
 
 	for (struct span_walk w = span_walk(object); w.object && span_next(&w);)
-		if (is_text(w.key, key, len))
+		if (span_equals_text(w.key, key, len))
 			found = w.value;
 	return found;
 }
@@ -207,7 +207,7 @@ span_members(struct span object, const char *const *names, size_t count, struct 
 	for (size_t i = 0; i < count; i++)
 		values[i] = nothing;
 	for (struct span_walk member = span_walk(object); member.object && span_next(&member);) {
-		struct span raw = inside(member.key);
+		struct span raw = span_inside_quotes(member.key);
 		bool plain = raw.at != NULL && !has_escape(raw);
 
 		for (size_t i = 0; i < count; i++)
@@ -298,7 +298,7 @@ span_one_of(struct span value, const char *const *texts)
 void
 span_decode(struct span value, struct buffer *out)
 {
-	struct span raw = inside(value);
+	struct span raw = span_inside_quotes(value);
 	const char *at = raw.at, *end;
 
 	if (!at)
@@ -346,7 +346,7 @@ span_text(struct span value)
 {
 	struct buffer decoded = BUFFER_INIT;
 
-	if (!inside(value).at)
+	if (!span_inside_quotes(value).at)
 		return NULL;
 	span_decode(value, &decoded);
 	return buffer_take(&decoded);
@@ -355,7 +355,7 @@ span_text(struct span value)
 bool
 span_copy(struct span value, char *out, size_t size)
 {
-	struct span raw = inside(value);
+	struct span raw = span_inside_quotes(value);
 
 	if (!raw.at || raw.len >= size || has_escape(raw))
 		return false;

@@ -21,7 +21,8 @@
 #define VALUE_LIMIT ((size_t)16 << 20)
 
 static json_t *
-refuse(const char *place, size_t line, const char *what, enum error_code code, struct error *err)
+value_set_error(const char *place, size_t line, const char *what, enum error_code code,
+    struct error *err)
 {
 	char *where = place ? memory_format("%s:%zu", place, line) :
 	    memory_format("line %zu", line);
@@ -83,9 +84,9 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 			line += bytes[i] == '\n';
 		/* Who gives no place has words of his own for that. */
 		if (!place)
-			return refuse(place, line, wrong, code, err);
+			return value_set_error(place, line, wrong, code, err);
 		snprintf(no_json, sizeof no_json, "no JSON: %s", wrong);
-		return refuse(place, line, no_json, code, err);
+		return value_set_error(place, line, no_json, code, err);
 	}
 	value = json_loadb(bytes, len, flags, &why);
 	if (!value && json_error_code(&why) == json_error_numeric_overflow) {
@@ -95,7 +96,7 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 		value = json_loadb(buffer_string(&wide), wide.len, flags, &why);
 		buffer_free(&wide);
 	}
-	return value ? value : refuse(place, (size_t)why.line, why.text, code, err);
+	return value ? value : value_set_error(place, (size_t)why.line, why.text, code, err);
 }
 
 json_t *

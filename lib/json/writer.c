@@ -30,7 +30,7 @@ writer_holds(const struct writer *w)
 
 /* Before every value and key. */
 static void
-separate(struct writer *w)
+writer_put_comma(struct writer *w)
 {
 	INVARIANT(writer_holds(w));
 	if (w->comma)
@@ -41,7 +41,7 @@ separate(struct writer *w)
 void
 writer_object(struct writer *w)
 {
-	separate(w);
+	writer_put_comma(w);
 	buffer_byte(w->out, '{');
 	w->comma = false;
 }
@@ -57,7 +57,7 @@ writer_object_end(struct writer *w)
 void
 writer_array(struct writer *w)
 {
-	separate(w);
+	writer_put_comma(w);
 	buffer_byte(w->out, '[');
 	w->comma = false;
 }
@@ -77,7 +77,7 @@ writer_key(struct writer *w, const char *key)
 	char *to;
 
 	INVARIANT(bytes_not_plain(key, key + len) == key + len);
-	separate(w);
+	writer_put_comma(w);
 	to = buffer_reserve(w->out, len + 3);
 	*to++ = '"';
 	memcpy(to, key, len + 1);
@@ -91,7 +91,7 @@ writer_key(struct writer *w, const char *key)
 void
 writer_key_quoted(struct writer *w, const char *key, size_t len)
 {
-	separate(w);
+	writer_put_comma(w);
 	json_quote(w->out, key, len);
 	buffer_byte(w->out, ':');
 	w->comma = false;
@@ -109,7 +109,7 @@ writer_string(struct writer *w, const char *text)
 void
 writer_bytes(struct writer *w, const char *bytes, size_t len)
 {
-	separate(w);
+	writer_put_comma(w);
 	json_quote(w->out, bytes, len);
 }
 
@@ -119,21 +119,21 @@ writer_integer(struct writer *w, int64_t value)
 	char digits[24];
 	int len = snprintf(digits, sizeof digits, "%lld", (long long)value);
 
-	separate(w);
+	writer_put_comma(w);
 	buffer_append(w->out, digits, (size_t)len);
 }
 
 void
 writer_bool(struct writer *w, bool value)
 {
-	separate(w);
+	writer_put_comma(w);
 	buffer_text(w->out, value ? "true" : "false");
 }
 
 void
 writer_null(struct writer *w)
 {
-	separate(w);
+	writer_put_comma(w);
 	buffer_text(w->out, "null");
 }
 
@@ -145,7 +145,7 @@ writer_raw(struct writer *w, const char *json, size_t len)
 		return;
 	}
 	INVARIANT(span_type(span_of(json, len)) != 0);
-	separate(w);
+	writer_put_comma(w);
 	buffer_append(w->out, json, len);
 }
 
@@ -159,7 +159,7 @@ void
 writer_raw_member(struct writer *w, struct span key, struct span value)
 {
 	INVARIANT(span_type(key) == 's');
-	separate(w);
+	writer_put_comma(w);
 	buffer_append(w->out, key.at, key.len);
 	buffer_byte(w->out, ':');
 	w->comma = false;

@@ -22,7 +22,7 @@ framing_begin(struct framing *f, bool chunked, int64_t length)
 
 /* Takes a byte of a size, or the CR behind it. */
 static bool
-take_size(struct framing *f, char c)
+framing_read_size(struct framing *f, char c)
 {
 	static const char hex[] = "0123456789abcdef";
 	const char *digit = strchr(hex, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c);
@@ -42,12 +42,12 @@ take_size(struct framing *f, char c)
 
 /* Takes a byte of the framing. */
 static bool
-take_framing(struct framing *f, char c)
+framing_read_byte(struct framing *f, char c)
 {
 	char wanted = f->place == CONTENT_CR || f->place == LAST_CR ? '\r' : '\n';
 
 	if (f->place == SIZE)
-		return take_size(f, c);
+		return framing_read_size(f, c);
 	if (c != wanted)
 		return false;
 	switch (f->place) {
@@ -76,7 +76,7 @@ framing_take(struct framing *f, const char *bytes, size_t len, size_t *used, str
 	while (*used < len && f->place != CONTENT) {
 		bool last = f->place == LAST_LF;
 
-		if (!take_framing(f, bytes[*used]))
+		if (!framing_read_byte(f, bytes[*used]))
 			return FRAMING_BROKEN;
 		++*used;
 		if (last)

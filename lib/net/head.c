@@ -131,7 +131,7 @@ check_length(struct head *h)
 
 /* Takes a line off the bytes, without its CR LF. False: it ends otherwise. */
 static bool
-take_line(struct span *rest, struct span *line)
+head_split_line(struct span *rest, struct span *line)
 {
 	const char *lf = memchr(rest->at, '\n', rest->len);
 
@@ -236,11 +236,11 @@ head_read(struct head *h, const char *bytes, size_t len)
 	h->close = true;
 	h->count = 0;
 	h->length = 0;
-	if (!take_line(&rest, &line))
+	if (!head_split_line(&rest, &line))
 		return &bad_line;
 	refusal = read_request_line(h, line);
 	while (refusal == NULL) {
-		if (!take_line(&rest, &line))
+		if (!head_split_line(&rest, &line))
 			return &folded;
 		if (line.len == 0)
 			break;

@@ -37,7 +37,7 @@ sse_free(struct sse *s)
 
 /* A line without its end: empty, or "name: value", "name:value", "name". */
 static int
-take_line(struct sse *s, const char *line, size_t len)
+sse_read_line(struct sse *s, const char *line, size_t len)
 {
 	const char *colon;
 	size_t name, from;
@@ -118,10 +118,10 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 			break;
 		}
 		if (s->line.len == 0) {
-			result = take_line(s, at, (size_t)(stop - at));
+			result = sse_read_line(s, at, (size_t)(stop - at));
 		} else {
 			buffer_append(&s->line, at, (size_t)(stop - at));
-			result = take_line(s, s->line.data, s->line.len);
+			result = sse_read_line(s, s->line.data, s->line.len);
 			buffer_clear(&s->line);
 		}
 		INVARIANT(s->line.len == 0 && stop < end && (*stop == '\n' || *stop == '\r'));

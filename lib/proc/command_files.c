@@ -93,7 +93,7 @@ static const struct runner {
 };
 
 static void add_command(struct command_files *f, char *const *words, int depth);
-static void add_text(struct command_files *f, const char *text, int depth);
+static void command_files_add_shell_text(struct command_files *f, const char *text, int depth);
 
 /* ---- files ---- */
 
@@ -249,7 +249,7 @@ add_program(struct command_files *f, const char *name, int depth)
 
 /* Whether a list, with spaces between its words, has this one. */
 static bool
-lists(const char *list, const char *word, size_t len)
+command_files_list_has(const char *list, const char *word, size_t len)
 {
 	return text_has_part(list, ' ', word, len);
 }
@@ -264,7 +264,8 @@ find_runner(const char *word)
 	    name[bare - 1] == '-'))
 		bare--;
 	for (size_t i = 0; len > 0 && i < sizeof runners / sizeof *runners; i++)
-		if (lists(runners[i].names, name, len) || lists(runners[i].names, name, bare))
+		if (command_files_list_has(runners[i].names, name, len) ||
+		    command_files_list_has(runners[i].names, name, bare))
 			return &runners[i];
 	return NULL;
 }
@@ -292,19 +293,20 @@ add_split(struct command_files *f, const char *text, char *const *rest, int dept
 /* Takes one option: its name, of len bytes, and what is written behind it (NULL: its value, if it
  * has one, is the next word). Whether the next word was taken. */
 static bool
-take_option(struct command_files *f, const struct runner *r, const char *name, size_t len,
-    const char *value, char *const *next, struct options_read *read, int depth)
+command_files_read_option(struct command_files *f, const struct runner *r, const char *name,
+    size_t len, const char *value, char *const *next, struct options_read *read, int depth)
 {
-	const bool env = lists(r->names, "env", 3), shell = r->operand == SHELL_SCRIPT;
+	const bool env = command_files_list_has(r->names, "env", 3),
+	    shell = r->operand == SHELL_SCRIPT;
 	const char *given = value != NULL ? value : *next;
 
-	if (env && (lists("-S --split-string", name, len))) {
+	if (env && (command_files_list_has("-S --split-string", name, len))) {
 		if (given != NULL)
 			add_split(f, given, value != NULL ? next : next + 1, depth);
 		read->inert = true;
 		return value == NULL;
 	}
-	if (lists(r->names, "python", 6) && len == 2 && name[1] == 'm') {
+	if (command_files_list_has(r->names, "python", 6) && len == 2 && name[1] == 'm') {
 		if (given != NULL)
 			add_module(f, given);
 		read->inert = true;
@@ -314,38 +316,43 @@ take_option(struct command_files *f, const struct runner *r, const char *name, s
 		read->text = true;
 		return false;
 	}
-	if ((env || lists(r->names, "make", 4)) && lists("-C --chdir --directory", name, len)) {
+	if ((env || command_files_list_has(r->names, "make", 4)) &&
+	    command_files_list_has("-C --chdir --directory", name, len)) {
 		char *to = given != NULL ? path_from(f, given) : NULL;
 
 		free(read->directory);
 		f->directory = read->directory = to;
 		return value == NULL;
 	}
-	if (lists(r->files, name, len) || lists(r->texts, name, len)) {
-		if (given != NULL && lists(r->texts, name, len))
-			add_text(f, given, depth);
+	if (command_files_list_has(r->files, name, len) ||
+	    command_files_list_has(r->texts, name, len)) {
+		if (given != NULL && command_files_list_has(r->texts, name, len))
+			command_files_add_shell_text(f, given, depth);
 		else if (given != NULL)
 			add_script(f, given);
 		return value == NULL;
 	}
-	if (lists(r->inert, name, len))
+	if (command_files_list_has(r->inert, name, len))
 		read->inert = true;
 	read->input |= shell && len == 2 && name[1] == 's';
-	return value == NULL && lists(r->valued, name, len);
+	return value == NULL && command_files_list_has(r->valued, name, len);
 }
 
 static bool
 has_value(const struct runner *r, const char *name)
 {
-	return lists(r->valued, name, 2) || lists(r->files, name, 2) || lists(r->inert, name, 2) ||
-	    lists(r->texts, name, 2) ||
-	    (lists(r->names, "env", 3) && strncmp("-S", name, 2) == 0) ||
-	    (lists(r->names, "python", 6) && strncmp("-m", name, 2) == 0);
+	return command_files_list_has(r->valued, name, 2) ||
+	    command_files_list_has(r->files, name, 2) ||
+	    command_files_list_has(r->inert, name, 2) ||
+	    command_files_list_has(r->texts, name, 2) ||
+	    (command_files_list_has(r->names, "env", 3) && strncmp("-S", name, 2) == 0) ||
+	    (command_files_list_has(r->names, "python", 6) && strncmp("-m", name, 2) == 0);
 }
 
 /* Reads the options that the rest begins with. */
 static void
-read_options(struct command_files *f, const struct runner *r, struct options_read *read, int depth)
+command_files_read_options(struct command_files *f, const struct runner *r,
+    struct options_read *read, int depth)
 {
 	while (*read->rest != NULL && !read->inert) {
 		char *const *next = read->rest + 1;
@@ -357,12 +364,13 @@ read_options(struct command_files *f, const struct runner *r, struct options_rea
 		read->rest = next;
 		if (strcmp(word, "--") == 0)
 			break;
-		if (word[1] == '-' || lists(r->valued, word, len) || lists(r->files, word, len) ||
-		    lists(r->texts, word, len)) {
+		if (word[1] == '-' || command_files_list_has(r->valued, word, len) ||
+		    command_files_list_has(r->files, word, len) ||
+		    command_files_list_has(r->texts, word, len)) {
 			size_t name = word[1] == '-' ? strcspn(word, "=") : len;
 
-			read->rest += take_option(f, r, word, name, name < len ? word + name + 1 : NULL, next,
-			    read, depth) && *next != NULL;
+			read->rest += command_files_read_option(f, r, word, name, name < len ?
+			    word + name + 1 : NULL, next, read, depth) && *next != NULL;
 			continue;
 		}
 		/* Letters, until one that has a value. */
@@ -373,7 +381,8 @@ read_options(struct command_files *f, const struct runner *r, struct options_rea
 			/* bash -euo pipefail */
 			if (r->operand == SHELL_SCRIPT)
 				value = NULL;
-			read->rest += take_option(f, r, option, 2, value, next, read, depth) && *next != NULL;
+			read->rest += command_files_read_option(f, r, option, 2, value, next, read,
+			    depth) && *next != NULL;
 			if (value != NULL)
 				break;
 		}
@@ -406,7 +415,7 @@ static void
 add_find(struct command_files *f, char *const *words, int depth)
 {
 	for (; *words != NULL; words++)
-		if (lists("-exec -execdir -ok -okdir", *words, strlen(*words)))
+		if (command_files_list_has("-exec -execdir -ok -okdir", *words, strlen(*words)))
 			add_command(f, words + 1, depth);
 }
 
@@ -418,7 +427,7 @@ add_words_text(struct command_files *f, char *const *words, int depth)
 
 	for (; *words != NULL; words++)
 		buffer_format(&text, "%s ", *words);
-	add_text(f, buffer_string(&text), depth);
+	command_files_add_shell_text(f, buffer_string(&text), depth);
 	buffer_free(&text);
 }
 
@@ -440,31 +449,33 @@ add_operands(struct command_files *f, const struct runner *r, char *const *words
 	char *const *rest;
 
 	/* These read it themselves. */
-	if (lists("xargs parallel", r->names, strlen(r->names)))
+	if (command_files_list_has("xargs parallel", r->names, strlen(r->names)))
 		f->input = NULL;
 
-	read_options(f, r, &read, depth);
-	if (r->first != NULL && *read.rest != NULL && lists(r->first, *read.rest, strlen(*read.rest))) {
+	command_files_read_options(f, r, &read, depth);
+	if (r->first != NULL && *read.rest != NULL &&
+	    command_files_list_has(r->first, *read.rest, strlen(*read.rest))) {
 		read.rest++;
-		read_options(f, r, &read, depth);
+		command_files_read_options(f, r, &read, depth);
 	} else if (r->first != NULL && r->operand != SCRIPT) {
 		read.inert = true;
 	}
-	if (lists(r->names, "make", 4))
+	if (command_files_list_has(r->names, "make", 4))
 		add_makefile(f, words);
 	rest = read.rest;
 	for (int i = 0; i < r->skip && *rest != NULL; i++)
 		rest++;
 	if (f->input != NULL && reads_script(r, &read))
 		add_script(f, f->input);
-	else if (*rest != NULL && rest[1] != NULL && r->skip > 0 && lists(r->texts, *rest, strlen(*rest)))
-		add_text(f, rest[1], depth); /* flock FILE -c TEXT */
+	else if (*rest != NULL && rest[1] != NULL && r->skip > 0 &&
+	    command_files_list_has(r->texts, *rest, strlen(*rest)))
+		command_files_add_shell_text(f, rest[1], depth); /* flock FILE -c TEXT */
 	else if (*rest == NULL || read.inert || r->operand == OTHER)
 		;
 	else if (r->operand == SHELL_TEXT)
 		add_words_text(f, rest, depth);
 	else if (read.text)
-		add_text(f, *rest, depth);
+		command_files_add_shell_text(f, *rest, depth);
 	else if (r->operand == SOURCED)
 		add_sourced(f, *rest);
 	else if (r->operand == COMMAND || (r->operand == SCRIPT_COMMAND && !add_script(f, *rest)))
@@ -522,7 +533,7 @@ end_command(struct command_files *f, struct shell_words *w, char **directory, in
 	end_word(w);
 	words = w->list;
 	while (words != NULL && *words != NULL &&
-	    (lists(before, *words, strlen(*words)) || is_assignment(*words)))
+	    (command_files_list_has(before, *words, strlen(*words)) || is_assignment(*words)))
 		words++;
 	if (words != NULL && *words != NULL && strcmp(*words, "cd") == 0) {
 		/* What follows runs elsewhere. */
@@ -530,7 +541,8 @@ end_command(struct command_files *f, struct shell_words *w, char **directory, in
 
 		free(*directory);
 		f->directory = *directory = to;
-	} else if (words != NULL && *words != NULL && !lists("for case select function", *words, strlen(*words))) {
+	} else if (words != NULL && *words != NULL &&
+	    !command_files_list_has("for case select function", *words, strlen(*words))) {
 		f->input = w->input;
 		add_command(f, words, depth);
 		f->input = NULL;
@@ -596,7 +608,7 @@ read_expansion(struct command_files *f, struct shell_words *w, const char *at, i
 	if (depth > 0) {
 		char *inside = memory_copy(open + 1, (size_t)(end - open - 1));
 
-		add_text(f, inside, depth);
+		command_files_add_shell_text(f, inside, depth);
 		free(inside);
 	}
 	return *end != '\0' ? end : end - 1;
@@ -617,7 +629,7 @@ skip_document(const char *text, const char *end_name)
 }
 
 static void
-add_text(struct command_files *f, const char *text, int depth)
+command_files_add_shell_text(struct command_files *f, const char *text, int depth)
 {
 	struct shell_words w = { .word = BUFFER_INIT };
 	const char *began = f->directory;
@@ -687,5 +699,5 @@ command_files_add(struct command_files *f, char *const *words)
 void
 command_files_add_shell(struct command_files *f, const char *text)
 {
-	add_text(f, text, DEPTH);
+	command_files_add_shell_text(f, text, DEPTH);
 }

@@ -219,7 +219,8 @@ pids_have(const pid_t *list, pid_t pid)
 	return false;
 }
 
-/* As visit(), of the children alone: when one is gone, its own are ours. Those that share
+/* As descendants_visit(), of the children alone: when one is gone, its own are ours. Those that
+ * share
  * the group that a child leads get the signal with it. */
 static size_t
 visit_children(int signal_number, const pid_t *spare, bool reap)
@@ -304,7 +305,8 @@ table_holds(const struct table *t)
 /* Walks up from e; the table may hold a circle if a pid was reused while it was
  * read, so the way up is limited. */
 static bool
-descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid_t *spare)
+descendants_descends_from(const struct table *t, const struct entry *e, pid_t ancestor,
+    const pid_t *spare)
 {
 	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
 		const struct entry parent = { .pid = e->parent };
@@ -321,7 +323,7 @@ descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid
 /* Signals (0: none) the living descendants and returns their number; with reap,
  * dead children of this process among them are waited for. */
 static size_t
-visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
+descendants_visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 {
 	struct table t;
 	size_t count = 0;
@@ -333,12 +335,13 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	/* Nobody who is about to be killed is to see another die first, and go on from that: pids
 	 * tell nothing of who is whose parent once they have wrapped around. */
 	for (size_t i = 0; signal_number == SIGKILL && i < t.count; i++)
-		if (!t.entries[i].dead && descends(&t, &t.entries[i], ancestor, spare))
+		if (!t.entries[i].dead && descendants_descends_from(&t, &t.entries[i], ancestor,
+		    spare))
 			kill(t.entries[i].pid, SIGSTOP);
 	for (size_t i = 0; i < t.count; i++) {
 		const struct entry *e = &t.entries[i];
 
-		if (!descends(&t, e, ancestor, spare))
+		if (!descendants_descends_from(&t, e, ancestor, spare))
 			continue;
 		if (e->dead) {
 			if (reap && e->parent == getpid())
@@ -380,7 +383,7 @@ descendants_are(const pid_t *children)
 size_t
 descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare)
 {
-	return visit(ancestor, signal_number, spare, false);
+	return descendants_visit(ancestor, signal_number, spare, false);
 }
 
 int
@@ -403,7 +406,7 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 			number = sent = SIGTERM;
 		if (number == SIGKILL && kills++ == 0)
 			killed = began + elapsed;
-		if (visit(ancestor, number, spare, true) != 0) {
+		if (descendants_visit(ancestor, number, spare, true) != 0) {
 			quiet = 0;
 			poll_one(-1, 0, clock_monotonic() + pause);
 			if (pause < LOOK_AGAIN_MAX)

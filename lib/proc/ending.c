@@ -76,7 +76,7 @@ ending_over(const char *run_directory, const char *call)
 
 /* Takes the path over. */
 static bool
-is_there(char *path)
+ending_path_exists(char *path)
 {
 	bool there = access(path, F_OK) == 0;
 
@@ -91,15 +91,15 @@ ending_begun(const char *run_directory)
 	char *directory = memory_text(run_directory), *outer;
 
 	for (int depth = 0; what == NULL && depth <= ENDING_DEPTH; depth++) {
-		bool marks = is_there(path_join(directory, MARKS));
+		bool marks = ending_path_exists(path_join(directory, MARKS));
 
-		if (marks && is_there(mark_path(directory, RUN)))
+		if (marks && ending_path_exists(mark_path(directory, RUN)))
 			what = "the run";
 		/* Of the calls around this process, of which there may be several, from the outside. */
 		for (const char *end = call; marks && depth == 0 && what == NULL && end != NULL &&
 		    *end != '\0';) {
 			end += strcspn(end, "/");
-			if (is_there(call_path(directory, call, (size_t)(end - call))))
+			if (ending_path_exists(call_path(directory, call, (size_t)(end - call))))
 				what = "the call around it";
 			end += *end == '/';
 		}

@@ -170,7 +170,7 @@ static const char *const secret_names[] = { "SSH_AUTH_SOCK", "SSH_AGENT_PID", "G
 #define COUNT(array) (sizeof (array) / sizeof *(array))
 
 static bool
-among(const char *text, size_t len, const char *const *list, size_t count)
+environment_name_is_among(const char *text, size_t len, const char *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strlen(list[i]) == len && strncasecmp(text, list[i], len) == 0)
@@ -211,17 +211,17 @@ named_secretly(const char *name)
 			if (len >= end && strncasecmp(word + len - end, secret_ends[i], end) == 0)
 				return true;
 		}
-		if (among(word, len, secret_words, COUNT(secret_words)) ||
+		if (environment_name_is_among(word, len, secret_words, COUNT(secret_words)) ||
 		    (before != NULL && word[whole] == '\0' &&
-		    among(word, len, secret_last, COUNT(secret_last))) ||
+		    environment_name_is_among(word, len, secret_last, COUNT(secret_last))) ||
 		    (before != NULL && len == 3 && strncasecmp(word, "KEY", 3) == 0 &&
-		    among(before, before_len, keys_of, COUNT(keys_of))))
+		    environment_name_is_among(before, before_len, keys_of, COUNT(keys_of))))
 			return true;
 		before = word;
 		before_len = len;
 		word += whole + strspn(word + whole, between);
 	}
-	return among(name, strlen(name), secret_names, COUNT(secret_names));
+	return environment_name_is_among(name, strlen(name), secret_names, COUNT(secret_names));
 }
 
 /* SCHEME://USER:PASSWORD@, or a proxy's or a server's http://TOKEN@. */

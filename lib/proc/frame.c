@@ -82,7 +82,7 @@ frame_is(struct span json, const char *type)
 
 /* Begins the object of a frame in an empty buffer. */
 static void
-begin(struct writer *w, struct buffer *json, const char *type)
+frame_begin_object(struct writer *w, struct buffer *json, const char *type)
 {
 	writer_begin(w, json);
 	writer_object(w);
@@ -90,7 +90,8 @@ begin(struct writer *w, struct buffer *json, const char *type)
 }
 
 static void
-finish(struct writer *w, struct buffer *json, struct buffer *out, const struct frame_key *key)
+frame_seal_object(struct writer *w, struct buffer *json, struct buffer *out,
+    const struct frame_key *key)
 {
 	writer_object_end(w);
 	frame_seal(out, key, json);
@@ -179,7 +180,7 @@ frame_write_request(struct buffer *out, const struct frame_request *r, struct fr
 	struct writer w;
 
 	frame_key_new(key);
-	begin(&w, &json, "request");
+	frame_begin_object(&w, &json, "request");
 	writer_member_integer(&w, "version", FRAME_VERSION);
 	writer_member_string(&w, "key", key->hex);
 	write_words(&w, "argv", r->argv);
@@ -195,7 +196,7 @@ frame_write_request(struct buffer *out, const struct frame_request *r, struct fr
 	writer_member_integer(&w, "grace_ms", r->grace_ms);
 	writer_member_integer(&w, "lost_ms", r->lost_ms);
 	writer_object_end(&w);
-	finish(&w, &json, out, key);
+	frame_seal_object(&w, &json, out, key);
 }
 
 int
@@ -258,10 +259,10 @@ frame_write_hello(struct buffer *out, const struct frame_hello *hello, const str
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &json, "hello");
+	frame_begin_object(&w, &json, "hello");
 	writer_member_string(&w, "id", hello->id);
 	writer_member_string(&w, "host", hello->host);
-	finish(&w, &json, out, key);
+	frame_seal_object(&w, &json, out, key);
 }
 
 bool
@@ -281,11 +282,11 @@ frame_write_refused(struct buffer *out, const struct error *why, const struct fr
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
-	begin(&w, &json, "refused");
+	frame_begin_object(&w, &json, "refused");
 	writer_member_string(&w, "message", error_text(why, text, sizeof text));
 	if (why->code == ERROR_INTERRUPTED)
 		writer_member_bool(&w, "interrupted", true);
-	finish(&w, &json, out, key);
+	frame_seal_object(&w, &json, out, key);
 }
 
 bool
@@ -312,11 +313,11 @@ frame_write_go(struct buffer *out, const struct frame_go *go, const struct frame
 
 	INVARIANT(strlen(go->id) == ID_SIZE - 1 && strlen(go->input_sha256) == DIGEST_SIZE - 1 &&
 	    strlen(go->files_sha256) == DIGEST_SIZE - 1);
-	begin(&w, &json, "go");
+	frame_begin_object(&w, &json, "go");
 	writer_member_string(&w, "id", go->id);
 	writer_member_string(&w, "input_sha256", go->input_sha256);
 	writer_member_string(&w, "files_sha256", go->files_sha256);
-	finish(&w, &json, out, key);
+	frame_seal_object(&w, &json, out, key);
 }
 
 bool
@@ -335,7 +336,7 @@ frame_write_end(struct buffer *out, const struct frame_end *end, const struct fr
 
 	INVARIANT(strlen(end->output_sha256) == DIGEST_SIZE - 1 &&
 	    strlen(end->errors_sha256) == DIGEST_SIZE - 1 && strlen(end->files_sha256) == DIGEST_SIZE - 1);
-	begin(&w, &json, "end");
+	frame_begin_object(&w, &json, "end");
 	writer_member_integer(&w, "exit_code", end->exit_code);
 	writer_member_integer(&w, "signal", end->signal_number);
 	if (end->error.code != ERROR_NONE) {
@@ -350,7 +351,7 @@ frame_write_end(struct buffer *out, const struct frame_end *end, const struct fr
 	writer_member_integer(&w, "user_ms", end->user_ms);
 	writer_member_integer(&w, "system_ms", end->system_ms);
 	writer_member_integer(&w, "max_rss_kib", end->max_rss_kib);
-	finish(&w, &json, out, key);
+	frame_seal_object(&w, &json, out, key);
 }
 
 bool

@@ -190,7 +190,7 @@ is_wanted(const struct files_in *f, const char *path)
 }
 
 static int
-take_head(struct files_in *f, struct span json, struct error *err)
+frame_files_read_head(struct files_in *f, struct span json, struct error *err)
 {
 	struct buffer path = BUFFER_INIT;
 	long long mode = 0, bytes = -1;
@@ -223,7 +223,7 @@ take_head(struct files_in *f, struct span json, struct error *err)
 }
 
 static int
-take_bytes(struct files_in *f, struct span json, struct error *err)
+frame_files_read_bytes(struct files_in *f, struct span json, struct error *err)
 {
 	struct buffer bytes = BUFFER_INIT;
 	int result = 1;
@@ -244,8 +244,8 @@ int
 files_in_take(struct files_in *f, struct span json, struct error *err)
 {
 	if (frame_is(json, "file"))
-		return take_head(f, json, err);
-	return frame_is(json, "data") ? take_bytes(f, json, err) : 0;
+		return frame_files_read_head(f, json, err);
+	return frame_is(json, "data") ? frame_files_read_bytes(f, json, err) : 0;
 }
 
 /* The directory that a path lies in, which is made if it is not there. -1 with errno. */

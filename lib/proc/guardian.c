@@ -58,7 +58,7 @@ guardian_stands_apart(void)
 
 /* If nobody reads it any more the program has gone, which the guardian notices. */
 static void
-report(int fd, const struct report *r)
+guardian_send_report(int fd, const struct report *r)
 {
 	file_write(fd, r, sizeof *r);
 }
@@ -134,7 +134,7 @@ is_stopped_by_terminal(int status)
 
 /* The one that has changed the modes of the terminal cannot restore them any more. */
 static void
-restore(const struct guardian_terminal *t)
+guardian_restore_terminal(const struct guardian_terminal *t)
 {
 	static const char erase[] = "\r\033[J";
 	struct guardian_modes *m = t->modes;
@@ -176,11 +176,11 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	if (process_start(&p, spec, &start.value, &start.error) != 0) {
 		start.what = REPORT_FAILED;
 		start.reason = errno;
-		report(pipe_fd, &start);
+		guardian_send_report(pipe_fd, &start);
 		_exit(EXIT_FAILURE);
 	}
 	start.value = (int)p.pid;
-	report(pipe_fd, &start);
+	guardian_send_report(pipe_fd, &start);
 
 	/* Let go of all that was inherited. */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -202,12 +202,13 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		while ((pid = waitpid(-1, &end.value, WNOHANG | (terminal != NULL ? WUNTRACED : 0))) > 0) {
 			if (WIFSTOPPED(end.value)) {
 				if (pid == p.pid && is_stopped_by_terminal(end.value))
-					report(pipe_fd, &(struct report){ .what = REPORT_STOPPED,
+					guardian_send_report(pipe_fd,
+					    &(struct report){ .what = REPORT_STOPPED,
 					    .value = WSTOPSIG(end.value) });
 				continue;
 			}
 			if (pid == p.pid) {
-				report(pipe_fd, &end);
+				guardian_send_report(pipe_fd, &end);
 				ended = true;
 			}
 			for (size_t i = 0; i < helper_count; i++)
@@ -221,7 +222,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 			break;
 		if (getppid() != parent) {
 			if (terminal != NULL)
-				restore(terminal);
+				guardian_restore_terminal(terminal);
 			descendants_end(getpid(), SIGKILL, NULL);
 			break;
 		}

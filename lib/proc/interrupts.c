@@ -56,7 +56,7 @@ signals_die(int signal_number)
 }
 
 static bool
-signalled(const struct interrupts *interrupts, struct error *err)
+interrupts_signal_arrived(const struct interrupts *interrupts, struct error *err)
 {
 	if (interrupts == NULL || interrupts->signal_number == NULL ||
 	    *interrupts->signal_number == 0)
@@ -77,9 +77,9 @@ downstream_gone(short revents, struct error *err)
 }
 
 bool
-interrupted(const struct interrupts *interrupts, struct error *err)
+interrupts_arrived(const struct interrupts *interrupts, struct error *err)
 {
-	return signalled(interrupts, err) || (interrupts != NULL &&
+	return interrupts_signal_arrived(interrupts, err) || (interrupts != NULL &&
 	    downstream_gone(poll_now(interrupts->downstream, 0), err));
 }
 
@@ -123,7 +123,8 @@ interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t 
 	}
 	if (ready == -1)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to wait");
-	return signalled(interrupts, err) || downstream_gone(fds[0].revents, err) ? -1 : 0;
+	return interrupts_signal_arrived(interrupts, err) || downstream_gone(fds[0].revents, err) ?
+	    -1 : 0;
 }
 
 int

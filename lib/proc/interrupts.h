@@ -26,7 +26,7 @@ _Noreturn void signals_die(int signal_number);
 
 /* Whether something has interrupted: fills *err with cancelled or
  * downstream_closed and returns true. interrupts may be NULL. */
-bool interrupted(const struct interrupts *interrupts, struct error *err);
+bool interrupts_arrived(const struct interrupts *interrupts, struct error *err);
 
 /* Waits as poll_until() for fds[1] to fds[count - 1], at most until deadline (0: for ever);
  * fds[0] is its own. A signal that comes just before the wait ends it too. 0, with

@@ -27,7 +27,7 @@ enum {
 
 /* What was meant for one that had ended already is nothing to this one. */
 static void
-begin(struct peer *p)
+peer_reset_streams(struct peer *p)
 {
 	buffer_clear(&p->outgoing);
 	p->sent = 0;
@@ -46,7 +46,7 @@ peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 		p->process.pid = 0;
 		return -1;
 	}
-	begin(p);
+	peer_reset_streams(p);
 	descendants_keep(p->process.pid);
 	return 0;
 }
@@ -61,7 +61,7 @@ peer_connect(struct peer *p, int fd)
 		peer_forget(p);
 		return -1;
 	}
-	begin(p);
+	peer_reset_streams(p);
 	return 0;
 }
 

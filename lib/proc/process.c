@@ -81,7 +81,7 @@ find_program(const char *name, char *const *environment)
 
 /* Moves a descriptor out of the way of 0, 1 and 2. -1 with errno. */
 static int
-lift(int fd)
+process_move_fd_above_stderr(int fd)
 {
 	int lifted;
 
@@ -99,8 +99,8 @@ open_pipe(struct stream *s)
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
-	child = lift(ends[s->target == STDIN_FILENO ? 0 : 1]);
-	parent = lift(ends[s->target == STDIN_FILENO ? 1 : 0]);
+	child = process_move_fd_above_stderr(ends[s->target == STDIN_FILENO ? 0 : 1]);
+	parent = process_move_fd_above_stderr(ends[s->target == STDIN_FILENO ? 1 : 0]);
 	if (child >= 0 && parent >= 0 && fcntl(parent, F_SETFL, O_NONBLOCK) == 0) {
 		s->source = child;
 		s->ours = parent;
@@ -148,7 +148,7 @@ open_input(struct stream *s, const char *input, size_t len)
 			return -1;
 		}
 	}
-	s->source = lift(fd);
+	s->source = process_move_fd_above_stderr(fd);
 	s->close = s->source >= 0;
 	return s->source >= 0 ? 0 : -1;
 }
@@ -203,7 +203,7 @@ streams_hold(const struct stream streams[3])
 
 /* posix_spawn() of path, or of /bin/sh with it if it is no program. */
 static int
-spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+process_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
     const posix_spawnattr_t *attributes, const struct process_spec *spec)
 {
 	char *const *environment = spec->environment != NULL ? spec->environment : environ;
@@ -277,7 +277,7 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 		posix_spawnattr_setpgroup(&attributes, 0);
 		failure = posix_spawnattr_setflags(&attributes, (short)flags);
 		if (failure == 0)
-			failure = spawn(pid, path, &actions, &attributes, spec);
+			failure = process_spawn(pid, path, &actions, &attributes, spec);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -300,7 +300,7 @@ names_carriage_return(const char *path)
 /* Says where was looked, without names, which would be others in a replay. path: the file
  * that should have run; NULL: PATH has none. */
 static void
-tell_missing(const struct process_spec *spec, const char *path, struct error *err)
+process_set_missing_error(const struct process_spec *spec, const char *path, struct error *err)
 {
 	const char *name = spec->argv[0], *directory = spec->directory, *where = "";
 	char *whole = path == NULL ? NULL : *path == '/' || directory == NULL ? memory_text(path) :
@@ -350,7 +350,8 @@ tell_missing(const struct process_spec *spec, const char *path, struct error *er
 
 /* Why a file may not be run, if that is to be seen of it. */
 static bool
-tell_unrunnable(const struct process_spec *spec, const char *path, int reason, struct error *err)
+process_set_unrunnable_error(const struct process_spec *spec, const char *path, int reason,
+    struct error *err)
 {
 	const char *name = spec->argv[0];
 	char *whole = path == NULL || *path == '/' || spec->directory == NULL ?
@@ -384,12 +385,12 @@ start_failed(const struct process_spec *spec, const char *path, int reason, int 
 		error_errno(err, ERROR_EXIT_STATUS, directory, "unable to change to this directory");
 	} else if (reason == ENOENT) {
 		code = PROCESS_NOT_FOUND;
-		tell_missing(spec, path, err);
+		process_set_missing_error(spec, path, err);
 	} else {
 		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
 		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
 
-		if (!tell_unrunnable(spec, path, reason, err)) {
+		if (!process_set_unrunnable_error(spec, path, reason, err)) {
 			errno = reason;
 			error_errno(err, class, spec->argv[0], "unable to run");
 		}

@@ -69,7 +69,7 @@ enum fits { FITS_NOT, FITS_HOST, FITS };
 /* Whether a line of the keys file, "ORIGIN TOKEN", is for this origin, or for its host by another
  * scheme or port; *token: the rest of it. */
 static enum fits
-fits(const char *own, const char *value, const char **token)
+serve_address_matches(const char *own, const char *value, const char **token)
 {
 	size_t own_at, at, len = host_of(own, &own_at);
 	enum fits result = FITS_NOT;
@@ -108,7 +108,8 @@ serve_address_token(const char *name, const char *own, const char *base, char **
 		const char *value = keys.values[i], *token;
 		enum fits fit;
 
-		if (strcmp(keys.names[i], name) != 0 || (fit = fits(own, value, &token)) == FITS_NOT)
+		if (strcmp(keys.names[i], name) != 0 ||
+		    (fit = serve_address_matches(own, value, &token)) == FITS_NOT)
 			continue;
 		if (fit == FITS_HOST)
 			other = value;

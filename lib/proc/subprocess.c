@@ -86,7 +86,7 @@ orphans_mark(const struct subprocesses *all, const struct subprocess *s)
 /* The launcher of a command that runs elsewhere, with a pipe to its far end. Where its text is plain
  * words and the first of them a program, no shell is started to say so. */
 static int
-launch(struct subprocess *s, struct process_spec *spec)
+subprocess_start_launcher(struct subprocess *s, struct process_spec *spec)
 {
 	char *text = via_command(s->via), **words = list_words(text), *shell[4];
 	int result = -1;
@@ -114,7 +114,7 @@ launch(struct subprocess *s, struct process_spec *spec)
 
 /* Fills s->error if it cannot be run. */
 static void
-start(const struct subprocesses *all, struct subprocess *s)
+subprocess_start(const struct subprocesses *all, struct subprocess *s)
 {
 	static const char name[] = ORPHANS_MARK "=";
 	char *const *environment = s->environment == NULL ? environ : s->environment;
@@ -151,7 +151,7 @@ start(const struct subprocesses *all, struct subprocess *s)
 	s->deadline = limit == 0 ? 0 : s->started + limit;
 	s->look_at = s->told_as != NULL && s->via == NULL ? s->started + OUTPUT_HELD_TOLD_MS : 0;
 	s->stage = SUBPROCESS_RUNNING;
-	if ((s->via != NULL ? launch(s, &spec) :
+	if ((s->via != NULL ? subprocess_start_launcher(s, &spec) :
 	    process_start(&s->process, &spec, &s->exit_code, &s->error)) == -1) {
 		s->wait_status = s->exit_code << 8;
 		s->stage = SUBPROCESS_ENDED;
@@ -371,7 +371,7 @@ collect_errors(struct subprocess *s)
 
 /* How a command elsewhere has ended, in place of its launcher's end. */
 static void
-take_far_end(struct subprocess *s)
+subprocess_set_far_end(struct subprocess *s)
 {
 	struct via *via = s->via;
 	const struct frame_end *end = &via->end;
@@ -407,7 +407,7 @@ subprocess_has_ended(const struct subprocess *s)
 
 /* What came of it; nothing of it is open or runs any more. */
 static void
-finish(struct subprocess *s)
+subprocess_finish(struct subprocess *s)
 {
 	size_t drop = s->errors.len > SUBPROCESS_STDERR_TAIL ?
 	    s->errors.len - SUBPROCESS_STDERR_TAIL : 0;
@@ -440,7 +440,7 @@ finish(struct subprocess *s)
 	s->stage = SUBPROCESS_ENDED;
 	s->duration_ms = clock_monotonic() - s->started;
 	if (s->via != NULL)
-		take_far_end(s);
+		subprocess_set_far_end(s);
 	if (s->wait_status != -1)
 		s->exit_code = process_exit_code(s->wait_status);
 	if (s->exit_code != 0 && s->error.code == ERROR_NONE)
@@ -453,7 +453,7 @@ finish(struct subprocess *s)
 
 /* Whether the process itself has ended, and been waited for. */
 static bool
-reap(struct subprocess *s)
+subprocess_reap(struct subprocess *s)
 {
 	pid_t ended = s->process.pid > 0 ? waitpid(s->process.pid, &s->wait_status, WNOHANG) : 0;
 
@@ -467,11 +467,11 @@ reap(struct subprocess *s)
 /* Sees to it that one which is being ended, and all that is left of it, is gone. Then it
  * reads what that left in the pipes: what holds them open now is none of its processes. */
 static void
-pursue(const struct subprocesses *all, struct subprocess *s)
+subprocess_end_remaining(const struct subprocesses *all, struct subprocess *s)
 {
 	int signal_number = s->stage == SUBPROCESS_KILLED ? SIGKILL : SIGTERM;
 
-	if (!reap(s)) {
+	if (!subprocess_reap(s)) {
 		if (s->stage == SUBPROCESS_KILLED)
 			tree_signal(s->process.pid, SIGKILL);
 		return;
@@ -482,13 +482,13 @@ pursue(const struct subprocesses *all, struct subprocess *s)
 		;
 	if (s->process.err != -1)
 		collect_errors(s);
-	finish(s);
+	subprocess_finish(s);
 }
 
 /* Passes on, once, which process holds the output open of one that has ended itself: usually
  * something that it started in the background, which may run for ever. */
 static void
-tell_what_holds_output(const struct subprocesses *all, struct subprocess *s)
+subprocess_report_output_holder(const struct subprocesses *all, struct subprocess *s)
 {
 	struct children children = { 0, 0, false };
 	siginfo_t info = { .si_pid = 0 };
@@ -520,7 +520,8 @@ tell_what_holds_output(const struct subprocesses *all, struct subprocess *s)
 
 /* Does what the descriptors allow, then what time demands. */
 static void
-serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd fds[SLOTS])
+subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
+    const struct pollfd fds[SLOTS])
 {
 	struct error why;
 	char text[32];
@@ -539,14 +540,14 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 		collect_errors(s);
 
 	if (s->stage != SUBPROCESS_RUNNING) {
-		pursue(all, s);
+		subprocess_end_remaining(all, s);
 	} else if (s->process.out == -1 && (s->process.err == -1 || ended_elsewhere(s)) &&
 	    s->passing.len == 0) {
 		/* One that ends by itself has closed its pipes, then it can be waited for. */
-		if (reap(s)) {
+		if (subprocess_reap(s)) {
 			if (s->process.err != -1)
 				collect_errors(s);
-			finish(s);
+			subprocess_finish(s);
 		} else if (s->exit_fd == -1) {
 			s->exit_fd = wait_descriptor(s->process.pid);
 		}
@@ -554,7 +555,7 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 
 	if (s->stage == SUBPROCESS_RUNNING && s->look_at != 0 && s->process.pid > 0 &&
 	    (s->process.out != -1 || s->process.err != -1) && clock_monotonic() >= s->look_at)
-		tell_what_holds_output(all, s);
+		subprocess_report_output_holder(all, s);
 	if (s->stage != SUBPROCESS_ENDED && s->via != NULL) {
 		via_tick(s->via);
 		if (s->via->state == VIA_FAILED)
@@ -578,7 +579,7 @@ serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd 
 	} else {
 		error_set(&s->error, ERROR_SYSTEM, name_of(s), "cannot be killed");
 		s->wait_status = SIGKILL;
-		finish(s);
+		subprocess_finish(s);
 	}
 }
 
@@ -657,7 +658,7 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 	all.fds = memory_array(NULL, count * SLOTS + 1, sizeof *all.fds);
 	all.spare = memory_zero(count + 1, sizeof *all.spare);
 	for (size_t i = 0; i < count; i++) {
-		start(&all, &list[i]);
+		subprocess_start(&all, &list[i]);
 		if (list[i].stage != SUBPROCESS_ENDED)
 			all.spare[spared++] = list[i].process.pid;
 	}
@@ -686,7 +687,7 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 				status = -1;
 				begin_end_of_all(&all, &why);
 			}
-			serve(&all, &list[i], fds);
+			subprocess_serve_round(&all, &list[i], fds);
 		}
 	}
 	for (size_t i = 0; i < count; i++)

@@ -138,7 +138,7 @@ via_send(struct via *v)
 }
 
 static void
-fail(struct via *v, const char *message)
+via_set_failed(struct via *v, const char *message)
 {
 	v->state = VIA_FAILED;
 	error_set(&v->error, v->begun ? ERROR_LOST : ERROR_CANNOT_LAUNCH, NULL, "%s", message);
@@ -147,7 +147,7 @@ fail(struct via *v, const char *message)
 /* ---- before the hello ---- */
 
 static void
-drop(struct via *v, const char *bytes, size_t len)
+via_drop_bytes(struct via *v, const char *bytes, size_t len)
 {
 	if (v->banner.len < BANNER_TOLD)
 		buffer_append(&v->banner, bytes, len < BANNER_TOLD - v->banner.len ? len :
@@ -158,7 +158,7 @@ drop(struct via *v, const char *bytes, size_t len)
 
 /* That something was dropped is the caller's to know: it may be what he looks for. */
 static void
-tell_dropped(struct via *v, struct buffer *errors)
+via_report_dropped(struct via *v, struct buffer *errors)
 {
 	struct buffer shown = BUFFER_INIT;
 	size_t blank = strspn(buffer_string(&v->banner), "\r\n"), end = v->banner.len;
@@ -175,7 +175,7 @@ tell_dropped(struct via *v, struct buffer *errors)
 
 /* A line before the command has begun. */
 static void
-take_answer(struct via *v, struct span line, struct buffer *errors)
+via_read_answer(struct via *v, struct span line, struct buffer *errors)
 {
 	struct span json = frame_open(line, &v->key);
 
@@ -184,10 +184,10 @@ take_answer(struct via *v, struct span line, struct buffer *errors)
 		return;
 	}
 	if (json.at == NULL || !frame_read_hello(json, &v->hello)) {
-		drop(v, line.at, line.len + 1);
+		via_drop_bytes(v, line.at, line.len + 1);
 		return;
 	}
-	tell_dropped(v, errors);
+	via_report_dropped(v, errors);
 	frame_bytes(&v->peer.outgoing, "input", v->input, v->input_len);
 	v->state = VIA_CONNECTED;
 	v->sending = true;
@@ -197,7 +197,7 @@ take_answer(struct via *v, struct span line, struct buffer *errors)
 /* ---- behind it ---- */
 
 static void
-take_sealed(struct via *v, struct span json)
+via_read_sealed_frame(struct via *v, struct span json)
 {
 	char sha256[DIGEST_SIZE];
 	bool whole;
@@ -205,7 +205,9 @@ take_sealed(struct via *v, struct span json)
 	INVARIANT(v->state == VIA_CONNECTED && v->hello.id[0] != '\0');
 
 	if (frame_is(json, "hello")) {
-		fail(v, "the launcher has started " FAR_PROGRAM " more than once: it is to start one (srun -n1)");
+		via_set_failed(v,
+		    "the launcher has started " FAR_PROGRAM " more than once: it is to start one "
+		    "(srun -n1)");
 	} else if (frame_read_refused(json, &v->error)) {
 		v->state = VIA_FAILED;
 		v->begun = false;
@@ -215,14 +217,14 @@ take_sealed(struct via *v, struct span json)
 		whole = strcmp(digest_end(&v->fetched.digest, sha256), v->end.files_sha256) == 0 && whole;
 		v->state = VIA_ENDED;
 		if (!whole)
-			fail(v, "what came is not what " FAR_PROGRAM " has sent");
+			via_set_failed(v, "what came is not what " FAR_PROGRAM " has sent");
 	} else {
-		fail(v, "what comes from the other end is damaged");
+		via_set_failed(v, "what comes from the other end is damaged");
 	}
 }
 
 static void
-take_frame(struct via *v, struct span line, struct buffer *output, struct buffer *errors)
+via_read_frame(struct via *v, struct span line, struct buffer *output, struct buffer *errors)
 {
 	struct span json = line.len > 0 && line.at[0] == '{' ? SPAN_NONE : frame_open(line, &v->key);
 	struct error why;
@@ -232,11 +234,11 @@ take_frame(struct via *v, struct span line, struct buffer *output, struct buffer
 	size_t bad, before;
 
 	if (json.at != NULL) {
-		take_sealed(v, json);
+		via_read_sealed_frame(v, json);
 		return;
 	}
 	if (line.len == 0 || line.at[0] != '{' || scan_check(line.at, line.len, &bad) != NULL) {
-		fail(v, "what comes from the other end is damaged");
+		via_set_failed(v, "what comes from the other end is damaged");
 		return;
 	}
 	if (frame_is(line, "ping"))
@@ -253,7 +255,7 @@ take_frame(struct via *v, struct span line, struct buffer *output, struct buffer
 	digest = to == output ? &v->output : &v->errors;
 	before = to->len;
 	if ((to == errors && !frame_is(line, "errors")) || frame_take_bytes(line, to) == -1)
-		fail(v, "what comes from the other end is damaged");
+		via_set_failed(v, "what comes from the other end is damaged");
 	else
 		digest_add(digest, to->data + before, to->len - before);
 }
@@ -269,9 +271,9 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 	while ((v->state == VIA_LAUNCHED || v->state == VIA_CONNECTED) &&
 	    (taken = peer_line(&v->peer, &line)) == 1) {
 		if (v->state == VIA_LAUNCHED)
-			take_answer(v, line, errors);
+			via_read_answer(v, line, errors);
 		else
-			take_frame(v, line, output, errors);
+			via_read_frame(v, line, output, errors);
 		if (v->state == VIA_LAUNCHED && v->dropped > BANNER_LIMIT)
 			taken = -1;
 		if (taken == -1)
@@ -279,9 +281,11 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 	}
 	if (v->state == VIA_LAUNCHED && (taken == -1 ||
 	    v->dropped + peer_untaken(&v->peer) > BANNER_LIMIT))
-		fail(v, "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not answered");
+		via_set_failed(v,
+		    "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not "
+		    "answered");
 	else if (taken == -1)
-		fail(v, "what comes from the other end is damaged");
+		via_set_failed(v, "what comes from the other end is damaged");
 	INVARIANT(v->state == VIA_FAILED ? v->error.code != ERROR_NONE : v->dropped <= BANNER_LIMIT);
 	return received;
 }
@@ -304,7 +308,7 @@ via_tick(struct via *v)
 	if (v->state != VIA_CONNECTED)
 		return;
 	if (now >= v->heard + FAR_SILENT_MS) {
-		fail(v, "nothing was heard of the far end any more");
+		via_set_failed(v, "nothing was heard of the far end any more");
 		return;
 	}
 	if (now < v->said + FAR_PING_MS)

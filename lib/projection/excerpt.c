@@ -68,7 +68,7 @@ blob_of(const struct event_view *event, const char *member)
 
 /* A member, or what lies deeper: result/0/data. */
 static struct span
-value_of(const struct event_view *event, const char *member)
+excerpt_value_of(const struct event_view *event, const char *member)
 {
 	char at[64];
 
@@ -113,7 +113,7 @@ static bool
 write_member(struct writer *w, const char *key, const struct event_view *event,
     const char *member, bool contents)
 {
-	struct span value = value_of(event, member), blob = blob_of(event, member);
+	struct span value = excerpt_value_of(event, member), blob = blob_of(event, member);
 	struct buffer whole = BUFFER_INIT;
 
 	if (blob.at) {
@@ -195,7 +195,7 @@ excerpt_arguments(struct writer *w, const char *key, const struct event_view *ev
 int64_t
 excerpt_size(const struct event_view *event, const char *member)
 {
-	struct span value = value_of(event, member);
+	struct span value = excerpt_value_of(event, member);
 	struct buffer text = BUFFER_INIT;
 	long long bytes = -1;
 

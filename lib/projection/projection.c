@@ -69,7 +69,7 @@ projector_document(const struct projector *p, struct buffer *out)
 }
 
 static int
-take_line(struct projector *p, struct projected_run *run, const char *line, size_t len,
+projector_project_line(struct projector *p, struct projected_run *run, const char *line, size_t len,
     struct buffer *out, struct error *err)
 {
 	const struct projection_document *document = p->projection->document;
@@ -123,7 +123,7 @@ catch_up(struct projector *p, struct projected_run *run, int64_t start, struct e
 		return -1;
 	reader_seek(&reader, run->position);
 	while (run->position < start && (got = reader_next(&reader, &line, &len, err)) == 1) {
-		if (take_line(p, run, line, len, &unseen, err) != 0) {
+		if (projector_project_line(p, run, line, len, &unseen, err) != 0) {
 			got = -1;
 			break;
 		}
@@ -154,7 +154,7 @@ projector_line(struct projector *p, const char *path, int64_t start, const char 
 	if (catch_up(p, run, start, err) != 0)
 		return -1;
 	run->position = start;
-	return take_line(p, run, line, len, out, err);
+	return projector_project_line(p, run, line, len, out, err);
 }
 
 static void

@@ -81,10 +81,10 @@ changed_files(const struct placed *at)
 
 /* ---- messages, and what goes with them ---- */
 
-static void message(struct writer *w, const char *format, ...)
+static void agent_event_write_message(struct writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void
-message(struct writer *w, const char *format, ...)
+agent_event_write_message(struct writer *w, const char *format, ...)
 {
 	struct buffer excerpt = BUFFER_INIT;
 	char text[1024];
@@ -109,14 +109,15 @@ text_member(struct span object, const char *key, const char *otherwise)
 }
 
 static void
-started(struct writer *w, const struct projection_line *line)
+agent_event_write_started(struct writer *w, const struct projection_line *line)
 {
-	message(w, "%s started", line->at->call ? line->at->call->step->name : placed_actor(line->at));
+	agent_event_write_message(w, "%s started", line->at->call ? line->at->call->step->name :
+	    placed_actor(line->at));
 }
 
 /* "WHAT done", "WHAT failed: why", … */
 static void
-ended(struct writer *w, const struct projection_line *line)
+agent_event_write_ended(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	char *what = at->event->told == EVENT_TOOL_RESULT ?
@@ -126,9 +127,10 @@ ended(struct writer *w, const struct projection_line *line)
 	const char *how = placed_outcome(at);
 
 	if (strcmp(how, "success") == 0)
-		message(w, "%s done", what);
+		agent_event_write_message(w, "%s done", what);
 	else
-		message(w, "%s %s%s%s", what, how, why ? ": " : "", why ? why : "");
+		agent_event_write_message(w, "%s %s%s%s", what, how, why ? ": " : "", why ? why :
+		    "");
 	free(why);
 	free(what);
 }
@@ -136,11 +138,11 @@ ended(struct writer *w, const struct projection_line *line)
 static void
 run_ended(struct writer *w, const struct projection_line *line)
 {
-	message(w, "%s: %s", placed_actor(line->at), placed_status(line->at));
+	agent_event_write_message(w, "%s: %s", placed_actor(line->at), placed_status(line->at));
 }
 
 static void
-handoff(struct writer *w, const struct projection_line *line)
+agent_event_write_handoff(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span within = span_member(at->event->payload, KEY_HANDOFF);
@@ -149,7 +151,7 @@ handoff(struct writer *w, const struct projection_line *line)
 	    memory_text(at->call->before[0]->step->agent);
 	char *to = is_within ? text_member(within, KEY_TO, "") : memory_text(call_actor(at->call));
 
-	message(w, "%s hands over to %s", from, to);
+	agent_event_write_message(w, "%s hands over to %s", from, to);
 	writer_member_string(w, "from", from);
 	writer_member_string(w, "to", to);
 	free(from);
@@ -157,12 +159,12 @@ handoff(struct writer *w, const struct projection_line *line)
 }
 
 static void
-turn(struct writer *w, const struct projection_line *line)
+agent_event_write_turn(struct writer *w, const struct projection_line *line)
 {
 	long long number = 0;
 
 	span_integer(span_member(line->at->event->payload, KEY_TURN), &number);
-	message(w, "%s: turn %lld", placed_actor(line->at), number);
+	agent_event_write_message(w, "%s: turn %lld", placed_actor(line->at), number);
 	writer_member_integer(w, "turn", number);
 }
 
@@ -170,7 +172,7 @@ static void
 turn_ended(struct writer *w, const struct projection_line *line)
 {
 	if (!excerpt_message(w, "message", line->at->event))
-		message(w, "%s wants tools", placed_actor(line->at));
+		agent_event_write_message(w, "%s wants tools", placed_actor(line->at));
 }
 
 static void
@@ -178,26 +180,27 @@ tool_started(struct writer *w, const struct projection_line *line)
 {
 	char *name = text_member(line->at->event->payload, KEY_NAME, "tool");
 
-	message(w, "%s called", name);
+	agent_event_write_message(w, "%s called", name);
 	free(name);
 }
 
 static void
-output(struct writer *w, const struct projection_line *line)
+agent_event_write_output(struct writer *w, const struct projection_line *line)
 {
 	const char *member = line->row->count == has_stderr ? KEY_STDERR : KEY_OUTPUT;
 
 	if (!excerpt_contents(w, "message", line->at->event, member))
-		message(w, "%lld bytes", (long long)excerpt_size(line->at->event, member));
+		agent_event_write_message(w, "%lld bytes",
+		    (long long)excerpt_size(line->at->event, member));
 }
 
 static void
-commit(struct writer *w, const struct projection_line *line)
+agent_event_write_commit(struct writer *w, const struct projection_line *line)
 {
 	struct span id = span_member(line->at->event->payload, KEY_COMMIT);
 	char *text = span_text(id);
 
-	message(w, "commit %.12s", text ? text : "");
+	agent_event_write_message(w, "commit %.12s", text ? text : "");
 	writer_member_span(w, "commit", id);
 	free(text);
 }
@@ -209,7 +212,7 @@ file_changed(struct writer *w, const struct projection_line *line)
 	    line->index), sha256 = span_member(file, KEY_SHA256);
 	char *path = text_member(file, KEY_PATH, "file");
 
-	message(w, "%s changed", path);
+	agent_event_write_message(w, "%s changed", path);
 	writer_member_span(w, "file", span_member(file, KEY_PATH));
 	if (span_type(sha256) == 's')
 		writer_member_span(w, "sha256", sha256);
@@ -218,13 +221,13 @@ file_changed(struct writer *w, const struct projection_line *line)
 }
 
 static void
-failure(struct writer *w, const struct projection_line *line)
+agent_event_write_failure(struct writer *w, const struct projection_line *line)
 {
 	struct span error = span_member(line->at->event->payload, KEY_ERROR);
 	struct event_view inside = { .payload = error };
 
 	if (!excerpt_member(w, "message", &inside, KEY_MESSAGE))
-		message(w, "%s failed", placed_actor(line->at));
+		agent_event_write_message(w, "%s failed", placed_actor(line->at));
 	writer_member_span(w, "code", span_member(error, KEY_CODE));
 }
 
@@ -291,39 +294,48 @@ static const struct projection_member
 	tool_failure[] = { STEP, { "tool", PROJECT_PAYLOAD, KEY_NAME }, LAST };
 
 static const struct projection_row rows[] = {
-	{ EVENT_RUN_STARTED, 0, "run.started", NULL, started, run_start },
-	{ EVENT_STEP_STARTED, 0, "run.phase", NULL, started, step_start },
-	{ EVENT_STEP_STARTED, 0, "handoff", handed_over, handoff, step_of_kind },
-	{ EVENT_STEP_STARTED, 0, "deploy.triggered", is_deploy, started, step_start },
-	{ EVENT_CALL_WORKFLOW_STARTED, 0, "run.phase", NULL, started, step_start },
-	{ EVENT_CALL_WORKFLOW_STARTED, 0, "child_job.started", NULL, started, child },
-	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "handoff", NULL, handoff, step_of_message },
-	{ EVENT_MESSAGE_USER, 0, "llm.turn.start", starts_turn, turn, turn_start },
-	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "llm.turn.start", starts_turn, turn, turn_start },
+	{ EVENT_RUN_STARTED, 0, "run.started", NULL, agent_event_write_started, run_start },
+	{ EVENT_STEP_STARTED, 0, "run.phase", NULL, agent_event_write_started, step_start },
+	{ EVENT_STEP_STARTED, 0, "handoff", handed_over, agent_event_write_handoff, step_of_kind },
+	{ EVENT_STEP_STARTED, 0, "deploy.triggered", is_deploy, agent_event_write_started,
+	    step_start },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "run.phase", NULL, agent_event_write_started,
+	    step_start },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "child_job.started", NULL, agent_event_write_started,
+	    child },
+	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "handoff", NULL, agent_event_write_handoff,
+	    step_of_message },
+	{ EVENT_MESSAGE_USER, 0, "llm.turn.start", starts_turn, agent_event_write_turn,
+	    turn_start },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "llm.turn.start", starts_turn,
+	    agent_event_write_turn, turn_start },
 	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "llm.turn.end", NULL, turn_ended, turn_end },
 	{ EVENT_TOOL_CALL, 0, "tool.start", NULL, tool_started, tool_start },
-	{ EVENT_TOOL_RESULT, 0, "tool.output", has_output, output, tool_stdout },
-	{ EVENT_TOOL_RESULT, 0, "tool.output", has_stderr, output, tool_stderr },
+	{ EVENT_TOOL_RESULT, 0, "tool.output", has_output, agent_event_write_output, tool_stdout },
+	{ EVENT_TOOL_RESULT, 0, "tool.output", has_stderr, agent_event_write_output, tool_stderr },
 	{ EVENT_TOOL_RESULT, 0, "file.changed", changed_files, file_changed, tool },
-	{ EVENT_TOOL_RESULT, 0, "git.commit", has_committed, commit, tool },
-	{ EVENT_TOOL_RESULT, WHEN_BLOCKED, "safety.block", NULL, failure, tool_failure },
-	{ EVENT_TOOL_RESULT, 0, "tool.end", NULL, ended, tool_end },
+	{ EVENT_TOOL_RESULT, 0, "git.commit", has_committed, agent_event_write_commit, tool },
+	{ EVENT_TOOL_RESULT, WHEN_BLOCKED, "safety.block", NULL, agent_event_write_failure,
+	    tool_failure },
+	{ EVENT_TOOL_RESULT, 0, "tool.end", NULL, agent_event_write_ended, tool_end },
 	{ EVENT_STEP_COMPLETED, 0, "file.changed", changed_files, file_changed, step },
-	{ EVENT_STEP_COMPLETED, 0, "git.commit", has_committed, commit, step },
-	{ EVENT_STEP_COMPLETED, WHEN_BLOCKED, "safety.block", NULL, failure, step },
-	{ EVENT_STEP_COMPLETED, WHEN_FAILED, "error", NULL, failure, step },
-	{ EVENT_STEP_COMPLETED, 0, "git.commit", is_commit, ended, step_end },
-	{ EVENT_STEP_COMPLETED, 0, "deploy.status", is_deploy, ended, step_end },
-	{ EVENT_STEP_COMPLETED, 0, "run.phase", NULL, ended, step_end },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_FAILED, "error", NULL, failure, step },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, 0, "run.phase", NULL, ended, step_end },
-	{ EVENT_RUN_COMPLETED, WHEN_FAILED, "error", NULL, failure, step },
+	{ EVENT_STEP_COMPLETED, 0, "git.commit", has_committed, agent_event_write_commit, step },
+	{ EVENT_STEP_COMPLETED, WHEN_BLOCKED, "safety.block", NULL, agent_event_write_failure,
+	    step },
+	{ EVENT_STEP_COMPLETED, WHEN_FAILED, "error", NULL, agent_event_write_failure, step },
+	{ EVENT_STEP_COMPLETED, 0, "git.commit", is_commit, agent_event_write_ended, step_end },
+	{ EVENT_STEP_COMPLETED, 0, "deploy.status", is_deploy, agent_event_write_ended, step_end },
+	{ EVENT_STEP_COMPLETED, 0, "run.phase", NULL, agent_event_write_ended, step_end },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_FAILED, "error", NULL, agent_event_write_failure,
+	    step },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, 0, "run.phase", NULL, agent_event_write_ended, step_end },
+	{ EVENT_RUN_COMPLETED, WHEN_FAILED, "error", NULL, agent_event_write_failure, step },
 	{ EVENT_RUN_COMPLETED, 0, "run.completed", NULL, run_ended, run_end },
 	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
 static void
-write_line(struct writer *w, const struct projection_line *line)
+agent_event_write_line(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	const char *phase = "running";
@@ -349,5 +361,5 @@ write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_agent_event = {
-	"agent-event", agent_event_schema, 1, rows, write_line, NULL
+	"agent-event", agent_event_schema, 1, rows, agent_event_write_line, NULL
 };

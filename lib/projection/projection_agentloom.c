@@ -60,7 +60,8 @@ struct recording {
 
 /* Forgets what the call was asked: its hash, or "". */
 static void
-take_asked(struct recording *r, const struct model_call *call, char hash[DIGEST_SIZE])
+agentloom_remove_request_hash(struct recording *r, const struct model_call *call,
+    char hash[DIGEST_SIZE])
 {
 	hash[0] = '\0';
 	for (size_t i = 0; i < r->asked_count; i++)
@@ -74,7 +75,7 @@ take_asked(struct recording *r, const struct model_call *call, char hash[DIGEST_
 /* The request that a prompt begins, as it was sent. What changes a later one, or this
  * one before it is sent, brings no prompt. */
 static void
-take_prompt(struct recording *r, const struct placed *at, struct span payload)
+agentloom_add_prompt(struct recording *r, const struct placed *at, struct span payload)
 {
 	struct buffer model = BUFFER_INIT, messages = BUFFER_INIT;
 	struct span blocks = span_member(payload, KEY_BLOCKS);
@@ -90,7 +91,7 @@ take_prompt(struct recording *r, const struct placed *at, struct span payload)
 		span_member(payload, KEY_SYSTEM_PROMPT), span_of(messages.data, messages.len),
 		span_member(payload, KEY_TOOLS), span_member(payload, KEY_PARAMS) };
 
-	take_asked(r, at->call, unused);
+	agentloom_remove_request_hash(r, at->call, unused);
 	if (span_element(blocks, 0).at != NULL && agentloom_hash(&request, asked.hash)) {
 		r->asked = memory_array(r->asked, r->asked_count + 1, sizeof *r->asked);
 		r->asked[r->asked_count++] = asked;
@@ -131,7 +132,7 @@ write_blocks(struct writer *w, struct span blocks)
 }
 
 static int64_t
-tokens(struct span usage, enum model_usage what)
+agentloom_token_count(struct span usage, enum model_usage what)
 {
 	long long number;
 
@@ -142,12 +143,13 @@ tokens(struct span usage, enum model_usage what)
 /* All but the last brace. What an answer cost is not recorded; reasoning is counted apart from
  * the completion there. */
 static void
-write_answer(const struct placed *at, struct span payload, const char *hash, struct buffer *out)
+agentloom_write_answer_entry(const struct placed *at, struct span payload, const char *hash,
+    struct buffer *out)
 {
 	struct span model = span_member(payload, KEY_MODEL), usage = span_member(payload, KEY_USAGE);
-	int64_t input = tokens(usage, MODEL_INPUT_TOKENS);
-	int64_t output = tokens(usage, MODEL_OUTPUT_TOKENS);
-	int64_t reasoning = tokens(usage, MODEL_REASONING_TOKENS);
+	int64_t input = agentloom_token_count(usage, MODEL_INPUT_TOKENS);
+	int64_t output = agentloom_token_count(usage, MODEL_OUTPUT_TOKENS);
+	int64_t reasoning = agentloom_token_count(usage, MODEL_REASONING_TOKENS);
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -173,7 +175,7 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 }
 
 static void
-take_answer(struct recording *r, const struct placed *at, struct span payload)
+agentloom_add_answer(struct recording *r, const struct placed *at, struct span payload)
 {
 	char *path = span_text(at->event->path), hash[DIGEST_SIZE], start[ID_SIZE];
 	const char *key = model_call_event_id(at->call, start);
@@ -183,11 +185,11 @@ take_answer(struct recording *r, const struct placed *at, struct span payload)
 	struct entry *e;
 	size_t kept = 0;
 
-	take_asked(r, at->call, hash);
+	agentloom_remove_request_hash(r, at->call, hash);
 	span_integer(span_member(payload, KEY_TURN), &a.turn);
 	if (!span_copy(span_member(payload, KEY_REQUEST_SHA256), a.sha256, sizeof a.sha256))
 		a.sha256[0] = '\0';
-	write_answer(at, payload, hash, &a.text);
+	agentloom_write_answer_entry(at, payload, hash, &a.text);
 
 	key = path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256;
 	found = map_get(&r->by_key, key, strlen(key));
@@ -218,7 +220,7 @@ take_answer(struct recording *r, const struct placed *at, struct span payload)
 /* The start of a call: of a new one, or of one that goes on with or makes again that of an
  * earlier attempt, which it claims or which was called so. */
 static void
-take_start(struct recording *r, const struct placed *at)
+agentloom_add_call_start(struct recording *r, const struct placed *at)
 {
 	char *path = span_text(at->event->path);
 	char *claims = span_text(span_member(at->event->payload, KEY_CLAIMS));
@@ -245,7 +247,7 @@ take_start(struct recording *r, const struct placed *at)
 }
 
 static void
-take(void *state, const struct placed *at, struct span payload, int64_t *number)
+agentloom_add_event(void *state, const struct placed *at, struct span payload, int64_t *number)
 {
 	struct recording *r = state;
 
@@ -253,11 +255,11 @@ take(void *state, const struct placed *at, struct span payload, int64_t *number)
 	if (at->call == NULL)
 		return;
 	if (event_type_starts_call(at->event->type))
-		take_start(r, at);
+		agentloom_add_call_start(r, at);
 	else if (at->event->type == EVENT_MESSAGE_USER)
-		take_prompt(r, at, payload);
+		agentloom_add_prompt(r, at, payload);
 	else if (at->event->type == EVENT_MESSAGE_ASSISTANT && placed_whole(at))
-		take_answer(r, at, payload);
+		agentloom_add_answer(r, at, payload);
 }
 
 /* AgentLoom's recorder knows single answers; those of a list say more of what they
@@ -320,7 +322,7 @@ recording_free(void *state)
 }
 
 static const struct projection_document document = {
-	sizeof(struct recording), take, write_document, recording_free
+	sizeof(struct recording), agentloom_add_event, write_document, recording_free
 };
 
 static const struct projection_row rows[] = { { 0, 0, NULL, NULL, NULL, NULL } };

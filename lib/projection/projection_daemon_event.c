@@ -51,7 +51,7 @@ static const struct projection_row rows[] = {
 };
 
 static void
-write_line(struct writer *w, const struct projection_line *line)
+daemon_event_write_line(struct writer *w, const struct projection_line *line)
 {
 	writer_member_integer(w, "seq", line->number);
 	writer_member_string(w, "type", "daemon_event");
@@ -64,5 +64,5 @@ write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_daemon_event = {
-	"daemon-event", daemon_event_schema, 1, rows, write_line, NULL
+	"daemon-event", daemon_event_schema, 1, rows, daemon_event_write_line, NULL
 };

@@ -84,7 +84,7 @@ actor_around(const struct placed *at)
 /* A call is given its input by those that made it, or an agent gives the conversation to
  * another. */
 static void
-sent(struct writer *w, const struct projection_line *line)
+interagent_write_sent(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	char id[ID_SIZE], *from = NULL;
@@ -103,7 +103,7 @@ sent(struct writer *w, const struct projection_line *line)
 }
 
 static void
-received(struct writer *w, const struct projection_line *line)
+interagent_write_received(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	char id[ID_SIZE];
@@ -118,7 +118,7 @@ received(struct writer *w, const struct projection_line *line)
 
 /* An agent does something, for nobody but whom it answers. */
 static void
-act(struct writer *w, const struct projection_line *line)
+interagent_write_action(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 
@@ -128,7 +128,7 @@ act(struct writer *w, const struct projection_line *line)
 }
 
 static void
-changed(struct writer *w, const struct projection_line *line)
+interagent_write_state_change(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	const char *state = "running";
@@ -140,30 +140,33 @@ changed(struct writer *w, const struct projection_line *line)
 	else if (at->event->told == EVENT_MESSAGE_ASSISTANT)
 		state = span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
 		    "using_tools" : "answered";
-	act(w, line);
+	interagent_write_action(w, line);
 	writer_member_string(w, "state", state);
 }
 
 static const struct projection_row rows[] = {
-	{ EVENT_RUN_STARTED, 0, "state_transition", NULL, changed, NULL },
-	{ EVENT_STEP_STARTED, 0, "task_sent", NULL, sent, NULL },
-	{ EVENT_STEP_STARTED, 0, "task_received", NULL, received, NULL },
-	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_sent", NULL, sent, NULL },
-	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_received", NULL, received, NULL },
-	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_sent", NULL, sent, NULL },
-	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_received", NULL, received, NULL },
-	{ EVENT_MESSAGE_USER, WHEN_NO_HANDOFF, "state_transition", NULL, changed, NULL },
-	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "state_transition", NULL, changed, NULL },
-	{ EVENT_TOOL_CALL, 0, "tool_call", NULL, act, NULL },
-	{ EVENT_TOOL_RESULT, 0, "tool_return", NULL, act, NULL },
-	{ EVENT_STEP_COMPLETED, 0, "response_sent", NULL, act, NULL },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, 0, "response_sent", NULL, act, NULL },
-	{ EVENT_RUN_COMPLETED, 0, "state_transition", NULL, changed, NULL },
+	{ EVENT_RUN_STARTED, 0, "state_transition", NULL, interagent_write_state_change, NULL },
+	{ EVENT_STEP_STARTED, 0, "task_sent", NULL, interagent_write_sent, NULL },
+	{ EVENT_STEP_STARTED, 0, "task_received", NULL, interagent_write_received, NULL },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_sent", NULL, interagent_write_sent, NULL },
+	{ EVENT_CALL_WORKFLOW_STARTED, 0, "task_received", NULL, interagent_write_received, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_sent", NULL, interagent_write_sent, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "task_received", NULL, interagent_write_received,
+	    NULL },
+	{ EVENT_MESSAGE_USER, WHEN_NO_HANDOFF, "state_transition", NULL,
+	    interagent_write_state_change, NULL },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "state_transition", NULL,
+	    interagent_write_state_change, NULL },
+	{ EVENT_TOOL_CALL, 0, "tool_call", NULL, interagent_write_action, NULL },
+	{ EVENT_TOOL_RESULT, 0, "tool_return", NULL, interagent_write_action, NULL },
+	{ EVENT_STEP_COMPLETED, 0, "response_sent", NULL, interagent_write_action, NULL },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, 0, "response_sent", NULL, interagent_write_action, NULL },
+	{ EVENT_RUN_COMPLETED, 0, "state_transition", NULL, interagent_write_state_change, NULL },
 	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
 static void
-write_line(struct writer *w, const struct projection_line *line)
+interagent_write_line(struct writer *w, const struct projection_line *line)
 {
 	writer_member_integer(w, "seq", line->number);
 	writer_member_string(w, "type", line->row->type);
@@ -172,5 +175,5 @@ write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_interagent = {
-	"interagent", interagent_schema, 1, rows, write_line, NULL
+	"interagent", interagent_schema, 1, rows, interagent_write_line, NULL
 };

@@ -40,7 +40,7 @@ write_task(struct writer *w, const struct model_call *call)
 }
 
 static void
-task(struct writer *w, const struct projection_line *line)
+langgraph_write_task_event(struct writer *w, const struct projection_line *line)
 {
 	const struct model_call *call = line->at->call;
 
@@ -56,7 +56,7 @@ task(struct writer *w, const struct projection_line *line)
 }
 
 static bool
-waits(const struct placed *at)
+langgraph_call_waits(const struct placed *at)
 {
 	return strcmp(placed_outcome(at), "waiting") == 0;
 }
@@ -66,7 +66,7 @@ static void
 write_interrupts(struct writer *w, const char *key, const struct placed *at)
 {
 	writer_member_array(w, key);
-	if (waits(at)) {
+	if (langgraph_call_waits(at)) {
 		writer_object(w);
 		writer_member_span(w, "value", span_path(at->event->payload, KEY_APPROVAL, KEY_ASKS, NULL));
 		writer_member_span(w, "id", at->event->event_id);
@@ -76,7 +76,7 @@ write_interrupts(struct writer *w, const char *key, const struct placed *at)
 }
 
 static void
-write_result(struct writer *w, const char *key, const struct placed *at)
+langgraph_write_result(struct writer *w, const char *key, const struct placed *at)
 {
 	writer_member_object(w, key);
 	excerpt_contents(w, "output", at->event, result_member(at->event->payload));
@@ -95,21 +95,21 @@ task_result(struct writer *w, const struct projection_line *line)
 		writer_null(w);
 	}
 	write_interrupts(w, "interrupts", at);
-	write_result(w, "result", at);
+	langgraph_write_result(w, "result", at);
 }
 
 static void
-update(struct writer *w, const struct projection_line *line)
+langgraph_write_update(struct writer *w, const struct projection_line *line)
 {
-	if (waits(line->at))
+	if (langgraph_call_waits(line->at))
 		write_interrupts(w, "__interrupt__", line->at);
 	else
-		write_result(w, line->at->call->step->name, line->at);
+		langgraph_write_result(w, line->at->call->step->name, line->at);
 }
 
 /* A message, and where it comes from. */
 static void
-message(struct writer *w, const struct projection_line *line)
+langgraph_write_message(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload, usage = span_member(payload, KEY_USAGE);
@@ -178,27 +178,28 @@ static const struct projection_member
 
 static const struct projection_row rows[] = {
 	{ EVENT_RUN_STARTED, 0, "metadata", NULL, NULL, run_start },
-	{ EVENT_STEP_STARTED, WHEN_CALL, "tasks", NULL, task, NULL },
-	{ EVENT_CALL_WORKFLOW_STARTED, WHEN_CALL, "tasks", NULL, task, NULL },
-	{ EVENT_MESSAGE_USER, WHEN_CALL, "messages", NULL, message, NULL },
-	{ EVENT_MESSAGE_ASSISTANT, WHEN_CALL | WHEN_WHOLE, "messages", NULL, message, NULL },
+	{ EVENT_STEP_STARTED, WHEN_CALL, "tasks", NULL, langgraph_write_task_event, NULL },
+	{ EVENT_CALL_WORKFLOW_STARTED, WHEN_CALL, "tasks", NULL, langgraph_write_task_event, NULL },
+	{ EVENT_MESSAGE_USER, WHEN_CALL, "messages", NULL, langgraph_write_message, NULL },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_CALL | WHEN_WHOLE, "messages", NULL,
+	    langgraph_write_message, NULL },
 	{ EVENT_TOOL_CALL, WHEN_CALL, "custom", NULL, NULL, tool_call },
-	{ EVENT_TOOL_RESULT, WHEN_CALL, "messages", NULL, message, NULL },
+	{ EVENT_TOOL_RESULT, WHEN_CALL, "messages", NULL, langgraph_write_message, NULL },
 	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_NOT_DECIDED, "tasks", NULL, task_result, NULL },
 	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_NOT_DECIDED | WHEN_SUCCESS | WHEN_WAITING, "updates", NULL,
-	    update, NULL },
+	    langgraph_write_update, NULL },
 	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL, "tasks", NULL, task_result, NULL },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL | WHEN_SUCCESS | WHEN_WAITING, "updates", NULL, update,
-	    NULL },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL | WHEN_SUCCESS | WHEN_WAITING, "updates", NULL,
+	    langgraph_write_update, NULL },
 	{ EVENT_RUN_COMPLETED, 0, "values", NULL, NULL, run_end },
 	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
 static void
-write_line(struct writer *w, const struct projection_line *line)
+langgraph_write_line(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	bool pair = line->row->body == message;
+	bool pair = line->row->body == langgraph_write_message;
 
 	writer_member_integer(w, "seq", line->number);
 	writer_member_string(w, "type", line->row->type);
@@ -225,5 +226,5 @@ write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_langgraph = {
-	"langgraph", langgraph_schema, 1, rows, write_line, NULL
+	"langgraph", langgraph_schema, 1, rows, langgraph_write_line, NULL
 };

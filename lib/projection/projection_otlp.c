@@ -31,7 +31,7 @@ call_span(const struct model_call *call, char out[SPAN_ID_SIZE])
 
 /* The span around a call: the group's, or the attempt's. */
 static const char *
-around(const struct placed *at, const struct model_call *call, char out[SPAN_ID_SIZE])
+otlp_enclosing_span(const struct placed *at, const struct model_call *call, char out[SPAN_ID_SIZE])
 {
 	if (call && call->around)
 		return call_span(call->around, out);
@@ -41,7 +41,7 @@ around(const struct placed *at, const struct model_call *call, char out[SPAN_ID_
 /* ---- attributes ---- */
 
 static void
-attribute(struct writer *w, const char *key, const char *type)
+otlp_begin_attribute(struct writer *w, const char *key, const char *type)
 {
 	writer_object(w);
 	writer_member_string(w, "key", key);
@@ -61,7 +61,7 @@ attribute_text(struct writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	attribute(w, key, "stringValue");
+	otlp_begin_attribute(w, key, "stringValue");
 	writer_string(w, text);
 	attribute_end(w);
 }
@@ -71,7 +71,7 @@ attribute_string(struct writer *w, const char *key, struct span value)
 {
 	if (span_type(value) != 's')
 		return;
-	attribute(w, key, "stringValue");
+	otlp_begin_attribute(w, key, "stringValue");
 	writer_span(w, value);
 	attribute_end(w);
 }
@@ -111,7 +111,7 @@ attribute_usage(struct writer *w, struct span usage)
 		if (!span_integer(span_member(usage, model_usage_keys[i]), &number))
 			continue;
 		snprintf(text, sizeof text, "%lld", number);
-		attribute(w, conventions[i], "intValue");
+		otlp_begin_attribute(w, conventions[i], "intValue");
 		writer_string(w, text);
 		attribute_end(w);
 	}
@@ -132,7 +132,7 @@ attribute_stop_reason(struct writer *w, struct span reason)
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
 		if (span_is(reason, reasons[i].reason))
 			convention = reasons[i].convention;
-	attribute(w, "gen_ai.response.finish_reasons", "arrayValue");
+	otlp_begin_attribute(w, "gen_ai.response.finish_reasons", "arrayValue");
 	writer_object(w);
 	writer_member_array(w, "values");
 	writer_object(w);
@@ -196,7 +196,7 @@ begin_span_inside(struct writer *w, const struct projection_line *line, struct s
 	if (at->call)
 		call_span(at->call, parent);
 	else
-		around(at, NULL, parent);
+		otlp_enclosing_span(at, NULL, parent);
 	begin_span(w, line, span, parent, what, kind);
 }
 
@@ -210,7 +210,7 @@ end_attributes(struct writer *w, const struct placed *at)
 }
 
 static void
-status(struct writer *w, const struct placed *at)
+otlp_write_status(struct writer *w, const struct placed *at)
 {
 	if (!placed_failed(at))
 		return;
@@ -221,7 +221,7 @@ status(struct writer *w, const struct placed *at)
 }
 
 static void
-run(struct writer *w, const struct projection_line *line)
+otlp_write_run_span(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	const struct traceparent *around = &at->run->trace;
@@ -240,18 +240,18 @@ run(struct writer *w, const struct projection_line *line)
 	if (around->span_id[0] == '\0' && parent[0] != '\0')
 		link_to(w, trace_id_of_run(parent, trace), span_id_of_attempt(parent, 1, span));
 	writer_array_end(w);
-	status(w, at);
+	otlp_write_status(w, at);
 }
 
 /* Links go to what the call was given the results of. */
 static void
-call(struct writer *w, const struct projection_line *line)
+otlp_write_call_span(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	const struct model_call *c = at->call;
 	char span[SPAN_ID_SIZE], parent[SPAN_ID_SIZE];
 
-	begin_span(w, line, call_span(c, span), around(at, c, parent), call_actor(c),
+	begin_span(w, line, call_span(c, span), otlp_enclosing_span(at, c, parent), call_actor(c),
 	    KIND_INTERNAL);
 	if (placed_by_agent(at)) {
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
@@ -270,12 +270,12 @@ call(struct writer *w, const struct projection_line *line)
 	for (size_t i = 0; i < c->before_count; i++)
 		link_to(w, at->run->trace.trace_id, call_span(c->before[i], span));
 	writer_array_end(w);
-	status(w, at);
+	otlp_write_status(w, at);
 }
 
 /* What a call waited for, within it: from when it began to until it was decided. */
 static void
-decision(struct writer *w, const struct projection_line *line)
+otlp_write_decision_span(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span approval = span_member(at->event->payload, KEY_APPROVAL);
@@ -285,11 +285,11 @@ decision(struct writer *w, const struct projection_line *line)
 	attribute_string(w, "awf.decision", span_member(approval, KEY_DECISION));
 	attribute_string(w, "awf.decided_by", span_member(approval, KEY_BY));
 	end_attributes(w, at);
-	status(w, at);
+	otlp_write_status(w, at);
 }
 
 static void
-turn(struct writer *w, const struct projection_line *line)
+otlp_write_turn_span(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload, session = span_member(payload, KEY_SESSION_ID);
@@ -313,7 +313,7 @@ turn(struct writer *w, const struct projection_line *line)
 
 /* It begins with the call, which is the result's parent. */
 static void
-tool(struct writer *w, const struct projection_line *line)
+otlp_write_tool_span(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload;
@@ -325,25 +325,28 @@ tool(struct writer *w, const struct projection_line *line)
 	attribute_string(w, "gen_ai.tool.call.id", span_member(payload, KEY_CALL_ID));
 	attribute_text(w, "gen_ai.tool.type", "function");
 	end_attributes(w, at);
-	status(w, at);
+	otlp_write_status(w, at);
 	free(name);
 }
 
 static const struct projection_row rows[] = {
-	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "chat", NULL, turn, NULL },
-	{ EVENT_TOOL_RESULT, 0, "execute_tool", NULL, tool, NULL },
-	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_DECIDED, "decision", NULL, decision, NULL },
-	{ EVENT_STEP_COMPLETED, WHEN_AGENT, "invoke_agent", NULL, call, NULL },
-	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_NO_AGENT | WHEN_NOT_DECIDED, "step", NULL, call, NULL },
-	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL, "invoke_workflow", NULL, call, NULL },
-	{ EVENT_RUN_COMPLETED, 0, "invoke_workflow", NULL, run, NULL },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "chat", NULL, otlp_write_turn_span, NULL },
+	{ EVENT_TOOL_RESULT, 0, "execute_tool", NULL, otlp_write_tool_span, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_DECIDED, "decision", NULL,
+	    otlp_write_decision_span, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_AGENT, "invoke_agent", NULL, otlp_write_call_span, NULL },
+	{ EVENT_STEP_COMPLETED, WHEN_CALL | WHEN_NO_AGENT | WHEN_NOT_DECIDED, "step", NULL,
+	    otlp_write_call_span, NULL },
+	{ EVENT_CALL_WORKFLOW_COMPLETED, WHEN_CALL, "invoke_workflow", NULL, otlp_write_call_span,
+	    NULL },
+	{ EVENT_RUN_COMPLETED, 0, "invoke_workflow", NULL, otlp_write_run_span, NULL },
 	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
 /* One span of one scope of one resource. Collectors pass over members that OTLP does not
  * know. */
 static void
-write_line(struct writer *w, const struct projection_line *line)
+otlp_write_line(struct writer *w, const struct projection_line *line)
 {
 	writer_member_integer(w, "seq", line->number);
 	writer_member_array(w, "resourceSpans");
@@ -375,7 +378,7 @@ write_line(struct writer *w, const struct projection_line *line)
 /* ---- what has died ---- */
 
 static void
-died(struct writer *w, const struct placed *at)
+otlp_write_died_status(struct writer *w, const struct placed *at)
 {
 	attribute_text(w, "error.type", error_name(ERROR_INTERRUPTED));
 	writer_array_end(w);
@@ -398,7 +401,7 @@ died_attempt(struct writer *w, const struct projection_line *line)
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.workflow.name", run->name);
 	attribute_text(w, "awf.run_id", run->run_id);
-	died(w, line->at);
+	otlp_write_died_status(w, line->at);
 }
 
 static void
@@ -407,11 +410,11 @@ died_call(struct writer *w, const struct projection_line *line)
 	const struct model_call *c = line->at->call;
 	char span[SPAN_ID_SIZE], parent[SPAN_ID_SIZE];
 
-	begin_span(w, line, call_span(c, span), around(line->at, c, parent), call_actor(c),
-	    KIND_INTERNAL);
+	begin_span(w, line, call_span(c, span), otlp_enclosing_span(line->at, c, parent),
+	    call_actor(c), KIND_INTERNAL);
 	attribute_text(w, "awf.call", c->id);
 	attribute_text(w, "awf.kind", c->step->kind);
-	died(w, line->at);
+	otlp_write_died_status(w, line->at);
 }
 
 void
@@ -428,7 +431,7 @@ projection_otlp_died(const struct model *run, struct buffer *out)
 		return;
 	writer_begin(&w, out);
 	writer_object(&w);
-	write_line(&w, &whole);
+	otlp_write_line(&w, &whole);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');
 	for (struct model_call *c = run->first_of_attempt; c != NULL; c = c->next) {
@@ -439,12 +442,12 @@ projection_otlp_died(const struct model *run, struct buffer *out)
 			continue;
 		writer_begin(&w, out);
 		writer_object(&w);
-		write_line(&w, &line);
+		otlp_write_line(&w, &line);
 		writer_object_end(&w);
 		buffer_byte(out, '\n');
 	}
 }
 
 const struct projection projection_otlp = {
-	"otlp", otlp_schema, 1, rows, write_line, NULL
+	"otlp", otlp_schema, 1, rows, otlp_write_line, NULL
 };

@@ -98,7 +98,7 @@ static const struct projection_row rows[] = {
 };
 
 static void
-write_line(struct writer *w, const struct projection_line *line)
+runtime_write_line(struct writer *w, const struct projection_line *line)
 {
 	char id[] = "evt_0123456789abcdef";
 
@@ -114,5 +114,5 @@ write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_runtime = {
-	"runtime", runtime_schema, 0, rows, write_line, NULL
+	"runtime", runtime_schema, 0, rows, runtime_write_line, NULL
 };

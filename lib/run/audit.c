@@ -35,7 +35,7 @@ static const size_t cuts[] = { 1024, 512, 256, 128, 64, 32, 16, 8 };
 /* Whether a key (raw token, quotes included) names a secret, in any case and with
  * any separators: apiKey, X-API-KEY, db.password. */
 static bool
-secret(struct span key)
+audit_key_is_secret(struct span key)
 {
 	static const char *const words[] = { "secret", "apikey", "password", "token" };
 	struct buffer name = BUFFER_INIT, plain = BUFFER_INIT;
@@ -85,7 +85,7 @@ write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 			buffer_append(out, member.key.at, member.key.len);
 			buffer_byte(out, ':');
 		}
-		if (member.key.at != NULL && secret(member.key))
+		if (member.key.at != NULL && audit_key_is_secret(member.key))
 			buffer_text(out, MASK);
 		else
 			write_redacted(member.value, limit, room, out);
@@ -118,7 +118,7 @@ audit_inputs(struct span inputs, size_t limit, struct buffer *out)
 
 /* text NULL: null. */
 static void
-write_text(struct writer *w, const char *key, const char *text)
+audit_write_text(struct writer *w, const char *key, const char *text)
 {
 	size_t len = text != NULL ? strlen(text) : 0;
 
@@ -144,13 +144,13 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	writer_string(w, run_id);
 	if (attempt > 0)
 		writer_member_integer(w, "attempt", attempt);
-	write_text(w, "name", name);
+	audit_write_text(w, "name", name);
 }
 
 /* Ends the line, appends it to the file, and frees it. The user's choice of a file may be a
  * symbolic link, as the storage may, or a pipe; but nobody waits for its reader. */
 static int
-put(const struct storage *s, struct writer *w, struct error *err)
+audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 {
 	int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
 	const char *given = environment_text("AWF_AUDIT_LOG");
@@ -205,7 +205,7 @@ audit_started(const struct storage *s, const struct audit_start *a, struct error
 	writer_key(&w, "inputs");
 	if (audit_inputs(inputs, AUDIT_LINE_LIMIT - line.len - sizeof truncated - 1, &line))
 		buffer_text(&line, truncated);
-	return put(s, &w, err);
+	return audit_append_line(s, &w, err);
 }
 
 int
@@ -218,8 +218,8 @@ audit_completed(const struct storage *s, const struct audit_end *a, struct error
 	writer_member_string(&w, "status", a->status);
 	writer_member_integer(&w, "exit_code", a->exit_code);
 	writer_member_integer(&w, "duration_ms", a->duration_ms);
-	write_text(&w, "error", a->error);
-	return put(s, &w, err);
+	audit_write_text(&w, "error", a->error);
+	return audit_append_line(s, &w, err);
 }
 
 int
@@ -232,7 +232,7 @@ audit_skipped(const struct storage *s, const struct audit_skip *a, struct error 
 	writer_member_string(&w, "overlap", a->policy);
 	writer_key(&w, "by");
 	writer_string(&w, *a->by != '\0' ? a->by : NULL);
-	return put(s, &w, err);
+	return audit_append_line(s, &w, err);
 }
 
 int
@@ -243,5 +243,5 @@ audit_pruned(const struct storage *s, const struct audit_prune *a, struct error 
 
 	write_head(&w, &line, "run.pruned", clock_wall(), a->run_id, 0, a->name);
 	writer_member_string(&w, "status", a->status);
-	return put(s, &w, err);
+	return audit_append_line(s, &w, err);
 }

@@ -22,7 +22,7 @@ _Static_assert(sizeof((struct call_index *)NULL)->secret == crypto_shorthash_KEY
 
 /* Where the search for an id begins. */
 static size_t
-home(const struct call_index *x, const char *id, size_t len)
+call_index_home(const struct call_index *x, const char *id, size_t len)
 {
 	uint64_t digest;
 
@@ -32,9 +32,9 @@ home(const struct call_index *x, const char *id, size_t len)
 
 /* The place of an id, or the free one where it would be. */
 static size_t
-probe(const struct call_index *x, const char *id, size_t len)
+call_index_probe(const struct call_index *x, const char *id, size_t len)
 {
-	size_t at = home(x, id, len), mask = x->capacity - 1;
+	size_t at = call_index_home(x, id, len), mask = x->capacity - 1;
 
 	while (x->table[at] != NULL && (strncmp(x->table[at]->id, id, len) != 0 ||
 	    x->table[at]->id[len] != '\0'))
@@ -43,7 +43,7 @@ probe(const struct call_index *x, const char *id, size_t len)
 }
 
 static void
-grow(struct call_index *x)
+call_index_grow(struct call_index *x)
 {
 	struct call_index larger = *x;
 
@@ -55,7 +55,7 @@ grow(struct call_index *x)
 		struct model_call *call = x->table[i];
 
 		if (call != NULL)
-			larger.table[probe(&larger, call->id, strlen(call->id))] = call;
+			larger.table[call_index_probe(&larger, call->id, strlen(call->id))] = call;
 	}
 	free(x->table);
 	*x = larger;
@@ -67,8 +67,8 @@ call_index_put(struct call_index *x, struct model_call *call)
 	size_t at;
 
 	if (4 * (x->count + 1) > 3 * x->capacity)
-		grow(x);
-	at = probe(x, call->id, strlen(call->id));
+		call_index_grow(x);
+	at = call_index_probe(x, call->id, strlen(call->id));
 	x->count += x->table[at] == NULL;
 	x->table[at] = call;
 	INVARIANT((x->capacity & (x->capacity - 1)) == 0 && 4 * x->count <= 3 * x->capacity);
@@ -77,7 +77,7 @@ call_index_put(struct call_index *x, struct model_call *call)
 struct model_call *
 call_index_find(const struct call_index *x, const char *id, size_t len)
 {
-	return x->count == 0 ? NULL : x->table[probe(x, id, len)];
+	return x->count == 0 ? NULL : x->table[call_index_probe(x, id, len)];
 }
 
 void
@@ -87,14 +87,14 @@ call_index_remove(struct call_index *x, const struct model_call *call)
 
 	if (x->count == 0)
 		return;
-	at = probe(x, call->id, strlen(call->id));
+	at = call_index_probe(x, call->id, strlen(call->id));
 	if (x->table[at] != call)
 		return;
 	for (size_t i = (at + 1) & mask; x->table[i] != NULL; i = (i + 1) & mask) {
 		const char *id = x->table[i]->id;
 
 		/* It may move up if its search passes the free place. */
-		if (((i - home(x, id, strlen(id))) & mask) < ((i - at) & mask))
+		if (((i - call_index_home(x, id, strlen(id))) & mask) < ((i - at) & mask))
 			continue;
 		x->table[at] = x->table[i];
 		at = i;

@@ -226,7 +226,7 @@ read_value(struct span value, struct call_mark *mark)
 }
 
 static bool
-agree(const struct call_mark *a, const struct call_mark *b)
+marks_agree(const struct call_mark *a, const struct call_mark *b)
 {
 	if (a->bytes[0] == '\0' || b->bytes[0] == '\0')
 		return a->bytes[0] == b->bytes[0];
@@ -302,7 +302,7 @@ marks_difference(const struct call_marks *m, const struct recorded_marks *r, str
 			read_value(value, &recorded);
 		else
 			find_started(s, r->start + MARKS_NAME_DIGITS, m->list[i].name, &recorded);
-		if (!agree(&m->list[i], &recorded))
+		if (!marks_agree(&m->list[i], &recorded))
 			add_difference(&count, names, m->list[i].name);
 	}
 	for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
@@ -311,7 +311,7 @@ marks_difference(const struct call_marks *m, const struct recorded_marks *r, str
 		if (name != NULL && find_mark(m, name) == NULL && !attempt_start_ignores(s, name, strlen(name))) {
 			read_value(member.value, &recorded);
 			find_own(s, name, &own);
-			if (!agree(&own, &recorded))
+			if (!marks_agree(&own, &recorded))
 				add_difference(&count, names, name);
 		}
 		free(name);
@@ -394,7 +394,7 @@ marks_recorded_differ(const struct recorded_marks *a, const struct recorded_mark
 		return left.at != right.at;
 	read_value(left, &x);
 	read_value(right, &y);
-	return !agree(&x, &y);
+	return !marks_agree(&x, &y);
 }
 
 static uint64_t

@@ -18,7 +18,7 @@
 #define SEPARATORS ":;, \t\n=\"'"
 
 static bool
-separates(char c)
+marks_is_separator(char c)
 {
 	return c == '\0' || strchr(SEPARATORS, c) != NULL;
 }
@@ -30,7 +30,8 @@ find_path(const char *from, const char *text, const char *path)
 	size_t len = strlen(path);
 
 	for (const char *at = from; (at = strstr(at, path)) != NULL; at++)
-		if ((at == text || separates(at[-1])) && (separates(at[len]) || at[len] == '/'))
+		if ((at == text || marks_is_separator(at[-1])) &&
+		    (marks_is_separator(at[len]) || at[len] == '/'))
 			return at;
 	return NULL;
 }
@@ -130,8 +131,8 @@ find_started_with(const struct attempt_start *s, const struct start_entry *entry
 	size_t len = strlen(text), part = entry != NULL ? entry->value_len : 0;
 
 	for (size_t at = 0; part > 0 && at + part <= len; at++)
-		if ((at == 0 || separates(text[at - 1])) &&
-		    (separates(text[at + part]) || text[at + part] == '/') &&
+		if ((at == 0 || marks_is_separator(text[at - 1])) &&
+		    (marks_is_separator(text[at + part]) || text[at + part] == '/') &&
 		    attempt_start_had(s, entry, text + at, part))
 			return text + at;
 	return NULL;

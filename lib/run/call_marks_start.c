@@ -163,7 +163,7 @@ compare_entries(const void *a, const void *b)
 }
 
 static uint32_t
-add_text(struct buffer *texts, const char *text, size_t len)
+marks_add_text(struct buffer *texts, const char *text, size_t len)
 {
 	uint32_t at = (uint32_t)texts->len;
 
@@ -183,7 +183,7 @@ add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err
 		size_t len = strcspn(*e, "=");
 
 		if ((*e)[len] == '=' && len > 0 && attempt_start_set_since(outer, *e, len, *e + len + 1))
-			add_text(texts, *e, len);
+			marks_add_text(texts, *e, len);
 	}
 	attempt_start_free(outer);
 	buffer_byte(texts, '\0');
@@ -217,12 +217,12 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 			continue;
 		entries[head.count++] = (struct start_entry){ hash_of(head.hash_key, *e, len),
 			hash_of(head.hash_key, *e + len + 1, value_len), (uint32_t)value_len,
-			add_text(&texts, *e, len) };
+			marks_add_text(&texts, *e, len) };
 	}
 	qsort(entries, head.count, sizeof *entries, compare_entries);
 	head.ignored = (uint32_t)texts.len;
 	for (char *const *name = spec->ignored; name != NULL && *name != NULL; name++)
-		add_text(&texts, *name, strlen(*name));
+		marks_add_text(&texts, *name, strlen(*name));
 	buffer_byte(&texts, '\0');
 	head.outer = (uint32_t)texts.len;
 	result = add_outer(&texts, spec, err);

@@ -59,7 +59,7 @@ find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 
 /* RUN; one that has no transcript, or none yet, by its id. */
 static int
-find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
+cancel_find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
 {
 	char queued[ID_SIZE];
 	struct run_ref ref;
@@ -113,7 +113,7 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 
 /* Says who cancels it, signals it, and waits for its end. */
 static int
-end_run(const struct storage *s, const char *run_id, const char *by, pid_t pid, int fd,
+cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_t pid, int fd,
     struct error *err)
 {
 	char *directory = storage_run_directory(s, run_id);
@@ -167,7 +167,7 @@ cancel_run(const struct storage *s, const char *run, const char *by, struct erro
 	char run_id[ID_SIZE];
 	int fd, failed;
 
-	if (find_run(s, run, run_id, err) != 0)
+	if (cancel_find_run(s, run, run_id, err) != 0)
 		return -1;
 	if (!find_owner(s, run_id, &pid))
 		return not_alive(s, run_id, err);
@@ -176,7 +176,7 @@ cancel_run(const struct storage *s, const char *run, const char *by, struct erro
 		    "the process that has it cannot be seen from here");
 	fd = wait_descriptor(pid);
 	failed = find_owner(s, run_id, &still) && still == pid ?
-	    end_run(s, run_id, by, pid, fd, err) : not_alive(s, run_id, err);
+	    cancel_end_run(s, run_id, by, pid, fd, err) : not_alive(s, run_id, err);
 	file_close(&fd);
 	return failed;
 }

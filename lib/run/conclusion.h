@@ -24,7 +24,8 @@ struct conclusion {
 	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
 };
 
-/* Reads the outcome (for the caller to free) from the run's transcript, after supervise(). */
+/* Reads the outcome (for the caller to free) from the run's transcript, after
+ * supervise_workflow(). */
 void conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
     struct outcome *outcome);
 /* What a run has come to whose work ended by itself: that of its workflow, or of its one step.

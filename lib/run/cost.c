@@ -70,7 +70,7 @@ cost_take(struct cost *c, const struct placed *placed)
 }
 
 static int
-watch(void *context, const struct placed *placed, struct error *err)
+cost_watch_event(void *context, const struct placed *placed, struct error *err)
 {
 	(void)err;
 	cost_take(context, placed);
@@ -84,7 +84,7 @@ cost_read(struct cost *c, const char *path, struct error *err)
 	int failed;
 
 	model_begin(&m, MODEL_EVENTS);
-	m.watch = watch;
+	m.watch = cost_watch_event;
 	m.context = c;
 	failed = model_read_file(&m, path, err);
 	model_free(&m);

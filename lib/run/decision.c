@@ -128,7 +128,7 @@ undecided_close(struct undecided *u)
 }
 
 static bool
-named(const struct waiting *at, const char *path, bool task)
+decision_names_waiting(const struct waiting *at, const char *path, bool task)
 {
 	return task ? waiting_is_named(path, at->task, at->token, at->first) == WAITING_THIS :
 	    call_is_named(path, at->call, at->path, at->iteration);
@@ -152,7 +152,8 @@ list_calls(const struct undecided *u, enum waiting_for what, const char *path,
 	for (size_t i = 0; i < u->model.waits.count; i++) {
 		const struct waiting *at = &u->model.waits.list[i];
 
-		if (at->over || at->what != what || (path != NULL && !named(at, path, false)))
+		if (at->over || at->what != what ||
+		    (path != NULL && !decision_names_waiting(at, path, false)))
 			continue;
 		if (listed++ < LISTED)
 			buffer_format(out, "%s%s", listed > 1 ? ", " : "", at->call);
@@ -217,7 +218,7 @@ bool
 undecided_knows(const struct undecided *u, const char *path, bool task)
 {
 	for (size_t i = 0; i < u->model.waits.count; i++)
-		if (named(&u->model.waits.list[i], path, task))
+		if (decision_names_waiting(&u->model.waits.list[i], path, task))
 			return true;
 	return false;
 }
@@ -234,7 +235,7 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 
 		if (is_other_try(at, path, task))
 			later = at;
-		if (!named(at, path, task))
+		if (!decision_names_waiting(at, path, task))
 			continue;
 		if (at->over)
 			over = at;
@@ -278,7 +279,7 @@ undecided_find_completed(const struct undecided *u, const char *path, bool task)
 		if (is_other_try(at, path, task))
 			return NULL;
 		if (at->over && at->what == WAITING_COMPLETION && at->decision.length > 0 &&
-		    named(at, path, task))
+		    decision_names_waiting(at, path, task))
 			found = at;
 	}
 	return found;
@@ -461,7 +462,7 @@ write_decision(struct deciding *g, const struct decided *about, const struct wai
 
 /* Under the lock: whether the call waits still; what is written if so. */
 static int
-decide(void *context, struct event *e, struct error *err)
+decision_check_and_write(void *context, struct event *e, struct error *err)
 {
 	struct deciding *g = context;
 	struct undecided *u = g->undecided;
@@ -519,7 +520,7 @@ undecided_decide(struct undecided *u, const struct waiting *at, const struct dec
 {
 	struct deciding g = { .undecided = u, .index = (size_t)(at - u->model.waits.list),
 		.decision = d };
-	int failed = append_decision(&g, decide, err);
+	int failed = append_decision(&g, decision_check_and_write, err);
 
 	return g.repeats ? 0 : failed;
 }

@@ -18,7 +18,7 @@ enum kind { DEFINITION, SECRET, PROGRAM, SOURCED };
 
 /* Whether the bytes of a file in this state are kept. */
 static bool
-keeps(const struct stat *st, enum kind kind)
+definition_file_is_kept(const struct stat *st, enum kind kind)
 {
 	return kind != SECRET && kind != SOURCED && st->st_size <= (kind == PROGRAM || (st->st_mode & 0111) != 0 ?
 	    DEFINITION_EXECUTABLE_LIMIT : (int64_t)DEFINITION_FILE_LIMIT);
@@ -28,7 +28,8 @@ keeps(const struct stat *st, enum kind kind)
 static bool
 state_tells(const char *path, const struct stat *st, enum kind kind)
 {
-	return (kind == PROGRAM && !keeps(st, kind)) || kept_digest_state_tells(path, st);
+	return (kind == PROGRAM && !definition_file_is_kept(st, kind)) ||
+	    kept_digest_state_tells(path, st);
 }
 
 /* The name of its digest, as that is remembered: one of a file whose bytes are kept says that its
@@ -39,14 +40,14 @@ name_digest(const struct stat *st, enum kind kind, struct buffer *name)
 	buffer_clear(name);
 	buffer_text(name, kind == PROGRAM ? "program" : "file");
 	kept_digest_state(st, name);
-	buffer_text(name, keeps(st, kind) ? ".kept" : ".digest");
+	buffer_text(name, definition_file_is_kept(st, kind) ? ".kept" : ".digest");
 }
 
 /* Looks into a file: its state and digest, which is remembered; its bytes are kept if they are to
  * be. 0: it cannot be read; -1: its blob cannot be written; 1. */
 static int
-read_file(const struct run *r, const char *path, enum kind kind, struct stat *st,
-    char sha256[DIGEST_SIZE], struct error *err)
+definition_file_read_and_keep(const struct run *r, const char *path, enum kind kind,
+    struct stat *st, char sha256[DIGEST_SIZE], struct error *err)
 {
 	const struct transcript *t = &r->transcript;
 	struct buffer bytes = BUFFER_INIT, name = BUFFER_INIT;
@@ -57,12 +58,13 @@ read_file(const struct run *r, const char *path, enum kind kind, struct stat *st
 	if (digest_reading_begin(&reading, path) == -1)
 		return 0;
 	*st = reading.st;
-	if (!keeps(st, kind))
+	if (!definition_file_is_kept(st, kind))
 		result = digest_fd(reading.fd, sha256) == 0;
 	else if (file_read(reading.fd, &bytes, DEFINITION_FILE_LIMIT) == 0)
 		result = blob_keep(t->blobs, buffer_string(&bytes), bytes.len, t->sync != SYNC_NONE,
 		    sha256, err) == 0 ? 1 : -1;
-	same = kind == PROGRAM && !keeps(st, kind) && digest_reading_unchanged(&reading);
+	same = kind == PROGRAM && !definition_file_is_kept(st, kind) &&
+	    digest_reading_unchanged(&reading);
 	same |= digest_reading_end(&reading);
 	if (same && result == 1) {
 		name_digest(st, kind, &name);
@@ -88,7 +90,7 @@ write_element(const struct run *r, const char *path, enum kind kind, struct writ
 			found = kept_digest_find(r->directory, name.data, sha256);
 		}
 		if (found == 0)
-			found = read_file(r, path, kind, &st, sha256, err);
+			found = definition_file_read_and_keep(r, path, kind, &st, sha256, err);
 		buffer_free(&name);
 	}
 	if (found == 0)
@@ -104,7 +106,7 @@ write_element(const struct run *r, const char *path, enum kind kind, struct writ
 	free(config);
 	writer_member_string(w, KEY_SHA256, sha256);
 	writer_member_integer(w, KEY_BYTES, (int64_t)st.st_size);
-	if (!keeps(&st, kind))
+	if (!definition_file_is_kept(&st, kind))
 		writer_member_bool(w, KEY_KEPT, false);
 	if ((st.st_mode & 0111) != 0)
 		writer_member_bool(w, KEY_EXECUTABLE, true);

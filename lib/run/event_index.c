@@ -61,7 +61,7 @@ is_zero(struct uuid id)
 
 /* Where the search for an id begins. */
 static size_t
-home(const struct event_index *x, struct uuid id)
+event_index_home(const struct event_index *x, struct uuid id)
 {
 	uint64_t mixed = (id.high ^ x->seed[0]) * (x->seed[1] | 1);
 
@@ -72,9 +72,9 @@ home(const struct event_index *x, struct uuid id)
 
 /* The place of an id in the table, or the free one where it would be. */
 static size_t
-probe(const struct event_index *x, struct uuid id)
+event_index_probe(const struct event_index *x, struct uuid id)
 {
-	size_t at = home(x, id), mask = x->capacity - 1;
+	size_t at = event_index_home(x, id), mask = x->capacity - 1;
 
 	for (; x->table[at] != 0; at = (at + 1) & mask) {
 		const struct uuid *other = &x->entries[x->table[at] - 1].id;
@@ -86,7 +86,7 @@ probe(const struct event_index *x, struct uuid id)
 }
 
 static void
-grow(struct event_index *x)
+event_index_grow(struct event_index *x)
 {
 	size_t capacity = x->capacity == 0 ? LEAST : 2 * x->capacity, entries = capacity / 4 * 3;
 
@@ -99,7 +99,7 @@ grow(struct event_index *x)
 	x->table = memory_zero(capacity, sizeof *x->table);
 	x->capacity = capacity;
 	for (size_t i = 0; i < x->count; i++)
-		x->table[probe(x, x->entries[i].id)] = (uint32_t)i + 1;
+		x->table[event_index_probe(x, x->entries[i].id)] = (uint32_t)i + 1;
 }
 
 void
@@ -110,14 +110,14 @@ event_index_put(struct event_index *x, struct indexed_event event, enum event_ty
 	if (is_zero(event.id))
 		return;
 	if (4 * (x->count + 1) > 3 * x->capacity)
-		grow(x);
-	at = probe(x, event.id);
+		event_index_grow(x);
+	at = event_index_probe(x, event.id);
 	if (x->table[at] == 0)
 		x->table[at] = (uint32_t)++x->count;
 	x->entries[x->table[at] - 1] = event;
 	x->types[x->table[at] - 1] = (uint8_t)type;
 	INVARIANT((x->capacity & (x->capacity - 1)) == 0 && 4 * x->count <= 3 * x->capacity);
-	INVARIANT(x->table[probe(x, event.id)] <= x->count);
+	INVARIANT(x->table[event_index_probe(x, event.id)] <= x->count);
 }
 
 struct indexed_event *
@@ -127,7 +127,7 @@ event_index_find(const struct event_index *x, struct uuid id)
 
 	if (x->count == 0 || is_zero(id))
 		return NULL;
-	number = x->table[probe(x, id)];
+	number = x->table[event_index_probe(x, id)];
 	INVARIANT(number <= x->count);
 	return number == 0 ? NULL : &x->entries[number - 1];
 }
@@ -146,13 +146,14 @@ event_index_remove(struct event_index *x, struct uuid id)
 
 	if (x->count == 0 || is_zero(id))
 		return;
-	at = probe(x, id);
+	at = event_index_probe(x, id);
 	number = x->table[at];
 	if (number == 0)
 		return;
 	for (size_t i = (at + 1) & mask; x->table[i] != 0; i = (i + 1) & mask) {
 		/* It may move up if its search passes the free place. */
-		if (((i - home(x, x->entries[x->table[i] - 1].id)) & mask) < ((i - at) & mask))
+		if (((i - event_index_home(x,
+		    x->entries[x->table[i] - 1].id)) & mask) < ((i - at) & mask))
 			continue;
 		x->table[at] = x->table[i];
 		at = i;
@@ -161,13 +162,14 @@ event_index_remove(struct event_index *x, struct uuid id)
 
 	/* The last entry takes its place. */
 	if (number != x->count) {
-		x->table[probe(x, x->entries[x->count - 1].id)] = number;
+		x->table[event_index_probe(x, x->entries[x->count - 1].id)] = number;
 		x->entries[number - 1] = x->entries[x->count - 1];
 		x->types[number - 1] = x->types[x->count - 1];
 	}
 	x->count--;
-	INVARIANT(x->table[probe(x, id)] == 0);
-	INVARIANT(number > x->count || x->table[probe(x, x->entries[number - 1].id)] == number);
+	INVARIANT(x->table[event_index_probe(x, id)] == 0);
+	INVARIANT(number > x->count || x->table[event_index_probe(x,
+	    x->entries[number - 1].id)] == number);
 }
 
 void

@@ -66,7 +66,7 @@ struct child {
 
 /* Takes note of what a line says about its run; *child is set if it tells of one. */
 static void
-notice(struct followed *run, const char *line, size_t len, struct child *child)
+follow_note_line(struct followed *run, const char *line, size_t len, struct child *child)
 {
 	struct event_view event;
 	enum event_type type;
@@ -119,7 +119,7 @@ open_run(struct follow *f, struct followed *run, struct error *err)
 	if (waiting_seek_end(&run->reader, err) != 0)
 		return -1;
 	while ((got = reader_next(&run->reader, &line, &len, err)) == 1)
-		notice(run, line, len, &child);
+		follow_note_line(run, line, len, &child);
 	reader_seek(&run->reader, 0);
 	return got < 0 ? -1 : 0;
 }
@@ -233,7 +233,7 @@ try_open(struct follow *f, struct followed *run, struct error *err)
 }
 
 static int
-read_run(struct follow *f, struct followed *run, struct error *err)
+follow_read_run(struct follow *f, struct followed *run, struct error *err)
 {
 	struct child named;
 	const char *line;
@@ -245,15 +245,15 @@ read_run(struct follow *f, struct followed *run, struct error *err)
 	while ((got = reader_next(&run->reader, &line, &len, err)) == 1) {
 		struct followed *child;
 
-		notice(run, line, len, &named);
+		follow_note_line(run, line, len, &named);
 		/* What a child has recorded comes before the line that tells of its end. */
 		child = named.ended ? follow_find(f, named.run_id) : NULL;
-		if (child && child->parent == run && read_run(f, child, err) != 0)
+		if (child && child->parent == run && follow_read_run(f, child, err) != 0)
 			return -1;
 		if (f->callbacks->line(f->callbacks->context, run, line, len, err) != 0)
 			return -1;
 		child = f->children && !named.ended ? add_child(f, run, &named, err) : NULL;
-		if (child && read_run(f, child, err) != 0)
+		if (child && follow_read_run(f, child, err) != 0)
 			return -1;
 	}
 	run->unread = false;
@@ -298,7 +298,7 @@ follow_read(struct follow *f, struct error *err)
 	for (size_t i = 0; i < f->count; i++)
 		INVARIANT(followed_holds(f, f->runs[i]));
 	for (size_t i = 0; i < f->count; i++)
-		if (read_run(f, f->runs[i], err) != 0)
+		if (follow_read_run(f, f->runs[i], err) != 0)
 			return -1;
 	return 0;
 }
@@ -317,7 +317,7 @@ follow_passed_over(struct follow *f, struct followed *run, struct error *err)
 	    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
 		struct followed *child;
 
-		notice(run, line, len, &named);
+		follow_note_line(run, line, len, &named);
 		child = named.ended ? NULL : add_child(f, run, &named, err);
 		if (!child || (got = try_open(f, child, err)) == 0)
 			continue;
@@ -338,7 +338,7 @@ follow_check(struct follow *f, struct error *err)
 
 		if (!run->open || run->end != RUN_GOING || transcript_alive(run->path, run->run_id))
 			continue;
-		if (read_run(f, run, err) != 0)
+		if (follow_read_run(f, run, err) != 0)
 			return -1;
 		if (run->end == RUN_GOING && run->reader.position == position)
 			ended_badly(f, run, RUN_DIED);
@@ -446,7 +446,8 @@ is_top_level(const char *path)
 /* Takes in runs of this storage's own that started since the last look, the oldest first, but for the one that is
  * the latest now: where that stands among them is not known before it has a line. */
 static int
-take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
+follow_add_missed_runs(struct follow *f, const struct storage *s, const char *latest,
+    struct error *err)
 {
 	struct run_entry *entries;
 	int64_t since = f->since;
@@ -503,7 +504,7 @@ follow_latest(struct follow *f, const struct storage *s, struct followed **run,
 		return 0;
 	known = follow_find(f, ref.run_id);
 	if (!known && f->every)
-		failed = take_missed(f, s, ref.run_id, err);
+		failed = follow_add_missed_runs(f, s, ref.run_id, err);
 	/* The latest is a new run, or one that goes on after its end. */
 	if (!failed && (!known || known->parked)) {
 		failed = park_ended(f, err);

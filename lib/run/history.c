@@ -53,7 +53,7 @@ struct index {
 };
 
 static uint64_t
-add_text(struct index *x, const char *text)
+history_add_text(struct index *x, const char *text)
 {
 	uint64_t at = x->text.len;
 
@@ -292,14 +292,14 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	if (c->links.input_from != NO_CALL)
 		r.input = rec->calls[c->links.input_from].end;
 	label = recording_call_label(rec, call);
-	r.call = add_text(x, label);
+	r.call = history_add_text(x, label);
 	free(label);
 	r.attempt = c->attempt;
-	r.name = c->kind.child ? add_text(x, c->call->id) : x->empty;
+	r.name = c->kind.child ? history_add_text(x, c->call->id) : x->empty;
 	r.last_named = c->kind.child && recording_last_named(rec, call);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call) && !recording_tool_answers(rec, call, &answers);
-	r.tool_answers = answers.len > 0 ? add_text(x, buffer_string(&answers)) : x->empty;
+	r.tool_answers = answers.len > 0 ? history_add_text(x, buffer_string(&answers)) : x->empty;
 	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
 	r.step_skipped = recording_step_skipped(rec, call);
@@ -316,7 +316,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.named = recording_named(rec, call);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
-	    add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
+	    history_add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
 	r.edited = chain_edited(rec, call);
 	model_call_event_id(root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
@@ -412,7 +412,7 @@ add_asked(struct index *x)
 		buffer_format(&all, "%s\n", text);
 		free(name);
 	}
-	at = add_text(x, buffer_string(&all));
+	at = history_add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	return at;
 }
@@ -458,7 +458,7 @@ add_left_out(struct index *x)
 	INVARIANT(all.len % LEFT_OUT_SIZE == 0);
 	if (all.len > 0)
 		qsort(all.data, all.len / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out);
-	at = add_text(x, buffer_string(&all));
+	at = history_add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	return at;
 }
@@ -477,7 +477,7 @@ add_used_before(struct index *x)
 	for (uint32_t use = 0; rec->spec->mode == RECALL_REPLAY && use < rec->use_count; use++)
 		if (!now[use])
 			buffer_format(&all, "%s\n", rec->marks.data + rec->uses[use].id);
-	at = add_text(x, buffer_string(&all));
+	at = history_add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	free(now);
 	return at;
@@ -492,7 +492,7 @@ add_new_steps(struct index *x)
 
 	for (; step != NULL && *step != NULL; step++)
 		buffer_format(&all, "%s\n", *step);
-	at = add_text(x, buffer_string(&all));
+	at = history_add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	return at;
 }
@@ -510,13 +510,13 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	head.left_out = add_left_out(x);
 	head.new_steps = add_new_steps(x);
 	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
-	head.prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
-	x->empty = add_text(x, "");
+	head.prefix = history_add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
+	x->empty = history_add_text(x, "");
 	x->marks = x->text.len;
 	buffer_append(&x->text, rec->marks.data, rec->marks.len);
 	for (size_t i = 0; i < head.sources; i++) {
-		sources[i].path = add_text(x, history_source(rec->spec, i)->path);
-		sources[i].blobs = add_text(x, history_source(rec->spec, i)->blobs);
+		sources[i].path = history_add_text(x, history_source(rec->spec, i)->path);
+		sources[i].blobs = history_add_text(x, history_source(rec->spec, i)->blobs);
 	}
 	if (count > 1)
 		qsort(calls, count, sizeof *calls, compare_calls);

@@ -84,8 +84,8 @@ record_fit(struct history *h, const struct index_record *r, const struct recall_
 
 /* A free record that agrees with the call. */
 static void
-take_agreeing(struct history *h, struct same *same, struct index_record *r, uint64_t exact,
-    const struct recall_query *query)
+history_consider_record(struct history *h, struct same *same, struct index_record *r,
+    uint64_t exact, const struct recall_query *query)
 {
 	const struct recorded_marks marks = history_marks(h, r);
 	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
@@ -121,7 +121,7 @@ take_agreeing(struct history *h, struct same *same, struct index_record *r, uint
  * claimed for good are passed over from then on: a name that is called thousands of times with the
  * same input is not looked through from its first each time. */
 static void
-look_through(struct history *h, size_t first, const unsigned char *key,
+history_search_records(struct history *h, size_t first, const unsigned char *key,
     const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
     struct same *same)
 {
@@ -142,7 +142,7 @@ look_through(struct history *h, size_t first, const unsigned char *key,
 			continue;
 		}
 		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
-			take_agreeing(h, same, r, exact, query);
+			history_consider_record(h, same, r, exact, query);
 		/* Others come before it by nothing. */
 		if (same->record != NULL && same->exact && !same->record->superseded &&
 		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
@@ -163,7 +163,7 @@ find_unmarked(struct history *h, const unsigned char *key, const unsigned char *
 	while (history_same_guard(h, first, key, guard)) {
 		uint64_t identity = h->records[first].identity;
 
-		look_through(h, first, key, guard, query, 0, false, same);
+		history_search_records(h, first, key, guard, query, 0, false, same);
 		same->exact = same->record != NULL;
 		same->alike = false;
 		first = identity == UINT64_MAX ? (size_t)h->head->records :
@@ -212,7 +212,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	identity = marks_identity(query->marks, &exact);
 	first = history_bound_identity(h, key, guard, identity);
 	if (history_same_guard(h, first, key, guard) && h->records[first].identity == identity)
-		look_through(h, first, key, guard, query, exact, true, same);
+		history_search_records(h, first, key, guard, query, exact, true, same);
 	if (same->record != NULL) {
 		same->alike &= !replay;
 		return;
@@ -220,7 +220,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	/* What one attempt has set, the other may have been started with. */
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
 		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
-			take_agreeing(h, same, &h->records[i], exact, query);
+			history_consider_record(h, same, &h->records[i], exact, query);
 	if (same->record == NULL)
 		find_old(h, key, guard, query, same);
 	/* A replay is made in another environment: what differs there keeps no record from it. */
@@ -446,7 +446,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 
 /* Fills *r from a record that is taken; it is free again if that fails. */
 static int
-fill(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
+history_fill_recalled(struct history *h, struct index_record *record, struct recalled *r,
+    struct error *err)
 {
 	const struct index_source *source = &h->sources[record->started.source];
 	int failed;
@@ -764,7 +765,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 			return refuse_changed(h, record, query, r, err);
 	} while (!history_lend(h, record));
 	r->lent = true;
-	status = fill(h, record, r, err);
+	status = history_fill_recalled(h, record, r, err);
 	if (status != 1)
 		return status;
 	return made_again ? make_in_place(h, record, guard, query, r) : decide_anyhow(record, r);
@@ -866,7 +867,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	if (record->child && record->decided == RECALL_REDO)
 		return 0;
 	r->lent = true;
-	status = fill(h, record, r, err);
+	status = history_fill_recalled(h, record, r, err);
 	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED)
 		return make_in_place(h, record, guard, query, r);
 	return status != 1 || record->child ||
@@ -900,7 +901,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			break;
 	}
 	r->lent = true;
-	status = fill(found.history, found.record, r, err);
+	status = history_fill_recalled(found.history, found.record, r, err);
 	if (status != 1)
 		return status;
 	memcpy(r->run_id, found.history->sources[found.record->started.source].run_id, ID_SIZE);
@@ -916,7 +917,7 @@ struct decision_search {
 };
 
 static int
-take_decision(void *context, const struct placed *placed, struct error *err)
+history_read_decision(void *context, const struct placed *placed, struct error *err)
 {
 	const struct decision_search *s = context;
 	struct recalled *r = s->recalled;
@@ -946,7 +947,7 @@ decided_since(void *history, struct recalled *r, struct error *err)
 
 	model_begin(&m, MODEL_LIVE);
 	m.position = source->size;
-	m.watch = take_decision;
+	m.watch = history_read_decision;
 	m.context = &search;
 	decided = model_read_file(&m, h->text + source->path, err);
 	model_free(&m);
@@ -956,7 +957,7 @@ decided_since(void *history, struct recalled *r, struct error *err)
 /* ---- what a step asks ---- */
 
 static bool
-look(void *history, const struct recall_query *query, enum recall_end *end)
+history_find_end(void *history, const struct recall_query *query, enum recall_end *end)
 {
 	const struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
@@ -972,7 +973,7 @@ look(void *history, const struct recall_query *query, enum recall_end *end)
 }
 
 static bool
-peek(void *history, const struct recall_query *query, struct recalled_event *started)
+history_read_start(void *history, const struct recall_query *query, struct recalled_event *started)
 {
 	struct history *h = history;
 	const struct index_record *found = NULL;
@@ -1026,7 +1027,7 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 	int status;
 
 	if (is_decided(h, record, guard, query)) {
-		status = fill(h, record, r, err);
+		status = history_fill_recalled(h, record, r, err);
 		return status == 1 ? decide_anyhow(record, r) : status;
 	}
 	if (record->began || record->child)
@@ -1092,7 +1093,7 @@ claim_answered(struct history *h, struct index_record *record, struct recalled *
 	int status;
 
 	r->lent = true;
-	status = fill(h, record, r, err);
+	status = history_fill_recalled(h, record, r, err);
 	return status == 1 ? decide_anyhow(record, r) : status;
 }
 
@@ -1168,13 +1169,14 @@ claim_edited_text(struct history *h, const unsigned char *key, const struct reca
 	/* Another run in its place. */
 	if (record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
 		return 0;
-	status = fill(h, record, r, err);
+	status = history_fill_recalled(h, record, r, err);
 	r->changed = true;
 	return status;
 }
 
 static int
-claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
+history_claim_call(void *history, const struct recall_query *query, struct recalled *r,
+    struct error *err)
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
@@ -1237,7 +1239,7 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		atomic_store(&record->mark, MARK_FREE);
 		return refuse_skip(h, record, err);
 	}
-	status = fill(h, record, r, err);
+	status = history_fill_recalled(h, record, r, err);
 	r->fit = same.fit;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
@@ -1260,7 +1262,7 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 }
 
 static void
-claimed(void *history, const struct recalled *r)
+history_confirm_claim(void *history, const struct recalled *r)
 {
 	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
 
@@ -1308,7 +1310,7 @@ left_over(void *history, const struct recall_query *query)
 }
 
 static bool
-expect(void *history, const struct recall_query *query)
+history_expect_call(void *history, const struct recall_query *query)
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
@@ -1431,7 +1433,8 @@ history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
 		.cut_off = h->head->cut_off != 0, .history = h,
-		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
-		.left_over = left_over, .expect = expect,
+		.claim = history_claim_call, .look = history_find_end, .peek = history_read_start,
+		.claimed = history_confirm_claim,
+		.left_over = left_over, .expect = history_expect_call,
 		.share_out = share_out, .decided_since = decided_since };
 }

@@ -168,8 +168,8 @@ left_behind(const struct index_record *child)
 
 /* Of the child runs in a history, and the runs in these; taken: the run that it is of was taken over. */
 static int
-look_inside(struct looking *l, struct history *around, const struct recorded_marks *marks, bool taken,
-    struct error *err)
+history_search_inside(struct looking *l, struct history *around, const struct recorded_marks *marks,
+    bool taken, struct error *err)
 {
 	int failed = 0;
 
@@ -195,7 +195,7 @@ look_inside(struct looking *l, struct history *around, const struct recorded_mar
 		inner = history_marks(around, child);
 		inner = marks_in(marks, &inner);
 		find_effect(l, inside, &inner, around, loose ? NULL : child, child, gone && !loose);
-		failed = look_inside(l, inside, &inner, gone && !loose, err);
+		failed = history_search_inside(l, inside, &inner, gone && !loose, err);
 		free_marks(&inner);
 	}
 	return failed;
@@ -222,7 +222,7 @@ history_find_elsewhere(struct history *h, const unsigned char *guard,
 		l.directory = directory;
 		/* A child run that is new has no history, though the run around it may. */
 		if (at != NULL)
-			failed = look_inside(&l, at, &none, false, err);
+			failed = history_search_inside(&l, at, &none, false, err);
 		if (failed != 0 || (failed = history_around(directory, &around, err)) <= 0)
 			break;
 		outer = directory_in(around.place, here);

@@ -29,7 +29,7 @@
 /* ---- opened ---- */
 
 static int
-damaged(const char *path, struct error *err)
+history_set_damaged_error(const char *path, struct error *err)
 {
 	return error_set(err, ERROR_SYSTEM, path,
 	    "is no history of this version: start the run again with --resume");
@@ -47,7 +47,7 @@ map_index(struct history *h, int fd, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, h->path, "unable to look at it");
 	h->map_len = (size_t)status.st_size;
 	if (h->map_len == 0)
-		return damaged(h->path, err);
+		return history_set_damaged_error(h->path, err);
 	h->map = mmap(NULL, h->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (h->map == MAP_FAILED) {
 		h->map = NULL;
@@ -58,19 +58,19 @@ map_index(struct history *h, int fd, struct error *err)
 	if (room < sizeof *head || memcmp(head->magic, HISTORY_MAGIC, sizeof head->magic) != 0 ||
 	    head->sources > room || head->records > room || head->keys > room ||
 	    head->places > room || head->text > room)
-		return damaged(h->path, err);
+		return history_set_damaged_error(h->path, err);
 	need = sizeof *head + head->sources * sizeof *h->sources +
 	    head->records * sizeof *h->records + head->keys * sizeof *h->keys +
 	    head->places * sizeof *h->places + head->text;
 	if (need != room || head->text == 0 || (head->records > 0 && head->keys == 0))
-		return damaged(h->path, err);
+		return history_set_damaged_error(h->path, err);
 	h->head = head;
 	h->sources = (const void *)(head + 1);
 	h->records = (void *)((char *)h->map + sizeof *head + head->sources * sizeof *h->sources);
 	h->keys = (void *)(h->records + head->records);
 	h->places = (const void *)(h->keys + head->keys);
 	h->text = (const char *)(h->places + head->places);
-	return h->text[head->text - 1] == '\0' ? 0 : damaged(h->path, err);
+	return h->text[head->text - 1] == '\0' ? 0 : history_set_damaged_error(h->path, err);
 }
 
 int

@@ -37,7 +37,7 @@ unable_to_keep(const struct input *in, struct error *err)
 }
 
 static int
-keep(struct input *in, const void *bytes, size_t len, struct error *err)
+input_keep_bytes(struct input *in, const void *bytes, size_t len, struct error *err)
 {
 	if (in->kept && file_write(in->file, bytes, len) != 0)
 		return unable_to_keep(in, err);
@@ -61,7 +61,7 @@ start_keeping(struct input *in, const struct storage *s, const char *run_id, str
 
 /* All of it was kept: that is on disk, and bears its name. */
 static int
-complete(struct input *in, struct error *err)
+input_finish_file(struct input *in, struct error *err)
 {
 	in->complete = true;
 	if (in->named || !in->kept)
@@ -90,7 +90,8 @@ ended_early(const struct input *in, struct error *err)
 
 /* What source says again; *again is how many of the bytes that are. */
 static int
-compare(struct input *in, const char *bytes, size_t len, size_t *again, struct error *err)
+input_compare_bytes(struct input *in, const char *bytes, size_t len, size_t *again,
+    struct error *err)
 {
 	char kept[PAGE];
 
@@ -116,7 +117,7 @@ compare(struct input *in, const char *bytes, size_t len, size_t *again, struct e
 
 /* Copies what a file holds from a byte on, without moving its offset. */
 static int
-copy(struct input *in, int source, off_t at, struct error *err)
+input_copy_file(struct input *in, int source, off_t at, struct error *err)
 {
 	char *bytes = memory_alloc(COPY_SIZE);
 	ssize_t got;
@@ -126,7 +127,7 @@ copy(struct input *in, int source, off_t at, struct error *err)
 		if (got < 0)
 			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 		else
-			failed = keep(in, bytes, (size_t)got, err);
+			failed = input_keep_bytes(in, bytes, (size_t)got, err);
 		at += got;
 	}
 	free(bytes);
@@ -161,8 +162,8 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
 	if (S_ISREG(status.st_mode)) {
 		if (start_keeping(in, s, run_id, err) == 0 &&
-		    copy(in, source, lseek(source, 0, SEEK_CUR), err) == 0 &&
-		    complete(in, err) == 0)
+		    input_copy_file(in, source, lseek(source, 0, SEEK_CUR), err) == 0 &&
+		    input_finish_file(in, err) == 0)
 			return 0;
 	} else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
 		if (start_keeping(in, s, run_id, err) == 0 && make_pipe(in, source, err) == 0)
@@ -176,7 +177,7 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 
 /* Takes up what is kept, to go on with it. */
 static int
-take_up(struct input *in, const char *path, int flags, struct error *err)
+input_reopen_kept(struct input *in, const char *path, int flags, struct error *err)
 {
 	char *bytes = memory_alloc(COPY_SIZE);
 	ssize_t got;
@@ -214,7 +215,7 @@ go_on(struct input *in, int source, struct error *err)
 	off_t start;
 	ssize_t got;
 
-	if (take_up(in, in->part, O_RDWR | O_APPEND, err) != 0)
+	if (input_reopen_kept(in, in->part, O_RDWR | O_APPEND, err) != 0)
 		return -1;
 	if (source == -1)
 		in->compared = in->known;
@@ -233,11 +234,12 @@ go_on(struct input *in, int source, struct error *err)
 			return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 		if (got == 0)
 			return ended_early(in, err);
-		if (compare(in, bytes, (size_t)got, &again, err) != 0)
+		if (input_compare_bytes(in, bytes, (size_t)got, &again, err) != 0)
 			return -1;
 	}
 	in->given = in->known;
-	return copy(in, source, start + (off_t)in->known, err) == 0 ? complete(in, err) : -1;
+	return input_copy_file(in, source, start + (off_t)in->known, err) == 0 ?
+	    input_finish_file(in, err) : -1;
 }
 
 /* Nothing was kept: it is as for a first attempt. */
@@ -296,7 +298,7 @@ input_reopen(struct input *in, const struct storage *s, const char *run_id, int 
 	in->path = storage_input(s, run_id);
 	in->part = memory_format("%s.part", in->path);
 	if (lstat(in->path, &status) == 0) {
-		failed = take_up(in, in->path, O_RDONLY, err);
+		failed = input_reopen_kept(in, in->path, O_RDONLY, err);
 		in->stream = in->file;
 		in->given = in->known;
 		in->named = in->complete = true;
@@ -338,8 +340,9 @@ input_copy(const struct storage *s, const char *from, const char *to, struct err
 
 	input_pass(&in, -1);
 	if (source >= 0) {
-		failed = start_keeping(&in, s, to, err) != 0 || copy(&in, source, 0, err) != 0 ||
-		    (whole >= 0 && complete(&in, err) != 0) ? -1 : 0;
+		failed = start_keeping(&in, s, to, err) != 0 ||
+		    input_copy_file(&in, source, 0, err) != 0 ||
+		    (whole >= 0 && input_finish_file(&in, err) != 0) ? -1 : 0;
 		close(source);
 	}
 	input_close(&in);
@@ -403,7 +406,7 @@ input_poll(const struct input *in, struct pollfd fds[INPUT_POLLS])
 }
 
 static void
-give(struct input *in, const char *bytes, size_t len)
+input_write_sink(struct input *in, const char *bytes, size_t len)
 {
 	in->taken = false;
 	if (file_write(in->sink, bytes, len) != 0)
@@ -411,7 +414,7 @@ give(struct input *in, const char *bytes, size_t len)
 }
 
 static int
-relay(struct input *in, struct error *err)
+input_relay_bytes(struct input *in, struct error *err)
 {
 	char bytes[PAGE];
 	size_t again;
@@ -426,15 +429,15 @@ relay(struct input *in, struct error *err)
 		bool whole = source_whole(in); /* who sees the end has to know */
 
 		stop_relaying(in);
-		return whole ? complete(in, err) : 0;
+		return whole ? input_finish_file(in, err) : 0;
 	}
-	if (compare(in, bytes, (size_t)got, &again, err) != 0)
+	if (input_compare_bytes(in, bytes, (size_t)got, &again, err) != 0)
 		return -1;
 	if (again == (size_t)got)
 		return 0;
-	if (keep(in, bytes + again, (size_t)got - again, err) != 0)
+	if (input_keep_bytes(in, bytes + again, (size_t)got - again, err) != 0)
 		return -1;
-	give(in, bytes + again, (size_t)got - again);
+	input_write_sink(in, bytes + again, (size_t)got - again);
 	return 0;
 }
 
@@ -450,7 +453,7 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 		return 0;
 	}
 	if (in->taken)
-		return fds[1].revents != 0 ? relay(in, err) : 0;
+		return fds[1].revents != 0 ? input_relay_bytes(in, err) : 0;
 	in->taken = (fds[0].revents & POLLOUT) != 0;
 	if (!in->taken || left <= 0)
 		return 0;
@@ -460,7 +463,7 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 	if (got <= 0)
 		return unable_to_read_kept(in, err);
 	in->given += got;
-	give(in, bytes, (size_t)got);
+	input_write_sink(in, bytes, (size_t)got);
 	return 0;
 }
 
@@ -476,7 +479,7 @@ input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 	stop_relaying(in);
 	digest_end(&in->digest, sha256);
 	if (in->complete)
-		return complete(in, err);
+		return input_finish_file(in, err);
 	return in->sync && fdatasync(in->file) != 0 ? unable_to_keep(in, err) : 0;
 }
 

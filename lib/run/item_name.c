@@ -103,7 +103,7 @@ item_name_find(const char *path, const struct model_call *c, struct buffer *out)
 /* ---- names that are remembered ---- */
 
 static void
-forget(struct item_names_kept *kept)
+item_names_clear(struct item_names_kept *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
 		free(kept->texts[i]);
@@ -113,7 +113,7 @@ forget(struct item_names_kept *kept)
 }
 
 static const char *
-recalled(const struct item_names *names, struct span key)
+item_names_recall(const struct item_names *names, struct span key)
 {
 	const struct item_names_kept *halves[] = { &names->recent, &names->before };
 
@@ -157,7 +157,7 @@ item_names_note(struct item_names *names, const struct event_view *event)
 		if (input.at != NULL)
 			item_name(input, &name);
 		else
-			buffer_text(&name, recalled(names, event->parent_event_id));
+			buffer_text(&name, item_names_recall(names, event->parent_event_id));
 		key = call_key(event, &text);
 	} else if (event_type_ends_call(event->type)) {
 		item_name_result(event, &name);
@@ -165,7 +165,7 @@ item_names_note(struct item_names *names, const struct event_view *event)
 	}
 	if (name.len > 0 && key.at != NULL) {
 		if (recent->count == KEPT) {
-			forget(&names->before);
+			item_names_clear(&names->before);
 			names->before = *recent;
 			*recent = (struct item_names_kept){ .places = MAP_INIT };
 		}
@@ -182,7 +182,7 @@ const char *
 item_names_find(struct item_names *names, const struct event_view *event)
 {
 	struct buffer text = BUFFER_INIT;
-	const char *name = recalled(names, call_key(event, &text));
+	const char *name = item_names_recall(names, call_key(event, &text));
 
 	buffer_free(&text);
 	return name;
@@ -191,6 +191,6 @@ item_names_find(struct item_names *names, const struct event_view *event)
 void
 item_names_free(struct item_names *names)
 {
-	forget(&names->recent);
-	forget(&names->before);
+	item_names_clear(&names->recent);
+	item_names_clear(&names->before);
 }

@@ -20,7 +20,7 @@
 
 /* Takes the lines of the file; false if one is none. */
 static bool
-parse(struct lineage *l, char *text)
+lineage_parse_lines(struct lineage *l, char *text)
 {
 	for (char *end; *text != '\0'; text = end + 1) {
 		struct ancestor *run = &l->runs[l->count];
@@ -53,7 +53,7 @@ lineage_read(struct lineage *l, const char *run_directory, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (fd >= 0 && file_read(fd, &text, SIZE_LIMIT) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	else if (fd >= 0 && text.len > 0 && !parse(l, text.data))
+	else if (fd >= 0 && text.len > 0 && !lineage_parse_lines(l, text.data))
 		failed = error_set(err, ERROR_SYSTEM, path, "is damaged");
 	if (fd >= 0)
 		close(fd);

@@ -132,7 +132,7 @@ linked_files_note(struct buffer *note, const char *directory, int64_t since, con
 }
 
 static void
-look_at(struct linked_file *file)
+linked_file_read_status(struct linked_file *file)
 {
 	struct statx st;
 
@@ -152,7 +152,7 @@ linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file 
 	if (len == 0)
 		return false;
 	if (!file->looked_at)
-		look_at(file);
+		linked_file_read_status(file);
 	if (has_word(note, len, LINKED_UNKNOWN))
 		return file->there && file->changed > end && file->written != file->changed &&
 		    file->born <= end;

@@ -34,7 +34,7 @@
 #define RESET "\033[0m"
 
 static bool
-wanted(const struct summary *run, const struct listing_spec *spec)
+listing_wants_run(const struct summary *run, const struct listing_spec *spec)
 {
 	return (spec->children || !run->child) &&
 	    (!spec->status || strcmp(run->status, spec->status) == 0) &&
@@ -56,7 +56,7 @@ struct queue_list {
 
 /* Milliseconds so far. */
 static int64_t
-waited(const struct queued *waiting)
+listing_waited_ms(const struct queued *waiting)
 {
 	int64_t now = clock_wall();
 
@@ -76,10 +76,10 @@ add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list
 
 		if (waiting->name == NULL)
 			continue;
-		run.duration_ms = waited(waiting);
+		run.duration_ms = listing_waited_ms(waiting);
 		memcpy(run.run_id, waiting->run_id, sizeof run.run_id);
 		run.name = waiting->name;
-		if (!wanted(&run, spec))
+		if (!listing_wants_run(&run, spec))
 			continue;
 		waiting->name = NULL;
 		add_run(l, &run);
@@ -151,7 +151,7 @@ read_waits(struct summary *run, const char *path, const struct listing_spec *spe
 }
 
 static void
-read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+listing_read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     const struct queue_list *queue, const char *run_id)
 {
 	char *path = storage_transcript(s, run_id);
@@ -169,12 +169,12 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 	}
 	if (waiting != NULL && strcmp(run.status, "running") != 0) {
 		snprintf(run.status, sizeof run.status, QUEUED);
-		run.duration_ms = waited(waiting);
+		run.duration_ms = listing_waited_ms(waiting);
 		run.exit_code = -1;
 		free(run.error);
 		run.error = NULL;
 	}
-	if (wanted(&run, spec)) {
+	if (listing_wants_run(&run, spec)) {
 		run.origin = origin_name(s, run_id);
 		if (spec->waits)
 			read_waits(&run, path, spec);
@@ -220,7 +220,7 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		add_queued(l, spec, &queue, entries[i].started);
 		if (l->count >= spec->count)
 			break;
-		read_run(l, s, spec, &queue, entries[i].run_id);
+		listing_read_run(l, s, spec, &queue, entries[i].run_id);
 	}
 	add_queued(l, spec, &queue, spec->since);
 	INVARIANT(l->count <= spec->count && queue.next <= queue.count);

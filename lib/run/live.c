@@ -77,7 +77,7 @@ make_file(struct live_writer *w)
 
 /* A line that says of the turn that this is so. */
 static void
-say(struct live_writer *w, const char *what)
+live_write_flag_line(struct live_writer *w, const char *what)
 {
 	struct writer writer;
 
@@ -137,7 +137,7 @@ live_turn(struct live_writer *w, const char *call, int64_t turn)
 	if (!same || w->size > LIVE_LIMIT / 2) {
 		remove_file(w);
 	} else if (restarts) {
-		say(w, RESTART);
+		live_write_flag_line(w, RESTART);
 		write_lines(w);
 	}
 }
@@ -167,7 +167,7 @@ live_flush(struct live_writer *w)
 	end_line(w);
 	if (w->size + w->lines.len > LIVE_LIMIT - CUT_ROOM) {
 		buffer_clear(&w->lines);
-		say(w, CUT);
+		live_write_flag_line(w, CUT);
 		w->cut = true;
 	}
 	write_lines(w);
@@ -208,7 +208,7 @@ live_follow_begin(struct live_follow *f, const char *run_directory, struct watch
 }
 
 static void
-tell(struct live_follow *f, struct live_followed *c, struct live_news news)
+live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news news)
 {
 	news.call = c->id;
 	news.turn = c->turn;
@@ -218,7 +218,7 @@ tell(struct live_follow *f, struct live_followed *c, struct live_news news)
 
 /* Tells what a line says, if it is one. */
 static void
-take_line(struct live_follow *f, struct live_followed *c, struct span line)
+live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 {
 	struct buffer text = BUFFER_INIT;
 	const char *kind;
@@ -230,10 +230,10 @@ take_line(struct live_follow *f, struct live_followed *c, struct span line)
 		return;
 	if (span_true(span_member(line, RESTART))) {
 		c->turn = turn;
-		tell(f, c, (struct live_news){ .event = LIVE_RESTARTED });
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_RESTARTED });
 	} else if (span_true(span_member(line, CUT))) {
 		c->turn = turn;
-		tell(f, c, (struct live_news){ .event = LIVE_CUT });
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_CUT });
 	} else if ((kind = span_one_of(span_member(line, KIND), live_kinds)) != NULL) {
 		span_decode(span_member(line, APPEND), &text);
 		if (text.len > 0) {
@@ -243,7 +243,7 @@ take_line(struct live_follow *f, struct live_followed *c, struct span line)
 			while (live_kinds[news.kind] != kind)
 				news.kind++;
 			c->turn = turn;
-			tell(f, c, news);
+			live_pass_news(f, c, news);
 		}
 		buffer_free(&text);
 	}
@@ -252,7 +252,7 @@ take_line(struct live_follow *f, struct live_followed *c, struct span line)
 /* Tells the whole lines that follow those it has told, of so many bytes; fd is the file, or what
  * has taken its place meanwhile. */
 static void
-take_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
+live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
 {
 	struct buffer text = BUFFER_INIT;
 	size_t want = (size_t)(size - c->told_to), taken = 0;
@@ -271,7 +271,7 @@ take_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
 	    (lf = memchr(text.data + taken, '\n', text.len - taken)) != NULL) {
 		size_t end = (size_t)(lf - text.data);
 
-		take_line(f, c, span_of(text.data + taken, end - taken));
+		live_read_line(f, c, span_of(text.data + taken, end - taken));
 		taken = end + 1;
 	}
 	c->size = c->told_to + (off_t)text.len;
@@ -281,7 +281,7 @@ take_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
 
 /* Tells what is new in the file of a call. False: there is no such file. */
 static bool
-look_at(struct live_follow *f, struct live_followed *c)
+live_read_call(struct live_follow *f, struct live_followed *c)
 {
 	const int directory = dirfd(f->directory);
 	struct stat status;
@@ -297,13 +297,13 @@ look_at(struct live_follow *f, struct live_followed *c)
 		c->inode = status.st_ino;
 		c->size = c->told_to = 0;
 		if (c->told)
-			tell(f, c, (struct live_news){ .event = LIVE_RESTARTED });
+			live_pass_news(f, c, (struct live_news){ .event = LIVE_RESTARTED });
 	}
 	if (size == c->size)
 		return true;
 	fd = openat(directory, c->id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd != -1) { /* else the next look will tell */
-		take_lines(f, c, fd, size);
+		live_read_lines(f, c, fd, size);
 		close(fd);
 	}
 	return true;
@@ -311,12 +311,12 @@ look_at(struct live_follow *f, struct live_followed *c)
 
 /* Forgets a call that has no file any more. */
 static void
-done(struct live_follow *f, size_t at)
+live_forget_call(struct live_follow *f, size_t at)
 {
 	struct live_followed *c = &f->calls[at];
 
 	if (c->told)
-		tell(f, c, (struct live_news){ .event = LIVE_DONE });
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_DONE });
 	f->calls[at] = f->calls[--f->count];
 }
 
@@ -331,7 +331,7 @@ close_directory(struct live_follow *f)
 /* Whether what is open has its name still: the directory of a run goes with the run, and a
  * resume makes another. */
 static bool
-is_there(const struct live_follow *f)
+live_directory_is_current(const struct live_follow *f)
 {
 	struct stat named, opened;
 
@@ -379,18 +379,18 @@ read_names(struct live_follow *f)
 void
 live_follow_look(struct live_follow *f)
 {
-	if (!is_there(f)) {
+	if (!live_directory_is_current(f)) {
 		close_directory(f);
 		while (f->count > 0)
-			done(f, f->count - 1);
+			live_forget_call(f, f->count - 1);
 		open_directory(f);
 	}
 	if (f->directory == NULL)
 		return;
 	read_names(f);
 	for (size_t i = f->count; i > 0; i--)
-		if (!look_at(f, &f->calls[i - 1]))
-			done(f, i - 1);
+		if (!live_read_call(f, &f->calls[i - 1]))
+			live_forget_call(f, i - 1);
 }
 
 void

@@ -54,7 +54,7 @@ add_step(struct live_steps *steps, struct live_step *s)
 }
 
 static void
-take_step(struct live_steps *steps, const struct live_step *s)
+live_view_remove_step(struct live_steps *steps, const struct live_step *s)
 {
 	size_t kept = 0;
 
@@ -66,7 +66,7 @@ take_step(struct live_steps *steps, const struct live_step *s)
 
 /* Those that it stands beside. */
 static struct live_steps *
-beside(const struct live_step *s)
+live_view_sibling_steps(const struct live_step *s)
 {
 	return s->around != NULL ? &s->around->inside : &s->run->steps;
 }
@@ -160,7 +160,7 @@ depth_of(const struct live_step *s)
 /* ---- what was used ---- */
 
 static void
-add_figures(struct live_figures *to, const struct live_figures *from)
+live_view_add_figures(struct live_figures *to, const struct live_figures *from)
 {
 	to->input = count_add(to->input, from->input);
 	to->output = count_add(to->output, from->output);
@@ -171,13 +171,13 @@ add_figures(struct live_figures *to, const struct live_figures *from)
 }
 
 static void
-sum(const struct live_view *v, const struct live_run *r, struct live_figures *f)
+live_view_sum_figures(const struct live_view *v, const struct live_run *r, struct live_figures *f)
 {
-	add_figures(f, &r->own);
-	add_figures(f, &r->children);
+	live_view_add_figures(f, &r->own);
+	live_view_add_figures(f, &r->children);
 	for (size_t i = 0; i < v->run_count; i++)
 		if (v->runs[i]->parent == r)
-			sum(v, v->runs[i], f);
+			live_view_sum_figures(v, v->runs[i], f);
 }
 
 struct live_figures
@@ -186,7 +186,7 @@ live_view_figures(const struct live_view *v, const struct live_run *r, struct bu
 	struct live_figures f = { .cost = 0 };
 	char in[32], written[32], money[MONEY_SIZE];
 
-	sum(v, r, &f);
+	live_view_sum_figures(v, r, &f);
 	if (f.cost > 0)
 		buffer_format(out, "   %s%s", money_text(f.cost, money), f.unknown ? "?" : "");
 	if (f.input > 0 || f.output > 0)
@@ -199,8 +199,8 @@ live_view_figures(const struct live_view *v, const struct live_run *r, struct bu
 
 /* depth 0: a run; took in µs, -1: not said. */
 static void
-tell(struct live_view *v, unsigned depth, enum view_saying how, const char *label, int64_t took,
-    const char *said)
+live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, const char *label,
+    int64_t took, const char *said)
 {
 	v->told = memory_array(v->told, v->told_count + 1, sizeof *v->told);
 	v->told[v->told_count++] = (struct live_end){ depth, how, memory_text(label), took,
@@ -209,8 +209,8 @@ tell(struct live_view *v, unsigned depth, enum view_saying how, const char *labe
 
 /* The end of a run, if it is told and nobody's child. */
 static void
-tell_run(struct live_view *v, const struct live_run *r, enum view_saying how, int64_t took,
-    const char *status)
+live_view_add_run_end(struct live_view *v, const struct live_run *r, enum view_saying how,
+    int64_t took, const char *status)
 {
 	struct buffer text = BUFFER_INIT;
 	char duration[32];
@@ -221,12 +221,12 @@ tell_run(struct live_view *v, const struct live_run *r, enum view_saying how, in
 	if (took >= 0)
 		buffer_format(&text, "   %s", duration_text(took / 1000, duration, sizeof duration));
 	live_view_figures(v, r, &text);
-	tell(v, 0, how, buffer_string(&text), -1, "");
+	live_view_add_end(v, 0, how, buffer_string(&text), -1, "");
 	buffer_free(&text);
 }
 
 static void
-tell_step(struct live_view *v, const struct live_step *s)
+live_view_add_step_end(struct live_view *v, const struct live_step *s)
 {
 	struct buffer counts = BUFFER_INIT;
 
@@ -240,11 +240,13 @@ tell_step(struct live_view *v, const struct live_step *s)
 			if (parts[i].count > 0)
 				buffer_format(&counts, "%s%lld %s", counts.len > 0 ? ", " : "",
 				    (long long)parts[i].count, parts[i].word);
-		tell(v, depth_of(s), s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ? VIEW_WAITING :
+		live_view_add_end(v, depth_of(s), s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ?
+		    VIEW_WAITING :
 		    s->done > 0 ? VIEW_DONE : s->cancelled > 0 ? VIEW_CANCELLED : VIEW_SKIPPED, s->name, s->last - s->first,
 		    buffer_string(&counts));
 	} else if (s->ended != NULL) {
-		tell(v, depth_of(s), s->how, s->ended_label, s->last - s->first, s->ended);
+		live_view_add_end(v, depth_of(s), s->how, s->ended_label, s->last - s->first,
+		    s->ended);
 	}
 	if (s->around != NULL)
 		s->around->told_inside = true;
@@ -261,8 +263,8 @@ live_view_settle(struct live_view *v, int64_t now)
 
 		if (s->last > now - LIVE_VIEW_SETTLED_US)
 			break;
-		tell_step(v, s);
-		take_step(beside(s), s);
+		live_view_add_step_end(v, s);
+		live_view_remove_step(live_view_sibling_steps(s), s);
 		free_step(s);
 	}
 	left = v->settling.count - due;
@@ -291,8 +293,8 @@ end_steps(struct live_view *v, struct live_steps *held)
 			s->begun--;
 		}
 		if (s->done + s->failed + s->cancelled + s->skipped + s->waiting > 0)
-			tell_step(v, s);
-		take_step(&v->settling, s);
+			live_view_add_step_end(v, s);
+		live_view_remove_step(&v->settling, s);
 		free_step(s);
 	}
 	free(steps.list);
@@ -308,7 +310,7 @@ child_of(const struct live_view *v, const struct live_run *r)
 }
 
 static void
-end_run(struct live_view *v, struct live_run *r)
+live_view_end_run(struct live_view *v, struct live_run *r)
 {
 	struct live_run *child;
 	size_t kept = 0;
@@ -318,11 +320,11 @@ end_run(struct live_view *v, struct live_run *r)
 			v->runs[kept++] = v->runs[i];
 	v->run_count = kept;
 	while ((child = child_of(v, r)) != NULL)
-		end_run(v, child);
+		live_view_end_run(v, child);
 	end_steps(v, &r->steps);
 	if (r->parent != NULL) {
-		add_figures(&r->parent->children, &r->own);
-		add_figures(&r->parent->children, &r->children);
+		live_view_add_figures(&r->parent->children, &r->own);
+		live_view_add_figures(&r->parent->children, &r->children);
 	}
 	free(r->open);
 	free(r->name);
@@ -336,8 +338,8 @@ run_completed(struct live_view *v, struct live_run *r, const struct placed *p)
 
 	span_copy(span_member(p->event->payload, KEY_STATUS), status, sizeof status);
 	end_steps(v, &r->steps);
-	tell_run(v, r, told_state_of_end(p->event), p->wall - r->started, status);
-	end_run(v, r);
+	live_view_add_run_end(v, r, told_state_of_end(p->event), p->wall - r->started, status);
+	live_view_end_run(v, r);
 }
 
 void
@@ -348,8 +350,8 @@ live_view_died(struct live_view *v, const char *run_id)
 	if (r == NULL)
 		return;
 	end_steps(v, &r->steps);
-	tell_run(v, r, VIEW_DIED, -1, view_words[VIEW_DIED].text);
-	end_run(v, r);
+	live_view_add_run_end(v, r, VIEW_DIED, -1, view_words[VIEW_DIED].text);
+	live_view_end_run(v, r);
 }
 
 /* ---- texts ---- */
@@ -461,7 +463,7 @@ run_started(struct live_view *v, const struct placed *p)
 	struct live_run *r = live_view_run(v, p->run->run_id);
 
 	if (r != NULL)
-		end_run(v, r);
+		live_view_end_run(v, r);
 	r = memory_zero(1, sizeof *r);
 	memcpy(r->id, p->run->run_id, sizeof r->id);
 	r->name = memory_text(p->run->name);
@@ -481,7 +483,7 @@ step_of(struct live_view *v, struct live_run *r, struct live_call *around, const
 
 	for (size_t i = steps->count; !member && i > 0; i--)
 		if (!steps->list[i - 1]->member && strcmp(steps->list[i - 1]->path, path) == 0) {
-			take_step(&v->settling, steps->list[i - 1]);
+			live_view_remove_step(&v->settling, steps->list[i - 1]);
 			return steps->list[i - 1];
 		}
 	s = memory_zero(1, sizeof *s);
@@ -596,7 +598,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	s->how = how;
 	if (at_once) {
 		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* what ended before it */
-		tell(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
+		live_view_add_end(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
 		    buffer_string(&said));
 		if (s->around != NULL)
 			s->around->told_inside = true;
@@ -628,7 +630,7 @@ drop_text(struct live_call *c)
 }
 
 static void
-answered(struct live_view *v, struct live_call *c, const struct placed *p)
+live_view_note_answer(struct live_view *v, struct live_call *c, const struct placed *p)
 {
 	const struct span payload = p->event->payload, retry = span_member(payload, KEY_RETRY);
 	struct live_figures *own = &c->run->own;
@@ -700,7 +702,7 @@ tool_called(struct live_call *c, const struct placed *p)
 
 /* A model is asked for the next turn. */
 static void
-asked(struct live_call *c, const struct placed *p)
+live_view_note_request(struct live_call *c, const struct placed *p)
 {
 	const struct model_step *step = p->step;
 	const char *provider = step->fallback_provider != NULL ? step->fallback_provider : step->provider;
@@ -735,14 +737,14 @@ live_view_take(struct live_view *v, const struct placed *p)
 		call_started(v, r, p);
 	} else if (p->step != NULL && (c = find_call(r, p->number)) != NULL) {
 		if (event->type == EVENT_MESSAGE_USER)
-			asked(c, p);
+			live_view_note_request(c, p);
 		else if (event->type == EVENT_MESSAGE_ASSISTANT)
-			answered(v, c, p);
+			live_view_note_answer(v, c, p);
 		else if (event->type == EVENT_TOOL_CALL)
 			tool_called(c, p);
 		else if (event->type == EVENT_TOOL_RESULT && c->open_tools > 0 && --c->open_tools == 0 &&
 		    c->agent)
-			asked(c, p);
+			live_view_note_request(c, p);
 		else if (event_type_ends_call(event->type) && !event_decides(event))
 			call_ended(v, c, p);
 	}
@@ -802,7 +804,7 @@ void
 live_view_free(struct live_view *v)
 {
 	while (v->run_count > 0)
-		end_run(v, v->runs[0]);
+		live_view_end_run(v, v->runs[0]);
 	free(v->runs);
 	free(v->settling.list);
 	for (size_t i = 0; i < v->told_count; i++) {

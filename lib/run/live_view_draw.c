@@ -40,14 +40,15 @@ struct drawing {
 /* ---- text ---- */
 
 static size_t
-columns(const struct live_view *v)
+draw_usable_columns(const struct live_view *v)
 {
 	return v->width > 1 ? v->width - 1 : 1;
 }
 
 /* Appends text for the terminal, cut to so many columns. */
 static void
-add_text(const struct live_view *v, struct buffer *out, const struct buffer *text, size_t width)
+draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer *text,
+    size_t width)
 {
 	struct buffer cut = BUFFER_INIT;
 	uint32_t code;
@@ -67,7 +68,7 @@ add_text(const struct live_view *v, struct buffer *out, const struct buffer *tex
 
 /* How many characters a text has: names and numbers have one column for each. */
 static size_t
-length(const char *text)
+draw_text_length(const char *text)
 {
 	size_t count = 0;
 
@@ -82,7 +83,8 @@ static void
 add_row(const struct live_view *v, struct buffer *out, unsigned depth, const char *symbol,
     const char *colour, const char *label, int64_t took, const char *said, bool whole)
 {
-	const size_t width = columns(v), most = width / 3 > LABEL_LEAST ? width / 3 : LABEL_LEAST;
+	const size_t width = draw_usable_columns(v), most = width / 3 > LABEL_LEAST ? width / 3 :
+	    LABEL_LEAST;
 	size_t indent = depth > 0 ? 2 * ((size_t)depth - 1) : 0, wide;
 	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
 	char duration[32];
@@ -98,14 +100,14 @@ add_row(const struct live_view *v, struct buffer *out, unsigned depth, const cha
 	    v->colour && *colour != '\0' ? VIEW_PLAIN : "");
 	buffer_format(&text, " %s", buffer_string(&name));
 	if (took >= 0 || *said != '\0')
-		for (size_t i = length(buffer_string(&name)); i < wide; i++)
+		for (size_t i = draw_text_length(buffer_string(&name)); i < wide; i++)
 			buffer_byte(&text, ' ');
 	if (took >= 0)
 		buffer_format(&text, "  %*s", DURATION_COLUMNS,
 		    duration_text(took / 1000, duration, sizeof duration));
 	if (*said != '\0')
 		buffer_format(&text, "  %s", said);
-	add_text(v, out, &text, whole ? 0 : width > indent + 1 ? width - indent - 1 : 1);
+	draw_add_text(v, out, &text, whole ? 0 : width > indent + 1 ? width - indent - 1 : 1);
 	buffer_byte(out, '\n');
 	buffer_free(&text);
 	buffer_free(&name);
@@ -148,7 +150,7 @@ child_of(const struct live_view *v, const struct live_call *c)
 
 /* Calls in which nothing else is open. */
 static int64_t
-running(const struct live_view *v, const struct live_run *r)
+draw_count_running(const struct live_view *v, const struct live_run *r)
 {
 	int64_t count = 0;
 
@@ -160,7 +162,7 @@ running(const struct live_view *v, const struct live_run *r)
 	}
 	for (size_t i = 0; i < v->run_count; i++)
 		if (v->runs[i]->parent == r)
-			count += running(v, v->runs[i]);
+			count += draw_count_running(v, v->runs[i]);
 	return count;
 }
 
@@ -180,7 +182,8 @@ static void
 add_end_of_text(const struct live_view *v, const struct live_call *c, struct buffer *said)
 {
 	struct buffer flat = BUFFER_INIT;
-	const size_t all = columns(v), used = length(buffer_string(said)) + 40;
+	const size_t all = draw_usable_columns(v), used = draw_text_length(buffer_string(said)) +
+	    40;
 	size_t want = all > used + 16 ? all - used : 16, from;
 
 	live_view_flat(&flat, buffer_string(&c->text), c->text.len);
@@ -225,7 +228,7 @@ add_doing(const struct drawing *d, const struct live_call *c, struct buffer *sai
 }
 
 static const char *
-turning(const struct drawing *d)
+draw_spinner_frame(const struct drawing *d)
 {
 	const uint64_t tick = (uint64_t)d->now / 1000 / LIVE_VIEW_INTERVAL;
 
@@ -237,7 +240,7 @@ static void
 add_active(const struct drawing *d, unsigned depth, const char *label, int64_t since,
     const char *said)
 {
-	add_row(d->v, d->out, depth, turning(d), view_words[VIEW_RUNNING].colour, label,
+	add_row(d->v, d->out, depth, draw_spinner_frame(d), view_words[VIEW_RUNNING].colour, label,
 	    d->now > since ? d->now - since : 0, said, false);
 }
 
@@ -245,7 +248,8 @@ add_active(const struct drawing *d, unsigned depth, const char *label, int64_t s
 static void
 draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 {
-	const size_t all = columns(d->v), indent = 2 * (size_t)depth < all / 4 ? 2 * (size_t)depth : all / 4;
+	const size_t all = draw_usable_columns(d->v), indent = 2 * (size_t)depth < all / 4 ?
+	    2 * (size_t)depth : all / 4;
 	const size_t width = all > indent + 1 ? all - indent : 1;
 	size_t most = d->most / 3 < ROWS_OF_TEXT ? d->most / 3 : ROWS_OF_TEXT, first = 0;
 	size_t starts[ROWS_OF_TEXT] = { 0 }, ends[ROWS_OF_TEXT] = { 0 }, count = 0, at = 0;
@@ -274,7 +278,7 @@ draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 
 		live_view_flat(&line, text + starts[i % most], ends[i % most] - starts[i % most]);
 		buffer_format(d->out, "%*s", (int)indent, "");
-		add_text(d->v, d->out, &line, width);
+		draw_add_text(d->v, d->out, &line, width);
 		buffer_byte(d->out, '\n');
 		buffer_free(&line);
 	}
@@ -379,7 +383,7 @@ draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth)
 static void
 draw_run(struct drawing *d, const struct live_run *r)
 {
-	const int64_t active = running(d->v, r);
+	const int64_t active = draw_count_running(d->v, r);
 	struct buffer text = BUFFER_INIT, used = BUFFER_INIT;
 	struct live_figures f;
 	char duration[32];
@@ -399,7 +403,7 @@ draw_run(struct drawing *d, const struct live_run *r)
 	buffer_text(&text, buffer_string(&used));
 	if (d->v->colour)
 		buffer_text(d->out, BOLD);
-	add_text(d->v, d->out, &text, columns(d->v));
+	draw_add_text(d->v, d->out, &text, draw_usable_columns(d->v));
 	buffer_format(d->out, "%s\n", d->v->colour ? VIEW_PLAIN : "");
 	draw_steps(d, &r->steps, 1);
 	buffer_free(&text);
@@ -429,7 +433,7 @@ live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 
 		out->len = last != NULL ? (size_t)(last + 1 - out->data) : from;
 		buffer_format(&text, "… %zu more", d.hidden + 1);
-		add_text(v, out, &text, columns(v));
+		draw_add_text(v, out, &text, draw_usable_columns(v));
 		buffer_byte(out, '\n');
 		buffer_free(&text);
 	}

@@ -56,7 +56,7 @@ event_wall(const struct event_view *event)
 
 /* Whether a member says something: null and false are as good as absent. */
 static bool
-given(struct span value)
+model_member_is_given(struct span value)
 {
 	char type = span_type(value);
 
@@ -231,7 +231,7 @@ add_to(struct model_calls *calls, struct model_call *call)
 }
 
 static void
-take_from(struct model_calls *calls, const struct model_call *call)
+model_remove_call(struct model_calls *calls, const struct model_call *call)
 {
 	size_t kept = 0;
 
@@ -354,9 +354,9 @@ forget_done(struct model *m, struct model_call *c)
 			    back->beside;
 		}
 		for (size_t i = 0; i < r->given.count; i++)
-			take_from(&own_rare(r->given.list[i])->given_to, c);
+			model_remove_call(&own_rare(r->given.list[i])->given_to, c);
 		for (size_t i = 0; i < r->given_to.count; i++)
-			take_from(&own_rare(r->given_to.list[i])->given, c);
+			model_remove_call(&own_rare(r->given_to.list[i])->given, c);
 		call_index_remove(&m->calls, c);
 		event_index_remove(&m->events, c->start);
 		free_call(m, c);
@@ -588,14 +588,14 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		for (struct span_walk retry = span_walk(members[RETRIES]); span_next(&retry);)
 			own_rare(c)->tries++;
 	}
-	if (given(members[SKIPPED])) {
+	if (model_member_is_given(members[SKIPPED])) {
 		c->state = CALL_SKIPPED;
 		c->behind = span_is(members[SKIPPED], "upstream_waiting") ||
 		    (span_is(members[SKIPPED], "upstream_failed") && is_behind_waiting(c));
 		/* What the user says was done has made good what it was for. */
 		if (span_is(members[SKIPPED], "by_user"))
 			catch_failures(c);
-	} else if (given(members[FAILURE])) {
+	} else if (model_member_is_given(members[FAILURE])) {
 		char *code = span_text(span_member(members[FAILURE], KEY_CODE));
 
 		c->code = ERROR_EXIT_STATUS;
@@ -608,7 +608,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		free(code);
 	} else {
 		c->state = CALL_SUCCEEDED;
-		c->reused = given(members[REUSED]);
+		c->reused = model_member_is_given(members[REUSED]);
 		catch_failures(c);
 	}
 	if (c->work != NULL && (c->state != CALL_FAILED || m->level == MODEL_LIVE)) {
@@ -618,7 +618,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 }
 
 static void
-take_end(struct model *m, struct placed *p)
+model_apply_end(struct model *m, struct placed *p)
 {
 	struct span members[MEMBERS];
 	bool success;
@@ -645,7 +645,7 @@ take_end(struct model *m, struct placed *p)
 /* A decision is about a call that waits, in whichever attempt, from when that began to wait.
  * That attempt has waited all the same. */
 static void
-take_verdict(struct model *m, struct placed *p)
+model_apply_decision(struct model *m, struct placed *p)
 {
 	const struct indexed_event *wait = event_index_find(&m->events,
 	    event_key(p->event->parent_event_id));
@@ -716,7 +716,7 @@ follow_cause(struct model *m, struct placed *p)
 
 /* Messages and tools. */
 static void
-take_inner(struct model *m, struct placed *p)
+model_apply_inner_event(struct model *m, struct placed *p)
 {
 	const struct event_view *event = p->event;
 	struct span usage, counts[MODEL_USAGE_KEYS];
@@ -849,11 +849,11 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	} else if (event_type_starts_call(event->type)) {
 		p->call = start_call(m, event, place, p->wall);
 	} else if (verdict) {
-		take_verdict(m, p);
+		model_apply_decision(m, p);
 	} else if (ends) {
-		take_end(m, p);
+		model_apply_end(m, p);
 	} else if (m->level > MODEL_LIVE) {
-		take_inner(m, p);
+		model_apply_inner_event(m, p);
 	}
 	if (p->call != NULL) {
 		p->step = p->call->step;

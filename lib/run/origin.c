@@ -135,7 +135,7 @@ open_locked(const struct storage *s, const char *path, int lock_ms, struct error
 }
 
 static bool
-exists(const char *path)
+origin_path_exists(const char *path)
 {
 	struct stat status;
 
@@ -148,7 +148,7 @@ static bool
 is_taken(const struct storage *s, const char *run_id)
 {
 	char *directory = storage_run_directory(s, run_id);
-	bool taken = exists(directory);
+	bool taken = origin_path_exists(directory);
 	struct queued *list = NULL;
 	size_t count = 0;
 
@@ -163,8 +163,8 @@ is_taken(const struct storage *s, const char *run_id)
 
 /* On disk whatever AWF_SYNC says: a run that has lost its origin would be one of ours. */
 static int
-write_text(struct origin *o, const struct storage *s, const char *name, enum origin_kind kind,
-    struct error *err)
+origin_write_file(struct origin *o, const struct storage *s, const char *name,
+    enum origin_kind kind, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
@@ -191,7 +191,7 @@ write_text(struct origin *o, const struct storage *s, const char *name, enum ori
 
 /* With the lock: whose the run is. */
 static int
-claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
+origin_claim_locked(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, struct error *err)
 {
 	char *transcript = storage_transcript(s, run_id), *pruned = storage_pruned(s, run_id);
@@ -199,16 +199,16 @@ claim(struct origin *o, const struct storage *s, const char *run_id, const char 
 	bool same = whose != NULL && strcmp(whose, name) == 0;
 	int failed = 0;
 
-	if (exists(pruned))
+	if (origin_path_exists(pruned))
 		failed = error_set(err, ERROR_BLOCKED, run_id, "is being removed: send it again later");
-	else if (whose == NULL && (exists(transcript) || is_taken(s, run_id)))
+	else if (whose == NULL && (origin_path_exists(transcript) || is_taken(s, run_id)))
 		failed = error_set(err, ERROR_BLOCKED, run_id, "is a run of this storage's own");
 	if (failed != 0) {
 		if (whose == NULL)
 			unlink(o->path);
 	} else if (!transcript_begun(transcript)) {
 		failed = same && takes != NULL && strcmp(takes, kinds[kind]) == 0 ? 0 :
-		    write_text(o, s, name, kind, err);
+		    origin_write_file(o, s, name, kind, err);
 	} else if (!same) {
 		failed = error_set(err, ERROR_BLOCKED, run_id, "belongs to '%s', who sent its first line",
 		    whose != NULL ? whose : UNKNOWN);
@@ -231,7 +231,7 @@ origin_claim(struct origin *o, const struct storage *s, const char *run_id, cons
 {
 	*o = (struct origin){ .path = layout_origin(s->root, run_id), .fd = -1, .lock_ms = lock_ms };
 	o->fd = open_locked(s, o->path, lock_ms, err);
-	if (o->fd != -1 && claim(o, s, run_id, name, kind, err) == 0)
+	if (o->fd != -1 && origin_claim_locked(o, s, run_id, name, kind, err) == 0)
 		return 0;
 	origin_close(o);
 	return -1;

@@ -18,7 +18,7 @@
 #include "transcript/event_keys.h"
 
 static bool
-failed(const struct model_call *c)
+outcome_call_failed(const struct model_call *c)
 {
 	return c->state == CALL_OPEN || c->state == CALL_FAILED;
 }
@@ -31,7 +31,7 @@ excused_itself(const struct model_call *c)
 	const struct model_call *around = c->around;
 
 	/* What lets failures pass does not let pass that it waits. */
-	if (failed(c) && (c->tried || c->by_tool ||
+	if (outcome_call_failed(c) && (c->tried || c->by_tool ||
 	    (c->state == CALL_FAILED && c->allowed && error_of_work(c->code))))
 		return true;
 	if (c->caught || c->left)
@@ -43,18 +43,19 @@ excused_itself(const struct model_call *c)
 		return true;
 	/* A rescue that failed, but was rescued itself, is as good as one that succeeded. */
 	for (size_t i = 0; i < c->rare->given_to.count; i++)
-		if (failed(c->rare->given_to.list[i]) && excused_itself(c->rare->given_to.list[i]))
+		if (outcome_call_failed(c->rare->given_to.list[i]) &&
+		    excused_itself(c->rare->given_to.list[i]))
 			return true;
 	return false;
 }
 
 static bool
-excused(const struct model_call *c)
+outcome_call_excused(const struct model_call *c)
 {
 	if (excused_itself(c))
 		return true;
 	for (c = c->around; c != NULL; c = c->around)
-		if ((failed(c) || c->state == CALL_WAITING) && excused_itself(c))
+		if ((outcome_call_failed(c) || c->state == CALL_WAITING) && excused_itself(c))
 			return true;
 	return false;
 }
@@ -137,9 +138,9 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
 		bool asks = c->asks != WAITING_NOTHING && !c->decided;
 
-		if (c->id[0] == '\0' || excused(c))
+		if (c->id[0] == '\0' || outcome_call_excused(c))
 			continue;
-		if (failed(c))
+		if (outcome_call_failed(c))
 			set_failed(o, c, path);
 		if (c->state != CALL_WAITING)
 			continue;

@@ -177,7 +177,7 @@ output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int64_t *de
 }
 
 static void
-unlock(struct output *o)
+output_unlock_sink(struct output *o)
 {
 	if (o->locked)
 		lock_release(o->sink, LOCK_WHOLE);
@@ -187,7 +187,7 @@ unlock(struct output *o)
 static void
 nobody_reads(struct output *o)
 {
-	unlock(o);
+	output_unlock_sink(o);
 	file_close(&o->source);
 	buffer_clear(&o->pending);
 	o->ready = o->sent = 0;
@@ -196,7 +196,7 @@ nobody_reads(struct output *o)
 
 /* Takes what the pipe holds, at most a chunk: 1; 0 when it holds nothing; -1. */
 static int
-take(struct output *o, struct error *err)
+output_read_pipe(struct output *o, struct error *err)
 {
 	char *to = buffer_reserve(&o->pending, CHUNK);
 	size_t from = o->pending.len, end;
@@ -237,7 +237,7 @@ take(struct output *o, struct error *err)
 
 /* Whether the lock on a shared output is had, or need not be. */
 static bool
-lock(struct output *o)
+output_lock_sink(struct output *o)
 {
 	if (!o->lockable || o->locked)
 		return true;
@@ -257,9 +257,10 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 		nobody_reads(o);
 		return 0;
 	}
-	if (fds[1].revents != 0 && take(o, err) == -1)
+	if (fds[1].revents != 0 && output_read_pipe(o, err) == -1)
 		return -1;
-	while (o->sent < o->ready && lock(o) && (poll_now(o->sink, POLLOUT) & POLLOUT) != 0) {
+	while (o->sent < o->ready && output_lock_sink(o) &&
+	    (poll_now(o->sink, POLLOUT) & POLLOUT) != 0) {
 		size_t len = o->ready - o->sent;
 		ssize_t given = write(o->sink, o->pending.data + o->sent,
 		    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);
@@ -273,7 +274,7 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 		if (given > 0)
 			o->sent += (size_t)given;
 		if (o->sent == o->ready) {
-			unlock(o);
+			output_unlock_sink(o);
 			buffer_drop(&o->pending, o->sent);
 			o->ready = o->sent = 0;
 		}
@@ -289,7 +290,7 @@ output_ended(struct output *o, struct error *err)
 
 	if (o->closed)
 		return 0;
-	while (o->source >= 0 && (more = take(o, err)) == 1)
+	while (o->source >= 0 && (more = output_read_pipe(o, err)) == 1)
 		;
 	if (more == -1)
 		return -1;
@@ -301,7 +302,7 @@ output_ended(struct output *o, struct error *err)
 void
 output_close(struct output *o)
 {
-	unlock(o);
+	output_unlock_sink(o);
 	file_close(&o->source);
 	output_started(o);
 	buffer_free(&o->kept);

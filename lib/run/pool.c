@@ -58,7 +58,7 @@ enum {
 
 /* Where a process is: its root, and the namespaces that say what a provider can reach. */
 static void
-where(struct buffer *text)
+pool_describe_namespaces(struct buffer *text)
 {
 	static const char *const spaces[] = { "mnt", "net", "pid", "user" };
 	struct stat root;
@@ -114,7 +114,7 @@ read_environment(int fd, struct buffer *text)
 }
 
 static pid_t
-start(const char *program, const char *lock, int listener, int environment)
+pool_start_worker_process(const char *program, const char *lock, int listener, int environment)
 {
 	char *argv[] = { NULL, NULL, NULL, NULL };
 	struct buffer text = BUFFER_INIT;
@@ -150,9 +150,9 @@ may_work(const char *program)
 	    libexec_has(program);
 }
 
-/* Takes what ask() sends. */
+/* Takes what pool_request_worker() sends. */
 static pid_t
-serve(int fd, bool room)
+pool_receive_request(int fd, bool room)
 {
 	char bytes[ASK_SIZE];
 	union {
@@ -193,7 +193,7 @@ serve(int fd, bool room)
 	    ours && room && fds[0] != -1 && fds[1] != -1) {
 		lock = bytes + strlen(bytes) + 1;
 		if (lock < bytes + len && lock[0] == '/' && may_work(bytes))
-			pid = start(bytes, lock, fds[0], fds[1]);
+			pid = pool_start_worker_process(bytes, lock, fds[0], fds[1]);
 	}
 	file_close(&fds[0]);
 	file_close(&fds[1]);
@@ -208,9 +208,9 @@ pool_open(struct guardian_service *service, const char *run_directory)
 	const int on = 1;
 	int directory;
 
-	*service = (struct guardian_service){ -1, serve };
+	*service = (struct guardian_service){ -1, pool_receive_request };
 	if (mkdir(path, 0700) == 0 && (directory = private_socket_directory(run_directory, WORKERS)) != -1) {
-		where(&place);
+		pool_describe_namespaces(&place);
 		ask_name(&place, name);
 		buffer_free(&place);
 		service->fd = private_socket_bind(directory, name, SOCK_DGRAM);
@@ -254,8 +254,8 @@ slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NA
 
 /* Sends the guardian what a worker is started with. */
 static bool
-ask(int directory, const char *name, const char *program, const char *lock, int listener,
-    int environment)
+pool_request_worker(int directory, const char *name, const char *program, const char *lock,
+    int listener, int environment)
 {
 	union {
 		char space[CMSG_SPACE(2 * sizeof(int))];
@@ -310,7 +310,7 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	bool found;
 
 	*p = (struct pool){ .spec = spec, .directory = private_socket_directory(spec->run_directory, WORKERS) };
-	where(&place);
+	pool_describe_namespaces(&place);
 	ask_name(&place, p->guardian);
 	found = p->directory != -1 && faccessat(p->directory, p->guardian, F_OK, 0) == 0 &&
 	    slot_name(spec, &place, p->name);
@@ -352,7 +352,8 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	started = listener != -1 && listen(listener, 8) == 0 &&
 	    (connection == NULL || (*connection = private_socket_connect(p->directory, slot)) != -1) &&
 	    (environment = pack_environment(p->spec->environment)) != -1 &&
-	    ask(p->directory, p->guardian, p->spec->program, lock, listener, environment);
+	    pool_request_worker(p->directory, p->guardian, p->spec->program, lock, listener,
+	    environment);
 	if (!started) {
 		if (connection != NULL)
 			file_close(connection);
@@ -501,7 +502,7 @@ pool_named(const struct pool_slot *s)
 
 /* Whether it ends, as nobody came for long: only who has the lock comes, so it takes that. */
 static bool
-retire(const struct pool_slot *s)
+pool_try_retire(const struct pool_slot *s)
 {
 	int fd = open(s->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
@@ -545,7 +546,7 @@ note_first(struct pool_slot *s)
 /* A client that has come, told hello. -1: it has gone, or is none of ours; or *lost: nobody can
  * come. */
 static int
-take_client(const struct pool_slot *s, int flags, bool *lost)
+pool_accept_client(const struct pool_slot *s, int flags, bool *lost)
 {
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | flags);
 
@@ -560,7 +561,8 @@ pool_accept_now(struct pool_slot *s)
 {
 	bool lost;
 
-	return poll_now(s->listener, POLLIN) == 0 ? -1 : take_client(s, SOCK_NONBLOCK, &lost);
+	return poll_now(s->listener, POLLIN) == 0 ? -1 :
+	    pool_accept_client(s, SOCK_NONBLOCK, &lost);
 }
 
 int
@@ -572,11 +574,11 @@ pool_accept(struct pool_slot *s)
 	be_ready(s);
 	while (pool_named(s)) {
 		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
-			if (retire(s))
+			if (pool_try_retire(s))
 				return -1;
 			continue;
 		}
-		fd = take_client(s, 0, &lost);
+		fd = pool_accept_client(s, 0, &lost);
 		if (lost)
 			return -1;
 		if (fd != -1) {

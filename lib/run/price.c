@@ -255,7 +255,7 @@ count_of(struct span usage, const char *key)
 
 /* Saturates; rounds up, so that nothing costs nothing. */
 static int64_t
-times(int64_t tokens, int64_t price)
+price_multiply(int64_t tokens, int64_t price)
 {
 	int64_t rest = tokens % MILLION * (price / MILLION) +
 	    (tokens % MILLION * (price % MILLION) + MILLION - 1) / MILLION;
@@ -281,17 +281,18 @@ price_cost(const struct price *price, struct span usage)
 	int64_t read = count_of(usage, KEY_CACHE_READ_TOKENS);
 	int64_t write = count_of(usage, KEY_CACHE_WRITE_TOKENS);
 	int64_t rest = input > read + write ? input - read - write : 0;
-	int64_t cost = times(rest, price->input);
+	int64_t cost = price_multiply(rest, price->input);
 
-	cost = count_add(cost, times(count_of(usage, KEY_OUTPUT_TOKENS), price->output));
-	cost = count_add(cost, times(read, price->cache_read));
-	return count_add(cost, times(write, price->cache_write));
+	cost = count_add(cost, price_multiply(count_of(usage, KEY_OUTPUT_TOKENS), price->output));
+	cost = count_add(cost, price_multiply(read, price->cache_read));
+	return count_add(cost, price_multiply(write, price->cache_write));
 }
 
 int64_t
 price_least(const struct price *price, int64_t tokens)
 {
-	return times(tokens, price->cache_read < price->input ? price->cache_read : price->input);
+	return price_multiply(tokens, price->cache_read < price->input ? price->cache_read :
+	    price->input);
 }
 
 void

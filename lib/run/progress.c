@@ -27,7 +27,7 @@ progress_add(struct progress *p, const struct model *m)
 
 /* Those of one run stand in the order in which they began. */
 static int
-compare(const void *a, const void *b)
+progress_compare_calls(const void *a, const void *b)
 {
 	const struct model_call *x = *(const struct model_call *const *)a;
 	const struct model_call *y = *(const struct model_call *const *)b;
@@ -44,7 +44,7 @@ progress_text(struct progress *p, int64_t now, struct buffer *out)
 
 	if (p->count == 0)
 		return;
-	qsort(p->calls, p->count, sizeof *p->calls, compare);
+	qsort(p->calls, p->count, sizeof *p->calls, progress_compare_calls);
 	buffer_format(out, "%zu %s:", p->count, p->count == 1 ? "call" : "calls");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct model_call *c = p->calls[i];

@@ -89,7 +89,7 @@ struct pruner {
 
 /* Keeps the first error, tells the others. */
 static void
-fail(struct pruner *p, const struct error *error)
+prune_keep_error(struct pruner *p, const struct error *error)
 {
 	if (p->failed)
 		p->spec->warn(error);
@@ -120,7 +120,7 @@ each_name(struct pruner *p, const char *directory,
 /* A transcript that says nothing is as old as its file; where the system does not let it be
  * read, its run may wait, or live. One that is gone was removed just now. */
 static void
-take_transcript(struct pruner *p, const char *directory, const char *name)
+prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 {
 	const char *suffix = strlen(name) > ID_SIZE - 1 ? name + ID_SIZE - 1 : "";
 	struct found *run;
@@ -157,7 +157,7 @@ take_transcript(struct pruner *p, const char *directory, const char *name)
 
 /* A place holds one run. */
 static void
-take_replayed(struct pruner *p, const char *directory, const char *name)
+prune_add_replay(struct pruner *p, const char *directory, const char *name)
 {
 	struct replay *replay;
 
@@ -173,7 +173,7 @@ take_replayed(struct pruner *p, const char *directory, const char *name)
 }
 
 static void
-take_place(struct pruner *p, const char *directory, const char *name)
+prune_add_replay_place(struct pruner *p, const char *directory, const char *name)
 {
 	char *transcripts;
 	struct error none;
@@ -181,7 +181,7 @@ take_place(struct pruner *p, const char *directory, const char *name)
 	if (!id_valid(name, strlen(name)))
 		return;
 	transcripts = memory_format("%s/%s/transcripts", directory, name);
-	each_name(p, transcripts, take_replayed, &none);
+	each_name(p, transcripts, prune_add_replay, &none);
 	free(transcripts);
 }
 
@@ -197,7 +197,7 @@ newest_first(const void *a, const void *b)
 
 /* NO_RUN: it is not there. */
 static size_t
-find_run(const struct pruner *p, const char *run_id)
+prune_find_run(const struct pruner *p, const char *run_id)
 {
 	const size_t *at = map_get(&p->index, run_id, strlen(run_id));
 
@@ -206,10 +206,10 @@ find_run(const struct pruner *p, const char *run_id)
 
 /* Finds the runs and replays, and whose roots they have. */
 static int
-load(struct pruner *p, struct error *err)
+prune_load_runs(struct pruner *p, struct error *err)
 {
-	if (each_name(p, "transcripts", take_transcript, err) != 0 ||
-	    each_name(p, "replays", take_place, err) != 0)
+	if (each_name(p, "transcripts", prune_add_transcript, err) != 0 ||
+	    each_name(p, "replays", prune_add_replay_place, err) != 0)
 		return -1;
 	if (p->count > 0)
 		qsort(p->runs, p->count, sizeof *p->runs, newest_first);
@@ -219,7 +219,7 @@ load(struct pruner *p, struct error *err)
 	/* Of a run that is being replayed nothing may go. */
 	for (size_t i = 0; i < p->replay_count; i++) {
 		const struct storage place = { .root = p->replays[i].place };
-		size_t at = find_run(p, p->replays[i].run_id);
+		size_t at = prune_find_run(p, p->replays[i].run_id);
 
 		if (at != NO_RUN && storage_run_alive(&place, p->replays[i].run_id))
 			p->runs[at].protected = true;
@@ -229,7 +229,7 @@ load(struct pruner *p, struct error *err)
 		size_t at = i, parent;
 
 		for (int depth = 0; depth < NESTING_LIMIT &&
-		    (parent = find_run(p, p->runs[at].summary.parent)) != NO_RUN &&
+		    (parent = prune_find_run(p, p->runs[at].summary.parent)) != NO_RUN &&
 		    p->runs[parent].elsewhere == p->runs[i].elsewhere; depth++)
 			at = parent;
 		p->runs[i].root = at;
@@ -272,7 +272,7 @@ run_parts(const struct pruner *p, const char *run_id)
 
 /* Decides by the rule which roots go. */
 static void
-plan(struct pruner *p)
+prune_plan(struct pruner *p)
 {
 	const struct prune_spec *spec = p->spec;
 	bool weighs = spec->rule.max_bytes != INT64_MAX || spec->told != NULL;
@@ -285,7 +285,7 @@ plan(struct pruner *p)
 		struct found *run = &p->runs[i], *root = &p->runs[run->root];
 		struct retention_item *item = &p->items[run->root];
 		size_t **origins = &p->origins[run->root];
-		size_t origin = find_run(p, run->summary.forked_from);
+		size_t origin = prune_find_run(p, run->summary.forked_from);
 
 		if (weighs) {
 			char **parts = run_parts(p, run->run_id);
@@ -313,7 +313,7 @@ plan(struct pruner *p)
 
 /* Whether a run goes: by the plan, or because that was decided before. */
 static bool
-goes(const struct pruner *p, size_t at)
+prune_removes_run(const struct pruner *p, size_t at)
 {
 	size_t root = p->runs[at].root;
 
@@ -322,7 +322,7 @@ goes(const struct pruner *p, size_t at)
 }
 
 static void
-tell(const struct pruner *p, const struct found *run)
+prune_report_run(const struct pruner *p, const struct found *run)
 {
 	const struct pruned told = { run->run_id, run->summary.name, run->summary.status,
 		run->summary.ended, run->bytes };
@@ -364,7 +364,7 @@ archive_family(struct pruner *p, size_t root)
 	}
 	failed = p->spec->archive(p->spec->context, &told, paths, &error);
 	if (failed != 0)
-		fail(p, &error);
+		prune_keep_error(p, &error);
 	list_free(paths);
 	return failed == 0;
 }
@@ -430,13 +430,13 @@ mend_latest(struct pruner *p)
 		memcpy(set, newest, sizeof set);
 	}
 	if (failed != 0)
-		fail(p, &error);
+		prune_keep_error(p, &error);
 	free(latest);
 }
 
 /* ---- removing ---- */
 
-/* What take() gives beside a descriptor. */
+/* What prune_lock_run() gives beside a descriptor. */
 enum {
 	NO_ROOM = -1,  /* for a lock, as the disk is full */
 	NOT_OURS = -2  /* to remove */
@@ -455,9 +455,9 @@ drop_lock(const struct pruner *p, const struct found *run, int lock)
 	free(directory);
 }
 
-/* Gives a lock back that take() took, or would have. */
+/* Gives a lock back that prune_lock_run() took, or would have. */
 static void
-let_go(const struct pruner *p, struct found *run, int lock)
+prune_unlock_run(const struct pruner *p, struct found *run, int lock)
 {
 	drop_lock(p, run, lock);
 	file_close(&run->origin);
@@ -466,7 +466,7 @@ let_go(const struct pruner *p, struct found *run, int lock)
 /* The run's lock; NOT_OURS also if the run is not as it was found. A lock that another
  * process just let go of may be had now. Nobody sends more of a run meanwhile. */
 static int
-take(struct pruner *p, struct found *run)
+prune_lock_run(struct pruner *p, struct found *run)
 {
 	char *directory = storage_run_directory(p->storage, run->run_id), *path;
 	struct stat status;
@@ -486,14 +486,14 @@ take(struct pruner *p, struct found *run)
 	if (lock < 0) {
 		lock = reason == ENOSPC || reason == EDQUOT ? NO_ROOM : NOT_OURS;
 		if (lock == NOT_OURS && reason != EAGAIN && reason != EBUSY)
-			fail(p, &error);
+			prune_keep_error(p, &error);
 	}
 
 	path = run->pruned ? storage_pruned(p->storage, run->run_id) :
 	    storage_transcript(p->storage, run->run_id);
 	if (lock == NOT_OURS || (run->size >= 0 &&
 	    (lstat(path, &status) != 0 || status.st_size != run->size))) {
-		let_go(p, run, lock);
+		prune_unlock_run(p, run, lock);
 		lock = NOT_OURS;
 	}
 	free(path);
@@ -504,7 +504,7 @@ take(struct pruner *p, struct found *run)
  * that name goes last, after the run's directory, and with it the run's lock; another
  * that takes the lock then finds the name claimed. */
 static void
-clear(struct pruner *p, struct found *run, int lock)
+prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
@@ -517,7 +517,7 @@ clear(struct pruner *p, struct found *run, int lock)
 	for (size_t i = 0; parts[i] != NULL; i++) {
 		if (copytree_remove(parts[i], &error) == 0)
 			continue;
-		fail(p, &error);
+		prune_keep_error(p, &error);
 		ends = false;
 	}
 	list_free(parts);
@@ -535,10 +535,10 @@ clear(struct pruner *p, struct found *run, int lock)
 		unlink(origin);
 	file_close(&run->origin);
 	if (ends && unlink(path) == 0) {
-		tell(p, run);
+		prune_report_run(p, run);
 	} else if (ends && errno != ENOENT) {
 		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
-		fail(p, &error);
+		prune_keep_error(p, &error);
 	}
 	file_close(&claim);
 	free(origin);
@@ -551,7 +551,7 @@ let_family_go(struct pruner *p, size_t root)
 {
 	for (size_t i = p->runs[root].next; i != NO_RUN; i = p->runs[i].next) {
 		if (p->runs[i].held)
-			let_go(p, &p->runs[i], p->runs[i].lock);
+			prune_unlock_run(p, &p->runs[i], p->runs[i].lock);
 		p->runs[i].held = false;
 	}
 }
@@ -561,14 +561,14 @@ let_family_go(struct pruner *p, size_t root)
  * began to go: one beyond the limit, one that a full disk leaves without a lock, and one
  * that has begun inside since the runs were listed. */
 static bool
-take_family(struct pruner *p, size_t root)
+prune_lock_family(struct pruner *p, size_t root)
 {
 	size_t held = 0;
 
 	for (size_t i = p->runs[root].next; i != NO_RUN; i = p->runs[i].next) {
 		struct found *run = &p->runs[i];
 
-		run->lock = take(p, run);
+		run->lock = prune_lock_run(p, run);
 		if (run->lock == NOT_OURS) {
 			let_family_go(p, root);
 			return false;
@@ -577,7 +577,7 @@ take_family(struct pruner *p, size_t root)
 		if (run->held)
 			held++;
 		else
-			let_go(p, run, run->lock);
+			prune_unlock_run(p, run, run->lock);
 	}
 	return true;
 }
@@ -589,20 +589,20 @@ remove_run(struct pruner *p, size_t at)
 {
 	struct found *run = &p->runs[at];
 	bool whole = run->root == at && !p->items[at].protected;
-	int lock = run->held ? run->lock : take(p, run), failed = 0;
+	int lock = run->held ? run->lock : prune_lock_run(p, run), failed = 0;
 	char *from, *to;
 	struct error error;
 
 	run->held = false;
 	if (lock == NOT_OURS)
 		return;
-	if (whole && !take_family(p, at)) {
-		let_go(p, run, lock);
+	if (whole && !prune_lock_family(p, at)) {
+		prune_unlock_run(p, run, lock);
 		return;
 	}
 	if (whole && !run->pruned && p->spec->archive != NULL && !archive_family(p, at)) {
 		let_family_go(p, at);
-		let_go(p, run, lock);
+		prune_unlock_run(p, run, lock);
 		return;
 	}
 	from = storage_transcript(p->storage, run->run_id);
@@ -614,22 +614,22 @@ remove_run(struct pruner *p, size_t at)
 	free(to);
 	free(from);
 	if (failed != 0) {
-		fail(p, &error);
+		prune_keep_error(p, &error);
 		if (whole)
 			let_family_go(p, at);
-		let_go(p, run, lock);
+		prune_unlock_run(p, run, lock);
 		return;
 	}
 	run->pruned = true;
 	mend_latest(p);
 	for (size_t i = run->next; whole && i != NO_RUN; i = p->runs[i].next)
 		remove_run(p, i);
-	clear(p, run, lock);
+	prune_remove_locked_run(p, run, lock);
 }
 
 /* What belongs to no transcript, and is old enough. */
 static void
-take_left_over(struct pruner *p, const char *directory, const char *name)
+prune_remove_left_over(struct pruner *p, const char *directory, const char *name)
 {
 	char nobody[] = "", *path;
 	struct found run = { .size = -1, .origin = -1, .summary = { .name = nobody, .status = "died" } };
@@ -646,12 +646,12 @@ take_left_over(struct pruner *p, const char *directory, const char *name)
 		run.bytes = p->spec->told != NULL ? copytree_bytes(path) : 0;
 		if (p->spec->rule.before != INT64_MIN && p->spec->rule.before < before)
 			before = p->spec->rule.before;
-		if (find_run(p, run.run_id) == NO_RUN && run.summary.ended < before &&
+		if (prune_find_run(p, run.run_id) == NO_RUN && run.summary.ended < before &&
 		    !storage_run_alive(p->storage, run.run_id)) {
-			tell(p, &run);
+			prune_report_run(p, &run);
 			map_put(&p->index, run.run_id, ID_SIZE - 1, 0); /* told once */
-			if (!p->spec->dry && (lock = take(p, &run)) != NOT_OURS)
-				clear(p, &run, lock);
+			if (!p->spec->dry && (lock = prune_lock_run(p, &run)) != NOT_OURS)
+				prune_remove_locked_run(p, &run, lock);
 		}
 	}
 	free(path);
@@ -659,7 +659,7 @@ take_left_over(struct pruner *p, const char *directory, const char *name)
 
 /* The mark of a workspace that is gone, or of what was made in it: its path comes first. */
 static void
-take_workspace(struct pruner *p, const char *directory, const char *name)
+prune_remove_workspace_mark(struct pruner *p, const char *directory, const char *name)
 {
 	char *path = memory_format("%s/%s/%s", p->storage->root, directory, name);
 	struct buffer workspace = BUFFER_INIT;
@@ -672,7 +672,7 @@ take_workspace(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
-/* For take_name(). */
+/* For prune_remove_unused_name(). */
 static void
 find_names(struct pruner *p)
 {
@@ -681,7 +681,7 @@ find_names(struct pruner *p)
 	for (size_t i = 0; i < p->count; i++) {
 		const char *name = p->runs[i].summary.name;
 
-		if (goes(p, i))
+		if (prune_removes_run(p, i))
 			continue;
 		map_put(&p->names, name, strlen(name), i);
 		map_put(&p->names, digest_sha256(name, strlen(name), digest), DIGEST_SIZE - 1, i);
@@ -691,7 +691,7 @@ find_names(struct pruner *p)
 /* What is known of a name that no run has any more. A run that begins meanwhile does without it: it
  * is a matter of speed. */
 static void
-take_name(struct pruner *p, const char *directory, const char *name)
+prune_remove_unused_name(struct pruner *p, const char *directory, const char *name)
 {
 	char *path = memory_format("%s/%s/%s", p->storage->root, directory, name);
 
@@ -701,39 +701,43 @@ take_name(struct pruner *p, const char *directory, const char *name)
 }
 
 int
-prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
+prune_runs(const struct storage *s, const struct prune_spec *spec, struct error *err)
 {
 	static const struct {
 		const char *directory;
 		void (*take)(struct pruner *p, const char *directory, const char *name);
 		bool always; /* in a dry run too */
 	} sweeps[] = {
-		{ "runs", take_left_over, true }, { "blobs", take_left_over, true },
-		{ "inputs", take_left_over, true }, { "snapshots", take_left_over, true },
-		{ "transcripts", take_left_over, true }, { "origins", take_left_over, true },
-		{ "incoming", take_left_over, true },
-		{ STORAGE_SANDBOXED, take_workspace, false },
-		{ STORAGE_MADE, take_workspace, false },
-		{ STORAGE_TIMES, take_workspace, false },
-		{ STORAGE_USUAL, take_name, false }, { STORAGE_KEPT, take_name, false },
+		{ "runs", prune_remove_left_over, true }, { "blobs", prune_remove_left_over, true },
+		{ "inputs", prune_remove_left_over, true },
+		    { "snapshots", prune_remove_left_over, true },
+		{ "transcripts", prune_remove_left_over, true },
+		    { "origins", prune_remove_left_over, true },
+		{ "incoming", prune_remove_left_over, true },
+		{ STORAGE_SANDBOXED, prune_remove_workspace_mark, false },
+		{ STORAGE_MADE, prune_remove_workspace_mark, false },
+		{ STORAGE_TIMES, prune_remove_workspace_mark, false },
+		{ STORAGE_USUAL, prune_remove_unused_name, false },
+		    { STORAGE_KEPT, prune_remove_unused_name, false },
 	};
 	struct pruner p = { .storage = s, .spec = spec, .now = clock_wall(), .index = MAP_INIT,
 		.names = MAP_INIT, .err = err };
 	enum sync_mode mode;
 	struct error error;
 
-	if (sync_mode_from_environment(&mode, err) != 0 || load(&p, err) != 0) {
+	if (sync_mode_from_environment(&mode, err) != 0 || prune_load_runs(&p, err) != 0) {
 		p.failed = true;
 	} else {
 		p.sync = mode != SYNC_NONE;
-		plan(&p);
+		prune_plan(&p);
 		/* The oldest first; what is inside of a root goes with it. */
 		for (size_t i = p.count; i > 0; i--) {
 			size_t root = p.runs[i - 1].root;
 
-			if (goes(&p, i - 1) && spec->dry)
-				tell(&p, &p.runs[i - 1]);
-			else if (goes(&p, i - 1) && (root == i - 1 || !goes(&p, root)))
+			if (prune_removes_run(&p, i - 1) && spec->dry)
+				prune_report_run(&p, &p.runs[i - 1]);
+			else if (prune_removes_run(&p, i - 1) &&
+			    (root == i - 1 || !prune_removes_run(&p, root)))
 				remove_run(&p, i - 1);
 		}
 		if (spec->name == NULL)
@@ -741,7 +745,7 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 		for (size_t i = 0; spec->name == NULL && i < sizeof sweeps / sizeof *sweeps; i++)
 			if ((sweeps[i].always || !spec->dry) &&
 			    each_name(&p, sweeps[i].directory, sweeps[i].take, &error) != 0)
-				fail(&p, &error);
+				prune_keep_error(&p, &error);
 		if (!spec->dry)
 			mend_latest(&p);
 	}

@@ -60,6 +60,6 @@ struct prune_spec {
 
 /* -1 with *err if the storage cannot be read, or something of it not be removed: the
  * first; the others were told as warnings, and everything else was done. */
-int prune(const struct storage *s, const struct prune_spec *spec, struct error *err);
+int prune_runs(const struct storage *s, const struct prune_spec *spec, struct error *err);
 
 #endif

@@ -280,7 +280,7 @@ recalled_retry(const struct recalled *r, const char *started, int64_t before)
 }
 
 static bool
-follows(const struct recalled_event *e, const char *id)
+recalled_event_follows(const struct recalled_event *e, const char *id)
 {
 	if (span_is(e->view.parent_event_id, id))
 		return true;
@@ -301,7 +301,8 @@ recalled_led_to(const struct recalled *r, const struct recalled_event *e,
 	if (!e->emitted)
 		return false;
 	result = e->view.type == EVENT_TOOL_CALL ? recalled_tool_result(r, e->id) : NULL;
-	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
+	return recalled_event_follows(answer, e->id) ||
+	    (result != NULL && recalled_event_follows(answer, result->id));
 }
 
 bool
@@ -319,7 +320,8 @@ recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
 	if (answer == NULL)
 		return e->view.seq > r->started.view.seq;
 	result = recalled_tool_result(r, e->id);
-	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
+	return recalled_event_follows(answer, e->id) ||
+	    (result != NULL && recalled_event_follows(answer, result->id));
 }
 
 static bool

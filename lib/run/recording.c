@@ -160,7 +160,7 @@ recording_last_named(const struct recording *rec, uint32_t call)
 /* ---- what of a call is in doubt ---- */
 
 static bool
-unfinished(const struct recorded_call *c)
+recording_call_is_unfinished(const struct recorded_call *c)
 {
 	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
 }
@@ -170,7 +170,8 @@ unfinished(const struct recorded_call *c)
 static const char *
 call_doubt(const struct recorded_call *c)
 {
-	if (!c->kind.effects || c->kind.idempotent || !unfinished(c) || c->status.reopened)
+	if (!c->kind.effects || c->kind.idempotent || !recording_call_is_unfinished(c) ||
+	    c->status.reopened)
 		return NULL;
 	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
 }
@@ -193,7 +194,8 @@ first_doubt(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	return unfinished(c) ? next_doubt(rec, rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
+	return recording_call_is_unfinished(c) ? next_doubt(rec,
+	    rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
 }
 
 /* Whether a tool call of a call in doubt is decided about by itself: not that of an operation, which is all
@@ -462,7 +464,8 @@ is_decidable(const struct recording *rec, uint32_t call)
 	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call))
 		return true;
 	return (c->status.state == RECALL_FAILED && (c->call->tried || c->call->allowed ||
-	    rec->calls[c->failure.first].failure.caught)) || (c->source < rec->spec->other_count && unfinished(c));
+	    rec->calls[c->failure.first].failure.caught)) ||
+	    (c->source < rec->spec->other_count && recording_call_is_unfinished(c));
 }
 
 /* It has done nothing but ask whether it is a recorded one: what it has asked says which. */
@@ -594,7 +597,7 @@ recording_check_paths(const struct recording *rec, struct history_summary *summa
 /* ---- effects in doubt ---- */
 
 static bool
-succeeded(const struct recorded_call *c)
+recording_call_succeeded(const struct recorded_call *c)
 {
 	return c->status.state == RECALL_SUCCEEDED && !c->status.reopened && c->links.left_by == 0;
 }
@@ -606,7 +609,8 @@ lost_race(const struct recording *rec, uint32_t call)
 	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
 		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
 
-		if (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)]))
+		if (winner != NO_CALL && recording_call_succeeded(&rec->calls[recording_latest(rec,
+		    winner)]))
 			return true;
 	}
 	return false;
@@ -615,13 +619,14 @@ lost_race(const struct recording *rec, uint32_t call)
 /* Whether nothing of the call will be made again: a call around it succeeded, or one
  * around it lost a race. */
 static bool
-over(const struct recording *rec, uint32_t call)
+recording_call_is_over(const struct recording *rec, uint32_t call)
 {
 	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
 		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
 
-		if (succeeded(&rec->calls[recording_latest(rec, i)]) ||
-		    (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)])))
+		if (recording_call_succeeded(&rec->calls[recording_latest(rec, i)]) ||
+		    (winner != NO_CALL && recording_call_succeeded(&rec->calls[recording_latest(rec,
+		    winner)])))
 			return true;
 	}
 	return false;
@@ -636,7 +641,7 @@ recording_own_doubt(const struct recording *rec, uint32_t call)
 bool
 recording_doubtful(const struct recording *rec, uint32_t call)
 {
-	return recording_own_doubt(rec, call) && !over(rec, call);
+	return recording_own_doubt(rec, call) && !recording_call_is_over(rec, call);
 }
 
 bool
@@ -1005,7 +1010,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 		bool doubtful = false;
 		size_t first;
 
-		if (!recording_counts(rec, i) || over(rec, i))
+		if (!recording_counts(rec, i) || recording_call_is_over(rec, i))
 			continue;
 		if (call_doubt(&rec->calls[i]) != NULL) {
 			doubtful = true;

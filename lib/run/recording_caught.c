@@ -25,7 +25,7 @@
 
 /* Whether the run went on from how the call failed. */
 static bool
-excused(const struct recording *rec, const struct recorded_call *c)
+recording_call_is_excused(const struct recording *rec, const struct recorded_call *c)
 {
 	return c->failure.of_work &&
 	    (c->call->tried || c->call->allowed || rec->calls[c->failure.first].failure.caught);
@@ -34,7 +34,7 @@ excused(const struct recording *rec, const struct recorded_call *c)
 /* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
  * on with the failure that it was given. */
 static bool
-catches(const struct recording *rec, uint32_t rescue)
+recording_rescue_catches(const struct recording *rec, uint32_t rescue)
 {
 	const struct recorded_call *c = &rec->calls[rescue];
 
@@ -43,7 +43,7 @@ catches(const struct recording *rec, uint32_t rescue)
 	if (c->status.state == RECALL_SKIPPED)
 		return c->status.by_user;
 	return c->status.state != RECALL_FAILED || !c->failure.of_work || recording_own_doubt(rec, rescue) ||
-	    excused(rec, c);
+	    recording_call_is_excused(rec, c);
 }
 
 /* What an event has for a cause: the failure of a branch of a best-effort group? */
@@ -91,7 +91,7 @@ excuses_inside(const struct recording *rec, const struct recorded_call *around,
 
 	if (rec->calls[around->links.root].chain.redone)
 		return false;
-	if (failed && excused(rec, around))
+	if (failed && recording_call_is_excused(rec, around))
 		return true;
 	return around->call->lenient && !(failed && around->failure.of_work) && inside->kind.member &&
 	    inside->failure.of_work && !rec->calls[inside->failure.first].failure.missed;
@@ -103,7 +103,7 @@ is_excused(const struct recording *rec, const struct recorded_call *c)
 {
 	const struct recorded_call *around;
 
-	if (c->call->tried || c->failure.closed || excused(rec, c))
+	if (c->call->tried || c->failure.closed || recording_call_is_excused(rec, c))
 		return true;
 	if (c->links.enclosing == NO_CALL)
 		return false;
@@ -153,7 +153,8 @@ recording_failure_stands(const struct recording *rec, uint32_t call)
 		return false;
 	if (c->call->tried)
 		return c->failure.of_work;
-	return excused(rec, c) && !c->failure.lost_lines && !recording_own_doubt(rec, call);
+	return recording_call_is_excused(rec, c) && !c->failure.lost_lines &&
+	    !recording_own_doubt(rec, call);
 }
 
 bool
@@ -200,7 +201,8 @@ recording_settle_caught(struct recording *rec)
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		const struct model_calls *failed = &rec->calls[i].call->rare->given;
 
-		if (failed->count == 0 || rec->calls[i].status.idle || !catches(rec, recording_latest(rec, i)))
+		if (failed->count == 0 || rec->calls[i].status.idle ||
+		    !recording_rescue_catches(rec, recording_latest(rec, i)))
 			continue;
 		for (size_t n = 0; n < failed->count; n++) {
 			uint32_t given = rec->by_number[failed->list[n]->number];

@@ -26,7 +26,7 @@ struct child_reading {
 	const char *directory;
 };
 
-static void read_run(struct child_reading *c, const char *run_id);
+static void recording_read_run(struct child_reading *c, const char *run_id);
 
 static void
 add_cause(struct recorded_reads *r, struct span reference)
@@ -42,7 +42,7 @@ add_cause(struct recorded_reads *r, struct span reference)
 }
 
 static int
-take_causes(void *context, const struct placed *placed, struct error *err)
+recording_add_causes(void *context, const struct placed *placed, struct error *err)
 {
 	struct child_reading *c = context;
 	const struct event_view *event = placed->event;
@@ -60,13 +60,13 @@ take_causes(void *context, const struct placed *placed, struct error *err)
 	if (span_copy(event->child_run_id, nested, sizeof nested) &&
 	    id_valid(nested, strlen(nested)) &&
 	    map_get(&c->rec->reads_by_run, nested, strlen(nested)) == NULL)
-		read_run(c, nested);
+		recording_read_run(c, nested);
 	return 0;
 }
 
 /* A record that is not there, or damaged, tells as much as there is of it. */
 static void
-read_run(struct child_reading *c, const char *run_id)
+recording_read_run(struct child_reading *c, const char *run_id)
 {
 	char *name = memory_format("%s.jsonl", run_id), *path = path_join(c->directory, name);
 	struct error ignored = ERROR_INIT;
@@ -74,7 +74,7 @@ read_run(struct child_reading *c, const char *run_id)
 
 	map_put(&c->rec->reads_by_run, run_id, strlen(run_id), c->number);
 	model_begin(&m, MODEL_LIVE);
-	m.watch = take_causes;
+	m.watch = recording_add_causes;
 	m.context = c;
 	model_read_file(&m, path, &ignored);
 	model_free(&m);
@@ -98,7 +98,7 @@ recording_read_child(struct recording *rec, uint32_t call)
 	rec->reads = memory_array(rec->reads, rec->read_count + 1, sizeof *rec->reads);
 	rec->reads[rec->read_count++] = (struct recorded_reads){ .call = call };
 	directory = path_directory(history_source(rec->spec, rec->source)->path);
-	read_run(&(struct child_reading){ rec, rec->read_count - 1, directory }, run_id);
+	recording_read_run(&(struct child_reading){ rec, rec->read_count - 1, directory }, run_id);
 	free(directory);
 }
 
@@ -125,7 +125,7 @@ recording_free_reads(struct recording *rec)
 /* ---- what is left out ---- */
 
 static uint32_t
-later(uint32_t a, uint32_t b)
+recording_later_call(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
@@ -141,7 +141,8 @@ event_left_by(const struct recording *rec, struct uuid event)
 	if (call == NO_CALL)
 		return 0;
 	return start ? rec->calls[call].links.left_by :
-	    later(rec->calls[call].links.left_by, rec->calls[call].links.reopened_by);
+	    recording_later_call(rec->calls[call].links.left_by,
+	    rec->calls[call].links.reopened_by);
 }
 
 /* The same for a child run, as far as it is known what it has read. */
@@ -151,7 +152,7 @@ child_left_by(const struct recording *rec, const struct recorded_reads *reads)
 	uint32_t by = rec->calls[reads->call].links.left_by;
 
 	for (size_t i = 0; i < reads->count; i++)
-		by = later(by, event_left_by(rec, reads->events[i]));
+		by = recording_later_call(by, event_left_by(rec, reads->events[i]));
 	return by;
 }
 
@@ -171,11 +172,12 @@ cause_left_by(const struct recording *rec, struct span reference)
 static void
 leave_out_by(struct recording *rec, struct recorded_call *c, uint32_t by)
 {
-	c->links.left_by = later(c->links.left_by, by);
+	c->links.left_by = recording_later_call(c->links.left_by, by);
 	if (c->links.left_by > 0)
 		for (uint32_t i = c->links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
 			rec->calls[i].status.reopened = true;
-			rec->calls[i].links.reopened_by = later(rec->calls[i].links.reopened_by, c->links.left_by);
+			rec->calls[i].links.reopened_by =
+			    recording_later_call(rec->calls[i].links.reopened_by, c->links.left_by);
 		}
 }
 
@@ -196,13 +198,13 @@ recording_leave_out(struct recording *rec, uint32_t call, const struct event_vie
 		if (path != NULL && path_names(path, c->call))
 			by = i + 1;
 	}
-	by = later(by, cause_left_by(rec, view->parent_event_id));
+	by = recording_later_call(by, cause_left_by(rec, view->parent_event_id));
 	if (view->links.at != NULL) {
 		for (struct span_walk link = span_walk(view->links); span_next(&link);)
-			by = later(by, cause_left_by(rec, link.value));
+			by = recording_later_call(by, cause_left_by(rec, link.value));
 	}
 	if (c->links.enclosing != NO_CALL)
-		by = later(by, rec->calls[c->links.enclosing].links.left_by);
+		by = recording_later_call(by, rec->calls[c->links.enclosing].links.left_by);
 	leave_out_by(rec, c, by);
 	if (c->kind.child && any)
 		recording_read_child(rec, call);

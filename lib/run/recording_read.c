@@ -66,7 +66,7 @@ result_of(const struct recording *rec, uint32_t call)
 /* ---- decisions about calls that wait ---- */
 
 static bool
-take_wait(struct recorded_call *c, const struct reading *at)
+recording_read_wait(struct recorded_call *c, const struct reading *at)
 {
 	if (at->members[APPROVAL].at == NULL || waiting_of(&at->view) == WAITING_NOTHING)
 		return false;
@@ -78,7 +78,7 @@ take_wait(struct recorded_call *c, const struct reading *at)
 /* It does nothing of its own before its end, so if it does not get there, it waits, or is
  * decided, as before. A replay has one attempt alone. */
 static void
-inherit(struct recording *rec, struct recorded_call *c)
+recording_inherit_state(struct recording *rec, struct recorded_call *c)
 {
 	const struct recorded_call *earlier;
 
@@ -97,7 +97,7 @@ inherit(struct recording *rec, struct recorded_call *c)
 /* A decision is the end of the call that waits, and of those that have taken it over, and not
  * ended. */
 static void
-take_decision(struct recording *rec, const struct reading *at)
+recording_read_decision(struct recording *rec, const struct reading *at)
 {
 	bool start;
 	uint32_t i = recording_find_call(rec, event_key(at->view.parent_event_id), &start);
@@ -114,13 +114,13 @@ take_decision(struct recording *rec, const struct reading *at)
 		return;
 	c->status.waited = true;
 	c->end = at->place;
-	if (!take_wait(c, at)) {
+	if (!recording_read_wait(c, at)) {
 		c->status.state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
 		c->status.decided = true;
 	}
 	while ((i = rec->calls[i].links.claimed_by) != NO_CALL)
 		if (rec->calls[i].status.state == RECALL_WAITING && !rec->calls[i].status.waited)
-			inherit(rec, &rec->calls[i]);
+			recording_inherit_state(rec, &rec->calls[i]);
 }
 
 /* The try that it was for has failed. */
@@ -134,7 +134,7 @@ forget_early_result(struct recording *rec, const struct reading *at)
 }
 
 static void
-take_early_result(struct recorded_call *c)
+recording_apply_early_result(struct recorded_call *c)
 {
 	c->status.state = c->status.early_failed ? RECALL_FAILED : RECALL_SUCCEEDED;
 	c->end = c->early;
@@ -144,7 +144,7 @@ take_early_result(struct recorded_call *c)
 /* Of calls that were cut off, those whose result had come already have it: they were about to take
  * it, or are those that had taken over one which was. */
 static void
-take_early_results(struct recording *rec)
+recording_apply_early_results(struct recording *rec)
 {
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		struct recorded_call *c = &rec->calls[i];
@@ -152,10 +152,10 @@ take_early_results(struct recording *rec)
 		if (c->status.state != RECALL_OPEN)
 			continue;
 		if (c->early.len == 0) {
-			inherit(rec, c);
+			recording_inherit_state(rec, c);
 			continue;
 		}
-		take_early_result(c);
+		recording_apply_early_result(c);
 	}
 }
 
@@ -187,7 +187,7 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 
 /* Keeps what a call depended on besides its input and definition. */
 static void
-take_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
+recording_read_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
 	c->key.start = rec->start;
 	if (at->members[DIRECTORY].at != NULL) {
@@ -212,7 +212,7 @@ copy_cause(struct span cause, char id[ID_SIZE])
 /* Which call of a tool has made the call: its own event says so, and that of the tool's call, where it
  * follows that, is noted for the result. */
 static void
-take_use(struct recording *rec, struct recorded_call *c, const struct reading *at)
+recording_read_tool_use(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
 	struct span id = at->members[TOOL_CALL];
 	char text[ID_SIZE] = "", cause[ID_SIZE] = "";
@@ -243,7 +243,7 @@ take_use(struct recording *rec, struct recorded_call *c, const struct reading *a
 }
 
 static void
-take_attempt(struct recording *rec, const struct reading *at)
+recording_read_attempt(struct recording *rec, const struct reading *at)
 {
 	rec->start = rec->marks.len;
 	marks_read_start(at->view.payload, &rec->marks);
@@ -253,7 +253,8 @@ take_attempt(struct recording *rec, const struct reading *at)
 /* What a call takes over that claims one: the last that took that over before; but not a call of other
  * words that was made in its stead in this attempt, as the user said. */
 static uint32_t
-followed(const struct recording *rec, uint32_t claimed, const struct recorded_call *c)
+recording_followed_call(const struct recording *rec, uint32_t claimed,
+    const struct recorded_call *c)
 {
 	uint32_t latest = recording_latest(rec, claimed);
 
@@ -263,7 +264,7 @@ followed(const struct recording *rec, uint32_t claimed, const struct recorded_ca
 }
 
 static void
-take_started(struct recording *rec, const struct reading *at)
+recording_read_started(struct recording *rec, const struct reading *at)
 {
 	const struct model_call *call = at->placed.call, *outer = call->around;
 	size_t outer_len = outer != NULL ? strlen(outer->id) : 0;
@@ -294,8 +295,8 @@ take_started(struct recording *rec, const struct reading *at)
 	c->key.definition = index_digest(definition);
 	c->status.made_again = span_true(at->members[MADE_AGAIN]);
 	recording_take_programs(rec, c, at->members[FILES]);
-	take_marks(rec, c, at);
-	take_use(rec, c, at);
+	recording_read_marks(rec, c, at);
+	recording_read_tool_use(rec, c, at);
 	c->kind.operation = at->members[TOOL].at != NULL;
 	c->kind.effects = !c->kind.operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
@@ -314,7 +315,7 @@ take_started(struct recording *rec, const struct reading *at)
 	if (earlier != NO_CALL) {
 		struct recorded_call *before;
 
-		c->links.claims = followed(rec, earlier, c);
+		c->links.claims = recording_followed_call(rec, earlier, c);
 		c->links.root = rec->calls[earlier].links.root;
 		before = &rec->calls[c->links.claims];
 		INVARIANT(c->links.claims < index && before->links.root == c->links.root);
@@ -330,7 +331,7 @@ take_started(struct recording *rec, const struct reading *at)
 			c->links.reopened_by = before->links.reopened_by;
 		}
 	}
-	inherit(rec, c);
+	recording_inherit_state(rec, c);
 
 	if (at->members[INPUT].at == NULL) {
 		c->links.input_from = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
@@ -397,7 +398,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 }
 
 static void
-take_completed(struct recording *rec, const struct reading *at)
+recording_read_completed(struct recording *rec, const struct reading *at)
 {
 	const struct model_call *call = at->placed.call;
 	uint32_t index = call != NULL ? rec->by_number[call->number] : NO_CALL;
@@ -412,12 +413,12 @@ take_completed(struct recording *rec, const struct reading *at)
 	c->status.decided = false;
 	c->failure.first = index;
 	recording_leave_out_child(rec, index);
-	if (take_wait(c, at))
+	if (recording_read_wait(c, at))
 		return;
 
 	if (reused != NO_CALL && rec->calls[reused].status.state == RECALL_OPEN &&
 	    rec->calls[reused].early.len > 0)
-		take_early_result(&rec->calls[reused]);
+		recording_apply_early_result(&rec->calls[reused]);
 	/* A fork has its own copy of a result; what made it, the other run says. */
 	if (reused != NO_CALL && span_true(at->members[PROGRAM_CHANGED]))
 		c->programs = rec->calls[result_of(rec, reused)].programs;
@@ -544,7 +545,7 @@ read_tool_result(struct recording *rec, const struct reading *at)
 /* Adds an event to the call that its cause is of, or to who has taken that over. The call, or
  * NO_CALL if that is not recorded. */
 static uint32_t
-take_event(struct recording *rec, const struct reading *at)
+recording_add_event(struct recording *rec, const struct reading *at)
 {
 	uint32_t call = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
 	struct recorded_call *c;
@@ -575,7 +576,7 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_RUN_STARTED:
 		rec->attempt++;
 		recording_take_workspace(rec, at->view.payload);
-		take_attempt(rec, at);
+		recording_read_attempt(rec, at);
 		rec->own_attempts += rec->source == rec->spec->other_count;
 		rec->status[0] = '\0';
 		break;
@@ -588,18 +589,18 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_CALL_WORKFLOW_STARTED:
 		/* Calls that are made in a phase are made in the call that it is part of. */
 		if (span_type(at->members[PHASE]) == 'o')
-			know_number(rec, at->placed.call, take_event(rec, at));
+			know_number(rec, at->placed.call, recording_add_event(rec, at));
 		else
-			take_started(rec, at);
+			recording_read_started(rec, at);
 		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		if (span_type(at->members[PHASE]) == 'o')
-			take_event(rec, at);
+			recording_add_event(rec, at);
 		else if (at->members[APPROVAL].at != NULL && event_decides(&at->view))
-			take_decision(rec, at);
+			recording_read_decision(rec, at);
 		else
-			take_completed(rec, at);
+			recording_read_completed(rec, at);
 		break;
 	case EVENT_MESSAGE_USER:
 	case EVENT_MESSAGE_ASSISTANT:
@@ -611,7 +612,7 @@ read_event(struct recording *rec, const struct reading *at)
 		if (rec->spec->mode == RECALL_RESUME &&
 		    (span_type(at->members[RETRY]) == 'o' || span_type(at->members[WAIT]) == 'o'))
 			break;
-		call = take_event(rec, at);
+		call = recording_add_event(rec, at);
 		if (call == NO_CALL)
 			break;
 		if (at->view.type == EVENT_TOOL_CALL)
@@ -686,7 +687,7 @@ recording_take(struct recording *rec, const char *line, size_t len, int64_t offs
 }
 
 static int
-take_line(void *context, const char *line, size_t len, int64_t offset, struct error *err)
+recording_read_line(void *context, const char *line, size_t len, int64_t offset, struct error *err)
 {
 	return recording_take(context, line, len, offset, err);
 }
@@ -694,7 +695,8 @@ take_line(void *context, const char *line, size_t len, int64_t offset, struct er
 int
 recording_read_source(struct recording *rec, struct error *err)
 {
-	return model_lines(history_source(rec->spec, rec->source)->path, 0, take_line, rec, err);
+	return model_lines(history_source(rec->spec, rec->source)->path, 0, recording_read_line,
+	    rec, err);
 }
 
 int
@@ -795,7 +797,7 @@ recording_end(struct recording *rec)
 	if (rec->spec->own.path == NULL)
 		rec->status[0] = '\0';
 	if (rec->spec->mode == RECALL_RESUME) {
-		take_early_results(rec);
+		recording_apply_early_results(rec);
 		recording_settle_caught(rec);
 	}
 	forget_names(rec);

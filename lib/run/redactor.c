@@ -22,18 +22,19 @@
 #define SHIELD "trap '' HUP INT QUIT TERM; "
 #define PREFIX "awf-mask-"
 
-static int pass(void *context, struct span line, struct buffer *answer, struct error *err);
-static void end(void *context);
+static int redactor_redact_line(void *context, struct span line, struct buffer *answer,
+    struct error *err);
+static void redactor_end_filter(void *context);
 
 /* Takes over both texts. */
 static void
-begin(struct redactor *r, char *command, char *directory)
+redactor_set_command(struct redactor *r, char *command, char *directory)
 {
 	r->command = command;
 	r->directory = directory;
 	r->program = memory_format("%s\n%s", directory, command);
-	r->redaction.pass = pass;
-	r->redaction.end = end;
+	r->redaction.pass = redactor_redact_line;
+	r->redaction.end = redactor_end_filter;
 	r->redaction.context = r;
 	r->redaction.program = r->program;
 }
@@ -78,7 +79,8 @@ redactor_open(struct redactor *r, const char *command, struct error *err)
 	name = memory_format(PREFIX "%.*s", (int)len, text);
 	if (len > 0 && strchr(" \t\n", text[len]) != NULL)
 		path = path_search(own, name);
-	begin(r, memory_format("%s%s", path != NULL ? PREFIX : "", text), memory_text(known));
+	redactor_set_command(r, memory_format("%s%s", path != NULL ? PREFIX : "", text),
+	    memory_text(known));
 	free(path);
 	free(name);
 	free(own);
@@ -94,7 +96,8 @@ redactor_join(struct redactor *r, struct run *run, struct error *err)
 	memset(r, 0, sizeof *r);
 	/* Without its directory it is not what the run has set, which its mark tells. */
 	if (command != NULL)
-		begin(r, memory_text(command), memory_text(directory != NULL ? directory : ""));
+		redactor_set_command(r, memory_text(command),
+		    memory_text(directory != NULL ? directory : ""));
 	return run_redact(run, command != NULL ? &r->redaction : NULL, err);
 }
 
@@ -126,7 +129,7 @@ redactor_redaction(struct redactor *r)
 }
 
 static int
-start(struct redactor *r, struct error *err)
+redactor_start_filter(struct redactor *r, struct error *err)
 {
 	char *text = memory_format(SHIELD "%s", r->command), *own = libexec_path(), *path;
 	char *argv[4];
@@ -157,7 +160,7 @@ start(struct redactor *r, struct error *err)
 
 /* What a parent started is the parent's: a child made by fork() lets go of it. */
 static void
-end(void *context)
+redactor_end_filter(void *context)
 {
 	struct redactor *r = context;
 
@@ -174,13 +177,13 @@ static int
 give_up(struct redactor *r, const char *why)
 {
 	r->filter.end_ms = 0;
-	end(r);
+	redactor_end_filter(r);
 	return error_set(&r->broken, ERROR_SYSTEM, REDACTION_PLACE,
 	    "the filter %s: nothing is written unmasked, so this ends", why);
 }
 
 static int
-ended(struct redactor *r)
+redactor_give_up_ended(struct redactor *r)
 {
 	char how[64], why[128];
 
@@ -192,7 +195,7 @@ ended(struct redactor *r)
 /* Until the whole line is sent and a whole line is there. A filter that reads no more is seen
  * by its end. */
 static int
-exchange(struct redactor *r, struct span line, struct buffer *answer)
+redactor_exchange_line(struct redactor *r, struct span line, struct buffer *answer)
 {
 	static const char several[] = "answered more than one line for an event";
 	int64_t patience = REDACTOR_ANSWER_MS + (int64_t)(line.len >> 20) * REDACTOR_ANSWER_MIB_MS;
@@ -204,19 +207,19 @@ exchange(struct redactor *r, struct span line, struct buffer *answer)
 	char why[64];
 
 	if (peer_receive(filter) == -1)
-		return ended(r);
+		return redactor_give_up_ended(r);
 	if (peer_untaken(filter) > 0)
 		return give_up(r, several);
 	buffer_append(&filter->outgoing, line.at, line.len);
 	buffer_byte(&filter->outgoing, '\n');
 	if (peer_send(filter) == -1)
-		return ended(r);
+		return redactor_give_up_ended(r);
 	while (answered == 0 || peer_unsent(filter) > 0) {
 		switch (peer_wait(filter, deadline, NULL, &err)) {
 		case PEER_SERVED:
 			break;
 		case PEER_GONE:
-			return ended(r);
+			return redactor_give_up_ended(r);
 		case PEER_LATE:
 			snprintf(why, sizeof why, "did not answer within %lld s",
 			    (long long)patience / 1000);
@@ -225,7 +228,7 @@ exchange(struct redactor *r, struct span line, struct buffer *answer)
 			return give_up(r, "cannot be waited for");
 		}
 		if (filter->process.in == -1)
-			return ended(r);
+			return redactor_give_up_ended(r);
 		if (answered == 0 && (answered = peer_line(filter, &said)) == 1)
 			buffer_append(answer, said.at, said.len);
 		if (answered == -1)
@@ -235,16 +238,16 @@ exchange(struct redactor *r, struct span line, struct buffer *answer)
 }
 
 static int
-pass(void *context, struct span line, struct buffer *answer, struct error *err)
+redactor_redact_line(void *context, struct span line, struct buffer *answer, struct error *err)
 {
 	struct redactor *r = context;
 
 	if (r->broken.code == ERROR_NONE && r->owner != getpid()) {
-		end(r);
-		if (start(r, err) == -1)
+		redactor_end_filter(r);
+		if (redactor_start_filter(r, err) == -1)
 			return -1;
 	}
-	if (r->broken.code == ERROR_NONE && exchange(r, line, answer) == 0)
+	if (r->broken.code == ERROR_NONE && redactor_exchange_line(r, line, answer) == 0)
 		return 0;
 	if (err != NULL)
 		*err = r->broken;
@@ -256,7 +259,7 @@ redactor_free(struct redactor *r)
 {
 	if (r->command == NULL)
 		return;
-	end(r);
+	redactor_end_filter(r);
 	environment_free(&r->environment);
 	free(r->command);
 	free(r->directory);

@@ -234,7 +234,7 @@ find_record(int fd, const char *call, const char *name, long occurrence)
 
 /* Enters a process behind the others in its file. -1 with errno. */
 static int
-enter(struct roster *r, const struct roster_entry *e)
+roster_append_record(struct roster *r, const struct roster_entry *e)
 {
 	const struct lock_range begin = { BEGIN_LOCK, 1 };
 	char record[RECORD * 2], out[STDOUT_SIZE];
@@ -292,7 +292,7 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 		r->fd = open(path, flags, 0600);
 	if (r->fd == -1)
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
-	else if (enter(r, e) == -1)
+	else if (roster_append_record(r, e) == -1)
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
 	if (result == -1 && !e->tried && !e->owner)
 		run_lock_fail(run_directory, err);
@@ -609,7 +609,7 @@ roster_forgive(const char *run_directory, const char *enclosing)
 
 /* What became of those in a file that write to a pipe. */
 static void
-look_upstream(struct scan *s, off_t own, const char *pipe, struct upstream *u)
+roster_scan_upstream(struct scan *s, off_t own, const char *pipe, struct upstream *u)
 {
 	char name[NAME_SIZE + 1], reason[ROSTER_REASON] = "";
 	const size_t len = strlen(pipe);
@@ -648,7 +648,8 @@ roster_upstream(const struct roster *r, int in, struct upstream *u)
 		files_beside(&files, r);
 		while (files_next(&files) != -1) {
 			scan_begin(&scan, files.fd, r->call, NULL);
-			look_upstream(&scan, files.fd == files.own ? (off_t)r->record : -1, pipe, u);
+			roster_scan_upstream(&scan, files.fd == files.own ? (off_t)r->record : -1,
+			    pipe, u);
 		}
 		files_close(&files);
 	}

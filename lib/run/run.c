@@ -42,7 +42,7 @@
 extern char **environ;
 
 static void
-warn(const struct run *r, const struct error *err)
+run_warn(const struct run *r, const struct error *err)
 {
 	if (r->warn != NULL)
 		r->warn(err);
@@ -50,7 +50,7 @@ warn(const struct run *r, const struct error *err)
 
 /* A new file in the run directory, for the steps inside. */
 static int
-write_file(const struct run *r, const char *name, const void *bytes, size_t len,
+run_write_file(const struct run *r, const char *name, const void *bytes, size_t len,
     const char *message, struct error *err)
 {
 	char *path = path_join(r->directory, name);
@@ -189,7 +189,7 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 
 /* What may go wrong without the run going wrong. */
 static void
-announce(struct run *r, const struct run_spec *spec)
+run_announce_start(struct run *r, const struct run_spec *spec)
 {
 	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
 	struct error err = ERROR_INIT;
@@ -202,10 +202,10 @@ announce(struct run *r, const struct run_spec *spec)
 		start.inputs = redaction_member(r->transcript.redaction, KEY_INPUTS);
 	}
 	if (audit_started(&r->storage, &start, &err) != 0)
-		warn(r, &err);
+		run_warn(r, &err);
 	if (spec->latest && spec->keep_transcript &&
 	    storage_set_latest(&r->storage, r->id, &err) != 0)
-		warn(r, &err);
+		run_warn(r, &err);
 }
 
 /* Where steps find which directory the run's workspace is. */
@@ -237,7 +237,8 @@ run_workspace(const struct run *r)
 static int
 write_key(const struct run *r, struct error *err)
 {
-	return write_file(r, "key", r->key, sizeof r->key, "unable to write the run's key", err);
+	return run_write_file(r, "key", r->key, sizeof r->key, "unable to write the run's key",
+	    err);
 }
 
 /* What a run consists of, up to its first event. */
@@ -376,7 +377,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 
 /* A file above a limit (RLIMIT_FSIZE) is an error from now on, not the end of the process. */
 static void
-begin(struct run *r)
+run_init(struct run *r)
 {
 	signal(SIGXFSZ, SIG_IGN);
 	memset(r, 0, sizeof *r);
@@ -387,7 +388,7 @@ begin(struct run *r)
 /* A run that did not come to be leaves nothing behind. What another has that bears its id, stays
  * as it is. */
 static void
-abandon(struct run *r)
+run_abandon_new(struct run *r)
 {
 	if (r->transcript.fd != -1)
 		unlink(r->transcript.path);
@@ -402,7 +403,7 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	struct redaction *redaction = spec->redaction;
 	int failed;
 
-	begin(r);
+	run_init(r);
 	if (storage_prepare(&r->storage, err) != 0)
 		return -1;
 	if (spec->id != NULL)
@@ -421,15 +422,15 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 		r->transcript.redaction = redaction;
 		memcpy(redaction->key, r->key, sizeof redaction->key);
 		redaction_mark(redaction, r->redaction_mark);
-		failed = write_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1,
-		    "unable to write the run's mask", err);
+		failed = run_write_file(r, MARK_FILE, r->redaction_mark,
+		    sizeof r->redaction_mark - 1, "unable to write the run's mask", err);
 	}
 	if (failed != 0 || write_workspace(r, spec->workspace, err) != 0 ||
 	    record_started(r, spec, err) != 0) {
-		abandon(r);
+		run_abandon_new(r);
 		return -1;
 	}
-	announce(r, spec);
+	run_announce_start(r, spec);
 	return 0;
 }
 
@@ -468,7 +469,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	struct traceparent outer;
 	char *text;
 
-	begin(r);
+	run_init(r);
 	if (storage_prepare_at(&r->storage, recorded->root, err) != 0)
 		return -1;
 	memcpy(r->id, recorded->id, sizeof r->id);
@@ -480,9 +481,9 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	enter_trace(r, traceparent_read(text, &outer) ? &outer : NULL);
 	free(text);
 	if (make_run(r, recorded->lineage, err) != 0 || write_workspace(r, NULL, err) != 0 ||
-	    write_file(r, RECREATED, source, strlen(source), "unable to write", err) != 0 ||
+	    run_write_file(r, RECREATED, source, strlen(source), "unable to write", err) != 0 ||
 	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
-		abandon(r);
+		run_abandon_new(r);
 		return -1;
 	}
 	return 0;
@@ -491,7 +492,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 int
 run_reopen(struct run *r, const char *id, struct error *err)
 {
-	begin(r);
+	run_init(r);
 	if (storage_prepare(&r->storage, err) != 0)
 		return -1;
 	memcpy(r->id, id, sizeof r->id);
@@ -519,7 +520,7 @@ run_restart(struct run *r, int attempt, const struct run_spec *spec, struct erro
 	    (spec->lineage != NULL && lineage_write(spec->lineage, r->directory, err) != 0) ||
 	    write_workspace(r, spec->workspace, err) != 0 || record_started(r, spec, err) != 0)
 		return -1;
-	announce(r, spec);
+	run_announce_start(r, spec);
 	return 0;
 }
 
@@ -557,7 +558,7 @@ run_in_environment(void)
 /* Reads a file of the run directory. Returns how much was read, at most size; -1 with errno if
  * it cannot be opened. */
 static ssize_t
-read_file(const struct run *r, const char *name, void *bytes, size_t size)
+run_read_file(const struct run *r, const char *name, void *bytes, size_t size)
 {
 	int fd = open_file(r, name);
 	ssize_t got;
@@ -571,7 +572,7 @@ read_file(const struct run *r, const char *name, void *bytes, size_t size)
 
 /* The run of the environment, up to its transcript. */
 static int
-enter(struct run *r, struct error *err)
+run_enter_environment(struct run *r, struct error *err)
 {
 	const struct { const char *name; char *id; } ids[] = {
 		{ "AWF_RUN_ID", r->id }, { "AWF_PARENT", r->started },
@@ -619,7 +620,7 @@ enter(struct run *r, struct error *err)
 	if (failed != 0)
 		return -1;
 
-	got = read_file(r, "key", r->key, sizeof r->key);
+	got = run_read_file(r, "key", r->key, sizeof r->key);
 	if (got == -1) {
 		path = path_join(r->directory, "key");
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
@@ -629,7 +630,7 @@ enter(struct run *r, struct error *err)
 	if (got != (ssize_t)sizeof r->key)
 		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
 	/* A run that is not masked has no mark. */
-	got = read_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1);
+	got = run_read_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1);
 	if (got != (ssize_t)sizeof r->redaction_mark - 1 && (got != -1 || errno != ENOENT))
 		return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
 
@@ -647,10 +648,10 @@ enter(struct run *r, struct error *err)
 int
 run_enter(struct run *r, struct error *err)
 {
-	begin(r);
+	run_init(r);
 	r->started_wall = clock_wall();
 	r->started_monotonic = clock_monotonic();
-	if (enter(r, err) == 0)
+	if (run_enter_environment(r, err) == 0)
 		return 0;
 	run_close(r);
 	return -1;
@@ -789,7 +790,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 			    redaction_member(r->transcript.redaction, KEY_ERROR), KEY_MESSAGE));
 		line.error = message;
 		if (audit_completed(&r->storage, &line, &audit_err) != 0)
-			warn(r, &audit_err);
+			run_warn(r, &audit_err);
 		free(message);
 	}
 	run_directory_drop(r->directory);

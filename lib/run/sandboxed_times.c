@@ -95,18 +95,18 @@ directory_identify(char identity[IDENTITY_SIZE], const char *path)
 }
 
 static int64_t
-nanoseconds(const struct timespec *t)
+sandboxed_times_nanoseconds(const struct timespec *t)
 {
 	return (int64_t)t->tv_sec * SECOND + t->tv_nsec;
 }
 
 static int64_t
-now(void)
+sandboxed_times_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return nanoseconds(&t);
+	return sandboxed_times_nanoseconds(&t);
 }
 
 /* The clock of files, which lags behind the other. */
@@ -117,9 +117,9 @@ now_of_files(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &t);
-	return nanoseconds(&t);
+	return sandboxed_times_nanoseconds(&t);
 #else
-	return now() - SECOND;
+	return sandboxed_times_now() - SECOND;
 #endif
 }
 
@@ -328,7 +328,7 @@ call_settle(const char *path, int fd)
 			find_moved(&names.moved, &n, text.data, file, span.begin);
 			linked_files_note(&names.linked, text.data, span.begin, buffer_string(&names.moved));
 		}
-		span.end = now();
+		span.end = sandboxed_times_now();
 		failed = known ? time_add(file, text.data, &span, &names) : 0;
 		if (failed == 0)
 			failed = unlink(path);
@@ -348,7 +348,7 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 {
 	char *times = times_directory(), identity[IDENTITY_SIZE], id[ID_SIZE], *hidden = NULL;
 	struct buffer text = BUFFER_INIT, note = BUFFER_INIT;
-	const int64_t begin = now();
+	const int64_t begin = sandboxed_times_now();
 	int failed = 0;
 
 	*t = (struct sandboxed_time){ NULL, -1 };
@@ -405,7 +405,7 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 	if (t->path != NULL && call_settle(t->path, t->fd) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, t->path, "unable to note when a sandboxed program ran");
 	else if (t->path != NULL)
-		wait_for_files(now());
+		wait_for_files(sandboxed_times_now());
 	file_close(&t->fd);
 	free(t->path);
 	t->path = NULL;
@@ -418,7 +418,7 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 static bool
 change_is_within(const struct timespec *change, const struct span_of_time *span)
 {
-	const int64_t at = nanoseconds(change);
+	const int64_t at = sandboxed_times_nanoseconds(change);
 
 	if (change->tv_nsec == 0)
 		return at >= span->begin / SECOND * SECOND && at <= span->end;

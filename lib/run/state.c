@@ -286,7 +286,7 @@ state_reader_fill(struct state_reader *r, struct error *err)
 }
 
 static const char *
-rest(const struct state_reader *r, size_t *len)
+state_unread_bytes(const struct state_reader *r, size_t *len)
 {
 	*len = r->pending.len - r->taken;
 	return *len == 0 ? "" : r->pending.data + r->taken;
@@ -311,7 +311,7 @@ static int
 frame_value(struct state_reader *r, size_t *len, struct error *err)
 {
 	size_t available, used;
-	const char *at = rest(r, &available);
+	const char *at = state_unread_bytes(r, &available);
 
 	switch (framer_feed(&r->framer, at + r->seen, available - r->seen, &used)) {
 	case FRAME_DONE:
@@ -359,7 +359,7 @@ static bool
 skip_byte_order_mark(struct state_reader *r)
 {
 	size_t available, mark;
-	const char *at = rest(r, &available);
+	const char *at = state_unread_bytes(r, &available);
 
 	if (r->consumed > 0 || r->taken > 0)
 		return true;
@@ -380,17 +380,17 @@ skip_byte_order_mark(struct state_reader *r)
 
 /* Decides what INPUT_AUTO is from the first value. 0: decided or more is needed. */
 static int
-recognise(struct state_reader *r, struct error *err)
+state_recognise_form(struct state_reader *r, struct error *err)
 {
 	size_t available, len, bad = 0;
-	const char *at = rest(r, &available), *wrong = NULL;
+	const char *at = state_unread_bytes(r, &available), *wrong = NULL;
 	struct error why;
 	int framed;
 
 	if (!r->framer.started) {
 		if (!skip_byte_order_mark(r))
 			return 0;
-		at = rest(r, &available);
+		at = state_unread_bytes(r, &available);
 		r->seen += strspn(at + r->seen, " \t\r\n");
 		if (r->seen >= available && !r->eof)
 			return available > SCAN_LINE_LIMIT ? too_long(r, err) : 0;
@@ -439,10 +439,10 @@ refuse_state(const struct state_reader *r, const char *at, size_t len, struct er
 
 /* Text up to an end byte, of which LF stays with it and NUL does not; -1: all of it. */
 static int
-take_text(struct state_reader *r, int end, struct item *item, struct error *err)
+state_read_text(struct state_reader *r, int end, struct item *item, struct error *err)
 {
 	size_t available, len;
-	const char *at = rest(r, &available);
+	const char *at = state_unread_bytes(r, &available);
 	const char *found = end == -1 ? NULL : memchr(at + r->seen, end, available - r->seen);
 
 	if (found == NULL && !r->eof) {
@@ -465,7 +465,7 @@ take_text(struct state_reader *r, int end, struct item *item, struct error *err)
 }
 
 static int
-take_value(struct state_reader *r, struct item *item, struct error *err)
+state_read_value(struct state_reader *r, struct item *item, struct error *err)
 {
 	size_t available, len, bad;
 	const char *at, *wrong;
@@ -476,7 +476,7 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 	framed = frame_value(r, &len, err);
 	if (framed == -1)
 		return -1;
-	at = rest(r, &available);
+	at = state_unread_bytes(r, &available);
 	if (framed == 0) {
 		if (!r->eof)
 			return 0;
@@ -515,19 +515,19 @@ state_reader_take(struct state_reader *r, struct item *item, struct error *err)
 {
 	if (r->done)
 		return 0;
-	if (r->form == INPUT_AUTO && recognise(r, err) == -1)
+	if (r->form == INPUT_AUTO && state_recognise_form(r, err) == -1)
 		return -1;
 	switch (r->form) {
 	case INPUT_AUTO:
 		return 0;
 	case INPUT_TEXT:
-		return take_text(r, -1, item, err);
+		return state_read_text(r, -1, item, err);
 	case INPUT_LINES:
-		return take_text(r, '\n', item, err);
+		return state_read_text(r, '\n', item, err);
 	case INPUT_NUL:
-		return take_text(r, '\0', item, err);
+		return state_read_text(r, '\0', item, err);
 	default:
-		return take_value(r, item, err);
+		return state_read_value(r, item, err);
 	}
 }
 

@@ -68,7 +68,7 @@ summary_error(struct span payload)
 
 /* What run.completed says; false if the calls or tokens are missing there. */
 static bool
-take_end(struct summary *s, const struct event_view *event)
+summary_read_run_end(struct summary *s, const struct event_view *event)
 {
 	struct span usage = span_member(event->payload, KEY_USAGE);
 	long long calls;
@@ -112,7 +112,7 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 			s->ended = event_wall(&event);
 			found |= !event_decides(&event);
 			if (event.type == EVENT_RUN_COMPLETED) {
-				known = take_end(s, &event);
+				known = summary_read_run_end(s, &event);
 			} else if (event.type == EVENT_RUN_STARTED) {
 				s->status[0] = '\0';
 				s->exit_code = -1;

@@ -157,27 +157,27 @@ signals_drop(void)
 }
 
 static void
-finish(struct watcher *w, enum verdict verdict)
+watcher_finish(struct watcher *w, enum verdict verdict)
 {
 	w->s->verdict = verdict;
 	w->done = true;
 }
 
 static void
-cancel(struct watcher *w, int number)
+watcher_cancel(struct watcher *w, int number)
 {
 	w->s->signal_number = number;
 	w->s->interrupted = number == SIGTERM || number == SIGHUP;
 	error_set(&w->s->error, ERROR_CANCELLED, NULL, "cancelled by signal %d (%s)", number,
 	    strsignal(number));
-	finish(w, VERDICT_CANCELLED);
+	watcher_finish(w, VERDICT_CANCELLED);
 }
 
 /* In the foreground the terminal has sent SIGINT and SIGQUIT to the workflow too,
  * which ends of them or does not; once it has ended they mean those who are left. One that is
  * relayed sends none here. */
 static void
-take_signal(struct watcher *w)
+watcher_read_signals(struct watcher *w)
 {
 	const struct supervision_terminal *t = w->s->terminal;
 	char byte;
@@ -187,11 +187,11 @@ take_signal(struct watcher *w)
 			t->signalled(t->context, byte);
 		else if (t != NULL || !w->foreground || (byte != SIGINT && byte != SIGQUIT) ||
 		    w->guardian.state != GUARDIAN_RUNNING)
-			cancel(w, byte);
+			watcher_cancel(w, byte);
 }
 
 static void
-take_report(struct watcher *w)
+watcher_read_report(struct watcher *w)
 {
 	enum guardian_state state = guardian_read(&w->guardian);
 	int status = w->guardian.wait_status;
@@ -209,19 +209,19 @@ take_report(struct watcher *w)
 		error_set(&w->s->error, ERROR_SYSTEM, NULL,
 		    "the process of AWF that watches over the workflow was killed");
 		w->s->interrupted = true;
-		finish(w, VERDICT_FAILED);
+		watcher_finish(w, VERDICT_FAILED);
 	} else if (state == GUARDIAN_ALONE) {
-		finish(w, VERDICT_ENDED);
+		watcher_finish(w, VERDICT_ENDED);
 	} else if (w->foreground && WIFSIGNALED(status) &&
 	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT)) {
-		cancel(w, WTERMSIG(status)); /* it died of the terminal */
+		watcher_cancel(w, WTERMSIG(status)); /* it died of the terminal */
 	} else {
 		w->ended = clock_monotonic();
 	}
 }
 
 static void
-look_at_clock(struct watcher *w)
+watcher_check_timeout(struct watcher *w)
 {
 	char text[32];
 
@@ -229,7 +229,7 @@ look_at_clock(struct watcher *w)
 		return;
 	error_set(&w->s->error, ERROR_TIMEOUT, NULL, "not done after %s",
 	    duration_text(w->s->timeout_ms, text, sizeof text));
-	finish(w, VERDICT_TIMEOUT);
+	watcher_finish(w, VERDICT_TIMEOUT);
 }
 
 /* When it looks again whatever comes; 0: never. */
@@ -242,7 +242,7 @@ next_look(const struct watcher *w)
 
 /* What the workflow gets for one of its first descriptors. */
 static int
-given(const struct supervision *s, int fd, int inherited)
+watcher_choose_fd(const struct supervision *s, int fd, int inherited)
 {
 	const struct supervision_terminal *t = s->terminal;
 
@@ -264,7 +264,7 @@ relay_terminal(struct watcher *w, const struct pollfd *fds, nfds_t count)
 	int number = t != NULL ? t->step(t->context, fds, count) : 0;
 
 	if (number != 0 && w->guardian.state != GUARDIAN_RUNNING)
-		cancel(w, number);
+		watcher_cancel(w, number);
 }
 
 static nfds_t
@@ -277,7 +277,7 @@ static void
 relay_output(struct watcher *w, const struct pollfd *fds, nfds_t count)
 {
 	if (count > 0 && output_step(w->s->output, fds, count, &w->s->error) != 0)
-		finish(w, VERDICT_FAILED);
+		watcher_finish(w, VERDICT_FAILED);
 }
 
 /* All has ended that could write: what it wrote last goes out, within the time limit. A
@@ -288,7 +288,7 @@ flush_output(struct watcher *w)
 	if (w->s->output == NULL)
 		return;
 	if (output_ended(w->s->output, &w->s->error) != 0)
-		finish(w, VERDICT_FAILED);
+		watcher_finish(w, VERDICT_FAILED);
 	w->done = w->s->verdict != VERDICT_ENDED;
 	while (!w->done && output_busy(w->s->output)) {
 		struct pollfd fds[1 + OUTPUT_POLLS] = { { signal_pipe[0], POLLIN, 0 } };
@@ -297,25 +297,25 @@ flush_output(struct watcher *w)
 
 		poll_until(fds, 1 + out, deadline);
 		if (fds[0].revents != 0)
-			take_signal(w);
+			watcher_read_signals(w);
 		if (!w->done)
 			relay_output(w, fds + 1, out);
-		look_at_clock(w);
+		watcher_check_timeout(w);
 	}
 }
 
 /* From the start of the workflow until no descendant is left. */
 static void
-watch(struct watcher *w)
+watcher_run_workflow(struct watcher *w)
 {
 	struct supervision *s = w->s;
 	const struct process_spec spec = {
 		.argv = s->argv, .environment = s->environment,
 		.directory = s->directory, .elsewhere = s->elsewhere,
-		.in = given(s, s->input->stream, s->input->stream),
+		.in = watcher_choose_fd(s, s->input->stream, s->input->stream),
 		.out = s->output != NULL ? s->output->stream :
-		    given(s, PROCESS_INHERIT, STDOUT_FILENO),
-		.err = given(s, PROCESS_INHERIT, STDERR_FILENO),
+		    watcher_choose_fd(s, PROCESS_INHERIT, STDOUT_FILENO),
+		.err = watcher_choose_fd(s, PROCESS_INHERIT, STDERR_FILENO),
 		.group = !w->foreground || s->terminal != NULL,
 		.terminal = s->terminal != NULL ? s->terminal->guardian->slave : 0, .inherit = true,
 	};
@@ -347,21 +347,21 @@ watch(struct watcher *w)
 		poll_until(fds, 2 + in + out + shown, deadline);
 		/* One that came while it waited may be there though poll() did not see it yet: it
 		 * meant the workflow, if that has ended since. */
-		take_signal(w);
+		watcher_read_signals(w);
 		if (!w->done && fds[1].revents != 0)
-			take_report(w);
+			watcher_read_report(w);
 		if (!w->done && in > 0 && input_step(s->input, fds + 2, &s->error) != 0)
-			finish(w, VERDICT_FAILED);
+			watcher_finish(w, VERDICT_FAILED);
 		if (!w->done)
 			relay_output(w, fds + 2 + in, out);
 		if (!w->done)
 			relay_terminal(w, fds + 2 + in + out, shown);
-		look_at_clock(w);
+		watcher_check_timeout(w);
 		/* After the workflow: what is left runs on while it is, or may become, a step. */
 		if (!w->done && w->guardian.state == GUARDIAN_ENDED &&
 		    clock_monotonic() - w->ended >= STEP_GRACE_MS &&
 		    !roster_busy(s->run_directory, NULL))
-			finish(w, VERDICT_ENDED);
+			watcher_finish(w, VERDICT_ENDED);
 	}
 
 	/* Who is left ends by the signal that ended the rest. */
@@ -389,7 +389,7 @@ catch_of_terminal(struct sigaction before[OF_TERMINAL])
 }
 
 void
-supervise(struct supervision *s)
+supervise_workflow(struct supervision *s)
 {
 	struct sigaction before[CAUGHT], of_terminal_before[OF_TERMINAL];
 	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -409,7 +409,7 @@ supervise(struct supervision *s)
 	if (s->terminal != NULL)
 		catch_of_terminal(of_terminal_before);
 	signals_let_go();
-	watch(&w);
+	watcher_run_workflow(&w);
 	signals_hold();
 	if (s->terminal != NULL) {
 		s->terminal->finish(s->terminal->context);

@@ -8,10 +8,10 @@
  * SIGINT and SIGQUIT are then the workflow's to answer, and waited through. Or it is given a
  * pseudo-terminal, of which it is the foreground, and its user's own is relayed to that.
  * Otherwise it has a group of its own. Cancelling goes by descendants. When
- * supervise() returns, no descendant is left.
+ * supervise_workflow() returns, no descendant is left.
  *
  * Signals that were ignored when the program started (nohup) stay so. They are
- * held from signals_hold() on, except within supervise(): what comes before the
+ * held from signals_hold() on, except within supervise_workflow(): what comes before the
  * workflow starts cancels it, what comes after it has ended changes nothing more.
  */
 #ifndef AWF_RUN_SUPERVISE_H
@@ -71,7 +71,7 @@ struct supervision {
 	int64_t timeout_ms;         /* 0: none */
 	bool reader_gone;           /* set before the conclusion: nobody reads what it prints any more */
 
-	/* Filled by supervise(). */
+	/* Filled by supervise_workflow(). */
 	enum verdict verdict;
 	int wait_status;
 	int signal_number;
@@ -94,6 +94,6 @@ int signals_wait(int fd, int timeout_ms);
 /* Forgets those that came. */
 void signals_drop(void);
 
-void supervise(struct supervision *s);
+void supervise_workflow(struct supervision *s);
 
 #endif

@@ -28,7 +28,7 @@ struct told {
 
 /* The line at *at, which is moved behind it; false: there is no further whole one. */
 static bool
-read_line(const char **at, struct told *told)
+told_failures_read_line(const char **at, struct told *told)
 {
 	const char *end = strchr(*at, '\n');
 
@@ -71,7 +71,7 @@ count_in(int fd, const char *text)
 		return 0;
 	}
 	folded_kind(&kind, text);
-	for (at = buffer_string(&all); !found && read_line(&at, &told); kinds++) {
+	for (at = buffer_string(&all); !found && told_failures_read_line(&at, &told); kinds++) {
 		found = kinds == FOLDED_KINDS_MOST || is_of_kind(&told, &kind);
 		if (!found)
 			offset = at - all.data;
@@ -125,7 +125,7 @@ told_failures_read(const char *run_directory,
 
 	if (fd != -1 && file_read(fd, &all, FILE_MOST) == -1)
 		buffer_clear(&all);
-	for (at = buffer_string(&all); read_line(&at, &told);) {
+	for (at = buffer_string(&all); told_failures_read_line(&at, &told);) {
 		char *text = memory_copy(told.text, told.len);
 
 		if (told.len == 0)

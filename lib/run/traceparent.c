@@ -17,7 +17,7 @@ enum { TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, LENGTH = 55, KNOWN_FLAGS = 3 }
 /* The value of count lower case digits; -1 if they are others. Of many it is that of the last,
  * and 0 only if all are. */
 static int
-hex(const char *text, size_t count)
+traceparent_parse_hex(const char *text, size_t count)
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned value = 0, any = 0;
@@ -41,13 +41,14 @@ traceparent_read(const char *text, struct traceparent *t)
 
 	if (len < LENGTH)
 		return false;
-	version = hex(text, 2);
-	flags = hex(text + FLAGS_AT, 2);
+	version = traceparent_parse_hex(text, 2);
+	flags = traceparent_parse_hex(text + FLAGS_AT, 2);
 	/* Versions to come may have more behind it; ff is none. */
 	if (version == -1 || version == 0xff || flags == -1 || text[TRACE_AT - 1] != '-' ||
 	    text[SPAN_AT - 1] != '-' || text[FLAGS_AT - 1] != '-' ||
 	    (len > LENGTH && (version == 0 || text[LENGTH] != '-')) ||
-	    hex(text + TRACE_AT, TRACE_ID_SIZE - 1) <= 0 || hex(text + SPAN_AT, SPAN_ID_SIZE - 1) <= 0)
+	    traceparent_parse_hex(text + TRACE_AT, TRACE_ID_SIZE - 1) <= 0 ||
+	    traceparent_parse_hex(text + SPAN_AT, SPAN_ID_SIZE - 1) <= 0)
 		return false;
 	memset(t, 0, sizeof *t);
 	memcpy(t->trace_id, text + TRACE_AT, TRACE_ID_SIZE - 1);

@@ -89,7 +89,7 @@ is_since(const struct stat *st, const struct timespec *time)
 /* What the path leads to. Empty: it leads nowhere. Where the file system tells no birth, the
  * device stands for it. */
 static void
-identify(char identity[IDENTITY_SIZE], const char *path, int flags)
+unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int flags)
 {
 	struct statx st;
 
@@ -139,7 +139,7 @@ add_time(struct buffer *b, const struct timespec *t)
 }
 
 static void
-add_text(char ***list, size_t *count, char *text)
+unreviewed_add_text(char ***list, size_t *count, char *text)
 {
 	*list = memory_array(*list, *count + 2, sizeof **list);
 	(*list)[(*count)++] = text;
@@ -169,11 +169,11 @@ note_read(struct note *n, int fd)
 	n->time.tv_sec = (time_t)seconds;
 	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1)
 		if (names > 0 && *at == IDENTITY_MARK)
-			add_text(&n->identities, &identities, at);
+			unreviewed_add_text(&n->identities, &identities, at);
 		else if (names > 0 && *at == LINKED_MARK)
-			add_text(&n->linked, &linked, at);
+			unreviewed_add_text(&n->linked, &linked, at);
 		else
-			add_text(&n->names, &names, at);
+			unreviewed_add_text(&n->names, &names, at);
 	return n->names == NULL ? -1 : 0;
 }
 
@@ -260,7 +260,7 @@ is_in_place(const struct note *call)
 {
 	char identity[IDENTITY_SIZE];
 
-	identify(identity, call->workspace, 0);
+	unreviewed_identify_path(identity, call->workspace, 0);
 	return call->identities == NULL || strcmp(identity, *call->identities) == 0;
 }
 
@@ -280,7 +280,7 @@ add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at
 	linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	if (depth > 0 && !linked && !S_ISDIR(st.st_mode))
 		return;
-	identify(identity, path, AT_SYMLINK_NOFOLLOW);
+	unreviewed_identify_path(identity, path, AT_SYMLINK_NOFOLLOW);
 	if (*identity != '\0' && (depth == 0 || !linked))
 		add_field(bytes, identity);
 	if (*identity != '\0' && linked) {
@@ -303,7 +303,7 @@ add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at
 }
 
 static int
-doubt(const char *directory, const struct note *call, const char *name)
+unreviewed_note_doubt(const char *directory, const struct note *call, const char *name)
 {
 	char *path = path_join(call->workspace, name), *all;
 	char identity[IDENTITY_SIZE], file[DIGEST_SIZE];
@@ -313,7 +313,7 @@ doubt(const char *directory, const struct note *call, const char *name)
 
 	/* The note is called after what was made too: that may lie elsewhere when the name is
 	 * made once more. */
-	identify(identity, path, AT_SYMLINK_NOFOLLOW);
+	unreviewed_identify_path(identity, path, AT_SYMLINK_NOFOLLOW);
 	all = memory_format("%s/%s/%s", call->workspace, name, identity);
 	digest_sha256(all, strlen(all), file);
 	free(all);
@@ -348,14 +348,14 @@ doubt_made(const char *directory, const struct note *call)
 
 		if (!in_place || (**name == '-' ? lstat(path, &st) == 0 :
 		    changed_since(path, &call->time, 0, &looked_at)))
-			failed = doubt(directory, call, *name + 1);
+			failed = unreviewed_note_doubt(directory, call, *name + 1);
 		else if (**name == '+')
 			place = led_to(call->workspace, *name + 1);
 		/* What a link that was there leads to now, and did not before. */
 		if (place != NULL) {
 			known = memory_format("+%s", place);
 			if (!list_has(call->names, known))
-				failed = doubt(directory, call, place);
+				failed = unreviewed_note_doubt(directory, call, place);
 			free(known);
 		}
 		free(place);
@@ -366,7 +366,7 @@ doubt_made(const char *directory, const struct note *call)
 
 /* Of a call whose note's lock is taken. -1 with errno: the note stays. */
 static int
-settle(const char *path, int fd)
+unreviewed_settle_call(const char *path, int fd)
 {
 	char *directory = path_directory(path);
 	int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = -1;
@@ -433,7 +433,7 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 			describe_name(&bytes, workspace, place);
 		free(place);
 	}
-	identify(identity, workspace, 0);
+	unreviewed_identify_path(identity, workspace, 0);
 	if (*identity != '\0')
 		add_field(&bytes, identity);
 
@@ -457,7 +457,7 @@ unreviewed_end(struct unreviewed_call *call, struct error *err)
 
 	if (call->path == NULL)
 		return 0;
-	if (settle(call->path, call->fd) != 0)
+	if (unreviewed_settle_call(call->path, call->fd) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, call->path,
 		    "unable to note what was made");
 	close(call->fd);
@@ -475,8 +475,8 @@ unreviewed_noted(const char *workspace, const char *name)
 	const struct dirent *entry;
 	bool noted = false;
 
-	identify(made, path, AT_SYMLINK_NOFOLLOW);
-	identify(identity, workspace, 0);
+	unreviewed_identify_path(made, path, AT_SYMLINK_NOFOLLOW);
+	unreviewed_identify_path(identity, workspace, 0);
 	while (!noted && dir != NULL && (entry = readdir(dir)) != NULL) {
 		struct note n = { .bytes = BUFFER_INIT };
 		struct stat st;
@@ -533,7 +533,7 @@ way_follow(struct way *w, char *path)
 		w->steps = memory_array(w->steps, w->count + 1, sizeof *w->steps);
 		step = &w->steps[w->count];
 		step->end = (size_t)(end - path);
-		identify(step->identity, part, 0);
+		unreviewed_identify_path(step->identity, part, 0);
 		if (*step->identity != '\0' && stat(part, &step->st) == 0)
 			w->count++;
 		free(part);
@@ -644,7 +644,8 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 
 /* Looks once; AGAIN: there was a call that had ended. */
 static int
-look(const char *directory, DIR *dir, const struct looked_at *file, struct error *err)
+unreviewed_check_once(const char *directory, DIR *dir, const struct looked_at *file,
+    struct error *err)
 {
 	const struct dirent *entry;
 	int result = PASSES;
@@ -665,7 +666,7 @@ look(const char *directory, DIR *dir, const struct looked_at *file, struct error
 		if (result == AGAIN) {
 			/* What a killed call left, if nobody else has ended it. */
 			lock_file_release(dirfd(dir));
-			if (lock_named(fd, path) && settle(path, fd) != 0)
+			if (lock_named(fd, path) && unreviewed_settle_call(path, fd) != 0)
 				result = error_errno(err, ERROR_SYSTEM, path,
 				    "unable to note what was made");
 		}
@@ -703,7 +704,7 @@ unreviewed_check(const char *path, struct error *err)
 		}
 		way_follow(&file.ways[0], called);
 		way_follow(&file.ways[1], real);
-		while ((result = look(directory, dir, &file, err)) == AGAIN)
+		while ((result = unreviewed_check_once(directory, dir, &file, err)) == AGAIN)
 			rewinddir(dir);
 		closedir(dir);
 		for (size_t i = 0; i < sizeof file.ways / sizeof *file.ways; i++) {

@@ -131,7 +131,7 @@ view_call_label(const struct model_call *c, struct buffer *out)
 
 /* What is added from `from` on gets a colour. */
 static void
-mark(struct view *v, size_t from, const char *colour)
+view_mark_colour(struct view *v, size_t from, const char *colour)
 {
 	if (*colour != '\0' && v->mark_count < VIEW_MARKS)
 		v->marks[v->mark_count++] = (struct mark){ from, v->text.len, colour };
@@ -168,11 +168,12 @@ add_value(struct view *v, struct span value, size_t width)
 	buffer_free(&flat);
 }
 
-/* The figures of a line stand in one parenthesis: detail(), detail(), details_end(). */
-static void detail(struct view *v, const char *format, ...)
+/* The figures of a line stand in one parenthesis: view_add_detail(), view_add_detail(),
+ * details_end(). */
+static void view_add_detail(struct view *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void
-detail(struct view *v, const char *format, ...)
+view_add_detail(struct view *v, const char *format, ...)
 {
 	char text[256];
 	va_list list;
@@ -198,7 +199,7 @@ detail_value(struct view *v, const char *before, struct span value)
 {
 	if (!member_set(value))
 		return;
-	detail(v, "%s", before);
+	view_add_detail(v, "%s", before);
 	add_value(v, value, ARGUMENT_COLUMNS);
 }
 
@@ -209,7 +210,7 @@ detail_duration(struct view *v, struct span payload)
 	long long ms;
 
 	if (span_integer(span_member(payload, KEY_DURATION_MS), &ms))
-		detail(v, "%s", duration_text(ms, text, sizeof text));
+		view_add_detail(v, "%s", duration_text(ms, text, sizeof text));
 }
 
 static void
@@ -223,9 +224,11 @@ detail_usage(struct view *v, struct span usage)
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		if (span_integer(span_member(usage, counts[i].key), &count))
-			detail(v, "%s %s", count_text(count, text, sizeof text), counts[i].word);
+			view_add_detail(v, "%s %s", count_text(count, text, sizeof text),
+			    counts[i].word);
 	if (v->cost != NULL && *v->cost != COST_NONE)
-		detail(v, "%s", *v->cost == COST_UNKNOWN ? "$?" : money_text(*v->cost, money));
+		view_add_detail(v, "%s", *v->cost == COST_UNKNOWN ? "$?" :
+		    money_text(*v->cost, money));
 }
 
 static void
@@ -241,7 +244,7 @@ detail_length(struct view *v, struct span value)
 		span_decode(value, &v->scratch);
 		bytes = v->scratch.len;
 	}
-	detail(v, "%s", size_text((int64_t)bytes, text, sizeof text));
+	view_add_detail(v, "%s", size_text((int64_t)bytes, text, sizeof text));
 }
 
 /* The size of payload.KEY, as far as it has one, in the line or in a blob. */
@@ -255,7 +258,7 @@ detail_size(struct view *v, const struct event_view *event, const char *key)
 	for (struct span_walk ref = span_walk(event->refs); !ref.object && span_next(&ref);) {
 		if (span_is(span_member(ref.value, KEY_AT), pointer) &&
 		    span_integer(span_member(ref.value, KEY_BYTES), &bytes) && bytes >= 0) {
-			detail(v, "%s", size_text(bytes, text, sizeof text));
+			view_add_detail(v, "%s", size_text(bytes, text, sizeof text));
 			return;
 		}
 	}
@@ -308,7 +311,7 @@ add_head(struct view *v, const struct event_view *event, const char *item,
 	if (v->symbols) {
 		buffer_text(&v->text, word->symbol);
 		buffer_byte(&v->text, ' ');
-		mark(v, from, word->colour);
+		view_mark_colour(v, from, word->colour);
 	}
 	view_label(event, &label);
 	if (label.len == 0)
@@ -319,7 +322,7 @@ add_head(struct view *v, const struct event_view *event, const char *item,
 	buffer_free(&label);
 	from = v->text.len;
 	buffer_text(&v->text, word->text);
-	mark(v, from, word->colour);
+	view_mark_colour(v, from, word->colour);
 }
 
 static void
@@ -338,10 +341,10 @@ show_run_started(struct view *v, const struct event_view *event)
 	if (span_copy(event->timestamp, when, sizeof when) && clock_parse(when, 0, &wall) == 0) {
 		clock_local(wall, &local);
 		strftime(when, sizeof when, v->began != 0 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d", &local);
-		detail(v, "%s", when);
+		view_add_detail(v, "%s", when);
 	}
 	if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) && attempt > 1)
-		detail(v, "attempt %lld", attempt);
+		view_add_detail(v, "attempt %lld", attempt);
 	detail_value(v, "run ", event->run_id);
 	detail_value(v, "forked from ", span_type(forked) == 'o' ?
 	    span_member(forked, KEY_RUN_ID) : forked);
@@ -361,7 +364,7 @@ show_run_completed(struct view *v, const struct event_view *event)
 	if (span_copy(status, text, sizeof text))
 		detail_value(v, "", status);
 	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code) && code != 0)
-		detail(v, "exit %lld", code);
+		view_add_detail(v, "exit %lld", code);
 	detail_duration(v, event->payload);
 	detail_usage(v, span_member(event->payload, KEY_USAGE));
 	add_error(v, span_member(event->payload, KEY_ERROR));
@@ -376,7 +379,7 @@ detail_condition(struct view *v, struct span condition)
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (member_set(span_member(condition, words[i])))
-			detail(v, "%s: %s", words[i], !member_set(outcome) ? "no answer" :
+			view_add_detail(v, "%s: %s", words[i], !member_set(outcome) ? "no answer" :
 			    span_true(outcome) ? "yes" : "no");
 }
 
@@ -426,7 +429,7 @@ show_step_started(struct view *v, const struct event_view *event)
 	detail_value(v, "run ", event->child_run_id);
 	detail_condition(v, span_member(payload, KEY_CONDITION));
 	if (view_branches(payload, &branches)) {
-		detail(v, "%s", "");
+		view_add_detail(v, "%s", "");
 		text_visible(&v->text, branches.data, branches.len, 0);
 	} else {
 		add_preview(v, span_member(block, KEY_COMMAND));
@@ -504,7 +507,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	else if (lines == 0 && !span_integer(span_member(payload, KEY_COUNT), &lines))
 		lines = 1;
 	if (lines != 1)
-		detail(v, "%lld lines", lines);
+		view_add_detail(v, "%lld lines", lines);
 	if (member != NULL)
 		detail_size(v, event, member);
 	else
@@ -512,9 +515,9 @@ show_step_completed(struct view *v, const struct event_view *event)
 
 	detail_condition(v, span_member(payload, KEY_CONDITION));
 	if (span_true(span_member(payload, KEY_FAIL_FAST)))
-		detail(v, "no further item is begun (--fail-fast)");
+		view_add_detail(v, "no further item is begun (--fail-fast)");
 	if ((retries = count_elements(span_member(payload, KEY_RETRIES))) > 0)
-		detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
+		view_add_detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
 	detail_value(v, "run ", event->child_run_id);
 	/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
 	if (ended != VIEW_FAILED && ended != VIEW_CANCELLED && member_set(by)) {
@@ -627,7 +630,7 @@ show_user(struct view *v, const struct event_view *event)
 	add_head(v, event, "", &view_words[VIEW_USER]);
 	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
 	if (member_set(span_member(event->payload, KEY_BEFORE_TURN)))
-		detail(v, "before_turn");
+		view_add_detail(v, "before_turn");
 	add_blocks(v, event->payload);
 }
 
@@ -684,7 +687,7 @@ show_assistant(struct view *v, const struct event_view *event)
 	if (!span_is(reason, "end_turn") && !member_set(error))
 		detail_value(v, "", reason);
 	if (span_true(span_member(payload, KEY_PARTIAL)) && !member_set(error))
-		detail(v, "cut off");
+		view_add_detail(v, "cut off");
 	add_blocks(v, payload);
 	if (member_set(error))
 		add_error(v, error);
@@ -832,7 +835,7 @@ static const struct shape {
 
 /* Cuts the text to the width and puts the colours in. */
 static void
-paint(struct view *v, struct buffer *out)
+view_write_coloured(struct view *v, struct buffer *out)
 {
 	struct buffer cut = BUFFER_INIT;
 	const size_t begin = out->len;
@@ -869,8 +872,8 @@ add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 		v->mark_count = 0;
 		buffer_format(&v->text, "%*s| ", (int)indent, "");
 		text_visible(&v->text, line, strlen(line), 0);
-		mark(v, 0, RED);
-		paint(v, out);
+		view_mark_colour(v, 0, RED);
+		view_write_coloured(v, out);
 	}
 	free(bytes);
 }
@@ -928,7 +931,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	v->detailed = false;
 
 	time_columns = add_time(v, &event);
-	mark(v, 0, DIM);
+	view_mark_colour(v, 0, DIM);
 
 	item_names_note(&v->items, &event);
 	note_tools(v, &event);
@@ -939,7 +942,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	buffer_format(&v->text, "%*s", (int)indent, "");
 	shape->show(v, &event);
 	details_end(v);
-	paint(v, out);
+	view_write_coloured(v, out);
 	if (v->errors) {
 		add_written(v, span_member(event.payload, KEY_OUTPUT), time_columns + indent, out);
 		add_written(v, span_member(event.payload, KEY_STDERR), time_columns + indent, out);

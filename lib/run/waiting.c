@@ -53,7 +53,7 @@ waiting_is_named(const char *text, const char *task, const char *token, bool fir
 }
 
 static struct span
-approval(const struct event_view *event)
+waiting_approval_of(const struct event_view *event)
 {
 	return event->type == EVENT_STEP_COMPLETED ? span_member(event->payload, KEY_APPROVAL) :
 	    span_of(NULL, 0);
@@ -62,7 +62,7 @@ approval(const struct event_view *event)
 enum waiting_for
 waiting_of(const struct event_view *event)
 {
-	struct span asks = span_member(approval(event), KEY_ASKS);
+	struct span asks = span_member(waiting_approval_of(event), KEY_ASKS);
 	int what = 0;
 
 	while (words[what] != NULL && !span_is(asks, words[what]))
@@ -115,7 +115,7 @@ waiting_run_ended(const struct transcript *t, struct error *err)
 }
 
 static struct waiting *
-find(const struct waitings *w, const struct map *map, const char *key)
+waiting_find(const struct waitings *w, const struct map *map, const char *key)
 {
 	const size_t *found = map_get(map, key, strlen(key));
 
@@ -127,7 +127,7 @@ find_event(const struct waitings *w, struct span id)
 {
 	char text[ID_SIZE];
 
-	return span_copy(id, text, sizeof text) ? find(w, &w->by_event, text) : NULL;
+	return span_copy(id, text, sizeof text) ? waiting_find(w, &w->by_event, text) : NULL;
 }
 
 static void
@@ -156,11 +156,11 @@ waiting_holds(const struct waitings *w, const struct waiting *at)
 {
 	return at->call != NULL && at->path != NULL && at->name != NULL && at->kind != NULL &&
 	    (at->token == NULL || at->task != NULL) && (at->over || at->how == NULL) &&
-	    (at->early || at->end[0] == '\0' || find(w, &w->by_event, at->end) == at);
+	    (at->early || at->end[0] == '\0' || waiting_find(w, &w->by_event, at->end) == at);
 }
 
 static void
-reopen(struct waiting *at)
+waiting_reopen(struct waiting *at)
 {
 	free(at->how);
 	at->how = NULL;
@@ -169,7 +169,7 @@ reopen(struct waiting *at)
 
 /* An attempt makes the call again: on from where it was, or anew. */
 static void
-take_started(struct waitings *w, const struct event_view *event, struct event_place begin)
+waiting_read_started(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
 	struct waiting *at;
 	char *call;
@@ -180,11 +180,11 @@ take_started(struct waitings *w, const struct event_view *event, struct event_pl
 	call = span_text(span_member(event->payload, KEY_CALL));
 	if (at != NULL) {
 		if (at->over && at->how == NULL)
-			reopen(at);
+			waiting_reopen(at);
 		at->attempt = w->attempt;
 		at->begin = begin;
 		note_event(w, at, event->event_id);
-	} else if (call != NULL && (at = find(w, &w->by_call, call)) != NULL) {
+	} else if (call != NULL && (at = waiting_find(w, &w->by_call, call)) != NULL) {
 		end_wait(at, NULL);
 	}
 	free(call);
@@ -194,7 +194,7 @@ take_started(struct waitings *w, const struct event_view *event, struct event_pl
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
 {
-	struct span said = approval(event);
+	struct span said = waiting_approval_of(event);
 	char *call = span_text(span_member(event->payload, KEY_CALL)), deadline[CLOCK_TEXT_SIZE];
 	long long timeout;
 
@@ -228,7 +228,7 @@ text_or_empty(struct span value)
 static void
 name_task(const struct waitings *w, struct waiting *at, const struct event_view *event)
 {
-	struct span said = approval(event), task = span_member(said, KEY_TASK);
+	struct span said = waiting_approval_of(event), task = span_member(said, KEY_TASK);
 	long long number = 1;
 
 	if (at->task != NULL && task.at == NULL)
@@ -265,10 +265,10 @@ add_waiting(struct waitings *w, enum waiting_for what, const struct event_view *
 }
 
 static void
-take_decision(struct waitings *w, const struct event_view *event, struct event_place begin,
+waiting_read_decision(struct waitings *w, const struct event_view *event, struct event_place begin,
     struct event_place place)
 {
-	struct span said = approval(event), decides = span_member(said, KEY_DECIDES);
+	struct span said = waiting_approval_of(event), decides = span_member(said, KEY_DECIDES);
 	struct waiting *at = w->count > 0 ? find_event(w, decides) : NULL;
 	char *word, *by;
 
@@ -293,20 +293,20 @@ take_decision(struct waitings *w, const struct event_view *event, struct event_p
 }
 
 static void
-take_completed(struct waitings *w, const struct event_view *event, struct event_place begin,
+waiting_read_completed(struct waitings *w, const struct event_view *event, struct event_place begin,
     struct event_place place)
 {
 	struct waiting *at = w->count > 0 ? find_event(w, event->parent_event_id) : NULL;
 	enum waiting_for what = waiting_of(event);
 
 	if (event_decides(event)) {
-		take_decision(w, event, begin, place);
+		waiting_read_decision(w, event, begin, place);
 	} else if (at != NULL && what != WAITING_NOTHING) {
 		/* A further attempt lets it wait on; or did its work again, and waits for that. */
 		bool again = at->over;
 
 		if (again)
-			reopen(at);
+			waiting_reopen(at);
 		wait_from(w, at, event);
 		if (again) {
 			free(at->task);
@@ -344,10 +344,10 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 				end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
 		break;
 	case EVENT_STEP_STARTED:
-		take_started(w, event, begin);
+		waiting_read_started(w, event, begin);
 		break;
 	case EVENT_STEP_COMPLETED:
-		take_completed(w, event, begin, place);
+		waiting_read_completed(w, event, begin, place);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		/* A run inside of the run, which is decided about by its own name. */

@@ -61,7 +61,7 @@ watch_open(struct watch *w)
 }
 
 static int
-add(struct watch *w, const char *path, uint32_t changes, struct error *err)
+watch_add_path(struct watch *w, const char *path, uint32_t changes, struct error *err)
 {
 	if (w->fd == -1 || changes_add(w->fd, path, changes) != -1)
 		return 0;
@@ -79,13 +79,14 @@ watch_add(struct watch *w, const char *path, struct error *err)
 
 	if (stat(path, &status) == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to watch");
-	return add(w, path, S_ISDIR(status.st_mode) ? CHANGES_OF_NAMES : CHANGES_OF_FILE, err);
+	return watch_add_path(w, path, S_ISDIR(status.st_mode) ? CHANGES_OF_NAMES : CHANGES_OF_FILE,
+	    err);
 }
 
 int
 watch_add_files(struct watch *w, const char *path, struct error *err)
 {
-	return add(w, path, CHANGES_IN_FILES, err);
+	return watch_add_path(w, path, CHANGES_IN_FILES, err);
 }
 
 void

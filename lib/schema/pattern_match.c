@@ -73,7 +73,8 @@ struct pattern_search {
 #define BITS 8
 
 static bool
-takes(const struct pattern *t, const struct instruction *i, uint32_t character)
+pattern_instruction_accepts(const struct pattern *t, const struct instruction *i,
+    uint32_t character)
 {
 	size_t low = i->first, end = i->first + i->count, middle;
 
@@ -110,7 +111,7 @@ is_word(const char *byte)
 
 /* Whether what takes nothing holds at the place in the text. */
 static bool
-holds(const struct pattern_search *s, const struct instruction *i)
+pattern_assertion_holds(const struct pattern_search *s, const struct instruction *i)
 {
 	bool lines = (s->pattern->flags & PATTERN_LINES) != 0;
 	size_t at = (size_t)(s->at - s->text);
@@ -175,7 +176,7 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 			w->stack[depth++] = other;
 			break;
 		default:
-			if (holds(s, i))
+			if (pattern_assertion_holds(s, i))
 				w->stack[depth++] = place + 1;
 		}
 	}
@@ -184,7 +185,7 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 
 /* Moves every place over one character, into the next ones; true as add_place(). */
 static bool
-advance(struct pattern_search *s, uint32_t character)
+pattern_advance_places(struct pattern_search *s, uint32_t character)
 {
 	struct walk *w = &s->walk;
 	bool matched = false;
@@ -193,7 +194,8 @@ advance(struct pattern_search *s, uint32_t character)
 	for (size_t n = 0; n < w->now.count && (w->all || !matched); n++) {
 		w->from = w->now.from[n];
 		s->work--;
-		if (takes(s->pattern, w->program->list + w->now.list[n], character) &&
+		if (pattern_instruction_accepts(s->pattern, w->program->list + w->now.list[n],
+		    character) &&
 		    add_place(s, &w->next, w->now.list[n] + 1))
 			matched = true;
 	}
@@ -202,14 +204,14 @@ advance(struct pattern_search *s, uint32_t character)
 
 /* A match that begins here, if there is none that began before. */
 static bool
-begin(struct pattern_search *s, struct places *places)
+pattern_begin_match(struct pattern_search *s, struct places *places)
 {
 	s->walk.from = (size_t)(s->at - s->text);
 	return add_place(s, places, 0);
 }
 
 static void
-swap(struct walk *w)
+pattern_swap_places(struct walk *w)
 {
 	struct places done = w->now;
 
@@ -250,7 +252,7 @@ mark_looks(struct pattern_search *s)
 
 		start_walk(s, &p->looks[i].program, backwards ? s->end : s->text);
 		while (s->work >= 0) {
-			matched = begin(s, &s->walk.now) || matched;
+			matched = pattern_begin_match(s, &s->walk.now) || matched;
 			at = (size_t)(s->at - s->text);
 			if (matched != p->looks[i].negated)
 				bits[at / BITS] |= (unsigned char)(1u << at % BITS);
@@ -258,8 +260,8 @@ mark_looks(struct pattern_search *s)
 				break;
 			uint32_t character = next_character(s, backwards);
 			s->walk.step++;
-			matched = advance(s, character);
-			swap(&s->walk);
+			matched = pattern_advance_places(s, character);
+			pattern_swap_places(&s->walk);
 		}
 	}
 	s->walk.all = false;
@@ -274,7 +276,7 @@ walk_text(struct pattern_search *s, size_t *start, size_t *end)
 	uint32_t character;
 
 	start_walk(s, &s->pattern->program, s->text + *start);
-	found = matched = begin(s, &w->now);
+	found = matched = pattern_begin_match(s, &w->now);
 	while (s->work >= 0) {
 		if (matched) {
 			*start = w->from;
@@ -284,9 +286,10 @@ walk_text(struct pattern_search *s, size_t *start, size_t *end)
 			return found;
 		character = pattern_code_point(&s->at, s->end);
 		w->step++;
-		matched = advance(s, character) || (!found && begin(s, &w->next));
+		matched = pattern_advance_places(s, character) ||
+		    (!found && pattern_begin_match(s, &w->next));
 		found = found || matched;
-		swap(w);
+		pattern_swap_places(w);
 	}
 	return -1;
 }
@@ -321,7 +324,7 @@ set_slot(struct trial *t, size_t slot, const char *at)
 }
 
 static void
-undo(struct trial *t, size_t change_count)
+pattern_undo_changes(struct trial *t, size_t change_count)
 {
 	const struct change *change;
 
@@ -334,7 +337,7 @@ undo(struct trial *t, size_t change_count)
 
 /* A group that took nothing, or is being taken, stands for nothing. */
 static bool
-take_same(struct pattern_search *s, const struct program *t, size_t group)
+pattern_match_back_reference(struct pattern_search *s, const struct program *t, size_t group)
 {
 	const char *start = s->trial.slots[group * 2], *end = s->trial.slots[group * 2 + 1], *at;
 	size_t len = start == NULL || end == NULL || end < start ? 0 : (size_t)(end - start);
@@ -361,7 +364,7 @@ try_look(struct pattern_search *s, const struct look *look)
 
 	s->at = at;
 	if (look->negated || !matched)
-		undo(&s->trial, change_count);
+		pattern_undo_changes(&s->trial, change_count);
 	return matched != look->negated;
 }
 
@@ -395,10 +398,11 @@ try_program(struct pattern_search *s, const struct program *t)
 		case OP_SET:
 		case OP_OTHER:
 			fits = s->at != (t->backwards ? s->text : s->end) &&
-			    takes(s->pattern, i, next_character(s, t->backwards));
+			    pattern_instruction_accepts(s->pattern, i,
+			    next_character(s, t->backwards));
 			break;
 		case OP_SAME:
-			fits = take_same(s, t, i->first);
+			fits = pattern_match_back_reference(s, t, i->first);
 			break;
 		case OP_LOOK:
 			fits = try_look(s, &s->pattern->looks[i->first]);
@@ -417,7 +421,7 @@ try_program(struct pattern_search *s, const struct program *t)
 			fits = trial->slots[loop] != s->at;
 			break;
 		default:
-			fits = holds(s, i);
+			fits = pattern_assertion_holds(s, i);
 		}
 		if (fits)
 			continue;
@@ -428,7 +432,7 @@ try_program(struct pattern_search *s, const struct program *t)
 		trial->count--;
 		place = trial->choices[trial->count].place;
 		s->at = trial->choices[trial->count].at;
-		undo(trial, trial->choices[trial->count].change_count);
+		pattern_undo_changes(trial, trial->choices[trial->count].change_count);
 	}
 	trial->count = first;
 	return s->work >= 0;
@@ -440,7 +444,7 @@ try_text(struct pattern_search *s, size_t *start, size_t *end)
 	const char *from = s->text + *start;
 
 	for (;;) {
-		undo(&s->trial, 0);
+		pattern_undo_changes(&s->trial, 0);
 		s->at = from;
 		if (try_program(s, &s->pattern->program)) {
 			*start = (size_t)(from - s->text);
@@ -454,8 +458,8 @@ try_text(struct pattern_search *s, size_t *start, size_t *end)
 }
 
 static void
-prepare(struct pattern_search *s, const struct pattern *p, const char *text, size_t len,
-    long work)
+pattern_prepare_search(struct pattern_search *s, const struct pattern *p, const char *text,
+    size_t len, long work)
 {
 	size_t slots = (p->groups + 1) * 2 + p->loops, size = p->program.size, *memory;
 
@@ -480,7 +484,7 @@ prepare(struct pattern_search *s, const struct pattern *p, const char *text, siz
 }
 
 static void
-release(struct pattern_search *s)
+pattern_release_search(struct pattern_search *s)
 {
 	free(s->memory);
 	free(s->held);
@@ -490,7 +494,7 @@ release(struct pattern_search *s)
 }
 
 static int
-find(struct pattern_search *s, size_t *start, size_t *end)
+pattern_find_match(struct pattern_search *s, size_t *start, size_t *end)
 {
 	INVARIANT(*start <= (size_t)(s->end - s->text));
 	if (s->work < 0)
@@ -503,20 +507,20 @@ pattern_search_begin(const struct pattern *p, const char *text, size_t len)
 {
 	struct pattern_search *s = memory_alloc(sizeof *s);
 
-	prepare(s, p, text, len, p->refers ? TRIAL_WORK : LONG_MAX);
+	pattern_prepare_search(s, p, text, len, p->refers ? TRIAL_WORK : LONG_MAX);
 	return s;
 }
 
 bool
 pattern_search_next(struct pattern_search *s, size_t *start, size_t *end)
 {
-	return find(s, start, end) == 1;
+	return pattern_find_match(s, start, end) == 1;
 }
 
 void
 pattern_search_end(struct pattern_search *s)
 {
-	release(s);
+	pattern_release_search(s);
 	free(s);
 }
 
@@ -528,11 +532,11 @@ pattern_match(const struct pattern *p, const char *text, size_t len, long *work)
 	size_t start = 0, end;
 	int result;
 
-	prepare(&s, p, text, len, given);
-	result = find(&s, &start, &end);
+	pattern_prepare_search(&s, p, text, len, given);
+	result = pattern_find_match(&s, &start, &end);
 	INVARIANT(result != 1 || (start <= end && end <= len));
 	*work -= given - s.work;
-	release(&s);
+	pattern_release_search(&s);
 	return result;
 }
 

@@ -68,7 +68,7 @@ static const struct {
 static int parse_alternatives(struct parser *p);
 
 static int
-refuse(struct parser *p, const char *why)
+pattern_set_error(struct parser *p, const char *why)
 {
 	p->why = why;
 	return -1;
@@ -83,7 +83,7 @@ next_is(const struct parser *p, const char *text)
 }
 
 static bool
-take(struct parser *p, const char *text)
+pattern_accept_text(struct parser *p, const char *text)
 {
 	if (!next_is(p, text))
 		return false;
@@ -92,12 +92,12 @@ take(struct parser *p, const char *text)
 }
 
 static int
-emit(struct parser *p, struct instruction instruction)
+pattern_emit_instruction(struct parser *p, struct instruction instruction)
 {
 	struct program *t = p->program;
 
 	if (t->size >= PROGRAM_LIMIT)
-		return refuse(p, "the pattern is too large");
+		return pattern_set_error(p, "the pattern is too large");
 	if (t->size == t->capacity) {
 		t->capacity = t->capacity * 2 + 16;
 		t->list = memory_array(t->list, t->capacity, sizeof *t->list);
@@ -109,7 +109,7 @@ emit(struct parser *p, struct instruction instruction)
 static int
 emit_operation(struct parser *p, enum operation operation, size_t offset)
 {
-	return emit(p, (struct instruction){ operation, (int)offset, 0, 0 });
+	return pattern_emit_instruction(p, (struct instruction){ operation, (int)offset, 0, 0 });
 }
 
 /* The ranges added since first, as an instruction. */
@@ -117,9 +117,9 @@ static int
 emit_set(struct parser *p, size_t first, bool inverted)
 {
 	if (!pattern_join_ranges(p->pattern, first))
-		return refuse(p, "the pattern is too large");
-	return emit(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0, first,
-	    p->pattern->range_count - first });
+		return pattern_set_error(p, "the pattern is too large");
+	return pattern_emit_instruction(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0,
+	    first, p->pattern->range_count - first });
 }
 
 static int
@@ -147,7 +147,7 @@ parse_hex(struct parser *p, int count, uint32_t *value)
 		p->at++;
 	}
 	if (*value > PATTERN_CODE_POINT_MAX || p->at == start || (count != 0 && p->at - start != count))
-		return refuse(p, "an escape does not name a code point");
+		return pattern_set_error(p, "an escape does not name a code point");
 	return 0;
 }
 
@@ -157,19 +157,19 @@ parse_unicode(struct parser *p, uint32_t *value)
 {
 	uint32_t low;
 
-	if (take(p, "{")) {
+	if (pattern_accept_text(p, "{")) {
 		if (parse_hex(p, 0, value) != 0)
 			return -1;
-		return take(p, "}") ? 0 : refuse(p, "\\u{ has no }");
+		return pattern_accept_text(p, "}") ? 0 : pattern_set_error(p, "\\u{ has no }");
 	}
 	if (parse_hex(p, 4, value) != 0)
 		return -1;
-	if (*value < 0xd800 || *value > 0xdbff || !take(p, "\\u"))
+	if (*value < 0xd800 || *value > 0xdbff || !pattern_accept_text(p, "\\u"))
 		return 0;
 	if (parse_hex(p, 4, &low) != 0)
 		return -1;
 	if (low < 0xdc00 || low > 0xdfff)
-		return refuse(p, "half of a surrogate pair is missing");
+		return pattern_set_error(p, "half of a surrogate pair is missing");
 	*value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
 	return 0;
 }
@@ -188,7 +188,7 @@ parse_escape(struct parser *p, uint32_t *value)
 	uint32_t c;
 
 	if (p->at == p->end)
-		return refuse(p, "it ends in a backslash");
+		return pattern_set_error(p, "it ends in a backslash");
 	c = pattern_code_point(&p->at, p->end);
 	for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
 		if (c == (unsigned char)controls[i].letter)
@@ -202,7 +202,7 @@ parse_escape(struct parser *p, uint32_t *value)
 	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
 		return stands_for(value, 0);
 	if (pattern_alphanumeric(c))
-		return refuse(p, "it has an unknown escape");
+		return pattern_set_error(p, "it has an unknown escape");
 	return stands_for(value, c);
 }
 
@@ -215,13 +215,14 @@ parse_property(struct parser *p, bool inverted)
 
 	while (end < p->end && *end != '}')
 		end++;
-	if (!take(p, "{") || end == p->end)
-		return refuse(p, "\\p has no {…}");
-	if (!take(p, "General_Category="))
-		take(p, "gc=");
+	if (!pattern_accept_text(p, "{") || end == p->end)
+		return pattern_set_error(p, "\\p has no {…}");
+	if (!pattern_accept_text(p, "General_Category="))
+		pattern_accept_text(p, "gc=");
 	categories = unicode_category_named(p->at, (size_t)(end - p->at));
 	if (categories == 0)
-		return refuse(p, "\\p{…} names no general category; others are not supported");
+		return pattern_set_error(p,
+		    "\\p{…} names no general category; others are not supported");
 	pattern_add_categories(p->pattern, categories, inverted);
 	p->at = end + 1;
 	return 0;
@@ -232,9 +233,9 @@ static int
 parse_class_escape(struct parser *p, bool *found)
 {
 	*found = true;
-	if (take(p, "p"))
+	if (pattern_accept_text(p, "p"))
 		return parse_property(p, false);
-	if (take(p, "P"))
+	if (pattern_accept_text(p, "P"))
 		return parse_property(p, true);
 	for (size_t i = 0; p->at < p->end && i < sizeof classes / sizeof *classes; i++)
 		if (*p->at == classes[i].letter) {
@@ -254,25 +255,25 @@ parse_member(struct parser *p, uint32_t *value, bool *single)
 
 	*single = true;
 	if (p->at == p->end)
-		return refuse(p, "[ has no ]");
-	if (!take(p, "\\"))
+		return pattern_set_error(p, "[ has no ]");
+	if (!pattern_accept_text(p, "\\"))
 		return stands_for(value, pattern_code_point(&p->at, p->end));
 	if (parse_class_escape(p, &class) != 0)
 		return -1;
 	*single = !class;
 	if (class)
 		return 0;
-	return take(p, "b") ? stands_for(value, '\b') : parse_escape(p, value);
+	return pattern_accept_text(p, "b") ? stands_for(value, '\b') : parse_escape(p, value);
 }
 
 static int
 parse_brackets(struct parser *p)
 {
 	size_t first = p->pattern->range_count;
-	bool inverted = take(p, "^"), single, second;
+	bool inverted = pattern_accept_text(p, "^"), single, second;
 	uint32_t low, high;
 
-	while (!take(p, "]")) {
+	while (!pattern_accept_text(p, "]")) {
 		if (parse_member(p, &low, &single) != 0)
 			return -1;
 		if (single && next_is(p, "-") && !next_is(p, "-]")) {
@@ -280,9 +281,9 @@ parse_brackets(struct parser *p)
 			if (parse_member(p, &high, &second) != 0)
 				return -1;
 			if (!second)
-				return refuse(p, "a range ends in a class");
+				return pattern_set_error(p, "a range ends in a class");
 			if (high < low)
-				return refuse(p, "a range is out of order");
+				return pattern_set_error(p, "a range is out of order");
 			pattern_add_range(p->pattern, low, high);
 		} else if (single) {
 			pattern_add_range(p->pattern, low, low);
@@ -300,9 +301,9 @@ parse_name(struct parser *p, struct name *name)
 	    *p->at == '$' || (unsigned char)*p->at >= 0x80))
 		p->at++;
 	name->len = (size_t)(p->at - name->at);
-	if (!take(p, ">"))
-		return refuse(p, "the name of a group has no >");
-	return name->len > 0 ? 0 : refuse(p, "the name of a group is empty");
+	if (!pattern_accept_text(p, ">"))
+		return pattern_set_error(p, "the name of a group has no >");
+	return name->len > 0 ? 0 : pattern_set_error(p, "the name of a group is empty");
 }
 
 /* One of the two slots of a group: where it began and where it ended. */
@@ -313,7 +314,7 @@ emit_keep(struct parser *p, size_t group, bool entered)
 
 	if (group == 0 || !p->pattern->refers)
 		return 0;
-	return emit(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
+	return pattern_emit_instruction(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
 }
 
 /* What stands in parentheses, up to the last of them. */
@@ -321,11 +322,11 @@ static int
 parse_inner(struct parser *p)
 {
 	if (++p->depth > GROUP_LIMIT)
-		return refuse(p, "groups are nested too deeply");
+		return pattern_set_error(p, "groups are nested too deeply");
 	if (parse_alternatives(p) != 0)
 		return -1;
 	p->depth--;
-	return take(p, ")") ? 0 : refuse(p, "( has no )");
+	return pattern_accept_text(p, ")") ? 0 : pattern_set_error(p, "( has no )");
 }
 
 /* After "(". A group that is not kept is number 0. */
@@ -334,12 +335,12 @@ parse_group(struct parser *p)
 {
 	struct name name = { NULL, 0, 0 };
 
-	if (!take(p, "?:")) {
-		if (take(p, "?<")) {
+	if (!pattern_accept_text(p, "?:")) {
+		if (pattern_accept_text(p, "?<")) {
 			if (parse_name(p, &name) != 0)
 				return -1;
-		} else if (take(p, "?")) {
-			return refuse(p, "inline flags are not supported");
+		} else if (pattern_accept_text(p, "?")) {
+			return pattern_set_error(p, "inline flags are not supported");
 		}
 		name.group = ++p->group_count;
 	}
@@ -366,9 +367,10 @@ parse_look(struct parser *p, bool behind, bool negated)
 	result = parse_inner(p) != 0 ? -1 : emit_operation(p, OP_MATCH, 0);
 	p->program = outer;
 	if (result == 0 && t->look_count == LOOK_LIMIT)
-		result = refuse(p, "it looks ahead or behind too often");
+		result = pattern_set_error(p, "it looks ahead or behind too often");
 	if (result == 0)
-		result = emit(p, (struct instruction){ OP_LOOK, 0, t->look_count, 0 });
+		result = pattern_emit_instruction(p,
+		    (struct instruction){ OP_LOOK, 0, t->look_count, 0 });
 	if (result != 0) {
 		free(look.program.list);
 		return -1;
@@ -386,18 +388,20 @@ parse_named_reference(struct parser *p)
 	struct name name;
 	bool found = false;
 
-	if (!take(p, "k<"))
-		return refuse(p, "\\k has no <\xe2\x80\xa6>");
+	if (!pattern_accept_text(p, "k<"))
+		return pattern_set_error(p, "\\k has no <\xe2\x80\xa6>");
 	if (parse_name(p, &name) != 0)
 		return -1;
 	for (size_t i = 0; i < p->name_count; i++) {
 		if (p->names[i].len != name.len || memcmp(p->names[i].at, name.at, name.len) != 0)
 			continue;
 		found = true;
-		if (emit(p, (struct instruction){ OP_SAME, 0, p->names[i].group, 0 }) != 0)
+		if (pattern_emit_instruction(p, (struct instruction){ OP_SAME, 0, p->names[i].group,
+		    0 }) != 0)
 			return -1;
 	}
-	return found || !p->pattern->refers ? 0 : refuse(p, "a backreference leads to no group");
+	return found || !p->pattern->refers ? 0 : pattern_set_error(p,
+	    "a backreference leads to no group");
 }
 
 static int
@@ -406,7 +410,7 @@ parse_reference(struct parser *p)
 	size_t group = 0;
 
 	if ((p->pattern->flags & PATTERN_REFERENCES) == 0)
-		return refuse(p, "backreferences are not supported");
+		return pattern_set_error(p, "backreferences are not supported");
 	p->refers = true;
 	if (next_is(p, "k"))
 		return parse_named_reference(p);
@@ -414,8 +418,8 @@ parse_reference(struct parser *p)
 		if (group <= PROGRAM_LIMIT)
 			group = group * 10 + (size_t)(*p->at - '0');
 	if (p->pattern->refers && group > p->pattern->groups)
-		return refuse(p, "a backreference leads to no group");
-	return emit(p, (struct instruction){ OP_SAME, 0, group, 0 });
+		return pattern_set_error(p, "a backreference leads to no group");
+	return pattern_emit_instruction(p, (struct instruction){ OP_SAME, 0, group, 0 });
 }
 
 static int
@@ -439,16 +443,16 @@ parse_atom(struct parser *p)
 {
 	size_t first = p->pattern->range_count;
 
-	if (take(p, "("))
+	if (pattern_accept_text(p, "("))
 		return parse_group(p);
-	if (take(p, "["))
+	if (pattern_accept_text(p, "["))
 		return parse_brackets(p);
-	if (take(p, ".")) {
+	if (pattern_accept_text(p, ".")) {
 		pattern_add_class(p->pattern,
 		    (p->pattern->flags & PATTERN_ALL) != 0 ? nothing : line_ends, true);
 		return emit_set(p, first, false);
 	}
-	if (take(p, "\\"))
+	if (pattern_accept_text(p, "\\"))
 		return parse_backslash(p);
 	return emit_literal(p, pattern_code_point(&p->at, p->end));
 }
@@ -494,14 +498,14 @@ parse_quantifier(struct parser *p, struct quantifier *q)
 	} signs[] = { { "*", 0, -1 }, { "+", 1, -1 }, { "?", 0, 1 } };
 	size_t i = 0, count = sizeof signs / sizeof *signs;
 
-	while (i < count && !take(p, signs[i].text))
+	while (i < count && !pattern_accept_text(p, signs[i].text))
 		i++;
 	if (i < count) {
 		q->min = signs[i].min;
 		q->max = signs[i].max;
 	} else if (!parse_bounds(p, &q->min, &q->max))
 		return false;
-	q->split = take(p, "?") ? OP_SPLIT_LAZY : OP_SPLIT;
+	q->split = pattern_accept_text(p, "?") ? OP_SPLIT_LAZY : OP_SPLIT;
 	return true;
 }
 
@@ -518,11 +522,11 @@ struct body {
 static int
 emit_round(struct parser *p, const struct body *body, bool needed)
 {
-	if (p->pattern->refers && emit(p, (struct instruction){ OP_ROUND, (int)body->loop,
-	    body->group, body->groups }) != 0)
+	if (p->pattern->refers && pattern_emit_instruction(p,
+	    (struct instruction){ OP_ROUND, (int)body->loop, body->group, body->groups }) != 0)
 		return -1;
 	for (size_t i = 0; i < body->size; i++)
-		if (emit(p, body->list[i]) != 0)
+		if (pattern_emit_instruction(p, body->list[i]) != 0)
 			return -1;
 	return needed || !p->pattern->refers ? 0 : emit_operation(p, OP_PROGRESS, body->loop);
 }
@@ -542,7 +546,7 @@ emit_repeated(struct parser *p, const struct body *body, const struct quantifier
 		return 0;
 	if (emit_operation(p, q->split, size + 2) != 0 || emit_round(p, body, false) != 0)
 		return -1;
-	return emit(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
+	return pattern_emit_instruction(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
 }
 
 /* Repeats the fragment that begins at start, with the groups after the given one, if a
@@ -559,9 +563,9 @@ parse_repetition(struct parser *p, size_t start, size_t group)
 	if (!parse_quantifier(p, &q))
 		return 0;
 	if (q.max >= 0 && q.max < q.min)
-		return refuse(p, "the numbers of a repetition are out of order");
+		return pattern_set_error(p, "the numbers of a repetition are out of order");
 	if (q.min > REPEAT_LIMIT || q.max > REPEAT_LIMIT)
-		return refuse(p, "it repeats too often");
+		return pattern_set_error(p, "it repeats too often");
 	if (body.size == 0)
 		return 0;
 	p->pattern->loops++;
@@ -594,12 +598,12 @@ parse_term(struct parser *p)
 	struct quantifier q;
 
 	if (parse_quantifier(p, &q))
-		return refuse(p, "there is nothing to repeat");
+		return pattern_set_error(p, "there is nothing to repeat");
 	for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
-		if (take(p, assertions[i].text))
+		if (pattern_accept_text(p, assertions[i].text))
 			return emit_operation(p, assertions[i].operation, 0);
 	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
-		if (take(p, looks[i].text))
+		if (pattern_accept_text(p, looks[i].text))
 			return parse_look(p, looks[i].behind, looks[i].negated);
 	return parse_atom(p) != 0 ? -1 : parse_repetition(p, start, group);
 }
@@ -647,10 +651,10 @@ parse_alternatives(struct parser *p)
 
 	if (parse_sequence(p) != 0)
 		return -1;
-	while (take(p, "|")) {
+	while (pattern_accept_text(p, "|")) {
 		struct instruction split = { OP_SPLIT, (int)(t->size - start + 2), 0, 0 };
 
-		if (emit(p, split) != 0)
+		if (pattern_emit_instruction(p, split) != 0)
 			return -1;
 		memmove(t->list + start + 1, t->list + start,
 		    (t->size - start - 1) * sizeof *t->list);
@@ -675,11 +679,11 @@ parse_alternatives(struct parser *p)
 }
 
 static int
-parse(struct parser *p)
+pattern_parse_all(struct parser *p)
 {
 	if (parse_alternatives(p) != 0)
 		return -1;
-	return p->at < p->end ? refuse(p, ") has no (") : emit_operation(p, OP_MATCH, 0);
+	return p->at < p->end ? pattern_set_error(p, ") has no (") : emit_operation(p, OP_MATCH, 0);
 }
 
 struct pattern *
@@ -739,7 +743,7 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 
 	p.pattern->flags = flags;
 	p.program = &p.pattern->program;
-	result = parse(&p);
+	result = pattern_parse_all(&p);
 	if (result == 0 && p.refers) {
 		/* Once more, knowing only the names and number of groups. */
 		pattern_free(p.pattern);
@@ -751,7 +755,7 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 		p.at = source;
 		p.group_count = 0;
 		p.depth = 0;
-		result = parse(&p);
+		result = pattern_parse_all(&p);
 	}
 	free(p.names);
 	INVARIANT(result != 0 || pattern_holds(p.pattern));

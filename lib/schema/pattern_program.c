@@ -74,7 +74,7 @@ add_folded(struct pattern *t, struct range range, uint32_t a, uint32_t z, int di
 
 /* Adds the other cases of what was added since first. */
 static void
-fold(struct pattern *t, size_t first)
+pattern_fold_case(struct pattern *t, size_t first)
 {
 	size_t end = t->range_count;
 
@@ -101,7 +101,7 @@ pattern_join_ranges(struct pattern *t, size_t first)
 	struct range *ranges;
 
 	if ((t->flags & PATTERN_FOLD) != 0)
-		fold(t, first);
+		pattern_fold_case(t, first);
 	if (t->range_count > RANGE_LIMIT)
 		return false;
 	count = t->range_count - first;

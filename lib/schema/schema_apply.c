@@ -12,7 +12,7 @@
 
 /* Whether a subschema takes the value, when that alone is asked. */
 static bool
-fits(struct check *c, const struct node *n, json_t *value)
+schema_node_accepts(struct check *c, const struct node *n, json_t *value)
 {
 	struct buffer *why = c->why;
 	int result;
@@ -356,7 +356,7 @@ rule_check_not(struct check *c, const struct rule *r, json_t *value)
 	bool taken;
 
 	c->seen = NULL;
-	taken = fits(c, r->members[0].node, value);
+	taken = schema_node_accepts(c, r->members[0].node, value);
 	c->seen = seen;
 	return taken ? check_fail(c, "fits what 'not' forbids") : 0;
 }
@@ -365,7 +365,7 @@ int
 rule_check_if(struct check *c, const struct rule *r, json_t *value)
 {
 	const struct rule *branch = node_rule(r->node,
-	    fits(c, r->members[0].node, value) ? "then" : "else");
+	    schema_node_accepts(c, r->members[0].node, value) ? "then" : "else");
 
 	return branch == NULL ? 0 : check_node(c, branch->members[0].node, value);
 }

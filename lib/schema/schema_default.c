@@ -34,7 +34,7 @@ struct filling {
 static void fill_value(struct filling *f, const struct applied *a, struct span value);
 
 static void
-apply(struct filling *f, struct applied *a, const struct node *n)
+schema_add_applied_node(struct filling *f, struct applied *a, const struct node *n)
 {
 	static const char *const same[] = { "$ref", "allOf" };
 
@@ -50,7 +50,7 @@ apply(struct filling *f, struct applied *a, const struct node *n)
 		const struct rule *r = node_rule(n, same[k]);
 
 		for (size_t i = 0; r != NULL && i < r->member_count; i++)
-			apply(f, a, r->members[i].node);
+			schema_add_applied_node(f, a, r->members[i].node);
 	}
 }
 
@@ -63,12 +63,12 @@ apply_property(struct filling *f, struct applied *to, const struct node *n, stru
 	f->work -= (long)n->rule_count;
 	for (size_t i = 0; r != NULL && i < r->member_count && f->work-- > 0; i++)
 		if (span_is(key, r->members[i].name)) {
-			apply(f, to, r->members[i].node);
+			schema_add_applied_node(f, to, r->members[i].node);
 			return;
 		}
 	r = node_rule(n, "additionalProperties");
 	if (r != NULL && r->member_count == 1 && node_rule(n, "patternProperties") == NULL)
-		apply(f, to, r->members[0].node);
+		schema_add_applied_node(f, to, r->members[0].node);
 }
 
 /* The first default of a property among the nodes that apply to the object: its bytes in the
@@ -173,7 +173,7 @@ fill_array(struct filling *f, const struct applied *a, struct span array)
 		const struct rule *r = node_rule(a->nodes[i], "items");
 
 		if (r != NULL && !json_is_array(r->value) && node_rule(a->nodes[i], "prefixItems") == NULL)
-			apply(f, &items, r->members[0].node);
+			schema_add_applied_node(f, &items, r->members[0].node);
 	}
 	buffer_byte(f->out, '[');
 	for (struct span_walk member = span_walk(array); span_next(&member);) {
@@ -203,7 +203,7 @@ schema_fill(const struct schema *schema, struct span text, struct span value, st
 
 	if (!schema->defaults)
 		return false;
-	apply(&f, &a, schema->first);
+	schema_add_applied_node(&f, &a, schema->first);
 	fill_value(&f, &a, span_trim(value));
 	if (!f.filled)
 		buffer_clear(out);

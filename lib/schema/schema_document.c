@@ -120,7 +120,7 @@ add_anchor(struct compiler *c, struct node *n, const char *key, char *name, bool
 /* Makes a node the root of a resource if it has an "$id", and notes its anchors. In draft 7
  * the fragment of an "$id" is an anchor, and one beside "$ref" means nothing. */
 static int
-identify(struct compiler *c, struct node *n)
+schema_identify_resource(struct compiler *c, struct node *n)
 {
 	static const char *const keys[] = { "$anchor", "$dynamicAnchor" };
 	const char *id = json_string_value(json_object_get(n->document, "$id"));
@@ -222,7 +222,7 @@ int
 nodes_compile(struct compiler *c, struct node *n)
 {
 	for (; n != NULL; n = n->next) {
-		if (identify(c, n) != 0)
+		if (schema_identify_resource(c, n) != 0)
 			return -1;
 		n->rules = memory_zero(json_object_size(n->document) + 1, sizeof *n->rules);
 		if (compile_rules(c, n, 0) != 0 || compile_rules(c, n, KEYWORD_LAST) != 0)

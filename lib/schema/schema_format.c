@@ -59,7 +59,7 @@ is_ipv6(const char *text, size_t len)
 
 /* The minutes of "hh:mm". */
 static int
-minutes(const char *text)
+format_parse_minutes(const char *text)
 {
 	return ((text[0] - '0') * 10 + text[1] - '0') * 60 + (text[3] - '0') * 10 + text[4] - '0';
 }
@@ -74,13 +74,13 @@ leaps_right(const char *text, size_t len)
 
 	if (text[4] == '-')
 		text += sizeof "yyyy-mm-ddT" - 1;
-	minute = minutes(text);
+	minute = format_parse_minutes(text);
 	if (memcmp(text + sizeof "hh:mm" - 1, ":60", 3) != 0)
 		return true;
 	if (*offset == '+')
-		minute -= minutes(offset + 1);
+		minute -= format_parse_minutes(offset + 1);
 	else if (*offset == '-')
-		minute += minutes(offset + 1);
+		minute += format_parse_minutes(offset + 1);
 	return (minute + day) % day == day - 1;
 }
 

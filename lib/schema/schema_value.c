@@ -56,7 +56,7 @@ schema_type_known(const json_t *name)
 
 /* A value for a message: its JSON, cut. Returns out. */
 static const char *
-shown(const json_t *value, char out[SHOWN_BYTES + 4])
+schema_write_shown_value(const json_t *value, char out[SHOWN_BYTES + 4])
 {
 	struct buffer json = BUFFER_INIT;
 	size_t len;
@@ -71,14 +71,15 @@ shown(const json_t *value, char out[SHOWN_BYTES + 4])
 
 /* Fails with what the rule's own value is to the value at hand: "at least " … */
 static int
-unexpected(struct check *c, const char *relation, const struct rule *r, const json_t *value)
+schema_fail_comparison(struct check *c, const char *relation, const struct rule *r,
+    const json_t *value)
 {
 	char want[SHOWN_BYTES + 4], have[SHOWN_BYTES + 4];
 
 	if (c->why == NULL)
 		return -1;
-	return check_fail(c, "expected %s%s, got %s", relation, shown(r->value, want),
-	    shown(value, have));
+	return check_fail(c, "expected %s%s, got %s", relation,
+	    schema_write_shown_value(r->value, want), schema_write_shown_value(value, have));
 }
 
 int
@@ -107,7 +108,7 @@ rule_check_type(struct check *c, const struct rule *r, json_t *value)
 int
 rule_check_const(struct check *c, const struct rule *r, json_t *value)
 {
-	return value_compare(r->value, value) == 0 ? 0 : unexpected(c, "", r, value);
+	return value_compare(r->value, value) == 0 ? 0 : schema_fail_comparison(c, "", r, value);
 }
 
 int
@@ -116,37 +117,42 @@ rule_check_enum(struct check *c, const struct rule *r, json_t *value)
 	for (size_t i = 0; i < json_array_size(r->value); i++)
 		if (value_compare(json_array_get(r->value, i), value) == 0)
 			return 0;
-	return unexpected(c, "one of ", r, value);
+	return schema_fail_comparison(c, "one of ", r, value);
 }
 
 int
 rule_check_minimum(struct check *c, const struct rule *r, json_t *value)
 {
-	return number_compare(value, r->value) >= 0 ? 0 : unexpected(c, "at least ", r, value);
+	return number_compare(value, r->value) >= 0 ? 0 :
+	    schema_fail_comparison(c, "at least ", r, value);
 }
 
 int
 rule_check_maximum(struct check *c, const struct rule *r, json_t *value)
 {
-	return number_compare(value, r->value) <= 0 ? 0 : unexpected(c, "at most ", r, value);
+	return number_compare(value, r->value) <= 0 ? 0 :
+	    schema_fail_comparison(c, "at most ", r, value);
 }
 
 int
 rule_check_above(struct check *c, const struct rule *r, json_t *value)
 {
-	return number_compare(value, r->value) > 0 ? 0 : unexpected(c, "more than ", r, value);
+	return number_compare(value, r->value) > 0 ? 0 :
+	    schema_fail_comparison(c, "more than ", r, value);
 }
 
 int
 rule_check_below(struct check *c, const struct rule *r, json_t *value)
 {
-	return number_compare(value, r->value) < 0 ? 0 : unexpected(c, "less than ", r, value);
+	return number_compare(value, r->value) < 0 ? 0 :
+	    schema_fail_comparison(c, "less than ", r, value);
 }
 
 int
 rule_check_multiple(struct check *c, const struct rule *r, json_t *value)
 {
-	return number_divides(r->value, value) ? 0 : unexpected(c, "a multiple of ", r, value);
+	return number_divides(r->value, value) ? 0 :
+	    schema_fail_comparison(c, "a multiple of ", r, value);
 }
 
 /* Code points, items or properties. */
@@ -188,7 +194,7 @@ int
 rule_check_pattern(struct check *c, const struct rule *r, json_t *value)
 {
 	return check_matches(c, r->pattern, json_string_value(value), json_string_length(value)) ? 0
-	    : unexpected(c, "a match of ", r, value);
+	    : schema_fail_comparison(c, "a match of ", r, value);
 }
 
 int
@@ -203,7 +209,7 @@ rule_check_format(struct check *c, const struct rule *r, json_t *value)
 	    (r->pattern == NULL || check_matches(c, r->pattern, text, len)) &&
 	    (r->format->fits == NULL || r->format->fits(text, len)))
 		return 0;
-	return unexpected(c, "a value of format ", r, value);
+	return schema_fail_comparison(c, "a value of format ", r, value);
 }
 
 int
@@ -260,7 +266,7 @@ rule_check_unique(struct check *c, const struct rule *r, json_t *value)
 	for (i = 1; result == 0 && i < count; i++)
 		if (value_compare(items[i - 1], items[i]) == 0)
 			result = check_fail(c, "expected items without repeats, got %s twice",
-			    shown(items[i], have));
+			    schema_write_shown_value(items[i], have));
 	free(items);
 	return result;
 }

@@ -26,7 +26,7 @@ part_of(const char *at, const char *end)
 }
 
 static struct uri
-split(const char *text)
+uri_split(const char *text)
 {
 	static const char scheme[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	    "0123456789+-.";
@@ -93,7 +93,7 @@ append_part(struct buffer *out, const char *before, const struct part *part, con
 char *
 uri_resolve(const char *base_text, const char *reference)
 {
-	struct uri base = split(base_text), r = split(reference);
+	struct uri base = uri_split(base_text), r = uri_split(reference);
 	const struct uri *from = r.scheme.at != NULL ? &r : &base;
 	bool own = r.scheme.at != NULL || r.authority.at != NULL;
 	struct buffer out = BUFFER_INIT, merged = BUFFER_INIT;

@@ -53,7 +53,8 @@ struct appending {
 
 /* Appends JSON text without white space; sort is what span_type() says of it. */
 static enum awf_code
-take_json(const char *what, const char *text, char sort, struct buffer *out, struct error *found)
+append_check_json(const char *what, const char *text, char sort, struct buffer *out,
+    struct error *found)
 {
 	size_t bad, len = strlen(text);
 	const char *why = scan_within(text, len, SCAN_LINE_DEPTH - 1, &bad);
@@ -62,10 +63,11 @@ take_json(const char *what, const char *text, char sort, struct buffer *out, str
 		buffer_free(out);
 	buffer_clear(out);
 	if (why != NULL)
-		return refuse(found, AWF_INVALID, what, "is no JSON: byte %zu: %s", bad, why);
+		return guard_set_error(found, AWF_INVALID, what, "is no JSON: byte %zu: %s", bad,
+		    why);
 	struct span value = span_trim(span_of(text, len));
 	if (span_type(value) != sort)
-		return refuse(found, AWF_INVALID, what, "is no JSON %s",
+		return guard_set_error(found, AWF_INVALID, what, "is no JSON %s",
 		    sort == 'o' ? "object" : "array");
 	scan_minify(value, out);
 	return AWF_OK;
@@ -132,17 +134,21 @@ check_rights(const struct appending *a, const struct form *form, struct error *f
 	bool run = a->made.type == EVENT_RUN_STARTED || a->made.type == EVENT_RUN_COMPLETED;
 
 	if (form->decides.at != NULL)
-		return refuse(found, AWF_INVALID, type, "is a decision: awf-ctl(1) makes those");
+		return guard_set_error(found, AWF_INVALID, type,
+		    "is a decision: awf-ctl(1) makes those");
 	if (form->signature.at != NULL)
-		return refuse(found, AWF_INVALID, type, "has a seal: awf-run(1) makes those");
+		return guard_set_error(found, AWF_INVALID, type,
+		    "has a seal: awf-run(1) makes those");
 	if (a->made.type == EVENT_RUN_STARTED && a->made.parent_event_id != NULL)
-		return refuse(found, AWF_INVALID, type, "has a parent");
+		return guard_set_error(found, AWF_INVALID, type, "has a parent");
 	if (a->made.type != EVENT_RUN_STARTED && a->made.parent_event_id == NULL)
-		return refuse(found, AWF_INVALID, type, "has no parent");
+		return guard_set_error(found, AWF_INVALID, type, "has no parent");
 	if (a->made.type == EVENT_RUN_STARTED && span_true(span_member(a->made.payload, KEY_MASKED)))
-		return refuse(found, AWF_MASKED, type, "says that the run is masked: there is no filter");
+		return guard_set_error(found, AWF_MASKED, type,
+		    "says that the run is masked: there is no filter");
 	if (run && !a->first && transcript_alive(a->t->path, a->t->run_id))
-		return refuse(found, AWF_INVALID, type, "is the owner's to append: the run is alive");
+		return guard_set_error(found, AWF_INVALID, type,
+		    "is the owner's to append: the run is alive");
 	return AWF_OK;
 }
 
@@ -161,13 +167,15 @@ make_event(struct appending *a, struct error *found)
 	enum awf_code code;
 
 	if (given == NULL || given->type == NULL || given->payload == NULL)
-		return refuse(found, AWF_INVALID, NULL, "an event without a type or a payload");
+		return guard_set_error(found, AWF_INVALID, NULL,
+		    "an event without a type or a payload");
 	*e = (struct event){ .type = event_type_from_name(given->type, strlen(given->type)),
 		.parent_event_id = given->parent, .path = given->path != NULL ? given->path : "",
 		.iteration = given->iteration };
 	if (e->type == EVENT_TYPES)
-		return refuse(found, AWF_INVALID, given->type, "is no type of awf-transcript(5)");
-	code = take_json("the payload", given->payload, 'o', &t->payload, found);
+		return guard_set_error(found, AWF_INVALID, given->type,
+		    "is no type of awf-transcript(5)");
+	code = append_check_json("the payload", given->payload, 'o', &t->payload, found);
 	if (code != AWF_OK)
 		return code;
 	if (e->type == EVENT_RUN_STARTED)
@@ -175,7 +183,7 @@ make_event(struct appending *a, struct error *found)
 	e->payload = span_of(t->payload.data, t->payload.len);
 	INVARIANT(span_type(e->payload) == 'o' && t->payload.data[t->payload.len - 1] == '}');
 	if (given->links != NULL) {
-		code = take_json("the links", given->links, 'a', &t->links, found);
+		code = append_check_json("the links", given->links, 'a', &t->links, found);
 		if (code != AWF_OK)
 			return code;
 		e->links = span_of(t->links.data + 1, t->links.len - 2);
@@ -204,7 +212,7 @@ make_event(struct appending *a, struct error *found)
 	writer_object_end(&w);
 
 	if (form_check(line->data, line->len, &form, &fault) == -1)
-		return refuse(found, AWF_INVALID, given->type, "%s", fault.what.message);
+		return guard_set_error(found, AWF_INVALID, given->type, "%s", fault.what.message);
 	return check_rights(a, &form, found);
 }
 
@@ -212,7 +220,7 @@ make_event(struct appending *a, struct error *found)
 
 /* Under the lock. */
 static int
-allow(void *context, struct event *e, struct error *found)
+append_allow_event(void *context, struct event *e, struct error *found)
 {
 	struct appending *a = context;
 	const struct transcript *t = &a->t->transcript;
@@ -220,14 +228,14 @@ allow(void *context, struct event *e, struct error *found)
 
 	INVARIANT(t->locked);
 	if (t->seq == 0) {
-		a->code = refuse(found, AWF_FORMAT, a->t->path, "has lost its lines");
+		a->code = guard_set_error(found, AWF_FORMAT, a->t->path, "has lost its lines");
 		return -1;
 	}
 	if (e->type == EVENT_RUN_STARTED)
 		return 0;
 	ended = waiting_run_ended(t, found);
 	if (ended == 1)
-		a->code = refuse(found, AWF_ENDED, a->t->run_id, "the run has ended");
+		a->code = guard_set_error(found, AWF_ENDED, a->t->run_id, "the run has ended");
 	return ended == 0 ? 0 : -1;
 }
 
@@ -242,7 +250,7 @@ append_event(void *context, struct error *found)
 	if (code != AWF_OK)
 		return code;
 	result = a->first ? transcript_append(t, &a->made, found) :
-	    transcript_append_allowed(t, &a->made, allow, a, found);
+	    transcript_append_allowed(t, &a->made, append_allow_event, a, found);
 	if (result == -1)
 		return a->code != AWF_OK ? a->code : t->busy ? AWF_BUSY : code_of(found);
 	if (t->sync == SYNC_STEP && event_type_synced(a->made.type) &&
@@ -256,7 +264,7 @@ awf_append(struct awf_transcript *transcript, const struct awf_event *event,
     char id[AWF_ID_SIZE], struct awf_error *err)
 {
 	struct appending a = { .t = transcript, .event = event };
-	enum awf_code code = guarded(append_event, &a, err);
+	enum awf_code code = guard_run(append_event, &a, err);
 
 	if (code == AWF_MEMORY)
 		transcript_forget(&transcript->transcript);
@@ -293,13 +301,13 @@ check_first_line(struct awf_transcript *t, const char *line, size_t len, struct 
 
 	if (event_view(line, len, &view) == -1 || view.type != EVENT_RUN_STARTED ||
 	    !event_copy_id(view.run_id, t->run_id))
-		return refuse(found, AWF_FORMAT, t->path,
+		return guard_set_error(found, AWF_FORMAT, t->path,
 		    "is no transcript: it does not begin with a run.started");
 	if (span_integer(span_member(view.payload, KEY_FORMAT), &format) && format > FORMAT)
-		return refuse(found, AWF_FORMAT, t->path,
+		return guard_set_error(found, AWF_FORMAT, t->path,
 		    "is of format %lld, which this version does not know", format);
 	if (span_true(span_member(view.payload, KEY_MASKED)))
-		return refuse(found, AWF_MASKED, t->path,
+		return guard_set_error(found, AWF_MASKED, t->path,
 		    "is of a masked run, whose filter is not known here");
 	return AWF_OK;
 }
@@ -330,7 +338,7 @@ open_transcript(void *context, struct error *found)
 	int got;
 
 	if (o->path == NULL)
-		return refuse(found, AWF_INVALID, NULL, "no path is given");
+		return guard_set_error(found, AWF_INVALID, NULL, "no path is given");
 	t = new_transcript(o);
 	if ((t->path = absolute_path(o->path, found)) == NULL)
 		return AWF_SYSTEM;
@@ -340,14 +348,14 @@ open_transcript(void *context, struct error *found)
 	if (got == 1)
 		code = check_first_line(t, line, len, found);
 	else if (got == 0)
-		code = refuse(found, AWF_FORMAT, t->path, "has no whole line yet");
+		code = guard_set_error(found, AWF_FORMAT, t->path, "has no whole line yet");
 	else
 		code = found->code == ERROR_INVALID_INPUT ? AWF_FORMAT : code_of(found);
 	reader_close(&r);
 	if (code != AWF_OK)
 		return code;
 	if (is_elsewhere(t))
-		return refuse(found, AWF_INVALID, t->path,
+		return guard_set_error(found, AWF_INVALID, t->path,
 		    "is of a run that is recorded elsewhere: nothing is appended here");
 	blobs = transcript_blobs(t->path, t->run_id);
 	if (transcript_open(&t->transcript, t->path, blobs, t->run_id, found) == -1)
@@ -360,7 +368,7 @@ int
 awf_open(struct awf_transcript **transcript, const char *path, struct awf_error *err)
 {
 	struct opening o = { .path = path };
-	enum awf_code code = guarded(open_transcript, &o, err);
+	enum awf_code code = guard_run(open_transcript, &o, err);
 
 	if (code != AWF_OK) {
 		awf_close(o.transcript);
@@ -382,7 +390,7 @@ create_transcript(void *context, struct error *found)
 	const char *name;
 
 	if (o->path == NULL)
-		return refuse(found, AWF_INVALID, NULL, "no path is given");
+		return guard_set_error(found, AWF_INVALID, NULL, "no path is given");
 	t = new_transcript(o);
 	if ((path = absolute_path(o->path, found)) == NULL)
 		return AWF_SYSTEM;
@@ -420,7 +428,7 @@ awf_create(struct awf_transcript **transcript, const char *path, const char *pay
     char id[AWF_ID_SIZE], struct awf_error *err)
 {
 	struct opening o = { .path = path, .payload = payload };
-	enum awf_code code = guarded(create_transcript, &o, err);
+	enum awf_code code = guard_run(create_transcript, &o, err);
 
 	if (code != AWF_OK) {
 		/* It has a descriptor from the moment on that it made the file. */

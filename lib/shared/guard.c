@@ -1,5 +1,5 @@
 /*
- * The way out of fatal() is a jump: it is met in the depth of code that programs share, where
+ * The way out of fatal_exit() is a jump: it is met in the depth of code that programs share, where
  * nobody looks for it. No frame between is a stranger's, for the library calls nobody back.
  */
 #include "shared/guard.h"
@@ -26,10 +26,10 @@ static _Thread_local const char *why;
 
 /* In place of that of programs, base/fatal.c. */
 void
-fatal(const char *what)
+fatal_exit(const char *what)
 {
 	if (way_out == NULL)
-		abort(); /* not from within guarded(): never */
+		abort(); /* not from within guard_run(): never */
 	why = what;
 	longjmp(*way_out, 1);
 }
@@ -47,11 +47,11 @@ work_or_fatal(guarded_work *work, void *context, struct error *found)
 		return code;
 	}
 	way_out = NULL;
-	return refuse(found, AWF_MEMORY, NULL, "%s", why);
+	return guard_set_error(found, AWF_MEMORY, NULL, "%s", why);
 }
 
 enum awf_code
-guarded(guarded_work *work, void *context, struct awf_error *err)
+guard_run(guarded_work *work, void *context, struct awf_error *err)
 {
 	struct error found = ERROR_INIT;
 	sigset_t limit, blocked, pending_before, pending;
@@ -95,7 +95,7 @@ code_of(const struct error *found)
 }
 
 enum awf_code
-refuse(struct error *found, enum awf_code code, const char *place, const char *format, ...)
+guard_set_error(struct error *found, enum awf_code code, const char *place, const char *format, ...)
 {
 	char text[sizeof found->message];
 	va_list arguments;

@@ -1,7 +1,7 @@
 /*
  * Where every call of the library that other programs link does its work, so that whatever
  * happens there ends the call, and nothing else:
- *   - fatal() (no memory, no random numbers) comes back here. What the work had taken is
+ *   - fatal_exit() (no memory, no random numbers) comes back here. What the work had taken is
  *     lost then; a transcript that it had in hand is to be told (transcript_forget()).
  *   - SIGXFSZ does not reach the program.
  *   - Errors become the caller's.
@@ -19,12 +19,12 @@
 typedef enum awf_code guarded_work(void *context, struct error *found);
 
 /* Does the work; fills *err, which may be NULL. */
-enum awf_code guarded(guarded_work *work, void *context, struct awf_error *err);
+enum awf_code guard_run(guarded_work *work, void *context, struct awf_error *err);
 
 /* What an error of the library comes to, where nothing better is known. */
 enum awf_code code_of(const struct error *found);
 /* Sets *found; returns code. */
-enum awf_code refuse(struct error *found, enum awf_code code, const char *place,
+enum awf_code guard_set_error(struct error *found, enum awf_code code, const char *place,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Whether there is no such file: why it was not possible to open it. */

@@ -46,7 +46,7 @@ open_reader(void *context, struct error *found)
 	int result;
 
 	if (o->path == NULL)
-		return refuse(found, AWF_INVALID, NULL, "no path is given");
+		return guard_set_error(found, AWF_INVALID, NULL, "no path is given");
 	r = o->reader = memory_zero(1, sizeof *r);
 	r->reader.fd = r->watch.fd = -1;
 	if ((path = absolute_path(o->path, found)) == NULL)
@@ -67,7 +67,7 @@ awf_reader_open(struct awf_reader **reader, const char *path, int64_t after,
     struct awf_error *err)
 {
 	struct opening o = { .path = path, .after = after };
-	enum awf_code code = guarded(open_reader, &o, err);
+	enum awf_code code = guard_run(open_reader, &o, err);
 
 	if (code != AWF_OK) {
 		awf_reader_close(o.reader);
@@ -92,7 +92,7 @@ awf_reader_close(struct awf_reader *reader)
 
 /* What a line says of itself. */
 static void
-describe(struct awf_reader *r, const char *text, size_t len, struct awf_line *line)
+shared_describe_line(struct awf_reader *r, const char *text, size_t len, struct awf_line *line)
 {
 	struct event_view view;
 
@@ -117,7 +117,7 @@ struct reading {
 };
 
 static enum awf_code
-read_line(void *context, struct error *found)
+shared_read_line(void *context, struct error *found)
 {
 	struct reading *g = context;
 	struct awf_reader *r = g->reader;
@@ -134,12 +134,12 @@ read_line(void *context, struct error *found)
 		if (got == -1)
 			return found->code == ERROR_INVALID_INPUT ? AWF_FORMAT : code_of(found);
 		if (got == 1) {
-			describe(r, text, len, g->line);
+			shared_describe_line(r, text, len, g->line);
 			g->got = true;
 			return AWF_OK;
 		}
 		if (removed)
-			return refuse(found, AWF_SYSTEM, r->reader.path, "was removed");
+			return guard_set_error(found, AWF_SYSTEM, r->reader.path, "was removed");
 		/* What came before it was is read first. */
 		removed = fstat(r->reader.fd, &status) == 0 && status.st_nlink == 0;
 		if (removed)
@@ -169,7 +169,7 @@ awf_read(struct awf_reader *reader, int timeout_ms, struct awf_line *line, struc
 {
 	struct reading g = { .reader = reader, .timeout_ms = timeout_ms, .line = line };
 
-	if (guarded(read_line, &g, err) != AWF_OK)
+	if (guard_run(shared_read_line, &g, err) != AWF_OK)
 		return -1;
 	return g.got ? 1 : 0;
 }
@@ -182,7 +182,7 @@ struct liveness {
 };
 
 static enum awf_code
-look_for_life(void *context, struct error *found)
+shared_check_run_alive(void *context, struct error *found)
 {
 	struct liveness *l = context;
 	const char *path = l->reader->reader.path;
@@ -210,5 +210,5 @@ awf_reader_alive(const struct awf_reader *reader)
 {
 	struct liveness l = { .reader = reader };
 
-	return guarded(look_for_life, &l, NULL) == AWF_OK && l.alive;
+	return guard_run(shared_check_run_alive, &l, NULL) == AWF_OK && l.alive;
 }

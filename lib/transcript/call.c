@@ -269,7 +269,7 @@ call_write_branches(struct writer *w, char *const *commands)
 }
 
 static int
-surrounding(const char *variable, bool (*valid)(const char *), const char **value,
+call_read_variable(const char *variable, bool (*valid)(const char *), const char **value,
     struct error *err)
 {
 	*value = getenv(variable);
@@ -306,8 +306,8 @@ call_id_name(const char *id)
 int
 call_around(const char **call, const char **path, struct error *err)
 {
-	return surrounding("AWF_CALL", call_id_valid, call, err) != 0 ? -1 :
-	    surrounding("AWF_PATH", call_path_valid, path, err);
+	return call_read_variable("AWF_CALL", call_id_valid, call, err) != 0 ? -1 :
+	    call_read_variable("AWF_PATH", call_path_valid, path, err);
 }
 
 int64_t

@@ -21,7 +21,7 @@
 
 /* A line's next word, up to the byte that ends it; .at NULL if none is there. */
 static struct span
-take_word(struct span *line, char end)
+checkpoint_split_word(struct span *line, char end)
 {
 	const char *stop = memchr(line->at, end, line->len);
 	size_t len = stop != NULL ? (size_t)(stop - line->at) : line->len;
@@ -45,8 +45,9 @@ checkpoints_load(struct checkpoints *c, const char *path, struct error *err)
 	failed = file_load(path, FILE_LIMIT, &text, err);
 	rest = span_of(buffer_string(&text), text.len);
 	while (failed == 0 && rest.len > 0) {
-		struct span line = take_word(&rest, '\n');
-		struct span run_id = take_word(&line, ' '), seq = take_word(&line, ' ');
+		struct span line = checkpoint_split_word(&rest, '\n');
+		struct span run_id = checkpoint_split_word(&line, ' '),
+		    seq = checkpoint_split_word(&line, ' ');
 		struct checkpoint *checkpoint;
 		long long number;
 

@@ -99,7 +99,7 @@ definition_file_is_at(const struct definition_file *f, const char *path)
 }
 
 static struct definition_file *
-find(const struct definition_files *files, const char *path)
+definition_files_find_path(const struct definition_files *files, const char *path)
 {
 	for (size_t i = 0; i < files->count; i++)
 		if (strcmp(files->list[i].path, path) == 0)
@@ -110,13 +110,13 @@ find(const struct definition_files *files, const char *path)
 const struct definition_file *
 definition_files_find(const struct definition_files *files, const char *path)
 {
-	return find(files, path);
+	return definition_files_find_path(files, path);
 }
 
 void
 definition_files_put(struct definition_files *files, const struct definition_file *file)
 {
-	struct definition_file *known = find(files, file->path);
+	struct definition_file *known = definition_files_find_path(files, file->path);
 
 	INVARIANT(is_plain(file->path));
 	INVARIANT(!file->kept || blob_name_valid(file->sha256));
@@ -133,7 +133,7 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 	}
 	files->list = memory_array(files->list, files->count + 1, sizeof *files->list);
 	files->list[files->count++] = *file;
-	INVARIANT(find(files, file->path) == &files->list[files->count - 1]);
+	INVARIANT(definition_files_find_path(files, file->path) == &files->list[files->count - 1]);
 }
 
 /* Reads them one after another; false at the end. */
@@ -169,7 +169,7 @@ definition_files_begin(struct definition_files *files, struct span payload)
 	struct definition_file file;
 
 	for (struct span_walk walk = walk_files(payload); next_file(&walk, &file);)
-		if (find(files, file.path) != NULL)
+		if (definition_files_find_path(files, file.path) != NULL)
 			definition_file_free(&file);
 		else
 			definition_files_put(files, &file);

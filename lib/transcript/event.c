@@ -133,7 +133,7 @@ view_member(struct event_view *view, struct span key, size_t *next)
 /* What the quotes of a string hold, as it stands; .at NULL if value is no string,
  * or one that breaks off. */
 static struct span
-unquoted(struct span value)
+event_unquote(struct span value)
 {
 	if (value.at == NULL || value.len < 2 || value.at[0] != '"' || value.at[value.len - 1] != '"')
 		return span_of(NULL, 0);
@@ -166,7 +166,7 @@ event_view(const char *line, size_t len, struct event_view *view)
 		else if (key_is(walk.key, KEY_ITERATION, 9))
 			view->iteration = view_integer(walk.value);
 	}
-	struct span name = unquoted(view->type_name);
+	struct span name = event_unquote(view->type_name);
 	if (view->seq < 1 || name.at == NULL)
 		return -1;
 	view->told = event_type_from_name(name.at, name.len);
@@ -188,7 +188,7 @@ event_is_foreign(enum event_type told, struct span payload)
 
 /* Whether text is next, which is passed over then. */
 static inline bool
-take(const char **at, const char *end, const char *text, size_t len)
+event_accept_text(const char **at, const char *end, const char *text, size_t len)
 {
 	if ((size_t)(end - *at) < len || memcmp(*at, text, len) != 0)
 		return false;
@@ -198,7 +198,7 @@ take(const char **at, const char *end, const char *text, size_t len)
 
 /* The same of a string of len bytes that stand for themselves, behind its first quote. */
 static inline bool
-take_plain(const char **at, const char *end, size_t len)
+event_accept_plain_string(const char **at, const char *end, size_t len)
 {
 	const char *stop = bytes_not_plain(*at, end);
 
@@ -208,7 +208,7 @@ take_plain(const char **at, const char *end, size_t len)
 	return true;
 }
 
-#define TAKE(at, end, text) take(at, end, text, sizeof text - 1)
+#define TAKE(at, end, text) event_accept_text(at, end, text, sizeof text - 1)
 #define FIRST(key) "\"" key "\":\""
 #define NEXT(key) "," FIRST(key)
 
@@ -221,7 +221,8 @@ event_time(const char *line, size_t len)
 	if (at == NULL || !TAKE(&at, end, FIRST(KEY_TIMESTAMP)))
 		return SPAN_NONE;
 	time = at;
-	return take_plain(&at, end, CLOCK_TEXT_SIZE - 1) ? span_of(time, CLOCK_TEXT_SIZE - 1) :
+	return event_accept_plain_string(&at, end, CLOCK_TEXT_SIZE - 1) ?
+	    span_of(time, CLOCK_TEXT_SIZE - 1) :
 	    SPAN_NONE;
 }
 
@@ -235,18 +236,24 @@ usual_head(const char *line, size_t len, struct event_head *head)
 	if (at == NULL || !TAKE(&at, end, FIRST(KEY_TIMESTAMP)))
 		return false;
 	head->timestamp = span_of(at, CLOCK_TEXT_SIZE - 1);
-	if (!take_plain(&at, end, CLOCK_TEXT_SIZE - 1) ||
-	    !TAKE(&at, end, NEXT(KEY_EVENT_ID)) || !take_plain(&at, end, ID_SIZE - 1) ||
-	    !TAKE(&at, end, NEXT(KEY_RUN_ID)) || !take_plain(&at, end, ID_SIZE - 1) ||
-	    (TAKE(&at, end, NEXT(KEY_PARENT_RUN_ID)) && !take_plain(&at, end, ID_SIZE - 1)) ||
-	    (TAKE(&at, end, NEXT(KEY_CHILD_RUN_ID)) && !take_plain(&at, end, ID_SIZE - 1)))
+	if (!event_accept_plain_string(&at, end, CLOCK_TEXT_SIZE - 1) ||
+	    !TAKE(&at, end, NEXT(KEY_EVENT_ID)) || !event_accept_plain_string(&at, end,
+	    ID_SIZE - 1) ||
+	    !TAKE(&at, end, NEXT(KEY_RUN_ID)) || !event_accept_plain_string(&at, end,
+	    ID_SIZE - 1) ||
+	    (TAKE(&at, end, NEXT(KEY_PARENT_RUN_ID)) &&
+	    !event_accept_plain_string(&at, end, ID_SIZE - 1)) ||
+	    (TAKE(&at, end, NEXT(KEY_CHILD_RUN_ID)) &&
+	    !event_accept_plain_string(&at, end, ID_SIZE - 1)))
 		return false;
-	if (TAKE(&at, end, NEXT(KEY_PARENT_EVENT_ID)) ? !take_plain(&at, end, ID_SIZE - 1) :
+	if (TAKE(&at, end, NEXT(KEY_PARENT_EVENT_ID)) ?
+	    !event_accept_plain_string(&at, end, ID_SIZE - 1) :
 	    !TAKE(&at, end, ",\"" KEY_PARENT_EVENT_ID "\":null"))
 		return false;
 	if (TAKE(&at, end, ",\"" KEY_LINKS "\":[")) {
 		do {
-			if (!TAKE(&at, end, "\"") || !take_plain(&at, end, ID_SIZE - 1))
+			if (!TAKE(&at, end, "\"") ||
+			    !event_accept_plain_string(&at, end, ID_SIZE - 1))
 				return false;
 		} while (TAKE(&at, end, ","));
 		if (!TAKE(&at, end, "]"))
@@ -277,7 +284,7 @@ event_peek(const char *line, size_t len, struct event_head *head)
 		if (key_is(member.key, KEY_SEQ, 3))
 			head->seq = view_integer(member.value);
 		else if (key_is(member.key, KEY_TYPE, 4))
-			head->type_name = unquoted(member.value);
+			head->type_name = event_unquote(member.value);
 	}
 	if (head->seq < 1 || head->type_name.at == NULL) {
 		head->seq = 0;

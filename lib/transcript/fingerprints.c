@@ -2,7 +2,8 @@
  * What the code relies on (fingerprints_hold()):
  *   - Occupied slots ascend; each lies at or after its home, with no empty slot
  *     between, so a search stops at the first empty or greater slot.
- *   - home() ascends with the fingerprint; that is what lets grow() lay all of
+ *   - fingerprints_home_slot() ascends with the fingerprint; that is what lets fingerprints_grow()
+ * lay all of
  *     them out again in place.
  *   - The last slot is empty, so no search needs to look for the end.
  */
@@ -43,7 +44,7 @@ fingerprints_of(const struct fingerprints *set, const void *bytes, size_t len)
 }
 
 static size_t
-home(uint64_t fingerprint, size_t capacity)
+fingerprints_home_slot(uint64_t fingerprint, size_t capacity)
 {
 	return (size_t)(((fingerprint >> 32) * (uint64_t)capacity) >> 32);
 }
@@ -59,7 +60,7 @@ fingerprints_hold(const struct fingerprints *set)
 		return set->length == 0 && set->count == 0;
 	for (size_t i = 0; i < set->length; i++) {
 		uint64_t slot = set->slots[i];
-		size_t first = home(slot, set->capacity);
+		size_t first = fingerprints_home_slot(slot, set->capacity);
 
 		if (slot == 0)
 			continue;
@@ -77,7 +78,7 @@ fingerprints_hold(const struct fingerprints *set)
 static size_t
 slot_of(const struct fingerprints *set, uint64_t fingerprint)
 {
-	size_t at = home(fingerprint, set->capacity);
+	size_t at = fingerprints_home_slot(fingerprint, set->capacity);
 
 	while (set->slots[at] != 0 && (set->slots[at] | ENDED) < (fingerprint | ENDED))
 		at++;
@@ -101,7 +102,7 @@ fingerprints_find(const struct fingerprints *set, uint64_t fingerprint)
 
 /* Seven eighths of the capacity: more, and searches become long. */
 static bool
-full(const struct fingerprints *set, size_t count)
+fingerprints_is_full(const struct fingerprints *set, size_t count)
 {
 	return count >= set->capacity - set->capacity / 8;
 }
@@ -112,7 +113,7 @@ full(const struct fingerprints *set, size_t count)
  * entry that moves to it, none is overwritten before it has moved.
  */
 static void
-grow(struct fingerprints *set)
+fingerprints_grow(struct fingerprints *set)
 {
 	size_t count = 0, next = 0, last;
 
@@ -120,11 +121,11 @@ grow(struct fingerprints *set)
 		if (set->slots[i] != 0)
 			set->slots[count++] = set->slots[i];
 	}
-	if (full(set, count))
+	if (fingerprints_is_full(set, count))
 		set->capacity += set->capacity / 4;
 	/* What the ascending entries need when spread over the capacity. */
 	for (size_t i = 0; i < count; i++) {
-		size_t at = home(set->slots[i], set->capacity);
+		size_t at = fingerprints_home_slot(set->slots[i], set->capacity);
 
 		next = (at > next ? at : next) + 1;
 	}
@@ -137,7 +138,7 @@ grow(struct fingerprints *set)
 	next = 0;
 	for (size_t i = last - count; i < last; i++) {
 		uint64_t fingerprint = set->slots[i];
-		size_t at = home(fingerprint, set->capacity);
+		size_t at = fingerprints_home_slot(fingerprint, set->capacity);
 
 		set->slots[i] = 0;
 		if (at < next)
@@ -158,8 +159,8 @@ fingerprints_add(struct fingerprints *set, uint64_t fingerprint)
 		return before;
 	while (set->slots[end] != 0)
 		end++;
-	if (end + 1 == set->length || full(set, set->count)) {
-		grow(set);
+	if (end + 1 == set->length || fingerprints_is_full(set, set->count)) {
+		fingerprints_grow(set);
 		INVARIANT(fingerprints_hold(set));
 		return fingerprints_add(set, fingerprint);
 	}
@@ -168,7 +169,8 @@ fingerprints_add(struct fingerprints *set, uint64_t fingerprint)
 	set->count++;
 	set->open++;
 	INVARIANT(set->slots[set->length - 1] == 0);
-	INVARIANT(at == home(fingerprint, set->capacity) || (set->slots[at - 1] != 0 &&
+	INVARIANT(at == fingerprints_home_slot(fingerprint, set->capacity) ||
+	    (set->slots[at - 1] != 0 &&
 	    set->slots[at - 1] < fingerprint));
 	INVARIANT(set->slots[at + 1] == 0 || set->slots[at + 1] > fingerprint);
 	return FINGERPRINT_ABSENT;

@@ -21,11 +21,11 @@ struct cursor {
 };
 
 static bool
-fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
+form_set_fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 static bool
-fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
+form_set_fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
 {
 	char text[256];
 	va_list arguments;
@@ -41,9 +41,9 @@ fault(struct cursor *c, enum form_rule rule, const char *at, const char *format,
 }
 
 static bool
-refuse(struct cursor *c, const struct event_member *member, const char *wanted)
+form_refuse_member(struct cursor *c, const struct event_member *member, const char *wanted)
 {
-	return fault(c, FORM_SCHEMA, c->at, "\"%s\" is not %s", member->key, wanted);
+	return form_set_fault(c, FORM_SCHEMA, c->at, "\"%s\" is not %s", member->key, wanted);
 }
 
 static void
@@ -55,7 +55,7 @@ skip_space(struct cursor *c)
 }
 
 static bool
-take(struct cursor *c, char byte)
+form_accept_byte(struct cursor *c, char byte)
 {
 	skip_space(c);
 	if (c->at == c->end || *c->at != byte)
@@ -73,7 +73,7 @@ is_any(struct cursor *c, struct span *value)
 	const char *why = scan_value(c->at, (size_t)(c->end - c->at), SCAN_LINE_DEPTH, &end, &bad);
 
 	if (why != NULL)
-		return fault(c, FORM_JSON, c->at + bad, "%s", why);
+		return form_set_fault(c, FORM_JSON, c->at + bad, "%s", why);
 	*value = span_of(c->at, end);
 	c->at += end;
 	INVARIANT(c->at <= c->end);
@@ -81,7 +81,7 @@ is_any(struct cursor *c, struct span *value)
 }
 
 static bool
-begins(const struct cursor *c, char byte)
+form_next_is(const struct cursor *c, char byte)
 {
 	return c->at < c->end && *c->at == byte;
 }
@@ -93,7 +93,7 @@ is_a(struct cursor *c, const struct event_member *member, const char *first, con
 {
 	if (c->at < c->end && (*c->at == first[0] || *c->at == first[1]))
 		return is_any(c, value);
-	return refuse(c, member, wanted);
+	return form_refuse_member(c, member, wanted);
 }
 
 static bool
@@ -104,13 +104,13 @@ is_integer(struct cursor *c, const struct event_member *member, struct span *val
 	if (at < c->end && *at == '-')
 		at++;
 	if (at == c->end || *at < '0' || *at > '9')
-		return refuse(c, member, "a whole number");
+		return form_refuse_member(c, member, "a whole number");
 	if (!is_any(c, value))
 		return false;
 	for (; at < c->at; at++) {
 		if (*at < '0' || *at > '9') {
 			c->at = value->at;
-			return fault(c, FORM_NOTATION, c->at,
+			return form_set_fault(c, FORM_NOTATION, c->at,
 			    "\"%s\" is not written as a whole number", member->key);
 		}
 	}
@@ -127,7 +127,7 @@ token_of(const struct cursor *c, size_t len)
 }
 
 static bool
-take_token(struct cursor *c, size_t len, struct span *value)
+form_accept_token(struct cursor *c, size_t len, struct span *value)
 {
 	*value = span_of(c->at, len + 2);
 	c->at += len + 2;
@@ -198,14 +198,14 @@ is_path(struct cursor *c, const struct event_member *member, struct span *value)
 {
 	const char *at;
 
-	if (!begins(c, '"'))
-		return refuse(c, member, "a string");
+	if (!form_next_is(c, '"'))
+		return form_refuse_member(c, member, "a string");
 	at = c->at + 1;
 	while (at < c->end && (name_byte(*at) ||
 	    (*at == '.' && name_byte(at[-1]) && at + 1 < c->end && name_byte(at[1]))))
 		at++;
 	if (at == c->end || *at != '"')
-		return refuse(c, member, "names separated by dots");
+		return form_refuse_member(c, member, "names separated by dots");
 	*value = span_of(c->at, (size_t)(at + 1 - c->at));
 	c->at = at + 1;
 	return true;
@@ -221,7 +221,7 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 	long long seq;
 	size_t len;
 
-	if (member->shape != NULL && (member->kind == KIND_OBJECT || !begins(c, '"'))) {
+	if (member->shape != NULL && (member->kind == KIND_OBJECT || !form_next_is(c, '"'))) {
 		if (!check_object(c, member->shape))
 			return false;
 		*value = span_of(start, (size_t)(c->at - start));
@@ -241,55 +241,60 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 	case KIND_INTEGER:
 		return is_integer(c, member, value);
 	case KIND_COUNT:
-		return begins(c, '-') ? refuse(c, member, "0 or more") : is_integer(c, member, value);
+		return form_next_is(c, '-') ? form_refuse_member(c, member, "0 or more") :
+		    is_integer(c, member, value);
 	case KIND_POSITIVE:
 	case KIND_SEQ:
-		if (begins(c, '-') || begins(c, '0'))
-			return refuse(c, member, "1 or more");
+		if (form_next_is(c, '-') || form_next_is(c, '0'))
+			return form_refuse_member(c, member, "1 or more");
 		if (!is_integer(c, member, value))
 			return false;
 		if (member->kind == KIND_POSITIVE)
 			return true;
 		if (!span_integer(*value, &seq)) {
 			c->at = start;
-			return refuse(c, member, "a number of 63 bits");
+			return form_refuse_member(c, member, "a number of 63 bits");
 		}
 		c->form->seq = seq;
 		return true;
 	case KIND_UUID:
 		text = token_of(c, ID_SIZE - 1);
 		if (!text || !is_uuid(text, c->end))
-			return refuse(c, member, "a UUID, version 4, in lower case");
-		return take_token(c, ID_SIZE - 1, value);
+			return form_refuse_member(c, member, "a UUID, version 4, in lower case");
+		return form_accept_token(c, ID_SIZE - 1, value);
 	case KIND_DIGEST:
 		text = token_of(c, DIGEST_SIZE - 1);
 		if (!text || !is_hex(text, text + DIGEST_SIZE - 1, c->end))
-			return refuse(c, member, "a digest of 64 lower-case hex digits");
-		return take_token(c, DIGEST_SIZE - 1, value);
+			return form_refuse_member(c, member,
+			    "a digest of 64 lower-case hex digits");
+		return form_accept_token(c, DIGEST_SIZE - 1, value);
 	case KIND_SIGNATURE:
 		text = token_of(c, SEAL_SIGNATURE);
 		if (!text || !is_hex(text, text + SEAL_SIGNATURE, c->end))
-			return refuse(c, member, "a signature of 128 lower-case hex digits");
-		return take_token(c, SEAL_SIGNATURE, value);
+			return form_refuse_member(c, member,
+			    "a signature of 128 lower-case hex digits");
+		return form_accept_token(c, SEAL_SIGNATURE, value);
 	case KIND_TIME:
 		text = token_of(c, CLOCK_TEXT_SIZE - 1);
 		if (!text || !is_time(text))
-			return refuse(c, member, "a time as 2026-11-21T08:15:30.123456Z");
-		return take_token(c, CLOCK_TEXT_SIZE - 1, value);
+			return form_refuse_member(c, member,
+			    "a time as 2026-11-21T08:15:30.123456Z");
+		return form_accept_token(c, CLOCK_TEXT_SIZE - 1, value);
 	case KIND_PATH:
 		return is_path(c, member, value);
 	case KIND_POINTER:
-		if (!begins(c, '"') || c->end - c->at < 2 || c->at[1] != '/')
-			return refuse(c, member, "a JSON pointer");
+		if (!form_next_is(c, '"') || c->end - c->at < 2 || c->at[1] != '/')
+			return form_refuse_member(c, member, "a JSON pointer");
 		break;
 	case KIND_WORD:
 		for (const char *const *word = member->words; *word != NULL; word++) {
 			len = strlen(*word);
 			text = token_of(c, len);
 			if (text && memcmp(text, *word, len) == 0)
-				return take_token(c, len, value);
+				return form_accept_token(c, len, value);
 		}
-		return refuse(c, member, "one of the words that awf-transcript(5) lists");
+		return form_refuse_member(c, member,
+		    "one of the words that awf-transcript(5) lists");
 	case KIND_TYPE:
 		if (!is_a(c, member, "\"", "a string", value))
 			return false;
@@ -312,23 +317,23 @@ check_list(struct cursor *c, const struct event_member *member, struct span *val
 	const char *start = c->at;
 	struct span element;
 
-	if (!begins(c, '['))
-		return refuse(c, member, "an array");
+	if (!form_next_is(c, '['))
+		return form_refuse_member(c, member, "an array");
 	c->at++;
 	skip_space(c);
-	if (begins(c, ']') && (member->flags & MEMBER_NOT_EMPTY)) {
+	if (form_next_is(c, ']') && (member->flags & MEMBER_NOT_EMPTY)) {
 		c->at = start;
-		return refuse(c, member, "an array of one or more");
+		return form_refuse_member(c, member, "an array of one or more");
 	}
-	if (!begins(c, ']')) {
+	if (!form_next_is(c, ']')) {
 		do {
 			if (!check_one(c, member, &element))
 				return false;
-		} while (take(c, ','));
+		} while (form_accept_byte(c, ','));
 	}
 	skip_space(c);
-	if (!begins(c, ']'))
-		return fault(c, FORM_JSON, c->at, "expected ',' or ']'");
+	if (!form_next_is(c, ']'))
+		return form_set_fault(c, FORM_JSON, c->at, "expected ',' or ']'");
 	c->at++;
 	*value = span_of(start, (size_t)(c->at - start));
 	return true;
@@ -372,13 +377,13 @@ check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
 	if (member != NULL) {
 		key = span_of(c->at, member->len + 2);
 		c->at += key.len;
-	} else if (!begins(c, '"')) {
-		return fault(c, FORM_JSON, c->at, "expected a key");
+	} else if (!form_next_is(c, '"')) {
+		return form_set_fault(c, FORM_JSON, c->at, "expected a key");
 	} else if (!is_any(c, &key)) {
 		return false;
 	}
-	if (!take(c, ':'))
-		return fault(c, FORM_JSON, c->at, "expected ':'");
+	if (!form_accept_byte(c, ':'))
+		return form_set_fault(c, FORM_JSON, c->at, "expected ':'");
 	if (member == NULL) {
 		if (c->form->unknown_key.at == NULL)
 			c->form->unknown_key = key;
@@ -387,16 +392,17 @@ check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
 	index = (size_t)(member - shape->members);
 	*next = index + 1;
 	if (*members_seen >> index & 1)
-		return fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s", member->key,
-		    shape->name);
+		return form_set_fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s",
+		    member->key, shape->name);
 	if (shape->ordered && *members_seen >> index != 0)
-		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
+		return form_set_fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order",
+		    member->key);
 	INVARIANT(index < shape->count && shape->count <= 64);
 	INVARIANT(member->into + sizeof(struct span) <= sizeof(struct form));
 	*members_seen |= UINT64_C(1) << index;
 
 	value = (struct span *)(void *)((char *)c->form + member->into);
-	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n'))
+	if ((member->flags & MEMBER_NULLABLE) && form_next_is(c, 'n'))
 		return is_any(c, value);
 	return member->flags & MEMBER_LIST ? check_list(c, member, value) :
 	    check_one(c, member, value);
@@ -409,23 +415,23 @@ check_object(struct cursor *c, const struct event_shape *shape)
 	uint64_t members_seen = 0;
 	size_t next = 0;
 
-	if (!begins(c, '{'))
-		return fault(c, FORM_SCHEMA, c->at, "%s is not an object", shape->name);
+	if (!form_next_is(c, '{'))
+		return form_set_fault(c, FORM_SCHEMA, c->at, "%s is not an object", shape->name);
 	c->at++;
 	skip_space(c);
-	if (!begins(c, '}')) {
+	if (!form_next_is(c, '}')) {
 		do {
 			if (!check_member(c, shape, &next, &members_seen))
 				return false;
-		} while (take(c, ','));
+		} while (form_accept_byte(c, ','));
 	}
 	skip_space(c);
-	if (!begins(c, '}'))
-		return fault(c, FORM_JSON, c->at, "expected ',' or '}'");
+	if (!form_next_is(c, '}'))
+		return form_set_fault(c, FORM_JSON, c->at, "expected ',' or '}'");
 	c->at++;
 	for (size_t i = 0; i < shape->count; i++) {
 		if ((shape->members[i].flags & MEMBER_REQUIRED) && !(members_seen >> i & 1))
-			return fault(c, FORM_SCHEMA, start, "\"%s\" is missing in %s",
+			return form_set_fault(c, FORM_SCHEMA, start, "\"%s\" is missing in %s",
 			    shape->members[i].key, shape->name);
 	}
 	return true;
@@ -433,13 +439,13 @@ check_object(struct cursor *c, const struct event_shape *shape)
 
 /* A line that is no JSON is that before all else. */
 static int
-blame(struct cursor *c)
+form_check_json(struct cursor *c)
 {
 	size_t len = (size_t)(c->end - c->line), bad;
 	const char *why = scan_within(c->line, len, SCAN_LINE_DEPTH, &bad);
 
 	if (why != NULL)
-		fault(c, FORM_JSON, c->line + bad, "%s", why);
+		form_set_fault(c, FORM_JSON, c->line + bad, "%s", why);
 	return -1;
 }
 
@@ -471,22 +477,22 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 	form->type = EVENT_TYPES;
 	skip_space(&c);
 	if (!check_object(&c, &event_line))
-		return blame(&c);
+		return form_check_json(&c);
 	skip_space(&c);
 	if (c.at != c.end) {
-		fault(&c, FORM_JSON, c.at, "something follows the object");
-		return blame(&c);
+		form_set_fault(&c, FORM_JSON, c.at, "something follows the object");
+		return form_check_json(&c);
 	}
 	/* Its payload is what an event of its type has, but nobody is to go by it. */
 	form->foreign = event_is_foreign(form->type, form->payload);
 	if (form->foreign)
 		form->type = EVENT_TYPES;
 	if (memcmp(line, first, sizeof first - 1) != 0) {
-		fault(&c, FORM_NOTATION, line, "\"seq\" is not the first key");
+		form_set_fault(&c, FORM_NOTATION, line, "\"seq\" is not the first key");
 		return -1;
 	}
 	if (memcmp(line + len - 64 - 2 - (sizeof last - 1), last, sizeof last - 1) != 0) {
-		fault(&c, FORM_NOTATION, line, "\"prev\" is not the last key");
+		form_set_fault(&c, FORM_NOTATION, line, "\"prev\" is not the last key");
 		return -1;
 	}
 	INVARIANT(form_holds(form, line, len));
@@ -503,11 +509,11 @@ check_alone(const char *text, size_t len, const struct event_shape *shape, struc
 	memset(&form, 0, sizeof form);
 	skip_space(&c);
 	if (!check_object(&c, shape))
-		return blame(&c);
+		return form_check_json(&c);
 	skip_space(&c);
 	if (c.at == c.end)
 		return 0;
-	fault(&c, FORM_JSON, c.at, "something follows the object");
+	form_set_fault(&c, FORM_JSON, c.at, "something follows the object");
 	return -1;
 }
 

@@ -37,9 +37,9 @@ linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
 	INVARIANT(l->count <= l->capacity);
 }
 
-/* By run, then as confirm() looks. */
+/* By run, then as linkage_confirm_claims() looks. */
 static int
-compare(const void *a, const void *b)
+linkage_compare_claims(const void *a, const void *b)
 {
 	const struct linkage_claim *left = a, *right = b;
 	int order = strcmp(left->run_id, right->run_id);
@@ -49,13 +49,14 @@ compare(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->event_id, right->event_id);
 }
 
-/* Whether these are claims about one run, in the order that confirm() looks for them. */
+/* Whether these are claims about one run, in the order that linkage_confirm_claims() looks for
+ * them. */
 static bool
 claims_hold(const struct linkage_claim *claims, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(claims[i].run_id, claims[0].run_id) != 0 ||
-		    compare(&claims[i - 1], &claims[i]) > 0)
+		    linkage_compare_claims(&claims[i - 1], &claims[i]) > 0)
 			return false;
 	return count > 0;
 }
@@ -63,7 +64,7 @@ claims_hold(const struct linkage_claim *claims, size_t count)
 /* Marks the claims of these that are of this kind and about this event; returns
  * how many became true. */
 static size_t
-confirm(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
+linkage_confirm_claims(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
     const char *event_id)
 {
 	size_t low = 0, high = count, confirmed = 0;
@@ -109,11 +110,14 @@ check_run(struct linkage_claim *claims, size_t count, const char *directory, con
 		while (open > 0 && (got = reader_next(&reader, &line, &len, err)) == 1) {
 			if (event_view(line, len, &view) == 0) {
 				if (span_copy(view.event_id, event_id, sizeof event_id))
-					open -= confirm(claims, count, LINKAGE_EVENT, event_id);
+					open -= linkage_confirm_claims(claims, count, LINKAGE_EVENT,
+					    event_id);
 				if (first && view.parent_run_id.at && span_is(view.parent_run_id, run_id))
-					open -= confirm(claims, count, LINKAGE_CHILD, "");
+					open -= linkage_confirm_claims(claims, count, LINKAGE_CHILD,
+					    "");
 				if (view.child_run_id.at && span_is(view.child_run_id, run_id))
-					open -= confirm(claims, count, LINKAGE_PARENT, "");
+					open -= linkage_confirm_claims(claims, count,
+					    LINKAGE_PARENT, "");
 			}
 			INVARIANT(open <= count);
 			first = false;
@@ -136,7 +140,7 @@ linkage_check(struct linkage *l, const char *directory, const char *run_id,
 
 	*wrong = NULL;
 	if (l->count > 0)
-		qsort(l->claims, l->count, sizeof *l->claims, compare);
+		qsort(l->claims, l->count, sizeof *l->claims, linkage_compare_claims);
 	for (size_t i = 0; i < l->count; i = end) {
 		for (end = i + 1; end < l->count &&
 		    strcmp(l->claims[end].run_id, l->claims[i].run_id) == 0; end++)

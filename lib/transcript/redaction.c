@@ -23,7 +23,7 @@
 
 /* Whether a member with this key, a raw token, has one of the flags, in whatever object. */
 static bool
-flagged(struct span key, unsigned flags)
+redaction_key_has_flag(struct span key, unsigned flags)
 {
 	for (size_t i = 0; i < event_shape_count; i++) {
 		const struct event_shape *shape = event_shapes[i];
@@ -49,14 +49,14 @@ is_digest_name(struct span key)
 bool
 redaction_is_data(struct span key)
 {
-	return flagged(key, MEMBER_DATA);
+	return redaction_key_has_flag(key, MEMBER_DATA);
 }
 
 bool
 redaction_is_fixed(struct span key, bool step)
 {
 	return is_digest_name(key) ||
-	    flagged(key, step ? MEMBER_FIXED | MEMBER_FIXED_OF_STEP : MEMBER_FIXED);
+	    redaction_key_has_flag(key, step ? MEMBER_FIXED | MEMBER_FIXED_OF_STEP : MEMBER_FIXED);
 }
 
 char *
@@ -181,14 +181,14 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 /* What it answers. */
 
 static bool
-same(struct span a, struct span b)
+redaction_same_span(struct span a, struct span b)
 {
 	return (a.at == NULL) == (b.at == NULL) && a.len == b.len &&
 	    (a.at == NULL || memcmp(a.at, b.at, a.len) == 0);
 }
 
 static int
-changed(struct span key, struct error *err)
+redaction_set_changed_error(struct span key, struct error *err)
 {
 	return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 	    "the filter changed %.*s of an event, which identifies it: nothing of the event is "
@@ -212,8 +212,8 @@ check_fixed(struct span payload, struct span other, bool step, struct error *err
 {
 	for (struct span_walk member = span_walk(payload); span_next(&member);)
 		if (redaction_is_fixed(member.key, step) &&
-		    !same(member.value, member_of(other, member.key)))
-			return changed(member.key, err);
+		    !redaction_same_span(member.value, member_of(other, member.key)))
+			return redaction_set_changed_error(member.key, err);
 	return 0;
 }
 
@@ -227,19 +227,19 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 
 	for (struct span_walk member = span_walk(sent); span_next(&member);)
 		if (!span_is(member.key, KEY_PAYLOAD) &&
-		    !same(member.value, member_of(answer, member.key)))
-			return changed(member.key, err);
+		    !redaction_same_span(member.value, member_of(answer, member.key)))
+			return redaction_set_changed_error(member.key, err);
 	if (span_type(before) != span_type(after))
-		return changed(QUOTED(KEY_PAYLOAD), err);
+		return redaction_set_changed_error(QUOTED(KEY_PAYLOAD), err);
 	if (span_type(before) != 'o')
 		return 0;
 	if (check_fixed(before, after, step, err) == -1 || check_fixed(after, before, step, err) == -1)
 		return -1;
-	if (!same(span_path(before, KEY_ERROR, KEY_CODE, NULL),
+	if (!redaction_same_span(span_path(before, KEY_ERROR, KEY_CODE, NULL),
 	    span_path(after, KEY_ERROR, KEY_CODE, NULL)))
-		return changed(QUOTED(KEY_ERROR), err);
+		return redaction_set_changed_error(QUOTED(KEY_ERROR), err);
 	if (event_is_foreign(type, before) != event_is_foreign(type, after))
-		return changed(QUOTED(KEY_SOURCE), err);
+		return redaction_set_changed_error(QUOTED(KEY_SOURCE), err);
 	if (form_check_payload(type, after.at, after.len, &fault) == -1)
 		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer has not the form of an event: %s", fault.what.message);
@@ -249,7 +249,7 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 /* What becomes of the event. */
 
 static void
-forget(struct redaction *r)
+redaction_forget_raws(struct redaction *r)
 {
 	for (size_t i = 0; i < r->raw_count; i++)
 		buffer_free(&r->bytes[i]);
@@ -330,7 +330,7 @@ redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct
 		}
 	}
 	if (result == 0)
-		forget(r);
+		redaction_forget_raws(r);
 	if (result == 0 && span_type(payload) == 'o') {
 		keep_payload(r, e, payload);
 		/* The seal is the last member, as seal_write() made it. */
@@ -363,6 +363,6 @@ redaction_close(struct redaction *r)
 {
 	if (r->end != NULL)
 		r->end(r->context);
-	forget(r);
+	redaction_forget_raws(r);
 	buffer_free(&r->payload);
 }

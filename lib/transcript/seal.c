@@ -36,7 +36,7 @@ _Static_assert(DIGEST_BYTES == crypto_sign_ed25519_SEEDBYTES &&
 
 /* Whether len bytes are lower-case hex digits, and then their value. */
 static bool
-decode(const char *text, size_t len, unsigned char *out)
+seal_decode_hex(const char *text, size_t len, unsigned char *out)
 {
 	return strspn(text, "0123456789abcdef") >= len &&
 	    sodium_hex2bin(out, len / 2, text, len, NULL, NULL, NULL) == 0;
@@ -118,7 +118,7 @@ load_secret(struct seal_key *key, int fd, const char *path, struct error *err)
 	}
 	good = len == SECRET_SIZE && text[len - 1] == '\n' &&
 	    strncmp(text, SECRET_WORD, sizeof SECRET_WORD - 1) == 0 &&
-	    decode(text + sizeof SECRET_WORD - 1, DIGEST_SIZE - 1, seed);
+	    seal_decode_hex(text + sizeof SECRET_WORD - 1, DIGEST_SIZE - 1, seed);
 	if (good)
 		key_from_seed(key, seed);
 	sodium_memzero(text, sizeof text);
@@ -182,14 +182,14 @@ seal_public_key(const char *text, char public_key[DIGEST_SIZE], struct error *er
 	size_t len = strlen(text);
 	int failed = 0;
 
-	if (len != DIGEST_SIZE - 1 || !decode(text, len, bytes)) {
+	if (len != DIGEST_SIZE - 1 || !seal_decode_hex(text, len, bytes)) {
 		failed = file_load(text, PUBLIC_LIMIT, &file, err);
 		digits = buffer_string(&file);
 		len = file.len;
 	}
 	if (failed == 0 && len == DIGEST_SIZE && digits[len - 1] == '\n')
 		len--;
-	if (failed == 0 && (len != DIGEST_SIZE - 1 || !decode(digits, len, bytes)))
+	if (failed == 0 && (len != DIGEST_SIZE - 1 || !seal_decode_hex(digits, len, bytes)))
 		failed = error_set(err, ERROR_USAGE, text,
 		    "holds no public key, which is 64 hex digits: awf-verify --keygen FILE writes FILE.pub");
 	if (failed == 0) {
@@ -251,7 +251,8 @@ seal_valid(struct span line, const char *public_key, const char *signature)
 	bool valid;
 
 	INVARIANT(signature > line.at && signature + SEAL_SIGNATURE < line.at + line.len);
-	if (!decode(public_key, DIGEST_SIZE - 1, key) || !decode(signature, SEAL_SIGNATURE, bytes))
+	if (!seal_decode_hex(public_key, DIGEST_SIZE - 1, key) ||
+	    !seal_decode_hex(signature, SEAL_SIGNATURE, bytes))
 		return false;
 	signed_text(line.at, line.len, (size_t)(signature - line.at), &text);
 	valid = crypto_sign_ed25519_verify_detached(bytes, (const unsigned char *)text.data,

@@ -404,7 +404,7 @@ typedef int decide_function(void *context, struct event *e, struct error *err);
 
 /* Told once the lock is free: whoever reads the text may be slow. */
 static void
-tell_repaired(const struct transcript *t, int64_t moved)
+transcript_report_repair(const struct transcript *t, int64_t moved)
 {
 	char *torn, *text;
 
@@ -420,8 +420,8 @@ tell_repaired(const struct transcript *t, int64_t moved)
 
 /* ahead: the line is made before the lock is taken. */
 static int
-append(struct transcript *t, struct event *e, bool ahead, decide_function *decide, void *context,
-    struct error *err)
+transcript_append_event(struct transcript *t, struct event *e, bool ahead, decide_function *decide,
+    void *context, struct error *err)
 {
 	sigset_t before;
 	int64_t moved = 0;
@@ -439,7 +439,7 @@ append(struct transcript *t, struct event *e, bool ahead, decide_function *decid
 		result = append_line(t, e, err);
 	transcript_unlock(t, &before);
 
-	tell_repaired(t, moved);
+	transcript_report_repair(t, moved);
 	if (result == -1)
 		return -1;
 	/* Outside the lock, for it takes a while. */
@@ -451,7 +451,7 @@ append(struct transcript *t, struct event *e, bool ahead, decide_function *decid
 int
 transcript_append(struct transcript *t, struct event *e, struct error *err)
 {
-	return append(t, e, true, NULL, NULL, err);
+	return transcript_append_event(t, e, true, NULL, NULL, err);
 }
 
 int
@@ -459,7 +459,7 @@ transcript_append_deciding(struct transcript *t, struct event *e,
     int (*decide)(void *context, struct event *e, struct error *err), void *context,
     struct error *err)
 {
-	return append(t, e, false, decide, context, err);
+	return transcript_append_event(t, e, false, decide, context, err);
 }
 
 int
@@ -467,7 +467,7 @@ transcript_append_allowed(struct transcript *t, struct event *e,
     int (*allow)(void *context, struct event *e, struct error *err), void *context,
     struct error *err)
 {
-	return append(t, e, true, allow, context, err);
+	return transcript_append_event(t, e, true, allow, context, err);
 }
 
 int
@@ -484,7 +484,7 @@ transcript_extend(struct transcript *t, struct span lines, int64_t seq, const ch
 	if (result == 0 && seq == t->seq + 1 && memcmp(prev, t->prev, DIGEST_SIZE - 1) == 0)
 		result = append_lines(t, lines, err);
 	transcript_unlock(t, &before);
-	tell_repaired(t, moved);
+	transcript_report_repair(t, moved);
 	return result;
 }
 
@@ -519,7 +519,7 @@ transcript_trim(struct transcript *t)
 
 /* Moves away what follows the last whole line, or, with moved NULL, [at, end). */
 static int
-repair(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
+transcript_repair_file(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
 {
 	struct transcript t;
 	struct stat status;
@@ -550,11 +550,11 @@ repair(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *
 int
 transcript_repair(const char *path, int64_t *moved, struct error *err)
 {
-	return repair(path, 0, 0, moved, err);
+	return transcript_repair_file(path, 0, 0, moved, err);
 }
 
 int
 transcript_cut(const char *path, int64_t at, int64_t end, struct error *err)
 {
-	return repair(path, at, end, NULL, err);
+	return transcript_repair_file(path, at, end, NULL, err);
 }

@@ -81,11 +81,11 @@ struct verify {
 };
 
 static void
-warn(const struct verify *v, int64_t line, const char *format, ...)
+verify_warn(const struct verify *v, int64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void
-warn(const struct verify *v, int64_t line, const char *format, ...)
+verify_warn(const struct verify *v, int64_t line, const char *format, ...)
 {
 	struct error text;
 	char message[512];
@@ -371,7 +371,8 @@ check_meant(struct verify *v, struct error *err)
 static void
 name_attempt(const struct verify *v, int64_t attempt, int64_t line)
 {
-	warn(v, line, "attempt %lld never ended: it has no run.completed", (long long)attempt);
+	verify_warn(v, line, "attempt %lld never ended: it has no run.completed",
+	    (long long)attempt);
 }
 
 /* Names what began and did not end, but not what a living run may yet end. */
@@ -405,7 +406,8 @@ name_unended(struct verify *v, struct error *err)
 			bool tool = form.type == EVENT_TOOL_CALL;
 			struct span name = tool ? form.call_id : form.call;
 
-			warn(v, line, "%s %.*s never ended: it has no %s", tool ? "tool call" : "call",
+			verify_warn(v, line, "%s %.*s never ended: it has no %s", tool ?
+			    "tool call" : "call",
 			    (int)name.len - 2, name.at + 1, tool ? "tool.result" : "step.completed");
 		}
 	}
@@ -415,7 +417,8 @@ name_unended(struct verify *v, struct error *err)
 	if (!report->alive && !ended)
 		name_attempt(v, attempt, line);
 	if (calls > DANGLING_NAMED)
-		warn(v, line, "%lld more calls never ended", (long long)(calls - DANGLING_NAMED));
+		verify_warn(v, line, "%lld more calls never ended",
+		    (long long)(calls - DANGLING_NAMED));
 	return 0;
 }
 
@@ -423,7 +426,8 @@ static void
 name_unknown(const struct verify *v, const char *what, const struct verify_unknown *unknown)
 {
 	if (v->spec->unknown && unknown->lines > 0)
-		warn(v, unknown->first, "%s \"%s\" is not known to this version (lines with unknown %ss: "
+		verify_warn(v, unknown->first,
+		    "%s \"%s\" is not known to this version (lines with unknown %ss: "
 		    "%lld)", what, unknown->name, what, (long long)unknown->lines);
 }
 
@@ -455,7 +459,7 @@ report_holds(const struct verify_report *report)
 
 /* Checks all, and warns of what is no fault. */
 static int
-pass(struct verify *v, bool alive, struct error *err)
+verify_check_all(struct verify *v, bool alive, struct error *err)
 {
 	struct verify_report *report = v->report;
 	struct verify_lines *lines = &v->lines;
@@ -506,9 +510,9 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 	} else {
 		/* What looks like a fault may be a writer at work, if there is one: then it looks
 		 * again, and what it finds again is one. */
-		result = pass(&v, run_alive(&v), err);
+		result = verify_check_all(&v, run_alive(&v), err);
 		if (result == 0 && report->faulty && run_alive(&v))
-			result = pass(&v, true, err);
+			result = verify_check_all(&v, true, err);
 	}
 	close(v.fd);
 	buffer_free(&v.piece.text);

@@ -128,8 +128,8 @@ check_causes(struct verify_lines *v, const struct form *form)
 
 /* Pairs. What is open is known by a kind, by whose it is, and by a name in there. */
 static uint64_t
-fingerprint(struct verify_lines *v, const struct fingerprints *set, char kind, const void *owner,
-    size_t len, struct span name)
+verify_lines_fingerprint(struct verify_lines *v, const struct fingerprints *set, char kind,
+    const void *owner, size_t len, struct span name)
 {
 	buffer_clear(&v->key);
 	buffer_byte(&v->key, kind);
@@ -145,14 +145,15 @@ call_fingerprint(struct verify_lines *v, int64_t attempt, const struct form *for
 	bool workflow = form->type == EVENT_CALL_WORKFLOW_STARTED ||
 	    form->type == EVENT_CALL_WORKFLOW_COMPLETED;
 
-	return fingerprint(v, &v->calls, workflow ? 'w' : 's', &attempt, sizeof attempt, form->call);
+	return verify_lines_fingerprint(v, &v->calls, workflow ? 'w' : 's', &attempt,
+	    sizeof attempt, form->call);
 }
 
 /* A tool's call is the event that calls it and its call_id. */
 static uint64_t
 tool_fingerprint(struct verify_lines *v, struct span event, const struct form *form)
 {
-	return fingerprint(v, &v->calls, 't', event.at, event.len, form->call_id);
+	return verify_lines_fingerprint(v, &v->calls, 't', event.at, event.len, form->call_id);
 }
 
 /* Ends what was started: a call, a wait, or a tool's call. A decision ends a wait, once, wherever
@@ -176,12 +177,12 @@ check_end(struct verify_lines *v, const struct form *form)
 			return verify_fault(v, VERIFY_PAIRS, decides.at,
 			    "a decision's parent_event_id is not what it decides about");
 		v->pairs = &v->waits;
-		v->pair = fingerprint(v, v->pairs, 'e', decides.at, decides.len, name);
+		v->pair = verify_lines_fingerprint(v, v->pairs, 'e', decides.at, decides.len, name);
 		if (fingerprints_find(v->pairs, v->pair) == FINGERPRINT_OPEN) {
 			v->pairs = NULL;
 			return true;
 		}
-		v->pair = fingerprint(v, v->pairs, 'a', decides.at, decides.len, name);
+		v->pair = verify_lines_fingerprint(v, v->pairs, 'a', decides.at, decides.len, name);
 		twice = "call %.*s was decided about before";
 	} else {
 		v->pair = call_fingerprint(v, v->report->attempts, form);
@@ -263,7 +264,7 @@ check_blob(struct verify_lines *v, struct span ref)
 
 	span_integer(bytes, &size);
 	span_copy(name, sha256, sizeof sha256);
-	blob = fingerprint(v, &v->blobs, 'b', bytes.at, bytes.len, name);
+	blob = verify_lines_fingerprint(v, &v->blobs, 'b', bytes.at, bytes.len, name);
 	if (fingerprints_find(&v->blobs, blob) != FINGERPRINT_ABSENT)
 		return true;
 
@@ -469,7 +470,8 @@ note_pairs(struct verify_lines *v, const struct form *form)
 		report->calls++;
 		fingerprints_add(&v->calls, v->pair);
 		if (form->task.at)
-			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'e', form->event_id.at,
+			fingerprints_add(&v->waits,
+			    verify_lines_fingerprint(v, &v->waits, 'e', form->event_id.at,
 			    form->event_id.len, form->call));
 		break;
 	case EVENT_TOOL_CALL:
@@ -483,7 +485,8 @@ note_pairs(struct verify_lines *v, const struct form *form)
 		if (v->pairs != NULL)
 			fingerprints_end(v->pairs, v->pair);
 		if (form->asks.at && form->type != EVENT_TOOL_RESULT)
-			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'a', form->event_id.at,
+			fingerprints_add(&v->waits,
+			    verify_lines_fingerprint(v, &v->waits, 'a', form->event_id.at,
 			    form->event_id.len, form->call));
 		break;
 	default:

@@ -4,4 +4,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #include "../../cmd/provider/awf-provider-anthropic.c"
 #undef main
 #define STREAM anthropic_stream
+#define WRITE_BODY anthropic_write_body
 #include "fuzz_stream.h"

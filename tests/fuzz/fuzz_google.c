@@ -4,4 +4,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #include "../../cmd/provider/awf-provider-google.c"
 #undef main
 #define STREAM google_stream
+#define WRITE_BODY google_write_body
 #include "fuzz_stream.h"

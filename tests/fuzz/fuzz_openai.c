@@ -4,4 +4,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #include "../../cmd/provider/awf-provider-openai.c"
 #undef main
 #define STREAM openai_stream
+#define WRITE_BODY openai_write_body
 #include "fuzz_stream.h"

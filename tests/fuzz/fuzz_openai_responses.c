@@ -4,4 +4,5 @@ int program(int argc, char **argv); /* the provider's main() */
 #include "../../cmd/provider/awf-provider-openai-responses.c"
 #undef main
 #define STREAM openai_responses_stream
+#define WRITE_BODY responses_write_body
 #include "fuzz_stream.h"

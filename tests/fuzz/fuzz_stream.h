@@ -1,6 +1,6 @@
 /*
  * The body of the fuzz targets of model APIs, which include the provider's file before
- * it, and name the table of the API's answers. Any lines of JSON as the events of a stream: what comes of them is an answer
+ * it, and name the table of the API's answers and what writes a request. Any lines of JSON as the events of a stream: what comes of them is an answer
  * that awf-step can read, and that can be sent back.
  */
 #include <assert.h>
@@ -54,7 +54,7 @@ send_back(struct span answer)
 	request.model = span_of("\"m\"", 3);
 	request.messages = span_of(messages.data, messages.len);
 	writer_begin(&w, &body);
-	write_body(&x, &w);
+	WRITE_BODY(&x, &w);
 	check(&body);
 	buffer_free(&body);
 	buffer_free(&messages);

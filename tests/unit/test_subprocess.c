@@ -463,15 +463,15 @@ a_reader_that_went_away_cancels(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	interrupts.downstream = ends[1];
-	assert_false(interrupted(&interrupts, &err));
+	assert_false(interrupts_arrived(&interrupts, &err));
 	close(ends[0]);
-	assert_true(interrupted(&interrupts, &err));
+	assert_true(interrupts_arrived(&interrupts, &err));
 	run(b, &interrupts);
 	assert_int_equal(b->error.code, ERROR_DOWNSTREAM_CLOSED);
 	subprocess_free(b);
 	close(ends[1]);
 	/* a stdout that was never open is no reader that went away */
-	assert_false(interrupted(&interrupts, &err));
+	assert_false(interrupts_arrived(&interrupts, &err));
 	b = shell_set(&s, "echo x");
 	run(b, &interrupts);
 	assert_string_equal(buffer_string(&b->output), "x\n");

@@ -182,7 +182,7 @@ make_empty(const struct history *around, const char *call)
 	for (const char *at = call; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
 		buffer_format(&names, "%.*s.", (int)strcspn(at, ":/"), at);
 	while ((line = text_part(&rest, '\n', &len)) != NULL)
-		if (len > names.len && memcmp(line, names.data, names.len) == 0)
+		if (len > names.len && memcmp(line, buffer_string(&names), names.len) == 0)
 			buffer_format(&text, "%.*s\n", (int)(len - names.len), line + names.len);
 	buffer_byte(&text, '\0');
 	h->own_head->text = text.len;

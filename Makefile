@@ -106,6 +106,8 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 # The model server of the tests.
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
+# What the library for other programs shares with the programs, beside base, json, transcript and proc.
+CORE_ROOMS = storage workspace model history start decide view
 LIB_SRC := $(filter-out lib/api/% lib/httpd/% lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
 # What reaches model APIs and other servers: beside HTTP, what those APIs answer.
 NET_SRC := $(wildcard lib/net/*.c lib/httpd/*.c lib/api/*.c)
@@ -217,7 +219,7 @@ $(call object,$(WITH_POSTGRESQL)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_C
 
 # What the library for other programs may consist of: compiled once, to be linked into that
 # too, as well as if it were not: names are hidden but for those of awf/transcript.h.
-$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/transcript/*.c lib/proc/*.c lib/run/*.c) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
+$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/transcript/*.c lib/proc/*.c $(CORE_ROOMS:%=lib/%/*.c)) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
 
 # What has a place of the installation compiled in is built again for another one.
 PLACED = $(call object,lib/base/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)

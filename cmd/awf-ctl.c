@@ -15,10 +15,10 @@
 #include "base/text.h"
 #include "ctl/archive.h"
 #include "ctl/decide.h"
+#include "decide/cancel.h"
+#include "decide/prune.h"
 #include "proc/libexec.h"
 #include "program.h"
-#include "run/cancel.h"
-#include "run/prune.h"
 
 #define PROGRAM "awf-ctl"
 #define NAME_WIDTH 32 /* of the names of runs that are removed */

@@ -44,7 +44,7 @@
 #include "proc/libexec.h"
 #include "proc/peer.h"
 #include "program.h"
-#include "run/call_marks.h"
+#include "storage/call_marks.h"
 
 #define PROGRAM "awf-exec"
 #define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent: no more is read from the command */
@@ -227,7 +227,7 @@ make_environment(struct environment *e, char *const *given, bool sandboxed)
 		free(name);
 	}
 	environment_set(e, FRAME_MARKER, "1");
-	/* A sandboxed command sees what it is given (run/sandbox_environment.h). */
+	/* A sandboxed command sees what it is given (workspace/sandbox_environment.h). */
 	for (char *const *variable = given; sandboxed && variable != NULL && *variable != NULL; variable++)
 		buffer_format(&names, "%.*s ", (int)strcspn(*variable, "="), *variable);
 	if (sandboxed)

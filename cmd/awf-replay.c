@@ -19,7 +19,7 @@
 #include "inspect/unseen.h"
 #include "proc/interrupts.h"
 #include "proc/message.h"
-#include "run/screen.h"
+#include "view/screen.h"
 
 #define PROGRAM "awf-replay"
 

@@ -14,29 +14,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/budget.h"
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/polling.h"
 #include "base/text.h"
+#include "model/cancelled.h"
+#include "model/cost.h"
 #include "proc/interrupts.h"
 #include "proc/message.h"
 #include "program.h"
-#include "run/cancelled.h"
-#include "run/cost.h"
 #include "run/dry_run.h"
 #include "run/inputs.h"
 #include "run/job.h"
 #include "run/keep.h"
 #include "run/leftovers.h"
 #include "run/notice.h"
-#include "run/pool.h"
 #include "run/report.h"
-#include "run/storage.h"
 #include "run/usual.h"
+#include "start/pool.h"
+#include "storage/storage.h"
 #include "transcript/call.h"
+#include "turn/budget.h"
 
 /* What the run has cost so far. */
 static int

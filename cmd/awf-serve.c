@@ -15,10 +15,10 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proc/message.h"
-#include "run/storage.h"
 #include "serve/listen.h"
 #include "serve/serve.h"
 #include "serve/tokens.h"
+#include "storage/storage.h"
 
 #define PROGRAM "awf-serve"
 #define CLIENTS_FROM_DEFAULT 256

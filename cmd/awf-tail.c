@@ -21,13 +21,13 @@
 #include "base/text.h"
 #include "inspect/printer.h"
 #include "inspect/served.h"
+#include "json/line_input.h"
+#include "model/cost.h"
+#include "model/follow.h"
+#include "model/listing.h"
 #include "proc/message.h"
 #include "projection/projection.h"
-#include "json/line_input.h"
-#include "run/cost.h"
-#include "run/follow.h"
-#include "run/listing.h"
-#include "run/progress.h"
+#include "view/progress.h"
 
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/trust.h"
 #include "awf/complete.h"
 #include "awf/doctor.h"
 #include "awf/trust.h"
@@ -24,6 +23,7 @@
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "definitions/trust.h"
 #include "proc/libexec.h"
 #include "program.h"
 

@@ -6,17 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/definition.h"
-#include "agent/model_alias.h"
-#include "agent/skills.h"
-#include "agent/team.h"
-#include "agent/tool.h"
 #include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "definitions/skills.h"
+#include "definitions/tool.h"
+#include "formats/definition.h"
+#include "formats/model_alias.h"
 #include "proc/libexec.h"
+#include "turn/team.h"
 
 #define TOOL_FILE ".tool.json"
 #define SKILL_FILE "SKILL.md"

@@ -15,9 +15,9 @@
 #include "isolate/isolate.h"
 #include "isolate/sandbox.h"
 #include "json/scan.h"
+#include "model/price.h"
 #include "proc/libexec.h"
-#include "run/price.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 #define SCARCE ((int64_t)1 << 30)
 

@@ -4,15 +4,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/definition.h"
-#include "agent/provider.h"
 #include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "formats/definition.h"
 #include "proc/libexec.h"
-#include "run/screen.h"
+#include "providers/provider.h"
+#include "view/screen.h"
 
 #define AGAIN "install AWF anew"
 

@@ -4,18 +4,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/model_alias.h"
-#include "agent/provider.h"
-#include "agent/throttle.h"
 #include "awf/doctor.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "definitions/agent.h"
+#include "formats/model_alias.h"
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
+#include "providers/provider.h"
+#include "providers/throttle.h"
 
 /* Names alone: values are keys. */
 static void

@@ -9,18 +9,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/model_alias.h"
-#include "agent/provider.h"
 #include "awf/doctor.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "formats/model_alias.h"
+#include "model/model.h"
+#include "model/summary.h"
 #include "program.h"
 #include "projection/projection.h"
-#include "run/model.h"
-#include "run/storage.h"
-#include "run/summary.h"
+#include "providers/provider.h"
+#include "storage/storage.h"
 #include "transcript/event.h"
 
 #define PROGRAM "awf"

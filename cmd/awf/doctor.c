@@ -17,7 +17,7 @@
 #include "json/writer.h"
 #include "proc/descendants.h"
 #include "program.h"
-#include "run/screen.h"
+#include "view/screen.h"
 
 #define PROGRAM "awf"
 #define BOLD "\033[1m"

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/team.h"
-#include "agent/trust.h"
 #include "awf/doctor.h"
 #include "base/config.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/terminal.h"
+#include "definitions/trust.h"
 #include "proc/message.h"
 #include "program.h"
-#include "run/terminal_question.h"
+#include "turn/team.h"
+#include "view/terminal_question.h"
 
 #define PROGRAM "awf trust"
 

@@ -1,6 +1,6 @@
 /*
  * awf trust: what the definitions of this project would run outside of a sandbox is shown, and
- * allowed if the user says so (agent/trust.h has the rule).
+ * allowed if the user says so (definitions/trust.h has the rule).
  */
 #ifndef AWF_AWF_TRUST_H
 #define AWF_AWF_TRUST_H

@@ -5,7 +5,7 @@
 #define AWF_CTL_ARCHIVE_H
 
 #include "base/error.h"
-#include "run/prune.h"
+#include "decide/prune.h"
 
 struct archive {
 	const char *command;     /* for the shell */

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "decide/deciding.h"
+#include "model/summary.h"
 #include "proc/message.h"
-#include "run/deciding.h"
-#include "run/storage.h"
-#include "run/summary.h"
+#include "storage/storage.h"
 
 static int
 open_run(struct deciding *d, const struct storage *storage, const char *run,

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "run/decision.h"
+#include "decide/decision.h"
 
 struct decide_spec {
 	enum decision_verdict verdict;

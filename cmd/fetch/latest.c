@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "decide/deciding.h"
 #include "gates/status.h"
-#include "run/deciding.h"
 
 #define DATA_SHOWN ((size_t)8192)    /* of what is to be approved */
 #define ELICIT "elicitation/create"

@@ -22,9 +22,9 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/workflow_file.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
+#include "workspace/workflow_file.h"
 
 #define CHECKPOINT "checkpoint"      /* the type of an event that has notes */
 #define RECORD_MS 10000              /* that recording one may take */

@@ -27,13 +27,13 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "decide/open_question.h"
 #include "gates/drain.h"
 #include "gates/rpc.h"
 #include "gates/workflows.h"
 #include "json/line_input.h"
-#include "run/follow.h"
-#include "run/open_question.h"
-#include "run/storage.h"
+#include "model/follow.h"
+#include "storage/storage.h"
 
 #define LED_NOTES "notes"    /* the member of a checkpoint, and of what is told */
 

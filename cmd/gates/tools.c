@@ -14,9 +14,9 @@
 #include "gates/status.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
-#include "run/workflow_file.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
+#include "workspace/workflow_file.h"
 
 #define RUN_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"," \
 	"\"description\":\"its id\"}},\"required\":[\"run\"],\"additionalProperties\":false}"

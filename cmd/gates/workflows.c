@@ -17,12 +17,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
-#include "run/origin.h"
-#include "run/workflow_file.h"
+#include "storage/origin.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
+#include "workspace/workflow_file.h"
 
 #define FILE_LIMIT ((size_t)16 << 20)
 

@@ -20,8 +20,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
-#include "run/storage.h"
 #include "schema/schema.h"
+#include "storage/storage.h"
 
 struct workflow_entry {
 	char *name;              /* of the file */

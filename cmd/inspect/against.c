@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/recall.h"
+#include "history/recall.h"
 #include "transcript/event_keys.h"
 
 /* The two sides of the comparison. */

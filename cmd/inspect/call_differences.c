@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "run/call_marks.h"
+#include "storage/call_marks.h"
 #include "transcript/call.h"
 
 /* The calls of a name. */

@@ -22,9 +22,9 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
-#include "run/cost.h"
-#include "run/storage.h"
-#include "run/view.h"
+#include "model/cost.h"
+#include "storage/storage.h"
+#include "view/view.h"
 
 #define CALL_TREE_NONE UINT32_MAX
 #define CALL_TREE_DEPTH 128 /* what would be deeper stands beside what it is in */
@@ -38,7 +38,7 @@ enum call_tree_kind {
  * shown. */
 struct call_tree_entry {
 	enum call_tree_kind what : 8;
-	enum view_saying status : 8;  /* run/told_state.h */
+	enum view_saying status : 8;  /* model/told_state.h */
 	unsigned depth : 15;
 	bool behind : 1;              /* it waits for a call before it, as such ones do */
 	uint32_t retries;

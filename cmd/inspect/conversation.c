@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "run/attached.h"
-#include "run/results.h"
-#include "run/view.h"
+#include "model/results.h"
+#include "storage/attached.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
+#include "view/view.h"
 
 #define INDENT 4
 #define NARROWEST ((size_t)24) /* text, however narrow the terminal is */

@@ -1,5 +1,5 @@
 /*
- * What an event holds, to be read: below its line (run/view.h) stand the prompts, answers, data,
+ * What an event holds, to be read: below its line (view/view.h) stand the prompts, answers, data,
  * arguments, output and standard error that are in it, whole, wrapped to the width and indented.
  */
 #ifndef AWF_INSPECT_CONVERSATION_H

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "inspect/replay_env.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct determinism_spec {
 	const struct storage *storage;

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "inspect/outlet.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct display {
 	const struct run_ref *run;

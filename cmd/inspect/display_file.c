@@ -13,12 +13,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/follow.h"
+#include "model/model.h"
 #include "transcript/blob.h"
 #include "transcript/definition_file.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "run/follow.h"
-#include "run/model.h"
 
 #define STDIN_LIMIT ((size_t)1 << 30)
 

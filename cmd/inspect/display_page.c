@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/file.h"
 #include "inspect/call_series.h"
 #include "inspect/display_text.h"

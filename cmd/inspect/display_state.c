@@ -11,14 +11,14 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/map.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/graph.h"
 #include "json/writer.h"
-#include "run/follow.h"
-#include "run/results.h"
+#include "model/follow.h"
+#include "model/results.h"
 #include "transcript/blob.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"

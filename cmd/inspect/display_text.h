@@ -3,8 +3,8 @@
 #define AWF_INSPECT_DISPLAY_TEXT_H
 
 #include "base/buffer.h"
-#include "inspect/display.h"
 #include "inspect/call_tree.h"
+#include "inspect/display.h"
 
 /* A line for people, all of it harmless: begins zeroed; its text is to be freed. */
 struct display_line {

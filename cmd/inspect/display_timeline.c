@@ -16,7 +16,7 @@
 #include "inspect/call_tree.h"
 #include "inspect/display_text.h"
 #include "inspect/timeline.h"
-#include "run/screen.h"
+#include "view/screen.h"
 
 #define INDENT 2
 #define LABEL_LEAST 8

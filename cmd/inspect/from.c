@@ -12,16 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/agentloom_file.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "formats/agentloom_file.h"
 #include "proc/interrupts.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/supervise.h"
+#include "start/supervise.h"
 
 #define RUNNER "awf-run"
 #define LOOK_MS 1000 /* where the system does not tell when a process ends */

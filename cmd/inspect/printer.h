@@ -14,10 +14,10 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "inspect/outlet.h"
-#include "run/live_feed.h"
-#include "run/screen.h"
-#include "run/view.h"
 #include "transcript/filter.h"
+#include "view/live_feed.h"
+#include "view/screen.h"
+#include "view/view.h"
 
 struct printer {
 	/* Set by the caller after printer_begin(). */

@@ -18,8 +18,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "inspect/source.h"
 #include "inspect/replay_env.h"
+#include "inspect/source.h"
 
 struct replay_end {
 	int signal_number;       /* that ended it; 0: none */

@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/provider.h"
 #include "base/beneath.h"
 #include "base/copytree.h"
 #include "base/file.h"
@@ -28,6 +27,7 @@
 #include "base/text.h"
 #include "inspect/recorded_file.h"
 #include "proc/libexec.h"
+#include "providers/provider.h"
 #include "transcript/event_keys.h"
 
 #define SECOND_HOST "replay"

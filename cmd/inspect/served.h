@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "proc/peer.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* What is copied beside the transcript. */
 enum {

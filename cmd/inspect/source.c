@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/provider.h"
 #include "base/beneath.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/model.h"
+#include "model/model.h"
+#include "providers/provider.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 #include "transcript/definition_file.h"
 
 #define SOURCE_WORKFLOW "workflow"

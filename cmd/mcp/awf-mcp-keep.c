@@ -1,6 +1,6 @@
 /*
- * awf-mcp-keep: a worker of a run (run/pool.h) that keeps one MCP server for all its steps, as
- * agent/mcp_kept.h has it. The run's guardian starts it when a step asks for the server first, and
+ * awf-mcp-keep: a worker of a run (start/pool.h) that keeps one MCP server for all its steps, as
+ * mcp_client/mcp_kept.h has it. The run's guardian starts it when a step asks for the server first, and
  * tells it to end when the run has ended; the server is its child.
  *
  * Lines go through as they are, for several clients at once, each of which has ids of its own.
@@ -23,8 +23,6 @@
 #endif
 
 #include "../program.h"
-#include "agent/mcp_kept.h"
-#include "agent/mcp_wire.h"
 #include "base/clock.h"
 #include "base/connection_limits.h"
 #include "base/file.h"
@@ -35,13 +33,15 @@
 #include "json/jsonrpc.h"
 #include "json/scan.h"
 #include "json/writer.h"
+#include "mcp_client/mcp_kept.h"
+#include "mcp_client/mcp_wire.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "proc/interrupts.h"
 #include "proc/orphans.h"
 #include "proc/peer.h"
 #include "proc/process.h"
-#include "run/pool.h"
+#include "start/pool.h"
 
 #define PROGRAM "awf-mcp-keep"
 #define USAGE PROGRAM " --worker=LOCK --parent=PID"

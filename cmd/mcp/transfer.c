@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "../program.h"
-#include "agent/mcp_wire.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "json/jsonrpc.h"
+#include "mcp_client/mcp_wire.h"
 #include "proc/message.h"
 
 enum {

@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "mirror/protocol.h"
 #include "mirror/source.h"
-#include "run/database_url.h"
 #include "ship/sqlite.h"
+#include "storage/database_url.h"
 
 #define PROGRAM "awf-mirror-sqlite"
 #define BUSY_MS 60000       /* for who mends the database after a crash */

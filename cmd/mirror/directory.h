@@ -1,5 +1,5 @@
 /*
- * The directory that a database is copied to. It is laid out as a storage (run/storage.h), of runs
+ * The directory that a database is copied to. It is laid out as a storage (storage/storage.h), of runs
  * that are recorded elsewhere, and holds nothing else.
  *
  * What the code relies on, and keeps:
@@ -20,7 +20,7 @@
 #include "base/id.h"
 #include "ingest/ingest.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct directory {
 	char *path;

@@ -1,5 +1,5 @@
 /*
- * Answers from a recording of AgentLoom, agent/agentloom_file.h. A single answer is
+ * Answers from a recording of AgentLoom, formats/agentloom_file.h. A single answer is
  * given as often as it is asked for; those of a list once each in a run. One that names
  * the request it was made for (request_hash) is given to no other.
  */
@@ -8,11 +8,11 @@
 
 #include <sys/types.h>
 
-#include "agent/agentloom_file.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "formats/agentloom_file.h"
 #include "provider.h"
 
 /* Which answers of recordings were given in this run. Each step has a provider of its own, or

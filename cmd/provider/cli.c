@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/changed.h"
 #include "api/failure.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -22,6 +21,7 @@
 #include "base/text.h"
 #include "proc/descendants.h"
 #include "proc/message.h"
+#include "turn/changed.h"
 
 #define BLOCKS_LIMIT 100000
 #define ERROR_LINE_LIMIT ((size_t)64 << 10)

@@ -18,9 +18,9 @@
 #include "proc/api_keys.h"
 #include "proc/message.h"
 #include "proc/project_files.h"
-#include "run/sandboxed_times.h"
-#include "run/unreviewed.h"
 #include "transcript/event_keys.h"
+#include "workspace/sandboxed_times.h"
+#include "workspace/unreviewed.h"
 
 #define VERSIONS_LIMIT ((size_t)64 << 10)
 

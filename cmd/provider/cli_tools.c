@@ -34,7 +34,7 @@
 #include "json/jsonrpc.h"
 #include "proc/libexec.h"
 #include "proc/peer.h"
-#include "run/private_socket.h"
+#include "storage/private_socket.h"
 #include "transcript/event_keys.h"
 
 #define SERVER "awf-mcp-tools"

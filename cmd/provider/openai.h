@@ -4,8 +4,8 @@
 #ifndef AWF_PROVIDER_OPENAI_H
 #define AWF_PROVIDER_OPENAI_H
 
-#include "json/scan.h"
 #include "exchange.h"
+#include "json/scan.h"
 
 /* Whether there is an output_schema that its model, and the server, take at all. */
 bool openai_takes_schema(const struct exchange *x);

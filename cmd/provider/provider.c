@@ -17,13 +17,13 @@
 #endif
 
 #include "../program.h"
-#include "agent/known_end.h"
 #include "base/file.h"
 #include "base/options.h"
 #include "base/terminal.h"
 #include "pass.h"
 #include "proc/api_keys.h"
-#include "run/pool.h"
+#include "providers/known_end.h"
+#include "start/pool.h"
 #include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -443,7 +443,7 @@ provider_serve_stdin(struct provider *p)
 	buffer_free(&p->cancels);
 }
 
-/* Serves one client after another as a worker (run/pool.h). */
+/* Serves one client after another as a worker (start/pool.h). */
 static void
 provider_serve_clients(const struct provider_api *api, struct pool_slot *slot)
 {

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/changed.h"
 #include "api/failure.h"
 #include "api/message.h"
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "net/http.h"
+#include "turn/changed.h"
 
 struct provider;
 

@@ -16,9 +16,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "model/results.h"
 #include "proc/ending.h"
-#include "run/definition_file_keep.h"
-#include "run/results.h"
+#include "storage/definition_file_keep.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 

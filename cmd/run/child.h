@@ -16,7 +16,7 @@
  *   - What runs inside of the child belongs to the child alone: it finds neither a call
  *     nor a path of the parent in its environment.
  *   - What would make runs go on inside of one another for ever is refused before
- *     anything is made (run/lineage.h).
+ *     anything is made (storage/lineage.h).
  */
 #ifndef AWF_RUN_CHILD_H
 #define AWF_RUN_CHILD_H
@@ -28,11 +28,11 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/call_marks.h"
-#include "run/lineage.h"
-#include "run/roster.h"
-#include "run/run.h"
-#include "run/state.h"
+#include "storage/call_marks.h"
+#include "storage/lineage.h"
+#include "storage/roster.h"
+#include "storage/run.h"
+#include "storage/state.h"
 
 struct child {
 	struct run parent;           /* entered */

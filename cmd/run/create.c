@@ -13,8 +13,8 @@
 #include "base/copytree.h"
 #include "base/memory.h"
 #include "program.h"
-#include "run/audit.h"
 #include "run/detach.h"
+#include "storage/audit.h"
 
 /* What run.started says. id NULL: a new one. */
 static struct run_spec

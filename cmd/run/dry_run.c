@@ -18,11 +18,11 @@
 #include "proc/environment.h"
 #include "proc/process.h"
 #include "program.h"
-#include "run/conclusion.h"
 #include "run/inputs.h"
 #include "run/job.h"
-#include "run/run.h"
 #include "run/workflow.h"
+#include "start/conclusion.h"
+#include "storage/run.h"
 
 #define LIMIT ((size_t)1 << 30)
 

@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "run/prune.h"
-#include "run/storage.h"
+#include "decide/prune.h"
+#include "storage/storage.h"
 
 #define FEW_RUNS 100
 #define PARTS 100 /* of the age: by one of them what goes may be late */

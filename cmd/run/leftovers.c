@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
-#include "run/run_lock.h"
-#include "run/summary.h"
+#include "model/summary.h"
+#include "storage/run_lock.h"
 
 /* Removes the directory of a run that nobody owns if its record says that it has ended. */
 static void

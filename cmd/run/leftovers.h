@@ -6,7 +6,7 @@
 #ifndef AWF_RUN_LEFTOVERS_H
 #define AWF_RUN_LEFTOVERS_H
 
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* As far as that can be done. */
 void leftovers_remove(const struct storage *s);

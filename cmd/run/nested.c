@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "run/same_input.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"

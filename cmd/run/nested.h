@@ -25,10 +25,10 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "history/history.h"
+#include "history/recall.h"
 #include "run/child.h"
-#include "run/history.h"
-#include "run/recall.h"
-#include "run/state.h"
+#include "storage/state.h"
 
 enum nested_way {
 	NESTED_NEW,    /* nothing was recorded of it, or nothing is left */

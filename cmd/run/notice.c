@@ -15,10 +15,10 @@
 #include "base/patience.h"
 #include "base/polling.h"
 #include "json/writer.h"
+#include "model/cost.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
-#include "run/cost.h"
-#include "run/supervise.h"
+#include "start/supervise.h"
 #include "transcript/event_keys.h"
 
 bool

@@ -7,13 +7,13 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "run/conclusion.h"
-#include "run/run.h"
 #include "run/settings.h"
+#include "start/conclusion.h"
+#include "storage/run.h"
 
 /* Whether somebody may want to be told. */
 bool notice_wanted(const struct settings *s);
-/* The summary of a run, as JSON on one line; cost as in run/cost.h. */
+/* The summary of a run, as JSON on one line; cost as in model/cost.h. */
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome, int64_t cost);
 /* Tells it to the command that wants to know of such an end, if there is one; place is

@@ -15,9 +15,9 @@
 #include "base/invariant.h"
 #include "base/patience.h"
 #include "proc/wait.h"
-#include "run/run.h"
-#include "run/supervise.h"
 #include "run/survivors.h"
+#include "start/supervise.h"
+#include "storage/run.h"
 
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
 

@@ -1,6 +1,6 @@
 /*
  * Overlap: what becomes of a run while others of its workflow's name live (awf-run
- * --overlap). Whose turn it is, and in which order, the queue knows (run/queue.h).
+ * --overlap). Whose turn it is, and in which order, the queue knows (storage/queue.h).
  *
  * Every run of the name counts that lives, those too that were started with allow-all,
  * which themselves look at nobody. The runs that a run was started in do not count: they
@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "run/lineage.h"
-#include "run/queue.h"
-#include "run/storage.h"
+#include "storage/lineage.h"
+#include "storage/queue.h"
+#include "storage/storage.h"
 
 /* The names of the policies, the default first; ends with NULL. */
 extern const char *const overlap_policies[];

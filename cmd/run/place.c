@@ -17,7 +17,7 @@
 #include "base/terminal.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
-#include "run/supervise.h"
+#include "start/supervise.h"
 
 static const char *
 place_script_of(const struct workflow *workflow)

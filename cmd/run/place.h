@@ -9,13 +9,13 @@
 
 #include "base/error.h"
 #include "run/child.h"
-#include "run/conclusion.h"
-#include "run/input.h"
-#include "run/lineage.h"
-#include "run/redactor.h"
 #include "run/nested.h"
-#include "run/output.h"
 #include "run/workflow.h"
+#include "start/conclusion.h"
+#include "start/input.h"
+#include "start/output.h"
+#include "storage/lineage.h"
+#include "storage/redactor.h"
 
 struct place {
 	char id[ID_SIZE];          /* of the new run; may be given at top level */

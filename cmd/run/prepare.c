@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/api_keys.h"
-#include "proc/command_files.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "proc/api_keys.h"
+#include "proc/command_files.h"
 #include "proc/message.h"
+#include "run/changed_files.h"
 #include "run/inputs.h"
 #include "run/leftovers.h"
 #include "run/moved.h"
-#include "run/changed_files.h"
 #include "run/same_input.h"
 
 static bool

@@ -11,22 +11,23 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/folded_messages.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "proc/message.h"
+#include "decide/decision.h"
+#include "model/cost.h"
+#include "model/price.h"
+#include "model/told_failures.h"
 #include "proc/last_words.h"
+#include "proc/message.h"
 #include "program.h"
-#include "run/cost.h"
-#include "run/decision.h"
-#include "run/price.h"
-#include "run/screen.h"
-#include "run/told_failures.h"
-#include "run/view.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
+#include "view/screen.h"
+#include "view/view.h"
 
 #define FAILED_MOST ((size_t)700) /* bytes of a message that more is said of */
 #define LINES_MOST 5

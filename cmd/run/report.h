@@ -9,7 +9,7 @@
  *
  * The lines in the middle are the last that the step has written on stderr, as recorded: with
  * many items at once they stand far above, among those of others. Failures that its steps have
- * counted instead of printing them (run/told_failures.h) are told with the first, or before it.
+ * counted instead of printing them (model/told_failures.h) are told with the first, or before it.
  * Of a run that waits the block
  * says how it is decided about, and who may.
  *
@@ -21,7 +21,7 @@
 
 #include "run/job.h"
 
-/* cost: of the run, in nano-dollars, or one of those of run/cost.h. To be called before the run
+/* cost: of the run, in nano-dollars, or one of those of model/cost.h. To be called before the run
  * is finished, whose record it reads. */
 void report_end(struct job *j, int64_t cost);
 /* Whether that tells the cost. */

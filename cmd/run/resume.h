@@ -13,14 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "definitions/ceiling.h"
+#include "history/history.h"
 #include "run/file_names.h"
-#include "run/history.h"
-#include "run/run.h"
-#include "run/storage.h"
 #include "run/workflow.h"
+#include "storage/run.h"
+#include "storage/storage.h"
 #include "transcript/definition_file.h"
 
 struct resume {
@@ -35,7 +35,7 @@ struct resume {
 	bool snapshot;                /* of which a copy was kept */
 	bool no_input;                /* its stdin was /dev/null */
 	char **inputs;                /* KEY=VALUE */
-	char *allow_tools;            /* its ceiling, agent/ceiling.h; NULL */
+	char *allow_tools;            /* its ceiling, definitions/ceiling.h; NULL */
 	enum tools_policy tools_policy;
 	char **ignored;               /* variables that no call depends on */
 	char **variables;             /* names that were recorded of the environment */

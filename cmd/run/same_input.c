@@ -22,8 +22,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/polling.h"
-#include "run/state.h"
-#include "run/supervise.h"
+#include "start/supervise.h"
+#include "storage/state.h"
 #include "transcript/event_keys.h"
 
 #define CHUNK ((size_t)64 << 10)

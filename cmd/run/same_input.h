@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* What a child run is given on stdin, beside what was kept for a recorded one, as far as it has come. */
 enum input_fit {

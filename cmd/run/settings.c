@@ -11,17 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/budget.h"
-#include "agent/tool_name.h"
-#include "agent/trust.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "definitions/trust.h"
+#include "formats/tool_name.h"
 #include "proc/environment.h"
-#include "run/call_marks.h"
 #include "run/inputs.h"
-#include "run/redactor.h"
 #include "run/overlap.h"
+#include "storage/call_marks.h"
+#include "storage/redactor.h"
+#include "turn/budget.h"
 
 #define NAME_LIMIT 128
 

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "run/history.h"
-#include "run/screen.h"
+#include "definitions/ceiling.h"
+#include "history/history.h"
+#include "view/screen.h"
 
 #define DEFAULT_SHELL "/bin/sh"
 

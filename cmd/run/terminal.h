@@ -1,7 +1,7 @@
 /*
  * The terminal of awf-run's user while a workflow runs: the workflow gets a pseudo-terminal of
  * its own, which this relays, and below what it prints the live view of the run is drawn
- * (run/live_view.h).
+ * (view/live_view.h).
  *
  * What the code relies on, and keeps:
  *   - The terminal is taken only where nobody else has a claim to it: this process is in its
@@ -26,15 +26,15 @@
 #include <termios.h>
 
 #include "base/buffer.h"
+#include "model/cost.h"
+#include "model/follow.h"
 #include "proc/environment.h"
 #include "proc/guardian.h"
-#include "run/cost.h"
-#include "run/follow.h"
-#include "run/live_feed.h"
-#include "run/run.h"
-#include "run/screen.h"
-#include "run/supervise.h"
 #include "run/terminal_output.h"
+#include "start/supervise.h"
+#include "storage/run.h"
+#include "view/live_feed.h"
+#include "view/screen.h"
 
 struct terminal {
 	struct supervision_terminal relay;  /* for whoever supervises the workflow */

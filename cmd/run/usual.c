@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/provider.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "proc/api_keys.h"
-#include "run/pool.h"
-#include "run/storage.h"
+#include "providers/provider.h"
+#include "start/pool.h"
+#include "storage/storage.h"
 
 /* The link for runs of this name, in memory of its own; NULL: none is kept. */
 static char *

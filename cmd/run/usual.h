@@ -1,6 +1,6 @@
 /*
  * What a run usually asks: the provider that the last run of its name had for its first request
- * is started with the workflow, as a worker that waits for a step (run/pool.h). To load its
+ * is started with the workflow, as a worker that waits for a step (start/pool.h). To load its
  * libraries takes longer than all else that comes before that request.
  *
  *     providers/NAME → openai          in the storage, a link with no file behind it

@@ -19,7 +19,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/call_marks.h"
+#include "storage/call_marks.h"
 
 #define AGENT_SUFFIX ".md"
 #define TOOL_SUFFIX ".tool.json"

@@ -16,10 +16,10 @@
 #include "proc/message.h"
 #include "proc/process.h"
 #include "program.h"
-#include "run/run.h"
-#include "run/sandbox_environment.h"
 #include "sandbox/run.h"
 #include "sandbox/settings.h"
+#include "storage/run.h"
+#include "workspace/sandbox_environment.h"
 
 #define PROGRAM "awf-sandbox"
 

@@ -14,7 +14,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* In memory of its own; NULL: there is no storage. */
 static char *

@@ -51,10 +51,6 @@
 #include "proc/message.h"
 #include "proc/passing.h"
 #include "proc/process.h"
-#include "run/run.h"
-#include "run/sandbox_environment.h"
-#include "run/sandboxed_times.h"
-#include "run/unreviewed.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
@@ -62,6 +58,10 @@
 #include "sandbox/resolve.h"
 #include "sandbox/terminals.h"
 #include "sandbox/view.h"
+#include "storage/run.h"
+#include "workspace/sandbox_environment.h"
+#include "workspace/sandboxed_times.h"
+#include "workspace/unreviewed.h"
 
 #define PROGRAM "awf-sandbox"
 #define PARENT_GONE SIGUSR1 /* how who has an end to see to hears of it */

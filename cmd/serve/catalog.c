@@ -22,11 +22,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/event_index.h"
-#include "run/listing.h"
-#include "run/origin.h"
-#include "run/queue.h"
+#include "model/event_index.h"
+#include "model/listing.h"
 #include "serve/log.h"
+#include "storage/origin.h"
+#include "storage/queue.h"
 
 #define SUFFIX ".jsonl"
 #define PIECE_MS 4

@@ -18,12 +18,12 @@
 
 #include "base/id.h"
 #include "base/map.h"
-#include "json/writer.h"
-#include "run/storage.h"
-#include "run/summary.h"
 #include "httpd/loop.h"
+#include "json/writer.h"
+#include "model/summary.h"
 #include "serve/overview.h"
 #include "serve/tokens.h"
+#include "storage/storage.h"
 
 struct catalog_run {
 	char run_id[ID_SIZE];

@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct claims {
 	char *directory;

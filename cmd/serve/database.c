@@ -23,8 +23,8 @@
 #include "json/scan.h"
 #include "proc/libexec.h"
 #include "proc/peer.h"
-#include "run/database_url.h"
 #include "serve/log.h"
+#include "storage/database_url.h"
 
 #define MIRROR "awf-mirror"
 #define SHIP "awf-ship"

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "run/storage.h"
 #include "httpd/loop.h"
+#include "storage/storage.h"
 
 struct peer;
 

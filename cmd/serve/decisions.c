@@ -14,15 +14,15 @@
 
 #include "base/memory.h"
 #include "base/patience.h"
+#include "decide/cancel.h"
+#include "decide/deciding.h"
 #include "json/writer.h"
-#include "run/cancel.h"
-#include "run/deciding.h"
-#include "run/origin.h"
-#include "run/queue.h"
 #include "serve/body.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
 #include "serve/work.h"
+#include "storage/origin.h"
+#include "storage/queue.h"
 #include "transcript/event_keys.h"
 
 #define CALL_SHOWN 1024

@@ -19,9 +19,9 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "run/storage.h"
-#include "serve/backlog.h"
 #include "httpd/loop.h"
+#include "serve/backlog.h"
+#include "storage/storage.h"
 
 #define FEED_TAIL 64
 

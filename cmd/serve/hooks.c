@@ -16,12 +16,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
-#include "run/workflow_file.h"
 #include "serve/claims.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/work.h"
 #include "transcript/event_keys.h"
+#include "workspace/workflow_file.h"
 
 #define DELIVERY "X-GitHub-Delivery"
 #define EVENT "X-GitHub-Event"

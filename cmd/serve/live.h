@@ -1,5 +1,5 @@
 /*
- * Text under way of a run (run/live.h), for all streams that want it: the files of its calls are
+ * Text under way of a run (view/live.h), for all streams that want it: the files of its calls are
  * followed once, and of each call is kept what it is writing just now, as the events that are
  * sent of it. A stream keeps how far it has sent that, and asks for the rest: who is slow is
  * never sent what is void by then.
@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "run/live.h"
-#include "run/watch.h"
-#include "serve/feed.h"
 #include "httpd/loop.h"
+#include "model/watch.h"
+#include "serve/feed.h"
 #include "serve/overview.h"
+#include "view/live.h"
 
 /* A call that is writing. */
 struct live_call {

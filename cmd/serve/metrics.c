@@ -11,7 +11,7 @@
 
 #include "base/count.h"
 #include "base/memory.h"
-#include "run/price.h"
+#include "model/price.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
 

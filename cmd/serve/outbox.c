@@ -21,7 +21,7 @@
 #include "json/writer.h"
 #include "proc/environment.h"
 #include "proc/peer.h"
-#include "run/origin.h"
+#include "storage/origin.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

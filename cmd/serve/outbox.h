@@ -26,8 +26,8 @@
 #include "base/map.h"
 #include "ingest/ingest.h"
 #include "ingest/shipment.h"
-#include "run/cost.h"
-#include "run/storage.h"
+#include "model/cost.h"
+#include "storage/storage.h"
 
 struct peer;
 struct outbox_run;

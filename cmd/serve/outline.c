@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
-#include "run/event_index.h"
+#include "model/event_index.h"
 #include "serve/feed.h"
 #include "serve/runs.h"
 #include "serve/serve.h"

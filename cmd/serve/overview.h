@@ -1,5 +1,5 @@
 /*
- * The overview of a run: its model (run/model.h), and beside that what is told of each call and
+ * The overview of a run: its model (model/model.h), and beside that what is told of each call and
  * is not part of it: its first and last event, tokens and cost. It is read in pieces, between
  * which others have their turn, and goes on where it was when the transcript has grown. It is
  * kept a while after nobody asks for it any more.
@@ -14,13 +14,13 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "json/writer.h"
-#include "run/cost.h"
-#include "run/model.h"
-#include "run/storage.h"
-#include "run/summary.h"
-#include "run/told_state.h"
 #include "httpd/loop.h"
+#include "json/writer.h"
+#include "model/cost.h"
+#include "model/model.h"
+#include "model/summary.h"
+#include "model/told_state.h"
+#include "storage/storage.h"
 
 /* What is told of a call beside its model. */
 struct overview_call {

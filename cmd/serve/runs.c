@@ -14,10 +14,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/writer.h"
-#include "run/listing.h"
-#include "run/origin.h"
+#include "model/listing.h"
 #include "serve/frame.h"
 #include "serve/serve.h"
+#include "storage/origin.h"
 #include "transcript/event_keys.h"
 
 #define FAILED_MOST 100

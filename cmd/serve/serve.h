@@ -16,7 +16,6 @@
 
 #include "httpd/connection.h"
 #include "httpd/loop.h"
-#include "run/storage.h"
 #include "serve/access.h"
 #include "serve/catalog.h"
 #include "serve/database.h"
@@ -27,6 +26,7 @@
 #include "serve/upload.h"
 #include "serve/work.h"
 #include "serve/www.h"
+#include "storage/storage.h"
 
 struct route;
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "httpd/loop.h"
 #include "projection/projection.h"
 #include "serve/feed.h"
-#include "httpd/loop.h"
 
 struct spool {
 	struct spools *all;

@@ -21,9 +21,9 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/queue.h"
-#include "run/workflow_file.h"
+#include "storage/queue.h"
 #include "transcript/reader.h"
+#include "workspace/workflow_file.h"
 
 #define LOOK_MS 10               /* between looks whether the run is there */
 #define SETTLE_MS 1000           /* that another's, of the same id, may take to begin */

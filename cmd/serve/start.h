@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct start_spec {
 	const struct storage *storage;

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "serve/backlog.h"
 #include "httpd/loop.h"
+#include "serve/backlog.h"
 #include "serve/tokens.h"
 
 #define STREAM_PIECE ((size_t)64 << 10)

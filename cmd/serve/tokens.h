@@ -21,7 +21,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 #include "transcript/filter.h"
 
 /* What somebody may do. Who decides about runs may see them. */

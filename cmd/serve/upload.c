@@ -19,8 +19,8 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "run/origin.h"
 #include "serve/log.h"
+#include "storage/origin.h"
 #include "transcript/blob.h"
 
 #define UPLOADS_MOST 1024               /* at a time */

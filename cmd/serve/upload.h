@@ -27,15 +27,15 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "httpd/loop.h"
 #include "ingest/blobs.h"
 #include "ingest/ingest.h"
-#include "run/storage.h"
 #include "serve/access.h"
 #include "serve/database.h"
-#include "httpd/loop.h"
 #include "serve/outbox.h"
 #include "serve/pace.h"
 #include "serve/tokens.h"
+#include "storage/storage.h"
 
 #define UPLOAD_AHEAD ((size_t)256 << 10)
 #define UPLOAD_RUNS 64           /* whose ids are told */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/token.h"
+#include "storage/token.h"
 #include "transcript/call.h"
 
 #define OPTION "--require"

@@ -11,7 +11,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
-#include "run/state.h"
+#include "storage/state.h"
 
 struct gate {
 	const char **required;      /* step paths and calls */

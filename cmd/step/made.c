@@ -14,10 +14,10 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "run/lineage.h"
-#include "run/model.h"
-#include "run/summary.h"
+#include "model/model.h"
+#include "model/summary.h"
 #include "step/producers.h"
+#include "storage/lineage.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

@@ -20,7 +20,7 @@
 #include "base/id.h"
 #include "base/map.h"
 #include "json/scan.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct maker {
 	char *process;       /* "ENCLOSING/NAME:OCCURRENCE" */

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
-#include "run/lineage.h"
+#include "storage/lineage.h"
 
 #define CAPACITY_MIN 16
 

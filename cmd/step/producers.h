@@ -18,9 +18,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "run/roster.h"
-#include "run/run.h"
-#include "run/state.h"
+#include "storage/roster.h"
+#include "storage/run.h"
+#include "storage/state.h"
 
 struct producers {
 	struct roster *roster;

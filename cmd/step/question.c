@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/terminal_question.h"
+#include "view/terminal_question.h"
 
 #define SHOWN ((size_t)64 << 10)        /* bytes of the text */
 #define EDITED ((size_t)64 << 20)

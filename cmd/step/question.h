@@ -3,7 +3,7 @@
  * no, or another text from an editor, which is shown and asked about again.
  *
  * What the code relies on, and keeps:
- *   - It is asked as run/terminal_question.h has it, one at a time in a run.
+ *   - It is asked as view/terminal_question.h has it, one at a time in a run.
  *   - What is shown is data: its control characters are made harmless.
  *   - The editor has the terminal for itself, with a process group of its own, so that
  *     its Ctrl-C is not the workflow's; it, and the terminal's modes, do not outlast the

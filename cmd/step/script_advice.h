@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* The workflow file that this step's parent runs as a shell, in memory of its own; NULL: none. *first:
  * no other step of it has asked before. */

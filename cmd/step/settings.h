@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "run/state.h"
 #include "step/step.h"
+#include "storage/state.h"
 
 struct settings {
 	struct step step;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/budget.h"
 #include "json/writer.h"
-#include "run/item_name.h"
+#include "model/item_name.h"
 #include "step/work.h"
 #include "transcript/call.h"
+#include "turn/budget.h"
 
 const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 const char *const step_strategies[] = { "all", "any", "best-effort", NULL };

@@ -21,14 +21,14 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "history/recall.h"
 #include "json/writer.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
-#include "run/call_marks.h"
-#include "run/recall.h"
-#include "run/run.h"
-#include "run/state.h"
 #include "step/step_options.h"
+#include "storage/call_marks.h"
+#include "storage/run.h"
+#include "storage/state.h"
 
 struct work;
 

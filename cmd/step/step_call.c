@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/retried.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "run/traceparent.h"
+#include "providers/retried.h"
 #include "step/work.h"
+#include "storage/traceparent.h"
 #include "transcript/event_keys.h"
 
 /* ---- what it is ---- */

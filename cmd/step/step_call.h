@@ -22,16 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/changed.h"
-#include "agent/far.h"
 #include "base/clock.h"
+#include "decide/decision.h"
+#include "formats/far.h"
+#include "history/recall.h"
 #include "json/writer.h"
-#include "run/decision.h"
-#include "run/recall.h"
-#include "run/waiting.h"
+#include "model/waiting.h"
 #include "step/step.h"
 #include "transcript/call.h"
 #include "transcript/seal.h"
+#include "turn/changed.h"
 
 /* Of a condition. */
 struct condition_answer {

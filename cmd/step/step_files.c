@@ -20,10 +20,10 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/libexec.h"
-#include "run/definition_file_keep.h"
 #include "step/step.h"
 #include "step/step_files.h"
 #include "step/work.h"
+#include "storage/definition_file_keep.h"
 
 typedef int keep_file(const struct run *r, const char *path, struct writer *w, struct error *err);
 

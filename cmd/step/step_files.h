@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "json/writer.h"
 #include "proc/command_files.h"
-#include "run/run.h"
+#include "storage/run.h"
 
 struct step_files {
 	const struct run *run;

@@ -17,11 +17,11 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/model.h"
 #include "proc/ending.h"
-#include "run/model.h"
-#include "run/roster.h"
-#include "run/storage.h"
 #include "step/work.h"
+#include "storage/roster.h"
+#include "storage/storage.h"
 #include "transcript/event_keys.h"
 
 #define DEPTH 16 /* of runs in runs */

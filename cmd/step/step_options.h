@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/ceiling.h"
-#include "agent/retry.h"
+#include "definitions/ceiling.h"
 #include "isolate/sandbox.h"
+#include "providers/retry.h"
 #include "step/gate.h"
 #include "transcript/effects.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/decision.h"
-#include "run/results.h"
+#include "decide/decision.h"
+#include "model/results.h"
 #include "step/work.h"
 #include "transcript/event_keys.h"
 

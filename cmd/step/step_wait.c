@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/decision.h"
-#include "run/waiting.h"
+#include "decide/decision.h"
+#include "model/waiting.h"
 #include "transcript/event_keys.h"
 
 /* ---- waiting ---- */

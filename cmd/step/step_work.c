@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/retried.h"
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "proc/last_words.h"
 #include "proc/subprocess.h"
-#include "run/screen.h"
+#include "providers/retried.h"
 #include "step/work.h"
 #include "transcript/event_keys.h"
+#include "view/screen.h"
 
 /* ---- tries ---- */
 

@@ -29,7 +29,7 @@
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/terminal.h"
-#include "run/told_failures.h"
+#include "model/told_failures.h"
 #include "step/work.h"
 #include "step/workers.h"
 #include "transcript/event_keys.h"

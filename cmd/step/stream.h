@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "base/folded_messages.h"
-#include "run/roster.h"
-#include "run/state.h"
 #include "step/producers.h"
 #include "step/step.h"
+#include "storage/roster.h"
+#include "storage/state.h"
 
 /* Items that have been read and are not called for yet: a further attempt looks ahead, as
  * far as it takes to know which recorded call the first of them is. */
@@ -48,7 +48,7 @@ struct stream {
 	bool allow_empty;
 	void (*report)(const char *text); /* one line for stderr */
 	struct folded_messages failures;  /* that are reported by it, and counted here */
-	bool owner_counts;     /* they are counted for the run (run/told_failures.h) instead */
+	bool owner_counts;     /* they are counted for the run (model/told_failures.h) instead */
 
 	/* Filled. */
 	int status;            /* exit status because of the calls */

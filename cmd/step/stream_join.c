@@ -11,8 +11,8 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "json/writer.h"
-#include "run/storage.h"
 #include "step/made.h"
+#include "storage/storage.h"
 #include "transcript/call.h"
 
 /* Items joined so far: the data of all, the metadata of the first. */

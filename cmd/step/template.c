@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/prompt.h"
 #include "base/file.h"
+#include "formats/prompt.h"
 
 int
 template_load(struct template *t, const char *given, const char *option, struct error *err)

@@ -1,6 +1,6 @@
 /*
  * The text that a step asks: given as it is, or as @FILE, with the names of values in it
- * (agent/prompt.h), which are put in for each item.
+ * (formats/prompt.h), which are put in for each item.
  */
 #ifndef AWF_STEP_TEMPLATE_H
 #define AWF_STEP_TEMPLATE_H

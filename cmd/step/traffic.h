@@ -12,8 +12,8 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
+#include "history/recall.h"
 #include "json/scan.h"
-#include "run/recall.h"
 
 /* An exchange of the record: its two events. */
 struct exchanged {

@@ -25,8 +25,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/writer.h"
-#include "run/state.h"
 #include "step/step_options.h"
+#include "storage/state.h"
 #include "transcript/event.h"
 
 struct step;

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/decision.h"
-#include "run/terminal_question.h"
-#include "run/waiting.h"
+#include "decide/decision.h"
+#include "model/waiting.h"
 #include "step/question.h"
 #include "step/step_call.h"
 #include "step/work.h"
+#include "view/terminal_question.h"
 
 static bool
 approve_asked(const struct step_options *o)

@@ -1,6 +1,6 @@
 /*
  * A question to somebody outside (--ask): the call stands in the record with its question and
- * waits for an answer on its socket (run/open_question.h). An answer that breaks the schema, or
+ * waits for an answer on its socket (decide/open_question.h). An answer that breaks the schema, or
  * that --accept refuses, is told why, and changes nothing: the next may be better. One that is
  * taken is recorded before whoever gave it is told so.
  *
@@ -16,22 +16,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/output_schema.h"
 #include "base/connection_limits.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/polling.h"
+#include "decide/decision.h"
+#include "decide/open_question.h"
+#include "definitions/output_schema.h"
 #include "json/line_input.h"
 #include "proc/message.h"
 #include "proc/process.h"
-#include "run/decision.h"
-#include "run/open_question.h"
-#include "run/sandboxed_times.h"
 #include "step/step_call.h"
 #include "step/step_files.h"
 #include "step/template.h"
 #include "step/work.h"
 #include "transcript/event_keys.h"
+#include "workspace/sandboxed_times.h"
 
 #define REASON_SHOWN 1000 /* bytes of what --accept says */
 
@@ -60,7 +60,7 @@ struct ask_work {
 struct ask_call {
 	struct buffer question;      /* empty: none */
 	char token[QUESTION_TOKEN_SIZE];
-	int listener;                /* where it is answered (run/open_question.h); -1 */
+	int listener;                /* where it is answered (decide/open_question.h); -1 */
 	int answerer;                /* who gave the answer, and is to be told; -1: nobody */
 };
 

@@ -5,7 +5,7 @@
 #ifndef AWF_STEP_WORK_ATTACHMENTS_H
 #define AWF_STEP_WORK_ATTACHMENTS_H
 
-#include "agent/attachment.h"
+#include "formats/attachment.h"
 #include "step/step_call.h"
 
 /* Reads them into a, which is empty, own (NULL: none) before those of the item. What is wrong with

@@ -9,14 +9,14 @@
 
 #include "base/list.h"
 #include "base/text.h"
+#include "model/told_failures.h"
 #include "proc/api_keys.h"
 #include "proc/message.h"
-#include "run/roster.h"
-#include "run/sandbox_environment.h"
-#include "run/told_failures.h"
 #include "step/work.h"
+#include "storage/roster.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
+#include "workspace/sandbox_environment.h"
 
 /* ---- a try ---- */
 

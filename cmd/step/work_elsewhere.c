@@ -2,8 +2,8 @@
  * --via: a launcher runs the command elsewhere (proc/via.h). What comes back is recorded as if it had
  * run here, and where it ran.
  */
-#include "agent/far.h"
 #include "base/list.h"
+#include "formats/far.h"
 #include "proc/via.h"
 #include "step/work.h"
 #include "step/work_command.h"

@@ -28,12 +28,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/budget.h"
-#include "agent/loop.h"
-#include "agent/retried.h"
-#include "agent/throttle.h"
-#include "base/count.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
@@ -46,14 +42,18 @@
 #include "proc/message.h"
 #include "proc/model_token.h"
 #include "proc/peer.h"
-#include "run/call_marks.h"
-#include "run/live.h"
-#include "run/screen.h"
-#include "run/state.h"
+#include "providers/retried.h"
+#include "providers/throttle.h"
 #include "step/traffic.h"
 #include "step/work.h"
 #include "step/work_command.h"
+#include "storage/call_marks.h"
+#include "storage/state.h"
 #include "transcript/event_keys.h"
+#include "turn/budget.h"
+#include "turn/loop.h"
+#include "view/live.h"
+#include "view/screen.h"
 
 #define PROXY "awf-models-proxy"
 #define SHOWN_PATH 200        /* bytes of a path that is told */

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/ceiling.h"
-#include "agent/trust.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/terminal.h"
+#include "definitions/ceiling.h"
+#include "definitions/trust.h"
 #include "step/work.h"
 #include "step/work_turns.h"
 #include "transcript/event_keys.h"

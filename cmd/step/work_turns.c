@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/definition.h"
-#include "agent/sandboxing.h"
 #include "base/file.h"
-#include "run/live.h"
+#include "definitions/sandboxing.h"
+#include "formats/definition.h"
+#include "view/live.h"
 
 /* Of a tool that is to have no sandbox, what it runs is read: it is the one that was there before
  * anything ran in one. Who can write to AWF's own programs has this one, too. */

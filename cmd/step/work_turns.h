@@ -1,15 +1,15 @@
 /*
  * What an agent and a tool that is called without one have in common: the turn loop, which runs tools
- * for both (agent/turn.h).
+ * for both (turn/turn.h).
  */
 #ifndef AWF_STEP_WORK_TURNS_H
 #define AWF_STEP_WORK_TURNS_H
 
-#include "agent/agent.h"
-#include "agent/tool.h"
-#include "agent/turn.h"
+#include "definitions/agent.h"
+#include "definitions/tool.h"
 #include "step/step_call.h"
 #include "step/step_files.h"
+#include "turn/turn.h"
 
 /* Whether the tool can have the sandbox that it is to have; agent NULL: no agent's. ERROR_DEFINITION. */
 int work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,

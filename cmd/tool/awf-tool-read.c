@@ -1,7 +1,7 @@
 /*
  * awf-tool-read: shows lines of a text file with their numbers. It reads no more of the
  * file than it shows, so that a large one costs no more than its beginning. An image or a PDF
- * file goes to the model as such: the answer is a list of content blocks then (agent/content.h).
+ * file goes to the model as such: the answer is a list of content blocks then (formats/content.h).
  */
 #include <stdio.h>
 #include <string.h>

@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/tool.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/installation.h"
 #include "base/memory.h"
 #include "builtin.h"
+#include "definitions/tool.h"
 #include "json/writer.h"
 #include "proc/subprocess.h"
-#include "run/workflow_file.h"
+#include "workspace/workflow_file.h"
 
 extern char **environ;
 

@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
-#include "run/summary.h"
+#include "model/summary.h"
 
 #define RUNNING "running"
 #define SAME_NAME_MOST 100000

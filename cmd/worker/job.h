@@ -28,7 +28,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct spool {
 	char *root;              /* absolute */

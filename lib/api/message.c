@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/known_end.h"
 #include "base/count.h"
 #include "base/invariant.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/price.h"
+#include "model/price.h"
+#include "providers/known_end.h"
 #include "transcript/event_keys.h"
 
 #define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */

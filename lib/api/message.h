@@ -9,7 +9,7 @@
  * Each API has a table of the words that it says for the end of an answer, taken from its
  * reference: what they are in our vocabulary, or which error. Any other word is the error
  * `cut_off`, which quotes it: half a text must not pass for an answer. A user can teach a word,
- * --known-end (agent/known_end.h).
+ * --known-end (providers/known_end.h).
  */
 #ifndef AWF_API_MESSAGE_H
 #define AWF_API_MESSAGE_H

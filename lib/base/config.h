@@ -11,12 +11,12 @@
 #define CONFIG_FILE "config"
 
 enum config_key {
-	CONFIG_MODEL,  /* PROVIDER/MODEL, or an alias (agent/model_alias.h), where nobody names one */
-	CONFIG_VIEW,   /* live, log or off: what is shown of runs that go on (run/screen.h) */
+	CONFIG_MODEL,  /* PROVIDER/MODEL, or an alias (formats/model_alias.h), where nobody names one */
+	CONFIG_VIEW,   /* live, log or off: what is shown of runs that go on (view/screen.h) */
 	CONFIG_SANDBOX, /* require or prefer: where the system lacks a part of it (isolate/sandbox.h) */
 	CONFIG_PROJECT_SETTINGS, /* true or false: whether agent CLIs take settings of the project
 	                            (proc/project_files.h) */
-	CONFIG_TRUST,   /* digests of what definitions of projects may run (agent/trust.h), with commas */
+	CONFIG_TRUST,   /* digests of what definitions of projects may run (definitions/trust.h), with commas */
 	CONFIG_PROJECT_KEYS /* names of keys that they may have, with commas */
 };
 

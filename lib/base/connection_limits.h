@@ -8,7 +8,7 @@
  *   - Where all places are taken, whoever comes gets that of a connection that stands there
  *     without use; first those that have shown nothing, the oldest first.
  *
- * The workers of a run (run/pool.h) listen too: who has not the lock of one is not served there,
+ * The workers of a run (start/pool.h) listen too: who has not the lock of one is not served there,
  * and who has it finds another if that does not greet him at once.
  */
 #ifndef AWF_BASE_CONNECTION_LIMITS_H

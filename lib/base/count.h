@@ -5,6 +5,7 @@
 #ifndef AWF_BASE_COUNT_H
 #define AWF_BASE_COUNT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static inline int64_t
@@ -16,5 +17,8 @@ count_add(int64_t a, int64_t b)
 		return INT64_MIN;
 	return a + b;
 }
+
+/* A short text: "340", "12.3k", "1.2M". Returns out. */
+char *count_text(int64_t count, char *out, size_t size);
 
 #endif

@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "json/scan.h"
-#include "run/origin.h"
+#include "storage/origin.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

@@ -6,7 +6,7 @@
  * What the code relies on, and keeps:
  *   - A blob is what its name, a SHA-256, says, or is not there: it is written elsewhere in
  *     incoming/, and gets its name when all of it has come and is on disk.
- *   - To a run that there is only its origin (run/origin.h) may send blobs.
+ *   - To a run that there is only its origin (storage/origin.h) may send blobs.
  *   - What waits for its run is limited by a quota, of all senders together, and removed after a
  *     day, by who sends next, or by awf-ctl prune. Each counts as 64 KiB at least, so that they are
  *     not too many to be counted, and one that is under way as what it may come to.
@@ -22,7 +22,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 struct blob_upload {
 	const struct storage *storage;

@@ -22,7 +22,7 @@
 #include "base/version.h"
 #include "ingest/foreign_event.h"
 #include "json/writer.h"
-#include "run/waiting.h"
+#include "model/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

@@ -35,7 +35,7 @@
 #include "base/map.h"
 #include "ingest/mirror.h"
 #include "ingest/recorder.h"
-#include "run/storage.h"
+#include "storage/storage.h"
 
 /* ---- for a program: one of them, for all senders ---- */
 

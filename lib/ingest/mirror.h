@@ -9,7 +9,7 @@
  *     time, whoever sends which of its lines how often and in which order.
  *   - One that is there is known if it is the same, and a conflict if not: nothing that is there
  *     is ever changed. One that would leave a gap is refused, with the seq that is wanted.
- *   - The run belongs to who has sent its first line (run/origin.h), and nothing of it is made
+ *   - The run belongs to who has sent its first line (storage/origin.h), and nothing of it is made
  *     before that line is there.
  *   - What has to be known of earlier lines is read when the first new one comes, and costs some 8
  *     to 24 bytes an event while the mirror is open.
@@ -26,8 +26,8 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/origin.h"
-#include "run/storage.h"
+#include "storage/origin.h"
+#include "storage/storage.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
 #include "transcript/verify_lines.h"

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "ingest/foreign_event.h"
-#include "run/waiting.h"
+#include "model/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "run/event_index.h"
+#include "model/event_index.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
 

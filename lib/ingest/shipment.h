@@ -21,9 +21,9 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
-#include "run/cost.h"
-#include "run/model.h"
-#include "run/storage.h"
+#include "model/cost.h"
+#include "model/model.h"
+#include "storage/storage.h"
 #include "transcript/reader.h"
 
 /* What goes with all runs. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/invariant.h"
+#include "base/text.h"
 #include "json/bytes.h"
 #include "json/scan.h"
 

@@ -14,7 +14,7 @@
 #ifndef AWF_PROC_ENDING_H
 #define AWF_PROC_ENDING_H
 
-#define ENDING_DEPTH 16 /* runs inside of one at top level; run/lineage.h refuses more */
+#define ENDING_DEPTH 16 /* runs inside of one at top level; storage/lineage.h refuses more */
 
 void ending_begin(const char *run_directory);
 void ending_begin_call(const char *run_directory, const char *call);

@@ -10,7 +10,7 @@
 
 #include "base/digest.h"
 #include "base/text.h"
-#include "run/attached.h"
+#include "storage/attached.h"
 #include "transcript/event_keys.h"
 
 #define ARGUMENT_BYTES 40

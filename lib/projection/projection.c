@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/follow.h"
+#include "model/follow.h"
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 

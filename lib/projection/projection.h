@@ -24,8 +24,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "model/model.h"
 #include "projection/projection_write.h"
-#include "run/model.h"
 
 /* NULL with ERROR_USAGE, and the option for place, if there is none of that name. */
 const struct projection *projection_find(const char *name, const char *option,

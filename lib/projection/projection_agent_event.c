@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/waiting.h"
 #include "projection/excerpt.h"
 #include "projection/projection_write.h"
-#include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agentloom.h"
 #include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "formats/agentloom.h"
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "model/results.h"
 #include "projection/excerpt.h"
 #include "projection/projection_write.h"
-#include "run/results.h"
 #include "transcript/event_keys.h"
 
 extern const char langgraph_schema[];

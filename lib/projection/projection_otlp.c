@@ -1,7 +1,7 @@
 /*
  * otlp: spans as OpenTelemetry's collectors take them (OTLP/JSON, one export request
  * per line), named by its semantic conventions for generative AI. A span comes when
- * what it tells of has ended. Traces and ids of spans are those of run/traceparent.h: an
+ * what it tells of has ended. Traces and ids of spans are those of storage/traceparent.h: an
  * attempt lies in what it was started in, a child run in the call that started it.
  */
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/version.h"
+#include "model/waiting.h"
 #include "projection/projection_write.h"
-#include "run/traceparent.h"
-#include "run/waiting.h"
+#include "storage/traceparent.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

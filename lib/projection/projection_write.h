@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "json/writer.h"
-#include "run/model.h"
+#include "model/model.h"
 
 /* A member of a line: its key there, and what it tells of the event. What is not known is
  * left out. */

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/invariant.h"
+#include "base/text.h"
 #include "schema/schema_rule.h"
 
 #define CHECK_DEPTH 1000

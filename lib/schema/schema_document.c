@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/invariant.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
 #include "schema/schema.h"

@@ -13,9 +13,9 @@
 #include "base/id.h"
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "run/storage.h"
-#include "run/watch.h"
+#include "model/watch.h"
 #include "shared/guard.h"
+#include "storage/storage.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
 

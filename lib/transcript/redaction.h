@@ -1,7 +1,7 @@
 /*
  * Redaction: an event passes a filter of the user's (awf-run --mask) before any of it
  * is written, so that what is recorded holds no secrets. This is the form of the
- * exchange, awf-run(1); the filter itself, a process, is lib/run/redactor.
+ * exchange, awf-run(1); the filter itself, a process, is lib/storage/redactor.
  *
  * What the code relies on, and keeps:
  *   - The filter is given the event as one line (asserted): what will stand in the transcript,

@@ -192,7 +192,7 @@ export class Record {
 		this.#settle(call);
 	}
 
-	// The state of a call as every display tells it (lib/run/told_state.h has the table): what its end
+	// The state of a call as every display tells it (lib/model/told_state.h has the table): what its end
 	// tells, in an attempt that has come to what it has.
 	told(call) {
 		const attempt = this.attempts[this.attemptOf(call)];

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "proc/process.h"
-#include "run/run.h"
+#include "storage/run.h"
 
 #define BETWEEN_EVENTS 1000000 /* ns */
 

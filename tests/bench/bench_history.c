@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run/history.h"
+#include "history/history.h"
 
 static double
 now_ms(void)

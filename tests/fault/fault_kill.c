@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/watch.h"
+#include "model/watch.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
 

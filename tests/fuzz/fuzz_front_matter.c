@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/prompt.h"
-#include "agent/yaml.h"
 #include "base/text.h"
+#include "definitions/agent.h"
+#include "formats/prompt.h"
+#include "formats/yaml.h"
 #include "json/scan.h"
 #include "json/value.h"
 

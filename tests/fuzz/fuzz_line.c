@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/prompt.h"
 #include "base/memory.h"
+#include "formats/prompt.h"
 #include "inspect/canonical.h"
-#include "run/progress.h"
-#include "run/view.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/form.h"
+#include "view/progress.h"
+#include "view/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/state.h"
+#include "storage/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "json/line_input.h"
-#include "run/run.h"
+#include "storage/run.h"
 
 static _Noreturn void
 fail(const struct error *err)

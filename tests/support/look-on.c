@@ -1,5 +1,5 @@
 /*
- * Looks on while models write: prints what lib/run/live.h tells of a run, a JSON object each,
+ * Looks on while models write: prints what lib/view/live.h tells of a run, a JSON object each,
  * until the run's directory is gone.
  * usage: look-on STORAGE/runs/ID
  */
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "json/writer.h"
-#include "run/live.h"
+#include "view/live.h"
 
 #define LOOK_MS 500 /* whether the run is gone, though nothing tells of it */
 

@@ -11,6 +11,10 @@ import subprocess
 import sys
 import tempfile
 
+# What each part of AWF is made of: the core, of which a run consists, and agents, which are built on it.
+LOW = "base json schema transcript proc"
+CORE = " storage workspace model history start decide view"
+AGENTS = " providers formats definitions mcp_client turn"
 # Which rooms of lib/ each may use.
 BELOW = {
     "base": "",
@@ -18,15 +22,25 @@ BELOW = {
     "schema": "base json",
     "transcript": "base json",
     "proc": "base json",
-    "run": "base json schema transcript proc",
-    "ingest": "base json transcript proc run",
     "isolate": "base proc",
-    "agent": "base json schema transcript proc run isolate",
+    "storage": LOW,
+    "workspace": LOW + " storage",
+    "model": LOW + " storage",
+    "history": LOW + " storage model",
+    "start": LOW + " storage model",
+    "decide": LOW + " storage workspace model history start",
+    "view": LOW + " storage model decide",
+    "ingest": LOW + CORE,
+    "providers": LOW + CORE,
+    "formats": LOW + CORE + " providers",
+    "definitions": LOW + CORE + " isolate providers formats",
+    "mcp_client": LOW + CORE + " isolate providers formats definitions",
+    "turn": LOW + CORE + " isolate providers formats definitions mcp_client",
     "net": "base json",
     "httpd": "base json net",
-    "api": "base json transcript proc run agent net",
-    "projection": "base json transcript proc run agent",
-    "shared": "base json transcript proc run",
+    "api": LOW + CORE + AGENTS + " net",
+    "projection": LOW + CORE + AGENTS,
+    "shared": LOW + CORE,
 }
 # Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
 ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-mirror-postgresql": "mirror", "awf-mirror-sqlite": "mirror",
@@ -37,11 +51,11 @@ BESIDE = {
 }
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
-    "lib/agent/": "the engine of awf-step",
+    **{"lib/%s/" % name: "the engine of awf-step" for name in AGENTS.split()},
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
-    "lib/run/progress": "awf-run shows what goes on too",
+    "lib/view/progress": "awf-run shows what goes on too",
 }
 
 # Preloaded into programs, in place of the functions of the C library: nothing links it.

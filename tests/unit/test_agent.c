@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/definition.h"
-#include "agent/yaml.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/list.h"
+#include "definitions/agent.h"
+#include "formats/definition.h"
+#include "formats/yaml.h"
 #include "json/value.h"
 
 static char directory[] = "/tmp/awf-agent-XXXXXX";

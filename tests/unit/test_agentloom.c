@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "agent/agentloom.h"
 #include "base/memory.h"
+#include "formats/agentloom.h"
 
 /* The hashes are those of AgentLoom's prompt_hash(), in its two forms. */
 static const struct {

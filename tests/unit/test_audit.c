@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/audit.h"
+#include "storage/audit.h"
 
 #define ID "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/budget.h"
 #include "base/buffer.h"
+#include "turn/budget.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/writer.h"
-#include "run/call_marks.h"
+#include "storage/call_marks.h"
 #include "unit.h"
 
 static char root[] = "/tmp/test_call_marks-XXXXXX";

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "record.h"
-#include "run/decision.h"
+#include "decide/decision.h"
 
 /*
  * Transcripts in short: words separated by blanks; an id is a letter.

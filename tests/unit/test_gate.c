@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/token.h"
 #include "step/gate.h"
+#include "storage/token.h"
 #include "transcript/call.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "history/history.h"
 #include "json/writer.h"
 #include "record.h"
-#include "run/history.h"
 
 /*
  * Transcripts in short, an event a line; words are separated by blanks. Events have

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/kept_digest.h"
+#include "storage/kept_digest.h"
 
 #define TELLS_AFTER_MS 2500
 #define SIZE 4096

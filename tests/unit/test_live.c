@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "run/live.h"
+#include "view/live.h"
 
 #define A "11111111-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 #define B "22222222-93d4-4e8f-a6b0-5c1d2e3f4a5b"

@@ -3,8 +3,8 @@
 #include "record.h"
 
 #include "base/clock.h"
-#include "run/live_view.h"
 #include "unit.h"
+#include "view/live_view.h"
 
 #define BEGIN INT64_C(1795420800000000) /* 2026-11-23T08:00:00Z */
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "agent/ceiling.h"
-#include "agent/mcp_tools.h"
+#include "definitions/ceiling.h"
+#include "turn/mcp_tools.h"
 
 static const struct {
 	const char *text, *expanded; /* NULL: an error, */

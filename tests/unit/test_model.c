@@ -9,11 +9,11 @@
 
 #include "base/memory.h"
 #include "graph.h"
+#include "model/call_index.h"
+#include "model/event_index.h"
+#include "model/model.h"
+#include "model/outcome.h"
 #include "record.h"
-#include "run/call_index.h"
-#include "run/event_index.h"
-#include "run/model.h"
-#include "run/outcome.h"
 
 /* ---- the index ---- */
 

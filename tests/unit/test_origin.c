@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "run/origin.h"
+#include "storage/origin.h"
 #include "transcript/layout.h"
 
 #define OWN "aaaaaaaa-0000-4000-8000-000000000001"

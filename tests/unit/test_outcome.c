@@ -6,8 +6,8 @@
 #include "unit.h"
 
 #include "json/scan.h"
+#include "model/outcome.h"
 #include "record.h"
-#include "run/outcome.h"
 
 /*
  * Transcripts in short: words separated by blanks.

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/polling.h"
-#include "run/output.h"
+#include "start/output.h"
 
 static int
 make_socket(int ends[2])

@@ -1,7 +1,7 @@
 /* Prices of models: the table, and what usage costs. */
 #include "unit.h"
 
-#include "run/price.h"
+#include "model/price.h"
 
 static const struct {
 	const char *text;

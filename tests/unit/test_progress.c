@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/locale.h"
-#include "run/progress.h"
-#include "run/screen.h"
 #include "unit.h"
+#include "view/progress.h"
+#include "view/screen.h"
 
 #define NOW "2026-11-21T08:15:40Z"
 

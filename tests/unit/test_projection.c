@@ -1,9 +1,9 @@
 /* lib/projection/projection: other vocabularies, and their schemas. */
 #include "record.h"
 
+#include "json/value.h"
 #include "projection/excerpt.h"
 #include "projection/projection.h"
-#include "json/value.h"
 #include "schema/schema.h"
 #include "unit.h"
 

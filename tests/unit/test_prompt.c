@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/prompt.h"
+#include "formats/prompt.h"
 
 #define DATA "{\"x\":{\"y\":\"z\"},\"n\":1.50,\"list\":[\"a\",{\"b\":true}]," \
 	"\"quote\":\"\\\"\\u00e9\\n\",\"none\":null,\"7\":\"seven\"}"

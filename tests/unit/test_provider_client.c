@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
-#include "agent/provider.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "proc/descendants.h"
+#include "providers/provider.h"
 
 static char directory[] = "/tmp/awf-provider-XXXXXX";
 

@@ -10,8 +10,8 @@
 #include "base/id.h"
 #include "base/lock.h"
 #include "record.h"
-#include "run/queue.h"
-#include "run/run_lock.h"
+#include "storage/queue.h"
+#include "storage/run_lock.h"
 
 static struct storage storage;
 

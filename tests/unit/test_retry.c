@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/retry.h"
 #include "base/patience.h"
+#include "providers/retry.h"
 
 static void
 delays_follow_the_backoff(void **state)

@@ -15,8 +15,8 @@
 
 #include "base/buffer.h"
 #include "base/lock.h"
-#include "run/roster.h"
-#include "run/run_lock.h"
+#include "storage/roster.h"
+#include "storage/run_lock.h"
 
 static char directory[] = "/tmp/test_roster.XXXXXX";
 

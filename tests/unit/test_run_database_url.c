@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "run/database_url.h"
+#include "storage/database_url.h"
 #include "unit.h"
 
 static const struct { const char *url, *identity; } cases[] = {

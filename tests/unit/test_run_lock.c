@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "record.h"
-#include "run/run_lock.h"
+#include "storage/run_lock.h"
 
 static bool
 exists(const char *path)

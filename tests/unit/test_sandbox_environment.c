@@ -14,8 +14,8 @@
 
 #include "base/file.h"
 #include "base/list.h"
-#include "run/call_marks.h"
-#include "run/sandbox_environment.h"
+#include "storage/call_marks.h"
+#include "workspace/sandbox_environment.h"
 
 #define LIST(...) ((char *const *)(uintptr_t)(const char *const []){ __VA_ARGS__ NULL })
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/sandboxed_times.h"
 #include "unit.h"
+#include "workspace/sandboxed_times.h"
 
 static char root[] = "/tmp/test_sandboxed_times-XXXXXX";
 static char work[64], file[96];

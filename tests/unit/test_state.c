@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "run/state.h"
+#include "storage/state.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"
 #define EVENT "22222222-2222-4222-8222-222222222222"

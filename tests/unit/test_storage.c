@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "record.h"
-#include "run/run.h"
-#include "run/storage.h"
+#include "storage/run.h"
+#include "storage/storage.h"
 
 #define FIRST "aaaaaaaa-0000-4000-8000-000000000001"
 #define SECOND "aaaaaaaa-0000-4000-8000-000000000002"

@@ -1,8 +1,8 @@
 /* Schemas that an API enforces: what it takes, and the ids of failed requests. */
 #include "unit.h"
 
-#include "api/failure.h"
 #include "../../cmd/provider/strict.h"
+#include "api/failure.h"
 #include "base/buffer.h"
 
 static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf", "format",

@@ -1,8 +1,8 @@
 /* run/summary and run/listing: runs in a few figures. */
 #include "record.h"
 
-#include "run/listing.h"
-#include "run/summary.h"
+#include "model/listing.h"
+#include "model/summary.h"
 #include "unit.h"
 
 #define AT(second) "\"timestamp\":\"2026-11-21T08:15:" second ".000000Z\",\"event_id\":\"" OTHER_ID \

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "agent/tool.h"
-#include "agent/trust.h"
 #include "base/buffer.h"
 #include "base/installation.h"
+#include "definitions/tool.h"
+#include "definitions/trust.h"
 #include "proc/libexec.h"
 
 static char directory[] = "/tmp/awf-tool-XXXXXX";

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "run/traceparent.h"
+#include "storage/traceparent.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define SPAN "b7ad6b7169203331"

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "agent/trust_text.h"
 #include "base/buffer.h"
+#include "definitions/trust_text.h"
 
 static const struct {
 	const char *word, *shown;

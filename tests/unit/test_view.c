@@ -1,9 +1,10 @@
 /* run/view: an event as a line, and short texts. */
 #include "record.h"
 
+#include "base/count.h"
 #include "base/text.h"
-#include "run/view.h"
 #include "unit.h"
+#include "view/view.h"
 
 #define TIME "\"timestamp\":\"2026-11-21T08:15:30.123456Z\""
 #define IDS TIME ",\"event_id\":\"" OTHER_ID "\",\"run_id\":\"" RUN_ID "\",\"parent_event_id\":null"

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "run/watch.h"
+#include "model/watch.h"
 
 static struct error err;
 

@@ -11,13 +11,13 @@
 
 #include "unit.h"
 
-#include "agent/trust.h"
-#include "agent/turn.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "definitions/trust.h"
 #include "json/value.h"
 #include "proc/descendants.h"
 #include "transcript/reader.h"
+#include "turn/turn.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 

@@ -1,0 +1,59 @@
+/*
+ * Who decides, as id(1) has it: the user database may need shared libraries of its own, which
+ * a program that is linked without any does not bring.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/polling.h"
+#include "decide/decision.h"
+#include "proc/process.h"
+
+/* The number of a user, or the name (NULL) of this one; "" if id does not say. */
+static void
+ask_id(const char *name, char text[LOGIN_NAME_MAX])
+{
+	char program[] = "id", login[] = "-un", number[] = "-u", operands[] = "--";
+	char *copy = memory_text(name != NULL ? name : "");
+	char *own[] = { program, login, NULL }, *named[] = { program, number, operands, copy, NULL };
+	struct process_spec spec = { .argv = name != NULL ? named : own, .in = PROCESS_NULL, .out = PROCESS_PIPE,
+		.err = PROCESS_NULL };
+	struct process id;
+	struct error err;
+	size_t len = 0;
+	ssize_t got = 0;
+	int status = -1;
+
+	if (process_start(&id, &spec, NULL, &err) == 0) {
+		while (len < LOGIN_NAME_MAX - 1 && poll_one(id.out, POLLIN, 0) != 0 &&
+		    (got = read(id.out, text + len, LOGIN_NAME_MAX - 1 - len)) > 0)
+			len += (size_t)got;
+		file_close(&id.out);
+		waitpid(id.pid, &status, 0);
+	}
+	text[status == 0 ? len : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	free(copy);
+}
+
+char *
+decision_maker(void)
+{
+	const char *name = getenv("LOGNAME");
+	char number[LOGIN_NAME_MAX], own[32];
+
+	snprintf(own, sizeof own, "%lu", (unsigned long)getuid());
+	if (name != NULL && *name != '\0') {
+		ask_id(name, number);
+		if (strcmp(number, own) == 0)
+			return memory_text(name);
+	}
+	ask_id(NULL, number);
+	return *number != '\0' ? memory_text(number) : memory_format("uid %s", own);
+}

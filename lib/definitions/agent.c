@@ -1,0 +1,704 @@
+/*
+ * A table of keys, each with its reader, does the reading; what is checked across keys comes
+ * after it. The name has a default only when the file has been read. Keys that are nearly
+ * ours are a warning, but an error where the key that was meant would keep an agent within
+ * bounds: a misspelt limit is none.
+ */
+#include "definitions/agent.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "definitions/dialect.h"
+#include "definitions/sandboxing.h"
+#include "definitions/skills.h"
+#include "definitions/tool.h"
+#include "definitions/trust.h"
+#include "formats/definition.h"
+#include "formats/markdown.h"
+#include "formats/params.h"
+#include "json/value.h"
+#include "providers/provider.h"
+#include "workspace/unreviewed.h"
+
+#define DEFAULT_MAX_TURNS 30
+#define DEFAULT_STUCK_AFTER 5
+#define DEFAULT_OUTPUT_REPAIRS 2
+#define NAME_LIMIT 128
+
+/* Readers of keys, beyond those of definition.h. */
+
+static int
+read_name(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *name = json_string_value(value);
+
+	if (definition_text(d, key, value, object, err) != 0)
+		return -1;
+	if (strlen(name) > NAME_LIMIT)
+		return definition_fail(d, key->name, err, "longer than %d bytes", NAME_LIMIT);
+	for (; *name != '\0'; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return definition_fail(d, key->name, err, "has a control character");
+	return 0;
+}
+
+static int
+read_provider(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct agent *a = object;
+	struct error why = ERROR_INIT;
+	char *place;
+
+	if (definition_text(d, key, value, object, err) != 0)
+		return -1;
+	if (provider_check_named(a->provider, &why) == 0)
+		return 0;
+	place = definition_place(d, key->name);
+	error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+	free(place);
+	return -1;
+}
+
+static int
+read_tools_policy(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	const char *text = json_string_value(value);
+
+	if (text == NULL || tools_policy_parse(text, NULL, &a->tools_policy, NULL) == -1)
+		return definition_fail(d, key->name, err, "expected block or warn");
+	return 0;
+}
+
+static bool
+is_command(const json_t *value)
+{
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (json_string_length(json_array_get(value, i)) == 0)
+			return false;
+	return json_string_length(value) > 0 || json_array_size(value) > 0;
+}
+
+static int
+read_stop_when(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	json_t *command = json_object_get(value, "command");
+	const char *tool = json_string_value(json_object_get(value, "tool"));
+
+	if (json_object_size(value) != 1 || (tool == NULL && !is_command(command)))
+		return definition_fail(d, key->name, err,
+		    "expected {tool: NAME} or {command: TEXT or list of texts}");
+	if (tool != NULL && !tool_name_valid(tool))
+		return definition_fail(d, key->name, err, "'%s' is no tool's name "
+		    "(1 to 64 of A-Z a-z 0-9 _ -)", tool);
+	a->stop_tool = tool == NULL ? NULL : memory_text(tool);
+	a->stop_command = json_incref(command);
+	return 0;
+}
+
+/* What the command is made of is pinned: of a text the words that it begins with. */
+static int
+read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const struct definition_key timeout_key = { "before_turn", NULL,
+		offsetof(struct agent, before_turn_ms), 0, 0 };
+	struct agent *a = object;
+	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
+	json_t *timeout = json_object_get(value, "timeout");
+	char **argv = NULL, *text = NULL, *rest;
+	const char *word;
+
+	if (!is_command(command) || (json_is_object(value) &&
+	    json_object_size(value) != 1 + (size_t)(timeout != NULL)))
+		return definition_fail(d, key->name, err,
+		    "expected a text, a list of texts, or {command: …, timeout: …}");
+	a->before_turn = json_incref(command);
+	for (size_t i = 0; i < json_array_size(command); i++)
+		list_add(&argv, json_string_value(json_array_get(command, i)));
+	if (json_is_string(command))
+		rest = text = memory_text(json_string_value(command));
+	while (text != NULL && (word = strsep(&rest, " \t\n;|&<>()'\"")) != NULL)
+		if (*word != '\0')
+			list_add(&argv, word);
+	if (argv != NULL)
+		pins_add_command(&a->pins, argv);
+	pins_read(&a->pins);
+	list_free(argv);
+	free(text);
+	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
+}
+
+/* A schema, or the path of its file, from the directory of this one. */
+static int
+read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message], *directory, *path;
+	int result;
+
+	if (!json_is_string(value) || json_string_length(value) == 0) {
+		result = output_schema_take(&a->output, value, &why);
+	} else {
+		directory = path_directory(d->path);
+		path = *json_string_value(value) == '/' ? memory_text(json_string_value(value))
+		    : path_join(directory, json_string_value(value));
+		result = output_schema_load(&a->output, path, d->path, &why);
+		free(path);
+		free(directory);
+	}
+	return result == 0 ? 0 :
+	    definition_fail(d, key->name, err, "%s", error_text(&why, text, sizeof text));
+}
+
+static int
+read_handoffs(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+
+	if (definition_names(d, key, value, object, err) != 0 ||
+	    definition_once(d, key, a->handoffs, err) != 0)
+		return -1;
+	a->handoffs_place = definition_place(d, key->name);
+	return 0;
+}
+
+static int
+read_skills(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	for (char **name = a->skills; name != NULL && *name != NULL; name++)
+		if (!skill_name_valid(*name))
+			return definition_fail(d, key->name, err, "'%s' is no skill's name "
+			    "(1 to 64 of a-z 0-9 and single hyphens between them)", *name);
+	if (definition_once(d, key, a->skills, err) != 0)
+		return -1;
+	a->skills_place = definition_place(d, key->name);
+	return 0;
+}
+
+static int
+read_agents_md(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+
+	a->agents_md_place = definition_place(d, key->name);
+	return definition_flag(d, key, value, object, err);
+}
+
+#define MEMBER(name) offsetof(struct agent, name)
+
+/* awf-agent(5) lists the same keys. */
+static const struct definition_key keys[] = {
+	{ "name", read_name, MEMBER(name), 0, 0 },
+	{ "description", definition_text, MEMBER(description), 0, 0 },
+	{ "provider", read_provider, MEMBER(provider), 0, 0 },
+	{ "model", definition_text, MEMBER(model), 0, 0 },
+	{ "max_tokens", params_integer, MEMBER(params), 1, INT_MAX },
+	{ "temperature", params_number, MEMBER(params), 0, 2 },
+	{ "top_p", params_number, MEMBER(params), 0, 1 },
+	{ "stop_sequences", params_stop_sequences, MEMBER(params), 0, 0 },
+	{ "thinking", params_thinking, MEMBER(params), 0, 0 },
+	{ "cache", params_flag, MEMBER(params), 0, 0 },
+	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
+	{ "tools_policy", read_tools_policy, 0, 0, 0 },
+	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
+	{ "stuck_after", definition_integer, MEMBER(stuck_after), 0, INT_MAX },
+	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
+	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
+	{ "stop_when", read_stop_when, 0, 0, 0 },
+	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
+	{ "skills", read_skills, MEMBER(skills), 0, 0 },
+	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
+	{ "project_settings", definition_flag, MEMBER(project_settings), 0, 0 },
+	{ "before_turn", read_before_turn, 0, 0, 0 },
+	{ "output_schema", read_output_schema, 0, 0, 0 },
+	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
+	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
+	{ "fallback", fallback_read, MEMBER(fallback), 0, 0 },
+	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
+	{ "phases", phases_read, MEMBER(phases), 0, 0 },
+	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
+	{ "network", sandboxing_network, MEMBER(sandbox), 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+/* Keys of other agents' files, and of providers' requests, that are ours by another name. */
+static const struct definition_synonym synonyms[] = {
+	{ "allowed_tools", "tools" }, { "allowed-tools", "tools" }, { "allowedTools", "tools" },
+	{ "mcpServers", "mcp_servers" },
+	{ "max_steps", "max_turns" }, { "max_iterations", "max_turns" },
+	{ "schema", "output_schema" }, { "json_schema", "output_schema" },
+	{ "response_format", "output_schema" }, { "outputSchema", "output_schema" },
+	{ NULL, NULL },
+};
+
+/* Without these an agent would do more, for longer, or anything at all. */
+static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
+	"tools_policy", "output_schema", "sandbox", "network", "project_settings", NULL };
+
+/* Nor without these, which are options. */
+static const char *const options[] = { "max_cost", "max_children", NULL };
+
+/* The prompt of a JSON file, which has no body. */
+static const struct definition_key prompt_keys[] = {
+	{ "system", definition_text, MEMBER(system), 0, 0 },
+	{ "prompt", definition_text, MEMBER(system), 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static void
+agent_begin(struct agent *a)
+{
+	memset(a, 0, sizeof *a);
+	a->params = json_object();
+	a->tools = memory_zero(1, sizeof *a->tools);
+	a->max_turns = DEFAULT_MAX_TURNS;
+	a->stuck_after = DEFAULT_STUCK_AFTER;
+	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
+	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
+}
+
+/* The tools that phases end with are AWF's, and nothing else ends the call. */
+static int
+check_phases(const struct agent *a, const struct definition *d, struct error *err)
+{
+	static const char *const ours[] = { PHASE_CONTINUE, PHASE_FINISH };
+	bool taken = false;
+
+	if (a->phases.count == 0)
+		return 0;
+	if (a->stop_tool != NULL || a->stop_command != NULL)
+		return definition_fail(d, "phases", err,
+		    "not with stop_when: " PHASE_FINISH " ends the call");
+	if (a->handoffs != NULL)
+		return definition_fail(d, "phases", err,
+		    "not with handoffs: the phases are this agent's");
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+		taken = taken || list_has(a->tools, ours[i]);
+		for (size_t j = 0; j < a->phases.count; j++)
+			taken = taken || list_has(a->phases.list[j].tools, ours[i]);
+		if (taken)
+			return definition_fail(d, "phases", err,
+			    "'%s' is there for every phase, and no tool of the agent's", ours[i]);
+	}
+	return 0;
+}
+
+/* Puts another program's file into our words. */
+static int
+agent_translate_dialect(struct agent *a, const struct dialect *dialect, struct definition *d,
+    struct error *err)
+{
+	struct buffer unused = BUFFER_INIT;
+	struct dialect_rest rest;
+	const char *name;
+	json_t *value;
+
+	if (dialect_translate(dialect, d, getenv("AWF_WORKFLOW_DIR"), &rest, err) != 0)
+		return -1;
+	a->doubt = rest.left_out;
+	a->alias = rest.alias;
+	json_object_foreach(d->document, name, value) {
+		const struct definition_key *key = keys;
+
+		while (key->name != NULL && strcmp(key->name, name) != 0)
+			key++;
+		if (key->name == NULL)
+			buffer_format(&unused, "%s %s", unused.len > 0 ? "," : "", name);
+	}
+	if (unused.len > 0)
+		a->unused = memory_format("%s: a file of %s; keys that mean nothing here:%s", a->path,
+		    dialect_program(dialect), unused.data);
+	buffer_free(&unused);
+	return 0;
+}
+
+/* Adds a warning of the file to what is in doubt. */
+static void
+doubt_add(struct agent *a, const char *place, const char *what, const char *why)
+{
+	char *before = a->doubt;
+
+	a->doubt = memory_format("%s%s%s: warning: '%s' %s", before != NULL ? before : "",
+	    before != NULL ? "\n" : "", place, what, why);
+	free(before);
+}
+
+/* What was meant for the prompt, and is not in it: the body of a file is what its agent is told
+ * before anything else (-a), the prompt is what -p says. */
+static void
+doubt_prompt(struct agent *a, const struct definition *d)
+{
+	static const char *const names[] = { "{{data", "{{ data", "{{inputs.", "{{ inputs.", "{data}" };
+
+	for (const struct definition_key *key = prompt_keys; key->name != NULL; key++)
+		if (!text_ends(a->path, ".json") && json_object_get(d->document, key->name) != NULL) {
+			char *place = definition_place(d, key->name);
+
+			doubt_add(a, place, key->name, "means nothing (the text below is what the agent is told; a "
+			    "prompt is given by awf-step -p)");
+			free(place);
+		}
+	for (size_t i = 0; a->system != NULL && i < sizeof names / sizeof *names; i++)
+		if (strstr(a->system, names[i]) != NULL) {
+			doubt_add(a, a->path, names[i], "goes to the model as it stands (values are put into the "
+			    "prompt alone, which is {{data}}, or what awf-step -p says)");
+			break;
+		}
+}
+
+static int
+agent_read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
+{
+	const struct dialect *dialect;
+
+	digest_sha256(buffer_string(text), text->len, a->sha256);
+	if (markdown_normalise(text, a->path, err) != 0)
+		return -1;
+	if (text_ends(a->path, ".json")) {
+		d->document = value_parse(buffer_string(text), text->len, a->path, ERROR_DEFINITION,
+		    err);
+		if (d->document == NULL)
+			return -1;
+		if (!json_is_object(d->document))
+			return error_set(err, ERROR_DEFINITION, a->path, "expected an object of keys, such as "
+			    "{\"model\": \"sonnet\"}, got %s", definition_type(d->document));
+		if (json_object_get(d->document, "system") != NULL &&
+		    json_object_get(d->document, "prompt") != NULL)
+			return definition_fail(d, "prompt", err, "'system' says the same, drop one");
+		if (definition_read(d, prompt_keys, a, err) != 0)
+			return -1;
+	} else if (markdown_read(d, buffer_string(text), &a->system, err) != 0) {
+		return -1;
+	}
+	dialect = text_ends(a->path, ".json") ? NULL : dialect_of(d);
+	for (size_t i = 0; dialect == NULL && options[i] != NULL; i++)
+		if (json_object_get(d->document, options[i]) != NULL)
+			return definition_fail(d, options[i], err, "is no key, but an option of awf-step");
+	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
+	    agent_translate_dialect(a, dialect, d, err)) != 0 ||
+	    definition_read(d, keys, a, err) != 0)
+		return -1;
+	if (dialect == NULL)
+		doubt_prompt(a, d);
+	return check_phases(a, d, err);
+}
+
+int
+agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err)
+{
+	struct definition d = { path, NULL, NULL };
+	const char *base = path_base(path), *dot = strrchr(base, '.');
+	int result;
+
+	agent_begin(a);
+	a->path = memory_text(path);
+	result = agent_read_file(a, &d, text, err);
+	json_decref(d.lines);
+	a->document = d.document;
+	if (a->name == NULL)
+		a->name = memory_copy(base, dot == NULL || dot == base ? strlen(base) :
+		    (size_t)(dot - base));
+	if (result != 0)
+		agent_free(a);
+	return result;
+}
+
+/* The directory that is the project of the step: the repository that it is in, or its own. In memory
+ * of its own; NULL: it is not known. */
+static char *
+project_directory(void)
+{
+	char here[PATH_MAX], *directory, *mark;
+	bool found;
+
+	if (getcwd(here, sizeof here) == NULL)
+		return NULL;
+	for (directory = memory_text(here); strcmp(directory, "/") != 0; path_climb(&directory)) {
+		mark = path_join(directory, ".git");
+		found = access(mark, F_OK) == 0;
+		free(mark);
+		if (found)
+			return directory;
+	}
+	free(directory);
+	return memory_text(here);
+}
+
+/* A file of the project does not grant itself what the project's settings can do. */
+static int
+check_project_settings(const struct agent *a, struct error *err)
+{
+	char *project, *real, *own = path_config("agents"), *ours;
+	bool inside;
+
+	if (!a->project_settings) {
+		free(own);
+		return 0;
+	}
+	project = project_directory();
+	real = realpath(a->path, NULL);
+	ours = own == NULL ? NULL : realpath(own, NULL);
+	inside = project == NULL || real == NULL ||
+	    (path_within(real, project) && (ours == NULL || !path_within(real, ours)));
+	free(project);
+	free(real);
+	free(own);
+	free(ours);
+	return inside ? error_set(err, ERROR_DEFINITION, a->path, "project_settings: an agent file of "
+	    "the project cannot allow the project's own settings: put the agent file into "
+	    "~/.config/awf/agents, or 'project_settings = true' into ~/.config/awf/config") : 0;
+}
+
+int
+agent_load(struct agent *a, const char *path, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int result = trust_file_load(path, path, DEFINITION_LIMIT, &text, err);
+
+	if (result == 0)
+		result = unreviewed_check(path, err);
+	if (result == 0)
+		result = agent_parse(a, path, &text, err);
+	buffer_free(&text);
+	if (result == 0 && check_project_settings(a, err) != 0) {
+		agent_free(a);
+		result = -1;
+	}
+	return result;
+}
+
+void
+agent_plain(struct agent *a, const char *name)
+{
+	agent_begin(a);
+	a->name = memory_text(name);
+	a->document = json_object();
+}
+
+int
+agent_set_model(struct agent *a, const char *text, const char *place, struct error *err)
+{
+	const char *slash = strchr(text, '/');
+	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
+	char *model; /* text may be the model that it replaces */
+
+	if (provider != NULL && provider_check(provider, NULL) == 0) {
+		free(a->provider);
+		a->provider = provider;
+		text = slash + 1;
+	} else {
+		free(provider);
+	}
+	if (*text == '\0')
+		return error_set(err, ERROR_USAGE, place, "the model's name is empty");
+	model = memory_text(text);
+	free(a->model);
+	a->model = model;
+	return 0;
+}
+
+/* *user becomes the user's of other programs, in memory of its own, which the result points
+ * to. */
+static struct definition_places
+agent_definition_places(char **user, const char *beside, const char *workflow_directory)
+{
+	*user = dialect_user_directories();
+	return (struct definition_places){ .kind = "agents", .others = dialect_directories,
+	    .beside = beside, .workflow_directory = workflow_directory, .user = *user };
+}
+
+char **
+agent_directories(const char *workflow_directory)
+{
+	char *user, **directories;
+	const struct definition_places all = agent_definition_places(&user, NULL,
+	    workflow_directory);
+
+	directories = definition_directories(&all);
+	free(user);
+	return directories;
+}
+
+/* A path that is not there from here on may be from the workflow's directory on. */
+static char *
+find_path(const char *file, const char *workflow_directory, struct error *err)
+{
+	char *below = path_directory(file), *found, here[PATH_MAX], **directories = NULL;
+
+	found = *file == '/' || workflow_directory == NULL ? NULL : path_join(workflow_directory, file);
+	if (found != NULL && definition_exists(found)) {
+		free(below);
+		return found;
+	}
+	free(found);
+	if (*file == '/')
+		list_add(&directories, below);
+	else if (getcwd(here, sizeof here) != NULL)
+		list_take(&directories, strcmp(below, ".") == 0 ? memory_text(here) : path_join(here, below));
+	if (*file != '/' && workflow_directory != NULL) {
+		found = path_join(workflow_directory, below);
+		if (list_has(directories, found))
+			free(found);
+		else
+			list_take(&directories, found);
+	}
+	free(below);
+	definition_not_found(directories, file, err);
+	list_free(directories);
+	return NULL;
+}
+
+char *
+agent_find(const char *file, const char *beside, const char *workflow_directory,
+    struct error *err)
+{
+	char *markdown = memory_format("%s.md", file), *agent = memory_format("%s.agent.md", file);
+	const char *const names[] = { file, markdown, agent, NULL };
+	char *found = NULL, *user;
+
+	if (beside != NULL && *file != '/')
+		found = definition_in(beside, names);
+	if (found == NULL && definition_exists(file)) {
+		found = memory_text(file);
+	} else if (found == NULL && strchr(file, '/') != NULL) {
+		found = find_path(file, workflow_directory, err);
+	} else if (found == NULL) {
+		const struct definition_places all = agent_definition_places(&user, beside,
+		    workflow_directory);
+
+		found = definition_find(&all, file, names, err);
+		free(user);
+	}
+	free(markdown);
+	free(agent);
+	return found;
+}
+
+/* Adds those that are not there yet to an array with room for them. */
+static void
+add_tools(char **all, char *const *tools)
+{
+	size_t count = 0;
+
+	while (all[count] != NULL)
+		count++;
+	for (; tools != NULL && *tools != NULL; tools++)
+		if (!list_has(all, *tools))
+			all[count++] = *tools;
+}
+
+char **
+agent_tools(const struct agent *a)
+{
+	size_t room = list_count(a->tools) + 1;
+	char **all;
+
+	for (size_t i = 0; i < a->phases.count; i++)
+		room += list_count(a->phases.list[i].tools);
+	all = memory_zero(room, sizeof *all);
+	add_tools(all, a->tools);
+	for (size_t i = 0; i < a->phases.count; i++)
+		add_tools(all, a->phases.list[i].tools);
+	return all;
+}
+
+void
+agent_tell_output(struct agent *a)
+{
+	const char *schema = buffer_string(&a->output.text);
+	char *told, *system = a->system;
+
+	if (a->output.schema == NULL)
+		return;
+	if (a->phases.count > 0)
+		told = memory_format("The output that is given to " PHASE_FINISH " has to fit this "
+		    "JSON Schema:\n\n%s", schema);
+	else if (a->stop_tool != NULL)
+		told = memory_format("The arguments of the tool %s have to fit this JSON Schema:\n\n%s",
+		    a->stop_tool, schema);
+	else
+		told = memory_format("The last answer has to be one JSON value that fits this JSON "
+		    "Schema, and nothing else: no words around it, no Markdown.\n\n%s", schema);
+	a->system = system == NULL ? memory_text(told) : memory_format("%s\n\n%s", system, told);
+	free(system);
+	free(told);
+}
+
+void
+agent_allow_tools(struct agent *a, char *const *names)
+{
+	list_free(a->tools);
+	a->tools = list_count(names) > 0 ? list_copy(names) : memory_zero(1, sizeof *a->tools);
+}
+
+char **
+agent_command(json_t *command)
+{
+	size_t count = json_array_size(command);
+	char **argv = memory_zero(count + 4, sizeof *argv);
+
+	if (json_is_string(command))
+		process_shell(argv, json_string_value(command));
+	for (size_t i = 0; i < count; i++)
+		argv[i] = (char *)(uintptr_t)json_string_value(json_array_get(command, i));
+	return argv;
+}
+
+void
+agent_free(struct agent *a)
+{
+	list_free(a->tools);
+	list_free(a->handoffs);
+	free(a->handoffs_place);
+	list_free(a->skills);
+	free(a->skills_place);
+	free(a->agents_md_place);
+	list_free(a->skill_directories);
+	list_free(a->composed);
+	free(a->path);
+	free(a->name);
+	free(a->description);
+	free(a->provider);
+	free(a->model);
+	free(a->alias);
+	free(a->unused);
+	free(a->system);
+	free(a->stop_tool);
+	fallback_free(&a->fallback);
+	free(a->doubt);
+	free(a->continue_from);
+	phases_list_free(&a->phases);
+	mcp_key_free(&a->mcp);
+	output_schema_free(&a->output);
+	json_decref(a->params);
+	json_decref(a->stop_command);
+	json_decref(a->before_turn);
+	pins_free(&a->pins);
+	json_decref(a->document);
+	memset(a, 0, sizeof *a);
+}

@@ -1,0 +1,42 @@
+/*
+ * The ceiling of a run: which tools its steps may use at most, whatever they say
+ * themselves, and what becomes of a call to another one; mcp__SERVER__* stands for all
+ * tools of a server. awf-run sets it, for itself and
+ * its steps, in the environment, $AWF_ALLOW_TOOLS (names with commas) and
+ * $AWF_TOOLS_POLICY, which run.started records. A run inside of a run can lower it, and
+ * not raise it.
+ */
+#ifndef AWF_DEFINITIONS_CEILING_H
+#define AWF_DEFINITIONS_CEILING_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define CEILING_TOOLS "AWF_ALLOW_TOOLS"
+#define CEILING_POLICY "AWF_TOOLS_POLICY"
+
+/* What becomes of a call to a tool that is not allowed. */
+enum tools_policy { TOOLS_UNSAID, TOOLS_BLOCK, TOOLS_WARN };
+
+/* ERROR_USAGE at place if it is neither block nor warn; *policy is block then. */
+int tools_policy_parse(const char *text, const char *place, enum tools_policy *policy,
+    struct error *err);
+const char *tools_policy_name(enum tools_policy policy); /* not of TOOLS_UNSAID */
+
+/* Lowers it; tools NULL, policy TOOLS_UNSAID: that is not said. */
+void ceiling_lower(const char *tools, enum tools_policy policy);
+/* Makes it that of a recorded run; NULL, TOOLS_UNSAID: it had none. */
+void ceiling_restore(const char *tools, enum tools_policy policy);
+
+/* ERROR_USAGE if the environment has another policy than those. */
+int ceiling_check(struct error *err);
+/* Of the run as a whole; TOOLS_UNSAID: its steps decide. */
+enum tools_policy ceiling_policy(void);
+/* Whether the tool is above it, so that it may not be used; or may, with a warning. */
+bool ceiling_forbids(const char *tool);
+bool ceiling_warns(const char *tool);
+/* Whether that holds for every tool whose name begins so. */
+bool ceiling_forbids_all(const char *prefix);
+
+#endif

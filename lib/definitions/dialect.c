@@ -1,0 +1,903 @@
+/*
+ * A table for each program says what its tools are called here. Names are read into a set of
+ * built-in tools and a list of others; what the file forbids is taken out of the set at the
+ * end, whichever key came first.
+ */
+#include "definitions/dialect.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "definitions/mcp_config.h"
+#include "definitions/skills.h"
+#include "definitions/tool.h"
+#include "providers/provider.h"
+
+/* ---- tables ---- */
+
+/* Tools that come with AWF and that others have too. */
+enum built_in { READ = 1, WRITE = 2, EDIT = 4, BASH = 8, GLOB = 16, GREP = 32, ALL = 63 };
+static const struct {
+	const char *name;
+	enum built_in tool;
+} built_ins[] = { { "bash", BASH }, { "edit", EDIT }, { "glob", GLOB }, { "grep", GREP },
+	{ "read", READ }, { "write", WRITE } };
+#define BUILT_INS (sizeof built_ins / sizeof *built_ins)
+
+struct meaning {
+	const char *name;
+	unsigned tools;
+};
+
+static const struct meaning claude_tools[] = {
+	{ "Read", READ }, { "NotebookRead", READ }, { "Write", WRITE }, { "Edit", EDIT },
+	{ "MultiEdit", EDIT }, { "Bash", BASH }, { "Glob", GLOB }, { "LS", GLOB }, { "Grep", GREP },
+	{ "*", ALL }, { NULL, 0 },
+};
+
+/* Letters of either case; SET/TOOL is one of a set. */
+static const struct meaning copilot_tools[] = {
+	{ "read", READ }, { "read/readFile", READ }, { "readFile", READ }, { "view", READ },
+	{ "NotebookRead", READ }, { "read/getNotebookSummary", READ },
+	{ "edit", EDIT | WRITE }, { "editFiles", EDIT | WRITE }, { "edit/editFiles", EDIT | WRITE },
+	{ "MultiEdit", EDIT }, { "Write", WRITE }, { "edit/createFile", WRITE },
+	{ "createFile", WRITE }, { "create", WRITE }, { "edit/createDirectory", WRITE },
+	{ "search", GREP | GLOB }, { "codebase", GREP | GLOB }, { "search/codebase", GREP | GLOB },
+	{ "search/fileSearch", GLOB }, { "fileSearch", GLOB }, { "search/listDirectory", GLOB },
+	{ "listDirectory", GLOB }, { "Glob", GLOB }, { "findTestFiles", GLOB },
+	{ "search/textSearch", GREP }, { "textSearch", GREP }, { "Grep", GREP }, { "usages", GREP },
+	{ "search/usages", GREP }, { "search/searchResults", GREP }, { "searchResults", GREP },
+	{ "execute", BASH }, { "shell", BASH }, { "bash", BASH }, { "powershell", BASH },
+	{ "runCommands", BASH }, { "terminal", BASH }, { "runInTerminal", BASH },
+	{ "execute/runInTerminal", BASH }, { "runCommands/runInTerminal", BASH },
+	{ "terminalCommand", BASH }, { "vscode/runCommand", BASH }, { "*", ALL }, { NULL, 0 },
+};
+
+static const struct meaning opencode_tools[] = {
+	{ "read", READ }, { "edit", EDIT | WRITE }, { "bash", BASH }, { "glob", GLOB },
+	{ "grep", GREP }, { "*", ALL }, { NULL, 0 },
+};
+/* Tools that it asks about by the name of another: that of all that changes files. */
+static const char *const opencode_aliases[][2] = {
+	{ "write", "edit" }, { "patch", "edit" }, { "apply_patch", "edit" }, { "multiedit", "edit" },
+	{ "list", "glob" }, { NULL, NULL },
+};
+
+static const struct meaning gemini_tools[] = {
+	{ "read_file", READ }, { "read_many_files", READ }, { "write_file", WRITE },
+	{ "replace", EDIT }, { "run_shell_command", BASH }, { "glob", GLOB },
+	{ "list_directory", GLOB }, { "search_file_content", GREP }, { "grep_search", GREP },
+	{ "*", ALL }, { NULL, 0 },
+};
+
+enum program { CLAUDE, COPILOT, OPENCODE, GEMINI };
+
+struct dialect {
+	enum program program;
+	const char *name;
+	const char *places[4];        /* parts of the path of its directory; ends with NULL */
+	const char *ends[3];          /* of a file's name */
+	const char *own_keys[8];      /* that no other has */
+	const struct meaning *tools;
+};
+
+static const struct dialect dialects[] = {
+	{ CLAUDE, "Claude Code", { ".claude/agents", NULL }, { NULL },
+	  { "permissionMode", "disallowedTools", NULL }, claude_tools },
+	{ COPILOT, "GitHub Copilot", { ".github/agents", ".github/chatmodes", ".copilot/agents", NULL },
+	  { ".agent.md", ".chatmode.md", NULL },
+	  { "mcp-servers", "argument-hint", "user-invocable", "disable-model-invocation", NULL },
+	  copilot_tools },
+	{ OPENCODE, "opencode", { ".opencode/agent", ".opencode/agents", "opencode/agent", NULL },
+	  { NULL }, { "permission", "maxSteps", NULL }, opencode_tools },
+	{ GEMINI, "Gemini CLI", { ".gemini/agents", NULL }, { NULL },
+	  { "timeout_mins", NULL }, gemini_tools },
+};
+#define DIALECTS (sizeof dialects / sizeof *dialects)
+
+const char dialect_directories[] =
+    ".claude/agents:.github/agents:.gemini/agents:.opencode/agent:.opencode/agents";
+
+/* ---- whose a file is ---- */
+
+/* Models without version that only Claude Code has. */
+static bool
+is_claude_alias(const char *model)
+{
+	static const char *const names[] = { "sonnet", "opus", "haiku", "inherit", NULL };
+
+	return model != NULL && text_index(model, names) != -1;
+}
+
+/* Whether the directory of the file ends in this part, with or without further ones below. */
+static bool
+lies_in(const char *path, const char *part)
+{
+	const char *at = path;
+	size_t len = strlen(part);
+
+	while ((at = strstr(at, part)) != NULL && ((at > path && at[-1] != '/') || at[len] != '/'))
+		at++;
+	return at != NULL;
+}
+
+/* The tools of a name in a table, 0: none. */
+static unsigned
+meaning_of(const struct meaning *table, const char *name, bool either_case)
+{
+	for (; table->name != NULL; table++)
+		if (either_case ? strcasecmp(table->name, name) == 0 : strcmp(table->name, name) == 0)
+			return table->tools;
+	return 0;
+}
+
+/* Names in a list, or in a text with commas, but for those within parentheses, between them. A
+ * list of our own. */
+static char **
+names_of(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	char **names = NULL;
+
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *name = json_string_value(json_array_get(value, i));
+
+		if (name != NULL && *name != '\0')
+			list_add(&names, name);
+	}
+	while (text != NULL && *text != '\0') {
+		size_t len = 0, depth = 0;
+
+		text += strspn(text, ", \t\n");
+		while (text[len] != '\0' && (depth > 0 || (text[len] != ',' && text[len] != '\n'))) {
+			depth += text[len] == '(';
+			depth -= text[len] == ')' && depth > 0;
+			len++;
+		}
+		for (; len > 0 && strchr(" \t", text[len - 1]) != NULL; len--)
+			;
+		if (len > 0)
+			list_take(&names, memory_copy(text, len));
+		text += len;
+	}
+	return names;
+}
+
+/* Whether a name is the program's, and none is a built-in one as we call it: a list such as
+ * "read, Bash" is a mistake in one of ours. */
+static bool
+are_claude_names(const json_t *tools)
+{
+	char **names = names_of(tools);
+	bool are = false;
+
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+		char *name = memory_copy(names[i], strcspn(names[i], "("));
+
+		are = are || meaning_of(claude_tools, name, false) != 0;
+		free(name);
+	}
+	for (size_t i = 0; i < BUILT_INS; i++)
+		are = are && !list_has(names, built_ins[i].name);
+	list_free(names);
+	return are;
+}
+
+/* {write: false}. */
+static bool
+are_switches(const json_t *tools)
+{
+	json_t *object = (json_t *)tools, *on; /* jansson's iterators take no const */
+	const char *name;
+	bool are = json_object_size(tools) > 0;
+
+	json_object_foreach(object, name, on)
+		are = are && json_is_boolean(on);
+	return are;
+}
+
+const struct dialect *
+dialect_of(const struct definition *d)
+{
+	const json_t *tools = json_object_get(d->document, "tools");
+
+	for (size_t i = 0; i < DIALECTS; i++) {
+		for (const char *const *place = dialects[i].places; *place != NULL; place++)
+			if (lies_in(d->path, *place))
+				return &dialects[i];
+		for (const char *const *end = dialects[i].ends; *end != NULL; end++)
+			if (text_ends(d->path, *end))
+				return &dialects[i];
+	}
+	if (json_object_get(d->document, "provider") != NULL)
+		return NULL;
+	for (size_t i = 0; i < DIALECTS; i++)
+		for (const char *const *key = dialects[i].own_keys; *key != NULL; key++)
+			if (json_object_get(d->document, *key) != NULL)
+				return &dialects[i];
+	if (are_switches(tools))
+		return &dialects[OPENCODE];
+	if (are_claude_names(tools) ||
+	    is_claude_alias(json_string_value(json_object_get(d->document, "model"))))
+		return &dialects[CLAUDE];
+	return NULL;
+}
+
+const char *
+dialect_program(const struct dialect *dialect)
+{
+	return dialect->name;
+}
+
+/* ---- tools ---- */
+
+/* What is being made of a document. */
+struct translation {
+	const struct dialect *dialect;
+	struct definition *d;
+	const char *workflow_directory;
+	unsigned tools;              /* built-in ones that it has */
+	unsigned denied;             /* and those that it is not to have */
+	bool all;                    /* it has all that there are */
+	bool looks;                  /* it changes nothing */
+	char **others;               /* tools of MCP servers, and own ones; NULL */
+	const char *servers_key;     /* under which the file has or names servers */
+	json_t *own;                 /* those that it has, an object */
+	char **servers;              /* else those that it or its tools name; NULL */
+	char **forbidden;            /* tools of MCP servers, as we call them or opencode does, and all that
+	                                begin so with a star; NULL */
+	char **left_out;             /* NULL */
+};
+
+static json_t *
+dialect_value_of(const struct translation *t, const char *key)
+{
+	json_t *value = json_object_get(t->d->document, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+/* Servers that the file defines; in a list, an object is one. */
+static json_t *
+own_servers(const json_t *servers)
+{
+	json_t *own = json_object();
+
+	if (json_is_object(servers))
+		json_object_update(own, (json_t *)servers); /* which jansson leaves as it is */
+	for (size_t i = 0; i < json_array_size(servers); i++)
+		if (json_is_object(json_array_get(servers, i)))
+			json_object_update(own, json_array_get(servers, i));
+	return own;
+}
+
+/* Whether the agent may have the server: it stands in the file itself; else, if none does, it is
+ * found by its name. */
+static bool
+has_server(struct translation *t, const char *name)
+{
+	struct mcp_definition found;
+	struct error why = ERROR_INIT;
+	bool has;
+
+	if (json_object_size(t->own) > 0)
+		return json_object_get(t->own, name) != NULL;
+	has = mcp_definition_find(&found, name, t->workflow_directory, &why) == 0;
+	mcp_definition_free(&found);
+	if (has && !list_has(t->servers, name))
+		list_add(&t->servers, name);
+	return has;
+}
+
+/* What names of tools become here; behind a star there is nothing. In memory of its own. */
+static char *
+fit_pattern(const char *name)
+{
+	size_t len = strcspn(name, "*");
+	char *fitted = tool_name_fit(memory_copy(name, len)), *pattern;
+
+	if (name[len] == '\0')
+		return fitted;
+	pattern = memory_format("%s*", fitted);
+	free(fitted);
+	return pattern;
+}
+
+/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool as a list
+ * of ours has it, in memory of its own, and so is *server. NULL: it is none of a server. */
+static char *
+served_tool(const struct translation *t, const char *name, char **server)
+{
+	const char *between = strchr(name, '/'), *tool;
+	char *fitted_server, *fitted_tool, *ours;
+
+	if (tool_name_served(name)) {
+		name += strlen(TOOL_SERVED_PREFIX);
+		between = strstr(name, "__");
+		tool = between == NULL ? "*" : between + 2;
+	} else if (t->dialect->program == COPILOT && between != NULL) {
+		tool = between + 1;
+	} else {
+		return NULL;
+	}
+	*server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
+	if (strchr(*server, '*') != NULL) { /* of several */
+		fitted_server = fit_pattern(*server);
+		ours = memory_format(TOOL_SERVED_PREFIX "%s", fitted_server);
+		free(fitted_server);
+		return ours;
+	}
+	fitted_server = mcp_server_name(*server);
+	fitted_tool = fit_pattern(*tool == '\0' ? "*" : tool);
+	ours = memory_format(TOOL_SERVED_PREFIX "%s__%s", fitted_server, fitted_tool);
+	free(fitted_server);
+	free(fitted_tool);
+	return ours;
+}
+
+/* The built-in tools of a name, be it theirs or ours; 0: none. */
+static unsigned
+built_ins_of(const struct translation *t, const char *name)
+{
+	unsigned tools = meaning_of(t->dialect->tools, name, t->dialect->program == COPILOT);
+
+	for (size_t i = 0; tools == 0 && i < BUILT_INS; i++)
+		if (strcmp(built_ins[i].name, name) == 0)
+			tools = built_ins[i].tool;
+	return tools;
+}
+
+/* Adds what a name of theirs is here. One with something behind a star, "mcp__SERVER__*_read", cannot
+ * be said in a list of ours. */
+static void
+dialect_allow_name(struct translation *t, const char *name)
+{
+	unsigned tools = built_ins_of(t, name);
+	size_t len = strcspn(name, "("), star = strcspn(name, "*");
+	char *ours, *path, *server = NULL;
+
+	/* With limits to its arguments, but for those that are none. */
+	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
+		char *bare = memory_copy(name, len);
+
+		tools = built_ins_of(t, bare);
+		free(bare);
+	}
+	if (tools != 0) {
+		t->tools |= tools;
+		t->all = t->all || strcmp(name, "*") == 0;
+		return;
+	}
+	ours = served_tool(t, name, &server);
+	if (ours != NULL && (strlen(name) > star + 1 || !has_server(t, server) ||
+	    !tool_name_listable(ours))) {
+		free(ours);
+		ours = NULL;
+	}
+	free(server);
+	if (ours == NULL && tool_name_valid(name) && !tool_name_served(name)) {
+		/* One of the user's, beside them. */
+		path = tool_find(name, t->workflow_directory, NULL);
+		if (path != NULL)
+			ours = memory_text(name);
+		free(path);
+	}
+	if (ours == NULL)
+		list_add(&t->left_out, name);
+	else if (list_has(t->others, ours))
+		free(ours);
+	else
+		list_take(&t->others, ours);
+}
+
+/* Whether one name of tools of servers is, or stands for, the other. */
+static bool
+dialect_name_covers(const char *one, const char *other)
+{
+	return strcmp(one, other) == 0 ||
+	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
+}
+
+/* The key of the last rule for a tool, or for what opencode calls it (NULL: the same): that one
+ * counts. NULL: there is none. */
+static const char *
+last_rule(json_t *rules, const char *tool, const char *theirs)
+{
+	const char *key, *last = NULL;
+	json_t *value;
+
+	json_object_foreach(rules, key, value)
+		if (fnmatch(key, tool, FNM_NOESCAPE) == 0 ||
+		    (theirs != NULL && fnmatch(key, theirs, FNM_NOESCAPE) == 0))
+			last = key;
+	return last;
+}
+
+/* Whether a rule, a word or one for each pattern of arguments, allows a tool as a whole. */
+static bool
+dialect_rule_allows(json_t *rule)
+{
+	const char *pattern;
+	bool allowed = json_is_object(rule);
+	json_t *one;
+
+	if (json_is_string(rule))
+		return strcmp(json_string_value(rule), "allow") == 0;
+	json_object_foreach(rule, pattern, one)
+		allowed = allowed && json_is_string(one) && strcmp(json_string_value(one), "allow") == 0;
+	return allowed;
+}
+
+/* Adds a rule. What a file of today says of an alias allows nothing, but may forbid. */
+static void
+add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
+{
+	for (size_t i = 0; opencode_aliases[i][0] != NULL; i++)
+		if (strcmp(name, opencode_aliases[i][0]) == 0) {
+			if (aliases_allow || !dialect_rule_allows(rule))
+				json_object_set(rules, opencode_aliases[i][1], rule);
+			return;
+		}
+	json_object_set(rules, name, rule);
+}
+
+/* "mcp__SERVER__TOOL" as opencode calls it, SERVER_TOOL: in memory of its own. NULL: it is none of a
+ * server. */
+static char *
+opencode_name(const char *tool)
+{
+	const char *server = tool + strlen(TOOL_SERVED_PREFIX), *between;
+
+	if (!tool_name_served(tool) || (between = strstr(server, "__")) == NULL)
+		return NULL;
+	return memory_format("%.*s_%s", (int)(between - server), server, between + 2);
+}
+
+/* Takes away the tool of a list of ours for which this rule, which does not allow, counts; and all of
+ * a server where it is for one of its tools. */
+static bool
+dialect_remove_tools(struct translation *t, json_t *rules, const char *key, const char *forbidden)
+{
+	size_t kept = 0;
+	bool any = false;
+	char *one;
+
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		char *theirs = opencode_name(one);
+		const char *last = last_rule(rules, one, theirs);
+		bool away = (last != NULL && strcmp(last, key) == 0) || (text_ends(one, "*") &&
+		    (dialect_name_covers(one, forbidden) ||
+		    (theirs != NULL && dialect_name_covers(theirs, forbidden))));
+
+		if (!away)
+			t->others[kept++] = one;
+		else
+			free(one);
+		any = any || away;
+		free(theirs);
+	}
+	if (t->others != NULL)
+		t->others[kept] = NULL;
+	return any;
+}
+
+/* {edit: deny, bash: {"git *": allow}}: what the last rule for it does not allow as a whole is not to
+ * be had. */
+static void
+apply_rules(struct translation *t, json_t *rules)
+{
+	const char *key;
+	json_t *rule;
+
+	json_object_foreach(rules, key, rule) {
+		const char *says = json_string_value(rule);
+		size_t star = strcspn(key, "*?[");
+		char *forbidden;
+		bool had;
+
+		if (dialect_rule_allows(rule))
+			continue;
+		forbidden = memory_format("%.*s%s", (int)star, key, key[star] == '\0' ? "" : "*");
+		had = dialect_remove_tools(t, rules, key, forbidden);
+		for (size_t i = 0; i < BUILT_INS; i++) {
+			const char *last = last_rule(rules, built_ins[i].tool == WRITE ? "edit" :
+			    built_ins[i].name, NULL);
+
+			if (last == NULL || strcmp(last, key) != 0)
+				continue;
+			had = had || (t->tools & ~t->denied & built_ins[i].tool) != 0;
+			t->denied |= built_ins[i].tool;
+		}
+		if (had && (says == NULL || strcmp(says, "ask") == 0))
+			list_take(&t->left_out, memory_format("%s (%s)", key,
+			    says == NULL ? "by pattern" : "to be asked about"));
+		list_take(&t->forbidden, forbidden);
+	}
+}
+
+/* {write: false}, as opencode had it: all but those. */
+static void
+read_switches(struct translation *t, json_t *switches)
+{
+	json_t *rules = json_object(), *rule, *on;
+	const char *name;
+
+	t->tools = ALL;
+	json_object_foreach(switches, name, on) {
+		rule = json_string(json_is_true(on) ? "allow" : "deny");
+		add_rule(rules, name, rule, true);
+		json_decref(rule);
+		if (json_is_true(on) && json_object_get(rules, name) != NULL && built_ins_of(t, name) == 0)
+			dialect_allow_name(t, name);
+	}
+	apply_rules(t, rules);
+	json_decref(rules);
+}
+
+/* The rules of today, or one word for all. */
+static void
+read_permissions(struct translation *t, json_t *said)
+{
+	json_t *rules = json_object(), *rule;
+	const char *name;
+
+	if (json_is_string(said))
+		json_object_set(rules, "*", said);
+	json_object_foreach(said, name, rule)
+		add_rule(rules, name, rule, false);
+	apply_rules(t, rules);
+	json_decref(rules);
+}
+
+/* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
+ * to be had but this cannot be said in a list: none of them are, then. */
+static void
+dialect_forbid_name(struct translation *t, const char *name)
+{
+	char *bare = memory_copy(name, strcspn(name, "(")), *server = NULL;
+	char *ours = served_tool(t, bare, &server), *one;
+	size_t kept = 0;
+
+	t->denied |= built_ins_of(t, bare);
+	if (strcmp(bare, "*") == 0) {
+		list_free(t->others);
+		t->others = NULL;
+		t->all = false;
+	}
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		if (ours == NULL ? strcmp(bare, one) != 0 : !dialect_name_covers(ours, one) &&
+		    !dialect_name_covers(one, ours)) {
+			t->others[kept++] = one;
+			continue;
+		}
+		if (ours != NULL && !dialect_name_covers(ours, one))
+			list_take(&t->left_out, memory_format("MCP server %s (without %s)", server, ours));
+		free(one);
+	}
+	if (t->others != NULL)
+		t->others[kept] = NULL;
+	if (ours != NULL)
+		list_take(&t->forbidden, ours);
+	free(server);
+	free(bare);
+}
+
+/* For an agent that looks, and changes nothing. Of the project's tools those stay that say so of
+ * themselves; what one of a server changes it says too late. */
+static void
+dialect_make_read_only(struct translation *t)
+{
+	struct error why = ERROR_INIT;
+	size_t kept = 0;
+	char *one;
+
+	t->looks = true;
+	t->denied |= WRITE | EDIT | BASH;
+	for (size_t i = 0; t->others != NULL && (one = t->others[i]) != NULL; i++) {
+		struct tool tool;
+		bool loaded = !tool_name_served(one) &&
+		    tool_load(&tool, one, t->workflow_directory, &why) == 0;
+
+		if (loaded && (tool.effects == EFFECTS_NONE || tool.effects == EFFECTS_READ)) {
+			t->others[kept++] = one;
+		} else {
+			list_take(&t->left_out, memory_format("%s (in plan mode)", one));
+			free(one);
+		}
+		if (loaded)
+			tool_free(&tool);
+	}
+	if (t->others != NULL)
+		t->others[kept] = NULL;
+}
+
+static void
+read_tools(struct translation *t)
+{
+	json_t *tools = dialect_value_of(t, "tools"), *list = json_array();
+	char **names = names_of(tools), **forbidden = names_of(dialect_value_of(t,
+	    "disallowedTools"));
+	const char *mode = json_string_value(dialect_value_of(t, "permissionMode")), *key;
+	json_t *on;
+
+	t->all = tools == NULL;
+	if (t->all)
+		t->tools = ALL;
+	else if (t->dialect->program == OPENCODE && json_is_object(tools))
+		read_switches(t, tools);
+	else
+		json_object_foreach(tools, key, on)
+			if (json_is_true(on)) /* where tools are a list, no others are meant */
+				dialect_allow_name(t, key);
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		dialect_allow_name(t, *name);
+	for (char **name = forbidden; name != NULL && *name != NULL; name++)
+		dialect_forbid_name(t, *name);
+	if (t->dialect->program == OPENCODE)
+		read_permissions(t, dialect_value_of(t, "permission"));
+	if (mode != NULL && strcmp(mode, "plan") == 0)
+		dialect_make_read_only(t);
+
+	for (size_t i = 0; i < BUILT_INS; i++)
+		if ((t->tools & ~t->denied & built_ins[i].tool) != 0)
+			json_array_append_new(list, json_string(built_ins[i].name));
+	for (char **name = t->others; name != NULL && *name != NULL; name++)
+		json_array_append_new(list, json_string(*name));
+	json_object_set_new(t->d->document, "tools", list);
+	list_free(names);
+	list_free(forbidden);
+}
+
+/* ---- the other keys ---- */
+
+/* A key of theirs becomes one of ours, with its line. */
+static void
+rename_key(struct translation *t, const char *theirs, const char *ours, json_t *value)
+{
+	json_t *line = json_object_get(t->d->lines, theirs);
+
+	if (line != NULL)
+		json_object_set(t->d->lines, ours, line);
+	json_object_set_new(t->d->document, ours, value);
+	if (strcmp(theirs, ours) != 0)
+		json_object_del(t->d->document, theirs);
+}
+
+/* Whether the agent has tools of a server. Where its list names none, it has none. */
+static bool
+has_tools_of(struct translation *t, const char *server)
+{
+	char *name = mcp_server_name(server), *all = memory_format(TOOL_SERVED_PREFIX "%s__*", name);
+	char *theirs = opencode_name(all);
+	bool has = false;
+
+	for (char **tool = t->others; tool != NULL && *tool != NULL; tool++)
+		has = has || dialect_name_covers(all, *tool);
+	if (!has && t->all && t->looks) {
+		list_take(&t->left_out, memory_format("MCP server %s (in plan mode)", name));
+	} else if (!has && t->all) {
+		char **tool = t->forbidden;
+
+		while (tool != NULL && *tool != NULL && !dialect_name_covers(all, *tool) &&
+		    !dialect_name_covers(*tool, all) &&
+		    !dialect_name_covers(theirs, *tool) && !dialect_name_covers(*tool, theirs))
+			tool++;
+		has = tool == NULL || *tool == NULL;
+		if (!has && !dialect_name_covers(*tool, all) && !dialect_name_covers(*tool, theirs))
+			list_take(&t->left_out, memory_format("MCP server %s (without %s)", name, *tool));
+	}
+	free(theirs);
+	free(all);
+	free(name);
+	return has;
+}
+
+/* Servers that the file has, or else names and its tools name, as far as it has tools of them. */
+static void
+read_servers(struct translation *t)
+{
+	json_t *theirs = dialect_value_of(t, t->servers_key), *ours = json_object_size(t->own) > 0 ?
+	    json_object() : json_array(), *definition;
+	char **names = names_of(theirs);
+	const char *server;
+
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		if (json_is_object(ours))
+			list_take(&t->left_out, memory_format("MCP server %s (beside one that is defined)",
+			    *name));
+		else if (!has_server(t, *name))
+			list_take(&t->left_out, memory_format("MCP server %s", *name));
+	json_object_foreach(t->own, server, definition)
+		if (has_tools_of(t, server))
+			json_object_set(ours, server, definition);
+	for (char **name = t->servers; name != NULL && *name != NULL; name++)
+		if (has_tools_of(t, *name))
+			json_array_append_new(ours, json_string(*name));
+	if (json_object_size(ours) + json_array_size(ours) > 0) {
+		rename_key(t, t->servers_key, "mcp_servers", ours);
+	} else {
+		json_object_del(t->d->document, t->servers_key);
+		json_decref(ours);
+	}
+	list_free(names);
+}
+
+/* "Claude Sonnet 4.5 (copilot)" as the API of its maker calls it: in memory of its own, NULL if
+ * that cannot be told. */
+static char *
+model_of(const char *text)
+{
+	static const struct {
+		const char *begins, *provider;
+	} makers[] = { { "claude-", "anthropic" }, { "gpt-", "openai" }, { "o1", "openai" },
+		{ "o3", "openai" }, { "o4", "openai" }, { "gemini-", "google" } };
+	char *name = memory_copy(text, strcspn(text, "(|")), *model = NULL;
+	size_t len = strlen(name);
+	bool known;
+
+	while (len > 0 && strchr(" \t", name[len - 1]) != NULL)
+		name[--len] = '\0';
+	if (strchr(name, '/') != NULL) {
+		/* Those who sell the models of others are no providers here. */
+		model = memory_copy(name, strcspn(name, "/"));
+		known = provider_check(model, NULL) == 0;
+		free(model);
+		if (known)
+			return name;
+		free(name);
+		return NULL;
+	}
+	for (char *at = name; *at != '\0'; at++) {
+		if (*at >= 'A' && *at <= 'Z')
+			*at = (char)(*at - 'A' + 'a');
+		else if (*at == ' ')
+			*at = '-';
+	}
+	for (size_t i = 0; model == NULL && i < sizeof makers / sizeof *makers; i++) {
+		if (strncmp(name, makers[i].begins, strlen(makers[i].begins)) != 0)
+			continue;
+		if (strcmp(makers[i].provider, "anthropic") == 0)
+			for (char *at = name; *at != '\0'; at++)
+				*at = *at == '.' ? '-' : *at;
+		model = memory_format("%s/%s", makers[i].provider, name);
+	}
+	free(name);
+	return model;
+}
+
+static void
+read_model(struct translation *t, struct dialect_rest *rest)
+{
+	json_t *value = dialect_value_of(t, "model");
+	const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
+	char *model = text == NULL ? NULL : model_of(text);
+
+	if (model != NULL) {
+		json_object_set_new(t->d->document, "model", json_string(model));
+	} else {
+		if (text != NULL && strcmp(text, "inherit") != 0 && strchr(text, '/') == NULL)
+			rest->alias = memory_text(text);
+		json_object_del(t->d->document, "model");
+	}
+	free(model);
+}
+
+/* Those that are not here are left out. */
+static void
+read_skills(struct translation *t)
+{
+	char **names = names_of(dialect_value_of(t, "skills"));
+	json_t *found = json_array();
+
+	for (char **name = names; name != NULL && *name != NULL; name++) {
+		char *path = skill_name_valid(*name) ?
+		    skill_find(*name, t->workflow_directory, NULL) : NULL;
+
+		if (path != NULL)
+			json_array_append_new(found, json_string(*name));
+		else
+			list_take(&t->left_out, memory_format("skill %s", *name));
+		free(path);
+	}
+	if (json_array_size(found) > 0)
+		json_object_set(t->d->document, "skills", found);
+	else
+		json_object_del(t->d->document, "skills");
+	json_decref(found);
+	list_free(names);
+}
+
+/* Keys of theirs that are other keys of ours, as they are, or mean nothing that ours of the same
+ * name would. */
+static void
+read_rest(struct translation *t)
+{
+	static const char *const turns[] = { "maxTurns", "maxSteps", "steps", NULL };
+	json_t *minutes = dialect_value_of(t, "timeout_mins");
+
+	for (size_t i = 0; turns[i] != NULL; i++)
+		if (json_is_integer(dialect_value_of(t, turns[i])))
+			rename_key(t, turns[i], "max_turns",
+			    json_incref(dialect_value_of(t, turns[i])));
+	if (json_is_number(minutes))
+		rename_key(t, "timeout_mins", "timeout", json_real(json_number_value(minutes) * 60));
+	json_object_del(t->d->document, "handoffs");
+	if (t->dialect->program != CLAUDE)
+		json_object_del(t->d->document, "phases");
+	if (!json_is_string(dialect_value_of(t, "description")))
+		json_object_del(t->d->document, "description");
+}
+
+/* Keys that are read here, whether they become others or not. */
+static void
+drop_read(struct translation *t)
+{
+	static const char *const keys[] = { "disallowedTools", "permission", "permissionMode",
+		"disable", "disabled", "kind", NULL };
+
+	for (size_t i = 0; keys[i] != NULL; i++)
+		json_object_del(t->d->document, keys[i]);
+}
+
+int
+dialect_translate(const struct dialect *dialect, struct definition *d,
+    const char *workflow_directory, struct dialect_rest *rest, struct error *err)
+{
+	struct translation t = { .dialect = dialect, .d = d,
+		.workflow_directory = workflow_directory };
+	static const char *const listing[] = { "tools", "permission", "skills", "mcpServers" };
+	static const char *const keys_of_servers[] = { "mcp-servers", "mcpServers", "mcp_servers" };
+	const char *kind = json_string_value(dialect_value_of(&t, "kind")), *key = NULL;
+	char *place;
+
+	*rest = (struct dialect_rest){ NULL, NULL };
+	if (json_is_true(dialect_value_of(&t, "disable")) ||
+	    json_is_true(dialect_value_of(&t, "disabled")))
+		return definition_fail(d, json_is_true(dialect_value_of(&t, "disable")) ?
+		    "disable" : "disabled", err, "the agent is switched off");
+	if (dialect->program == GEMINI && kind != NULL && strcmp(kind, "remote") == 0)
+		return definition_fail(d, "kind", err,
+		    "the agent works elsewhere: agents are not reached over A2A");
+	/* The key that warnings are most likely about. */
+	for (size_t i = 0; key == NULL && i < sizeof listing / sizeof *listing; i++)
+		if (dialect_value_of(&t, listing[i]) != NULL)
+			key = listing[i];
+	place = definition_place(d, key != NULL ? key : "tools");
+	for (size_t i = 0; t.servers_key == NULL && i < sizeof keys_of_servers / sizeof *keys_of_servers; i++)
+		if (dialect_value_of(&t, keys_of_servers[i]) != NULL)
+			t.servers_key = keys_of_servers[i];
+	if (t.servers_key == NULL)
+		t.servers_key = *keys_of_servers;
+	else if (strcmp(t.servers_key, "mcp_servers") != 0)
+		json_object_del(d->document, "mcp_servers");
+	t.own = own_servers(dialect_value_of(&t, t.servers_key));
+	read_tools(&t);
+	read_servers(&t);
+	read_model(&t, rest);
+	read_skills(&t);
+	read_rest(&t);
+	drop_read(&t);
+	if (t.left_out != NULL) {
+		struct buffer text = BUFFER_INIT;
+
+		buffer_format(&text, "%s: warning: left out, as it is not here:", place);
+		for (char **name = t.left_out; *name != NULL; name++)
+			buffer_format(&text, "%s %s", name == t.left_out ? "" : ",", *name);
+		rest->left_out = buffer_take(&text);
+	}
+	free(place);
+	list_free(t.others);
+	json_decref(t.own);
+	list_free(t.servers);
+	list_free(t.forbidden);
+	list_free(t.left_out);
+	return 0;
+}

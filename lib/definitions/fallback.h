@@ -1,0 +1,29 @@
+/*
+ * Models that are asked in place of an agent's own, one after the other, when that does
+ * not answer for no fault of the caller's. Who has answered goes on answering, to the end
+ * of the agent's part in the call.
+ */
+#ifndef AWF_DEFINITIONS_FALLBACK_H
+#define AWF_DEFINITIONS_FALLBACK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "formats/definition.h"
+
+struct fallback {
+	struct fallback_model { char *provider, *model; } *list;
+	size_t count;
+};
+
+/* Reader of a key (definition.h): a list of "PROVIDER/MODEL", or {provider, model}. */
+int fallback_read(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+void fallback_copy(struct fallback *to, const struct fallback *from);
+/* Whether another model may have better luck. */
+bool fallback_helps(enum error_code code);
+void fallback_free(struct fallback *f);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Definitions of MCP servers, awf-mcp(5): programs, or URLs, that offer tools to agents over the
+ * Model Context Protocol. They stand in a .mcp.json, or where an editor keeps them, as other
+ * programs write them, or in the agent file itself:
+ *
+ *     {"mcpServers": {"files": {"command": "mcp-server-filesystem", "args": ["."]},
+ *                     "issues": {"url": "https://example.com/mcp"}}}
+ *
+ * A definition is read and checked when the agent is loaded; nothing is looked up in the
+ * environment before the server is started, so that a replay, which starts none, needs
+ * none of it. Keys of other programs are passed over.
+ */
+#ifndef AWF_DEFINITIONS_MCP_CONFIG_H
+#define AWF_DEFINITIONS_MCP_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "formats/definition.h"
+#include "proc/environment.h"
+
+struct mcp_definition {
+	char *name;                /* A-Z a-z 0-9 - and single _: what is none of these is _ */
+	char *place;               /* for messages: the file, and the server in it */
+	char *file;                /* that it stands in */
+	struct buffer text;        /* the definition, JSON: what a step's definition counts */
+	/* What follows may have ${NAME}, ${NAME:-DEFAULT} and its like. */
+	char *command;             /* NULL: it has a URL */
+	char **arguments;
+	char **variables, **values;
+	char *directory;           /* cwd; NULL: that of the step */
+	char *url;                 /* NULL: it is a program */
+	bool sse;                  /* that speaks the transport of 2024-11-05 */
+	char **headers, **header_values;
+
+	char **only, **without;    /* its tools that may be had, and those that may not; NULL: all */
+	bool keep;                 /* for all steps of a run */
+	int64_t timeout_ms;        /* of a call that makes no progress; 0: that of the step */
+	int64_t startup_timeout_ms; /* until its tools are listed */
+};
+
+/* The key mcp_servers: names for mcp_definition_find(), or an object of definitions. */
+struct mcp_key {
+	char **names;              /* ends with NULL; NULL: no servers */
+	struct mcp_definition *own; /* of the object; NULL: they stand elsewhere */
+	char *place;               /* FILE:LINE */
+};
+/* A reader of a key (definition.h): the member at offset is a struct mcp_key. */
+int mcp_key_read(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err);
+void mcp_key_free(struct mcp_key *key);
+
+/* The definition of a name, from .mcp.json and .vscode/mcp.json, here and in the workflow's
+ * directory (which may be NULL), and ~/.config/awf/mcp.json, the first of them that has it.
+ * ERROR_DEFINITION, listing where was looked; mcp_definition_free() is called either way. */
+int mcp_definition_find(struct mcp_definition *m, const char *name,
+    const char *workflow_directory, struct error *err);
+/* A server's name as its tools are called, mcp__NAME__TOOL: what no tool's name has becomes one _,
+ * and two do. In memory of its own. */
+char *mcp_server_name(const char *name);
+/* Whether one of its tools may be had at all. */
+bool mcp_definition_has(const struct mcp_definition *m, const char *tool);
+/* A copy of one that an agent file has. */
+void mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from);
+void mcp_definition_free(struct mcp_definition *m);
+
+/* A text with its variables in place: ${NAME} and ${env:NAME} are values of the environment, else
+ * of the keys file, else the default; ${input:NAME} that of awf-run --input, else what NAME is in
+ * capitals; ${workspaceFolder} and ${userHome} are directories, and so are ${CLAUDE_PLUGIN_ROOT},
+ * that of the file (NULL: none), and ${CLAUDE_PROJECT_DIR}, if the environment does not say them.
+ * (Of inputs, whose defaults stand elsewhere in the file, these are in the text already.) In memory
+ * of its own; ERROR_DEFINITION at place names the one that has no value. Values that are secrets are
+ * added to secrets, if it is not NULL. */
+char *mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
+    const char *place, struct error *err);
+/* The names of the variables, or keys, whose values a definition takes (base/list.h). */
+char **mcp_taken_variables(const struct mcp_definition *m);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Who says what about sandboxes: the keys `sandbox` and `network` of agent and tool files,
+ * and what they and the step's options come to for a tool.
+ */
+#ifndef AWF_DEFINITIONS_SANDBOXING_H
+#define AWF_DEFINITIONS_SANDBOXING_H
+
+#include "definitions/agent.h"
+#include "definitions/tool.h"
+#include "formats/definition.h"
+#include "isolate/sandbox.h"
+#include "json/writer.h"
+
+/* Readers of keys (definition.h); the member at offset is a struct sandbox. A mode, or
+ * false, which is none; true or false. */
+int sandboxing_mode(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+int sandboxing_network(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+
+/* What holds for a tool that an agent (NULL: no agent's) uses in a step. ERROR_DEFINITION
+ * at the tool's file, if it cannot be had. */
+int sandboxing_decide(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, const struct tool *tool, struct error *err);
+/* The same of what is no tool: a server of tools that an agent names, or a command. */
+int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, struct error *err);
+
+/* The same of a command that judges what an agent's tools have written, such as a build: it
+ * is in a sandbox if they are, unless somebody says none. */
+int sandboxing_decide_judge(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, const struct tool *tools, size_t count, struct error *err);
+
+/* The members sandbox and network of a call's record; none if there is no sandbox. */
+void sandboxing_write(const struct sandbox *s, struct writer *w);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * What is added to the system prompt of an agent: AGENTS.md files and skills, awf-skills(7).
+ *
+ * A skill is a directory with a file SKILL.md, as agentskills.io has them: front matter with
+ * a name, which should be the directory's and is that if there is none, and a description, and
+ * a body of instructions. An agent
+ * that has the tool `read` is told of each skill its name, its description and where its
+ * file lies, and reads that when it needs it; another one is told all of it.
+ *
+ * Files are read when the agent is loaded, and their bytes belong to its definition.
+ */
+#ifndef AWF_DEFINITIONS_SKILLS_H
+#define AWF_DEFINITIONS_SKILLS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "definitions/agent.h"
+
+/* 1 to 64 of a-z 0-9, with single hyphens between them. */
+bool skill_name_valid(const char *name);
+
+/* Where they are looked for; a list (base/list.h). */
+char **skill_directories(const char *workflow_directory);
+/* Its SKILL.md, in memory of its own. ERROR_DEFINITION lists where was looked. */
+char *skill_find(const char *name, const char *workflow_directory, struct error *err);
+/* Finds what the agent's file asks for and puts it at the end of its system prompt.
+ * ERROR_DEFINITION, listing where was looked. */
+int skills_compose(struct agent *a, bool reads, const char *workflow_directory,
+    struct error *err);
+
+#endif

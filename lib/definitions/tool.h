@@ -1,0 +1,94 @@
+/*
+ * Tools, awf-tool(5): NAME.tool.json beside an executable, or an entry of a file of several, or an
+ * executable that says itself what it is (NAME --schema); in our words, or as model APIs and MCP
+ * servers describe them. Arguments go in as
+ * JSON on stdin, the result comes back on stdout, a non-zero exit is a failed
+ * call whose stderr is the error. Arguments and results are checked against
+ * their schemas; a schema with a misspelt keyword is refused when it is loaded.
+ */
+#ifndef AWF_DEFINITIONS_TOOL_H
+#define AWF_DEFINITIONS_TOOL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "definitions/pins.h"
+#include "formats/tool_name.h"
+#include "isolate/sandbox.h"
+#include "json/scan.h"
+#include "schema/schema.h"
+#include "transcript/effects.h"
+
+struct definition;
+struct definition_key;
+
+/* How the programs in AWF's own directory are called that are tools. */
+#define TOOL_OWN_PREFIX "awf-tool-"
+
+struct tool {
+	char *name;
+	char *path;                   /* of the .tool.json, of the file of several, or the program */
+	char *description;            /* may be NULL */
+	struct buffer input_schema;   /* JSON, as the model gets it: its own bytes, minified */
+	struct schema *input;
+	struct schema *output;        /* NULL: not checked */
+	char **argv;                  /* of its command; ends with NULL */
+	char *via;                    /* the launcher of its command, shell text; NULL: it runs here */
+	bool missing;                 /* no command is said, and no executable there */
+	int64_t timeout_ms;           /* 0: none */
+	enum effects effects;
+	bool idempotent;
+	bool concurrent;
+	bool starts_run;              /* each call of it starts a child run */
+	char *changes;                /* the argument that names the file it changes; NULL */
+	struct pins pins;             /* its file, and the files that it runs */
+	bool own;                     /* it comes with AWF, and is known by its version */
+	struct timespec loaded;
+	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
+	char **environment;           /* names that it gets though they are keys; ends
+	                                 with NULL */
+	char sha256[65];              /* of the file and of what lies beside it that it runs; AWF's
+	                                 own programs count by name and version */
+};
+
+/* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */
+#define TOOL_LOADED "AWF_TOOL_LOADED"
+
+/* A reader of a key (definition.h): names of tools, or mcp__SERVER__*, none of them twice. */
+int tool_names_read(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+/* What comes with AWF is not looked for in the current directory, where sandboxed programs
+ * write. Else it is the .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
+ * user's (~/.config/awf/tools) and the system's directory, and beside AWF's own tools, in
+ * memory of its own.
+ * ERROR_DEFINITION lists where was looked. */
+char *tool_find(const char *name, const char *workflow_directory, struct error *err);
+/* Those directories, for a tool that does not come with AWF; a list (base/list.h). */
+char **tool_directories(const char *workflow_directory);
+/* Adds the names of the tools that a file of several has, each once. 0: it is no such file. -1: it is one from
+ * which a step would take none. */
+int tool_list_names(const char *path, char ***names, struct error *err);
+/* Finds it and loads it. tool_load_form() loads one of which there may be no more than
+ * its file. */
+int tool_load(struct tool *t, const char *name, const char *workflow_directory,
+    struct error *err);
+int tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
+    struct error *err);
+void tool_free(struct tool *t);
+
+/* What a call lacks that the tool requires and has defaults for. Whether there was any:
+ * then filled, which is empty before, is the whole input. */
+bool tool_fill_input(const struct tool *t, struct span input, struct buffer *filled);
+/* Checks arguments (JSON). -1: why says it in a line for the model. */
+int tool_check_input(const struct tool *t, struct span input, struct buffer *why);
+/* What a tool printed, as JSON: its value if the tool has an output schema or the
+ * bytes are one JSON object or array, else a string, without one final LF. -1: it
+ * breaks the schema. */
+int tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
+    struct buffer *why);
+
+#endif

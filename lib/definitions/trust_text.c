@@ -1,0 +1,156 @@
+/* A text is gone through by what a terminal shows as one character (text_piece()). */
+#include "definitions/trust_text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Whether a character looks as a space does. */
+static bool
+is_blank(uint32_t code)
+{
+	return code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+	    code == 0x202f || code == 0x205f || code == 0x2800 || code == 0x3000;
+}
+
+/* The first piece of a text: a blank that is no space, alone, counts as hidden. */
+static struct text_piece
+piece_read(const char *text)
+{
+	const size_t len = strlen(text);
+	struct text_piece piece = text_piece(text, len);
+
+	if (piece.kind == TEXT_SHOWN && is_blank(piece.code)) {
+		piece.kind = TEXT_HIDDEN;
+		piece.len = utf8_decode(text, len, &piece.code);
+	}
+	return piece;
+}
+
+/* The length of the spaces that a text begins with, if they are to be counted; else 0. */
+static size_t
+spaces_counted(const char *text)
+{
+	const size_t spaces = strspn(text, " ");
+
+	return spaces > TRUST_TEXT_SPACES ? spaces : 0;
+}
+
+static bool
+is_all_shown(const char *text)
+{
+	struct text_piece piece;
+	bool shown = true;
+
+	for (; shown && *text != '\0'; text += piece.len) {
+		piece = piece_read(text);
+		shown = piece.kind == TEXT_SHOWN;
+	}
+	return shown;
+}
+
+/* A piece within quotes, of which those with a dollar read escapes. */
+static void
+quoted_append(struct buffer *out, const char *at, struct text_piece piece, bool escapes)
+{
+	if (piece.kind == TEXT_SHOWN && *at == '\'')
+		buffer_text(out, escapes ? "\\'" : "'\\''");
+	else if (piece.kind == TEXT_SHOWN && *at == '\\' && escapes)
+		buffer_text(out, "\\\\");
+	else
+		text_piece_append(out, at, piece);
+}
+
+void
+trust_word_append(struct buffer *out, const char *word)
+{
+	const bool escapes = !is_all_shown(word);
+	const char *quote = escapes ? "$'" : "'";
+	struct text_piece piece;
+	bool within = false;
+
+	if (*word != '\0' && !escapes && strpbrk(word, " \"'\\$`&|;<>()*?[]#~!{}") == NULL) {
+		buffer_text(out, word);
+		return;
+	}
+	if (*word == '\0')
+		buffer_text(out, "''");
+	while (*word != '\0') {
+		const size_t spaces = spaces_counted(word);
+
+		if (within == (spaces > 0))
+			buffer_text(out, within ? "'" : quote);
+		within = spaces == 0;
+		if (spaces > 0) {
+			buffer_format(out, "<%zu spaces>", spaces);
+			word += spaces;
+			continue;
+		}
+		piece = piece_read(word);
+		quoted_append(out, word, piece, escapes);
+		word += piece.len;
+	}
+	if (within)
+		buffer_byte(out, '\'');
+}
+
+void
+trust_text_append(struct buffer *out, const char *text)
+{
+	while (*text != '\0') {
+		const struct text_piece piece = piece_read(text);
+		const size_t spaces = spaces_counted(text);
+
+		if (spaces > 0)
+			buffer_format(out, "<%zu spaces>", spaces);
+		else
+			text_piece_append(out, text, piece);
+		text += spaces > 0 ? spaces : piece.len;
+	}
+}
+
+static bool
+is_character_begin(char byte)
+{
+	return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+/* How many characters it has. */
+static size_t
+characters_count(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += is_character_begin(*text);
+	return count;
+}
+
+/* Where the character of this number begins. */
+static const char *
+character_at(const char *text, size_t number)
+{
+	for (; *text != '\0'; text++)
+		if (is_character_begin(*text) && number-- == 0)
+			break;
+	return text;
+}
+
+size_t
+trust_text_shorten(struct buffer *out, const char *shown, size_t limit)
+{
+	const size_t count = characters_count(shown), first = limit - limit / 3;
+	const size_t left_out = count > limit ? count - limit : 0;
+	const char *cut = character_at(shown, first);
+
+	if (left_out == 0) {
+		buffer_text(out, shown);
+		return 0;
+	}
+	buffer_append(out, shown, (size_t)(cut - shown));
+	buffer_format(out, " … %zu characters are left out … ", left_out);
+	buffer_text(out, character_at(cut, left_out));
+	return left_out;
+}

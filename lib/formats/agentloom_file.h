@@ -1,0 +1,33 @@
+/*
+ * A file as AgentLoom records it, awf-provider-replay(1): one JSON object, whose members
+ * are answers, or lists of answers, by the id of a step or the hash of a request.
+ * Members that begin with an underscore tell of the file.
+ */
+#ifndef AWF_FORMATS_AGENTLOOM_FILE_H
+#define AWF_FORMATS_AGENTLOOM_FILE_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+
+struct agentloom_file {
+	char *path;
+	struct buffer text;
+	struct span document;
+	bool old;             /* the form without a version */
+};
+
+/* Whether a file is one, by its first line, and not a transcript or one of answers. -1
+ * with ERROR_INVALID if it cannot be opened. */
+int agentloom_file_is(const char *path, bool *is, struct error *err);
+/* Loads and checks it; agentloom_file_free() is called either way. Errors:
+ * ERROR_INVALID, with FILE or FILE:LINE as place. */
+int agentloom_file_load(struct agentloom_file *f, const char *path, struct error *err);
+/* The same from the bytes of a file, which are taken over. */
+int agentloom_file_parse(struct agentloom_file *f, const char *path, struct buffer *text,
+    struct error *err);
+void agentloom_file_free(struct agentloom_file *f);
+
+#endif

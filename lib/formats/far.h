@@ -1,0 +1,32 @@
+/*
+ * Commands and tools that a launcher runs elsewhere (proc/via.h): what of a step's environment goes
+ * there, and what is recorded of where they ran.
+ */
+#ifndef AWF_FORMATS_FAR_H
+#define AWF_FORMATS_FAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "json/writer.h"
+#include "proc/environment.h"
+#include "proc/via.h"
+
+/* Where something has run. */
+struct far_end {
+	bool begun;                  /* else it has not, and nothing else is known */
+	bool told;                   /* its end, and what it has used */
+	char host[FRAME_HOST_SIZE];
+	int64_t user_ms, system_ms, max_rss_kib;
+};
+
+/* The variables that go there: those of language and time, of the trace, the mark by which a
+ * program knows that it is there (FRAME_MARKER: the call), and these, NAME of the environment or
+ * NAME=VALUE, which end with NULL, or are NULL. A list. */
+char **far_environment(const struct environment *e, char *const *variables, const char *call);
+/* What came of it. */
+void far_take(struct far_end *far, const struct via *via);
+/* The member far_end of a call's record; none if it did not begin. */
+void far_write(struct writer *w, const struct far_end *far);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * Values are checked by the readers of definitions and kept as JSON, as they go into the
+ * request. A change is checked the same way; null takes a parameter away.
+ */
+#include "formats/params.h"
+
+#include <limits.h>
+#include <string.h>
+
+static int
+params_set_value(void *object, const struct definition_key *key, json_t *value)
+{
+	return json_object_set(*(json_t **)(void *)((char *)object + key->offset), key->name, value);
+}
+
+int
+params_integer(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct definition_key checked = *key;
+	int64_t number;
+
+	checked.offset = 0;
+	if (definition_integer(d, &checked, value, &number, err) != 0)
+		return -1;
+	return params_set_value(object, key, value);
+}
+
+int
+params_number(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	double number = json_number_value(value);
+
+	if (!json_is_number(value) || number < (double)key->min || number > (double)key->max)
+		return definition_fail(d, key->name, err, "expected a number from %d to %d",
+		    (int)key->min, (int)key->max);
+	return params_set_value(object, key, value);
+}
+
+int
+params_stop_sequences(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (json_string_length(json_array_get(value, i)) == 0)
+			return definition_fail(d, key->name, err, "expected a list of texts");
+	if (!json_is_array(value))
+		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
+		    definition_type(value));
+	return params_set_value(object, key, value);
+}
+
+int
+params_flag(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct definition_key checked = *key;
+	bool flag;
+
+	checked.offset = 0;
+	if (definition_flag(d, &checked, value, &flag, err) != 0)
+		return -1;
+	return params_set_value(object, key, value);
+}
+
+/* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
+ * object as the API has it. */
+int
+params_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const char *const efforts[] = { "minimal", "low", "medium", "high", NULL };
+	bool known = json_is_boolean(value) || json_is_object(value) ||
+	    json_integer_value(value) > 0;
+
+	for (size_t i = 0; json_is_string(value) && efforts[i] != NULL; i++)
+		known = known || strcmp(json_string_value(value), efforts[i]) == 0;
+	if (!known)
+		return definition_fail(d, key->name, err,
+		    "expected true, false, a number of tokens, minimal, low, medium or high");
+	return params_set_value(object, key, value);
+}
+
+static const struct definition_key keys[] = {
+	{ "max_tokens", params_integer, 0, 1, INT_MAX },
+	{ "temperature", params_number, 0, 0, 2 },
+	{ "top_p", params_number, 0, 0, 1 },
+	{ "stop_sequences", params_stop_sequences, 0, 0, 0 },
+	{ "thinking", params_thinking, 0, 0, 0 },
+	{ "cache", params_flag, 0, 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+int
+params_change(json_t *params, json_t *changes, const char *place, struct error *err)
+{
+	const struct definition d = { place, changes, NULL };
+	const char *name;
+	json_t *value;
+
+	if (definition_only(&d, keys, err) != 0 || definition_read(&d, keys, &params, err) != 0)
+		return -1;
+	json_object_foreach(changes, name, value)
+		if (json_is_null(value))
+			json_object_del(params, name);
+	return 0;
+}

@@ -1,0 +1,231 @@
+/*
+ * History: the recorded calls of a run, looked up by the calls of another attempt of
+ * it (resume), of a run that forked from it, or of its replay.
+ *
+ * It is built once, by whoever starts the attempt, in time linear in the recording,
+ * as an index file in the run directory: fixed-size records sorted by what a call is
+ * looked up by, with the places of its lines. awf-step maps it, finds its record by
+ * bisection, marks it as claimed there, and reads the lines of that call alone.
+ *
+ *   key     the enclosing call (the recorded one that the enclosing call claimed, by
+ *           the event id of its first step.started; "" at top level), name; of a round
+ *           and a branch, and in a replay, the item
+ *   guard   the digests of input and definition
+ *
+ * Of the calls of a key that are not yet claimed, the one with the same guard is taken: of
+ * those that the last try of the call around them made, then of those of earlier tries; the
+ * nearest item, for those of a stream may come at other positions than before, and of these
+ * the lowest occurrence. A call recorded in several attempts counts once, as its
+ * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
+ * what never began its work (skipped because something before it failed, waiting, no
+ * input) is no record, unless calls were made in it; for a replay every call of the
+ * last attempt is one, and no other.
+ *
+ * A failure that the run went on from (recording_caught.c) stands as a result does.
+ *
+ * What moved between a run and its child runs has its record in another's history. There is an index of
+ * each run inside, and a child run's directory names that of the run around it: a call that is new is
+ * compared with the effects there which nothing has taken over (history_elsewhere.c).
+ *
+ * What the code relies on:
+ *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
+ *     claim the same; it tells its process until the claim is recorded, and counts
+ *     for nothing if that has died before.
+ *   - The index lies in the run directory and goes with it; the transcript alone says
+ *     what was claimed, and the next history is built from that.
+ *   - A call that claimed none has no recorded calls in it. $AWF_CLAIMED, which awf-step
+ *     sets for its body, names the enclosing call's root to the processes in it.
+ */
+#ifndef AWF_HISTORY_HISTORY_H
+#define AWF_HISTORY_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "history/recall.h"
+
+#define HISTORY_FILE "history" /* in the run directory */
+
+/* The index of a run inside of this one: of a child run of it, or of one of that. In memory of its own. */
+char *history_inside(const char *run_directory, const char *run_id);
+/* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
+ * run around it, whose run directory is given; place: where in the workspace of that it is started
+ * (call_marks.directory); call: its own, in that run. ERROR_SYSTEM. */
+int history_set_around(const char *run_directory, const char *around, const char *place,
+    const char *call, struct error *err);
+
+/* An effect that was begun and whose end is not known. */
+struct history_doubt {
+	char *call;                  /* chain of the call of the step */
+	char *tool;                  /* of an agent or operation; NULL: the command itself */
+	char *what;                  /* the command, or the tool's arguments */
+	char *data;                  /* item_name() of what a command, a tool or an agent was given; NULL: not
+	                                known, or nothing */
+	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
+	                                known, but no file of the run names its step any more */
+	char *marks;                 /* marks_describe(); NULL: nothing */
+	bool anew;                   /* the call of the tool is made anew from its beginning: it is of a run
+	                                that this one forks from, whose conversation does not go on here */
+	char timestamp[CLOCK_TEXT_SIZE];
+	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
+	enum recall_decision decided;
+};
+
+/* A child run, as far as its parent knows; of a summary one that did not succeed. */
+struct history_child {
+	char *call, *path;           /* call: with its attempt (kid:0:0@1) where others have its name, too */
+	char *name;                  /* the call without that, if it is the last of the name; NULL */
+	char run_id[ID_SIZE];
+	bool excused;                /* it failed, and its parent went on from that */
+	bool forked;                 /* it is of what the run was forked from, and will be too */
+};
+
+/* A file that commands of the run ran, and that is another one now. */
+struct history_program {
+	char *path;                  /* where it is, or was looked for */
+	int64_t results;             /* that other versions of it made, and that stand */
+};
+
+struct history_source {
+	const char *path;            /* of the transcript */
+	const char *blobs;           /* directory */
+	const char *left_out;        /* PATH that the fork from it left out, with what it
+	                                caused, in older sources too; NULL: nothing */
+};
+
+/* The names of steps in the files that a run is made of. */
+struct history_names {
+	bool edited;                 /* one of them is not what it was in some attempt */
+	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
+	 * that has changed since), and none names it now. */
+	bool (*dropped)(void *context, const char *name, bool lately);
+	/* Whether one has a text as a word now: a variable whose recorded value is written there tells calls
+	 * apart, for one with that value may come yet. ever: or had it, as where a script names directories,
+	 * which are others then, whatever it was edited to. */
+	bool (*written)(void *context, const char *text, bool ever);
+	/* Whether one has a line now with the name of a step and its command, whatever stands before the last
+	 * slash of its program. */
+	bool (*calls)(void *context, const char *name, const char *command);
+	void *context;
+};
+
+/* What the user says of recorded calls, and of those that are like none. Lists end with NULL, and may be
+ * NULL. */
+struct history_answers {
+	char *const *redo, *const *skip; /* PATHs of recorded calls: to be made again, or taken as done */
+	char *const *new_steps;      /* paths of steps: a call of one that is like no record is new */
+	bool redo_changed;           /* results of programs that have changed do not stand */
+};
+
+struct history_spec {
+	enum recall_mode mode;
+	struct history_source own;   /* the run's own transcript, or the one to replay; path
+	                                NULL: a fork's first attempt */
+	/* What the run was forked from, what that was forked from …: oldest first. */
+	const struct history_source *others;
+	size_t other_count;
+	struct history_answers answers;
+	/* Of a child run: what stands before its calls where the user names them, which is to
+	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
+	const char *prefix;
+	bool excused;                /* history_child.excused: what failed at its top stands */
+	const struct history_names *names; /* NULL: not known */
+};
+
+/* Of a PATH in the answers: why nothing in the run is named by it. */
+struct history_refusal {
+	char *path;
+	struct error why;
+};
+
+struct history_summary {
+	int64_t calls;               /* records */
+	char **named;                /* PATHs in the answers that name what they can be said of, and others: */
+	struct history_refusal *refused;
+	size_t refused_count;
+	struct history_doubt *doubts;
+	size_t doubt_count;
+	struct history_doubt *unclaimed; /* history_unclaimed() alone; recording_unclaimed() */
+	size_t unclaimed_count;
+	struct history_child *children;
+	size_t child_count;
+	struct history_program *programs; /* if they were checked */
+	size_t program_count;
+	bool changed;                /* a call has changed something, or may have */
+	bool has_children;           /* there are calls of child runs */
+	int attempts;                /* in own */
+	char status[16];             /* of own's last run.completed, "" if it has none */
+	bool reader_gone;            /* which came as nobody read its output any more */
+};
+
+/* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */
+const char *path_inside(const char *path, const char *call, const char *call_path);
+
+/* The recorded calls while they are read: of all sources but the last at once, of that line by
+ * line, with the byte of its file that each begins at, so that whoever reads it anyway need
+ * not do so twice. ERROR_SCHEMA if a transcript is not what it should be; ERROR_SYSTEM. What
+ * the spec points at is to live as long. history_reading_free() either way. */
+struct history_reading;
+int history_begin(struct history_reading **reading, const struct history_spec *spec,
+    struct error *err);
+int history_take(struct history_reading *r, const char *line, size_t len, int64_t offset,
+    struct error *err);
+/* Takes all lines from the file. */
+int history_take_file(struct history_reading *r, struct error *err);
+/* After the last line. */
+void history_end(struct history_reading *r);
+/* After that: compares the programs that were recorded with those in the workspace. Then, for a
+ * child run that succeeded, of which outdated() says whether results in it are of other programs:
+ * it goes on too, if those do not stand. */
+void history_check_programs(struct history_reading *r, const char *workspace);
+void history_check_children(struct history_reading *r,
+    bool (*outdated)(void *context, const struct history_child *child), void *context);
+/* Whether the last source is still as it was read. */
+bool history_is_of(const struct history_reading *r);
+/* ERROR_USAGE for a PATH in left_out that no recorded call has, and for answers that contradict each other.
+ * *summary is to be freed either way. */
+int history_summarize(const struct history_reading *r, struct history_summary *summary,
+    struct error *err);
+/* Notes why a PATH names nothing in a run; what is noted last counts. */
+void history_refuse(struct history_summary *summary, const char *path, const struct error *why);
+/* ERROR_USAGE for a PATH in the answers that names nothing it could be said of; what is named in child runs
+ * is in the summary, too. */
+int history_check_answers(const struct history_answers *answers, const struct history_summary *summary,
+    struct error *err);
+/* Writes the index at path (0600, O_EXCL). */
+int history_write(const struct history_reading *r, const char *path, struct error *err);
+void history_reading_free(struct history_reading *r);
+
+/* All of it, and the answers are checked; path NULL: the summary alone. */
+int history_build(const char *path, const struct history_spec *spec,
+    struct history_summary *summary, struct error *err);
+void history_summary_free(struct history_summary *summary);
+
+struct history;
+
+/* Opens the history of a run directory; *h is NULL if it has none, and none around it. */
+int history_open(struct history **h, const char *run_directory, struct error *err);
+/* How many calls were made anew while recorded ones of the same name that had succeeded were
+ * not used; text: which, and what is another. */
+int64_t history_unused(const struct history *h, struct buffer *text);
+/* The effects on record, made by earlier attempts, that no call of this one has taken over, in
+ * summary->unclaimed: of a run that goes on, when it has come to its end. */
+int history_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
+/* spec.prefix; "". */
+const char *history_prefix(const struct history *h);
+/* What a step asks it. */
+struct recall history_recall(struct history *h);
+/* The recorded child run goes on, in this process: what it has changed is its own business while it lives,
+ * if it is given what it was given. What it has not taken over by its end is compared with other calls.
+ * Before the claim is said to stand. */
+void history_child_goes_on(struct history *h, const struct recalled *r);
+/* What the user names the recorded call by, and, if it is the last of its name, that alone; else NULL. The
+ * history's. */
+const char *history_call_label(const struct history *h, const struct recalled *r, const char **name);
+void history_close(struct history *h);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * What a user is told of how records and calls differ. The index has digests alone, which say
+ * that something changed. What it was is read from the recorded lines, and the part around the
+ * first difference is shown of both.
+ */
+#include "history/history_parts.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "proc/environment.h"
+#include "transcript/event_keys.h"
+
+/* The recorded input is its own, or the result of the call before it. */
+static void
+add_input(struct buffer *out, struct span now, const struct recalled_event *started,
+    const struct recalled_event *before)
+{
+	struct span recorded = span_member(started->view.payload, KEY_INPUT);
+
+	if (recorded.at == NULL && before->line.len > 0)
+		recorded = span_member(before->view.payload, KEY_RESULT);
+	if (now.at != NULL && recorded.at != NULL && now.len == recorded.len && memcmp(now.at, recorded.at, now.len) == 0) {
+		buffer_text(out, "its attachments are others than the recorded ones");
+		return;
+	}
+	buffer_text(out, "its input is ");
+	if (now.at != NULL && recorded.at != NULL)
+		recalled_difference(out, now, recorded);
+	else
+		buffer_text(out, "another than the recorded one");
+}
+
+/* As cmd/step/step_recall.c says what a step does. */
+void
+history_describe(struct buffer *recorded, struct span payload)
+{
+	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
+	struct span blocks = span_member(payload, KEY_BLOCKS);
+
+	if (agent.at != NULL) {
+		buffer_text(recorded, "agent ");
+		span_decode(agent, recorded);
+		buffer_text(recorded, ", ");
+		span_decode(span_member(payload, KEY_PROVIDER), recorded);
+		buffer_byte(recorded, '/');
+		span_decode(span_member(payload, KEY_MODEL), recorded);
+	} else if (tool.at != NULL) {
+		buffer_text(recorded, "tool ");
+		span_decode(tool, recorded);
+	} else if (span_type(blocks) == 'a') {
+		/* The command, or those of all branches. */
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			if (recorded->len > 0)
+				buffer_byte(recorded, ' ');
+			span_decode(span_member(block.value, KEY_COMMAND), recorded);
+		}
+	}
+}
+
+size_t
+history_texts_alike(struct span a, struct span b)
+{
+	size_t most = a.len < b.len ? a.len : b.len, before = 0, behind = 0;
+
+	while (before < most && a.at[before] == b.at[before])
+		before++;
+	while (behind < most - before && a.at[a.len - 1 - behind] == b.at[b.len - 1 - behind])
+		behind++;
+	if (most == 0)
+		return 0;
+	/* Where nothing but something between was added or taken away: all of it. */
+	return before + behind == most ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
+}
+
+size_t
+history_alike(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	const char *now = query->definition != NULL ? query->definition : "";
+	struct buffer recorded = BUFFER_INIT;
+	struct recalled_event started;
+	size_t alike;
+
+	if (history_line(h, &record->started, &started, NULL) == 0)
+		history_describe(&recorded, started.view.payload);
+	alike = history_texts_alike(span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
+	recalled_event_free(&started);
+	buffer_free(&recorded);
+	return alike;
+}
+
+static void
+add_definition(struct buffer *out, const char *now, struct span payload)
+{
+	struct span blocks = span_member(payload, KEY_BLOCKS);
+	struct buffer recorded = BUFFER_INIT;
+
+	history_describe(&recorded, payload);
+	buffer_text(out, "its definition is ");
+	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
+		recalled_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
+	else
+		buffer_text(out, blocks.at != NULL ?
+		    "another: the same words, divided in another way" :
+		    "another: agent file, prompt, parameters or tools");
+	buffer_free(&recorded);
+}
+
+static void
+add_variables(struct buffer *text, struct recorded_marks recorded,
+    const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT;
+	const char *rest, *name;
+	size_t len;
+
+	if (marks_difference(query->marks, &recorded, &names) > 0) {
+		rest = buffer_string(&names);
+		while ((name = text_part(&rest, '\n', &len)) != NULL)
+			if (len > 0 && strncmp(name, MARKS_DIRECTORY "\n", len + 1) == 0)
+				buffer_format(text, "%sit was made in another directory", text->len > 0 ? "; " : "");
+			else if (len > 0) {
+				buffer_format(text, "%s%.*s has another value", text->len > 0 ? "; " : "", (int)len, name);
+				if (environment_name_valid(name, len))
+					buffer_format(text, " (--ignore-env %.*s if no call depends on it)", (int)len, name);
+			}
+	}
+	buffer_free(&names);
+}
+
+int
+history_changed(struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct buffer *text, struct error *err)
+{
+	struct recalled_event started, before = { .line = BUFFER_INIT };
+	struct span payload;
+	int failed = history_line(h, &record->started, &started, err);
+
+	if (failed == 0)
+		failed = history_line(h, &record->input, &before, err);
+	payload = started.view.payload;
+	if (failed == 0 && !span_is(span_member(payload, KEY_INPUT_SHA256), query->input_sha256))
+		add_input(text, query->input, &started, &before);
+	if (failed == 0 &&
+	    !span_is(span_member(payload, KEY_DEFINITION_SHA256), query->definition_sha256)) {
+		buffer_text(text, text->len > 0 ? "; " : "");
+		add_definition(text, query->definition, payload);
+	}
+	if (failed == 0 && query->marks != NULL && query->marks->known)
+		add_variables(text, history_marks(h, record), query);
+	recalled_event_free(&started);
+	recalled_event_free(&before);
+	return failed;
+}
+
+/* In what calls of the same input and definition differ from the recorded ones. */
+static void
+add_other(const char *other, struct buffer *text)
+{
+	if (strcmp(other, MARKS_DIRECTORY) == 0)
+		buffer_text(text, "directory)");
+	else if (environment_name_valid(other, strlen(other)))
+		buffer_format(text, "%s: --ignore-env %s if no call depends on it)", other, other);
+	else
+		buffer_format(text, "%s)", other);
+}
+
+/* Calls that had succeeded and that nobody has claimed, while as many of the same name and place
+ * were made anew. Those that the workflow did not come to, or that are inside of a call which was
+ * taken over, are none. */
+int64_t
+history_unused(const struct history *h, struct buffer *text)
+{
+	int64_t total = 0;
+	size_t next;
+
+	if (h->head->mode != RECALL_RESUME)
+		return 0;
+	for (size_t i = 0; i < h->head->records; i = next) {
+		struct index_record *first = &h->records[i];
+		struct index_key *shared = history_key(h, first);
+		uint64_t anew = atomic_load(&shared->anew), unused = 0;
+		const char *call, *name;
+
+		for (next = i; history_same_key(h, next, first->key); next++)
+			unused += h->records[next].end == RECALL_SUCCEEDED && history_unused_by_any(&h->records[next]);
+		if (unused > anew)
+			unused = anew;
+		unused += atomic_load(&shared->differing);
+		total += (int64_t)unused;
+		if (unused == 0)
+			continue;
+		call = h->text + (first->call < h->head->text ? first->call : 0);
+		name = strrchr(call, '/') != NULL ? strrchr(call, '/') + 1 : call;
+		buffer_format(text, "%s%.*s %llu (another ", text->len > 0 ? ", " : "",
+		    (int)strcspn(name, ":"), name, (unsigned long long)unused);
+		if (atomic_load(&shared->other_said) == 2)
+			add_other(shared->other, text);
+		else
+			buffer_text(text, atomic_load(&shared->redefined) > 0 ? "definition)" : "input)");
+	}
+	return total;
+}

@@ -1,0 +1,1440 @@
+/*
+ * Of the records with the key and guard of a call that starts, the nearest free one is
+ * claimed. The first record of a guard counts how many at its front are claimed for good, and
+ * a search begins behind these. A call that is like none is new, or changed.
+ *
+ * Calls that are to come are looked up ahead. The items of a stream may come at other
+ * positions than before, so that a call which is like none of the records is either new, or
+ * one of those that have changed something, with another input or definition now. Which
+ * one is known as soon as every such record has found who is the same: what is left over
+ * is what the others are compared with. Which records are expected is known to the process alone
+ * whose stream it is.
+ */
+#include "history/history_parts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/invariant.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "model/waiting.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+
+#define OWN_WAIT_MS 300 /* for each difference, of OWN_DIFFERENCES_MOST */
+#define OWN_DIFFERENCES_MOST 4
+#define OWN_NAP_MS 10
+#define DEFINITIONS_MOST 256 /* that a call with another is compared with */
+#define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of a text, as edited */
+#define BRANCHES_AWAY INT64_C(128) /* half of it before, half behind */
+#define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
+
+/* What is found of the records with the guard of a call. */
+struct same {
+	struct index_record *record; /* the call's; if it is told apart by nothing, one of several; NULL */
+	bool exact;                  /* it agrees in the names of new paths */
+	bool alike;                  /* another free one does as well as it, but was elsewhere */
+	const struct index_record *other; /* which; NULL: not known */
+	int fit;                     /* of a child run: recall_query.fits */
+};
+
+/* Whether b comes before a for a call of this item: a record of a try that was followed by another
+ * comes after all of the last try; then the nearest item, of which the last attempt comes first, for
+ * what it made anew stands beside what it did not take over; of these the nearest occurrence. Of the
+ * same marks the lowest stands first in the index. */
+static bool
+comes_before(const struct index_record *b, const struct index_record *a,
+    const struct recall_query *query)
+{
+	uint64_t near_b, near_a;
+
+	if (a == NULL || a->superseded != b->superseded)
+		return a == NULL || a->superseded;
+	near_b = history_distance(b->item, query->item);
+	near_a = history_distance(a->item, query->item);
+	if (near_b != near_a)
+		return near_b < near_a;
+	if (b->start != a->start)
+		return b->start > a->start;
+	return history_distance(b->occurrence, query->occurrence) <
+	    history_distance(a->occurrence, query->occurrence);
+}
+
+/* recall_query.fits of a record. */
+static int
+record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct recalled_event started = { .turn = -1 };
+	char run_id[ID_SIZE];
+	int fit = 0;
+
+	if (query->fits == NULL || !r->child || h->head->mode != RECALL_RESUME)
+		return 0;
+	if (history_line(h, &r->started, &started, NULL) == 0 &&
+	    event_copy_id(started.view.child_run_id, run_id))
+		fit = query->fits(query->fits_context, run_id);
+	recalled_event_free(&started);
+	return fit;
+}
+
+/* A free record that agrees with the call. */
+static void
+history_consider_record(struct history *h, struct same *same, struct index_record *r,
+    uint64_t exact, const struct recall_query *query)
+{
+	const struct recorded_marks marks = history_marks(h, r);
+	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
+	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
+	    marks_same_paths(query->marks, &marks, NULL);
+	int fit;
+
+	if (is_exact && !same->exact && same->record != NULL) {
+		*same = (struct same){ r, true, false, NULL, record_fit(h, r, query) };
+		return;
+	}
+	if (same->record != NULL && !is_exact && same->exact)
+		return;
+	fit = record_fit(h, r, query);
+	if (same->record != NULL && !is_exact && r->attempt == same->record->attempt && fit == same->fit) {
+		const struct recorded_marks other = history_marks(h, same->record);
+
+		if (marks_paths_differ(query->marks, &marks, &other, NULL)) {
+			same->alike = true;
+			same->other = r;
+		}
+	}
+	if (same->record != NULL && fit != same->fit ? fit > same->fit : comes_before(r, same->record, query)) {
+		if (same->other == r)
+			same->other = same->record;
+		same->record = r;
+		same->exact = is_exact;
+		same->fit = fit;
+	}
+}
+
+/* The free records of a key, guard and identity, from its first on. Those at the front that are
+ * claimed for good are passed over from then on: a name that is called thousands of times with the
+ * same input is not looked through from its first each time. */
+static void
+history_search_records(struct history *h, size_t first, const unsigned char *key,
+    const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
+    struct same *same)
+{
+	uint64_t settled, identity;
+
+	if (!history_same_guard(h, first, key, guard))
+		return;
+	identity = h->records[first].identity;
+	settled = atomic_load(&h->records[first].settled);
+	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard) &&
+	    h->records[i].identity == identity; i++) {
+		struct index_record *r = &h->records[i];
+
+		if (same->record != NULL && r->superseded && !same->record->superseded)
+			break;
+		if (atomic_load(&r->mark) == MARK_CLAIMED) {
+			settled += i == first + settled;
+			continue;
+		}
+		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
+			history_consider_record(h, same, r, exact, query);
+		/* Others come before it by nothing. */
+		if (same->record != NULL && same->exact && !same->record->superseded &&
+		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
+			break;
+	}
+	INVARIANT(same->record == NULL || history_same_guard(h, (size_t)(same->record - h->records), key,
+	    guard));
+	atomic_store(&h->records[first].settled, settled);
+}
+
+/* Whatever its marks: the first of a guard's identities is followed by the others. */
+static void
+find_unmarked(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	size_t first = history_bound(h, key, guard);
+
+	while (history_same_guard(h, first, key, guard)) {
+		uint64_t identity = h->records[first].identity;
+
+		history_search_records(h, first, key, guard, query, 0, false, same);
+		same->exact = same->record != NULL;
+		same->alike = false;
+		first = identity == UINT64_MAX ? (size_t)h->head->records :
+		    history_bound_identity(h, key, guard, identity + 1);
+	}
+}
+
+/* Records whose marks cannot be compared. Of a run that an older version began, which recorded none,
+ * one can be known if there was but one process that made such a call; with another key, none. */
+static void
+find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	const struct index_record *one = NULL;
+	bool several = false;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (history_difference(h, r, query, NULL) != -1)
+			continue;
+		several |= *history_text(h, r->start) != '\0' ||
+		    (one != NULL && one->occurrence != r->occurrence);
+		one = r;
+		if (history_free(r) && comes_before(r, same->record, query))
+			same->record = r;
+	}
+	same->exact = true;
+	same->alike = several;
+}
+
+/* The free record of this key and guard that is the call's. */
+static void
+find_same(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	bool replay = h->head->mode == RECALL_REPLAY;
+	uint64_t exact = 0, identity;
+	size_t first;
+
+	memset(same, 0, sizeof *same);
+	if (history_has_no_marks(query)) {
+		find_unmarked(h, key, guard, query, same);
+		return;
+	}
+	identity = marks_identity(query->marks, &exact);
+	first = history_bound_identity(h, key, guard, identity);
+	if (history_same_guard(h, first, key, guard) && h->records[first].identity == identity)
+		history_search_records(h, first, key, guard, query, exact, true, same);
+	if (same->record != NULL) {
+		same->alike &= !replay;
+		return;
+	}
+	/* What one attempt has set, the other may have been started with. */
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
+		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
+			history_consider_record(h, same, &h->records[i], exact, query);
+	if (same->record == NULL)
+		find_old(h, key, guard, query, same);
+	/* A replay is made in another environment: what differs there keeps no record from it. */
+	if (replay && same->record == NULL)
+		find_unmarked(h, key, guard, query, same);
+	same->alike &= !replay;
+}
+
+/* Notes in what a call that is new differs from records, if it is the first of its key to do so: a
+ * name on a line, or several. */
+static void
+note_name(struct index_key *key, const char *names)
+{
+	uint32_t unsaid = 0;
+
+	if (!atomic_compare_exchange_strong(&key->other_said, &unsaid, 1))
+		return;
+	INVARIANT(*names != '\0');
+	snprintf(key->other, sizeof key->other, "%.*s", (int)strcspn(names, "\n"), names);
+	atomic_store(&key->other_said, 2);
+}
+
+/* A call is made anew in the place of a record that had other variables. */
+static void
+note_differing(struct history *h, const struct index_record *record,
+    const struct recall_query *query)
+{
+	struct index_key *key = history_key(h, record);
+	struct buffer names = BUFFER_INIT;
+
+	if (record->end == RECALL_SUCCEEDED) {
+		atomic_fetch_add(&key->differing, 1);
+		history_difference(h, record, query, &names);
+		note_name(key, buffer_string(&names));
+	}
+	buffer_free(&names);
+}
+
+/* No record agrees, but some are of the same input and definition: the nearest lends its root, by
+ * which calls that are made in this one find theirs, and what it differs in is noted. */
+static void
+note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r)
+{
+	const struct index_record *nearest = NULL;
+	struct buffer what = BUFFER_INIT, text = BUFFER_INIT;
+	int least = 0;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		int count;
+
+		buffer_clear(&text);
+		if (!history_unused_by_any(&h->records[i]))
+			continue;
+		count = history_difference(h, &h->records[i], query, &text);
+		if (count <= 0 || (nearest != NULL && (count > least ||
+		    (count == least && h->records[i].order < nearest->order))))
+			continue;
+		nearest = &h->records[i];
+		least = count;
+		buffer_clear(&what);
+		buffer_append(&what, text.data, text.len);
+	}
+	if (nearest != NULL) {
+		memcpy(r->root, nearest->root, ID_SIZE);
+		note_name(history_key(h, nearest), buffer_string(&what));
+	}
+	buffer_free(&what);
+	buffer_free(&text);
+}
+
+/* Whether a call that is to come will have the record. */
+static bool
+is_expected(const struct history *h, size_t i)
+{
+	return h->expected != NULL && h->expected[i];
+}
+
+/* The free record of this key and guard that the call would be, had variables the values that they
+ * had. */
+static struct index_record *
+find_differing(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		/* One that came to nothing, and in which no call could find its own, is left to its own. */
+		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+			continue;
+		if (history_unused_by_any(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
+			found = r;
+	}
+	return found;
+}
+
+/* The names in a chain of calls: a:0:0/b:1:0: a/b. */
+static void
+add_names(struct buffer *out, const char *chain)
+{
+	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(out, "%s%.*s", out->len > 0 ? "/" : "", (int)strcspn(at, ":/"), at);
+}
+
+static const struct index_record *
+find_root(const struct history *h, const char *root)
+{
+	for (size_t i = 0; *root != '\0' && i < h->head->records; i++)
+		if (strcmp(h->records[i].root, root) == 0)
+			return &h->records[i];
+	return NULL;
+}
+
+/* Whether a call that a record is in was made again with other words: then its calls may be in any. */
+static bool
+around_edited(const struct history *h, const struct index_record *r)
+{
+	while ((r = find_root(h, r->around)) != NULL)
+		if (r->edited || (history_free(r) && !history_unused_by_any(r)))
+			return true;
+	return false;
+}
+
+/* Whether the call has the names of the record, in the same calls. */
+static bool
+has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT, other = BUFFER_INIT;
+	bool same;
+
+	add_names(&names, query->enclosing);
+	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
+	add_names(&other, history_text(h, r->call));
+	same = strcmp(buffer_string(&other), buffer_string(&names)) == 0;
+	buffer_free(&names);
+	buffer_free(&other);
+	return same;
+}
+
+/* In a run whose files were edited: the free record of an effect, or of a child run, which has another
+ * name or was in other calls, and agrees with the call in all else that told calls apart. */
+static struct index_record *
+find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	if (!h->head->edited || query->member)
+		return NULL;
+	for (size_t i = 0; i < h->head->records; i++) {
+		struct index_record *r = &h->records[i];
+
+		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
+		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
+		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
+			continue;
+		/* Those of the same names are in another item, or round, of the same group, if that is as it was. */
+		if (!has_names_of(h, r, query) || around_edited(h, r))
+			found = r;
+	}
+	return found;
+}
+
+/* The free record of this key that a call with another guard is compared with; of a
+ * resume only those count that began to change something. */
+static struct index_record *
+find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, bool same_input)
+{
+	size_t first = history_bound(h, key, NULL);
+	const uint64_t given = index_digest(query->input_sha256);
+	const uint64_t definition = index_digest(query->definition_sha256);
+	struct index_record *found = NULL;
+	size_t alike = 0, looked = 0;
+	int least = INT_MAX;
+	bool only;
+
+	if (!history_same_key(h, first, key) ||
+	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
+		return NULL;
+	/* The only one of its name, in a run whose files were edited: its words, and a variable in them, may
+	 * have been edited together. */
+	only = h->head->edited && !history_same_key(h, first + 1, key);
+	for (size_t i = first; history_same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+		enum likeness like;
+		size_t text;
+
+		if ((same_input && r->given != given) ||
+		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
+		    !history_comparable(r, query) || !history_unused_by_any(r) || is_expected(h, i))
+			continue;
+		/* Its own call may come yet, the same as it was. */
+		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
+			continue;
+		/* One of its own input and definition was looked at before. */
+		like = history_likeness(h, r, query);
+		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
+			continue;
+		if (h->head->mode == RECALL_RESUME) {
+			/* Of another guard too: who was in the same place with the same variables. */
+			int count = history_difference(h, r, query, NULL);
+
+			if (found != NULL && count > least)
+				continue;
+			if (count < least)
+				found = NULL;
+			least = found == NULL ? count : least;
+		}
+		/* Where a command was edited that many calls have, each is like its own. */
+		text = 0;
+		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
+			text = history_alike(h, r, query);
+		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query))) {
+			found = r;
+			alike = text;
+		}
+	}
+	return found;
+}
+
+/* Fills *r from a record that is taken; it is free again if that fails. */
+static int
+history_fill_recalled(struct history *h, struct index_record *record, struct recalled *r,
+    struct error *err)
+{
+	const struct index_source *source = &h->sources[record->started.source];
+	int failed;
+
+	INVARIANT(record >= h->records && record < h->records + h->head->records);
+	r->mode = (enum recall_mode)h->head->mode;
+	r->end = (enum recall_end)record->end;
+	r->stands = record->stands;
+	r->encloses = record->encloses;
+	r->outdated = record->outdated;
+	if (record->doubtful || record->stands)
+		r->decided = (enum recall_decision)record->decided;
+	if (source->foreign)
+		memcpy(r->run_id, source->run_id, ID_SIZE);
+	memcpy(r->root, record->root, ID_SIZE);
+	if (*history_text(h, record->changed_inside) != '\0')
+		r->changed_inside = history_text(h, record->changed_inside);
+	r->tool_answers = history_text(h, record->tool_answers);
+	r->used_before = history_text(h, h->head->used_before);
+	r->record = (size_t)(record - h->records);
+	failed = history_line(h, &record->started, &r->started, err) != 0 ||
+	    history_line(h, &record->completed, &r->completed, err) != 0 ||
+	    history_line(h, &record->original, &r->original, err) != 0;
+	if (!failed && record->events + record->event_count > h->head->places)
+		failed = error_set(err, ERROR_SYSTEM, h->path, "is damaged") != 0;
+	if (!failed)
+		r->events = memory_zero((size_t)record->event_count + 1, sizeof *r->events);
+	while (!failed && r->event_count < record->event_count) {
+		size_t i = r->event_count++;
+
+		failed = history_line(h, &h->places[record->events + i], &r->events[i], err) != 0;
+	}
+	if (!failed) {
+		INVARIANT(r->event_count == record->event_count && r->started.id[0] != '\0');
+		recalled_index(r);
+		return 1;
+	}
+	recalled_free(r);
+	atomic_store(r->lent ? &record->lent : &record->mark, MARK_FREE);
+	return -1;
+}
+
+/* Nothing of it is used: the user has decided what becomes of it. */
+static int
+decide_anyhow(const struct index_record *record, struct recalled *r)
+{
+	r->changed = true;
+	r->decided = (enum recall_decision)record->decided;
+	r->end = RECALL_OPEN;
+	return 1;
+}
+
+/* Whether the user was asked, in an earlier attempt, whether a call of this name is the recorded one, or, with
+ * any, whether one is any of them. */
+static bool
+has_asked(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, bool any)
+{
+	const char *rest = history_text(h, h->head->asked), *asked;
+	char one[ASKED_SIZE], unsaid[ASKED_SIZE];
+	size_t len;
+
+	index_asked(query->name, guard, record->root, one);
+	/* Older versions did not record about which. */
+	index_asked(query->name, guard, "", unsaid);
+	while ((asked = text_part(&rest, '\n', &len)) != NULL)
+		if ((len == strlen(unsaid) && memcmp(asked, unsaid, len) == 0) ||
+		    (len == strlen(one) && memcmp(asked, one, any ? strcspn(one, ":") : len) == 0))
+			return true;
+	return false;
+}
+
+/* Whether a call with these words has asked about the record. */
+static bool
+words_have_asked(const struct history *h, const struct index_record *record, const unsigned char *guard)
+{
+	char text[ASKED_SIZE];
+
+	index_asked_words(guard, record->root, text);
+	return text_has_part(history_text(h, h->head->asked), '\n', text, strlen(text));
+}
+
+/* Whether an answer about the record is about the call: it has asked, and is most like it. */
+static bool
+is_asker(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const char *directory = query->marks != NULL && query->marks->directory != NULL ? query->marks->directory : "";
+
+	return record->askers > 0 && memcmp(record->asker, guard, DIGEST_BYTES) == 0 &&
+	    strcmp(history_text(h, record->asker_directory), directory) == 0;
+}
+
+static bool
+is_asker_of_several(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	return record->askers > 1 && is_asker(h, record, guard, query);
+}
+
+/* Whether the user has decided what a call does that has other words than the record, or another place.
+ * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
+ * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
+ * nobody: the record stays for its own. */
+static bool
+is_decided(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	if (record->decided == RECALL_UNDECIDED)
+		return false;
+	if (record->child || (record->decided == RECALL_REDO && !record->tools_doubtful))
+		return true;
+	/* One of the same words takes over what was done. */
+	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+		return true;
+	/* Of several that have asked, the answer is about the one that is most like the record. */
+	if (record->askers > 0 && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
+		return false;
+	/* One in doubt that is skipped, said once, is that one alone. */
+	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice &&
+	    !is_asker_of_several(h, record, guard, query))
+		return false;
+	return has_asked(h, record, guard, query, record->step_skipped);
+}
+
+/* Whether a fork leaves the call out, and has not made it since. */
+static bool
+is_left_out(const struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const char *all = history_text(h, h->head->left_out);
+	char text[ASKED_SIZE];
+
+	index_asked(query->name, guard, "", text);
+	return *all != '\0' && !history_same_guard(h, history_bound(h, key, guard), key, guard) &&
+	    bsearch(text, all, strlen(all) / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out) != NULL;
+}
+
+/* Whether a call that is like no record is new, as the user says. */
+static bool
+is_new(const struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	if (is_left_out(h, key, guard, query))
+		return true;
+	return query->path != NULL &&
+	    text_has_part(history_text(h, h->head->new_steps), '\n', query->path, strlen(query->path));
+}
+
+/* The last words of a question about a record: how it is answered, and what for. Of one that was in doubt the
+ * user has said already that it is skipped. prefix: what stands before the record's name; of: before the
+ * name of the step that asks. */
+static void
+add_answers(const struct index_record *record, const char *prefix, const char *call, const char *of,
+    const struct recall_query *query, const char *aim, struct buffer *out)
+{
+	struct buffer path = BUFFER_INIT;
+	const char *around = NULL; /* the group that the next may be a branch of */
+
+	/* The names of the calls that the child run is in. A round or a branch has that of its group. */
+	for (const char *at = of; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
+		size_t len = strcspn(at, ":/");
+		bool member = around != NULL && strncmp(around, at, len + 1) == 0;
+
+		if (!member)
+			buffer_format(&path, "%.*s.", (int)len, at);
+		around = member ? NULL : at;
+	}
+	buffer_text(&path, query->path != NULL ? query->path : query->name);
+	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
+		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s twice, to make it, "
+		    "with --new %s as well", prefix, call, buffer_string(&path));
+	else
+		buffer_format(out, ": %sresume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",
+		    aim, prefix, call, prefix, call, buffer_string(&path));
+	buffer_free(&path);
+}
+
+/* There is a record, but of another input or definition, or with other variables. */
+static int
+refuse_changed(struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	const char *call = history_text(h, record->call);
+	struct buffer text = BUFFER_INIT;
+	int failed = history_changed(h, record, query, &text, err);
+
+	if (failed == 0 && h->head->mode == RECALL_REPLAY) {
+		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
+	} else if (failed == 0) {
+		buffer_format(&text, ", and it %s changed something before%s",
+		    record->maybe || record->child ? "may have" : "has",
+		    record->tools_doubtful ? ", all of which would be made again" : "");
+		add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &text);
+		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
+		memcpy(r->compared, record->root, ID_SIZE);
+	}
+	buffer_free(&text);
+	return -1;
+}
+
+/* Counted for whoever wonders at the end what was not used again. */
+static void
+note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	size_t first = history_bound(h, key, NULL);
+	const struct index_record *record;
+
+	if (h->records == NULL || !history_same_key(h, first, key))
+		return;
+	record = &h->records[first];
+	atomic_fetch_add(&history_key(h, record)->anew, 1);
+	if (record->definition != index_digest(query->definition_sha256))
+		atomic_fetch_add(&history_key(h, record)->redefined, 1);
+}
+
+/* Calls that a workflow makes side by side come in any order: the record of another input or
+ * definition may be that of one which is about to come. It is waited for, a little, where no file was
+ * edited, or this call was not, or where the user has been asked about the record, or has decided:
+ * the longer the less it is like the record, for its own call may differ, too. Whether the record is
+ * gone. */
+static bool
+leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
+    const struct recall_query *query)
+{
+	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
+	int differences = history_difference(h, record, query, NULL), most;
+
+	if (differences > OWN_DIFFERENCES_MOST)
+		differences = OWN_DIFFERENCES_MOST;
+	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
+	/* Another input or definition says more than a variable, a text that was added or taken away less. */
+	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
+		most += record->definition == index_digest(query->definition_sha256) ? 2 * OWN_WAIT_MS :
+		    2 * OWN_WAIT_MS - (int)(history_alike(h, record, query) * 3 * OWN_WAIT_MS / (2 * ALIKE_WHOLE));
+	if ((h->head->edited && !query->member && !record->doubtful && record->decided == RECALL_UNDECIDED &&
+	    record->definition != index_digest(query->definition_sha256)) ||
+	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
+		return false;
+	for (int waited = 0; waited < most && history_unused_by_any(record); waited += OWN_NAP_MS)
+		if (nanosleep(&nap, NULL) != 0)
+			return false;
+	return !history_unused_by_any(record);
+}
+
+/* A replay has no record for the call. */
+static int
+refuse_unknown(const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	bool inside = query->enclosing[0] != '\0';
+	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+
+	error_set(err, ERROR_DIVERGENCE, place, "the recording has no%s call of it for item %lld",
+	    inside ? "" : " further", (long long)query->item);
+	r->unknown = true;
+	free(place);
+	return -1;
+}
+
+/* What a call is compared with that has no record of the same guard: that of the same input, what
+ * whoever looked ahead has found, or the nearest, once that is nobody else's; NULL. */
+static struct index_record *
+find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	bool resume = h->head->mode == RECALL_RESUME;
+	struct index_record *found;
+
+	if (query->compared == RECALL_COMPARED_WITH_NONE)
+		return NULL;
+	do {
+		found = resume ? find_changed(h, key, guard, query, true) : NULL;
+		if (found == NULL && query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
+		    history_unused_by_any(&h->records[query->compared - 1]))
+			found = &h->records[query->compared - 1];
+		else if (found == NULL)
+			found = find_changed(h, key, guard, query, false);
+	} while (found != NULL && resume && leave_to_own(h, guard, found, query));
+	return found;
+}
+
+/* It is made anew in the record's place, and the calls in it find theirs. */
+static int
+make_in_place(struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r)
+{
+	if (memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+		note_differing(h, record, query);
+	r->changed = !record->runs_calls;
+	r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
+	r->end = RECALL_OPEN;
+	return 1;
+}
+
+/* Another input or definition. Of a command that made others and changed nothing itself, as a group's, those
+ * are compared, each for itself. */
+static int
+claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	bool replay = h->head->mode == RECALL_REPLAY, made_again;
+	struct index_record *record;
+	int status;
+
+	do {
+		record = find_compared(h, key, guard, query);
+		if (record == NULL && replay)
+			return refuse_unknown(query, r, err);
+		if (record == NULL) {
+			note_anew(h, key, query);
+			return 0;
+		}
+		made_again = !replay && record->runs_calls && record->decided == RECALL_UNDECIDED;
+		if (!made_again && (replay || !is_decided(h, record, guard, query)))
+			return refuse_changed(h, record, query, r, err);
+	} while (!history_lend(h, record));
+	r->lent = true;
+	status = history_fill_recalled(h, record, r, err);
+	if (status != 1)
+		return status;
+	return made_again ? make_in_place(h, record, guard, query, r) : decide_anyhow(record, r);
+}
+
+/* What stands before the name of a record that is in another run. If the call that asks is in a child run of
+ * that name, too, the name alone is that of its run from then on. */
+static char *
+prefix_elsewhere(const struct history *h, const struct elsewhere *found)
+{
+	const char *prefix = history_prefix(found->history);
+	size_t len = strlen(prefix);
+
+	if (found->inside == NULL || strcmp(prefix, history_prefix(h)) != 0 || len == 0 ||
+	    strchr(history_text(found->around, found->inside->call), '@') != NULL)
+		return memory_text(prefix);
+	return memory_format("%.*s@%llu/", (int)len - 1, prefix, (unsigned long long)found->inside->attempt);
+}
+
+static int
+refuse_moved(const struct history *h, const struct elsewhere *found,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	const char *label = history_text(found->history, found->record->call);
+	/* Another call of this attempt may have its name. */
+	const bool again = found->history == h && strchr(label, '@') == NULL && has_names_of(h, found->record, query);
+	char *call = again ? memory_format("%s@%llu", label, (unsigned long long)found->record->attempt) :
+	    memory_text(label);
+	bool inside = query->enclosing[0] != '\0';
+	char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "", query->name);
+	char *prefix = found->history == h ? memory_text(history_prefix(h)) : prefix_elsewhere(h, found);
+	struct buffer answers = BUFFER_INIT;
+
+	add_answers(found->record, prefix, call, history_prefix(h), query,
+	    "to do it again, or to take it over, ", &answers);
+	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
+	    "place, and nothing has taken that over%s", call, buffer_string(&answers));
+	memcpy(r->compared, found->record->root, ID_SIZE);
+	buffer_free(&answers);
+	free(call);
+	free(prefix);
+	free(place);
+	return -1;
+}
+
+/* Whether what a resumed call did came to nothing, so that it is made again unasked. */
+static bool
+is_harmless(const struct history *h, const struct index_record *r)
+{
+	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
+}
+
+/* Whether it has been done since under another name, or in another place. */
+static bool
+done_elsewhere(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct elsewhere found;
+
+	if (!h->head->edited || query->member || history_has_no_marks(query))
+		return false;
+	return find_moved(h, key, guard, query) != NULL ||
+	    (history_find_elsewhere(h, guard, query, &found, NULL) == 0 && found.record != NULL);
+}
+
+/* No record is the call's as it is, but one may be: it had other variables, or another name or
+ * place. That is for the user to say. */
+static int
+claim_other(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	bool moved, asked;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query))
+		return 0;
+	for (;;) {
+		record = find_differing(h, key, guard, query);
+		if (record != NULL && is_harmless(h, record) && done_elsewhere(h, key, guard, query))
+			record = NULL;
+		moved = record == NULL;
+		if (moved)
+			record = find_moved(h, key, guard, query);
+		if (record == NULL)
+			return 0;
+		asked = moved || record->changed || record->child;
+		if (asked && leave_to_own(h, guard, record, query))
+			continue;
+		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */
+		if (asked && !(moved || record->tools_doubtful ? is_decided(h, record, guard, query) :
+		    record->decided != RECALL_UNDECIDED))
+			return moved ? refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL }, query, r, err) :
+			    refuse_changed(h, record, query, r, err);
+		if (history_lend(h, record))
+			break;
+	}
+	/* A child run is another one then. */
+	if (record->child && record->decided == RECALL_REDO)
+		return 0;
+	r->lent = true;
+	status = history_fill_recalled(h, record, r, err);
+	if (status == 1 && !asked && record->decided == RECALL_UNDECIDED)
+		return make_in_place(h, record, guard, query, r);
+	return status != 1 || record->child ||
+	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
+	    decide_anyhow(record, r);
+}
+
+/* No record of this run is the call's, but one of a run inside of it, or around it, may be. new_call: the
+ * user says that it is none that is recorded, so it is only one of which the user has said something. */
+static int
+claim_elsewhere(struct history *h, const unsigned char *guard, const struct recall_query *query,
+    bool new_call, struct recalled *r, struct error *err)
+{
+	struct elsewhere found;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query) || query->member)
+		return 0;
+	for (;;) {
+		if (history_find_elsewhere(h, guard, query, &found, err) != 0)
+			return -1;
+		if (found.record == NULL)
+			return 0;
+		if (leave_to_own(found.owners, guard, found.owner, query))
+			continue;
+		if (!is_decided(h, found.record, guard, query) && new_call)
+			return 0;
+		if (!is_decided(h, found.record, guard, query))
+			return refuse_moved(h, &found, query, r, err);
+		if (history_lend(found.history, found.record))
+			break;
+	}
+	r->lent = true;
+	status = history_fill_recalled(found.history, found.record, r, err);
+	if (status != 1)
+		return status;
+	memcpy(r->run_id, found.history->sources[found.record->started.source].run_id, ID_SIZE);
+	r->elsewhere = found.history;
+	return decide_anyhow(found.record, r);
+}
+
+/* ---- a decision, while the attempt runs ---- */
+
+struct decision_search {
+	struct history *history;
+	struct recalled *recalled;
+};
+
+static int
+history_read_decision(void *context, const struct placed *placed, struct error *err)
+{
+	const struct decision_search *s = context;
+	struct recalled *r = s->recalled;
+	const struct place place = { placed->place.offset, placed->place.length,
+		s->history->records[r->record].completed.source };
+
+	if (!event_decides(placed->event) || !span_is(placed->event->parent_event_id, r->completed.id))
+		return 0;
+	recalled_event_free(&r->completed);
+	if (history_line(s->history, &place, &r->completed, err) != 0)
+		return -1;
+	if (waiting_of(&r->completed.view) != WAITING_NOTHING)
+		return 0;
+	r->end = span_type(span_member(r->completed.view.payload, KEY_ERROR)) == 'o' ?
+	    RECALL_FAILED : RECALL_SUCCEEDED;
+	return 1;
+}
+
+static int
+decided_since(void *history, struct recalled *r, struct error *err)
+{
+	struct history *h = history;
+	const struct index_source *source = &h->sources[h->records[r->record].completed.source];
+	struct decision_search search = { h, r };
+	struct model m;
+	int decided;
+
+	model_begin(&m, MODEL_LIVE);
+	m.position = source->size;
+	m.watch = history_read_decision;
+	m.context = &search;
+	decided = model_read_file(&m, h->text + source->path, err);
+	model_free(&m);
+	return decided;
+}
+
+/* ---- what a step asks ---- */
+
+static bool
+history_find_end(void *history, const struct recall_query *query, enum recall_end *end)
+{
+	const struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+
+	history_keys(h, query, key, guard);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		if (!history_free(&h->records[i]))
+			continue;
+		*end = (enum recall_end)h->records[i].end;
+		return true;
+	}
+	return false;
+}
+
+static bool
+history_read_start(void *history, const struct recall_query *query, struct recalled_event *started)
+{
+	struct history *h = history;
+	const struct index_record *found = NULL;
+	unsigned char key[DIGEST_BYTES];
+
+	history_keys(h, query, key, NULL);
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++)
+		if (h->records[i].item == query->item && history_nearer(&h->records[i], found, query) &&
+		    history_free(&h->records[i]))
+			found = &h->records[i];
+	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
+}
+
+/* The variable that is named is one in which the two recorded calls differ: to ignore another would
+ * not tell them apart. */
+static int
+refuse_alike(const struct history *h, const struct same *same, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	const struct index_record *record = same->record;
+	const struct recorded_marks marks = history_marks(h, record);
+	const struct recorded_marks other = history_marks(h, same->other != NULL ? same->other : record);
+	const char *call = history_text(h, record->call);
+	struct buffer name = BUFFER_INIT, why = BUFFER_INIT;
+
+	if (history_difference(h, record, query, NULL) == -1)
+		buffer_text(&why, "their directories and variables are not known");
+	else if ((!marks_paths_differ(query->marks, &marks, &other, &name) &&
+	    marks_same_paths(query->marks, &marks, &name)) || buffer_equal(&name, MARKS_DIRECTORY))
+		buffer_text(&why, "their directories were new");
+	else
+		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
+		    buffer_string(&name), buffer_string(&name));
+	buffer_byte(&why, ')');
+	add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &why);
+	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
+	    "recorded calls of this name it is (%s", buffer_string(&why));
+	memcpy(r->compared, record->root, ID_SIZE);
+	buffer_free(&name);
+	buffer_free(&why);
+	return -1;
+}
+
+/* Nothing says which of several records is the call's: what may have changed something is asked
+ * about, anything else is made anew. */
+static int
+claim_alike(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct same *same, const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	struct index_record *record = same->record;
+	int status;
+
+	if (is_decided(h, record, guard, query)) {
+		status = history_fill_recalled(h, record, r, err);
+		return status == 1 ? decide_anyhow(record, r) : status;
+	}
+	if (record->began || record->child)
+		return refuse_alike(h, same, query, r, err);
+	note_anew(h, key, query);
+	memcpy(r->root, record->root, ID_SIZE);
+	return 0;
+}
+
+/* A child run that has not ended well goes on, unless the user wants another in its place. */
+static int
+refuse_skip(const struct history *h, const struct index_record *record, struct error *err)
+{
+	const char *call = history_text(h, record->call);
+
+	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
+	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
+	    "place", history_prefix(h), call);
+}
+
+/* In a parallel group that was edited a branch may stand elsewhere: the nearest record of one that is the same. */
+static void
+find_branch(struct history *h, unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    struct same *same)
+{
+	unsigned char other[DIGEST_BYTES];
+
+	for (int64_t i = 2; same->record == NULL && i < BRANCHES_AWAY; i++) {
+		struct recall_query moved = *query;
+
+		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);
+		if (moved.item < 0)
+			continue;
+		history_keys(h, &moved, other, NULL);
+		find_same(h, other, guard, query, same);
+		if (same->record != NULL)
+			memcpy(key, other, sizeof other);
+	}
+}
+
+/* The record that the call has asked about, and that the user has said is skipped for it. Where he says too
+ * that calls of its step are new, that is so if it has the input of the record, and, of one that was in
+ * doubt, if others have asked about it as well. */
+static struct index_record *
+find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const bool new_step = is_new(h, key, guard, query);
+
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (r->decided == RECALL_SKIP && (!r->doubtful || r->askers > 1) && !r->child && !r->step_skipped &&
+		    is_asker(h, r, guard, query) && (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
+			return r;
+	}
+	return NULL;
+}
+
+static int
+claim_answered(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
+{
+	int status;
+
+	r->lent = true;
+	status = history_fill_recalled(h, record, r, err);
+	return status == 1 ? decide_anyhow(record, r) : status;
+}
+
+/* A child run is given something else than the recorded one was: that may be another's, which is about to
+ * come and is waited for, a little. Whether it came. */
+static bool
+leave_to_fitting(struct history *h, const struct index_record *record)
+{
+	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
+
+	if (atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
+		return false;
+	for (int waited = 0; waited < 2 * OWN_WAIT_MS && history_free(record); waited += OWN_NAP_MS)
+		if (nanosleep(&nap, NULL) != 0)
+			return false;
+	return !history_free(record);
+}
+
+/* Whether the record is of a child run that ran a text: one that ran a file tells that. */
+static bool
+ran_text(struct history *h, const struct index_record *r)
+{
+	struct recalled_event started = { .turn = -1 };
+	bool text = r->child && history_line(h, &r->started, &started, NULL) == 0 &&
+	    span_member(started.view.payload, KEY_FILES).at == NULL;
+
+	recalled_event_free(&started);
+	return text;
+}
+
+/* The free record of a child run of this name, with another text, that is most like this one: what its text
+ * was edited to. */
+static struct index_record *
+find_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+	size_t most = 0, looked = 0;
+
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key) && looked < DEFINITIONS_MOST; i++) {
+		struct index_record *r = &h->records[i];
+		size_t alike;
+
+		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER ||
+		    !ran_text(h, r))
+			continue;
+		looked++;
+		alike = history_alike(h, r, query);
+		if (alike < TEXT_ALIKE_LEAST && !history_comparable(r, query))
+			continue;
+		if (found == NULL || alike > most || (alike == most && history_nearer(r, found, query))) {
+			found = r;
+			most = alike;
+		}
+	}
+	return found;
+}
+
+/* A child run whose text was edited goes on, and the calls in it are compared each for itself. */
+static int
+claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	int status;
+
+	if (!query->text || h->head->mode != RECALL_RESUME || !h->head->edited)
+		return 0;
+	do
+		record = find_edited_text(h, key, query);
+	while (record != NULL && !history_mark(h, record));
+	if (record == NULL)
+		return 0;
+	/* Another run in its place. */
+	if (record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
+		return 0;
+	status = history_fill_recalled(h, record, r, err);
+	r->changed = true;
+	return status;
+}
+
+static int
+history_claim_call(void *history, const struct recall_query *query, struct recalled *r,
+    struct error *err)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	struct index_record *record;
+	struct same same;
+	const char *call;
+	int status;
+
+	memset(r, 0, sizeof *r);
+	history_keys(h, query, key, guard);
+	do {
+		history_keys(h, query, key, NULL);
+		find_same(h, key, guard, query, &same);
+		if (same.record == NULL && query->member && h->head->edited && h->head->mode == RECALL_RESUME)
+			find_branch(h, key, guard, query, &same);
+	} while (same.record != NULL && !(same.alike && !is_decided(h, same.record, guard, query)) &&
+	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
+	record = same.record;
+	if (record != NULL && !same.alike && is_harmless(h, record) && done_elsewhere(h, key, guard, query)) {
+		atomic_store(&record->mark, MARK_FREE);
+		record = NULL;
+	}
+	if (record != NULL && same.alike && !is_new(h, key, guard, query))
+		return claim_alike(h, key, guard, &same, query, r, err);
+	if (record == NULL && h->head->mode == RECALL_RESUME && (record = find_answered(h, key, guard, query)) != NULL)
+		return claim_answered(h, record, r, err);
+	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, key, guard, query)) {
+		if (record != NULL && same.alike && is_decided(h, record, guard, query))
+			atomic_store(&record->mark, MARK_FREE);
+		status = record == NULL ? claim_elsewhere(h, guard, query, true, r, err) : 0;
+		if (status == 0)
+			note_anew(h, key, query);
+		return status;
+	}
+	if (record == NULL) {
+		status = claim_other(h, key, guard, query, r, err);
+		if (status == 0)
+			status = claim_elsewhere(h, guard, query, false, r, err);
+		if (status == 0)
+			status = claim_edited_text(h, key, query, r, err);
+		if (status != 0)
+			return status;
+		status = claim_changed(h, key, guard, query, r, err);
+		if (status == 0 && h->head->mode == RECALL_RESUME)
+			note_other(h, key, guard, query, r);
+		return status;
+	}
+	if (h->head->mode == RECALL_RESUME && record->doubtful &&
+	    record->decided == RECALL_UNDECIDED) {
+		/* awf-run asked about every such call before; this is where none gets through. */
+		call = history_text(h, record->call);
+		atomic_store(&record->mark, MARK_FREE);
+		return error_set(err, ERROR_WAITING, call,
+		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
+		    history_prefix(h), call, history_prefix(h), call);
+	}
+	if (record->child && record->end != RECALL_SUCCEEDED && record->decided != RECALL_UNDECIDED) {
+		if (record->decided == RECALL_REDO)
+			return 0;
+		atomic_store(&record->mark, MARK_FREE);
+		return refuse_skip(h, record, err);
+	}
+	status = history_fill_recalled(h, record, r, err);
+	r->fit = same.fit;
+	if (status == 1 && record->repeated) {
+		r->repeated = true;
+		return decide_anyhow(record, r);
+	}
+	/* An agent's call (or a tool's) that another run has begun and not ended well is begun anew:
+	 * its conversation is in that one's record, and would be in none if it went on. */
+	if (status != 1 || r->mode != RECALL_RESUME || r->run_id[0] == '\0' || r->event_count == 0 ||
+	    (r->end != RECALL_OPEN && (r->end != RECALL_FAILED || r->stands)))
+		return status;
+	if (!record->began || record->decided != RECALL_UNDECIDED)
+		return decide_anyhow(record, r);
+	call = history_text(h, record->call);
+	error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
+	    "was forked from, and did not end: fork with --redo %s%s or --skip %s%s",
+	    history_prefix(h), call, history_prefix(h), call);
+	recalled_free(r);
+	atomic_store(&record->mark, MARK_FREE);
+	return -1;
+}
+
+static void
+history_confirm_claim(void *history, const struct recalled *r)
+{
+	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
+
+	struct index_record *record = &h->records[r->record];
+
+	INVARIANT(r->record < h->head->records);
+	INVARIANT(atomic_load(r->lent ? &record->lent : &record->mark) == h->sign);
+	atomic_store(r->lent ? &record->lent : &record->mark, MARK_CLAIMED);
+	history_copy_mark(h, record, r->lent);
+}
+
+/* ---- calls that are to come ---- */
+
+static bool
+is_left_over(struct history *h, size_t i, const struct recall_query *query)
+{
+	const struct index_record *r = &h->records[i];
+
+	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
+	    history_unused_by_any(r) && history_likeness(h, r, query) != ANOTHER;
+}
+
+static bool
+left_over(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	size_t first;
+
+	history_keys(h, query, key, NULL);
+	first = history_bound(h, key, NULL);
+	if (!history_same_key(h, first, key) || !history_key(h, &h->records[first])->began)
+		return false;
+	if (h->ahead_key != first)
+		h->ahead_key = h->ahead_from = first;
+	/* What is claimed stays so: it is looked at but once. */
+	while (history_same_key(h, h->ahead_from, key) && (!h->records[h->ahead_from].began ||
+	    is_expected(h, h->ahead_from) ||
+	    atomic_load(&h->records[h->ahead_from].mark) == MARK_CLAIMED))
+		h->ahead_from++;
+	for (size_t i = h->ahead_from; history_same_key(h, i, key); i++)
+		if (is_left_over(h, i, query))
+			return true;
+	return false;
+}
+
+static bool
+history_expect_call(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	size_t found = SIZE_MAX;
+
+	history_keys(h, query, key, guard);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		if (is_expected(h, i) || !history_free(&h->records[i]) ||
+		    history_difference(h, &h->records[i], query, NULL) > 0)
+			continue;
+		if (found == SIZE_MAX || history_distance(h->records[i].item, query->item) <
+		    history_distance(h->records[found].item, query->item))
+			found = i;
+		if (h->records[found].item == query->item)
+			break;
+	}
+	if (found == SIZE_MAX)
+		return false;
+	if (h->expected == NULL)
+		h->expected = memory_zero((size_t)h->head->records, sizeof *h->expected);
+	h->expected[found] = true;
+	return true;
+}
+
+/* A record that is left over, as it is shared out. */
+struct left_record {
+	uint64_t distance;           /* of its place among the calls of its name from that of the process */
+	size_t i;
+};
+
+static int
+compare_left(const void *a, const void *b)
+{
+	const struct left_record *left = a, *right = b;
+
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	return (left->i > right->i) - (left->i < right->i);
+}
+
+/* The records of a key, those of a process in the same place first. */
+static struct left_record *
+sort_left(const struct history *h, const unsigned char *key, const struct recall_query *query,
+    size_t *count)
+{
+	size_t first = history_bound(h, key, NULL);
+	struct left_record *list;
+
+	for (*count = 0; history_same_key(h, first + *count, key);)
+		(*count)++;
+	list = memory_array(NULL, *count + 1, sizeof *list);
+	for (size_t i = 0; i < *count; i++)
+		list[i] = (struct left_record){ history_distance(h->records[first + i].occurrence,
+			query->occurrence), first + i };
+	if (*count > 1)
+		qsort(list, *count, sizeof *list, compare_left);
+	return list;
+}
+
+/* Each record is shared out to one item. */
+static bool
+shares_hold(const struct history *h, const int64_t *compared, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			continue;
+		if (compared[i] < 1 || (uint64_t)compared[i] > h->head->records)
+			return false;
+		for (size_t n = 0; n < i; n++)
+			if (compared[n] == compared[i])
+				return false;
+	}
+	return true;
+}
+
+/* A call that is left without a record is new, unless one of them waits for a decision:
+ * which of the calls that is about, the user is to say. */
+static void
+share_out(void *history, const struct recall_query *query, const int64_t *items,
+    size_t count, int64_t *compared)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+	struct left_record *left;
+	size_t left_count;
+
+	for (size_t i = 0; i < count; i++)
+		compared[i] = RECALL_COMPARED_WITH_NONE;
+	history_keys(h, query, key, NULL);
+	left = sort_left(h, key, query, &left_count);
+	for (size_t l = 0; l < left_count; l++) {
+		const size_t i = left[l].i;
+		struct recall_query at = *query;
+		size_t nearest = count;
+
+		/* The item without a record that is nearest to this one's. */
+		for (size_t n = 0; n < count; n++)
+			if (compared[n] == RECALL_COMPARED_WITH_NONE && (nearest == count ||
+			    history_distance(items[n], h->records[i].item) <
+			    history_distance(items[nearest], h->records[i].item)))
+				nearest = n;
+		at.item = items[nearest < count ? nearest : 0];
+		if (!is_left_over(h, i, &at))
+			continue;
+		if (nearest < count)
+			compared[nearest] = (int64_t)i + 1;
+		if (undecided == RECALL_COMPARED_WITH_NONE && h->records[i].decided == RECALL_UNDECIDED)
+			undecided = (int64_t)i + 1;
+	}
+	free(left);
+	INVARIANT(shares_hold(h, compared, count));
+	for (size_t i = 0; i < count; i++)
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			compared[i] = undecided;
+}
+
+struct recall
+history_recall(struct history *h)
+{
+	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
+		.cut_off = h->head->cut_off != 0, .history = h,
+		.claim = history_claim_call, .look = history_find_end, .peek = history_read_start,
+		.claimed = history_confirm_claim,
+		.left_over = left_over, .expect = history_expect_call,
+		.share_out = share_out, .decided_since = decided_since };
+}

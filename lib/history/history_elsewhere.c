@@ -1,0 +1,254 @@
+/*
+ * A step that was moved into a child run, out of one, or from one to another, has its record in the
+ * history of another run. awf-run makes an index of every run inside of one that goes on in which
+ * something has changed, and names to a child run the directory of the run around it. The effects
+ * that are found there, and that nothing has taken over, are what a new call is compared with.
+ *
+ * What a child run did is taken over when its own call is, unless its files name the step no more:
+ * then the step may be the one that moved. Of one that goes on, what its calls have not taken over by its
+ * end is nobody's; and from its begin, if it is given something else than the recorded one was.
+ */
+#include "history/history_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "transcript/event.h"
+
+/* The index at a path, which is opened once; *opened is NULL if there is none. */
+static int
+open_other(struct history *h, const char *path, struct history **opened, struct error *err)
+{
+	size_t count = 0;
+
+	for (; h->elsewhere != NULL && h->elsewhere[count] != NULL; count++) {
+		*opened = h->elsewhere[count];
+		if (strcmp((*opened)->path, path) == 0)
+			return 0;
+	}
+	if (history_open_index(opened, path, err) != 0)
+		return -1;
+	if (*opened != NULL) {
+		h->elsewhere = memory_array(h->elsewhere, count + 2, sizeof *h->elsewhere);
+		h->elsewhere[count] = *opened;
+		h->elsewhere[count + 1] = NULL;
+	}
+	return 0;
+}
+
+/* What is looked for, from where. */
+struct looking {
+	struct history *asked;       /* keeps the others open */
+	const char *directory;       /* of a run, in which the indexes are of the runs inside */
+	const unsigned char *guard;
+	const struct recall_query *query;
+	struct call_marks marks;     /* of the call in that run */
+	struct elsewhere *found;
+	enum likeness like;          /* what was found */
+};
+
+/* A directory in another, as call_marks has them: "" is the workspace. */
+static char *
+directory_in(const char *around, const char *directory)
+{
+	if (*directory == '/' || *around == '\0')
+		return memory_text(directory);
+	return *directory == '\0' ? memory_text(around) : path_join(around, directory);
+}
+
+/* The variables that a run was started with, of those that workflows around it had set, and those that its
+ * own had set for a call. */
+static char *
+variables_in(const char *around, const char *variables)
+{
+	struct span outer = span_of(around, strlen(around)), inner = span_of(variables, strlen(variables));
+	struct buffer all = BUFFER_INIT;
+
+	if (*around == '\0' || *variables == '\0')
+		return memory_text(*around == '\0' ? variables : around);
+	buffer_append(&all, inner.at, strlen(variables) - 1);
+	for (struct span_walk member = span_walk(outer); span_next(&member);) {
+		char *name = span_text(member.key);
+
+		if (name != NULL && span_member(inner, name).at == NULL)
+			buffer_format(&all, ",%.*s:%.*s", (int)member.key.len, member.key.at, (int)member.value.len,
+			    member.value.at);
+		free(name);
+	}
+	buffer_byte(&all, '}');
+	return buffer_take(&all);
+}
+
+/* What a call had that was made in a run which was started with the marks of another. */
+static struct recorded_marks
+marks_in(const struct recorded_marks *around, const struct recorded_marks *call)
+{
+	return (struct recorded_marks){ call->start, directory_in(around->directory, call->directory),
+		variables_in(around->variables, call->variables) };
+}
+
+static void
+free_marks(struct recorded_marks *marks)
+{
+	free((char *)(uintptr_t)marks->directory);
+	free((char *)(uintptr_t)marks->variables);
+}
+
+/* What the call has to do with an effect in the history of a run that was started with these marks. A
+ * variable that tells the child runs apart tells their calls apart, too. */
+static enum likeness
+compare_effect(const struct looking *l, const struct elsewhere *at, const struct recorded_marks *around)
+{
+	struct recorded_marks recorded = history_marks(at->history, at->record);
+	struct buffer names = BUFFER_INIT;
+	enum likeness found = LIKE;
+	const char *rest, *line;
+	size_t len;
+
+	recorded = marks_in(around, &recorded);
+	if (marks_difference(&l->marks, &recorded, &names) > 0)
+		found = DIFFERING;
+	rest = buffer_string(&names);
+	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ?
+		    history_directory_tells_apart(at->history, at->record) ||
+		    history_directory_tells_apart(at->owners, at->owner) :
+		    history_tells_apart(at->history, name, at->record->guard) ||
+		    history_tells_apart(at->owners, name, NULL)))
+			found = ANOTHER;
+		free(name);
+	}
+	free_marks(&recorded);
+	buffer_free(&names);
+	return found;
+}
+
+/* Effects in a history of a run that was started with these marks, which are the call's but for where they
+ * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves. dropped: its files must not name them. */
+static void
+find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
+    struct history *owners, struct index_record *owner, const struct index_record *inside, bool dropped)
+{
+	struct index_record *nearest = l->found->record;
+
+	for (size_t i = 0; i < h->head->records; i++) {
+		struct index_record *r = &h->records[i];
+		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r, owners, inside };
+		enum likeness like;
+
+		if (!r->changed || r->child || (dropped && !r->dropped) ||
+		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || !history_unused_by_any(r))
+			continue;
+		like = compare_effect(l, &at, around);
+		if (like == ANOTHER || (nearest != NULL && (like > l->like ||
+		    (like == l->like && !history_nearer(r, nearest, l->query)))))
+			continue;
+		/* A call that was taken over does not wait for its owner. */
+		if (dropped)
+			at.owners = h, at.owner = r;
+		nearest = r;
+		l->like = like;
+		*l->found = at;
+	}
+}
+
+/* Whether a child run went on and has ended, or goes on with something else than it was given: its own
+ * calls are not to take over what they have not. */
+static bool
+left_behind(const struct index_record *child)
+{
+	return !history_unused_by_any(child) && atomic_load(&child->runner) != MARK_FREE &&
+	    !(history_child_runs(child) && atomic_load(&child->fits) != 0);
+}
+
+/* Of the child runs in a history, and the runs in these; taken: the run that it is of was taken over. */
+static int
+history_search_inside(struct looking *l, struct history *around, const struct recorded_marks *marks,
+    bool taken, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && around->head->children > 0 && i < around->head->records; i++) {
+		struct index_record *child = &around->records[i];
+		struct recalled_event started = { .turn = -1 };
+		struct history *inside = NULL;
+		struct recorded_marks inner;
+		char run_id[ID_SIZE], *path;
+		bool gone = taken || !history_unused_by_any(child), loose = !taken && left_behind(child);
+
+		if (!child->child)
+			continue;
+		failed = history_line(around, &child->started, &started, err);
+		if (failed == 0 && event_copy_id(started.view.child_run_id, run_id)) {
+			path = history_inside(l->directory, run_id);
+			failed = open_other(l->asked, path, &inside, err);
+			free(path);
+		}
+		recalled_event_free(&started);
+		if (inside == NULL)
+			continue;
+		inner = history_marks(around, child);
+		inner = marks_in(marks, &inner);
+		find_effect(l, inside, &inner, around, loose ? NULL : child, child, gone && !loose);
+		failed = history_search_inside(l, inside, &inner, gone && !loose, err);
+		free_marks(&inner);
+	}
+	return failed;
+}
+
+int
+history_find_elsewhere(struct history *h, const unsigned char *guard,
+    const struct recall_query *query, struct elsewhere *found, struct error *err)
+{
+	static const struct recorded_marks none = { "", "", "" };
+	const char *own = query->marks->directory != NULL ? query->marks->directory : "";
+	struct looking l = { h, h->directory, guard, query, *query->marks, found, LIKE };
+	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
+	char *here = memory_text(own);
+	struct history *at = h;
+	size_t depth = 0;
+	int failed = 0;
+
+	*found = (struct elsewhere){ .record = NULL };
+	while (directory != NULL && depth < HISTORY_AROUND_MOST) {
+		struct history_around around;
+		char *path, *outer;
+
+		l.directory = directory;
+		/* A child run that is new has no history, though the run around it may. */
+		if (at != NULL)
+			failed = history_search_inside(&l, at, &none, false, err);
+		if (failed != 0 || (failed = history_around(directory, &around, err)) <= 0)
+			break;
+		outer = directory_in(around.place, here);
+		free(directory);
+		free(here);
+		directory = memory_text(around.directory);
+		here = outer;
+		history_around_free(&around);
+		if (depth++ > 0)
+			marks_free(&l.marks);
+		failed = marks_find(&l.marks, directory, NULL, NULL, err);
+		if (failed == -1)
+			break;
+		free(l.marks.directory);
+		l.marks.directory = memory_text(here);
+		path = path_join(directory, HISTORY_FILE);
+		failed = open_other(h, path, &at, err);
+		free(path);
+		if (failed != 0)
+			break;
+		if (at != NULL)
+			find_effect(&l, at, &none, at, NULL, NULL, false);
+	}
+	if (depth > 0)
+		marks_free(&l.marks);
+	free(directory);
+	free(here);
+	return failed < 0 ? -1 : 0;
+}

@@ -1,0 +1,249 @@
+/*
+ * The history inside: what the history_*.c files share.
+ *
+ *   history.c          the index file, written of a recording (history/recording.h)
+ *   history_index.c    the file, mapped; its records: found, marked, and their lines
+ *   history_claim.c    the look-up, and that of calls that are to come
+ *   history_likeness.c what a call and a record have in common besides input and definition
+ *   history_elsewhere.c effects in the histories of runs inside and around
+ *   history_changed.c  how a recorded call differs from one that starts, and what an attempt has
+ *                      not used
+ */
+#ifndef AWF_HISTORY_HISTORY_PARTS_H
+#define AWF_HISTORY_HISTORY_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "history/history.h"
+#include "history/recording.h"
+
+#define HISTORY_MAGIC "awf-hs15"
+#define OTHER_SIZE 64 /* of a variable's name, cut */
+#define HISTORY_AROUND_MOST 64 /* runs, one around the other */
+
+/* The index file: head, sources, records, keys, places, text, each an array. */
+struct index_head {
+	char magic[8];
+	uint64_t mode, sources, records, keys, places, text;
+	uint64_t prefix;             /* in text */
+	uint64_t edited;             /* history_names.edited */
+	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
+	                                recorded one, each with a newline */
+	uint64_t used_before;        /* in text: recalled_used_before() */
+	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, each with a
+	                                newline, LEFT_OUT_SIZE in all; sorted */
+	uint64_t new_steps;          /* in text: history_answers.new_steps, each with a newline */
+	uint64_t children;           /* records of child runs */
+	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
+};
+
+struct index_record {
+	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
+	_Atomic int64_t lent;        /* likewise, of a call of other words, or in another place, that was made
+	                                in its stead: the record stays there for the call that it is of */
+	_Atomic int64_t runner;      /* of a child run that goes on: the process that runs it; MARK_FREE: none
+	                                does in this attempt */
+	_Atomic uint32_t fits;       /* and it is given what it was given */
+	_Atomic uint64_t settled;    /* in the first of a key, guard and identity: so many
+	                                from here on are claimed */
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	uint64_t identity, exact;    /* marks_recorded_identity() */
+	int64_t item, occurrence;
+	uint64_t order;              /* in the recording */
+	uint64_t events, event_count; /* in places */
+	struct place started, completed, original;
+	struct place input;          /* the line whose result is its input; len 0: started's */
+	uint64_t call;               /* recording_call_label(), in text */
+	uint64_t name;               /* of a child run, likewise: its call without the attempt */
+	uint64_t attempt;
+	uint64_t tool_answers;       /* in text: recalled.tool_answers; "" */
+	uint32_t end, decided;
+	uint32_t key_number;         /* in keys */
+	bool superseded;             /* the call around it was tried again after it */
+	bool doubtful, began;
+	bool tools_doubtful;         /* what is in doubt is of its tools alone */
+	bool skipped_twice;          /* a call that was compared with it is left out, too */
+	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
+	bool child;                  /* a child run */
+	bool last_named;             /* no later call has its name */
+	bool edited;                 /* it took over one of other words, in some attempt */
+	bool runs_calls;             /* its command made others, and changed nothing itself */
+	bool changed;                /* recording_changed() */
+	bool dropped;                /* no file of the run names its step any more */
+	bool stands;                 /* who takes it over fails as it did */
+	bool maybe;                  /* of what began nobody knows whether it happened */
+	bool repeated;               /* the user wants it made again: nothing of it is used */
+	bool outdated;               /* its programs have changed since */
+	bool named;                  /* a file of the run has its name and its command in a line */
+	bool encloses;               /* others were made in it, or in the one whose end it took over */
+	uint64_t given, definition;  /* parts of the digests of its input and definition */
+	uint64_t start, directory, variables; /* recorded_marks, in text */
+	uint64_t changed_inside;     /* in text: the call in it that has; "" */
+	char root[ID_SIZE], around[ID_SIZE]; /* around: of the call that it is in; "" */
+	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
+	                                most like it: it is the one that an answer is about */
+	uint64_t asker_directory;    /* in text: where that was made */
+	uint32_t askers;             /* how many did, in the last attempt in which any did */
+};
+
+/* What the records of a key have in common: what this attempt has asked for under it. */
+struct index_key {
+	_Atomic uint64_t anew;       /* calls that were found to be new */
+	_Atomic uint64_t redefined;  /* those of them whose definition is not that of the first record */
+	_Atomic uint64_t differing;  /* calls made anew in the place of records that had other variables */
+	_Atomic uint32_t left_to_own; /* how often a call has waited for another to take its own record */
+	_Atomic uint32_t other_said; /* 2: `other` is written; 1: it is about to be */
+	char other[OTHER_SIZE];      /* the first variable in which a new call differs from a record of the
+	                                same input and definition */
+	bool began;                  /* a call of the records began to change something, or made others */
+};
+
+#define LEFT_OUT_SIZE 17
+
+#define MARK_FREE INT64_C(0)
+#define MARK_CLAIMED INT64_C(-1)
+
+/* Whether a variable tells calls apart. */
+struct history_name {
+	char *name;                  /* NULL: none */
+	unsigned char guard[DIGEST_BYTES]; /* of the calls that it tells apart, if of_guard; else all */
+	bool of_guard, apart;
+};
+#define HISTORY_NAMES 8
+
+struct history {
+	char *path;
+	char *directory;             /* of the run */
+	struct history **elsewhere;  /* those that were opened of other runs; the list ends with NULL */
+	struct history **copies;     /* what runs around have of this one, opened at the first claim; likewise */
+	bool copies_known;
+	void *map;
+	size_t map_len;
+	struct index_head *own_head; /* of a child run of which nothing was recorded; NULL */
+	char *own_text;
+	const struct index_head *head;
+	const struct index_source *sources;
+	struct index_record *records;
+	struct index_key *keys;
+	const struct place *places;
+	const char *text;
+	int *fds;                    /* of sources, -1 until one is read */
+	pid_t pid;                   /* whose sign it is: workers inherit the history */
+	int64_t sign;                /* what we mark records with */
+	/* What this process expects of calls that are to come. */
+	bool *expected;              /* records that calls which are to come will claim; NULL:
+	                                none yet */
+	struct history_name names[HISTORY_NAMES]; /* those last asked for */
+	size_t next_name;
+	size_t ahead_key, ahead_from; /* first record of the key last asked for, and first of
+	                                it that may be left over */
+};
+
+/* The key, and the guard, of what is asked for; guard may be NULL. */
+void history_keys(const struct history *h, const struct recall_query *query,
+    unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES]);
+/* The first record that is not before the key and guard; guard NULL: all of them. */
+size_t history_bound(const struct history *h, const unsigned char *key,
+    const unsigned char *guard);
+size_t history_bound_identity(const struct history *h, const unsigned char *key,
+    const unsigned char *guard, uint64_t identity);
+/* What the records of the same key have in common. */
+struct index_key *history_key(const struct history *h, const struct index_record *r);
+/* What the recorded call depended on besides its input and definition. */
+struct recorded_marks history_marks(const struct history *h, const struct index_record *r);
+bool history_same_key(const struct history *h, size_t i, const unsigned char *key);
+bool history_same_guard(const struct history *h, size_t i, const unsigned char *key,
+    const unsigned char *guard);
+/* Whether nobody has claimed the record, or is about to. */
+bool history_free(const struct index_record *r);
+/* Nor was it lent to a call that is none of its own. */
+bool history_unused_by_any(const struct index_record *r);
+/* Marks it as ours; false if somebody was faster. */
+bool history_mark(struct history *h, struct index_record *r);
+/* Marks it as lent to us; false if somebody was faster, or has claimed it. */
+bool history_lend(struct history *h, struct index_record *r);
+/* Whether a call with another guard is compared with the record: it is of the same item,
+ * or of a process that was in the same place. */
+bool history_comparable(const struct index_record *r, const struct recall_query *query);
+/* Whether the child run goes on, and its process lives. */
+bool history_child_runs(const struct index_record *r);
+/* Does the same in what the runs around have of this history: their calls see what its calls have claimed. */
+void history_copy_mark(struct history *h, const struct index_record *r, bool lent);
+/* How far apart two positions are. */
+uint64_t history_distance(int64_t a, int64_t b);
+/* The text at a place of the index. */
+const char *history_text(const struct history *h, uint64_t at);
+/* Reads a line, puts its blobs back. */
+int history_line(struct history *h, const struct place *place, struct recalled_event *e,
+    struct error *err);
+
+/* history_index.c: of two entries of index_head.left_out, for bsearch(). */
+int index_compare_left_out(const void *a, const void *b);
+/* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
+int history_open_index(struct history **h, const char *path, struct error *err);
+/* Of a run in another, in memory of their own: history_set_around(). */
+struct history_around {
+	char *directory;             /* of the run around; NULL: none is known */
+	char *place, *call;
+};
+/* 1: there is a run around; 0: none is known; -1: ERROR_SYSTEM. To be freed either way. */
+int history_around(const char *run_directory, struct history_around *around, struct error *err);
+void history_around_free(struct history_around *around);
+
+/* history_likeness.c: whether marks have no part in finding the record of a call: it reads no environment,
+ * or nothing is known of its run's. */
+bool history_has_no_marks(const struct recall_query *query);
+/* In how many marks the call differs from the record: marks_difference(). */
+int history_difference(const struct history *h, const struct index_record *r,
+    const struct recall_query *query, struct buffer *names);
+/* What a resumed call has to do with a record, by their marks. */
+enum likeness {
+	LIKE,      /* they agree, or cannot be compared */
+	DIFFERING, /* in a directory, or in variables, that tell no calls apart */
+	ANOTHER    /* in what told calls apart */
+};
+enum likeness history_likeness(struct history *h, const struct index_record *r,
+    const struct recall_query *query);
+/* Whether a variable tells calls apart: those with the guard, which is all that tells them apart then; NULL: of
+ * whatever words. */
+bool history_tells_apart(struct history *h, const char *name, const unsigned char *guard);
+/* Whether the directory of a record tells it from other calls: one of its key, or with the same words,
+ * was made elsewhere in its attempt. */
+bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
+/* Whether a is what a call with another guard is compared with, rather than b: by its item, then its place
+ * among the calls of its name. */
+bool history_nearer(const struct index_record *a, const struct index_record *b,
+    const struct recall_query *query);
+
+/* history_elsewhere.c: a record of an effect that is the call's but for its place. */
+struct elsewhere {
+	struct history *history;     /* that it is in, which lives as long as the one that was asked */
+	struct index_record *record; /* NULL: there is none */
+	struct history *owners;      /* whose record of a child run stands for it until that is claimed; */
+	struct index_record *owner;  /* or the record itself */
+	struct history *around;      /* the record of the child run that it is in, and whose that is; NULL: it is of */
+	const struct index_record *inside; /* a run around */
+};
+/* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */
+int history_find_elsewhere(struct history *h, const unsigned char *guard,
+    const struct recall_query *query, struct elsewhere *found, struct error *err);
+
+/* history_changed.c: says in a line how the record differs from what starts: its input, its
+ * definition. */
+int history_changed(struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct buffer *text, struct error *err);
+/* What a call does, for people, by its step.started's payload. */
+void history_describe(struct buffer *out, struct span payload);
+/* How much of two texts is the same, as history_alike() says it. */
+size_t history_texts_alike(struct span a, struct span b);
+/* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if
+ * one of them is all in the other, else at most half of that. */
+#define ALIKE_WHOLE ((size_t)1000)
+size_t history_alike(struct history *h, const struct index_record *record,
+    const struct recall_query *query);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * Recall: what a call takes over of a recorded one. The history of a run supplies
+ * it (lib/history/history.h); a run that has none, as most, has no struct recall.
+ *
+ *   - A run that is resumed or forked goes on from what it recalls: results, answers
+ *     of models and results of tools are taken as they are, nothing of them is done
+ *     or recorded again.
+ *   - A run that is replayed makes its recording once more: the same events under
+ *     the same ids. What depends on its input and the workspace alone is done again,
+ *     what reads or changes the world outside is taken from the recording, and what
+ *     differs from it is a divergence.
+ */
+#ifndef AWF_HISTORY_RECALL_H
+#define AWF_HISTORY_RECALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "json/scan.h"
+#include "storage/call_marks.h"
+#include "transcript/event.h"
+
+enum recall_mode { RECALL_RESUME, RECALL_REPLAY };
+
+/* How the recorded call ended. Skipped ones are told by their word (payload.skipped). One
+ * that waits does so by payload.approval (model/waiting.h). */
+enum recall_end { RECALL_OPEN, RECALL_SUCCEEDED, RECALL_FAILED, RECALL_SKIPPED, RECALL_WAITING };
+
+/* What the user said of effects that may or may not have happened. */
+enum recall_decision { RECALL_UNDECIDED, RECALL_REDO, RECALL_SKIP };
+
+/* A recorded line, its blobs put back: binary values as base64 strings, whose
+ * pointers stand in refs. An event that is not there has an empty line. */
+struct recalled_event {
+	struct buffer line;
+	struct buffer refs;          /* the line's `refs`, JSON; may be empty */
+	struct event_view view;      /* spans into line */
+	char id[ID_SIZE];
+	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
+	bool emitted;                /* an agent says so of a tool of its own */
+	bool partial;                /* of an answer that was cut off */
+	bool retry;                  /* tells of a try that failed, and that another followed, or of
+	                                a wait before one */
+	bool used;                   /* by the turn loop: taken, so not to be taken again */
+	size_t sibling;              /* the next of the same cause, event_count after the last */
+};
+
+struct recalled {
+	enum recall_mode mode;
+	enum recall_end end;
+	enum recall_decision decided;    /* where an effect is in doubt, or it is changed */
+	bool stands;                 /* it failed, and the run went on from that: so it does now;
+	                                of a child run: so does what failed in it */
+	bool encloses;               /* others were made in it, in the attempt that did its work */
+	bool unknown;                /* (replay) claim() found none, whatever its input */
+	bool changed;                /* decided although its input or definition is another:
+	                                nothing of it is to be used */
+	bool repeated;               /* nor of this, as the user wants it made again */
+	bool outdated;               /* its programs are others now */
+	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
+	char root[ID_SIZE];          /* of the first step.started of the call, in whichever
+	                                attempt: what the calls inside know it by */
+	const char *changed_inside;  /* a call in it that, in any attempt, has changed something
+	                                which is not to be done twice, or may have; NULL; the
+	                                history's */
+	struct recalled_event started;   /* in the latest attempt that made the call */
+	struct recalled_event completed; /* likewise; empty if RECALL_OPEN */
+	struct recalled_event original;  /* the end that holds the result, if that is an
+	                                    earlier one (reused_from); else empty */
+	struct recalled_event *events;   /* messages and tool events, causes before effects */
+	size_t event_count;
+	struct map by_turn;          /* → its answer, the last if the model was asked again */
+	struct map by_cause;         /* event id → the first event that it led to */
+	bool emitted, partial;       /* any of the events is */
+	const char *tool_answers;    /* what was decided about calls of its tools by their own names: lines
+	                                "redo EVENT" and "skip EVENT"; NULL; the history's */
+	const char *used_before;     /* (replay) recalled_used_before(): ids, each with a newline; the history's */
+	char compared[ID_SIZE];      /* (ERROR_WAITING) the root of the record that the user is asked about,
+	                                as the call may be that one; "" */
+	int fit;                     /* of a child run: query.fits of the record */
+	bool lent;                   /* the call has other words than the record, or another place: who has
+	                                its words and place may claim it all the same */
+	size_t record;               /* in the history */
+	void *elsewhere;             /* or in this one, which is the history's; NULL */
+};
+
+/* Finds in the line, which is there, what the other members tell; -1: it is no event. */
+int recalled_event_view(struct recalled_event *e);
+void recalled_event_free(struct recalled_event *e);
+/* Fills in how the events are found, once they are all there: a call has thousands. */
+void recalled_index(struct recalled *r);
+
+/* Whether there is a recorded call, and it is replayed. */
+bool recalled_replays(const struct recalled *r);
+/* Whether a call of a tool (call_tool_around()) has made steps, or child runs, in an earlier attempt than
+ * the one that is replayed, and none in that: they are not in its record, so the tool is not run. */
+bool recalled_used_before(const struct recalled *r, const char *tool_call);
+/* What the user has decided about a call of a tool that is in doubt. */
+enum recall_decision recalled_tool_decision(const struct recalled *r, const struct recalled_event *called);
+/* The end that holds the result or the error. */
+const struct recalled_event *recalled_result(const struct recalled *r);
+/* Whether a person, or whoever had the work, decided what the call came to: that stands. */
+bool recalled_decided(const struct recalled *r);
+/* Whether the value at a JSON pointer of the line is bytes, in base64. */
+bool recalled_binary(const struct recalled_event *e, const char *pointer);
+/* The recorded error, if it has one; its code is of those that this version knows. */
+bool recalled_error(const struct recalled_event *e, struct error *error);
+/* Whether that tells of the circumstances, not of the work: it would not come again. */
+bool recalled_circumstance(enum error_code code);
+/* The answer of a turn, the last if the model was asked again; NULL if there is none. */
+struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);
+/* A tool call as an answer has it. Its id is the model's, which need not be the only
+ * one of its kind. */
+struct recall_tool {
+	const char *cause;           /* event id of the answer; NULL: an operation's */
+	const char *name, *call_id;
+	struct span input;
+};
+/* The recorded call that this is, and is not used: the first whose result stands, else
+ * the last, which is the one that was made again. Of an operation only success stands. */
+struct recalled_event *recalled_tool_call(const struct recalled *r,
+    const struct recall_tool *tool);
+/* The first event of a type that another led to; NULL if there is none. */
+struct recalled_event *recalled_effect(const struct recalled *r, const char *cause,
+    enum event_type type);
+struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
+/* Whether a tool's result tells that it was ended before its time. */
+bool recalled_cut_off(const struct recalled_event *result);
+/* Whether it is a tool event that an agent CLI told of on its way to this answer. */
+bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer);
+/* Whether it is a call of a tool that AWF ran for an agent CLI on its way to this answer; NULL: to
+ * the end of a call without it. */
+bool recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer);
+/* What came of answers that were cut off on the way to an event, causes before effects: the
+ * first is *list[0]. The array is the caller's, to be freed. */
+size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,
+    struct recalled_event ***list);
+/* The first that tells of a retry, or of a wait, under this start of a call, before the event of number
+ * `before`, and is not used; NULL if there is none. */
+struct recalled_event *recalled_retry(const struct recalled *r, const char *started,
+    int64_t before);
+#define RECALL_TO_THE_END INT64_MAX
+/* Tool calls that were made and not made again. */
+int64_t recalled_tool_calls(const struct recalled *r);
+/* For people: appends "X, the recorded one Y", the parts of two texts around their first
+ * difference. */
+void recalled_difference(struct buffer *out, struct span now, struct span recorded);
+void recalled_free(struct recalled *r);
+
+/* A call that starts. */
+struct recall_query {
+	const char *enclosing;       /* chain of the enclosing call, "" at top level */
+	const char *root;            /* recalled.root of the enclosing call; "" at top level,
+	                                NULL if that call has no record */
+	const char *tool_call;       /* of an agent's tool, in which it is made (call_tool_around()); what is
+	                                made in one is no record for another; NULL: in none */
+	const char *name;
+	const char *path;            /* of the step, as the user names it */
+	int64_t item;
+	const char *input_sha256, *definition_sha256;
+	struct span input;           /* JSON, to tell what changed */
+	const char *definition;      /* readable, likewise */
+	const struct call_marks *marks; /* what else it depends on; NULL: every record agrees */
+	bool member;                 /* a round or a branch, which no other can be */
+	int64_t occurrence;          /* of its process among those of its name */
+	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
+	                                nearest, else as share_out() says */
+	/* Of a child run: whether what it is given, which input_sha256 does not tell, is what the recorded
+	 * child was given: > 0, or is not: < 0; 0: that is not known. NULL: nothing is. */
+	int (*fits)(void *context, const char *child_run_id);
+	bool text;                   /* of a child run: it runs a text, which may have been edited */
+	void *fits_context;
+};
+#define RECALL_COMPARED_WITH_NONE INT64_C(-1)
+
+/* The root of the call around this process, as $AWF_CLAIMED names it. */
+const char *recall_root(const char *enclosing);
+
+struct recall {
+	enum recall_mode mode;
+	bool cut_off;                /* (replay) the recording was ended from outside */
+	void *history;
+	/* Chooses the recorded call that this one is, and keeps others from choosing it.
+	 * 1: *r is filled; 0: there is none, the call is new (r->root: if there was one of another
+	 * directory or with other variables, calls made in this one find theirs by it); -1 with
+	 * *err:
+	 *   ERROR_WAITING     (resume) it is recorded with effects, but its input or
+	 *                     definition is another now, or several records differ only in
+	 *                     what nothing tells apart, and the user has not decided;
+	 *   ERROR_DIVERGENCE  (replay) the recording has no such call, or another one;
+	 *   ERROR_SYSTEM      the recording cannot be read. */
+	int (*claim)(void *history, const struct recall_query *query, struct recalled *r,
+	    struct error *err);
+	/* Of the calls of a stream, before they are made. left_over: (resume) whether a record
+	 * that has changed something, and that such a call is compared with, is neither claimed
+	 * nor expected. expect: keeps a record of the same input and definition for this call,
+	 * which is to come; false: there is none. share_out: all that is to come is expected, but
+	 * for calls of these count items, in order: says for each which of the records that
+	 * are left over it is compared with (query.compared). */
+	bool (*left_over)(void *history, const struct recall_query *query);
+	bool (*expect)(void *history, const struct recall_query *query);
+	void (*share_out)(void *history, const struct recall_query *query, const int64_t *items,
+	    size_t count, int64_t *compared);
+	/* Whether there is a record that the call would claim now, and how that ended; it
+	 * stays free. */
+	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);
+	/* Whether there is a record of a call of this name, item and place, whatever its input
+	 * was; *started is the start of the first that is free, to be freed. */
+	bool (*peek)(void *history, const struct recall_query *query,
+	    struct recalled_event *started);
+	/* The call's own step.started is in the transcript: the claim stands. A claim
+	 * without it ends with the process. */
+	void (*claimed)(void *history, const struct recalled *r);
+	/* Of a call that waits, asked under the transcript's lock: takes the decision about
+	 * it that was recorded since the history was made. 1: r->end is another now; 0: it
+	 * waits still, maybe until another deadline; -1: *err. */
+	int (*decided_since)(void *history, struct recalled *r, struct error *err);
+};
+
+#endif

@@ -1,0 +1,1052 @@
+/*
+ * What calls are known by, what the user names, and effects.
+ *
+ * What encloses a call stands before it, and a root before its chain: so one pass from the
+ * last call to the first brings what is known of each up to all that enclose it.
+ */
+#include "history/recording.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/item_name.h"
+#include "storage/call_marks.h"
+#include "transcript/call.h"
+#include "transcript/event_keys.h"
+
+/* ---- what calls are known by ---- */
+
+static void
+sha256_bytes(struct buffer *text, unsigned char out[DIGEST_BYTES])
+{
+	crypto_hash_sha256(out, (const unsigned char *)buffer_string(text), text->len);
+	buffer_free(text);
+}
+
+void
+index_key(const char *root, const char *name, int64_t item, unsigned char key[DIGEST_BYTES])
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_format(&text, "%s\n%s\n%lld", root, name, (long long)item);
+	sha256_bytes(&text, key);
+}
+
+uint64_t
+index_digest(const char *sha256)
+{
+	uint64_t part = 0;
+
+	if (strlen(sha256) >= sizeof part)
+		memcpy(&part, sha256, sizeof part);
+	return part;
+}
+
+void
+index_guard(const char *input_sha256, const char *definition_sha256,
+    unsigned char guard[DIGEST_BYTES])
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_format(&text, "%s\n%s", input_sha256, definition_sha256);
+	sha256_bytes(&text, guard);
+}
+
+/* ---- what the user names ---- */
+
+size_t
+history_source_count(const struct history_spec *spec)
+{
+	return spec->other_count + (spec->own.path != NULL ? 1 : 0);
+}
+
+const struct history_source *
+history_source(const struct history_spec *spec, size_t index)
+{
+	return index < spec->other_count ? &spec->others[index] : &spec->own;
+}
+
+uint32_t
+recording_find_call(const struct recording *rec, struct uuid id, bool *start)
+{
+	const struct indexed_event *event = event_index_find(&rec->model.events, id);
+	/* The call that a line begins, which may name itself, is not there before the next. */
+	uint32_t call = event != NULL && event->call != NULL &&
+	    event->call->number < rec->number_capacity ?
+	    rec->by_number[event->call->number] : NO_CALL;
+
+	if (start != NULL)
+		*start = call != NO_CALL &&
+		    event_type_starts_call(event_index_type(&rec->model.events, event)) &&
+		    event->call == rec->calls[call].call;
+	return call;
+}
+
+uint32_t
+recording_latest(const struct recording *rec, uint32_t call)
+{
+	while (rec->calls[call].links.claimed_by != NO_CALL)
+		call = rec->calls[call].links.claimed_by;
+	return call;
+}
+
+bool
+recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
+{
+	return memcmp(c->key.guard, earlier->key.guard, sizeof c->key.guard) == 0 &&
+	    c->source == earlier->source && !c->status.made_again;
+}
+
+/* For a replay what the last attempt did, for everything else what was done at last. */
+bool
+recording_counts(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (rec->spec->mode == RECALL_REPLAY)
+		return c->attempt == rec->attempt;
+	/* What waits in another run is decided about there. */
+	if (c->status.state == RECALL_WAITING && c->source < rec->spec->other_count)
+		return false;
+	return c->links.claimed_by == NO_CALL && !c->status.idle && c->links.left_by == 0;
+}
+
+bool
+path_names(const char *path, const struct model_call *call)
+{
+	return strcmp(path, strchr(path, ':') != NULL ? call->id : call->step->path) == 0;
+}
+
+const char *
+path_inside(const char *path, const char *call, const char *call_path)
+{
+	bool one = strchr(path, ':') != NULL;
+	const char *prefix = one ? call : call_path;
+	size_t len = strlen(prefix);
+
+	return strncmp(path, prefix, len) == 0 && path[len] == (one ? '/' : '.') ?
+	    path + len + 1 : NULL;
+}
+
+char *
+recording_call_label(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
+
+	return count != NULL && *count > 1 ?
+	    memory_format("%s@%lu", id, (unsigned long)rec->calls[call].attempt) : memory_text(id);
+}
+
+bool
+recording_last_named(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
+
+	if (count == NULL || *count <= 1)
+		return true;
+	for (uint32_t other = call + 1; other < rec->call_count; other++)
+		if (recording_counts(rec, other) && strcmp(rec->calls[other].call->id, id) == 0)
+			return false;
+	return true;
+}
+
+/* ---- what of a call is in doubt ---- */
+
+static bool
+recording_call_is_unfinished(const struct recorded_call *c)
+{
+	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
+}
+
+/* Why nobody knows whether the call did what it does; NULL if that is known, or if
+ * doing it twice does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->kind.effects || c->kind.idempotent || !recording_call_is_unfinished(c) ||
+	    c->status.reopened)
+		return NULL;
+	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
+}
+
+/* The next tool call in doubt of a call's chain, from i on. */
+static uint32_t
+next_doubt(const struct recording *rec, uint32_t i)
+{
+	for (; i != NO_TOOL; i = rec->tools[i].before) {
+		const struct recorded_tool *t = &rec->tools[i];
+
+		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
+			break;
+	}
+	return i;
+}
+
+static uint32_t
+first_doubt(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return recording_call_is_unfinished(c) ? next_doubt(rec,
+	    rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
+}
+
+/* Whether a tool call of a call in doubt is decided about by itself: not that of an operation, which is all
+ * that the call is, nor where the call is begun anew, as a fork does,
+ * nor a request that a command has made. */
+static bool
+answers_by_tool(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	return !rec->calls[call].kind.operation && rec->calls[call].source >= rec->spec->other_count &&
+	    name_valid(t->name);
+}
+
+/* What the user names such a tool call by: CALL/TOOL#NUMBER. */
+static char *
+tool_label(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	char *in = recording_call_label(rec, call), *label;
+
+	label = memory_format("%s/%s#%lu", in, t->name, (unsigned long)t->number);
+	free(in);
+	return label;
+}
+
+/* ---- which call is named ---- */
+
+/* Whether a PATH of the user names the call: ID@ATTEMPT too. */
+static bool
+names_call(const char *path, const struct recorded_call *c)
+{
+	const char *at = strrchr(path, '@');
+	char *end, *id;
+	unsigned long attempt;
+	bool same;
+
+	if (at == NULL || strchr(path, ':') == NULL || at[1] < '0' || at[1] > '9')
+		return path_names(path, c->call);
+	attempt = strtoul(at + 1, &end, 10);
+	id = memory_copy(path, (size_t)(at - path));
+	same = *end == '\0' && attempt == c->attempt && path_names(id, c->call);
+	free(id);
+	return same;
+}
+
+static bool
+any_names(char *const *paths, const struct recorded_call *c)
+{
+	for (; paths != NULL && *paths != NULL; paths++)
+		if (names_call(*paths, c))
+			return true;
+	return false;
+}
+
+/* Whether one of the PATHs named, when it last named any, a call that this one has taken over. */
+static bool
+any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
+{
+	for (size_t i = 0; named != NULL && paths[i] != NULL; i++)
+		if (named[i] == call)
+			return true;
+	return false;
+}
+
+/* What a PATH names now comes first. */
+enum recall_decision
+recording_decision(const struct recording *rec, uint32_t call)
+{
+	const struct history_answers *answers = &rec->spec->answers;
+
+	if (any_names(answers->redo, &rec->calls[call]))
+		return RECALL_REDO;
+	if (any_names(answers->skip, &rec->calls[call]))
+		return RECALL_SKIP;
+	/* What has been made again since, under another name, is done. */
+	if (any_named_before(rec->redo_before, answers->redo, call) &&
+	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
+		return RECALL_REDO;
+	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+/* Where the tool of a PATH CALL/TOOL#NUMBER stands in it; NULL: it is none. */
+static const char *
+tool_in_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && strchr(slash, '#') != NULL ? slash + 1 : NULL;
+}
+
+/* Which call a PATH names, or in which the tool call is that it names. */
+static char *
+call_in_path(const char *path)
+{
+	const char *tool = tool_in_path(path);
+
+	return memory_copy(path, tool != NULL ? (size_t)(tool - path) - 1 : strlen(path));
+}
+
+uint32_t *
+recording_named_before(const struct recording *rec, char *const *paths)
+{
+	uint32_t *named = NULL;
+
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *call = call_in_path(paths[i]);
+
+		named = memory_array(named, i + 1, sizeof *named);
+		named[i] = NO_CALL;
+		if (strchr(call, ':') != NULL && map_get(&rec->calls_by_id, call, strlen(call)) == NULL)
+			for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
+				if (!rec->calls[c].status.idle && path_names(call, rec->calls[c].call))
+					named[i] = recording_latest(rec, c);
+		free(call);
+	}
+	return named;
+}
+
+static bool
+names_tool(const char *path, const struct recorded_tool *t)
+{
+	const char *tool = tool_in_path(path);
+	size_t len = strlen(t->name);
+	char number[16];
+
+	snprintf(number, sizeof number, "%lu", (unsigned long)t->number);
+	return tool != NULL && strncmp(tool, t->name, len) == 0 && tool[len] == '#' &&
+	    strcmp(tool + len + 1, number) == 0;
+}
+
+/* Whether one of the PATHs names a tool call in a call, by the name that this has, or had before. */
+static bool
+any_names_tool(char *const *paths, const uint32_t *before, const struct recording *rec, uint32_t call,
+    const struct recorded_tool *t)
+{
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++) {
+		char *in = call_in_path(paths[i]);
+		bool named = names_tool(paths[i], t) && (names_call(in, &rec->calls[call]) ||
+		    (before != NULL && before[i] == call));
+
+		free(in);
+		if (named)
+			return true;
+	}
+	return false;
+}
+
+/* What was decided about a tool call by its own name. */
+static enum recall_decision
+tool_decision(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
+{
+	const struct history_answers *answers = &rec->spec->answers;
+
+	if (!answers_by_tool(rec, call, t))
+		return RECALL_UNDECIDED;
+	if (any_names_tool(answers->redo, rec->redo_before, rec, call, t))
+		return RECALL_REDO;
+	return any_names_tool(answers->skip, rec->skip_before, rec, call, t) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+bool
+recording_skipped_twice(const struct recording *rec, uint32_t call)
+{
+	char *const *paths = rec->spec->answers.skip;
+	size_t count = 0;
+
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
+		count += names_call(paths[i], &rec->calls[call]) ||
+		    (rec->skip_before != NULL && rec->skip_before[i] == call);
+	return count > 1;
+}
+
+bool
+recording_step_skipped(const struct recording *rec, uint32_t call)
+{
+	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
+		if (strchr(*path, ':') == NULL && path_names(*path, rec->calls[call].call))
+			return true;
+	return false;
+}
+
+/* No call has it: that of which step, or which call, was perhaps meant? */
+static int
+refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const char **names = memory_zero(2 * (size_t)rec->call_count + 1, sizeof *names);
+	size_t len = rec->spec->prefix != NULL ? strlen(rec->spec->prefix) : 0;
+	char *hint;
+
+	for (size_t i = 0; i < rec->call_count; i++) {
+		names[2 * i] = rec->calls[i].call->step->path;
+		names[2 * i + 1] = rec->calls[i].call->id;
+	}
+	hint = text_hint(path, names);
+	error_set(err, ERROR_USAGE, option, "no recorded call%s%.*s is, or is of, '%s'%s", len > 0 ? " in " : "",
+	    len > 0 ? (int)len - 1 : 0, len > 0 ? rec->spec->prefix : "", path, hint);
+	free(hint);
+	free(names);
+	return -1;
+}
+
+/* One call's PATH that, by now, names those of several attempts in doubt. */
+static int
+refuse_ambiguous(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const size_t *named = map_get(&rec->calls_by_id, path, strlen(path));
+	struct buffer labels = BUFFER_INIT;
+	size_t count = 0;
+
+	for (uint32_t i = 0; named != NULL && *named > 1 && i < rec->call_count; i++)
+		if (recording_counts(rec, i) && strcmp(rec->calls[i].call->id, path) == 0 &&
+		    recording_doubtful(rec, i))
+			buffer_format(&labels, "%s%s@%lu", count++ > 0 ? " or " : "", path,
+			    (unsigned long)rec->calls[i].attempt);
+	if (count > 1)
+		error_set(err, ERROR_USAGE, option, "%s is in doubt of several attempts: say which, %s", path,
+		    buffer_string(&labels));
+	buffer_free(&labels);
+	return count > 1 ? -1 : 0;
+}
+
+/* Of CALL/TOOL#NUMBER: it is to be in doubt, and to be answered for itself. */
+static int
+check_tool_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	char *in = call_in_path(path), *labels = NULL;
+	uint32_t last = NO_CALL;
+	bool named = false;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		uint32_t call = recording_latest(rec, i);
+
+		if (!names_call(in, &rec->calls[i]) || call == last)
+			continue;
+		last = call;
+		for (uint32_t t = first_doubt(rec, call); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before)) {
+			char *label, *rest = labels;
+
+			if (!answers_by_tool(rec, call, &rec->tools[t]))
+				continue;
+			label = tool_label(rec, call, &rec->tools[t]);
+			named |= names_tool(path, &rec->tools[t]);
+			labels = memory_format("%s%s%s", label, rest != NULL ? " or " : "", rest != NULL ? rest : "");
+			free(label);
+			free(rest);
+		}
+	}
+	if (last == NO_CALL)
+		refuse_path(rec, option, in, err);
+	else if (!named)
+		error_set(err, ERROR_USAGE, option, "'%s' is no call of a tool that is in doubt: say which call, %s",
+		    path, labels != NULL ? labels : in);
+	free(labels);
+	free(in);
+	return named ? 0 : -1;
+}
+
+/* Whether there is anything to decide about the call: an effect, a failure that the run went on from, or that
+ * another run has left it unfinished, which is not gone on with. */
+static bool
+is_decidable(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (!recording_counts(rec, call))
+		return false;
+	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call))
+		return true;
+	return (c->status.state == RECALL_FAILED && (c->call->tried || c->call->allowed ||
+	    rec->calls[c->failure.first].failure.caught)) ||
+	    (c->source < rec->spec->other_count && recording_call_is_unfinished(c));
+}
+
+/* It has done nothing but ask whether it is a recorded one: what it has asked says which. */
+static void
+refuse_asked(const struct recording *rec, const char *option, const char *path, uint32_t call,
+    struct error *err)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	struct buffer line = BUFFER_INIT;
+	char *question = NULL;
+
+	if (event_load(history_source(rec->spec, c->end.source)->path,
+	    (struct event_place){ c->end.offset, c->end.len }, &line, NULL) == 0)
+		question = span_text(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_ERROR,
+		    KEY_MESSAGE, NULL));
+	error_set(err, ERROR_USAGE, option, "%s%s has done nothing but ask about a recorded call%s%s", prefix,
+	    path, question != NULL ? ": " : "", question != NULL ? question : "");
+	buffer_free(&line);
+	free(question);
+}
+
+/* Whether a PATH of --redo, --skip or --new names what it can be said of. -1: it is wrong, whatever there is
+ * in child runs. */
+static int
+check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
+{
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	bool found = false, decidable = false;
+	uint32_t asked = NO_CALL;
+
+	if (strcmp(option, "--new") == 0 && strchr(path, ':') != NULL) {
+		error_set(err, ERROR_USAGE, option, "'%s' is one call: name its step", path);
+		return -1;
+	}
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		uint32_t call = recording_latest(rec, i);
+
+		if (!names_call(path, &rec->calls[i]))
+			continue;
+		if (strcmp(option, "--skip") == 0 && any_names(rec->spec->answers.redo, &rec->calls[i])) {
+			error_set(err, ERROR_USAGE, option, "%s%s is named by --redo too", prefix, rec->calls[i].call->id);
+			return -1;
+		}
+		found = true;
+		decidable |= strcmp(option, "--new") == 0 || is_decidable(rec, call);
+		if (rec->calls[call].status.asked)
+			asked = call;
+	}
+	if (decidable || (found && asked == NO_CALL))
+		return refuse_ambiguous(rec, option, path, err) == 0 ? 1 : -1;
+	if (asked != NO_CALL)
+		refuse_asked(rec, option, path, asked, err);
+	else if (tool_in_path(path) != NULL && list_has(rec->spec->answers.redo, path) &&
+	    list_has(rec->spec->answers.skip, path))
+		return error_set(err, ERROR_USAGE, "--skip", "%s%s is named by --redo too", prefix, path);
+	else
+		return tool_in_path(path) != NULL && check_tool_path(rec, option, path, err) == 0;
+	return 0;
+}
+
+void
+history_refuse(struct history_summary *summary, const char *path, const struct error *why)
+{
+	for (size_t i = 0; i < summary->refused_count; i++)
+		if (strcmp(summary->refused[i].path, path) == 0) {
+			summary->refused[i].why = *why;
+			return;
+		}
+	summary->refused = memory_array(summary->refused, summary->refused_count + 1,
+	    sizeof *summary->refused);
+	summary->refused[summary->refused_count++] = (struct history_refusal){ memory_text(path), *why };
+}
+
+static int
+check_paths(const struct recording *rec, const char *option, char *const *paths,
+    struct history_summary *summary, struct error *err)
+{
+	for (; paths != NULL && *paths != NULL; paths++) {
+		struct history_refusal refusal = { .why = ERROR_INIT };
+		int named = check_path(rec, option, *paths, &refusal.why);
+
+		if (named == -1) {
+			*err = refusal.why;
+			return -1;
+		}
+		if (named == 1) {
+			list_add(&summary->named, *paths);
+			continue;
+		}
+		if (refusal.why.code == ERROR_NONE)
+			refuse_path(rec, option, *paths, &refusal.why);
+		history_refuse(summary, *paths, &refusal.why);
+	}
+	return 0;
+}
+
+/* Of --at: a call, not one in a child run. */
+static int
+check_left_out(const struct recording *rec, const char *path, struct error *err)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		const struct model_call *call = rec->calls[i].call;
+
+		if (rec->calls[i].kind.child && path_inside(path, call->id, call->step->path) != NULL)
+			return error_set(err, ERROR_USAGE, "--at",
+			    "'%s' is in a child run: name the call of that, %s", path, call->id);
+		if (names_call(path, &rec->calls[i]))
+			return 0;
+	}
+	return refuse_path(rec, "--at", path, err);
+}
+
+int
+recording_check_paths(const struct recording *rec, struct history_summary *summary, struct error *err)
+{
+	const struct history_spec *spec = rec->spec;
+
+	if (check_paths(rec, "--redo", spec->answers.redo, summary, err) != 0 ||
+	    check_paths(rec, "--skip", spec->answers.skip, summary, err) != 0 ||
+	    check_paths(rec, "--new", spec->answers.new_steps, summary, err) != 0)
+		return -1;
+	for (size_t i = 0; i < spec->other_count; i++)
+		if (spec->others[i].left_out != NULL && check_left_out(rec, spec->others[i].left_out, err) != 0)
+			return -1;
+	return 0;
+}
+
+/* ---- effects in doubt ---- */
+
+static bool
+recording_call_succeeded(const struct recorded_call *c)
+{
+	return c->status.state == RECALL_SUCCEEDED && !c->status.reopened && c->links.left_by == 0;
+}
+
+/* Whether a branch of a group around the call has won, which was not this one's. */
+static bool
+lost_race(const struct recording *rec, uint32_t call)
+{
+	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
+
+		if (winner != NO_CALL && recording_call_succeeded(&rec->calls[recording_latest(rec,
+		    winner)]))
+			return true;
+	}
+	return false;
+}
+
+/* Whether nothing of the call will be made again: a call around it succeeded, or one
+ * around it lost a race. */
+static bool
+recording_call_is_over(const struct recording *rec, uint32_t call)
+{
+	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].links.root].chain.winner;
+
+		if (recording_call_succeeded(&rec->calls[recording_latest(rec, i)]) ||
+		    (winner != NO_CALL && recording_call_succeeded(&rec->calls[recording_latest(rec,
+		    winner)])))
+			return true;
+	}
+	return false;
+}
+
+bool
+recording_own_doubt(const struct recording *rec, uint32_t call)
+{
+	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
+}
+
+bool
+recording_doubtful(const struct recording *rec, uint32_t call)
+{
+	return recording_own_doubt(rec, call) && !recording_call_is_over(rec, call);
+}
+
+bool
+recording_tool_answers(const struct recording *rec, uint32_t call, struct buffer *out)
+{
+	bool all = call_doubt(&rec->calls[call]) == NULL && first_doubt(rec, call) != NO_TOOL;
+
+	for (uint32_t t = first_doubt(rec, call); t != NO_TOOL; t = next_doubt(rec, rec->tools[t].before)) {
+		enum recall_decision decided = tool_decision(rec, call, &rec->tools[t]);
+
+		all = all && decided != RECALL_UNDECIDED;
+		if (decided != RECALL_UNDECIDED)
+			buffer_format(out, "%s %s\n", decided == RECALL_REDO ? "redo" : "skip", rec->tools[t].id);
+	}
+	return all;
+}
+
+bool
+recording_tools_doubtful(const struct recording *rec, uint32_t call)
+{
+	return !rec->calls[call].kind.operation && recording_doubtful(rec, call) &&
+	    call_doubt(&rec->calls[call]) == NULL;
+}
+
+/* ---- effects that were begun, and made ---- */
+
+/* Whether a tool of the call, in any attempt, began to change something, or, with twice, to do
+ * what is not to be done twice. */
+static bool
+tool_began(const struct recording *rec, uint32_t call, bool twice)
+{
+	uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
+
+	while (i != NO_TOOL && (rec->tools[i].blocked || (twice && rec->tools[i].idempotent)))
+		i = rec->tools[i].before;
+	return i != NO_TOOL;
+}
+
+static bool
+attempt_began(const struct recorded_call *c)
+{
+	return c->kind.effects && !c->status.idle && c->status.state != RECALL_SKIPPED;
+}
+
+/* Whether a call's own work has changed something, or may have: one that failed by itself
+ * has not. Of a child run that ended well nobody knows here. */
+static bool
+attempt_changed(const struct recorded_call *c)
+{
+	if (c->status.idle || c->status.state == RECALL_SKIPPED)
+		return false;
+	if (c->kind.child)
+		return c->status.state == RECALL_SUCCEEDED;
+	return c->kind.effects && !c->kind.idempotent && (c->status.state != RECALL_FAILED || c->failure.cut != NULL);
+}
+
+bool
+recording_began(const struct recording *rec, uint32_t call)
+{
+	if (rec->calls[rec->calls[call].links.root].chain.began_inside || tool_began(rec, call, false))
+		return true;
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (attempt_began(&rec->calls[call]))
+			return true;
+	return false;
+}
+
+bool
+recording_changed(const struct recording *rec, uint32_t call)
+{
+	if (tool_began(rec, call, true))
+		return true;
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (!rec->calls[call].kind.child && attempt_changed(&rec->calls[call]))
+			return true;
+	return false;
+}
+
+bool
+recording_used_up(const struct recording *rec, uint32_t call)
+{
+	uint32_t use = rec->calls[call].key.use;
+
+	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->uses[use].ended;
+}
+
+bool
+recording_unclaimed(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call], *around;
+
+	if (!recording_counts(rec, call) || c->attempt == rec->attempt || (!c->kind.child &&
+	    !recording_changed(rec, call) && rec->calls[c->links.root].chain.changed_inside == NO_CALL))
+		return false;
+	if (c->links.enclosing == NO_CALL)
+		return true;
+	if (lost_race(rec, call) || recording_used_up(rec, call))
+		return false;
+	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
+	 * of by itself. */
+	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
+	if (around->attempt != rec->attempt)
+		return false;
+	/* What a group whose result stands has done without it, as it was edited. */
+	if (around->links.result_from != NO_CALL)
+		return c->attempt < rec->calls[around->links.result_from].attempt;
+	return c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
+}
+
+bool
+recording_only_begun(const struct recording *rec, uint32_t call)
+{
+	if (rec->calls[rec->calls[call].links.root].chain.began_inside || tool_began(rec, call, false))
+		return false;
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (rec->calls[call].status.state != RECALL_OPEN && !rec->calls[call].status.idle)
+			return false;
+	return true;
+}
+
+void
+recording_note_effects(struct recording *rec)
+{
+	for (uint32_t i = rec->call_count; i-- > 0;) {
+		const struct recorded_call *c = &rec->calls[i];
+		bool root = c->links.root == i;
+		struct recorded_call *around;
+
+		if (c->links.enclosing == NO_CALL)
+			continue;
+		around = &rec->calls[rec->calls[c->links.enclosing].links.root];
+		if (c->links.left_by == 0) {
+			around->chain.began_inside |= attempt_began(c) ||
+			    (root && (c->chain.began_inside || tool_began(rec, i, false)));
+			if (attempt_changed(c) || (root && tool_began(rec, i, true)))
+				around->chain.changed_inside = i;
+			else if (root && c->chain.changed_inside != NO_CALL)
+				around->chain.changed_inside = c->chain.changed_inside;
+		}
+		/* What the steps of a child run did is in its own record. */
+		around->chain.doubt_inside |= rec->spec->mode == RECALL_RESUME &&
+		    ((root && c->chain.doubt_inside) || (recording_counts(rec, i) &&
+		    (recording_doubtful(rec, i) ||
+		    (c->kind.child && (c->status.state == RECALL_OPEN || c->failure.cut != NULL)))));
+	}
+}
+
+/* ---- what the user is told of those in doubt ---- */
+
+struct recorded_marks
+recording_marks(const struct recording *rec, const struct recorded_call *c)
+{
+	const char *texts = rec->marks.data;
+
+	return (struct recorded_marks){ texts + c->key.start, texts + c->key.directory, texts + c->key.variables };
+}
+
+/* Appends what tells a call from others of its name: its directory, and variables of which another
+ * had another value. */
+static void
+describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const struct recorded_marks own = recording_marks(rec, c);
+	struct span variables = span_of(own.variables, strlen(own.variables));
+	char *name = call_id_name(c->call->id), *other;
+	struct recorded_marks marks;
+
+	if (*own.directory != '\0')
+		buffer_format(out, "in %s", own.directory);
+	for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
+		char *variable = span_text(member.key);
+		bool differs = false;
+
+		for (uint32_t i = 0; !differs && i < rec->call_count; i++) {
+			if (rec->calls[i].key.start != c->key.start)
+				continue;
+			marks = recording_marks(rec, &rec->calls[i]);
+			if (!marks_recorded_differ(&own, &marks, variable))
+				continue;
+			other = call_id_name(rec->calls[i].call->id);
+			differs = strcmp(name, other) == 0;
+			free(other);
+		}
+		if (differs)
+			marks_describe(variable, member.value, out);
+		free(variable);
+	}
+	free(name);
+}
+
+/* What a call was given, whose start has this payload: the beginning of it; NULL. */
+static char *
+name_data(const struct recording *rec, const struct recorded_call *c, struct span payload)
+{
+	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
+	struct span input = span_member(payload, KEY_INPUT);
+	struct event_view view;
+
+	if (input.at != NULL) {
+		item_name(input, &name);
+	} else if (c->links.input_from != NO_CALL) {
+		struct place end = rec->calls[c->links.input_from].end;
+
+		if (end.len > 0 && event_load(history_source(rec->spec, end.source)->path,
+		    (struct event_place){ end.offset, end.len }, &line, NULL) == 0 &&
+		    event_view(line.data, line.len, &view) == 0)
+			item_name_result(&view, &name);
+	}
+	buffer_free(&line);
+	return name.len > 0 ? buffer_take(&name) : NULL;
+}
+
+/* One more at the end of a list of doubts. */
+static int
+add_doubt(const struct recording *rec, struct history_doubt **list, size_t *count, uint32_t call,
+    const struct recorded_tool *tool, struct error *err)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct event_place place = c->call->begin;
+	uint32_t source = tool != NULL ? tool->place.source : c->source;
+	struct buffer line = BUFFER_INIT, text = BUFFER_INIT;
+	struct history_doubt *d;
+	char *label;
+	struct span event, payload, blocks, what;
+
+	if (tool != NULL)
+		place = (struct event_place){ tool->place.offset, tool->place.len };
+	if (event_load(history_source(rec->spec, source)->path, place, &line, err) != 0) {
+		buffer_free(&line);
+		return -1;
+	}
+	event = span_of(line.data, line.len);
+	payload = span_member(event, KEY_PAYLOAD);
+
+	/* One line of text on what was done: a command, or a tool's arguments. */
+	blocks = span_member(payload, KEY_BLOCKS);
+	if (tool == NULL && blocks.at != NULL)
+		what = span_member(span_element(blocks, 0), KEY_COMMAND);
+	else
+		what = span_member(payload, tool != NULL ? KEY_INPUT :
+		    span_member(payload, KEY_AGENT).at != NULL ? KEY_AGENT : KEY_TOOL);
+	if (span_type(what) == 's')
+		span_decode(what, &text);
+	else
+		buffer_append(&text, what.at, what.len);
+	*list = memory_array(*list, *count + 1, sizeof **list);
+	d = &(*list)[(*count)++];
+	label = tool != NULL && answers_by_tool(rec, call, tool) ? tool_label(rec, call, tool) :
+	    recording_call_label(rec, call);
+	*d = (struct history_doubt){ .call = memory_format("%s%s",
+		rec->spec->prefix != NULL ? rec->spec->prefix : "", label),
+		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
+		.what = memory_text(buffer_string(&text)),
+		.why = tool != NULL ? tool->cut : call_doubt(c),
+		.anew = tool != NULL && call_doubt(c) == NULL && c->source < rec->spec->other_count,
+		.decided = tool != NULL ? tool_decision(rec, call, tool) : RECALL_UNDECIDED };
+	if (d->decided == RECALL_UNDECIDED)
+		d->decided = recording_decision(rec, call);
+	free(label);
+	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
+	buffer_clear(&text);
+	if (tool == NULL)
+		describe_marks(rec, call, &text);
+	if (text.len > 0)
+		d->marks = buffer_take(&text);
+	if (tool == NULL && !c->kind.child && !c->kind.member)
+		d->data = name_data(rec, c, payload);
+	buffer_free(&text);
+	buffer_free(&line);
+	return 0;
+}
+
+void
+index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
+    char text[ASKED_SIZE])
+{
+	unsigned char key[DIGEST_BYTES];
+
+	index_key("", name, ANY_ITEM, key);
+	for (size_t i = 0; i < 8; i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ (*root != '\0' ? 0 : guard[i])));
+	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
+}
+
+void
+index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE])
+{
+	for (size_t i = 0; i < 8; i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
+	snprintf(text + 16, ASKED_SIZE - 16, "=%s", root);
+}
+
+/* Of the command of a child run, "/bin/sh -c TEXT NAME": whether the files of the run have the text. */
+static bool
+text_is_written(const struct history_names *names, const char *command)
+{
+	const char *begin = strstr(command, " -c "), *end = strrchr(command, ' ');
+	bool written = false;
+
+	if (begin != NULL && end >= begin + strlen(" -c ")) {
+		int len = (int)(end - begin) - (int)strlen(" -c ");
+		char *single = memory_format("'%.*s'", len, begin + strlen(" -c "));
+		char *twice = memory_format("\"%.*s\"", len, begin + strlen(" -c "));
+
+		written = names->written(names->context, single, false) || names->written(names->context, twice, false);
+		free(single);
+		free(twice);
+	}
+	return written;
+}
+
+bool
+recording_named(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	const struct history_names *names = rec->spec->names;
+	struct buffer line = BUFFER_INIT, command = BUFFER_INIT;
+	struct span what;
+	bool named = false;
+
+	/* Of a parallel group a line may have all branches, and others, or in another order. */
+	if (names == NULL || !names->edited || c->kind.members || (!c->kind.child && !recording_began(rec, call)) ||
+	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
+		buffer_free(&line);
+		return false;
+	}
+	what = span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_BLOCKS, NULL);
+	if (what.at != NULL)
+		what = span_member(span_element(what, 0), KEY_COMMAND);
+	if (span_type(what) == 's') {
+		char *name = call_id_name(c->call->id);
+
+		span_decode(what, &command);
+		named = c->kind.child ? text_is_written(names, buffer_string(&command)) :
+		    names->calls(names->context, name, buffer_string(&command));
+		free(name);
+	}
+	buffer_free(&command);
+	buffer_free(&line);
+	return named;
+}
+
+bool
+recording_dropped(const struct recording *rec, uint32_t call, bool lately)
+{
+	const struct history_names *names = rec->spec->names;
+	char *name;
+	bool dropped;
+
+	if (names == NULL || !names->edited || (!rec->calls[call].kind.child && !recording_changed(rec, call)))
+		return false;
+	name = call_id_name(rec->calls[call].call->id);
+	dropped = names->dropped(names->context, name, lately);
+	free(name);
+	return dropped;
+}
+
+int
+recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err)
+{
+	if (rec->spec->mode == RECALL_REPLAY)
+		return 0;
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		bool doubtful = false;
+		size_t first;
+
+		if (!recording_counts(rec, i) || recording_call_is_over(rec, i))
+			continue;
+		if (call_doubt(&rec->calls[i]) != NULL) {
+			doubtful = true;
+			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
+				return -1;
+		}
+		first = summary->doubt_count;
+		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before)) {
+			doubtful = true;
+			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tools[t], err) != 0)
+				return -1;
+		}
+		/* They were found from the last to the first. */
+		for (size_t last = summary->doubt_count; last > first + 1; first++) {
+			struct history_doubt doubt = summary->doubts[first];
+
+			summary->doubts[first] = summary->doubts[--last];
+			summary->doubts[last] = doubt;
+		}
+		if (doubtful || !recording_dropped(rec, i, true))
+			continue;
+		if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
+			return -1;
+		summary->doubts[summary->doubt_count - 1].why = NULL;
+	}
+	return 0;
+}
+
+int
+recording_list_unclaimed(const struct recording *rec, struct history_summary *summary,
+    struct error *err)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (recording_unclaimed(rec, i) &&
+		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,355 @@
+/*
+ * Opening is a row of steps, each for all servers at once: initialize, server/discover where
+ * that was refused, tools/list page by page. A server that a step is not for is passed over
+ * by it. The mark that a list has changed is cleared before the list is asked for, so that a
+ * change that is told meanwhile is not lost.
+ */
+#include "mcp_client/mcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "json/writer.h"
+#include "mcp_client/mcp_process.h"
+#include "mcp_client/mcp_wire.h"
+
+#define VERSION "2025-11-25"
+#define PAGES_LIMIT 100
+#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a list, all its pages together */
+
+/* Revisions that are spoken after a handshake. */
+static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
+
+void
+mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
+    const struct sandbox *sandbox)
+{
+	*s = (struct mcp_server){ .definition = *definition, .sandbox = sandbox,
+	    .worker = POOL_WORKER_NONE, .peer = { .end_ms = MCP_END_MS } };
+	memset(definition, 0, sizeof *definition);
+}
+
+void
+mcp_free(struct mcp_server *s)
+{
+	mcp_definition_free(&s->definition);
+	free(s->peer.mark);
+	pins_free(&s->pins);
+	environment_free(&s->environment);
+	list_free(s->peer.secrets);
+	buffer_free(&s->tools);
+	peer_free(&s->peer);
+}
+
+/* ---- opening: requests to several servers at a time ---- */
+
+/* What is made ready, and how far it is. */
+struct opening {
+	struct mcp_server *const *servers;
+	struct mcp_request *requests; /* one of each server */
+	int64_t *due;
+	struct buffer *cursors;       /* of the next page of tools; JSON */
+	size_t count;
+	int page;                     /* of the tools */
+	const struct mcp_use *use;
+	struct error error;           /* the first */
+};
+
+/* A step for a server: fills the inside of params. False: it takes no part. */
+typedef bool ask(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members);
+/* Takes the answer; -1 with *err. */
+typedef int take(struct opening *o, size_t i, struct mcp_request *r, struct error *err);
+
+/* Asks all that take part, waits for all: 1; 0: none took part. -1: interrupted; what is wrong
+ * with a server is in o->error. */
+static int
+opening_step(struct opening *o, ask *ask_for, take *take_answer, struct error *err)
+{
+	struct buffer members = BUFFER_INIT;
+	struct error why;
+	int any = 0, status;
+
+	for (size_t i = 0; i < o->count; i++) {
+		struct mcp_request *r = &o->requests[i];
+
+		*r = (struct mcp_request){ .server = o->servers[i], .due = o->due[i], .done = true };
+		if (o->servers[i]->peer.process.pid == 0 || !ask_for(o, i, r, &members))
+			continue;
+		r->done = false;
+		any = 1;
+		mcp_send(r, &members);
+		buffer_clear(&members);
+	}
+	buffer_free(&members);
+	status = mcp_wait(o->requests, o->count, o->use, err);
+	for (size_t i = 0; i < o->count; i++) {
+		struct mcp_request *r = &o->requests[i];
+
+		if (status == 0 && r->method != NULL && take_answer(o, i, r, &why) == -1 &&
+		    o->error.code == ERROR_NONE)
+			o->error = why;
+		mcp_request_free(r);
+	}
+	return status == -1 ? -1 : any;
+}
+
+static bool
+ask_initialize(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	if (o->servers[i]->ready)
+		return false;
+	o->servers[i]->modern = false;
+	r->method = "initialize";
+	r->stays = true; /* the protocol does not have it cancelled */
+	buffer_text(members, "\"protocolVersion\":\"" VERSION "\",\"capabilities\":{},"
+	    "\"clientInfo\":" MCP_CLIENT_INFO);
+	return true;
+}
+
+/* A server that has nothing is of no use to an agent. */
+static int
+mcp_read_capabilities(struct mcp_server *s, struct span result, struct error *err)
+{
+	static const struct {
+		const char *name;
+		unsigned feature;
+	} known[] = { { "tools", MCP_TOOLS }, { "resources", MCP_RESOURCES },
+	    { "prompts", MCP_PROMPTS } };
+
+	s->features = 0;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (span_type(span_path(result, "capabilities", known[i].name, NULL)) == 'o')
+			s->features |= known[i].feature;
+	return s->features != 0 ? 0 : mcp_fault(s, err, "has no tools, resources or prompts");
+}
+
+/* A server that refuses the handshake may be one that knows none any more. */
+static int
+mcp_read_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct mcp_server *s = o->servers[i];
+	struct span version = span_member(r->result, "protocolVersion");
+	char *text;
+
+	*err = r->error;
+	if (r->result.at == NULL) {
+		s->modern = s->peer.process.pid != 0 && r->error.code == ERROR_TOOL;
+		return s->modern ? 0 : -1;
+	}
+	if (span_one_of(version, versions) == NULL) {
+		text = span_text(version);
+		mcp_fault(s, err, "speaks revision '%.40s' of the protocol, which is none of those "
+		    "known (" VERSION " and before)", text == NULL ? "" : text);
+		free(text);
+		return -1;
+	}
+	if (mcp_read_capabilities(s, r->result, err) == -1)
+		return -1;
+	mcp_notify(s, "notifications/initialized");
+	s->ready = true;
+	return 0;
+}
+
+static bool
+ask_discover(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	(void)members;
+	r->method = "server/discover";
+	return o->servers[i]->modern && !o->servers[i]->ready;
+}
+
+static int
+mcp_read_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct mcp_server *s = o->servers[i];
+
+	if (r->result.at == NULL) {
+		*err = r->error;
+		return -1;
+	}
+	if (mcp_read_capabilities(s, r->result, err) == -1)
+		return -1;
+	s->ready = true;
+	return 0;
+}
+
+/* The first page of those whose list is to be had; further ones where there are any. */
+static bool
+ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	struct mcp_server *s = o->servers[i];
+	bool first = o->page == 0 && s->ready && (!s->listed || s->stale);
+
+	if (!first && o->cursors[i].len == 0)
+		return false;
+	if ((s->features & MCP_TOOLS) == 0) { /* an empty list, which need not be asked for */
+		s->listed = true;
+		s->listing++;
+		return false;
+	}
+	r->method = "tools/list";
+	if (!first)
+		buffer_format(members, "\"cursor\":%s", buffer_string(&o->cursors[i]));
+	/* What changes from now on may be lacking in the answer. */
+	if (first) {
+		buffer_clear(&s->tools);
+		s->listed = s->stale = false;
+	}
+	return true;
+}
+
+static int
+mcp_read_tool_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct span tools = span_member(r->result, "tools");
+	struct span cursor = span_member(r->result, "nextCursor");
+	struct mcp_server *s = o->servers[i];
+
+	buffer_clear(&o->cursors[i]);
+	*err = r->error;
+	if (r->result.at == NULL)
+		return -1;
+	if (span_type(tools) != 'a')
+		return mcp_fault(s, err, "gives no list of its tools");
+	if (s->tools.len + tools.len > TOOLS_LIMIT)
+		return mcp_fault(s, err, "has a list of tools above %zu MiB", TOOLS_LIMIT >> 20);
+	if (tools.len > 2) {
+		buffer_text(&s->tools, s->tools.len > 0 ? "," : "");
+		buffer_append(&s->tools, tools.at + 1, tools.len - 2);
+	}
+	if (span_type(cursor) == 's')
+		buffer_append(&o->cursors[i], cursor.at, cursor.len);
+	s->listed = span_type(cursor) != 's';
+	s->listing += s->listed;
+	if (!s->listed && o->page + 1 == PAGES_LIMIT)
+		return mcp_fault(s, err, "has more than %d pages of tools", PAGES_LIMIT);
+	return 0;
+}
+
+int
+mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
+    struct error *err)
+{
+	struct opening o = { .servers = servers, .count = count, .use = use };
+	struct error why = ERROR_INIT;
+	int status;
+
+	o.requests = memory_zero(count, sizeof *o.requests);
+	o.due = memory_zero(count, sizeof *o.due);
+	o.cursors = memory_zero(count, sizeof *o.cursors);
+
+	/* Starts those that do not run, and says until when they have to be ready. */
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_server *s = servers[i];
+		int64_t limit = s->definition.startup_timeout_ms;
+
+		o.due[i] = limit == 0 ? 0 : clock_monotonic() + limit;
+		if (s->peer.process.pid != 0)
+			continue;
+		buffer_clear(&s->peer.errors);
+		if (mcp_spawn(s, use, &why) == -1 && o.error.code == ERROR_NONE)
+			o.error = why;
+	}
+	status = opening_step(&o, ask_initialize, mcp_read_initialize, &why);
+	if (status != -1)
+		status = opening_step(&o, ask_discover, mcp_read_discover, &why);
+	if (status != -1)
+		do
+			status = opening_step(&o, ask_list, mcp_read_tool_list, &why);
+		while (status == 1 && ++o.page < PAGES_LIMIT);
+	if (status != -1 && o.error.code != ERROR_NONE) {
+		why = o.error;
+		status = -1;
+	}
+
+	/* One that did not get ready is not asked again: it starts anew. */
+	for (size_t i = 0; status == -1 && i < count; i++)
+		if (!servers[i]->listed)
+			peer_hang_up(&servers[i]->peer);
+	for (size_t i = 0; status == -1 && i < count; i++)
+		if (!servers[i]->listed)
+			mcp_give_up(servers[i]);
+	if (status == -1)
+		*err = why;
+	for (size_t i = 0; i < count; i++)
+		buffer_free(&o.cursors[i]);
+	free(o.cursors);
+	free(o.due);
+	free(o.requests);
+	return status == -1 ? -1 : 0;
+}
+
+bool
+mcp_changed(struct mcp_server *s)
+{
+	mcp_take(s);
+	return s->peer.process.pid != 0 && s->listed && s->stale;
+}
+
+/* ---- calls ---- */
+
+int
+mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct error *err)
+{
+	struct mcp_request *requests = memory_zero(count, sizeof *requests);
+	int64_t now = clock_monotonic();
+	struct buffer members = BUFFER_INIT;
+	struct span inside;
+	struct writer w;
+	int status;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_call *call = &calls[i];
+
+		requests[i] = (struct mcp_request){ .server = call->server, .method = call->method,
+		    .due = call->timeout_ms == 0 ? 0 : now + call->timeout_ms,
+		    .patience_ms = call->timeout_ms, .progress = call->progress,
+		    .context = call->context, .traceparent = call->traceparent, .error = call->error, .finished = now,
+		    .done = call->error.code != ERROR_NONE };
+		if (requests[i].done)
+			continue;
+		if (call->tool != NULL) {
+			writer_begin(&w, &members);
+			writer_member_string(&w, "name", call->tool);
+			writer_member_span(&w, "arguments", call->arguments);
+		} else {
+			inside = span_trim(span_of(call->arguments.at + 1, call->arguments.len - 2));
+			buffer_append(&members, inside.at, inside.len);
+		}
+		mcp_send(&requests[i], &members);
+		buffer_clear(&members);
+	}
+	status = mcp_wait(requests, count, use, err);
+	for (size_t i = 0; i < count; i++) {
+		calls[i].line = requests[i].line;
+		calls[i].result = requests[i].result;
+		calls[i].error = requests[i].error;
+		calls[i].exit_code = requests[i].exit_code;
+		calls[i].finished = requests[i].finished;
+	}
+	buffer_free(&members);
+	free(requests);
+	return status;
+}
+
+void
+mcp_call_free(struct mcp_call *call)
+{
+	buffer_free(&call->line);
+	call->result = span_of(NULL, 0);
+}
+
+/* ---- the end ---- */
+
+void
+mcp_stop(struct mcp_server *const *servers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		peer_hang_up(&servers[i]->peer);
+	for (size_t i = 0; i < count; i++)
+		mcp_end(servers[i]);
+}

@@ -1,0 +1,32 @@
+/*
+ * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_tools.c alone: how it is
+ * started, in which environment and sandbox, what is told of it when it fails, and how it is
+ * ended.
+ */
+#ifndef AWF_MCP_CLIENT_MCP_PROCESS_H
+#define AWF_MCP_CLIENT_MCP_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+#include "mcp_client/mcp.h"
+
+/* Starts it. */
+int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
+/* Fills *err with what is wrong with a server, and the last that it said. */
+int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts stars over the keys that it was given. */
+void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
+/* Whether what it said has one of them in it. */
+bool mcp_says_secret(const struct mcp_server *s, struct span said);
+
+/* As peer_end(), which peer_hang_up() may go before; one that the run keeps is left. */
+int mcp_end(struct mcp_server *s);
+/* The same of one with which nobody is to begin anything any more. */
+void mcp_give_up(struct mcp_server *s);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * What an answer itself tells counts. Else its price is looked for by the name that the API gave
+ * the model, then by the one that it was asked by. A try in vain costs what it tells of its usage.
+ * Sums stay at the largest number where they would pass it.
+ */
+#include "model/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/count.h"
+#include "base/invariant.h"
+#include "base/memory.h"
+#include "transcript/event_keys.h"
+
+int
+cost_begin(struct cost *c, struct error *err)
+{
+	*c = (struct cost){ .total = 0 };
+	return prices_load(&c->prices, err);
+}
+
+int64_t
+cost_take(struct cost *c, const struct placed *placed)
+{
+	const struct event_view *event = placed->event;
+	const struct model_call *call = placed->call;
+	const char *provider = NULL, *model = NULL;
+	const struct price *price = NULL;
+	static const char *const names[] = { KEY_PARTIAL, KEY_MODEL, KEY_USAGE };
+	struct span partial_model_usage[3];
+	char *answered;
+	int64_t cost;
+
+	if (event->type != EVENT_MESSAGE_ASSISTANT)
+		return COST_NONE;
+	span_members(event->payload, names, 3, partial_model_usage);
+	if (span_true(partial_model_usage[0]) && partial_model_usage[2].at == NULL)
+		return COST_NONE;
+	cost = price_told(partial_model_usage[2]);
+	if (cost >= 0) {
+		c->total = count_add(c->total, cost);
+		return cost;
+	}
+	if (call != NULL && call->step->fallback_provider != NULL) {
+		provider = call->step->fallback_provider;
+		model = call->step->fallback_model;
+	} else if (call != NULL) {
+		provider = call->step->provider;
+		model = call->step->model;
+	}
+	if (provider == NULL || model == NULL)
+		provider = model = NULL;
+	cost = COST_UNKNOWN;
+	answered = span_text(partial_model_usage[1]);
+	if (answered != NULL)
+		price = prices_find(&c->prices, provider, answered);
+	if (price == NULL && model != NULL)
+		price = prices_find(&c->prices, provider, model);
+	if (price != NULL) {
+		cost = price_cost(price, partial_model_usage[2]);
+		c->total = count_add(c->total, cost);
+	} else if (c->unknown == NULL) {
+		c->unknown = memory_format("%s%s%s", provider != NULL ? provider : "",
+		    provider != NULL ? "/" : "", model != NULL ? model : answered != NULL ? answered : "");
+	}
+	free(answered);
+	INVARIANT(c->total >= 0 && (cost >= 0 || (cost == COST_UNKNOWN && c->unknown != NULL)));
+	return cost;
+}
+
+static int
+cost_watch_event(void *context, const struct placed *placed, struct error *err)
+{
+	(void)err;
+	cost_take(context, placed);
+	return 0;
+}
+
+int
+cost_read(struct cost *c, const char *path, struct error *err)
+{
+	struct model m;
+	int failed;
+
+	model_begin(&m, MODEL_EVENTS);
+	m.watch = cost_watch_event;
+	m.context = c;
+	failed = model_read_file(&m, path, err);
+	model_free(&m);
+	return failed;
+}
+
+int64_t
+cost_sum(const struct cost *c)
+{
+	return c->unknown != NULL ? COST_UNKNOWN : c->total;
+}
+
+void
+cost_write(struct writer *w, int64_t cost)
+{
+	char dollars[MONEY_SIZE];
+
+	if (cost < 0)
+		return;
+	money_number(cost, dollars);
+	writer_key(w, "cost");
+	writer_raw(w, dollars, strlen(dollars));
+}
+
+void
+cost_restart(struct cost *c)
+{
+	free(c->unknown);
+	c->unknown = NULL;
+	c->total = 0;
+}
+
+void
+cost_free(struct cost *c)
+{
+	cost_restart(c);
+	prices_free(&c->prices);
+}

@@ -1,0 +1,184 @@
+/*
+ * The model says what was recorded of each call; here it is judged. A rule that looks at
+ * what a call is in holds for all that is in there, however deep, unless it says branches or
+ * tries: those are what is in a call directly.
+ */
+#include "model/outcome.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "base/memory.h"
+#include "json/writer.h"
+#include "model/model.h"
+#include "transcript/call.h"
+#include "transcript/event_keys.h"
+
+static bool
+outcome_call_failed(const struct model_call *c)
+{
+	return c->state == CALL_OPEN || c->state == CALL_FAILED;
+}
+
+/* Whether the failure of a call, or that it never ended, is excused by what it is itself, by
+ * what it is directly in, or by one that was given it. */
+static bool
+excused_itself(const struct model_call *c)
+{
+	const struct model_call *around = c->around;
+
+	/* What lets failures pass does not let pass that it waits. */
+	if (outcome_call_failed(c) && (c->tried || c->by_tool ||
+	    (c->state == CALL_FAILED && c->allowed && error_of_work(c->code))))
+		return true;
+	if (c->caught || c->left)
+		return true;
+	if (around != NULL && (around->race || around->lenient) && (around->state == CALL_SUCCEEDED ||
+	    (around->state == CALL_WAITING && c->state == CALL_FAILED)))
+		return true;
+	if (around != NULL && around->state == CALL_SUCCEEDED && c->rare->try_number < around->rare->tries)
+		return true;
+	/* A rescue that failed, but was rescued itself, is as good as one that succeeded. */
+	for (size_t i = 0; i < c->rare->given_to.count; i++)
+		if (outcome_call_failed(c->rare->given_to.list[i]) &&
+		    excused_itself(c->rare->given_to.list[i]))
+			return true;
+	return false;
+}
+
+static bool
+outcome_call_excused(const struct model_call *c)
+{
+	if (excused_itself(c))
+		return true;
+	for (c = c->around; c != NULL; c = c->around)
+		if ((outcome_call_failed(c) || c->state == CALL_WAITING) && excused_itself(c))
+			return true;
+	return false;
+}
+
+/* Where the end of a failed call is, which has its stderr: what failed in it says more than a
+ * group does. */
+static struct event_place
+innermost_end(const struct model_call *c)
+{
+	const struct model_call *failed = NULL;
+
+	for (const struct model_call *in = c->first_inside; in != NULL; in = in->beside)
+		if (in->state == CALL_FAILED && !excused_itself(in))
+			failed = in;
+	return failed != NULL ? innermost_end(failed) :
+	    c->state == CALL_FAILED ? c->end : (struct event_place){ 0 };
+}
+
+static void
+set_failed(struct outcome *o, const struct model_call *c, const char *path)
+{
+	const char *number = strrchr(c->id, ':');
+	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
+	struct error ignored = ERROR_INIT;
+	struct event_view event;
+	char *message = NULL;
+
+	/* The first; but what was cancelled says less than what failed by itself, for which it may
+	 * have been. */
+	if (o->failed++ > 0 && (o->error.code != ERROR_CANCELLED || c->state == CALL_OPEN ||
+	    c->code == ERROR_CANCELLED))
+		return;
+	o->failed_item[0] = '\0';
+	o->failed_end = (struct event_place){ 0 };
+	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
+	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
+	    c->work != NULL && c->work->repeated_by != NULL ? c->work->repeated_by : "");
+	if (c->state == CALL_OPEN) {
+		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
+	} else {
+		/* The message of its error is read again where it is recorded. */
+		if (event_load(path, c->end, &line, &ignored) == 0 &&
+		    event_view(line.data, line.len, &event) == 0)
+			message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
+		error_set(&o->error, c->code, NULL, "%s", message != NULL ? message : "");
+		free(message);
+		buffer_free(&line);
+		o->failed_end = innermost_end(c);
+	}
+	/* Only a failed call's item is looked for: what others began with is not kept. */
+	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(c->id))
+		return;
+	item_name_find(path, c, &name);
+	snprintf(o->failed_item, sizeof o->failed_item, "%s", buffer_string(&name));
+	buffer_free(&name);
+}
+
+static bool
+outcome_holds(const struct outcome *o)
+{
+	return (o->failed > 0) == (o->first_failed[0] != '\0') &&
+	    (o->failed > 0) == (o->error.code != ERROR_NONE) &&
+	    (o->waiting > 0) == (o->first_waiting[0] != '\0') &&
+	    (o->asking > 0) == (o->asks != WAITING_NOTHING) && o->asking + o->decisions <= o->waiting &&
+	    (o->decided.code != ERROR_NONE) == (o->decision == RUN_FAILS);
+}
+
+void
+outcome_of(struct outcome *o, const struct model *m, const char *path)
+{
+	struct writer w;
+
+	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .decided = ERROR_INIT,
+		.usage = BUFFER_INIT };
+	o->calls = m->begun;
+	o->decision = m->decision;
+	if (m->decision == RUN_FAILS)
+		error_set(&o->decided, ERROR_TERMINAL, NULL, "%s",
+		    m->reason != NULL && *m->reason != '\0' ? m->reason : "a terminal step said so");
+	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
+		bool asks = c->asks != WAITING_NOTHING && !c->decided;
+
+		if (c->id[0] == '\0' || outcome_call_excused(c))
+			continue;
+		if (outcome_call_failed(c))
+			set_failed(o, c, path);
+		if (c->state != CALL_WAITING)
+			continue;
+		if (o->waiting++ == 0 || (o->asking == 0 && asks)) {
+			snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
+			o->asks = asks ? c->asks : WAITING_NOTHING;
+		}
+		o->asking += asks;
+		o->decisions += c->decided;
+	}
+	INVARIANT(outcome_holds(o));
+	writer_begin(&w, &o->usage);
+	writer_object(&w);
+	writer_member_integer(&w, KEY_CALLS, m->begun);
+	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++)
+		if (m->used[i])
+			writer_member_integer(&w, model_usage_keys[i], m->usage[i]);
+	writer_object_end(&w);
+}
+
+int
+outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err)
+{
+	struct model m;
+	int failed;
+
+	*o = (struct outcome){ .usage = BUFFER_INIT };
+	model_begin(&m, MODEL_OPEN);
+	m.position = from;
+	failed = model_read_file(&m, path, err);
+	if (failed == 0)
+		outcome_of(o, &m, path);
+	model_free(&m);
+	return failed;
+}
+
+void
+outcome_free(struct outcome *o)
+{
+	buffer_free(&o->usage);
+}

@@ -1,0 +1,27 @@
+/*
+ * Why an answer ended, in our words (awf-provider(7)), and the words for it that a user
+ * has taught: --known-end WORD=REASON, which $AWF_KNOWN_ENDS hands on to providers and to
+ * the steps inside, with commas between. What is taught comes before what a provider
+ * knows itself.
+ */
+#ifndef AWF_PROVIDERS_KNOWN_END_H
+#define AWF_PROVIDERS_KNOWN_END_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+
+#define KNOWN_ENDS "AWF_KNOWN_ENDS"
+
+/* Adds WORD=REASON to the environment. ERROR_USAGE. */
+int known_end_teach(const char *text, struct error *err);
+/* Whether all of the environment's can be understood; ERROR_USAGE. */
+int known_end_check(struct error *err);
+/* The stop reason, a JSON string, that a word (a JSON string too) was taught to be; NULL:
+ * it was not. */
+const char *known_end_taught(struct span word);
+/* Whether it is a stop reason of ours, that says how an answer ended. */
+bool known_end_is_reason(struct span reason);
+
+#endif

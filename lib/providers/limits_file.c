@@ -1,0 +1,145 @@
+/* Read as a whole for each call, so that what is changed there holds from the next one on, and
+ * a line that is wrong is told whatever provider is asked. */
+#include "providers/limits_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define FILE_LIMIT ((size_t)1 << 20)
+#define BLANK " \t\r"
+#define DOWN_AFTER 5 /* where a line does not say it */
+#define DOWN_AFTER_MOST 1000
+
+static const struct {
+	const char *name;
+	size_t offset;
+	long least, most;
+} keys[] = {
+	{ "at-once", offsetof(struct limits, at_once), 1, LIMITS_AT_ONCE_MOST },
+	{ "per-minute", offsetof(struct limits, per_minute), 1, LIMITS_PER_MINUTE_MOST },
+	{ "down-after", offsetof(struct limits, down_after), 0, DOWN_AFTER_MOST },
+};
+#define KEYS (sizeof keys / sizeof *keys)
+
+/* KEY=N. */
+static int
+limits_file_read_limit(struct limits *limits, char *word, const char *place, struct error *err)
+{
+	char *number = strchr(word, '='), *end = NULL;
+	const char *names[KEYS + 1] = { NULL };
+	long value = -1;
+	char *hint;
+	size_t i;
+
+	if (number == NULL)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "expected PROVIDER at-once=N per-minute=N down-after=N, not '%s'", word);
+	*number++ = '\0';
+	for (i = 0; i < KEYS && strcmp(keys[i].name, word) != 0; i++)
+		names[i] = keys[i].name;
+	if (i == KEYS) {
+		hint = text_hint(word, names);
+		error_set(err, ERROR_DEFINITION, place, "'%s' is no limit%s", word, hint);
+		free(hint);
+		return -1;
+	}
+	errno = 0;
+	if (strspn(number, "0123456789") == strlen(number))
+		value = strtol(number, &end, 10);
+	if (end == number || errno != 0 || value < keys[i].least || value > keys[i].most)
+		return error_set(err, ERROR_DEFINITION, place, "expected %s=N, N from %ld to %ld, not '%s'",
+		    word, keys[i].least, keys[i].most, number);
+	*(int *)((char *)limits + keys[i].offset) = (int)value;
+	return 0;
+}
+
+static int
+limits_file_read_line(struct limits_file *f, char *line, const char *place, struct error *err)
+{
+	struct limits limits = { .down_after = DOWN_AFTER };
+	char *provider = NULL, *word;
+
+	while ((word = strsep(&line, BLANK)) != NULL) {
+		if (*word == '\0')
+			continue;
+		if (provider == NULL && *word == '#')
+			return 0;
+		if (provider != NULL) {
+			if (limits_file_read_limit(&limits, word, place, err) == -1)
+				return -1;
+			continue;
+		}
+		provider = word;
+		if (strcmp(provider, LIMITS_ANY) != 0 && !name_valid(provider))
+			return error_set(err, ERROR_DEFINITION, place, "'%s' is no provider's name, nor %s "
+			    "for all that have no line", provider, LIMITS_ANY);
+	}
+	if (provider == NULL)
+		return 0;
+	f->list = memory_array(f->list, f->count + 1, sizeof *f->list);
+	f->list[f->count++] = (struct limits_line){ memory_text(provider), limits };
+	return 0;
+}
+
+int
+limits_file_read(struct limits_file *f, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int fd, number = 0, result = 0;
+	char *rest, *line;
+
+	*f = (struct limits_file){ .path = path_config(LIMITS_FILE) };
+	if (f->path == NULL)
+		return 0;
+	fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return errno == ENOENT || errno == ENOTDIR ? 0 :
+		    error_errno(err, ERROR_SYSTEM, f->path, "unable to open");
+	if (file_read(fd, &text, FILE_LIMIT) == -1)
+		result = error_errno(err, ERROR_SYSTEM, f->path, "unable to read");
+	close(fd);
+	buffer_drop(&text, text_byte_order_mark(text.data, text.len));
+	buffer_byte(&text, '\0');
+	rest = text.data;
+	while (result == 0 && (line = strsep(&rest, "\n")) != NULL) {
+		char *place = memory_format("%s:%d", f->path, ++number);
+
+		result = limits_file_read_line(f, line, place, err);
+		free(place);
+	}
+	buffer_free(&text);
+	return result;
+}
+
+const struct limits *
+limits_file_find(const struct limits_file *f, const char *provider)
+{
+	const struct limits *any = NULL, *own = NULL;
+
+	for (size_t i = 0; i < f->count; i++) {
+		if (strcmp(f->list[i].provider, provider) == 0)
+			own = &f->list[i].limits;
+		else if (strcmp(f->list[i].provider, LIMITS_ANY) == 0)
+			any = &f->list[i].limits;
+	}
+	return own != NULL ? own : any;
+}
+
+void
+limits_file_free(struct limits_file *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->list[i].provider);
+	free(f->list);
+	free(f->path);
+	*f = (struct limits_file){ .path = NULL };
+}

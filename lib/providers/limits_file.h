@@ -1,0 +1,41 @@
+/*
+ * What a user allows of the calls of each provider, awf-limits(5): ~/.config/awf/limits, a line
+ * for a provider, with # before what is none:
+ *
+ *     PROVIDER  at-once=N per-minute=N down-after=N
+ *
+ * A line for * is for each provider that has none of its own. The last line for one counts.
+ */
+#ifndef AWF_PROVIDERS_LIMITS_FILE_H
+#define AWF_PROVIDERS_LIMITS_FILE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define LIMITS_FILE "limits"
+#define LIMITS_ANY "*"
+#define LIMITS_AT_ONCE_MOST 1024
+#define LIMITS_PER_MINUTE_MOST 16384
+
+/* Of one provider's calls; 0: there is no such limit. */
+struct limits {
+	int at_once;
+	int per_minute;
+	int down_after; /* failures in a row, after which it is taken for down */
+};
+
+struct limits_file {
+	char *path;     /* NULL: there is no home */
+	struct limits_line { char *provider; struct limits limits; } *list;
+	size_t count;   /* 0 also where there is no file */
+};
+
+/* Costs one open(2) where there is no file. -1: it cannot be read (ERROR_SYSTEM), or has a line
+ * that is none (ERROR_DEFINITION with FILE:LINE); limits_file_free() is called either way. */
+int limits_file_read(struct limits_file *f, struct error *err);
+/* What holds for a provider; NULL: nothing. The file's. */
+const struct limits *limits_file_find(const struct limits_file *f, const char *provider);
+void limits_file_free(struct limits_file *f);
+
+#endif

@@ -1,0 +1,699 @@
+/*
+ * One exchange at a time with a line peer (proc/peer.h). Lines are told apart by id; what is
+ * still said of a request that was cancelled is passed over. A provider that breaks the
+ * protocol, or cannot be told to leave off, is ended, and the next request starts another.
+ */
+#include "providers/provider.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "proc/api_keys.h"
+#include "proc/libexec.h"
+#include "proc/model_token.h"
+#include "providers/known_end.h"
+#include "providers/throttle.h"
+#include "storage/run.h"
+#include "transcript/event_keys.h"
+#include "transcript/form.h"
+
+/* No server's wish keeps a call waiting for longer than a week. */
+#define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
+
+static const char *const names[] = { "anthropic", "google", "openai", "openai-responses", "replay",
+    "claude", "codex", "gemini", "copilot", "opencode", NULL };
+static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
+
+const char *const *
+provider_names(void)
+{
+	return names;
+}
+
+bool
+provider_is_cli(const char *name)
+{
+	return list_has((char *const *)(uintptr_t)clis, name);
+}
+
+bool
+provider_tells_late(const char *name)
+{
+	return strcmp(name, "opencode") == 0;
+}
+
+bool
+provider_only_reads(const char *name, char *const *tools)
+{
+	static const char *const reading[] = { "read", "glob", "grep", NULL };
+	const char *sandbox = getenv("AWF_CODEX_SANDBOX");
+	size_t i;
+
+	if (strcmp(name, "codex") == 0 && sandbox != NULL && *sandbox != '\0' &&
+	    strcmp(sandbox, "read-only") != 0)
+		return false;
+	for (i = 0; tools[i] != NULL; i++)
+		if (!list_has((char *const *)(uintptr_t)reading, tools[i]))
+			return false;
+	return i > 0;
+}
+
+#define UNKNOWN_BEGIN "unknown provider '"
+
+static int
+provider_unknown(const char *name, struct error *err)
+{
+	const char *near = text_suggest(name, names);
+
+	if (*name == '\0')
+		return error_set(err, ERROR_DEFINITION, NULL,
+		    UNKNOWN_BEGIN "': there is no name before the /");
+	if (near != NULL && strcmp(near, name) != 0)
+		return error_set(err, ERROR_DEFINITION, NULL,
+		    UNKNOWN_BEGIN "%s' (did you mean '%s'?)", name, near);
+	return error_set(err, ERROR_DEFINITION, NULL, UNKNOWN_BEGIN "%s': there is no "
+	    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH", name, name);
+}
+
+char *
+provider_refused(const char *message)
+{
+	const char *at = strstr(message, UNKNOWN_BEGIN), *end;
+
+	if (at == NULL)
+		return NULL;
+	at += sizeof UNKNOWN_BEGIN - 1;
+	end = strchr(at, '\'');
+	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
+}
+
+#define PROGRAM_BEGIN "awf-provider-"
+
+/* Where they are looked for, with colons between. In memory of its own. */
+static char *
+provider_path(void)
+{
+	const char *first = getenv("AWF_PROVIDER_PATH"), *last = getenv("PATH");
+	char *own = libexec_path();
+	char *path = memory_format("%s:%s:%s", first != NULL ? first : "", own,
+	    last != NULL ? last : "");
+
+	free(own);
+	return path;
+}
+
+char *
+provider_find(const char *name, struct error *err)
+{
+	char *program, *list, *path;
+
+	if (!name_valid(name)) {
+		provider_unknown(name, err);
+		return NULL;
+	}
+	program = memory_format(PROGRAM_BEGIN "%s", name);
+	list = provider_path();
+	path = path_search(list, program);
+	free(program);
+	free(list);
+	if (path == NULL)
+		provider_unknown(name, err);
+	return path;
+}
+
+char **
+provider_list(void)
+{
+	const size_t begin = sizeof PROGRAM_BEGIN - 1;
+	char **found = NULL, *list = provider_path(), *rest = list;
+	const char *directory;
+
+	for (const char *const *known = names; *known != NULL; known++)
+		list_add(&found, *known);
+	while ((directory = strsep(&rest, ":")) != NULL) {
+		struct dirent **entries;
+		/* In the order of the names. */
+		int count = *directory == '\0' ? -1 : scandir(directory, &entries, NULL, alphasort);
+
+		for (int i = 0; i < count; i++) {
+			const char *program = entries[i]->d_name, *name = program + begin;
+
+			if (strncmp(program, PROGRAM_BEGIN, begin) == 0 && name_valid(name) &&
+			    !list_has(found, name)) {
+				char *path = path_search(directory, program);
+
+				if (path != NULL)
+					list_add(&found, name);
+				free(path);
+			}
+			free(entries[i]);
+		}
+		if (count >= 0)
+			free(entries);
+	}
+	free(list);
+	return found;
+}
+
+/* What a recording has of providers is so in its replay, wherever that runs. */
+enum recorded { RECORDED_NOTHING, RECORDED_THERE, RECORDED_UNKNOWN };
+
+static enum recorded
+provider_recorded_state(const char *name)
+{
+	const char *list = getenv(PROVIDER_RECORDED), *word;
+	enum recorded found = RECORDED_NOTHING;
+	size_t len;
+
+	if (list == NULL || !name_valid(name))
+		return RECORDED_NOTHING;
+	while ((word = text_part(&list, ':', &len)) != NULL) {
+		if (len == strlen(name) && memcmp(word, name, len) == 0)
+			return RECORDED_THERE;
+		if (len == strlen(PROVIDER_UNKNOWN) + strlen(name) &&
+		    strncmp(word, PROVIDER_UNKNOWN, strlen(PROVIDER_UNKNOWN)) == 0 &&
+		    memcmp(word + strlen(PROVIDER_UNKNOWN), name, strlen(name)) == 0)
+			found = RECORDED_UNKNOWN;
+	}
+	return found;
+}
+
+int
+provider_check_named(const char *name, struct error *err)
+{
+	if (getenv(PROVIDER_RECORDED) != NULL && name_valid(name) &&
+	    provider_recorded_state(name) != RECORDED_UNKNOWN)
+		return 0;
+	return provider_check(name, err);
+}
+
+int
+provider_check(const char *name, struct error *err)
+{
+	char *path;
+
+	if (list_has((char *const *)(uintptr_t)names, name))
+		return 0;
+	switch (provider_recorded_state(name)) {
+	case RECORDED_THERE:
+		return 0;
+	case RECORDED_UNKNOWN:
+		return provider_unknown(name, err);
+	case RECORDED_NOTHING:
+		break;
+	}
+	path = provider_find(name, err);
+	free(path);
+	return path == NULL ? -1 : 0;
+}
+
+/* Inside of a command with --models what is asked is recorded here, and passes there. */
+static void
+add_keys(const struct keys *keys, struct environment *e)
+{
+	char within[MODEL_TOKEN_SIZE];
+
+	for (size_t i = 0; keys != NULL && i < keys->count; i++)
+		environment_set(e, keys->names[i], keys_value(keys, keys->names[i]));
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		if (model_token_is(environment_get(e, *name))) {
+			model_token_within(environment_get(e, *name), within);
+			environment_set(e, *name, within);
+		}
+}
+
+void
+provider_environment(const struct keys *keys, struct environment *e)
+{
+	environment_begin(e);
+	add_keys(keys, e);
+}
+
+void
+provider_begin(struct provider *p, const char *name, const struct keys *keys)
+{
+	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
+	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
+}
+
+bool
+provider_shared(const struct provider *p)
+{
+	return p->run != NULL && p->run->lock_fd == -1 && provider_variables(p->name) != NULL;
+}
+
+static int
+compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What a worker is started with; what it reads of the environment is a list of its own, in an order
+ * of its own, as shells change that. False: there is none that could be used. */
+static bool
+describe_worker(const char *name, const struct run *r, const char *program,
+    const struct environment *environment, struct pool_spec *spec, char ***read)
+{
+	const struct provider_variables *variables = provider_variables(name);
+	/* One of another make may know nothing of workers; and a path from here means another file,
+	 * or none, to a process in another directory. */
+	bool fits = variables != NULL && libexec_has(program), path;
+
+	*read = NULL;
+	for (char *const *one = environment->list; *one != NULL && fits; one++)
+		if (provider_reads(variables, *one, &path)) {
+			const char *value = *one + strcspn(*one, "=") + 1;
+
+			fits = !path || *value == '\0' || *value == '/';
+			list_add(read, *one);
+		}
+	if (*read != NULL)
+		qsort(*read, list_count(*read), sizeof **read, compare_texts);
+	*spec = (struct pool_spec){ .run_directory = r->directory, .key = r->key, .program = program,
+	    .environment = *read };
+	return fits && *read != NULL;
+}
+
+/* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
+ * without awf-run, whose owner we are. */
+static bool
+use_worker(struct provider *p, const char *program, const struct environment *environment)
+{
+	struct pool_spec spec;
+	char **read = NULL;
+	bool fits = provider_shared(p) &&
+	    describe_worker(p->name, p->run, program, environment, &spec, &read) &&
+	    pool_connect(&p->worker, &spec);
+
+	if (fits && peer_connect(&p->peer, p->worker.fd) == -1) {
+		pool_release(&p->worker);
+		fits = false;
+	}
+	list_free(read);
+	return fits;
+}
+
+void
+provider_expect(const char *name, const struct run *r, const struct environment *environment)
+{
+	struct environment e;
+	struct pool_spec spec;
+	struct keys keys;
+	struct error none;
+	char **read = NULL, *program = provider_find(name, &none);
+
+	if (program == NULL || keys_load(&keys, &none) == -1) {
+		free(program);
+		return;
+	}
+	environment_copy(&e, environment);
+	add_keys(&keys, &e);
+	if (describe_worker(name, r, program, &e, &spec, &read))
+		pool_expect(&spec);
+	list_free(read);
+	environment_free(&e);
+	keys_free(&keys);
+	free(program);
+}
+
+/* The wait status, as of peer_end(). */
+static int
+provider_end_process(struct provider *p)
+{
+	int wait_status = peer_end(&p->peer);
+
+	pool_release(&p->worker);
+	return wait_status;
+}
+
+/* Likewise, after something went wrong with it: a worker serves nobody any more, as nothing that
+ * follows from it could be trusted. */
+static int
+give_up(struct provider *p)
+{
+	int wait_status = peer_end(&p->peer);
+
+	if (p->worker.fd != -1)
+		pool_abandon(&p->worker, p->run->directory);
+	return wait_status;
+}
+
+int
+provider_start(struct provider *p, struct error *err)
+{
+	struct environment environment;
+	char *argv[2] = { NULL, NULL };
+	struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
+	int status = 0;
+
+	if (p->peer.process.pid != 0)
+		return 0;
+	argv[0] = provider_find(p->name, err);
+	if (argv[0] == NULL)
+		return -1;
+	provider_environment(p->keys, &environment);
+	if (provider_is_cli(p->name))
+		environment_set(&environment, THROTTLE_WITHIN, p->name);
+	spec.environment = environment.list;
+	if (!use_worker(p, argv[0], &environment))
+		status = peer_start(&p->peer, &spec, err);
+	environment_free(&environment);
+	free(argv[0]);
+	if (status == -1 && err->code == ERROR_EXIT_STATUS)
+		err->code = ERROR_PROVIDER;
+	return status;
+}
+
+/* The same, and it listens. It had what came before the request to say so. Where a worker does not,
+ * another takes its place; if that does not either, there are none for us for good. */
+static int
+start_listening(struct provider *p, const struct interrupts *interrupts, struct error *err)
+{
+	for (;;) {
+		enum peer_event event = PEER_SERVED;
+		int64_t deadline;
+		struct span line;
+		bool starts;
+		int taken = 0;
+
+		if (provider_start(p, err) == -1)
+			return -1;
+		if (p->worker.fd == -1 || p->worker.heard)
+			return 0;
+		starts = p->worker.starts;
+		deadline = clock_monotonic() + (starts ? WORKER_START_MS : WORKER_HELLO_MS);
+		while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
+			event = peer_wait(&p->peer, deadline, interrupts, err);
+		p->worker.heard = taken == 1 && line.len == sizeof POOL_HELLO - 1 &&
+		    memcmp(line.at, POOL_HELLO, line.len) == 0;
+		if (p->worker.heard)
+			return 0;
+		give_up(p);
+		if (event == PEER_INTERRUPTED)
+			return -1;
+		if (starts)
+			p->run = NULL;
+	}
+}
+
+void
+provider_stop(struct provider *p)
+{
+	provider_end_process(p);
+	peer_free(&p->peer);
+	free(p->name);
+	p->name = NULL;
+}
+
+/* A request on its way and its answer. */
+struct exchange {
+	struct provider *provider;
+	const struct provider_callbacks *callbacks;
+	struct answer *answer;
+	long long id;
+	bool answered;
+	struct error retried;     /* why the provider tries again by itself; ERROR_NONE: it does not */
+};
+
+/* Ends a provider that does not keep to the protocol: nothing that follows from it
+ * could be trusted. */
+static int
+exchange_broken(struct exchange *x, struct error *err, const char *what)
+{
+	give_up(x->provider);
+	return error_set(err, ERROR_PROVIDER, x->provider->name,
+	    "the provider broke the protocol: %s", what);
+}
+
+/* Tells the provider to leave off. One that has only part of the request, or does
+ * not take the cancel, would misread the next one, so it is ended. To a worker the end of the
+ * connection says it. */
+static void
+exchange_cancel(struct exchange *x)
+{
+	struct peer *peer = &x->provider->peer;
+	bool goes_on = peer_unsent(peer) == 0 && x->provider->worker.fd == -1;
+
+	if (goes_on)
+		buffer_format(&peer->outgoing, "{\"cancel\":%lld}\n", x->id);
+	if (!goes_on || peer_send(peer) == -1 || peer_unsent(peer) > 0)
+		give_up(x->provider);
+}
+
+void
+answer_read(struct answer *a)
+{
+	const struct span message = span_of(a->line.data, a->line.len);
+
+	a->blocks = span_member(message, KEY_BLOCKS);
+	a->usage = span_member(message, KEY_USAGE);
+	a->model = span_member(message, KEY_MODEL);
+	a->stop_reason = span_member(message, KEY_STOP_REASON);
+	a->request_id = span_member(message, KEY_REQUEST_ID);
+	a->session_id = span_member(message, KEY_SESSION_ID);
+}
+
+static int
+exchange_message(struct exchange *x, struct span line, struct error *err)
+{
+	struct answer *a = x->answer;
+	struct form_fault wrong = { .what = ERROR_INIT };
+	const char *taught;
+	char word[100] = "";
+
+	if (form_check_answer(line.at, line.len, &wrong) == -1)
+		return exchange_broken(x, err, wrong.what.message);
+	/* Whether AWF ran something only AWF can say. */
+	for (struct span_walk block = span_walk(span_member(line, KEY_BLOCKS)); span_next(&block);)
+		if (span_is(span_member(block.value, KEY_FIDELITY), "router"))
+			return exchange_broken(x, err, "a block with the fidelity 'router'");
+	scan_minify(line, &a->line);
+	answer_read(a);
+
+	/* How it ended must be one of the ends that awf-provider(7) has: whatever else a provider
+	 * passes on from its API may be half an answer. */
+	if (span_type(a->stop_reason) == 's' && !known_end_is_reason(a->stop_reason)) {
+		taught = known_end_taught(a->stop_reason);
+		if (taught == NULL) {
+			span_copy(a->stop_reason, word, sizeof word);
+			return error_set(err, ERROR_CUT_OFF, x->provider->name, "the answer ended with '%s', "
+			    "which is no known end (if it is a good one: --known-end %s=stop)", word, word);
+		}
+		a->stop_reason = span_of(taught, strlen(taught));
+	}
+	x->answered = true;
+	return 0;
+}
+
+/* What a provider says went wrong: the members of an error. */
+static void
+read_failure(const struct exchange *x, struct span line, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	enum error_code code = ERROR_NONE;
+	char category[32];
+
+	/* What a provider may say ended a request; anything else is not its to say. */
+	if (span_copy(span_member(line, "category"), category, sizeof category))
+		code = error_from_name(category, strlen(category));
+	if (code < ERROR_RATE_LIMIT && code != ERROR_TIMEOUT && code != ERROR_CANCELLED &&
+	    code != ERROR_MAX_TURNS && code != ERROR_DIVERGENCE)
+		code = ERROR_PROVIDER;
+	span_decode(span_member(line, KEY_MESSAGE), &text);
+	error_set(err, code, x->provider->name, "%s",
+	    text.len == 0 || text.data[0] == '\0' ? "the request failed" : text.data);
+	buffer_free(&text);
+}
+
+/* Takes what an error says was used in vain. */
+static void
+read_spent(struct answer *a, struct span line)
+{
+	scan_minify(line, &a->line);
+	line = span_of(a->line.data, a->line.len);
+	a->usage = span_member(line, KEY_USAGE);
+	a->model = span_member(line, KEY_MODEL);
+	a->request_id = span_member(line, KEY_REQUEST_ID);
+	if (span_type(a->usage) != 'o')
+		a->usage = SPAN_NONE;
+	if (span_type(a->model) != 's')
+		a->model = SPAN_NONE;
+	if (span_type(a->request_id) != 's')
+		a->request_id = SPAN_NONE;
+}
+
+/* Runs a tool for an agent CLI and says what came of it. */
+static int
+exchange_run(struct exchange *x, struct span line, struct error *err)
+{
+	const struct provider_callbacks *callbacks = x->callbacks;
+	struct peer *peer = &x->provider->peer;
+	struct buffer block = BUFFER_INIT;
+	long long number;
+	int status;
+
+	if (callbacks->run == NULL || !span_integer(span_member(line, "number"), &number) ||
+	    span_type(span_member(line, KEY_NAME)) != 's' ||
+	    span_type(span_member(line, KEY_INPUT)) != 'o')
+		return exchange_broken(x, err, "a tool_run that is none, or where there are no tools");
+	status = callbacks->run(callbacks->context, line, &block, err);
+	if (status == 0) {
+		buffer_format(&peer->outgoing, "{\"tool_result\":%lld,\"number\":%lld,\"block\":", x->id,
+		    number);
+		buffer_append(&peer->outgoing, block.data, block.len);
+		buffer_text(&peer->outgoing, "}\n");
+		peer_send(peer);
+	} else {
+		exchange_cancel(x);
+	}
+	buffer_free(&block);
+	return status;
+}
+
+/* Takes a line. Types of later versions, and what is still said of requests that
+ * were cancelled, are passed over. */
+static int
+exchange_line(struct exchange *x, struct span line, struct error *err)
+{
+	const struct provider_callbacks *callbacks = x->callbacks;
+	struct buffer text = BUFFER_INIT;
+	char kind[16];
+	struct span type;
+	long long number;
+	size_t bad;
+
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
+		return exchange_broken(x, err, "a line that is no JSON object");
+	if (!span_integer(span_member(line, "id"), &number))
+		return exchange_broken(x, err, "a line without the id of its request");
+	if (number != x->id)
+		return 0;
+	type = span_member(line, KEY_TYPE);
+	if (span_is(type, "message"))
+		return exchange_message(x, line, err);
+	/* It tries until it says anything else. */
+	x->retried.code = ERROR_NONE;
+	if (span_is(type, "retry")) {
+		read_failure(x, line, &x->retried);
+		return 0;
+	}
+	if (span_is(type, "tool_run"))
+		return exchange_run(x, line, err);
+
+	if (span_is(type, "delta") && callbacks->delta != NULL &&
+	    span_copy(span_member(line, "kind"), kind, sizeof kind)) {
+		span_decode(span_member(line, KEY_TEXT), &text);
+		if (text.len != 0)
+			callbacks->delta(callbacks->context, kind, text.data, text.len);
+		buffer_free(&text);
+	}
+	/* Of an agent CLI. */
+	if ((span_is(type, "tool_call") || span_is(type, "tool_result")) && callbacks->event != NULL &&
+	    callbacks->event(callbacks->context, line, err) != 0) {
+		if (err->code == ERROR_PROVIDER)
+			give_up(x->provider); /* as in exchange_broken() */
+		else
+			exchange_cancel(x);
+		return -1;
+	}
+	if (!span_is(type, "error"))
+		return 0;
+
+	if (span_integer(span_member(line, "status"), &number))
+		x->answer->status = (long)number;
+	if (span_integer(span_member(line, "retry_after_ms"), &number) && number > 0)
+		x->answer->retry_after_ms = number < RETRY_AFTER_LIMIT_MS ? number :
+		    RETRY_AFTER_LIMIT_MS;
+	read_failure(x, line, err);
+	read_spent(x->answer, line);
+	return -1;
+}
+
+int
+provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
+    const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
+    struct answer *answer, struct error *err)
+{
+	static const struct provider_callbacks none;
+	struct exchange x = { .provider = p, .callbacks = callbacks == NULL ? &none : callbacks,
+	    .answer = answer, .id = p->next_id++ };
+	const int64_t deadline = timeout_ms == 0 ? 0 : clock_monotonic() + timeout_ms;
+	struct buffer *out = &p->peer.outgoing;
+	enum error_code code;
+	struct span line;
+	char text[64];
+	int64_t due;
+	int taken, wait_status;
+	bool ours;
+
+	*answer = (struct answer){ .line = BUFFER_INIT };
+	if (p->peer.process.in == -1)
+		provider_end_process(p);
+	if (start_listening(p, interrupts, err) == -1)
+		return -1;
+	/* What comes before the request is of this exchange, and in no digest of it. */
+	buffer_format(out, "{\"id\":%lld,", x.id);
+	if (p->step != NULL)
+		buffer_format(out, "\"step\":\"%s\",", p->step);
+	buffer_append(out, request->data + 1, request->len - 1);
+	buffer_byte(out, '\n');
+	peer_send(&p->peer);
+
+	/* Until the answer. A provider that reads no more says why by how it ends, or it is late. */
+	for (;;) {
+		while ((taken = peer_line(&p->peer, &line)) == 1) {
+			if (line.len > 0 && exchange_line(&x, line, err) == -1)
+				return -1;
+			if (x.answered)
+				return 0;
+		}
+		if (taken == -1)
+			return exchange_broken(&x, err, "a line above 256 MiB");
+		due = x.callbacks->due == NULL ? 0 : x.callbacks->due(x.callbacks->context);
+		if (due == 0 || (deadline != 0 && deadline < due))
+			due = deadline;
+		switch (peer_wait(&p->peer, due, interrupts, err)) {
+		case PEER_SERVED:
+			break;
+		case PEER_GONE:
+			code = provider_tells_late(p->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
+			ours = p->worker.fd == -1;
+			wait_status = give_up(p);
+			if (!ours)
+				return error_set(err, code, p->name,
+				    "the worker ended before it answered");
+			if (wait_status == -1)
+				return error_set(err, code, p->name,
+				    "the provider closed its output and does not end");
+			return error_set(err, code, p->name, "the provider ended before it answered: %s",
+			    process_status_text(wait_status, text, sizeof text));
+		case PEER_LATE:
+			if (due != deadline)
+				break;
+			exchange_cancel(&x);
+			duration_text(timeout_ms, text, sizeof text);
+			/* It was not slow, it was kept from an answer. */
+			if (x.retried.code != ERROR_NONE)
+				return error_set(err, x.retried.code, p->name,
+				    "no answer after %s, in which it tried again: %s", text, x.retried.message);
+			return error_set(err, ERROR_TIMEOUT, p->name, "no answer after %s", text);
+		case PEER_INTERRUPTED:
+			exchange_cancel(&x);
+			return -1;
+		}
+	}
+}
+
+void
+answer_free(struct answer *a)
+{
+	buffer_free(&a->line);
+	*a = (struct answer){ .line = BUFFER_INIT };
+}

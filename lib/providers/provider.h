@@ -1,0 +1,117 @@
+/*
+ * The client's side of the provider protocol, awf-provider(7): a provider is a
+ * filter that reads one request per line and answers on stdout. It is started
+ * before its first request, so that its start-up overlaps with reading input.
+ */
+#ifndef AWF_PROVIDERS_PROVIDER_H
+#define AWF_PROVIDERS_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "proc/environment.h"
+#include "proc/interrupts.h"
+#include "proc/peer.h"
+#include "start/pool.h"
+
+struct run;
+
+struct provider {
+	char *name;
+	const struct keys *keys;  /* of the keys file; the caller's */
+	const char *step;         /* path of the step that asks; NULL: requests do not say */
+	const struct run *run;    /* whose workers it may be; NULL: none's */
+	struct peer peer;         /* that does not run is started by the next request */
+	struct pool_worker worker;     /* that the peer is, if it is none of its own */
+	long next_id;
+};
+
+/* The answer to a request. Spans point into line. */
+struct answer {
+	struct buffer line;       /* the `message` or `error` line, minified */
+	struct span blocks;       /* array of objects, each with a type */
+	struct span usage, model; /* also of an error, where tokens were used in vain */
+	struct span stop_reason, request_id;
+	struct span session_id;   /* of an agent CLI */
+	int64_t retry_after_ms;   /* of an error; 0: not said */
+	long status;              /* HTTP status of an error; 0: none */
+};
+
+/* Names of providers that come with AWF, ends with NULL. */
+const char *const *provider_names(void);
+/* Whether it is one of them that runs an agent CLI: a program with tools and a choice of
+ * models of its own, whose turn may do anything. */
+bool provider_is_cli(const char *name);
+/* Whether one tells of its tools only when they have ended, so that nobody knows what ran when
+ * it was cut off. */
+bool provider_tells_late(const char *name);
+/* Whether one cannot change anything with these tools, which end with NULL: there are some,
+ * and all of them read. */
+bool provider_only_reads(const char *name, char *const *tools);
+/* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory
+ * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
+char *provider_find(const char *name, struct error *err);
+
+/* The names of all that are found so: first those that come with AWF, whether they are there
+ * or not. A list (base/list.h). */
+char **provider_list(void);
+/* What a provider's process finds: this environment, and the keys of the keys file that are
+ * not in it; keys may be NULL. */
+void provider_environment(const struct keys *keys, struct environment *e);
+
+/* Whether there is such a provider: those that come with AWF need not be looked for until
+ * they are started. ERROR_DEFINITION. */
+int provider_check(const char *name, struct error *err);
+/* Likewise of one that a definition file names, which may never be asked: in a replay it is
+ * there, unless the recording says that it was not. */
+int provider_check_named(const char *name, struct error *err);
+/* The name that ERROR_DEFINITION's message says there is no provider of; NULL: it says
+ * something else. In memory of its own. */
+char *provider_refused(const char *message);
+/* In the environment of a replay, which asks no provider and needs the program of none: the
+ * names, with colons between them, of those that the recording has, and, behind the mark, of
+ * those that were not found. */
+#define PROVIDER_RECORDED "AWF_RECORDED_PROVIDERS"
+#define PROVIDER_UNKNOWN "!"
+
+/* Says which provider it is; nothing runs yet. */
+void provider_begin(struct provider *p, const char *name, const struct keys *keys);
+/* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on
+ * whatever is ended around it. Where the run has a worker that is the same (start/pool.h), or
+ * can have one, it is that: of those that ask an API by HTTP and came with AWF. */
+int provider_start(struct provider *p, struct error *err);
+/* Whether it may be a worker. */
+bool provider_shared(const struct provider *p);
+/* For awf-run: a step of this run, in this environment, will probably start such a one. Where that
+ * would be a worker, it is started now, and nothing is waited for. */
+void provider_expect(const char *name, const struct run *r, const struct environment *e);
+/* Sends a request (JSON object without id and step, not empty) and waits for its message.
+ * Text deltas go to delta() if it is not NULL (kind is "text", "thinking" or "tool");
+ * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
+ * -1 ends the request. due() if it is not NULL is called before each wait; when it wants to be
+ * called again, though nothing has come by then (monotonic ms; 0: never), it returns. timeout_ms 0: none. Errors carry the category as code, as does
+ * a timeout while the provider tried again by itself; on a timeout or an interrupt the request is
+ * cancelled, and what still comes of it is ignored. A provider that dies, or breaks the protocol, is ERROR_PROVIDER; the
+ * next request starts it anew. callbacks and interrupts may be NULL. */
+struct provider_callbacks {
+	void (*delta)(void *context, const char *kind, const char *text, size_t len);
+	int (*event)(void *context, struct span line, struct error *err);
+	int64_t (*due)(void *context);
+	/* A `tool_run` line of an agent CLI: runs the tool and appends its result, a block; -1 ends the
+	 * request. While it runs, nothing that the provider says is read. NULL: there are no tools. */
+	int (*run)(void *context, struct span line, struct buffer *block, struct error *err);
+	void *context;
+};
+int provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
+    const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
+    struct answer *answer, struct error *err);
+/* Finds the members of the message in a->line. */
+void answer_read(struct answer *a);
+void answer_free(struct answer *a);
+/* Closes its stdin, waits at most a second, then ends it. p can be stopped twice. */
+void provider_stop(struct provider *p);
+
+#endif

@@ -1,0 +1,601 @@
+/*
+ * The file's numbers are of this machine alone, at a fixed place; the times of the last calls
+ * are a ring behind them, as long as any limit. It has its room on disk from the beginning on,
+ * so that no call fails later for a disk that is full.
+ *
+ * Who waits is woken by any change of the file, all at once, and sleeps a little then: what
+ * changes at the same time is looked at once. A call that was killed changes nothing, so each
+ * looks from time to time as well. Whoever finds that all is free but is not next lets those
+ * before him go first, for a while.
+ */
+#include "providers/throttle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/invariant.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "model/watch.h"
+
+#define DIRECTORY "limits"
+#define FORM "awf-lim1"
+#define NUMBERS_MOST ((int64_t)1 << 40)
+#define SETTLE_MS 20        /* in which changes come together */
+
+/* Bytes of the file that are locked. */
+#define TRIAL ((struct lock_range){ 0, 1 })
+#define PLACES 1           /* one for each call under way, up to LIMITS_AT_ONCE_MOST */
+#define QUEUE ((off_t)1 << 20) /* and the number of who waits */
+
+struct state {
+	char form[sizeof FORM - 1];
+	int64_t drawn;         /* numbers of who has waited */
+	int64_t begun;         /* calls; when, stands in the ring */
+	int64_t failures;      /* in a row that say that the API is down, */
+	int64_t down_since;    /* the first of them, µs since 1970 */
+	int64_t next_trial;    /* µs since 1970; 0: it is not down */
+	int64_t pause_ms;      /* before that */
+};
+#define FILE_SIZE ((off_t)(sizeof(struct state) + LIMITS_PER_MINUTE_MOST * sizeof(int64_t)))
+
+/* Why a call does not begin. */
+enum obstacle { NOTHING, OTHERS_FIRST, AT_ONCE, PER_MINUTE, DOWN };
+
+static off_t
+ring_place(int64_t number)
+{
+	return (off_t)(sizeof(struct state) +
+	    (size_t)(number % LIMITS_PER_MINUTE_MOST) * sizeof(int64_t));
+}
+
+/* When a call began, of those that the ring has; 0: it has it no more, or says nonsense. */
+static int64_t
+throttle_read_begin_time(int fd, int64_t number, int64_t now)
+{
+	int64_t when = 0;
+
+	if (number < 0 || pread(fd, &when, sizeof when, ring_place(number)) != sizeof when ||
+	    when > now)
+		return 0;
+	return when;
+}
+
+static char *
+file_path(const struct storage *storage, const char *provider)
+{
+	return memory_format("%s/" DIRECTORY "/%s", storage->root, provider);
+}
+
+/* A file that is new, or has what nobody understands, begins with nothing. */
+static void
+read_state(int fd, struct state *s)
+{
+	if (pread(fd, s, sizeof *s, 0) == sizeof *s && memcmp(s->form, FORM, sizeof s->form) == 0 &&
+	    s->drawn >= 0 && s->drawn < NUMBERS_MOST && s->begun >= 0 && s->begun < NUMBERS_MOST &&
+	    s->failures >= 0 && s->failures <= NUMBERS_MOST && s->down_since >= 0 && s->next_trial >= 0 &&
+	    s->pause_ms >= 0 && s->pause_ms <= DOWN_PAUSE_MOST_MS)
+		return;
+	memset(s, 0, sizeof *s);
+	memcpy(s->form, FORM, sizeof s->form);
+}
+
+static bool
+is_down(const struct state *s, const struct limits *limits)
+{
+	return s->next_trial != 0 && limits->down_after > 0;
+}
+
+static int
+write_state(int fd, const struct state *s, const char *provider, struct error *err)
+{
+	if (pwrite(fd, s, sizeof *s, 0) == sizeof *s)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, provider, "unable to write what its limits count");
+}
+
+/* Opens the file, which has its room, and is locked. */
+static int
+open_locked(const struct storage *storage, const char *provider, struct error *err)
+{
+	char *path = file_path(storage, provider), *directory = path_directory(path);
+	struct stat status;
+	int fd = -1, failed = storage_make_directory(directory, false, err);
+
+	if (failed == 0 && (fd = file_open_plain(path, O_RDWR | O_CREAT, 0600)) == -1)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (failed == 0 && lock_file_within(fd, LIMIT_LOCK_MS) == -1)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to lock");
+	if (failed == 0 && fstat(fd, &status) == 0 && status.st_size < FILE_SIZE) {
+		/* File systems that know no such request have room for what is written. */
+		errno = posix_fallocate(fd, 0, FILE_SIZE);
+		if (errno == ENOSPC || errno == EDQUOT)
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	}
+	if (failed != 0)
+		file_close(&fd);
+	free(directory);
+	free(path);
+	return fd;
+}
+
+void
+throttle_since(struct buffer *out, int64_t down_since)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_text(down_since, text);
+	buffer_format(out, "since %.8s UTC", text + sizeof "2026-11-21T" - 1);
+}
+
+/* ---- waiting ---- */
+
+struct wait {
+	struct throttle *throttle;
+	const struct throttle_spec *spec;
+	bool within;           /* a call of an agent CLI that is under way: no place is needed */
+	int64_t number;        /* 0: none is drawn */
+	enum obstacle obstacle;
+	int64_t until;         /* when that is over at the earliest, µs; 0: nobody knows */
+	int64_t down_since;    /* of DOWN */
+	int64_t since;         /* monotonic ms */
+	int64_t free_since;    /* all is free but others were first, monotonic ms; 0: it is not */
+	enum obstacle told;
+	int64_t told_until;
+	struct watch watch;
+};
+
+/* A place among the calls under way, at most as many as may be. */
+static bool
+throttle_lock_place(int fd, int at_once, struct lock_range *place)
+{
+	for (int i = 0; i < at_once; i++) {
+		*place = (struct lock_range){ PLACES + i, 1 };
+		if (lock_file_take_range(fd, *place) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the call may begin; what is in its way. What it begins with is locked then. */
+static bool
+may_begin(struct wait *w, const struct state *s)
+{
+	struct throttle *t = w->throttle;
+	const struct limits *limits = &t->limits;
+	const int64_t now = clock_wall();
+	const int64_t before = w->number > 0 ? w->number : s->drawn + 1;
+	struct lock_range place = { 0, 0 };
+	int64_t first;
+
+	w->obstacle = NOTHING;
+	w->until = 0;
+	w->down_since = s->down_since;
+	if (is_down(s, limits) && !w->spec->goes_on) {
+		/* A clock that was put back must not make the pause longer. */
+		const int64_t left = s->next_trial - now;
+
+		if (lock_file_look_range(t->fd, TRIAL) == 1) {
+			w->obstacle = DOWN;
+			return false;
+		}
+		if (left > 0 && left <= DOWN_PAUSE_MOST_MS * 1000LL) {
+			w->obstacle = DOWN;
+			w->until = s->next_trial;
+			return false;
+		}
+	}
+	if (limits->per_minute > 0 && !w->spec->goes_on &&
+	    (first = throttle_read_begin_time(t->fd, s->begun - limits->per_minute, now)) != 0 &&
+	    now - first < LIMIT_MINUTE_MS * 1000LL) {
+		w->obstacle = PER_MINUTE;
+		w->until = first + LIMIT_MINUTE_MS * 1000LL;
+		return false;
+	}
+	if (limits->at_once > 0 && !w->within && !throttle_lock_place(t->fd, limits->at_once,
+	    &place)) {
+		w->obstacle = AT_ONCE;
+		return false;
+	}
+	if (lock_file_look_range(t->fd, (struct lock_range){ QUEUE, before }) == 1) {
+		if (w->free_since == 0)
+			w->free_since = clock_monotonic();
+		if (clock_monotonic() < w->free_since + LIMIT_PASS_MS) {
+			if (place.len > 0)
+				lock_file_release_range(t->fd, place);
+			w->obstacle = OTHERS_FIRST;
+			return false;
+		}
+	}
+	t->trial = is_down(s, limits) && !w->spec->goes_on;
+	if (t->trial)
+		lock_file_take_range(t->fd, TRIAL);
+	return true;
+}
+
+/* Begins the call if it may, with the file locked. 1, 0: it has to wait, -1. */
+static int
+throttle_try_begin(struct wait *w, struct error *err)
+{
+	struct throttle *t = w->throttle;
+	const int64_t now = clock_wall();
+	struct state s;
+
+	read_state(t->fd, &s);
+	if (may_begin(w, &s)) {
+		if (w->spec->goes_on)
+			return 1;
+		if (pwrite(t->fd, &now, sizeof now, ring_place(s.begun)) != sizeof now)
+			return error_errno(err, ERROR_SYSTEM, w->spec->provider,
+			    "unable to write what its limits count");
+		s.begun++;
+		return write_state(t->fd, &s, w->spec->provider, err) == -1 ? -1 : 1;
+	}
+	INVARIANT(w->obstacle != NOTHING && !t->trial && (w->obstacle != DOWN || is_down(&s, &t->limits)));
+	if (w->obstacle != OTHERS_FIRST)
+		w->free_since = 0;
+	if (w->number > 0)
+		return 0;
+	w->number = ++s.drawn;
+	if (lock_file_take_range(t->fd, (struct lock_range){ QUEUE + (off_t)w->number, 1 }) == -1)
+		return error_errno(err, ERROR_SYSTEM, w->spec->provider, "unable to wait in line");
+	return write_state(t->fd, &s, w->spec->provider, err);
+}
+
+static void
+write_reason(const struct wait *w, struct buffer *out)
+{
+	const struct limits *limits = &w->throttle->limits;
+
+	switch (w->obstacle) {
+	case DOWN:
+		buffer_text(out, "down ");
+		throttle_since(out, w->down_since);
+		break;
+	case PER_MINUTE:
+		buffer_format(out, "%d of %d calls in the last minute", limits->per_minute,
+		    limits->per_minute);
+		break;
+	case AT_ONCE:
+		buffer_format(out, "%d of %d calls under way", limits->at_once, limits->at_once);
+		break;
+	case OTHERS_FIRST:
+	case NOTHING:
+		buffer_text(out, "others are first");
+		break;
+	}
+}
+
+/* Tells of a wait that has lasted. Of numbers that change while others come and go there is one
+ * word. */
+static int
+throttle_report_wait(struct wait *w, struct error *err)
+{
+	struct provider_wait wait = { .provider = w->spec->provider };
+	struct buffer text = BUFFER_INIT;
+	int result;
+
+	if (clock_monotonic() < w->since + LIMIT_TOLD_MS || w->obstacle == OTHERS_FIRST ||
+	    (w->told == w->obstacle && (w->obstacle != DOWN || w->until <= w->told_until)))
+		return 0;
+	w->told = w->obstacle;
+	w->told_until = w->until;
+	write_reason(w, &text);
+	wait.reason = buffer_string(&text);
+	wait.delay_ms = w->until == 0 ? 0 : (w->until - clock_wall()) / 1000;
+	if (wait.delay_ms < 0)
+		wait.delay_ms = 0;
+	result = w->spec->told(w->spec->context, &wait, err);
+	buffer_free(&text);
+	return result;
+}
+
+/* The wait is over without the call: the time is, or somebody else is asked. */
+static int
+give_up(const struct wait *w, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+
+	write_reason(w, &text);
+	error_set(err, w->obstacle == DOWN ? ERROR_OVERLOADED : ERROR_TIMEOUT, w->spec->provider,
+	    "was not asked: %s", buffer_string(&text));
+	buffer_free(&text);
+	return -1;
+}
+
+/* Until something may have changed. */
+static int
+sleep_on(struct wait *w, struct error *err)
+{
+	const struct throttle_spec *spec = w->spec;
+	const int64_t now = clock_monotonic();
+	int64_t end = now + (w->watch.fd == -1 ? THROTTLE_LOOK_MS : LIMIT_LOOK_MS), left;
+	struct pollfd fds[2] = { { .fd = -1 }, { w->watch.fd, POLLIN, 0 } };
+
+	if (w->until != 0) {
+		left = (w->until - clock_wall()) / 1000 + 1;
+		if (left >= 0 && now + left < end)
+			end = now + left;
+	}
+	if (w->told == NOTHING && now < w->since + LIMIT_TOLD_MS && w->since + LIMIT_TOLD_MS < end)
+		end = w->since + LIMIT_TOLD_MS;
+	if (spec->deadline != 0 && spec->deadline < end)
+		end = spec->deadline;
+	if (interrupts_wait(spec->interrupts, fds, 2, end, err) == -1)
+		return -1;
+	if (fds[1].revents == 0)
+		return 0;
+	watch_drain(&w->watch);
+	return interrupts_sleep(spec->interrupts, SETTLE_MS, err);
+}
+
+static int
+wait_begin(struct wait *w, struct error *err)
+{
+	char *path = file_path(w->spec->storage, w->spec->provider);
+	int result;
+
+	w->since = clock_monotonic();
+	watch_open(&w->watch);
+	result = watch_add(&w->watch, path, err);
+	free(path);
+	return result;
+}
+
+/* Begins the call if it is its turn: 1, 0, -1. */
+static int
+throttle_try_turn(struct wait *w, struct error *err)
+{
+	int began_it;
+
+	if (lock_file_within(w->throttle->fd, LIMIT_LOCK_MS) == -1)
+		return error_errno(err, ERROR_SYSTEM, w->spec->provider, "unable to lock what its limits count");
+	began_it = throttle_try_begin(w, err);
+	lock_file_release(w->throttle->fd);
+	return began_it;
+}
+
+/* result: 1, the call has begun. As result, or -1: to tell of it failed. */
+static int
+wait_end(struct wait *w, int result, struct error *err)
+{
+	struct provider_wait over = { .provider = w->spec->provider,
+		.waited_ms = clock_monotonic() - w->since };
+	struct error ignored;
+
+	INVARIANT(w->number > 0 && (result != 1 || w->obstacle == NOTHING));
+	if (result == 1)
+		lock_file_release_range(w->throttle->fd,
+		    (struct lock_range){ QUEUE + (off_t)w->number, 1 });
+	if (w->told != NOTHING &&
+	    w->spec->told(w->spec->context, &over, result == 1 ? err : &ignored) == -1)
+		result = -1;
+	watch_close(&w->watch);
+	return result;
+}
+
+static int
+wait_for_room(struct wait *w, struct error *err)
+{
+	const struct throttle_spec *spec = w->spec;
+	int result = wait_begin(w, err);
+
+	while (result == 0) {
+		if ((w->obstacle == DOWN && spec->passes) ||
+		    (spec->deadline != 0 && clock_monotonic() >= spec->deadline))
+			result = give_up(w, err);
+		if (result == 0)
+			result = throttle_report_wait(w, err);
+		if (result == 0)
+			result = sleep_on(w, err);
+		if (result == 0)
+			result = throttle_try_turn(w, err);
+	}
+	return wait_end(w, result, err);
+}
+
+/* Opens the file of a provider that has limits, and begins the call if it may. 1: it has begun, or
+ * there are none; 0, -1. */
+static int
+open_and_begin(struct wait *w, struct error *err)
+{
+	const struct throttle_spec *spec = w->spec;
+	const char *within = getenv(THROTTLE_WITHIN);
+	struct throttle *t = w->throttle;
+	const struct limits *limits;
+	struct limits_file file;
+	int result = limits_file_read(&file, err);
+
+	*t = THROTTLE_INIT;
+	w->within = within != NULL && strcmp(within, spec->provider) == 0;
+	limits = result == 0 ? limits_file_find(&file, spec->provider) : NULL;
+	if (limits != NULL) {
+		t->limits = *limits;
+		t->fd = open_locked(spec->storage, spec->provider, err);
+		result = t->fd == -1 ? -1 : throttle_try_begin(w, err);
+		if (t->fd != -1)
+			lock_file_release(t->fd);
+	} else if (result == 0) {
+		result = 1;
+	}
+	limits_file_free(&file);
+	return result;
+}
+
+int
+throttle_enter(struct throttle *t, const struct throttle_spec *spec, struct error *err)
+{
+	struct wait w = { .throttle = t, .spec = spec };
+	int result = open_and_begin(&w, err);
+
+	if (result == 0)
+		result = wait_for_room(&w, err);
+	if (result == -1)
+		file_close(&t->fd);
+	return result == -1 ? -1 : 0;
+}
+
+/* ---- beside other things ---- */
+
+struct throttle_waiter {
+	struct throttle throttle;
+	struct throttle_spec spec;
+	struct wait wait;
+};
+
+/* It is over: 1, -1. */
+static int
+waiter_end(struct throttle_waiter **w, struct throttle *t, int result, struct error *err)
+{
+	result = wait_end(&(*w)->wait, result, err);
+	if (result == 1)
+		*t = (*w)->throttle;
+	else
+		file_close(&(*w)->throttle.fd);
+	free(*w);
+	*w = NULL;
+	return result;
+}
+
+int
+throttle_begin(struct throttle *t, const struct throttle_spec *spec, struct throttle_waiter **waiter,
+    struct error *err)
+{
+	struct throttle_waiter *w = memory_zero(1, sizeof *w);
+	int result;
+
+	*t = THROTTLE_INIT;
+	*waiter = NULL;
+	w->spec = *spec;
+	w->wait = (struct wait){ .throttle = &w->throttle, .spec = &w->spec, .watch.fd = -1,
+		.since = clock_monotonic() };
+	result = open_and_begin(&w->wait, err);
+	if (result == 0) {
+		*waiter = w;
+		return 0;
+	}
+	if (result == 1)
+		*t = w->throttle;
+	else
+		file_close(&w->throttle.fd);
+	free(w);
+	return result;
+}
+
+int
+throttle_look_again(struct throttle_waiter **w, struct throttle *t, struct error *err)
+{
+	int result = throttle_try_turn(&(*w)->wait, err);
+
+	if (result == 0)
+		result = throttle_report_wait(&(*w)->wait, err);
+	return result == 0 ? 0 : waiter_end(w, t, result, err);
+}
+
+void
+throttle_desert(struct throttle_waiter **w, struct error *err)
+{
+	struct error ignored;
+
+	if (*w == NULL)
+		return;
+	if (err != NULL)
+		give_up(&(*w)->wait, err);
+	waiter_end(w, NULL, -1, &ignored);
+}
+
+/* ---- afterwards ---- */
+
+static void
+count_failure(struct state *s, const struct throttle *t)
+{
+	const int64_t now = clock_wall();
+
+	if (s->failures == 0)
+		s->down_since = now;
+	s->failures = s->failures < NUMBERS_MOST ? s->failures + 1 : NUMBERS_MOST;
+	if (s->next_trial != 0 && t->trial)
+		s->pause_ms = s->pause_ms < DOWN_PAUSE_MOST_MS / 2 ? 2 * s->pause_ms : DOWN_PAUSE_MOST_MS;
+	else if (s->next_trial == 0 && t->limits.down_after > 0 &&
+	    s->failures >= t->limits.down_after)
+		s->pause_ms = DOWN_PAUSE_MS;
+	else
+		return;
+	s->next_trial = now + s->pause_ms * 1000;
+}
+
+enum throttle_outcome
+throttle_outcome(enum error_code code, long status)
+{
+	switch (code) {
+	case ERROR_OVERLOADED:
+	case ERROR_NETWORK:
+		return THROTTLE_DOWN;
+	case ERROR_PROVIDER:
+		return status >= 500 ? THROTTLE_DOWN : THROTTLE_UNKNOWN;
+	case ERROR_NONE:
+	case ERROR_RATE_LIMIT:
+	case ERROR_AUTH:
+	case ERROR_INVALID:
+	case ERROR_CONTEXT_LENGTH:
+	case ERROR_REFUSED:
+		return THROTTLE_ANSWERED;
+	default:
+		return THROTTLE_UNKNOWN;
+	}
+}
+
+/* It is written in any case, for those that wait are woken by it; what the call has locked goes
+ * with the file, before the file's own lock. */
+void
+throttle_leave(struct throttle *t, enum throttle_outcome outcome)
+{
+	struct state s;
+
+	if (t->fd == -1)
+		return;
+	if (lock_file_within(t->fd, LIMIT_LOCK_MS) == 0) {
+		read_state(t->fd, &s);
+		if (outcome == THROTTLE_DOWN)
+			count_failure(&s, t);
+		else if (outcome == THROTTLE_ANSWERED)
+			s.failures = s.down_since = s.next_trial = s.pause_ms = 0;
+		write_state(t->fd, &s, NULL, NULL);
+	}
+	file_close(&t->fd);
+}
+
+int
+throttle_look(const struct storage *storage, const char *provider, const struct limits *limits,
+    struct throttle_use *use, struct error *err)
+{
+	char *path = file_path(storage, provider);
+	int fd = file_open_plain(path, O_RDONLY, 0), result = 0;
+	const int64_t now = clock_wall();
+	struct state s;
+
+	*use = (struct throttle_use){ .under_way = 0 };
+	if (fd == -1 && errno != ENOENT)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	free(path);
+	if (fd == -1)
+		return result;
+	read_state(fd, &s);
+	for (int i = 0; i < limits->at_once; i++)
+		use->under_way += lock_file_look_range(fd, (struct lock_range){ PLACES + i, 1 }) == 1;
+	while (use->begun < limits->per_minute && use->begun < s.begun &&
+	    now - throttle_read_begin_time(fd, s.begun - 1 - use->begun,
+	    now) < LIMIT_MINUTE_MS * 1000LL)
+		use->begun++;
+	use->down = is_down(&s, limits);
+	use->down_since = s.down_since;
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * The conclusion: what an attempt of a run comes to. Drawn from how its workflow
+ * ended and from what its calls came to in the transcript, never from a status that
+ * a shell may have lost. It is what run.completed says, and awf-run's exit status.
+ */
+#ifndef AWF_START_CONCLUSION_H
+#define AWF_START_CONCLUSION_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "model/outcome.h"
+#include "start/supervise.h"
+#include "storage/roster.h"
+#include "storage/run.h"
+
+/* Exit codes of a run beside its workflow's own, STATUS_WORK and STATUS_WAITING. */
+enum { CONCLUSION_TIMEOUT = 124, CONCLUSION_FAILED = 125 /* AWF's own failure */ };
+
+struct conclusion {
+	const char *status;           /* success failed cancelled timeout waiting */
+	int exit_code;
+	struct error error;
+	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
+};
+
+/* Reads the outcome (for the caller to free) from the run's transcript, after
+ * supervise_workflow(). */
+void conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
+    struct outcome *outcome);
+/* What a run has come to whose work ended by itself: that of its workflow, or of its one step.
+ * reader_gone: nobody reads what the run prints any more. That its work was ended by that is no
+ * failure: the status is success, with the exit code of SIGPIPE and downstream_closed as the reason
+ * why there may be more to do. death: a step that has died; NULL: none. */
+void conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const struct run *run,
+    const struct roster_death *death, const struct outcome *o);
+/* AWF's own failure comes before all else. */
+void conclusion_fail(struct conclusion *c, const struct error *error);
+
+#endif

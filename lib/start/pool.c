@@ -1,0 +1,696 @@
+/*
+ * A step walks through the slots of a name and takes the first whose lock it gets. Is there no
+ * socket, or nobody behind it, it binds a new one, listens and connects to it before there is
+ * anybody, and sends socket and environment to the guardian as descriptors, in one datagram. If
+ * nobody takes it up, the socket closes with the last descriptor, and the step reads the end of
+ * its connection. A worker that does not say hello, as it is dead, stopped or still busy with what
+ * its last client left, is given up, by taking its socket's name away, which it looks for
+ * whenever it has nothing to do.
+ *
+ * Sockets are named through /proc/self/fd, as their names are limited to 108 bytes.
+ */
+#define _GNU_SOURCE /* memfd_create(), struct ucred */
+#include "start/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "base/text.h"
+#include "proc/descendants.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "storage/private_socket.h"
+
+#ifdef __linux__
+
+/* Programs that may be workers: what begins so, and the one that keeps MCP servers. */
+#define PROVIDER "awf-provider-"
+#define KEEPER "awf-mcp-keep"
+#define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
+#define HELLO POOL_HELLO "\n"
+#define FIRST "first"
+#define WORKERS "workers"
+
+enum {
+	SLOTS = GUARDIAN_HELPERS,
+	NAME_SIZE = 32 + 1,          /* of a slot, without its number: POOL_SLOT_SIZE with it */
+	ENVIRONMENT_LIMIT = 1 << 20,
+	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
+};
+
+/* Where a process is: its root, and the namespaces that say what a provider can reach. */
+static void
+pool_describe_namespaces(struct buffer *text)
+{
+	static const char *const spaces[] = { "mnt", "net", "pid", "user" };
+	struct stat root;
+	char path[32], target[64];
+
+	if (stat("/", &root) == 0)
+		buffer_format(text, "%llx.%llx\n", (unsigned long long)root.st_dev,
+		    (unsigned long long)root.st_ino);
+	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+		ssize_t len;
+
+		snprintf(path, sizeof path, "/proc/self/ns/%s", spaces[i]);
+		len = readlink(path, target, sizeof target);
+		buffer_append(text, target, len < 0 ? 0 : (size_t)len);
+		buffer_byte(text, '\n');
+	}
+}
+
+/* The socket of the guardian for who is there. */
+static void
+ask_name(const struct buffer *place, char name[NAME_SIZE])
+{
+	char digest[DIGEST_SIZE];
+
+	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(place->data, place->len, digest));
+}
+
+/* Whether who sent a datagram is of this user. */
+static bool
+is_ours(const struct ucred *who)
+{
+	return who->uid == geteuid();
+}
+
+/* ---- the guardian's side ---- */
+
+/* The environment that a datagram brought, as a list into text. NULL: it is none. */
+static char **
+read_environment(int fd, struct buffer *text)
+{
+	char **list = NULL;
+	size_t count = 0;
+
+	if (lseek(fd, 0, SEEK_SET) == -1 || file_read(fd, text, ENVIRONMENT_LIMIT) == -1 ||
+	    (text->len > 0 && text->data[text->len - 1] != '\0'))
+		return NULL;
+	for (size_t at = 0;; at += strlen(text->data + at) + 1) {
+		list = memory_array(list, count + 1, sizeof *list);
+		list[count++] = at < text->len ? text->data + at : NULL;
+		if (at >= text->len)
+			return list;
+	}
+}
+
+static pid_t
+pool_start_worker_process(const char *program, const char *lock, int listener, int environment)
+{
+	char *argv[] = { NULL, NULL, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
+	struct error unused;
+	struct process p = { .pid = 0 };
+	struct process_spec spec = { .argv = argv, .directory = "/", .in = listener,
+	    .out = PROCESS_NULL, .err = PROCESS_NULL, .group = true };
+	char **list = read_environment(environment, &text);
+	mode_t mask = umask(077);
+
+	argv[0] = memory_text(program);
+	argv[1] = memory_format("--worker=%s", lock);
+	argv[2] = memory_format("--parent=%ld", (long)getpid());
+	spec.environment = list;
+	if (list == NULL || process_start(&p, &spec, NULL, &unused) != 0)
+		p.pid = 0;
+	umask(mask);
+	free(argv[0]);
+	free(argv[1]);
+	free(argv[2]);
+	free(list);
+	buffer_free(&text);
+	return p.pid;
+}
+
+/* Whoever may ask for a program of ours is to get nothing else. */
+static bool
+may_work(const char *program)
+{
+	const char *name = path_base(program);
+
+	return (strncmp(name, PROVIDER, sizeof PROVIDER - 1) == 0 || strcmp(name, KEEPER) == 0) &&
+	    libexec_has(program);
+}
+
+/* Takes what pool_request_worker() sends. */
+static pid_t
+pool_receive_request(int fd, bool room)
+{
+	char bytes[ASK_SIZE];
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr aligned;
+	} control;
+	struct iovec part = { bytes, sizeof bytes };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	    .msg_controllen = sizeof control };
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[2] = { -1, -1 };
+	bool ours = false;
+	const char *lock;
+	pid_t pid = 0;
+
+	for (struct cmsghdr *c = len >= 0 ? CMSG_FIRSTHDR(&message) : NULL; c != NULL;
+	    c = CMSG_NXTHDR(&message, c)) {
+		struct ucred who;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		for (size_t i = 0; c->cmsg_type == SCM_RIGHTS &&
+		    i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+			int given;
+
+			memcpy(&given, CMSG_DATA(c) + i * sizeof given, sizeof given);
+			if (i < 2)
+				fds[i] = given;
+			else
+				file_close(&given);
+		}
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&who, CMSG_DATA(c), sizeof who);
+			ours = is_ours(&who);
+		}
+	}
+	if (len > 0 && bytes[len - 1] == '\0' && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+	    ours && room && fds[0] != -1 && fds[1] != -1) {
+		lock = bytes + strlen(bytes) + 1;
+		if (lock < bytes + len && lock[0] == '/' && may_work(bytes))
+			pid = pool_start_worker_process(bytes, lock, fds[0], fds[1]);
+	}
+	file_close(&fds[0]);
+	file_close(&fds[1]);
+	return pid;
+}
+
+void
+pool_open(struct guardian_service *service, const char *run_directory)
+{
+	char *path = path_join(run_directory, WORKERS), name[NAME_SIZE];
+	struct buffer place = BUFFER_INIT;
+	const int on = 1;
+	int directory;
+
+	*service = (struct guardian_service){ -1, pool_receive_request };
+	if (mkdir(path, 0700) == 0 && (directory = private_socket_directory(run_directory, WORKERS)) != -1) {
+		pool_describe_namespaces(&place);
+		ask_name(&place, name);
+		buffer_free(&place);
+		service->fd = private_socket_bind(directory, name, SOCK_DGRAM);
+		if (service->fd != -1 &&
+		    setsockopt(service->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == -1)
+			file_close(&service->fd);
+		file_close(&directory);
+	}
+	free(path);
+}
+
+void
+pool_close(struct guardian_service *service)
+{
+	file_close(&service->fd);
+}
+
+/* ---- a step's side ---- */
+
+/* The name of the slots for what a worker is made of. False: the program is gone. */
+static bool
+slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NAME_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+	struct stat st;
+
+	if (stat(spec->program, &st) == -1)
+		return false;
+	buffer_format(&text, "%s\n%llx.%llx %lld %lld.%09ld\n", spec->program,
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
+	    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	buffer_append(&text, place->data, place->len);
+	for (char *const *one = spec->environment; *one != NULL; one++)
+		buffer_append(&text, *one, strlen(*one) + 1);
+	digest_hmac(spec->key, DIGEST_BYTES, text.data, text.len, digest);
+	snprintf(name, NAME_SIZE, "%.32s", digest);
+	buffer_free(&text);
+	return true;
+}
+
+/* Sends the guardian what a worker is started with. */
+static bool
+pool_request_worker(int directory, const char *name, const char *program, const char *lock,
+    int listener, int environment)
+{
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr aligned;
+	} control = { { 0 } };
+	struct iovec parts[] = { { (void *)(uintptr_t)program, strlen(program) + 1 },
+		{ (void *)(uintptr_t)lock, strlen(lock) + 1 } };
+	struct sockaddr_un a = private_socket_address(directory, name);
+	struct msghdr message = { .msg_name = &a, .msg_namelen = sizeof a, .msg_iov = parts,
+	    .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	const int fds[] = { listener, environment };
+	const struct timeval patience = { .tv_usec = 100000 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool sent;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fds);
+	memcpy(CMSG_DATA(c), fds, sizeof fds);
+	/* Its queue is short. */
+	sent = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+	    sendmsg(fd, &message, MSG_NOSIGNAL) != -1;
+	file_close(&fd);
+	return sent;
+}
+
+/* The environment as memory that only descriptors lead to. */
+static int
+pack_environment(char *const *list)
+{
+	int fd = memfd_create("awf-environment", MFD_CLOEXEC);
+
+	for (; fd != -1 && *list != NULL; list++)
+		if (file_write(fd, *list, strlen(*list) + 1) == -1)
+			file_close(&fd);
+	return fd;
+}
+
+/* Where workers are asked for, and what they are called. */
+struct pool {
+	const struct pool_spec *spec;
+	int directory;
+	char guardian[NAME_SIZE], name[NAME_SIZE];
+};
+
+/* False: there are none to be had. */
+static bool
+open_pool(struct pool *p, const struct pool_spec *spec)
+{
+	struct buffer place = BUFFER_INIT;
+	bool found;
+
+	*p = (struct pool){ .spec = spec, .directory = private_socket_directory(spec->run_directory, WORKERS) };
+	pool_describe_namespaces(&place);
+	ask_name(&place, p->guardian);
+	found = p->directory != -1 && faccessat(p->directory, p->guardian, F_OK, 0) == 0 &&
+	    slot_name(spec, &place, p->name);
+	buffer_free(&place);
+	if (!found)
+		file_close(&p->directory);
+	return found;
+}
+
+/* The lock of a slot, which gets its number, waited for at most so long; -1, and *taken says
+ * whether another has it. */
+static int
+lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZE], bool *taken)
+{
+	char lock_name[POOL_SLOT_SIZE + sizeof LOCK_END];
+	int fd;
+
+	snprintf(slot, POOL_SLOT_SIZE, "%s.%u", p->name, (unsigned)number % SLOTS);
+	snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
+	fd = openat(p->directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*taken = fd != -1 &&
+	    (wait_ms == 0 ? lock_file_take(fd) : lock_file_within(fd, wait_ms)) == -1;
+	if (*taken)
+		file_close(&fd);
+	return fd;
+}
+
+/* Binds the slot anew, and has a worker started behind it; *connection, if it is wanted, is the
+ * first that comes there. */
+static bool
+start_worker(const struct pool *p, const char *slot, int *connection)
+{
+	char *lock = memory_format("%s/workers/%s" LOCK_END, p->spec->run_directory, slot);
+	int listener, environment = -1;
+	bool started;
+
+	unlinkat(p->directory, slot, 0);
+	listener = private_socket_bind(p->directory, slot, SOCK_STREAM);
+	started = listener != -1 && listen(listener, 8) == 0 &&
+	    (connection == NULL || (*connection = private_socket_connect(p->directory, slot)) != -1) &&
+	    (environment = pack_environment(p->spec->environment)) != -1 &&
+	    pool_request_worker(p->directory, p->guardian, p->spec->program, lock, listener,
+	    environment);
+	if (!started) {
+		if (connection != NULL)
+			file_close(connection);
+		unlinkat(p->directory, slot, 0);
+	}
+	file_close(&listener);
+	file_close(&environment);
+	free(lock);
+	return started;
+}
+
+/* Whether the worker of a slot has not yet looked for anybody: it will say when it does. */
+static bool
+is_expected(int lock)
+{
+	struct stat st;
+
+	return fstat(lock, &st) == 0 && st.st_size > 0;
+}
+
+/* In the first of so many slots that nobody else has. */
+static bool
+connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
+{
+	bool taken = true;
+	struct pool p;
+
+	*w = POOL_WORKER_NONE;
+	if (!open_pool(&p, spec))
+		return false;
+	for (int i = 0; i < slots && taken; i++)
+		w->lock = lock_slot(&p, i, wait_ms, w->slot, &taken);
+	if (w->lock != -1) {
+		w->fd = private_socket_connect(p.directory, w->slot);
+		w->starts = w->fd == -1 || is_expected(w->lock);
+		if (w->fd == -1 && ftruncate(w->lock, 0) == 0)
+			start_worker(&p, w->slot, &w->fd);
+	}
+	file_close(&p.directory);
+	if (w->fd == -1)
+		pool_release(w);
+	return w->fd != -1;
+}
+
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return connect_within(w, spec, SLOTS, 0);
+}
+
+bool
+pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return connect_within(w, spec, 1, 2 * WORKER_START_MS);
+}
+
+void
+pool_share(struct pool_worker *w)
+{
+	file_close(&w->lock);
+}
+
+void
+pool_expect(const struct pool_spec *spec)
+{
+	char slot[POOL_SLOT_SIZE];
+	struct pool p;
+	bool taken;
+	int lock;
+
+	if (!open_pool(&p, spec))
+		return;
+	lock = lock_slot(&p, 0, 0, slot, &taken);
+	if (lock != -1 && file_write(lock, "\n", 1) == 0)
+		start_worker(&p, slot, NULL);
+	file_close(&lock);
+	file_close(&p.directory);
+}
+
+char *
+pool_first(const char *run_directory)
+{
+	char *path = path_join(run_directory, "workers/" FIRST), text[NAME_MAX + 1];
+	ssize_t len = readlink(path, text, sizeof text);
+
+	free(path);
+	return len <= 0 || (size_t)len == sizeof text ? NULL : memory_copy(text, (size_t)len);
+}
+
+void
+pool_abandon(struct pool_worker *w, const char *run_directory)
+{
+	int directory = w->fd == -1 ? -1 : private_socket_directory(run_directory, WORKERS);
+
+	if (directory != -1)
+		unlinkat(directory, w->slot, 0);
+	file_close(&directory);
+	pool_release(w);
+}
+
+void
+pool_release(struct pool_worker *w)
+{
+	file_close(&w->fd);
+	file_close(&w->lock);
+	*w = POOL_WORKER_NONE;
+}
+
+/* ---- a worker's side ---- */
+
+int
+pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
+    struct error *err)
+{
+	size_t len = strlen(lock);
+	int listens = 0;
+	socklen_t size = sizeof listens;
+	struct stat st;
+
+	*s = (struct pool_slot){ .lock = lock, .program = program, .listener = -1 };
+	if (!text_ends(lock, LOCK_END) || len == sizeof LOCK_END - 1)
+		return error_set(err, ERROR_USAGE, "--worker", "'%s': expected the path of a slot's lock", lock);
+	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == -1 || !listens)
+		return error_set(err, ERROR_USAGE, "--worker", "stdin is no socket that listens");
+	if (!descendants_help(guardian))
+		return error_set(err, ERROR_USAGE, "--parent", "process %ld did not start this one",
+		    (long)guardian);
+	s->path = memory_copy(lock, len - (sizeof LOCK_END - 1));
+	s->listener = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (s->listener == -1 || stat(s->path, &st) == -1)
+		return error_errno(err, ERROR_SYSTEM, s->path, "unable to listen");
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+	return 0;
+}
+
+/* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
+ * put another there. */
+bool
+pool_named(const struct pool_slot *s)
+{
+	struct stat st;
+
+	return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
+/* Whether it ends, as nobody came for long: only who has the lock comes, so it takes that. */
+static bool
+pool_try_retire(const struct pool_slot *s)
+{
+	int fd = open(s->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd != -1 && lock_file_take(fd) == -1) {
+		close(fd);
+		return false;
+	}
+	if (fd != -1)
+		unlink(s->path);
+	return true; /* the lock goes with the process */
+}
+
+/* Whoever comes from now on is told at once. */
+static void
+be_ready(struct pool_slot *s)
+{
+	int fd = s->ready ? -1 : open(s->lock, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	s->ready = true;
+	if (fd != -1 && ftruncate(fd, 0) == -1)
+		errno = 0; /* who comes waits longer, if it does not listen */
+	file_close(&fd);
+}
+
+/* While the first client is about to ask. */
+static void
+note_first(struct pool_slot *s)
+{
+	char *directory = s->asked ? NULL : path_directory(s->path), *path;
+
+	s->asked = true;
+	if (directory == NULL)
+		return;
+	path = path_join(directory, FIRST);
+	if (symlink(s->program + sizeof PROVIDER - 1, path) == -1)
+		errno = 0; /* another was the first */
+	free(path);
+	free(directory);
+}
+
+/* A client that has come, told hello. -1: it has gone, or is none of ours; or *lost: nobody can
+ * come. */
+static int
+pool_accept_client(const struct pool_slot *s, int flags, bool *lost)
+{
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | flags);
+
+	*lost = fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN;
+	if (fd != -1 && (!private_socket_is_ours(fd) || file_write(fd, HELLO, sizeof HELLO - 1) != 0))
+		file_close(&fd);
+	return fd;
+}
+
+int
+pool_accept_now(struct pool_slot *s)
+{
+	bool lost;
+
+	return poll_now(s->listener, POLLIN) == 0 ? -1 :
+	    pool_accept_client(s, SOCK_NONBLOCK, &lost);
+}
+
+int
+pool_accept(struct pool_slot *s)
+{
+	bool lost;
+	int fd;
+
+	be_ready(s);
+	while (pool_named(s)) {
+		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
+			if (pool_try_retire(s))
+				return -1;
+			continue;
+		}
+		fd = pool_accept_client(s, 0, &lost);
+		if (lost)
+			return -1;
+		if (fd != -1) {
+			note_first(s);
+			return fd;
+		}
+	}
+	return -1;
+}
+
+void
+pool_leave(struct pool_slot *s)
+{
+	free(s->path);
+	file_close(&s->listener);
+}
+
+#else
+
+void
+pool_open(struct guardian_service *service, const char *run_directory)
+{
+	(void)run_directory;
+	*service = (struct guardian_service){ -1, NULL };
+}
+
+void
+pool_close(struct guardian_service *service)
+{
+	(void)service;
+}
+
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+{
+	(void)spec;
+	*w = POOL_WORKER_NONE;
+	return false;
+}
+
+bool
+pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
+{
+	return pool_connect(w, spec);
+}
+
+void
+pool_share(struct pool_worker *w)
+{
+	(void)w;
+}
+
+void
+pool_release(struct pool_worker *w)
+{
+	(void)w;
+}
+
+void
+pool_abandon(struct pool_worker *w, const char *run_directory)
+{
+	(void)w;
+	(void)run_directory;
+}
+
+void
+pool_expect(const struct pool_spec *spec)
+{
+	(void)spec;
+}
+
+char *
+pool_first(const char *run_directory)
+{
+	(void)run_directory;
+	return NULL;
+}
+
+int
+pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
+    struct error *err)
+{
+	(void)guardian;
+	*s = (struct pool_slot){ .lock = lock, .program = program, .listener = -1 };
+	return error_set(err, ERROR_USAGE, "--worker", "there are none on this system");
+}
+
+int
+pool_accept(struct pool_slot *s)
+{
+	(void)s;
+	return -1;
+}
+
+int
+pool_accept_now(struct pool_slot *s)
+{
+	(void)s;
+	return -1;
+}
+
+bool
+pool_named(const struct pool_slot *s)
+{
+	(void)s;
+	return false;
+}
+
+void
+pool_leave(struct pool_slot *s)
+{
+	(void)s;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * The audit trail: two lines per attempt of a run, one for each run that was skipped
+ * (--overlap) or removed (awf-ctl prune), in one file for all runs,
+ * audit.jsonl in the storage ($AWF_AUDIT_LOG moves it, "off" disables it). A line
+ * has 4 KiB at most and is written by one write() under a lock. Secrets in inputs
+ * are masked by the name of their key (secret, api_key, password, token; any case
+ * and separators). It never fails a run: what goes wrong comes back as a text for
+ * a warning.
+ */
+#ifndef AWF_STORAGE_AUDIT_H
+#define AWF_STORAGE_AUDIT_H
+
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "storage/storage.h"
+
+#define AUDIT_LINE_LIMIT 4096 /* with the LF */
+
+struct audit_start {
+	const char *run_id;
+	int attempt;
+	const char *name;      /* of the workflow */
+	int64_t wall;          /* µs */
+	struct span inputs;    /* JSON object of --input values */
+};
+struct audit_end {
+	const char *run_id;
+	int attempt;
+	const char *name;
+	int64_t wall;
+	const char *status;
+	int exit_code;
+	int64_t duration_ms;
+	const char *error;     /* NULL: none */
+};
+struct audit_skip {
+	const char *run_id;    /* NULL: it never had one */
+	const char *name;      /* NULL: it is masked */
+	const char *policy;    /* of --overlap */
+	const char *by;        /* the run that it made way for; "" if that is not known */
+};
+struct audit_prune {
+	const char *run_id, *name, *status;  /* as it was recorded */
+};
+
+/* -1 with *err for a warning; the run goes on. */
+int audit_started(const struct storage *s, const struct audit_start *a, struct error *err);
+int audit_completed(const struct storage *s, const struct audit_end *a, struct error *err);
+int audit_pruned(const struct storage *s, const struct audit_prune *a, struct error *err);
+int audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err);
+
+/* Appends inputs with secrets masked, cut to at most limit bytes: long values are
+ * shortened step by step, then dropped. Returns whether anything was cut. */
+int audit_inputs(struct span inputs, size_t limit, struct buffer *out);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * A value in which what differs from attempt to attempt without a meaning is told in one way: the
+ * value that the attempt was started with, under the name or as PATH, HOME and TMPDIR, the workspace,
+ * the random parts of new paths. They are
+ * looked for where a path or a word may begin.
+ */
+#define _GNU_SOURCE /* statx() */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "storage/call_marks_parts.h"
+
+#define RANDOM_LEAST 6       /* of mktemp(1) */
+#define SEPARATORS ":;, \t\n=\"'"
+
+static bool
+marks_is_separator(char c)
+{
+	return c == '\0' || strchr(SEPARATORS, c) != NULL;
+}
+
+/* Where the path begins in the text, as one, from `from` on; NULL. */
+static const char *
+find_path(const char *from, const char *text, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (const char *at = from; (at = strstr(at, path)) != NULL; at++)
+		if ((at == text || marks_is_separator(at[-1])) &&
+		    (marks_is_separator(at[len]) || at[len] == '/'))
+			return at;
+	return NULL;
+}
+
+/* How often letters, capitals and digits take turns: often in what was drawn at random. */
+static size_t
+turns_of(const char *text, size_t len)
+{
+	size_t turns = 0;
+	int before = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		int now = text[i] >= 'a' && text[i] <= 'z' ? 1 : text[i] >= 'A' && text[i] <= 'Z' ? 2 : 3;
+
+		turns += before != 0 && now != before;
+		before = now;
+	}
+	return turns;
+}
+
+/* The random part of a name that mktemp(1) or a library like it made. */
+static bool
+find_random(const char *name, size_t len, size_t *from, size_t *count)
+{
+	static const char drawn[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+	for (size_t at = 0; at < len;) {
+		size_t run = strspn(name + at, drawn), turns;
+
+		if (at + run > len)
+			run = len - at;
+		turns = turns_of(name + at, run);
+		if (run >= RANDOM_LEAST && (turns >= 2 ||
+		    (turns >= 1 && at > 0 && name[at - 1] == '.' && (run == 6 || run == 10)) ||
+		    (at == 4 && run == 10 && strncmp(name, "tmp.", 4) == 0) ||
+		    (run == 11 && strncmp(name + at, "tmp", 3) == 0))) {
+			*from = at;
+			*count = run;
+			return true;
+		}
+		at += run + 1;
+	}
+	return false;
+}
+
+/* Made since the attempt began, for its owner alone. */
+static bool
+is_new(const struct attempt_start *s, const char *path, size_t len)
+{
+	char *copy = memory_copy(path, len);
+	struct statx status;
+	bool found = statx(AT_FDCWD, copy, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+	    &status) == 0;
+	const struct statx_timestamp *made = found && (status.stx_mask & STATX_BTIME) != 0 ?
+	    &status.stx_btime : &status.stx_ctime;
+
+	free(copy);
+	return found && (status.stx_mode & 077) == 0 && status.stx_uid == geteuid() &&
+	    (made->tv_sec > s->written.tv_sec ||
+	    (made->tv_sec == s->written.tv_sec && made->tv_nsec >= s->written.tv_nsec));
+}
+
+/* Of what is new, and all that is in it, random parts are left out, and what it is in, which TMPDIR
+ * may say. */
+bool
+marks_form_path(const struct attempt_start *s, const char *path, size_t len, struct buffer *out)
+{
+	bool new_path = false;
+	size_t done = 0;
+
+	for (size_t at = 1, name; at < len; at += name + 1) {
+		size_t from, count;
+
+		name = 0;
+		while (at + name < len && path[at + name] != '/')
+			name++;
+		if (!find_random(path + at, name, &from, &count) ||
+		    (!new_path && !is_new(s, path, at + name)))
+			continue;
+		if (!new_path)
+			done = at;
+		new_path = true;
+		buffer_append(out, path + done, at + from - done);
+		buffer_byte(out, '*');
+		done = at + from + count;
+	}
+	buffer_append(out, path + done, len - done);
+	return new_path;
+}
+
+/* Where the text has, as a word or as the beginning of a path, what the attempt was started with under
+ * a name; NULL. */
+static const char *
+find_started_with(const struct attempt_start *s, const struct start_entry *entry, const char *text)
+{
+	size_t len = strlen(text), part = entry != NULL ? entry->value_len : 0;
+
+	for (size_t at = 0; part > 0 && at + part <= len; at++)
+		if ((at == 0 || marks_is_separator(text[at - 1])) &&
+		    (marks_is_separator(text[at + part]) || text[at + part] == '/') &&
+		    attempt_start_had(s, entry, text + at, part))
+			return text + at;
+	return NULL;
+}
+
+/* Without what the attempt was started with under the name, and the separator beside it. */
+static void
+add_without_start(const struct attempt_start *s, const struct start_entry *entry, const char *value,
+    struct buffer *out)
+{
+	const char *found = find_started_with(s, entry, value), *end;
+	size_t len = strlen(value);
+
+	if (found != NULL) {
+		end = found + entry->value_len;
+		buffer_append(out, value,
+		    (size_t)(found - value) - (found > value && found[-1] == ':' ? 1 : 0));
+		buffer_text(out, found == value && *end == ':' ? end + 1 : end);
+		return;
+	}
+	if (entry == NULL || entry->value_len == 0) {
+		/* x:$NAME, and nothing was there. */
+		while (*value == ':')
+			value++;
+		for (len = strlen(value); len > 0 && value[len - 1] == ':';)
+			len--;
+	}
+	buffer_append(out, value, len);
+}
+
+/* With a mark for each place that has what the attempt was started with under another name. */
+static void
+mark_started_with(const struct attempt_start *s, const char *name, char mark, struct buffer *text)
+{
+	const struct start_entry *entry = attempt_start_find(s, name, strlen(name));
+	struct buffer out = BUFFER_INIT;
+	const char *at = buffer_string(text), *found;
+
+	while ((found = find_started_with(s, entry, at)) != NULL) {
+		buffer_append(&out, at, (size_t)(found - at));
+		buffer_byte(&out, mark);
+		at = found + entry->value_len;
+	}
+	buffer_text(&out, at);
+	buffer_free(text);
+	*text = out;
+}
+
+bool
+marks_form(const struct attempt_start *s, const struct start_entry *entry, const char *value,
+    struct buffer *out)
+{
+	const char *workspace = s->workspace, *found, *at;
+	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
+	bool new_path = false;
+
+	/* A path that begins where a word does. */
+	for (at = value; *at != '\0';) {
+		size_t len = strcspn(at, SEPARATORS);
+
+		if (*at == '/' && find_path(at, at, workspace) != at)
+			new_path |= marks_form_path(s, at, len, &first);
+		else
+			buffer_append(&first, at, len);
+		at += len;
+		if (*at != '\0')
+			buffer_byte(&first, *at++);
+	}
+	add_without_start(s, entry, buffer_string(&first), &second);
+	mark_started_with(s, "PATH", '\2', &second);
+	at = buffer_string(&second);
+	while (workspace[1] != '\0' &&
+	    (found = find_path(at, buffer_string(&second), workspace)) != NULL) {
+		buffer_append(out, at, (size_t)(found - at));
+		buffer_byte(out, '\1');
+		at = found + strlen(workspace);
+	}
+	buffer_text(out, at);
+	mark_started_with(s, "HOME", '\3', out);
+	mark_started_with(s, "TMPDIR", '\4', out);
+	buffer_free(&first);
+	buffer_free(&second);
+	return new_path;
+}

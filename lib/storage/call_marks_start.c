@@ -1,0 +1,358 @@
+/*
+ * START_FILE is a head, entries sorted by the hash of a name, and texts: names, what is ignored, and
+ * which of the names an outer workflow has set.
+ * awf-step reads it in one go and looks each of its variables up, so that a call in an untouched
+ * environment costs a hash (SipHash, under a key of its own) for each variable. Values are not in
+ * it: whether a text is one, or has it in it, is found by its length and hash.
+ *
+ * In run.started each variable is 20 digits: 8 of its name, 12 of its value.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "proc/environment.h"
+#include "storage/call_marks_parts.h"
+#include "transcript/event_keys.h"
+
+#define MAGIC "awf-str3"
+#define START_LIMIT ((size_t)64 << 20)
+
+extern char **environ;
+
+static uint64_t
+hash_of(const unsigned char *key, const char *bytes, size_t len)
+{
+	unsigned char out[crypto_shorthash_BYTES];
+	uint64_t hash;
+
+	crypto_shorthash(out, (const unsigned char *)bytes, len, key);
+	memcpy(&hash, out, sizeof hash);
+	return hash;
+}
+
+void
+marks_digits(const unsigned char *key, struct span name, struct span value, char *out,
+    size_t digits)
+{
+	unsigned char digest[32];
+	crypto_generichash_state state;
+	char text[sizeof digest * 2];
+
+	crypto_generichash_init(&state, key, MARKS_KEY_BYTES, sizeof digest);
+	crypto_generichash_update(&state, (const unsigned char *)name.at, name.len);
+	if (value.at != NULL) {
+		crypto_generichash_update(&state, (const unsigned char *)"=", 1);
+		crypto_generichash_update(&state, (const unsigned char *)value.at, value.len);
+	}
+	crypto_generichash_final(&state, digest, sizeof digest);
+	sodium_bin2base64(text, sizeof text, digest, sizeof digest,
+	    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	memcpy(out, text, digits);
+	out[digits] = '\0';
+}
+
+bool
+marks_name_listed(const char *name, size_t len)
+{
+	static const char *const listed[] = { "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PS4", "PROMPT",
+		"AWF_*", "TRACEPARENT", "TRACESTATE", "MAKE*", "MFLAGS", "GNUMAKEFLAGS", "PARALLEL_*",
+		"BASH_FUNC_*", "SSH_A*", "_OLD_*", "DIRENV_*", "COLUMNS", "LINES", "RANDOM", "SECONDS",
+		"BASHPID", "FAKEROOTKEY", "FAKED_MODE", "GPG_TTY", "DBUS_SESSION_BUS_*", "GPG_AGENT_INFO",
+		NULL };
+
+	for (size_t i = 0; listed[i] != NULL; i++)
+		if (environment_pattern_matches(listed[i], name, len))
+			return true;
+	return false;
+}
+
+int
+marks_ignore(char ***list, const char *name, enum error_code code, const char *place,
+    struct error *err)
+{
+	if (!environment_pattern_valid(name))
+		return error_set(err, code, place,
+		    "'%s' is neither a variable's name nor the beginning of names and a star, such as CI_*",
+		    name);
+	if (!list_has(*list, name))
+		list_add(list, name);
+	return 0;
+}
+
+bool
+attempt_start_ignores(const struct attempt_start *s, const char *name, size_t len)
+{
+	const char *own = getenv(MARKS_OWN);
+
+	for (size_t part; own != NULL && *own != '\0'; own += part + (own[part] == ' ')) {
+		part = strcspn(own, " ");
+		if (part == len && memcmp(own, name, len) == 0)
+			return true;
+	}
+	for (const char *at = s->texts + s->head->ignored; *at != '\0'; at += strlen(at) + 1)
+		if (environment_pattern_matches(at, name, len))
+			return true;
+	return false;
+}
+
+/* ---- the key ---- */
+
+/* The storage itself may be a link; the file may not. */
+static int
+key_open(const char *path, int flags)
+{
+	return open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+}
+
+int
+marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], struct error *err)
+{
+	char *path = path_join(storage, MARKS_KEY_FILE), id[ID_SIZE], *made;
+	int fd = key_open(path, O_RDONLY), result = 1;
+	ssize_t got;
+
+	if (fd < 0 && errno == ENOENT && !make) {
+		result = 0;
+	} else if (fd < 0 && errno == ENOENT) {
+		/* It appears whole, and once. */
+		random_bytes(key, MARKS_KEY_BYTES);
+		made = memory_format("%s.%s", path, id_new(id));
+		fd = key_open(made, O_WRONLY | O_CREAT | O_EXCL);
+		if (fd >= 0 && file_write(fd, key, MARKS_KEY_BYTES) == 0 && fsync(fd) == 0 &&
+		    (link(made, path) == 0 || errno == EEXIST))
+			errno = 0;
+		else
+			result = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+		file_close(&fd);
+		unlink(made);
+		free(made);
+		/* What is recorded under it is worth nothing without it. */
+		if (result == 1)
+			result = file_sync_name(path, err) == 0 ? 1 : -1;
+		if (result == 1)
+			fd = key_open(path, O_RDONLY);
+	}
+	if (result == 1 && fd < 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (result == 1) {
+		got = read(fd, key, MARKS_KEY_BYTES);
+		if (got != MARKS_KEY_BYTES)
+			result = error_set(err, ERROR_SYSTEM, path, "is damaged: remove it");
+	}
+	file_close(&fd);
+	free(path);
+	return result;
+}
+
+/* ---- the start of an attempt ---- */
+
+static int
+compare_entries(const void *a, const void *b)
+{
+	const struct start_entry *x = a, *y = b;
+
+	return (x->name_hash > y->name_hash) - (x->name_hash < y->name_hash);
+}
+
+static uint32_t
+marks_add_text(struct buffer *texts, const char *text, size_t len)
+{
+	uint32_t at = (uint32_t)texts->len;
+
+	buffer_append(texts, text, len);
+	buffer_byte(texts, '\0');
+	return at;
+}
+
+/* The names of the environment that the outer run's workflow has set, or a run around that. */
+static int
+add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err)
+{
+	struct attempt_start *outer = NULL;
+	int found = spec->outer == NULL ? 0 : attempt_start_open(&outer, spec->outer, NULL, err);
+
+	for (char *const *e = spec->environment; found == 1 && *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if ((*e)[len] == '=' && len > 0 && attempt_start_set_since(outer, *e, len, *e + len + 1))
+			marks_add_text(texts, *e, len);
+	}
+	attempt_start_free(outer);
+	buffer_byte(texts, '\0');
+	return found == -1 ? -1 : 0;
+}
+
+int
+marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
+    const struct start_spec *spec, struct error *err)
+{
+	struct start_head head = { .magic = MAGIC, .unmarked = spec->unmarked };
+	struct start_entry *entries;
+	struct buffer texts = BUFFER_INIT, whole = BUFFER_INIT;
+	char *path = path_join(run_directory, START_FILE);
+	size_t count = 0;
+	int fd, result;
+
+	memcpy(head.key, key, sizeof head.key);
+	crypto_generichash(head.hash_key, sizeof head.hash_key, (const unsigned char *)"hash", 4, key,
+	    MARKS_KEY_BYTES);
+	while (spec->environment[count] != NULL)
+		count++;
+	entries = memory_zero(count + 1, sizeof *entries);
+	for (char *const *e = spec->environment; *e != NULL; e++) {
+		size_t len = strcspn(*e, "="), value_len;
+
+		if ((*e)[len] != '=')
+			continue;
+		value_len = strlen(*e + len + 1);
+		if (value_len > UINT32_MAX / 2)
+			continue;
+		entries[head.count++] = (struct start_entry){ hash_of(head.hash_key, *e, len),
+			hash_of(head.hash_key, *e + len + 1, value_len), (uint32_t)value_len,
+			marks_add_text(&texts, *e, len) };
+	}
+	qsort(entries, head.count, sizeof *entries, compare_entries);
+	head.ignored = (uint32_t)texts.len;
+	for (char *const *name = spec->ignored; name != NULL && *name != NULL; name++)
+		marks_add_text(&texts, *name, strlen(*name));
+	buffer_byte(&texts, '\0');
+	head.outer = (uint32_t)texts.len;
+	result = add_outer(&texts, spec, err);
+	head.texts = (uint32_t)texts.len;
+
+	buffer_append(&whole, &head, sizeof head);
+	buffer_append(&whole, entries, head.count * sizeof *entries);
+	buffer_append(&whole, texts.data, texts.len);
+	fd = result == 0 ? file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+	if (result == 0 && (fd < 0 || file_write(fd, whole.data, whole.len) != 0))
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	file_close(&fd);
+	sodium_memzero(&head, sizeof head);
+	sodium_memzero(whole.data, whole.len);
+	free(entries);
+	buffer_free(&whole);
+	buffer_free(&texts);
+	free(path);
+	return result;
+}
+
+void
+marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored,
+    struct writer *w)
+{
+	struct buffer digits = BUFFER_INIT;
+	char id[MARKS_NAME_DIGITS + 1], name[MARKS_NAME_DIGITS + 1], value[MARKS_VALUE_DIGITS + 1];
+
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if ((*e)[len] != '=' || marks_name_listed(*e, len))
+			continue;
+		marks_digits(key, span_of(*e, len), SPAN_NONE, name, MARKS_NAME_DIGITS);
+		marks_digits(key, span_of(*e, len), span_of(*e + len + 1, strlen(*e + len + 1)), value,
+		    MARKS_VALUE_DIGITS);
+		buffer_text(&digits, name);
+		buffer_text(&digits, value);
+	}
+	marks_digits(key, span_of("", 0), SPAN_NONE, id, MARKS_NAME_DIGITS);
+	writer_member_object(w, KEY_START);
+	writer_member_string(w, KEY_KEY, id);
+	writer_member_string(w, KEY_VARIABLES, buffer_string(&digits));
+	if (ignored != NULL && *ignored != NULL) {
+		writer_key(w, KEY_IGNORED);
+		writer_array(w);
+		for (; *ignored != NULL; ignored++)
+			writer_string(w, *ignored);
+		writer_array_end(w);
+	}
+	writer_object_end(w);
+	buffer_free(&digits);
+}
+
+void
+attempt_start_free(struct attempt_start *s)
+{
+	if (s == NULL)
+		return;
+	if (s->bytes.data != NULL)
+		sodium_memzero(s->bytes.data, s->bytes.len);
+	buffer_free(&s->bytes);
+	free(s->workspace);
+	free(s);
+}
+
+int
+attempt_start_open(struct attempt_start **opened, const char *run_directory, const char *workspace,
+    struct error *err)
+{
+	char *path = path_join(run_directory, START_FILE);
+	int fd = file_open_plain(path, O_RDONLY, 0), result = 1;
+	struct attempt_start *s = memory_zero(1, sizeof *s);
+	struct stat status;
+	size_t need;
+
+	if (fd < 0 && errno == ENOENT)
+		result = 0;
+	else if (fd < 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	else if (fstat(fd, &status) != 0 || file_read(fd, &s->bytes, START_LIMIT) != 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	if (result == 1) {
+		s->written = status.st_mtim;
+		s->head = (const void *)s->bytes.data;
+		need = s->bytes.len < sizeof *s->head ? SIZE_MAX :
+		    sizeof *s->head + s->head->count * sizeof *s->entries + s->head->texts;
+		if (need != s->bytes.len || memcmp(s->head->magic, MAGIC, sizeof s->head->magic) != 0 ||
+		    s->head->texts < 2 || s->bytes.data[need - 1] != '\0' ||
+		    s->head->ignored >= s->head->texts || s->head->outer >= s->head->texts) {
+			result = error_set(err, ERROR_SYSTEM, path, "is damaged");
+		} else {
+			s->entries = (const void *)(s->head + 1);
+			s->texts = (const char *)(s->entries + s->head->count);
+			s->workspace = memory_text(workspace != NULL ? workspace : "/");
+		}
+	}
+	file_close(&fd);
+	free(path);
+	if (result != 1)
+		attempt_start_free(s);
+	*opened = result == 1 ? s : NULL;
+	return result;
+}
+
+bool
+attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
+    const char *value)
+{
+	const struct start_entry *entry = attempt_start_find(s, name, len);
+
+	if (entry == NULL || !attempt_start_had(s, entry, value, strlen(value)))
+		return true;
+	for (const char *at = s->texts + s->head->outer; *at != '\0'; at += strlen(at) + 1)
+		if (strlen(at) == len && memcmp(at, name, len) == 0)
+			return true;
+	return false;
+}
+
+const struct start_entry *
+attempt_start_find(const struct attempt_start *s, const char *name, size_t len)
+{
+	const struct start_entry wanted = { .name_hash = hash_of(s->head->hash_key, name, len) };
+
+	return bsearch(&wanted, s->entries, s->head->count, sizeof wanted, compare_entries);
+}
+
+bool
+attempt_start_had(const struct attempt_start *s, const struct start_entry *entry, const char *value,
+    size_t len)
+{
+	return entry->value_len == len && hash_of(s->head->hash_key, value, len) == entry->value_hash;
+}

@@ -1,0 +1,40 @@
+/*
+ * Keeping definition files (transcript/definition_file.h): their bytes go into blobs of the run
+ * before the event that names them, once for each digest.
+ *
+ * What is not kept: anything of a masked run, whose files alone are named; executables
+ * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
+ * which the digest is recorded.
+ *
+ * A file whose digest the run's directory has, and which root alone can write
+ * (storage/kept_digest.h), is not read again.
+ */
+#ifndef AWF_STORAGE_DEFINITION_FILE_KEEP_H
+#define AWF_STORAGE_DEFINITION_FILE_KEEP_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "json/writer.h"
+#include "storage/run.h"
+
+#define DEFINITION_EXECUTABLE_LIMIT ((int64_t)1 << 20)
+
+/* Writes an element: the path (absolute) and what its bytes are, which are kept. */
+int definition_file_keep(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* Likewise, but the bytes are not kept: they may hold secrets. */
+int definition_file_digest(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* Likewise, of a file that a command runs: its bytes are kept up to DEFINITION_EXECUTABLE_LIMIT. Of
+ * a larger one the digest is remembered for the run, by the state of the file: it only serves to
+ * tell that the file has changed. */
+int definition_file_program(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* Likewise, but of a file that a shell sources the bytes are not kept: they may be secrets. */
+int definition_file_sourced(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* An element that is the path alone: of what comes along with AWF. */
+void definition_file_name(const char *path, struct writer *w);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * The name of a socket gets the mode of the socket that is bound to it, so that there is no
+ * moment in which another user could connect.
+ */
+#define _GNU_SOURCE /* O_PATH, struct ucred */
+#include "storage/private_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+#ifdef __linux__
+
+int
+private_socket_directory(const char *run_directory, const char *name)
+{
+	char *path = path_join(run_directory, name);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	free(path);
+	return fd;
+}
+
+struct sockaddr_un
+private_socket_address(int directory, const char *name)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", directory, name);
+	return a;
+}
+
+int
+private_socket_bind(int directory, const char *name, int type)
+{
+	struct sockaddr_un a = private_socket_address(directory, name);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	if (fd != -1 && (fchmod(fd, 0600) == -1 ||
+	    bind(fd, (const struct sockaddr *)&a, sizeof a) == -1))
+		file_close(&fd);
+	return fd;
+}
+
+bool
+private_socket_is_ours(int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof who;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
+}
+
+int
+private_socket_connect(int directory, const char *name)
+{
+	struct sockaddr_un a = private_socket_address(directory, name);
+	/* Who waits for room in a queue that nobody empties would wait for ever. */
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||
+	    !private_socket_is_ours(fd)))
+		file_close(&fd);
+	return fd;
+}
+
+#else
+
+int
+private_socket_directory(const char *run_directory, const char *name)
+{
+	(void)run_directory;
+	(void)name;
+	errno = ENOTSUP;
+	return -1;
+}
+
+int
+private_socket_bind(int directory, const char *name, int type)
+{
+	(void)directory;
+	(void)name;
+	(void)type;
+	errno = ENOTSUP;
+	return -1;
+}
+
+int
+private_socket_connect(int directory, const char *name)
+{
+	return private_socket_bind(directory, name, 0);
+}
+
+bool
+private_socket_is_ours(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+#endif

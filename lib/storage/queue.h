@@ -1,0 +1,97 @@
+/*
+ * The queue of a workflow's name: which awf-run processes run it or wait for their turn.
+ * It knows who is there, and in which order they came; what follows from that is decided
+ * in cmd/run/overlap.
+ *
+ *     queues/<SHA-256 of the name>/lock       F_WRLCK held while the queue is looked at
+ *                                             or changed, and no longer
+ *     queues/<SHA-256 of the name>/<NUMBER>   a ticket: "STATE RUN-ID POLICY JSON\n"; the
+ *                                             JSON is for lists: name, child. F_WRLCK
+ *                                             held by whose it is, as long as it lives
+ *
+ * What the code relies on, and keeps:
+ *   - A ticket gets its name and its lock under `lock`. So one that is seen under `lock`
+ *     and is not locked is that of a process that is gone, however it went; who sees it
+ *     removes it. Nothing that a crash or a power cut leaves holds anybody up.
+ *   - A new number is above all that are there: numbers are the order of arrival. It is
+ *     the turn of the lowest. Nobody waits in line for a lock, so the order in which the
+ *     kernel wakes up processes says nothing.
+ *   - The last one removes the directory. So who has locked `lock` looks whether that is
+ *     still its name, and begins anew if not.
+ *   - Runs that were started without a ticket are known by the locks of their run
+ *     directories (storage/run_lock.h) and the names in their transcripts.
+ */
+#ifndef AWF_STORAGE_QUEUE_H
+#define AWF_STORAGE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "storage/storage.h"
+
+enum queue_state {
+	QUEUE_WAITING,
+	QUEUE_RUNNING,
+	QUEUE_ENDING    /* its run has ended, what comes after has not */
+};
+
+struct queue_entry {
+	long long number;     /* of its ticket; 0: it has none */
+	pid_t pid;            /* 0: cannot be told */
+	enum queue_state state;
+	char run_id[ID_SIZE];
+	char policy[16];      /* "" without a ticket */
+};
+
+struct queue {
+	const struct storage *storage;
+	char *name;           /* of the workflow */
+	char *directory;
+	int lock;             /* -1: not locked */
+	int ticket;           /* -1: no ticket is held */
+	long long number;     /* of it */
+	char run_id[ID_SIZE]; /* in it */
+	char policy[16];
+	char *told;           /* its JSON */
+	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
+	size_t count;
+	long long last;       /* the highest number of theirs */
+	char gone[ID_SIZE];   /* the run of one who was gone and left a ticket; "": of nobody */
+};
+
+/* The storage must exist, and outlive the queue. */
+void queue_open(struct queue *q, const struct storage *s, const char *name);
+/* What a ticket that is drawn after this tells to lists: name NULL: none may be told. */
+void queue_tell(struct queue *q, const char *name, bool child);
+/* Locks the queue, for a look and what follows from it; waits at most 30 s.
+ * ERROR_SYSTEM. */
+int queue_lock(struct queue *q, struct error *err);
+void queue_unlock(struct queue *q);
+
+/* These want the queue locked. ERROR_SYSTEM. */
+int queue_look(struct queue *q, struct error *err); /* fills others: who has a ticket */
+int queue_look_at_runs(struct queue *q, struct error *err); /* adds who has none */
+int queue_draw(struct queue *q, enum queue_state state, const char *run_id, const char *policy,
+    struct error *err);
+int queue_sign(struct queue *q, enum queue_state state, const char *run_id, struct error *err);
+
+/* Gives the ticket back, if there is one, and frees everything. */
+void queue_close(struct queue *q);
+
+/* A run that waits for its turn. */
+struct queued {
+	char run_id[ID_SIZE];
+	char *name;           /* of the workflow; "": not told */
+	bool child;
+	int64_t came;         /* µs since 1970 */
+	pid_t pid;            /* who waits; 0 if that cannot be told */
+};
+/* Those of all queues of a storage, who came last first. Nothing is locked or removed, so
+ * who comes or goes meanwhile may be there or not. ERROR_SYSTEM. */
+int queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err);
+void queued_free(struct queued *list, size_t count);
+
+#endif

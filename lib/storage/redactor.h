@@ -1,0 +1,61 @@
+/*
+ * The filter of awf-run --mask: a shell command that masks secrets in events, see
+ * transcript/redaction.h for what it is given and may answer.
+ *
+ * What the code relies on, and keeps:
+ *   - Each process that appends to the transcript has a filter of its own, started
+ *     with its first event; a child made by fork() starts another.
+ *   - One line goes in, one comes out, before anything else is done. A filter that
+ *     ends, is late or writes more is killed, and every later event of the process
+ *     fails: nothing is written unmasked.
+ *   - The filter outlives the signals that cancel a run, so that the end of what was
+ *     cancelled can still be masked: they are ignored in it, it has a process group of
+ *     its own, and it is spared when descendants are ended. It ends at the end of its
+ *     input.
+ *   - Its command is in the environment of the run's processes, never in the storage.
+ *     The directory of the run has a mark of it (storage/run.h).
+ */
+#ifndef AWF_STORAGE_REDACTOR_H
+#define AWF_STORAGE_REDACTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "proc/environment.h"
+#include "proc/peer.h"
+#include "storage/run.h"
+#include "transcript/redaction.h"
+
+#define REDACTOR_COMMAND "AWF_MASK"
+#define REDACTOR_DIRECTORY "AWF_MASK_DIR"
+
+struct redactor {
+	struct redaction redaction;  /* for run_create(); the run's then */
+	char *command;           /* NULL: there is no filter */
+	char *directory;         /* where it runs: where awf-run was started */
+	char *program;           /* both */
+	struct environment environment;
+	struct peer filter;
+	pid_t owner;             /* who started it; 0: nobody */
+	struct error broken;     /* why nothing passes any more; ERROR_NONE: it works */
+};
+
+/* Takes the filter of a new run: command, else $AWF_MASK (NULL or "": none). A first word
+ * NAME for which there is an awf-mask-NAME in AWF's own directory means that. Inside
+ * a run that is masked there is its filter and no other. ERROR_USAGE, ERROR_SYSTEM;
+ * r can be freed whatever the result. */
+int redactor_open(struct redactor *r, const char *command, struct error *err);
+/* Gives a run that was entered its filter, if it has one. */
+int redactor_join(struct redactor *r, struct run *run, struct error *err);
+/* What the filter finds in its environment, instead of this process's. */
+void redactor_environment(struct redactor *r, const struct environment *e);
+/* The variables by which the processes of the run know its filter. */
+void redactor_export(const struct redactor *r, struct environment *e);
+/* For run_spec; NULL: there is no filter. */
+struct redaction *redactor_redaction(struct redactor *r);
+void redactor_free(struct redactor *r);
+
+#endif

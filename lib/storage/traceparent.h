@@ -1,0 +1,47 @@
+/*
+ * Trace context (W3C Trace Context, level 1), as it stands in the variable TRACEPARENT and in
+ * run.started: which trace an attempt, a call or a tool call is in, and which span is around it.
+ *
+ * A run that is started in a trace is part of it; else it is one of its own, which has the
+ * run's id. Ids of spans are derived from those of events, so that a program can name the span
+ * of its call while it runs, long before somebody makes spans of the transcript.
+ */
+#ifndef AWF_STORAGE_TRACEPARENT_H
+#define AWF_STORAGE_TRACEPARENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proc/environment.h"
+
+#define TRACEPARENT "TRACEPARENT" /* the variable */
+
+#define TRACE_ID_SIZE 33
+#define SPAN_ID_SIZE 17
+#define TRACEPARENT_SIZE 56
+
+struct traceparent {
+	char trace_id[TRACE_ID_SIZE];
+	char span_id[SPAN_ID_SIZE];
+	unsigned flags;  /* those that level 1 knows, and that the id is random */
+};
+
+/* Reads VERSION-TRACE-SPAN-FLAGS; false if text, which may be NULL, is none that is valid. */
+bool traceparent_read(const char *text, struct traceparent *t);
+/* Its text, of version 00. Returns out. */
+char *traceparent_write(const struct traceparent *t, char out[TRACEPARENT_SIZE]);
+
+/* A run's own trace: its id without the dashes. Returns out. */
+char *trace_id_of_run(const char *run_id, char out[TRACE_ID_SIZE]);
+/* The span that an event began, and that of an attempt. Return out. */
+char *span_id_of_event(const char *event_id, char out[SPAN_ID_SIZE]);
+char *span_id_of_attempt(const char *run_id, int64_t attempt, char out[SPAN_ID_SIZE]);
+
+/* Writes what is within the span of an event, in the trace of an environment that is within
+ * another one; "" if that is in none. Returns out. */
+char *traceparent_within(const struct environment *e, const char *event_id,
+    char out[TRACEPARENT_SIZE]);
+/* Puts that environment there. */
+void traceparent_enter(struct environment *e, const char *event_id);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * What the requests of a step may cost: one call of it (--max-cost), and the run that it
+ * is in (awf-run --max-cost). Prices are loaded only if there is a limit; then a model
+ * without a price is an error, as what it costs could not be told.
+ *
+ * A run's limit stands in $AWF_MAX_COST. Its steps enter what each answer has cost into a
+ * file, $AWF_COSTS, a number of nano-dollars a line, and look there what all of them
+ * come to before they ask again.
+ *
+ * A request whose input alone costs more than what is left is not sent. What its input costs at
+ * least is entered before it is sent, under the file's lock, and taken out when its answer is
+ * entered: requests side by side count for each other. That of a step that was killed meanwhile
+ * stays entered as long as the attempt lasts; its API may have charged more.
+ */
+#ifndef AWF_TURN_BUDGET_H
+#define AWF_TURN_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+#include "model/price.h"
+
+#define BUDGET_LIMIT "AWF_MAX_COST"
+#define BUDGET_FILE "AWF_COSTS"
+
+struct budget {
+	bool limits;             /* else nothing below is set */
+	struct prices prices;
+	int64_t of_call, of_run; /* nano-dollars; -1: no limit */
+	int fd;                  /* of the run's file; -1 */
+	int64_t entered;         /* the sum of it, as far as it was read */
+	off_t position;
+};
+
+/* of_call -1: no limit. ERROR_DEFINITION for a table of prices that is wrong; ERROR_SYSTEM. budget_end() is
+ * called either way. */
+int budget_begin(struct budget *b, int64_t of_call, struct error *err);
+/* Whether the price of a model is known, where there is a limit: ERROR_DEFINITION. */
+int budget_check_price(const struct budget *b, const char *provider, const char *model,
+    struct error *err);
+/* Tokens that a text in JSON, a request, has at least, whatever the model: one for each word, more
+ * for long ones; none for keys, for what looks like base64, and for single words, which name
+ * roles, types and models. */
+int64_t budget_least_tokens(const char *json, size_t len);
+/* Whether a request to this model, which has so many tokens at least, is within the limits, where the
+ * agent's call has spent so much (agent NULL: it is nobody's): ERROR_MAX_COST; ERROR_DEFINITION if its
+ * price is not known; ERROR_SYSTEM. If so, *reserved of the run is entered for it, until
+ * budget_enter(). reserved NULL: nothing is, as somebody else does. */
+int budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
+    const char *provider, const char *model, int64_t *reserved, struct error *err);
+/* What an answer has cost: as it tells itself, else by the price of the name that the API gave the model (NULL: none), else by
+ * the one that it was asked by. */
+int64_t budget_cost(const struct budget *b, const char *provider, const char *asked,
+    const char *answered, struct span usage);
+/* Enters what an answer that was not recorded before has cost, in place of what was reserved for it;
+ * *reserved is 0 then. */
+int budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err);
+void budget_end(struct budget *b);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * Files that a call changes in the workspace, the directory that awf-step works in, for
+ * payload.changed of tool.result and step.completed, awf-transcript(5).
+ *
+ * A tool that says which argument names the file that it changes is watched there alone,
+ * exactly: what the file is afterwards, and how many lines came and went. Of any other
+ * call all regular files of the workspace are looked at before and after: what differs in
+ * inode, size or time of change was changed. Such a look sees what others do meanwhile,
+ * too: calls that overlap in a run know of each other by runs/<id>/changing, in which each
+ * holds a lock on a byte of its own, and their changes are marked.
+ *
+ * A look leaves out directories called .git, the storage, and other file systems; it is
+ * given up above CHANGED_LOOKED files. No link is followed. Whether HEAD has moved is read
+ * from .git in the workspace, as files: git itself would run what a repository says.
+ */
+#ifndef AWF_TURN_CHANGED_H
+#define AWF_TURN_CHANGED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define CHANGED_LOOKED 20000                 /* files and directories in a look */
+#define CHANGED_TOLD 200                     /* files that an event names */
+#define CHANGED_BYTES ((int64_t)64 << 20)    /* of a file whose digest is taken */
+
+struct changed_look;
+
+struct changed {
+	int root;                    /* the workspace */
+	char *path;                  /* the one file, relative to it; NULL: all */
+	bool existed;
+	struct buffer before;        /* its bytes */
+	struct changed_look *look;   /* how all was; NULL: too much, or one file */
+	char *branch, *head;         /* what HEAD names, and its commit; NULL */
+	struct stat storage;         /* which a look leaves out */
+	int overlap;                 /* runs/<id>/changing; -1 */
+	off_t place;                 /* of this call in it */
+	bool shared;
+	struct buffer files;         /* what came of it: inside of a JSON array */
+	int64_t told, more;          /* files that it names, and others */
+	int64_t added, removed;      /* lines of the one file */
+	char *commit;                /* NULL */
+};
+
+#define CHANGED_INIT { .root = -1, .overlap = -1 }
+
+/* Before the call. path is as the tool takes it, absolute or relative to the current
+ * directory; one that lies elsewhere is not watched. What cannot be looked at is left out:
+ * a call does not fail for this. */
+void changed_begin_file(struct changed *c, const char *path);
+/* run_directory is runs/<id>. */
+void changed_begin_all(struct changed *c, const char *run_directory);
+/* Other calls of this process run at the same time. */
+void changed_share(struct changed *c);
+/* After the call. Without a beginning nothing has changed. */
+void changed_end(struct changed *c);
+/* A file that somebody else says that he has changed, as changed_begin_file() takes it. One
+ * that lies elsewhere is named as it is, and not looked at. */
+void changed_told(struct changed *c, const char *path);
+/* What is recorded of another call instead: payload.changed and what goes with it. */
+void changed_take(struct changed *c, struct span payload);
+/* The members changed, changed_more and commit, as far as there is something to say. */
+void changed_write(const struct changed *c, struct writer *w);
+void changed_free(struct changed *c);
+
+#endif

@@ -1,0 +1,297 @@
+/*
+ * The model of the run tells whose each event is, and which call another went on from; of the
+ * events of the step's path the messages are put together, for each call, as they come: which
+ * one completed last is known at the end.
+ */
+#include "turn/continuation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "formats/content.h"
+#include "model/model.h"
+#include "storage/state.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+#include "turn/loop.h"
+#include "turn/toolrun.h"
+
+struct conversation {
+	char *session, *provider;
+	struct buffer messages;  /* inside of a JSON array */
+	struct buffer results;   /* blocks of tools, which go before the next message */
+	bool lacks;              /* the bytes of an attachment */
+};
+
+/* What was noted last with a session of an agent CLI. */
+struct noted {
+	char *session;
+	struct buffer raw;
+};
+
+/* The calls of one path, and the sessions of all. */
+struct search {
+	const char *path, *blobs;
+	struct conversation *list;
+	size_t count;
+	struct map by_start;        /* event of a call's start → its conversation */
+	size_t latest;
+	char completed[ID_SIZE];    /* "": none yet */
+	struct noted *noted;
+	size_t noted_count;
+	struct map by_session;      /* id → its place in noted */
+};
+
+#define NONE ((size_t)-1)
+
+static size_t
+conversation_of(const struct search *s, const struct model_call *c)
+{
+	const size_t *found = c != NULL ?
+	    map_get(&s->by_start, (const char *)&c->start, sizeof c->start) : NULL;
+
+	return found == NULL ? NONE : *found;
+}
+
+static void
+add_message(struct conversation *c, const char *role, const struct buffer *blocks)
+{
+	if (blocks->len == 0)
+		return;
+	buffer_format(&c->messages, "%s{\"" KEY_ROLE "\":\"%s\",\"" KEY_BLOCKS "\":[",
+	    c->messages.len > 0 ? "," : "", role);
+	buffer_append(&c->messages, blocks->data, blocks->len);
+	buffer_text(&c->messages, "]}");
+}
+
+/* Tells the results of tools since the last message. */
+static void
+add_results(struct conversation *c)
+{
+	add_message(c, "user", &c->results);
+	buffer_clear(&c->results);
+}
+
+static void
+conversation_add_message(struct conversation *c, const struct event_view *e)
+{
+	bool answer = e->type == EVENT_MESSAGE_ASSISTANT;
+	struct span said = span_member(e->payload, KEY_BLOCKS);
+	struct buffer blocks = BUFFER_INIT;
+	struct writer w;
+	long long turn;
+	char *session;
+
+	/* Of an answer that was cut off, and asked for again, no model knows. */
+	if (answer && span_true(span_member(e->payload, KEY_PARTIAL)))
+		return;
+	session = answer ? span_text(span_member(e->payload, KEY_SESSION_ID)) : NULL;
+	if (session != NULL) {
+		free(c->session);
+		c->session = session;
+	}
+	/* A call that was made again asks anew. What else is recorded of its first turn, such as
+	 * a change of it, has no blocks. */
+	if (!answer && span_element(said, 0).at != NULL &&
+	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
+		buffer_clear(&c->messages);
+		buffer_clear(&c->results);
+		c->lacks = false;
+	}
+
+	writer_begin(&w, &blocks);
+	for (struct span_walk block = span_walk(said); span_next(&block);) {
+		if (answer) {
+			loop_write_original(&w, block.value);
+		} else {
+			/* As it was sent: what AWF says, without that it did. */
+			writer_object(&w);
+			for (struct span_walk member = span_walk(block.value); span_next(&member);)
+				if (!span_is(member.key, KEY_FIDELITY))
+					writer_raw_member(&w, member.key, member.value);
+			writer_object_end(&w);
+		}
+		c->lacks = c->lacks || span_type(span_member(block.value, KEY_DATA)) == '0';
+	}
+	add_results(c);
+	add_message(c, answer ? "assistant" : "user", &blocks);
+	buffer_free(&blocks);
+}
+
+/* Of what AWF ran; what the model's side ran is in its answer. */
+static void
+conversation_add_tool_result(struct conversation *c, const struct event_view *e)
+{
+	struct span output = span_member(e->payload, KEY_OUTPUT);
+	struct error why = ERROR_INIT;
+	struct buffer errors = BUFFER_INIT;
+	struct writer w;
+
+	if (!span_is(span_member(e->payload, KEY_FIDELITY), "router"))
+		return;
+	span_decode(span_member(e->payload, KEY_STDERR), &errors);
+	buffer_text(&c->results, c->results.len > 0 ? "," : "");
+	writer_begin(&w, &c->results);
+	writer_object(&w);
+	writer_member_string(&w, KEY_TYPE, "tool_result");
+	writer_member_span(&w, KEY_TOOL_ID, span_member(e->payload, KEY_CALL_ID));
+	if (state_error(span_member(e->payload, KEY_ERROR), &why))
+		tool_write_failure(&w, &why, output, &errors);
+	else
+		content_write(&w, output);
+	writer_object_end(&w);
+	buffer_free(&errors);
+}
+
+/* A session goes on in whichever step continues it, and its provider may count from its
+ * beginning: what it noted in the latest answer counts, of any step. */
+static void
+note_session(struct search *s, const struct event_view *e)
+{
+	char *session = span_text(span_member(e->payload, KEY_SESSION_ID));
+	struct span last = SPAN_NONE, raw;
+	const size_t *known;
+	size_t at;
+
+	for (struct span_walk block = span_walk(span_member(e->payload, KEY_BLOCKS));
+	    span_next(&block);)
+		last = block.value;
+	raw = span_member(last, KEY_RAW);
+	if (session == NULL || raw.at == NULL) {
+		free(session);
+		return;
+	}
+	known = map_get(&s->by_session, session, strlen(session));
+	at = known == NULL ? s->noted_count++ : *known;
+	if (known == NULL) {
+		s->noted = memory_array(s->noted, s->noted_count, sizeof *s->noted);
+		s->noted[at] = (struct noted){ .session = session };
+		map_put(&s->by_session, session, strlen(session), at);
+	} else {
+		free(session);
+	}
+	buffer_clear(&s->noted[at].raw);
+	buffer_append(&s->noted[at].raw, raw.at, raw.len);
+}
+
+/* Takes an event of the path, or an answer, its blobs put back. */
+static int
+conversation_add_event(void *context, const struct placed *p, struct error *err)
+{
+	struct search *s = context;
+	struct event_view e = *p->event;
+	struct buffer whole = BUFFER_INIT;
+	size_t at;
+
+	bool answers = e.type == EVENT_MESSAGE_ASSISTANT &&
+	    span_member(e.payload, KEY_SESSION_ID).at != NULL;
+
+	if (!span_is(e.path, s->path) && !answers)
+		return 0;
+	if (e.refs.at != NULL && (blob_inline(s->blobs, p->line.at, p->line.len, &whole, err) != 0 ||
+	    event_view(whole.data, whole.len, &e) != 0)) {
+		buffer_free(&whole);
+		return -1;
+	}
+	if (answers)
+		note_session(s, &e);
+	if (!span_is(e.path, s->path)) {
+		buffer_free(&whole);
+		return 0;
+	}
+	if (e.type == EVENT_STEP_STARTED) {
+		/* A call begins a conversation, unless it goes on from an earlier attempt, whose it
+		 * shares. */
+		at = conversation_of(s, model_call_of(p->run, span_member(e.payload, KEY_CLAIMS)));
+		if (at == NONE) {
+			at = s->count++;
+			s->list = memory_array(s->list, s->count, sizeof *s->list);
+			s->list[at] = (struct conversation){
+				.provider = span_text(span_member(e.payload, KEY_PROVIDER)) };
+		}
+		map_put(&s->by_start, (const char *)&p->call->start, sizeof p->call->start, at);
+	} else if (e.type == EVENT_STEP_COMPLETED) {
+		/* One that took its result over names the event that has it. */
+		struct span reused = span_member(e.payload, KEY_REUSED_FROM);
+		bool taken = span_type(reused) == 's';
+
+		if (span_type(span_member(e.payload, KEY_ERROR)) != 'o' &&
+		    span_type(span_member(e.payload, KEY_SKIPPED)) != 's') {
+			s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
+			event_copy_id(taken ? reused : e.event_id, s->completed);
+		}
+	} else if ((at = conversation_of(s, p->call)) != NONE) {
+		if (e.type == EVENT_MESSAGE_USER || e.type == EVENT_MESSAGE_ASSISTANT)
+			conversation_add_message(&s->list[at], &e);
+		else if (e.type == EVENT_TOOL_RESULT)
+			conversation_add_tool_result(&s->list[at], &e);
+	}
+	buffer_free(&whole);
+	return 0;
+}
+
+int
+continuation_find(struct continuation *c, const struct transcript *transcript,
+    const char *path, struct error *err)
+{
+	struct search s = { .path = path, .blobs = transcript->blobs, .latest = NONE };
+	struct model m;
+	int result;
+
+	*c = (struct continuation){ .session = NULL };
+	model_begin(&m, MODEL_EVENTS);
+	m.watch = conversation_add_event;
+	m.context = &s;
+	result = model_read_file(&m, transcript->path, err);
+	model_free(&m);
+	if (result == 0 && s.completed[0] == '\0')
+		result = error_set(err, ERROR_INVALID_INPUT, NULL,
+		    "continue_from: no call of '%s' has completed in this run", path);
+	if (result == 0)
+		memcpy(c->completed, s.completed, ID_SIZE);
+	if (result == 0 && s.latest != NONE) {
+		struct conversation *found = &s.list[s.latest];
+
+		add_results(found);
+		c->session = found->session;
+		c->provider = found->provider;
+		c->messages = found->messages;
+		c->lacks = found->lacks;
+		*found = (struct conversation){ .results = found->results };
+	}
+	if (c->session != NULL) {
+		const size_t *noted = map_get(&s.by_session, c->session, strlen(c->session));
+
+		if (noted != NULL)
+			buffer_append(&c->raw, s.noted[*noted].raw.data, s.noted[*noted].raw.len);
+	}
+
+	for (size_t i = 0; i < s.count; i++) {
+		free(s.list[i].session);
+		free(s.list[i].provider);
+		buffer_free(&s.list[i].messages);
+		buffer_free(&s.list[i].results);
+	}
+	for (size_t i = 0; i < s.noted_count; i++) {
+		free(s.noted[i].session);
+		buffer_free(&s.noted[i].raw);
+	}
+	free(s.list);
+	free(s.noted);
+	map_free(&s.by_start);
+	map_free(&s.by_session);
+	return result;
+}
+
+void
+continuation_free(struct continuation *c)
+{
+	free(c->session);
+	free(c->provider);
+	buffer_free(&c->raw);
+	buffer_free(&c->messages);
+	*c = (struct continuation){ .session = NULL };
+}

@@ -1,0 +1,33 @@
+/*
+ * Continuation (continue_from in an agent file): the conversation that the latest completed
+ * call of a step came to, in this run, whichever attempt made it. An agent CLI goes on by the
+ * id of its session, if it is the one that answered; any other provider is sent the messages
+ * as they were recorded.
+ */
+#ifndef AWF_TURN_CONTINUATION_H
+#define AWF_TURN_CONTINUATION_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "transcript/transcript.h"
+
+struct continuation {
+	char *session;           /* NULL: its answers told none */
+	struct buffer raw;       /* what the provider noted with the session (`raw` of the last block)
+	                            in the latest answer of the run that has it; JSON, or empty */
+	char *provider;          /* that answered; may be NULL */
+	struct buffer messages;  /* as in a request, inside of a JSON array */
+	bool lacks;              /* the bytes of an attachment, which a masked run does not keep */
+	char completed[ID_SIZE]; /* event id of the step.completed with its result */
+};
+
+/* Reads the transcript for the step of this path. 0, or -1: ERROR_INVALID_INPUT if no call
+ * of it has completed. Free it either way. */
+int continuation_find(struct continuation *c, const struct transcript *transcript,
+    const char *path, struct error *err);
+void continuation_free(struct continuation *c);
+
+#endif

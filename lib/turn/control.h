@@ -1,0 +1,66 @@
+/*
+ * Control tools: what a model is offered as tools and no program of their own answers. They
+ * steer the call (another agent goes on, the next phase begins, the result is given), or ask
+ * a server of tools (mcp_tools.h). The call and its result are recorded, and go back to the
+ * model, as those of any tool. What they lead to takes hold when the result stands, wherever
+ * it came from:
+ *
+ *     tool.call → answer() → tool.result → settle()    live, and in a replay
+ *     the recorded result → settle()                   in a call that is gone on with
+ *
+ * The calls of one answer are answered and settled in their order; adjacent ones at once, where
+ * their controls can.
+ */
+#ifndef AWF_TURN_CONTROL_H
+#define AWF_TURN_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "definitions/tool.h"
+
+struct tool_run;
+
+struct control {
+	struct tool tool;    /* its argv is NULL; its effects are those of answer() */
+	bool judges;         /* answer() checks the arguments, beyond that they are an object */
+	bool foreign;        /* the work is a server's: the run's list of tools counts */
+	/* Fills run->output (JSON), or run->error, which the model reads then, with the
+	 * output behind it if there is one. In a replay run->recorded is the recorded result,
+	 * for what was left to chance. -1: the call of the step ends with *err. */
+	int (*answer)(void *context, struct tool_run *run, struct error *err);
+	/* In place of answer(), if it is not NULL: of calls at once, whose controls all have it, and
+	 * tools that are concurrent. Each has its error also where this returns -1. */
+	int (*answer_all)(struct tool_run *runs, size_t count, struct error *err);
+	/* The result stands; run->error tells if it is none. NULL: it leads to nothing. */
+	void (*settle)(void *context, const struct tool_run *run);
+	void *context;
+};
+
+/* Makes it: effects are none, and may be changed. schema is JSON of the program's own. */
+int control_begin(struct control *c, const char *name, const char *description,
+    const char *schema, struct error *err);
+/* An answer() that accepts whatever the schema does. */
+int control_accept(void *context, struct tool_run *run, struct error *err);
+void control_free(struct control *c);
+
+/* What a model is offered in a turn, in the order in which it is told. The caller owns
+ * tools and controls. */
+struct offer {
+	struct offered {
+		const struct tool *tool;
+		const struct control *control; /* that answers it; NULL: a program does */
+	} *list;
+	size_t count;
+	struct map numbers;  /* places in the list, by names: servers may have thousands of tools */
+};
+
+void offer_add(struct offer *o, const struct tool *tool);
+void offer_add_control(struct offer *o, const struct control *control);
+/* NULL: it is not offered. */
+const struct offered *offer_find(const struct offer *o, const char *name);
+void offer_clear(struct offer *o);
+
+#endif

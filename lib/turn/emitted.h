@@ -1,0 +1,39 @@
+/*
+ * Tool calls that an agent CLI makes while it answers. Those that it runs itself and tells of
+ * are recorded as its word (fidelity "agent_emitted"); those that AWF runs for it are recorded
+ * by who runs them (toolrun.h), and only known here: the answer follows all of them.
+ */
+#ifndef AWF_TURN_EMITTED_H
+#define AWF_TURN_EMITTED_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "history/recall.h"
+#include "json/scan.h"
+#include "transcript/call.h"
+
+struct emitted {
+	struct emitted_call {
+		char *call_id, *name;
+		char called[ID_SIZE];
+		char last[ID_SIZE];  /* its result's event, once there is one */
+	} *list;
+	size_t count;
+};
+
+/* Records a `tool_call` or `tool_result` line; ERROR_PROVIDER if it is none that may
+ * stand in a transcript. A call's parent is the event before
+ * the answer, whatever came meanwhile, so causes do not depend on timing. */
+int emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err);
+/* Records such an event of a recorded call once more, under its id. */
+int emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *recorded,
+    struct error *err);
+/* Adds a call that AWF ran for the CLI, by the events of it and of its result. */
+void emitted_add(struct emitted *e, const char *called, const char *resulted);
+/* The next event of the call follows these; then there are none. */
+void emitted_follow(struct emitted *e, struct call *call);
+void emitted_free(struct emitted *e);
+
+#endif

@@ -1,0 +1,334 @@
+/*
+ * Tries go on while an error may pass, then move to the next model, whose count begins anew.
+ * An agent CLI that has begun to use tools is never asked a second time, as it would use them
+ * again. What came of a try that failed is recorded before the next one: pieces of a kind that
+ * follow each other are one block. So is what it used in vain, which costs as an answer does. Each
+ * try is within what the call may cost: a turn costs what the model that answered does, or, where
+ * it has no price, the one asked.
+ */
+#include "turn/loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/count.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/terminal.h"
+#include "json/writer.h"
+#include "providers/retried.h"
+#include "providers/throttle.h"
+#include "transcript/event_keys.h"
+
+/* The model of this turn. */
+static char *
+asked_model(const struct loop *l)
+{
+	char *changed = span_text(l->turn.change.model);
+
+	return changed != NULL ? changed : memory_text(loop_asked(l).model);
+}
+
+int64_t
+loop_count(struct loop *l, struct span model, struct span usage)
+{
+	const struct turns *t = l->turns;
+	char *asked, *answered;
+	int64_t cost;
+
+	usage_add(&l->conversation.usage, usage);
+	if (t->budget == NULL)
+		return 0;
+	asked = asked_model(l);
+	answered = span_text(model);
+	cost = budget_cost(t->budget, loop_asked(l).provider, asked, answered, usage);
+	free(asked);
+	free(answered);
+	l->conversation.cost = count_add(l->conversation.cost, cost);
+	return cost;
+}
+
+int
+loop_count_answer(struct loop *l, bool recorded, struct error *err)
+{
+	const struct answer *a = &l->turn.answer;
+	const int64_t cost = loop_count(l, a->model, a->usage);
+
+	return l->turns->budget == NULL || recorded ? 0 :
+	    budget_enter(l->turns->budget, cost, &l->turn.reserved, err);
+}
+
+/* Ends the last block of what has come of the answer. */
+static void
+end_partial_block(struct partial *p)
+{
+	struct writer w;
+
+	if (p->text.len == 0)
+		return;
+	if (p->blocks.len != 0)
+		buffer_byte(&p->blocks, ',');
+	writer_begin(&w, &p->blocks);
+	writer_object(&w);
+	writer_member_string(&w, KEY_TYPE, p->thinking ? "thinking" : "stream");
+	writer_key(&w, p->thinking ? KEY_THINKING : KEY_TEXT);
+	writer_bytes(&w, p->text.data, p->text.len);
+	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
+	writer_object_end(&w);
+	buffer_clear(&p->text);
+}
+
+void
+loop_partial_clear(struct loop *l)
+{
+	buffer_free(&l->turn.partial.blocks);
+	buffer_free(&l->turn.partial.text);
+	l->turn.partial.thinking = false;
+}
+
+/* Text on stderr, made harmless. */
+static void
+show_text(struct loop *l, const char *text, size_t len)
+{
+	struct buffer out = BUFFER_INIT;
+
+	terminal_text(&out, text, len);
+	if (out.len != 0)
+		l->turn.line_open = out.data[out.len - 1] != '\n';
+	file_write(STDERR_FILENO, buffer_string(&out), out.len);
+	buffer_free(&out);
+}
+
+/* A piece of the answer; kind is that of a delta, awf-provider(7). */
+static void
+loop_delta(void *context, const char *kind, const char *text, size_t len)
+{
+	struct loop *l = context;
+	struct partial *p = &l->turn.partial;
+	bool thinking = strcmp(kind, "thinking") == 0;
+
+	/* Half a call of a tool is no block. */
+	if (strcmp(kind, "tool") == 0) {
+		live_append(&l->live, LIVE_TOOL, text, len);
+		return;
+	}
+	if (thinking != p->thinking)
+		end_partial_block(p);
+	p->thinking = thinking;
+	buffer_append(&p->text, text, len);
+	if (l->turns->verbose && strcmp(kind, "text") == 0)
+		show_text(l, text, len);
+	live_append(&l->live, thinking ? LIVE_THINKING : LIVE_TEXT, text, len);
+}
+
+static int64_t
+loop_due(void *context)
+{
+	struct loop *l = context;
+
+	return live_flush(&l->live);
+}
+
+/* A call that an agent CLI made, where it stands in what it writes. */
+static void
+show_call(struct loop *l, struct span call)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span input = span_member(call, KEY_INPUT);
+
+	span_decode(span_member(call, KEY_NAME), &text);
+	buffer_byte(&text, ' ');
+	if (input.at != NULL)
+		scan_minify(input, &text);
+	buffer_byte(&text, '\n');
+	live_append(&l->live, LIVE_TOOL, text.data, text.len);
+	buffer_free(&text);
+}
+
+static int
+loop_event(void *context, struct span line, struct error *err)
+{
+	struct loop *l = context;
+
+	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
+		return -1;
+	if (span_is(span_member(line, KEY_TYPE), "tool_call")) {
+		l->turns->tool_calls++;
+		show_call(l, line);
+	}
+	return 0;
+}
+
+static int
+loop_told(void *context, const struct provider_wait *wait, struct error *err)
+{
+	const struct loop *l = context;
+	const struct turns *t = l->turns;
+
+	return retried_record_wait(t->call, t->started, t->member->agent.name, wait, t->verbose, err);
+}
+
+/* Whether another model can be asked. */
+static bool
+falls_back(const struct loop *l)
+{
+	return l->conversation.fallen < l->turns->member->agent.fallback.count;
+}
+
+/* Waits for the limits of who is asked; goes_on: in the midst of the same try. */
+static int
+loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct throttle_spec spec = { .storage = t->storage,
+		.provider = loop_asked(l).client->name, .goes_on = goes_on, .passes = falls_back(l),
+		.deadline = t->deadline, .interrupts = t->interrupts, .told = loop_told, .context = l };
+
+	return throttle_enter(&l->throttle, &spec, err);
+}
+
+/* A tool may make calls of the same provider: the agent CLI, which waits for it, leaves them
+ * its place. */
+static int
+loop_run(void *context, struct span line, struct buffer *block, struct error *err)
+{
+	struct loop *l = context;
+
+	show_call(l, line);
+	throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
+	if (loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err) == -1)
+		return -1;
+	return loop_enter_throttle(l, true, err);
+}
+
+/* An agent CLI can be offered what a program or a server does, not what steers this call. */
+static int
+check_tools(const struct loop *l, const char *provider, struct error *err)
+{
+	const struct offer *offer = loop_offered(l);
+
+	for (size_t i = 0; provider_is_cli(provider) && i < offer->count; i++)
+		if (offer->list[i].control != NULL && !offer->list[i].control->foreign)
+			return error_set(err, ERROR_INVALID, l->turns->member->agent.name, "the agent CLI "
+			    "'%s' has a loop of its own: it cannot call '%s'", provider,
+			    offer->list[i].tool->name);
+	return 0;
+}
+
+/* Asks, with its place among the calls of the provider. What others spend while it waits for that
+ * counts. */
+static int
+ask_once(struct loop *l, const struct buffer *request, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct provider_callbacks callbacks = { .run = loop_run, .delta = loop_delta,
+	    .event = loop_event, .due = loop_due, .context = l };
+	const struct asked asked = loop_asked(l);
+	int status;
+
+	if (t->budget != NULL) {
+		char *model = asked_model(l);
+
+		status = budget_reserve(t->budget, l->conversation.cost,
+		    budget_least_tokens(buffer_string(request), request->len), t->member->agent.name,
+		    asked.provider, model, &l->turn.reserved, err);
+		free(model);
+		if (status == -1)
+			return -1;
+	}
+	l->turn.ran = 0;
+	live_turn(&l->live, t->started, l->turn.number);
+	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
+	    &callbacks, &l->turn.answer, err);
+	if (l->turn.line_open)
+		show_text(l, "\n", 1);
+	return status;
+}
+
+static int
+loop_try(struct loop *l, const struct buffer *request, struct error *err)
+{
+	const struct turns *t = l->turns;
+	int status;
+
+	answer_free(&l->turn.answer);
+	loop_partial_clear(l);
+	l->turn.began = clock_monotonic();
+	l->turn.asked = false;
+	if (interrupts_arrived(t->interrupts, err))
+		return -1;
+	if (t->deadline != 0 && l->turn.began >= t->deadline)
+		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
+		    "the time for the whole call is over");
+	if (check_tools(l, loop_asked(l).client->name, err) == -1 ||
+	    loop_enter_throttle(l, false, err) == -1)
+		return -1;
+	l->turn.began = clock_monotonic();
+	l->turn.asked = true;
+	status = ask_once(l, request, err);
+	throttle_leave(&l->throttle, throttle_outcome(status == 0 ? ERROR_NONE : err->code,
+	    l->turn.answer.status));
+	return status;
+}
+
+int
+loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
+{
+	struct turns *t = l->turns;
+	const struct agent *agent = &t->member->agent;
+	struct error why;
+
+	for (int tried = 1;; tried++) {
+		const struct asked asked = loop_asked(l);
+		struct failed_try failed = { .why = &why, .exit_code = -1, .turn = l->turn.number };
+		bool repeatable, again, falls, late;
+		int64_t delay;
+
+		if (loop_try(l, &request->text, &why) == 0)
+			break;
+		/* An agent CLI that has begun to use its tools would use them again. */
+		repeatable = l->turn.emitted.count == 0;
+		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
+		/* Who was not asked, as he is down, would not be. */
+		again = repeatable && l->turn.asked && retry_wanted(t->retry, why.code, tried) &&
+		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
+		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
+		falls = repeatable && !late && fallback_helps(why.code) && falls_back(l);
+
+		end_partial_block(&l->turn.partial);
+		if (l->turn.partial.blocks.len > 0 || l->turn.answer.usage.at != NULL) {
+			emitted_follow(&l->turn.emitted, t->call);
+			if (loop_record_answer(l, request, clock_monotonic() - l->turn.began, NULL, err) == -1 ||
+			    loop_count_answer(l, false, err) == -1)
+				return -1;
+			loop_partial_clear(l);
+		} else if (l->turn.reserved != 0 && budget_enter(t->budget, 0, &l->turn.reserved, err) == -1) {
+			return -1;
+		}
+		if (!again && !falls) {
+			*err = why;
+			return -1;
+		}
+		if (agent->fallback.count > 0) {
+			failed.provider = asked.provider;
+			failed.model = asked.model;
+		}
+		failed.duration_ms = clock_monotonic() - l->turn.began;
+		retried_list(&t->retries, &failed);
+		if (again) {
+			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
+				delay };
+
+			if (retried_record(t->call, t->started, &retried, t->verbose, err) == -1 ||
+			    interrupts_sleep(t->interrupts, delay, err) == -1)
+				return -1;
+		} else {
+			loop_fall_back(l, l->conversation.fallen + 1, request);
+			tried = 0;
+		}
+	}
+	emitted_follow(&l->turn.emitted, t->call);
+	return loop_record_answer(l, request, clock_monotonic() - l->turn.began, id, err);
+}

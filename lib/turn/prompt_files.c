@@ -1,0 +1,122 @@
+/* Rights are looked at only once a file is found that may be a sandboxed program's: hardly ever. */
+#include "turn/prompt_files.h"
+
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "definitions/sandboxing.h"
+#include "providers/provider.h"
+#include "workspace/sandboxed_times.h"
+
+/* Of a sandbox as it was decided. NULL: there is one, without the network. In memory of its own. */
+static char *
+sandbox_rights(const struct sandbox *decided, const char *kind, const char *name)
+{
+	return !sandbox_holds(decided) ? memory_format("%s %s runs in no sandbox", kind, name) :
+	    decided->network == SANDBOX_NETWORK_ALLOWED ? memory_format("%s %s has the network", kind, name) :
+	    NULL;
+}
+
+static char *
+tool_rights(const struct member *m, const struct tool *tool, const struct sandbox *step)
+{
+	struct sandbox decided;
+
+	/* A launcher runs here, and what it starts elsewhere is elsewhere. */
+	if (tool->via != NULL || sandboxing_decide(&decided, step, &m->agent, tool, NULL) != 0)
+		decided = (struct sandbox){ .mode = SANDBOX_NONE };
+	return sandbox_rights(&decided, "the tool", tool->name);
+}
+
+/* What an agent has more than a sandbox without the network, as the step says of sandboxes: "the tool
+ * deploy runs in no sandbox", in memory of its own; NULL: nothing. */
+static char *
+member_rights(const struct member *m, const struct sandbox *step)
+{
+	struct sandbox decided;
+	const char *provider;
+	char *rights = NULL;
+
+	for (size_t i = 0; rights == NULL && (provider = team_agent_provider(&m->agent, i)) != NULL; i++)
+		if (provider_is_cli(provider))
+			rights = memory_format("the tools of %s run in no sandbox", provider);
+	for (size_t i = 0; rights == NULL && i < m->tool_count; i++)
+		rights = tool_rights(m, &m->tools[i], step);
+	if (rights == NULL && m->stop.name != NULL)
+		rights = tool_rights(m, &m->stop, step);
+	for (size_t i = 0; rights == NULL && i < m->server_count; i++) {
+		const struct mcp_definition *server = &m->servers[i]->definition;
+
+		if (server->url != NULL || sandboxing_decide_command(&decided, step, &m->agent, NULL) != 0)
+			decided = (struct sandbox){ .mode = SANDBOX_NONE };
+		rights = sandbox_rights(&decided, "the MCP server", server->name);
+	}
+	return rights;
+}
+
+/* What the agent has itself, or those to which it may hand over: of a step, all. */
+static char *
+find_rights(const struct team *team, const struct member *m, const struct sandbox *step)
+{
+	char *rights = member_rights(m, step), *others;
+
+	for (size_t i = 0; rights == NULL && m->handoff_count > 0 && i < team->count; i++) {
+		others = member_rights(team->members[i], step);
+		if (others != NULL)
+			rights = memory_format("of the agent %s, to which it comes: %s", team->members[i]->agent.name,
+			    others);
+		free(others);
+	}
+	return rights;
+}
+
+static int
+prompt_files_check_file(const struct team *team, const struct member *m, const char *path,
+    const struct sandbox *step, struct error *err)
+{
+	char *rights = path != NULL && sandboxed_times_have_file(path) ? find_rights(team, m, step) : NULL;
+	int failed = rights == NULL ? 0 : error_set(err, ERROR_DEFINITION, path, "a sandboxed program may have "
+	    "written it, and the agent %s would follow it with more rights (%s): read it, then touch it",
+	    m->agent.name, rights);
+
+	free(rights);
+	return failed;
+}
+
+/* What tools say of themselves is a part of the prompt. */
+static int
+check_tools(const struct team *team, const struct member *m, const struct sandbox *step, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < m->tool_count; i++)
+		if (!m->tools[i].own)
+			failed = prompt_files_check_file(team, m, m->tools[i].path, step, err);
+	return failed != 0 || m->stop.name == NULL ? failed :
+	    prompt_files_check_file(team, m, m->stop.path, step, err);
+}
+
+int
+prompt_files_check(const struct team *team, const char *template, const struct sandbox *step,
+    struct error *err)
+{
+	int failed = 0;
+
+	if (!sandboxed_times_exist())
+		return 0;
+	if (team->count > 0)
+		failed = prompt_files_check_file(team, team->members[0], template, step, err);
+	for (size_t i = 0; failed == 0 && i < team->count; i++) {
+		const struct member *m = team->members[i];
+
+		failed = prompt_files_check_file(team, m, m->agent.path, step, err);
+		if (failed == 0)
+			failed = prompt_files_check_file(team, m, m->agent.output.path, step, err);
+		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
+			failed = prompt_files_check_file(team, m, *path, step, err);
+		if (failed == 0)
+			failed = check_tools(team, m, step, err);
+	}
+	return failed;
+}

@@ -1,0 +1,604 @@
+/*
+ * Members are loaded in the order in which they are named, each file once by device and
+ * inode, so that a circle of handoffs ends; the array grows while it is gone through.
+ * Providers and MCP servers are the team's, shared by all members that name the same.
+ */
+#include "turn/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "definitions/skills.h"
+#include "definitions/trust.h"
+#include "formats/model_alias.h"
+#include "turn/mcp_tools.h"
+
+#define READ_TOOL "read"
+#define REPLAY "replay" /* the provider whose models are files */
+#define DEFAULT_MODEL "default" /* an agent CLI knows which */
+
+static const char *
+workflow_directory(void)
+{
+	return getenv("AWF_WORKFLOW_DIR");
+}
+
+/* Whether a model of the environment or the user's config, an alias or not, is one of the provider that an agent's file
+ * names. -1: the aliases cannot be read. */
+static int
+is_of_provider(const char *model, const char *provider, bool *is, struct error *err)
+{
+	char *meant = NULL, *name;
+	int result = strchr(model, '/') != NULL ? 0 : model_alias_find(model, &meant, err);
+
+	if (meant != NULL)
+		model = meant;
+	name = memory_copy(model, strcspn(model, "/"));
+	/* What has no provider before it is the model's name alone, whoever has it. */
+	*is = strchr(model, '/') == NULL || provider_check(name, NULL) != 0 || strcmp(name, provider) == 0;
+	free(name);
+	free(meant);
+	return result;
+}
+
+/* The model of an agent whose file names none; NULL: none is said, or what is said is of another provider than the
+ * file names: that one is asked, and no other has its data. -1 with *err. */
+static int
+usual_model(const struct agent *agent, char **usual, const char **place, struct error *err)
+{
+	bool is = true;
+	int result = model_default(usual, place, err);
+
+	if (result != 0 || *usual == NULL || agent->provider == NULL || environment_text("AWF_PROVIDER") != NULL)
+		return result;
+	result = is_of_provider(*usual, agent->provider, &is, err);
+	if (result != 0 || is)
+		return result;
+	if (!provider_is_cli(agent->provider))
+		result = error_set(err, ERROR_DEFINITION, agent->path, "no model: its provider is %s, and %s names %s: "
+		    "say model there, too, or -m PROVIDER/MODEL", agent->provider, *place, *usual);
+	free(*usual);
+	*usual = NULL;
+	return result;
+}
+
+/* The model that was said, on the command line (source, of whom it leads) or in the environment, by the user for all runs,
+ * or by the alias that the agent's file has; aliases become what they mean. *model, in memory of
+ * its own, stays NULL if there is none; *place says where it was said. */
+static int
+said_model(const struct team_source *source, const struct agent *agent, char **model,
+    const char **place, struct error *err)
+{
+	const char *said = source != NULL ? source->model : NULL;
+	char *usual = NULL, *meant = NULL;
+	int result = 0;
+
+	*place = source != NULL && source->model_place != NULL ? source->model_place : "-m";
+	if (said == NULL && agent->model != NULL) {
+		*place = agent->path;
+		said = agent->provider == NULL ? agent->model : NULL;
+	} else if (said == NULL) {
+		result = usual_model(agent, &usual, place, err);
+		said = usual != NULL ? usual : agent->alias;
+		if (usual == NULL)
+			*place = agent->path;
+	}
+	/* Whoever stands in for all providers has names of his own. */
+	if (result == 0 && said != NULL && strchr(said, '/') == NULL && agent->provider == NULL &&
+	    environment_text("AWF_PROVIDER") == NULL)
+		result = model_alias_find(said, &meant, err);
+	*model = meant != NULL || said == NULL ? meant : memory_text(said);
+	free(usual);
+	return result;
+}
+
+/* Recorded answers that the agent's file names, as its model or in a model's place, are a file that it names. */
+static int
+check_recordings(const struct agent *agent, bool model_is_of_file, struct error *err)
+{
+	int result = 0;
+
+	if (agent->path == NULL || environment_text("AWF_PROVIDER") != NULL || environment_text("AWF_REPLAY") != NULL)
+		return 0;
+	if (model_is_of_file && agent->provider != NULL && strcmp(agent->provider, REPLAY) == 0)
+		result = trust_file_check(agent->path, agent->model, err);
+	for (size_t i = 0; result == 0 && i < agent->fallback.count; i++)
+		if (strcmp(agent->fallback.list[i].provider, REPLAY) == 0)
+			result = trust_file_check(agent->path, agent->fallback.list[i].model, err);
+	/* A replay opens none of them. */
+	return result != 0 && trust_is_replayed() ? 0 : result;
+}
+
+/* The model that is asked, and whose; $AWF_PROVIDER stands in for whatever provider was said. */
+static int
+choose_model(const struct team_source *source, struct agent *agent, struct error *err)
+{
+	const bool of_file = (source == NULL || source->model == NULL) && agent->model != NULL &&
+	    (agent->provider != NULL || strchr(agent->model, '/') != NULL);
+	const char *place, *other = environment_text("AWF_PROVIDER");
+	struct error why = ERROR_INIT;
+	char *name, *model;
+	int result = said_model(source, agent, &model, &place, err);
+
+	if (result == 0 && model != NULL && *model != '\0')
+		result = agent_set_model(agent, model, place, err);
+	free(model);
+	if (result != 0 || check_recordings(agent, of_file, err) != 0)
+		return -1;
+	if (other != NULL) {
+		if (provider_check_named(other, err) == -1) {
+			snprintf(err->place, sizeof err->place, "AWF_PROVIDER");
+			return -1;
+		}
+		free(agent->provider);
+		agent->provider = memory_text(other);
+		for (size_t i = 0; i < agent->fallback.count; i++) {
+			free(agent->fallback.list[i].provider);
+			agent->fallback.list[i].provider = memory_text(other);
+		}
+	}
+	if (agent->model == NULL && agent->provider != NULL && provider_is_cli(agent->provider))
+		agent->model = memory_text(DEFAULT_MODEL);
+	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL) {
+		/* What is before the slash is no provider: say why. */
+		name = memory_copy(agent->model, strcspn(agent->model, "/"));
+		free(provider_find(name, &why));
+		free(name);
+		return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+	}
+	if (agent->model != NULL && agent->provider == NULL) {
+		char *meant = model_meant(agent->model);
+
+		if (place == NULL)
+			place = agent->path;
+		if (meant != NULL)
+			error_set(err, ERROR_DEFINITION, place, "no provider for the model %s (did you mean '%s'?)",
+			    agent->model, meant);
+		else
+			error_set(err, ERROR_DEFINITION, place, "no provider for the model %s: say -m "
+			    "PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL", agent->model);
+		free(meant);
+		return -1;
+	}
+	if (agent->model == NULL)
+		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
+		    "no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL");
+	return 0;
+}
+
+/* Names the agent of a tool that is nowhere: a pipeline has several. */
+static int
+find_tools(const struct agent *agent, char *const *tools, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message];
+	char *path;
+
+	for (size_t i = 0; tools[i] != NULL; i++) {
+		if (tool_name_served(tools[i]))
+			continue;
+		path = tool_find(tools[i], workflow_directory(), &why);
+		free(path);
+		if (path == NULL)
+			return error_set(err, why.code, agent->path, "tools: %s",
+			    error_text(&why, text, sizeof text));
+	}
+	return 0;
+}
+
+/* But those that the run forbids; those of MCP servers are listed when they are needed. */
+static int
+load_tools(struct member *m, char *const *names, struct error *err)
+{
+	m->tools = memory_zero(list_count(names) + 1, sizeof *m->tools);
+	for (; *names != NULL; names++) {
+		if (tool_name_served(*names) || ceiling_forbids(*names))
+			continue;
+		if (tool_load(&m->tools[m->tool_count], *names, workflow_directory(), err) == -1)
+			return -1;
+		m->tool_count++;
+	}
+	return 0;
+}
+
+/* The tools that the agent may use: of who leads those of its file, or those that the step's
+ * user allows instead; of who is handed over to those of its file that the user allows. */
+static int
+load_agent_tools(struct member *m, bool leads, char *const *allowed, struct error *err)
+{
+	char **names = m->agent.tools, **tools;
+	size_t kept = 0;
+	int result;
+
+	if (leads && allowed != NULL) {
+		agent_allow_tools(&m->agent, allowed);
+		return load_tools(m, allowed, err);
+	}
+	if (leads) {
+		tools = agent_tools(&m->agent);
+		result = find_tools(&m->agent, tools, err);
+		if (result == 0)
+			result = load_tools(m, tools, err);
+		free(tools);
+		return result;
+	}
+	if (find_tools(&m->agent, names, err) == -1)
+		return -1;
+	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
+		if (tool_name_served(names[i]) || list_has(allowed, names[i]))
+			names[kept++] = names[i];
+		else
+			free(names[i]);
+	}
+	if (allowed != NULL)
+		names[kept] = NULL;
+	return load_tools(m, names, err);
+}
+
+/* It needs no file, and its file no executable. */
+static int
+load_stop_tool(struct member *m, struct error *err)
+{
+	const char *name = m->agent.stop_tool;
+	char *path;
+
+	for (size_t i = 0; name != NULL && i < m->tool_count; i++)
+		if (strcmp(m->tools[i].name, name) == 0)
+			return 0;
+	path = name == NULL ? NULL : tool_find(name, workflow_directory(), NULL);
+	free(path);
+	if (path != NULL && ceiling_forbids(name))
+		return error_set(err, ERROR_DEFINITION, m->agent.path,
+		    "stop_when: the run does not allow the tool '%s' (awf-run --allow-tools)", name);
+	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
+}
+
+/* Its servers, which it shares with agents of the same sandbox that have them too, and whether the
+ * tools that its file names are theirs. */
+static int
+load_servers(struct team *t, struct member *m, char *const *allowed, struct error *err)
+{
+	const struct agent *agent = &m->agent;
+	const struct mcp_key *key = &agent->mcp;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
+	int status = 0;
+
+	m->allowed = allowed;
+	for (size_t i = 0; key->names != NULL && key->names[i] != NULL; i++) {
+		struct mcp_definition definition;
+		struct mcp_server *s = NULL;
+
+		if (key->own != NULL)
+			mcp_definition_copy(&definition, &key->own[i]);
+		else if (mcp_definition_find(&definition, key->names[i], workflow_directory(),
+		    &why) == -1) {
+			mcp_definition_free(&definition);
+			return error_set(err, why.code, key->place, "mcp_servers: %s",
+			    error_text(&why, text, sizeof text));
+		}
+		for (size_t j = 0; s == NULL && j < t->server_count; j++)
+			if (strcmp(t->servers[j]->definition.name, definition.name) == 0 &&
+			    strcmp(t->servers[j]->definition.file, definition.file) == 0 &&
+			    t->servers[j]->sandbox->mode == agent->sandbox.mode &&
+			    t->servers[j]->sandbox->network == agent->sandbox.network)
+				s = t->servers[j];
+		if (s != NULL) {
+			mcp_definition_free(&definition);
+		} else {
+			s = memory_zero(1, sizeof *s);
+			mcp_begin(s, &definition, &agent->sandbox);
+			t->servers = memory_array(t->servers, t->server_count + 1, sizeof *t->servers);
+			t->servers[t->server_count++] = s;
+		}
+		m->servers = memory_array(m->servers, m->server_count + 1, sizeof *m->servers);
+		m->servers[m->server_count++] = s;
+	}
+	if (allowed == NULL)
+		status = mcp_tool_check(m, agent->tools, agent->path, err);
+	for (size_t i = 0; i < agent->phases.count && status == 0; i++)
+		status = mcp_tool_check(m, agent->phases.list[i].tools, agent->path, err);
+	return status;
+}
+
+static struct member *
+add_member(struct team *t)
+{
+	struct member *m = memory_zero(1, sizeof *m);
+
+	t->members = memory_array(t->members, t->count + 1, sizeof *t->members);
+	t->members[t->count++] = m;
+	return m;
+}
+
+/* What an agent has beside its file, within what the step's user says of limits, tools and
+ * the result, whoever comes to it; all of it checked. */
+static int
+load_parts(struct team *t, struct member *m, const struct team_source *source, struct error *err)
+{
+	enum tools_policy run = ceiling_policy();
+	struct agent *agent = &m->agent;
+	bool leads = m == t->members[0], reads = false;
+
+	/* What the run blocks stays so; else who is nearer to the call has the say. */
+	if (run == TOOLS_BLOCK)
+		agent->tools_policy = TOOLS_BLOCK;
+	else if (source->tools_policy != TOOLS_UNSAID)
+		agent->tools_policy = source->tools_policy;
+	else if (agent->tools_policy == TOOLS_UNSAID)
+		agent->tools_policy = run;
+	if (source->max_turns >= 0)
+		agent->max_turns = source->max_turns;
+	if (source->max_tokens_total >= 0)
+		agent->max_tokens_total = source->max_tokens_total;
+	if (source->output_schema != NULL &&
+	    output_schema_load(&agent->output, source->output_schema, NULL, err) == -1)
+		return -1;
+	agent_tell_output(agent);
+	if (choose_model(leads ? source : NULL, agent, err) == -1)
+		return -1;
+	if (load_agent_tools(m, leads, source->allow_tools, err) == -1 ||
+	    load_servers(t, m, source->allow_tools, err) == -1 || load_stop_tool(m, err) == -1)
+		return -1;
+	/* Whether it can read files by a tool, in each of its phases. */
+	for (size_t i = 0; i < m->tool_count; i++)
+		reads = reads || strcmp(m->tools[i].name, READ_TOOL) == 0;
+	for (size_t i = 0; i < agent->phases.count; i++)
+		reads = reads && list_has(phase_tools(agent, i), READ_TOOL);
+	return skills_compose(agent, reads, workflow_directory(), err);
+}
+
+/* The member whose file this is: one that is there, or a new one, whose model is that of the
+ * lead if it says none. */
+static struct member *
+load_other(struct team *t, const char *path, const struct team_source *source, struct error *err)
+{
+	const struct agent *lead = &t->members[0]->agent;
+	struct stat wanted, have;
+	struct member *m;
+
+	if (stat(path, &wanted) == 0)
+		for (size_t i = 0; i < t->count; i++)
+			if (t->members[i]->agent.path != NULL &&
+			    stat(t->members[i]->agent.path, &have) == 0 &&
+			    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
+				return t->members[i];
+	m = add_member(t);
+	if (agent_load(&m->agent, path, err) == -1)
+		return NULL;
+	if (m->agent.model == NULL && m->agent.provider == NULL) {
+		m->agent.model = memory_text(lead->model);
+		m->agent.provider = memory_text(lead->provider);
+		if (m->agent.fallback.count == 0)
+			fallback_copy(&m->agent.fallback, &lead->fallback);
+	}
+	return load_parts(t, m, source, err) == -1 ? NULL : m;
+}
+
+/* What the model is offered must have names of its own. */
+static int
+check_handoff(const struct member *m, const struct member *to, const char *tool,
+    struct error *err)
+{
+	const char *place = m->agent.handoffs_place, *stop = m->agent.stop_tool;
+	bool taken = stop != NULL && strcmp(stop, tool) == 0;
+
+	if (to->agent.phases.count > 0)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: '%s' has phases: it works from its first on or not at all",
+		    to->agent.name);
+	if (to == m)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: '%s' is this agent itself", to->agent.name);
+	if (!tool_name_valid(tool))
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: the name of '%s' is too long for a tool", to->agent.name);
+	for (size_t i = 0; i < m->tool_count; i++)
+		taken = taken || strcmp(m->tools[i].name, tool) == 0;
+	for (size_t i = 0; i < m->handoff_count; i++)
+		taken = taken || strcmp(m->handoffs[i].tool, tool) == 0;
+	return !taken ? 0 : error_set(err, ERROR_DEFINITION, place,
+	    "handoffs: there are two tools '%s'", tool);
+}
+
+static int
+load_handoff(struct team *t, struct member *from, const char *name,
+    const struct team_source *source, struct error *err)
+{
+	const struct agent *agent = &from->agent;
+	char *beside = path_directory(agent->path), *path, *tool;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message];
+	struct member *to;
+
+	path = agent_find(name, beside, workflow_directory(), &why);
+	free(beside);
+	if (path == NULL)
+		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
+		    error_text(&why, text, sizeof text));
+	to = trust_file_check(agent->path, path, err) != 0 ? NULL : load_other(t, path, source, err);
+	free(path);
+	if (to == NULL)
+		return -1;
+	tool = tool_name_fit(memory_format("transfer_to_%s", to->agent.name));
+	if (check_handoff(from, to, tool, err) == -1) {
+		free(tool);
+		return -1;
+	}
+	from->handoffs = memory_array(from->handoffs, from->handoff_count + 1,
+	    sizeof *from->handoffs);
+	from->handoffs[from->handoff_count++] = (struct handoff){ to, tool };
+	return 0;
+}
+
+int
+team_load(struct team *t, const struct team_source *source, const char *name,
+    struct error *err)
+{
+	struct member *lead = add_member(t);
+	char *path = NULL;
+
+	t->policy = source->tools_policy;
+	if (source->agent_file == NULL) {
+		agent_plain(&lead->agent, name);
+	} else {
+		path = agent_find(source->agent_file, NULL, workflow_directory(), err);
+		if (path == NULL || agent_load(&lead->agent, path, err) == -1) {
+			free(path);
+			return -1;
+		}
+	}
+	free(path);
+	if (load_parts(t, lead, source, err) == -1)
+		return -1;
+	for (size_t i = 0; i < t->count; i++) {
+		char **names = t->members[i]->agent.handoffs;
+
+		for (; names != NULL && *names != NULL; names++)
+			if (load_handoff(t, t->members[i], *names, source, err) == -1)
+				return -1;
+	}
+	return 0;
+}
+
+static struct provider *
+provider_of(struct team *t, const char *name, const struct keys *keys, const struct run *run,
+    const char *step)
+{
+	struct provider *p;
+
+	for (size_t i = 0; i < t->provider_count; i++)
+		if (strcmp(t->providers[i]->name, name) == 0)
+			return t->providers[i];
+	p = memory_zero(1, sizeof *p);
+	provider_begin(p, name, keys);
+	p->step = step;
+	p->run = run;
+	t->providers = memory_array(t->providers, t->provider_count + 1, sizeof *t->providers);
+	return t->providers[t->provider_count++] = p;
+}
+
+const char *
+team_agent_provider(const struct agent *agent, size_t number)
+{
+	return number == 0 ? agent->provider : number <= agent->fallback.count ?
+	    agent->fallback.list[number - 1].provider : NULL;
+}
+
+bool
+team_runs_cli(const struct team *t)
+{
+	const char *name;
+
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t j = 0; (name = team_agent_provider(&t->members[i]->agent, j)) != NULL; j++)
+			if (provider_is_cli(name))
+				return true;
+	return false;
+}
+
+bool
+team_reads_environment(const struct team *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct member *m = t->members[i];
+
+		if (m->tool_count > 0 || m->server_count > 0 || m->stop.argv != NULL)
+			return true;
+	}
+	return team_runs_cli(t);
+}
+
+bool
+team_clis_only_read(const struct team *t)
+{
+	const char *name;
+
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t j = 0; (name = team_agent_provider(&t->members[i]->agent, j)) != NULL; j++)
+			if (provider_is_cli(name) && !provider_only_reads(name, t->members[i]->agent.tools))
+				return false;
+	return true;
+}
+
+int
+team_check_prices(const struct team *t, const struct budget *b, struct error *err)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct agent *agent = &t->members[i]->agent;
+
+		if (budget_check_price(b, agent->provider, agent->model, err) == -1)
+			return -1;
+		for (size_t j = 0; j < agent->fallback.count; j++)
+			if (budget_check_price(b, agent->fallback.list[j].provider,
+			    agent->fallback.list[j].model, err) == -1)
+				return -1;
+	}
+	return 0;
+}
+
+void
+team_connect(struct team *t, const struct keys *keys, const struct run *run, const char *step)
+{
+	for (size_t i = 0; i < t->server_count; i++)
+		t->servers[i]->run = run;
+	for (size_t i = 0; i < t->count; i++) {
+		struct member *m = t->members[i];
+		const struct fallback *fallback = &m->agent.fallback;
+
+		if (m->provider != NULL)
+			continue;
+		m->provider = provider_of(t, m->agent.provider, keys, run, step);
+		m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
+		for (size_t j = 0; j < fallback->count; j++)
+			m->fallbacks[j] = provider_of(t, fallback->list[j].provider, keys, run,
+			    step);
+	}
+}
+
+void
+team_stop(struct team *t)
+{
+	for (size_t i = 0; i < t->provider_count; i++)
+		provider_stop(t->providers[i]);
+	mcp_stop(t->servers, t->server_count);
+}
+
+void
+team_free(struct team *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct member *m = t->members[i];
+
+		for (size_t j = 0; j < m->tool_count; j++)
+			tool_free(&m->tools[j]);
+		free(m->tools);
+		free(m->servers);
+		tool_free(&m->stop);
+		for (size_t j = 0; j < m->handoff_count; j++)
+			free(m->handoffs[j].tool);
+		free(m->handoffs);
+		free(m->fallbacks);
+		agent_free(&m->agent);
+		free(m);
+	}
+	for (size_t i = 0; i < t->provider_count; i++) {
+		provider_stop(t->providers[i]);
+		free(t->providers[i]);
+	}
+	mcp_stop(t->servers, t->server_count);
+	for (size_t i = 0; i < t->server_count; i++) {
+		mcp_free(t->servers[i]);
+		free(t->servers[i]);
+	}
+	free(t->members);
+	free(t->providers);
+	free(t->servers);
+	*t = (struct team){ .count = 0 };
+}

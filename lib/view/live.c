@@ -1,0 +1,404 @@
+/*
+ * The writer keeps a piece as text as long as the next is of the same kind, so that what one
+ * write tells is mostly one line. The follower asks each file whether it has grown and opens
+ * it only then; what ends in no LF yet waits for the rest. A file in the place of another, or
+ * one that has become shorter, is read anew.
+ */
+#include "view/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/invariant.h"
+#include "base/memory.h"
+#include "json/writer.h"
+#include "storage/storage.h"
+
+#define CUT_ROOM 64 /* bytes that a line which says so, or of a restart, may have */
+/* Members of a line. */
+#define TURN "turn"
+#define KIND "kind"
+#define APPEND "append"
+#define RESTART "restart"
+#define CUT "cut"
+
+const char *const live_kinds[] = { [LIVE_TEXT] = "text", [LIVE_THINKING] = "thinking",
+	[LIVE_TOOL] = "tool", [LIVE_KINDS] = NULL };
+
+/* ---- writing ---- */
+
+const char *
+live_place(const struct run *r)
+{
+	return *r->redaction_mark != '\0' || !r->keep_transcript ? NULL : r->directory;
+}
+
+void
+live_begin(struct live_writer *w, const char *run_directory)
+{
+	*w = (struct live_writer){ .run_directory = run_directory, .fd = -1 };
+}
+
+static void
+remove_file(struct live_writer *w)
+{
+	if (w->fd == -1)
+		return;
+	unlink(w->path);
+	file_close(&w->fd);
+	w->size = 0;
+}
+
+/* In the directory, which the first call of a run makes. O_EXCL follows no link and takes no
+ * file of another. */
+static int
+make_file(struct live_writer *w)
+{
+	static const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC;
+	char *directory;
+
+	free(w->path);
+	w->path = memory_format("%s/" LIVE_DIRECTORY "/%s", w->run_directory, w->call);
+	w->fd = open(w->path, flags, 0600);
+	if (w->fd == -1 && errno == ENOENT) {
+		directory = path_directory(w->path);
+		if (mkdir(directory, 0700) == 0 || errno == EEXIST)
+			w->fd = open(w->path, flags, 0600);
+		free(directory);
+	}
+	return w->fd == -1 ? -1 : 0;
+}
+
+/* A line that says of the turn that this is so. */
+static void
+live_write_flag_line(struct live_writer *w, const char *what)
+{
+	struct writer writer;
+
+	writer_begin(&writer, &w->lines);
+	writer_object(&writer);
+	writer_member_integer(&writer, TURN, w->turn);
+	writer_member_bool(&writer, what, true);
+	writer_object_end(&writer);
+	buffer_byte(&w->lines, '\n');
+}
+
+static void
+end_line(struct live_writer *w)
+{
+	struct writer writer;
+
+	if (w->text.len == 0)
+		return;
+	writer_begin(&writer, &w->lines);
+	writer_object(&writer);
+	writer_member_integer(&writer, TURN, w->turn);
+	writer_member_string(&writer, KIND, live_kinds[w->kind]);
+	writer_key(&writer, APPEND);
+	writer_bytes(&writer, w->text.data, w->text.len);
+	writer_object_end(&writer);
+	buffer_byte(&w->lines, '\n');
+	buffer_clear(&w->text);
+}
+
+/* What cannot be written ends it all; half a line then goes with the file. */
+static void
+write_lines(struct live_writer *w)
+{
+	if ((w->fd == -1 && make_file(w) == -1) ||
+	    file_write(w->fd, w->lines.data, w->lines.len) == -1) {
+		remove_file(w);
+		w->run_directory = NULL;
+	}
+	w->size += w->lines.len;
+	INVARIANT(w->run_directory == NULL || (w->fd != -1 && w->size <= LIVE_LIMIT));
+	buffer_clear(&w->lines);
+}
+
+void
+live_turn(struct live_writer *w, const char *call, int64_t turn)
+{
+	bool same = strcmp(w->call, call) == 0;
+	bool restarts = same && w->turn == turn && w->said;
+
+	if (w->run_directory == NULL)
+		return;
+	buffer_clear(&w->text);
+	buffer_clear(&w->lines);
+	memcpy(w->call, call, sizeof w->call);
+	w->turn = turn;
+	w->said = w->cut = false;
+	if (!same || w->size > LIVE_LIMIT / 2) {
+		remove_file(w);
+	} else if (restarts) {
+		live_write_flag_line(w, RESTART);
+		write_lines(w);
+	}
+}
+
+void
+live_append(struct live_writer *w, enum live_kind kind, const char *text, size_t len)
+{
+	if (w->run_directory == NULL || w->cut || len == 0)
+		return;
+	if (w->text.len == 0 && w->lines.len == 0)
+		w->since = clock_monotonic();
+	if (kind != w->kind)
+		end_line(w);
+	INVARIANT(w->text.len == 0 || kind == w->kind);
+	w->kind = kind;
+	buffer_append(&w->text, text, len);
+	live_flush(w);
+}
+
+int64_t
+live_flush(struct live_writer *w)
+{
+	if (w->text.len == 0 && w->lines.len == 0)
+		return 0;
+	if (clock_monotonic() < w->since + LIVE_PAUSE_MS)
+		return w->since + LIVE_PAUSE_MS;
+	end_line(w);
+	if (w->size + w->lines.len > LIVE_LIMIT - CUT_ROOM) {
+		buffer_clear(&w->lines);
+		live_write_flag_line(w, CUT);
+		w->cut = true;
+	}
+	write_lines(w);
+	w->said = true;
+	return 0;
+}
+
+void
+live_end(struct live_writer *w)
+{
+	remove_file(w);
+	free(w->path);
+	buffer_free(&w->text);
+	buffer_free(&w->lines);
+	live_begin(w, NULL);
+}
+
+/* ---- following ---- */
+
+/* A call that has a file. */
+struct live_followed {
+	char id[ID_SIZE];
+	dev_t device;
+	ino_t inode;
+	off_t size;           /* when it was read last */
+	off_t told_to;        /* where the first line begins that was not told */
+	int64_t turn;         /* that was told of last */
+	bool told;            /* of anything */
+};
+
+void
+live_follow_begin(struct live_follow *f, const char *run_directory, struct watch *watch,
+    void (*told)(void *context, const struct live_news *news), void *context)
+{
+	*f = (struct live_follow){ .run_directory = memory_text(run_directory),
+	    .path = path_join(run_directory, LIVE_DIRECTORY), .watch = watch, .told = told,
+	    .context = context };
+}
+
+static void
+live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news news)
+{
+	news.call = c->id;
+	news.turn = c->turn;
+	c->told = news.event != LIVE_DONE;
+	f->told(f->context, &news);
+}
+
+/* Tells what a line says, if it is one. */
+static void
+live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *kind;
+	long long turn;
+	size_t bad;
+
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL ||
+	    !span_integer(span_member(line, TURN), &turn) || turn < 0)
+		return;
+	if (span_true(span_member(line, RESTART))) {
+		c->turn = turn;
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_RESTARTED });
+	} else if (span_true(span_member(line, CUT))) {
+		c->turn = turn;
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_CUT });
+	} else if ((kind = span_one_of(span_member(line, KIND), live_kinds)) != NULL) {
+		span_decode(span_member(line, APPEND), &text);
+		if (text.len > 0) {
+			struct live_news news = { .event = LIVE_APPENDED,
+				.text = span_of(text.data, text.len) };
+
+			while (live_kinds[news.kind] != kind)
+				news.kind++;
+			c->turn = turn;
+			live_pass_news(f, c, news);
+		}
+		buffer_free(&text);
+	}
+}
+
+/* Tells the whole lines that follow those it has told, of so many bytes; fd is the file, or what
+ * has taken its place meanwhile. */
+static void
+live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
+{
+	struct buffer text = BUFFER_INIT;
+	size_t want = (size_t)(size - c->told_to), taken = 0;
+	struct stat status;
+	const char *lf;
+	ssize_t got = 1;
+
+	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode) || status.st_dev != c->device ||
+	    status.st_ino != c->inode)
+		return;
+	for (buffer_reserve(&text, want); text.len < want && got > 0;) {
+		got = pread(fd, text.data + text.len, want - text.len, c->told_to + (off_t)text.len);
+		text.len += got > 0 ? (size_t)got : 0;
+	}
+	while (taken < text.len &&
+	    (lf = memchr(text.data + taken, '\n', text.len - taken)) != NULL) {
+		size_t end = (size_t)(lf - text.data);
+
+		live_read_line(f, c, span_of(text.data + taken, end - taken));
+		taken = end + 1;
+	}
+	c->size = c->told_to + (off_t)text.len;
+	c->told_to += (off_t)taken;
+	buffer_free(&text);
+}
+
+/* Tells what is new in the file of a call. False: there is no such file. */
+static bool
+live_read_call(struct live_follow *f, struct live_followed *c)
+{
+	const int directory = dirfd(f->directory);
+	struct stat status;
+	off_t size;
+	int fd;
+
+	if (fstatat(directory, c->id, &status, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISREG(status.st_mode))
+		return false;
+	size = status.st_size < (off_t)LIVE_LIMIT ? status.st_size : (off_t)LIVE_LIMIT;
+	if (status.st_dev != c->device || status.st_ino != c->inode || size < c->size) {
+		c->device = status.st_dev;
+		c->inode = status.st_ino;
+		c->size = c->told_to = 0;
+		if (c->told)
+			live_pass_news(f, c, (struct live_news){ .event = LIVE_RESTARTED });
+	}
+	if (size == c->size)
+		return true;
+	fd = openat(directory, c->id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd != -1) { /* else the next look will tell */
+		live_read_lines(f, c, fd, size);
+		close(fd);
+	}
+	return true;
+}
+
+/* Forgets a call that has no file any more. */
+static void
+live_forget_call(struct live_follow *f, size_t at)
+{
+	struct live_followed *c = &f->calls[at];
+
+	if (c->told)
+		live_pass_news(f, c, (struct live_news){ .event = LIVE_DONE });
+	f->calls[at] = f->calls[--f->count];
+}
+
+static void
+close_directory(struct live_follow *f)
+{
+	if (f->directory != NULL)
+		closedir(f->directory);
+	f->directory = NULL;
+}
+
+/* Whether what is open has its name still: the directory of a run goes with the run, and a
+ * resume makes another. */
+static bool
+live_directory_is_current(const struct live_follow *f)
+{
+	struct stat named, opened;
+
+	return f->directory != NULL && lstat(f->path, &named) == 0 &&
+	    fstat(dirfd(f->directory), &opened) == 0 && named.st_dev == opened.st_dev &&
+	    named.st_ino == opened.st_ino;
+}
+
+/* Opens it if it is there, else watches for it; what comes between the two is not missed. */
+static void
+open_directory(struct live_follow *f)
+{
+	struct error none;
+
+	f->directory = storage_opendir(f->path);
+	if (f->directory == NULL && f->watch != NULL &&
+	    watch_add(f->watch, f->run_directory, &none) == 0)
+		f->directory = storage_opendir(f->path);
+	if (f->directory != NULL && f->watch != NULL)
+		watch_add_files(f->watch, f->path, &none);
+}
+
+/* Takes in the calls that have come. */
+static void
+read_names(struct live_follow *f)
+{
+	struct dirent *found;
+
+	rewinddir(f->directory);
+	while ((found = readdir(f->directory)) != NULL && f->count < LIVE_CALLS_LIMIT) {
+		size_t at = 0;
+
+		if (!id_valid(found->d_name, strlen(found->d_name)))
+			continue;
+		while (at < f->count && strcmp(f->calls[at].id, found->d_name) != 0)
+			at++;
+		if (at < f->count)
+			continue;
+		f->calls = memory_array(f->calls, f->count + 1, sizeof *f->calls);
+		f->calls[f->count] = (struct live_followed){ .size = 0 };
+		memcpy(f->calls[f->count++].id, found->d_name, ID_SIZE);
+	}
+}
+
+void
+live_follow_look(struct live_follow *f)
+{
+	if (!live_directory_is_current(f)) {
+		close_directory(f);
+		while (f->count > 0)
+			live_forget_call(f, f->count - 1);
+		open_directory(f);
+	}
+	if (f->directory == NULL)
+		return;
+	read_names(f);
+	for (size_t i = f->count; i > 0; i--)
+		if (!live_read_call(f, &f->calls[i - 1]))
+			live_forget_call(f, i - 1);
+}
+
+void
+live_follow_end(struct live_follow *f)
+{
+	close_directory(f);
+	free(f->calls);
+	free(f->run_directory);
+	free(f->path);
+	*f = (struct live_follow){ .calls = NULL };
+}

@@ -1,0 +1,35 @@
+/*
+ * What a live view is fed: the events of runs that are followed (model/follow.h), which its user
+ * hands on as their models take them, and what their models are writing, which is looked up here
+ * when the view is drawn. Nothing is waited for, and what cannot be read is not shown.
+ */
+#ifndef AWF_VIEW_LIVE_FEED_H
+#define AWF_VIEW_LIVE_FEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "storage/storage.h"
+#include "view/live.h"
+#include "view/live_view.h"
+
+struct live_feed {
+	struct live_view view;
+	const struct storage *storage; /* the caller's: where text under way lies */
+	struct live_text {
+		char run_id[ID_SIZE];
+		struct live_follow follow;
+	} *texts;                      /* of runs that go on */
+	size_t text_count;
+};
+
+void live_feed_begin(struct live_feed *f, const struct storage *storage);
+void live_feed_take(struct live_feed *f, const struct placed *placed);
+/* A run has ended without saying so. */
+void live_feed_died(struct live_feed *f, const char *run_id);
+/* Appends the lines that stay to told, and the others to lines; how many these are. */
+size_t live_feed_draw(struct live_feed *f, int64_t now, struct buffer *told, struct buffer *lines);
+void live_feed_free(struct live_feed *f);
+
+#endif

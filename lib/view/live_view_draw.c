@@ -1,0 +1,441 @@
+/*
+ * How the live view looks. A row is put together as plain text and cut to the width; its symbol
+ * alone has a colour, which is put before what may be cut. Where the terminal knows no UTF-8, the
+ * signs of this file have others in ASCII, and what others wrote has a question mark for each
+ * character that it cannot show.
+ */
+#define _GNU_SOURCE /* memrchr() */
+#include "view/live_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define BOLD "\033[1m"
+#define DURATION_COLUMNS 6
+#define LABEL_LEAST ((size_t)8)
+#define WIDE ((size_t)60)         /* there is room for the id of a run */
+#define ROWS_OF_TEXT ((size_t)8)  /* of a sole agent's, at most */
+
+static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
+static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
+static const char *const symbols_ascii[VIEW_SAYINGS] = {
+	[VIEW_STARTED] = ">", [VIEW_SUCCESS] = "+", [VIEW_DONE] = "+", [VIEW_FAILED] = "x",
+	[VIEW_CANCELLED] = "/", [VIEW_TIMEOUT] = "x", [VIEW_DIED] = "?", [VIEW_SKIPPED] = "-",
+	[VIEW_CLOSED] = "-", [VIEW_REUSED] = "=", [VIEW_WAITING] = ".", [VIEW_RETRY] = "~",
+	[VIEW_UNFINISHED] = "?",
+};
+
+struct drawing {
+	const struct live_view *v;
+	struct buffer *out;
+	int64_t now;
+	size_t rows, most;            /* rows that are there, and may be */
+	size_t hidden;                /* for which there was no room */
+	bool sole;                    /* one agent alone is writing */
+};
+
+/* ---- text ---- */
+
+static size_t
+draw_usable_columns(const struct live_view *v)
+{
+	return v->width > 1 ? v->width - 1 : 1;
+}
+
+/* Appends text for the terminal, cut to so many columns. */
+static void
+draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer *text,
+    size_t width)
+{
+	struct buffer cut = BUFFER_INIT;
+	uint32_t code;
+
+	text_visible(&cut, buffer_string(text), text->len, width);
+	if (v->utf8)
+		buffer_append(out, buffer_string(&cut), cut.len);
+	for (size_t i = 0; !v->utf8 && i < cut.len;) {
+		const unsigned n = utf8_decode(cut.data + i, cut.len - i, &code);
+
+		buffer_byte(out, code < 0x80 ? (char)code : code == 0x2026 ? '.' : code == 0xd7 ? 'x' :
+		    code == 0x25b8 ? '>' : '?');
+		i += n > 0 ? n : 1;
+	}
+	buffer_free(&cut);
+}
+
+/* How many characters a text has: names and numbers have one column for each. */
+static size_t
+draw_text_length(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* [INDENT]SYMBOL LABEL   DURATION  SAID, and its LF; cut to the width unless it is to be whole.
+ * took in µs; -1: no duration. */
+static void
+add_row(const struct live_view *v, struct buffer *out, unsigned depth, const char *symbol,
+    const char *colour, const char *label, int64_t took, const char *said, bool whole)
+{
+	const size_t width = draw_usable_columns(v), most = width / 3 > LABEL_LEAST ? width / 3 :
+	    LABEL_LEAST;
+	size_t indent = depth > 0 ? 2 * ((size_t)depth - 1) : 0, wide;
+	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
+	char duration[32];
+
+	if (indent > width / 4)
+		indent = width / 4;
+	wide = v->label_width < most ? v->label_width : most;
+	wide = wide > indent && depth > 0 ? wide - indent : 1;
+	/* Longer than others are only those that say which item it is. */
+	text_visible(&name, label, strlen(label),
+	    whole || depth == 0 ? 0 : wide > most ? wide : most);
+	buffer_format(out, "%*s%s%s%s", (int)indent, "", v->colour ? colour : "", symbol,
+	    v->colour && *colour != '\0' ? VIEW_PLAIN : "");
+	buffer_format(&text, " %s", buffer_string(&name));
+	if (took >= 0 || *said != '\0')
+		for (size_t i = draw_text_length(buffer_string(&name)); i < wide; i++)
+			buffer_byte(&text, ' ');
+	if (took >= 0)
+		buffer_format(&text, "  %*s", DURATION_COLUMNS,
+		    duration_text(took / 1000, duration, sizeof duration));
+	if (*said != '\0')
+		buffer_format(&text, "  %s", said);
+	draw_add_text(v, out, &text, whole ? 0 : width > indent + 1 ? width - indent - 1 : 1);
+	buffer_byte(out, '\n');
+	buffer_free(&text);
+	buffer_free(&name);
+}
+
+/* ---- what stays ---- */
+
+static const char *
+symbol_of(const struct live_view *v, enum view_saying how)
+{
+	return v->utf8 ? view_words[how].symbol : symbols_ascii[how];
+}
+
+void
+live_view_told(struct live_view *v, int64_t now, struct buffer *out)
+{
+	live_view_settle(v, now);
+	for (size_t i = 0; i < v->told_count; i++) {
+		struct live_end *e = &v->told[i];
+
+		add_row(v, out, e->depth, symbol_of(v, e->how), view_words[e->how].colour, e->label,
+		    e->took, e->said, e->depth > 0 && (e->how == VIEW_FAILED || e->how == VIEW_WAITING));
+		free(e->label);
+		free(e->said);
+	}
+	v->told_count = 0;
+}
+
+/* ---- what goes on ---- */
+
+/* The run that a call is, if it is shown, and names this one as its parent: so no run is in itself,
+ * whatever a record says. */
+static const struct live_run *
+child_of(const struct live_view *v, const struct live_call *c)
+{
+	const struct live_run *r = c->child != NULL ? live_view_run(v, c->child) : NULL;
+
+	return r != NULL && r->parent == c->run ? r : NULL;
+}
+
+/* Calls in which nothing else is open. */
+static int64_t
+draw_count_running(const struct live_view *v, const struct live_run *r)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < r->open_count; i++) {
+		const struct live_call *c = r->open[i];
+
+		if (c->open_inside == 0 && child_of(v, c) == NULL)
+			count++;
+	}
+	for (size_t i = 0; i < v->run_count; i++)
+		if (v->runs[i]->parent == r)
+			count += draw_count_running(v, v->runs[i]);
+	return count;
+}
+
+static bool
+has_room(struct drawing *d)
+{
+	if (d->rows < d->most) {
+		d->rows++;
+		return true;
+	}
+	d->hidden++;
+	return false;
+}
+
+/* The end of what is being written, as far as it fits behind the rest of the row. */
+static void
+add_end_of_text(const struct live_view *v, const struct live_call *c, struct buffer *said)
+{
+	struct buffer flat = BUFFER_INIT;
+	const size_t all = draw_usable_columns(v), used = draw_text_length(buffer_string(said)) +
+	    40;
+	size_t want = all > used + 16 ? all - used : 16, from;
+
+	live_view_flat(&flat, buffer_string(&c->text), c->text.len);
+	for (from = flat.len; from > 0 && want > 0; from--)
+		want -= ((unsigned char)flat.data[from - 1] & 0xc0) != 0x80;
+	buffer_format(said, "  \"%s%s\"", from > 0 ? "…" : "", buffer_string(&flat) + from);
+	buffer_free(&flat);
+}
+
+/* What a call does, or waits for. */
+static void
+add_doing(const struct drawing *d, const struct live_call *c, struct buffer *said)
+{
+	static const char *const doing[LIVE_KINDS] = {
+		[LIVE_TEXT] = "writing", [LIVE_THINKING] = "thinking", [LIVE_TOOL] = "calling a tool",
+	};
+
+	if (c->retry != NULL) {
+		buffer_text(said, c->retry);
+		if (c->retry_at > d->now)
+			buffer_format(said, " in %lld s", (long long)((c->retry_at - d->now + 999999) / 1000000));
+	} else if (c->text.len > 0) {
+		buffer_format(said, "%s, %lld word%s", doing[c->kind], (long long)c->words,
+		    c->words == 1 ? "" : "s");
+		if (!d->sole || c->kind != LIVE_TEXT)
+			add_end_of_text(d->v, c, said);
+	} else if (c->open_tools > 0 && c->tool != NULL) {
+		buffer_text(said, c->tool);
+		if (c->open_tools > 1)
+			buffer_format(said, " and %zu more", c->open_tools - 1);
+	} else if (c->asked && c->whom != NULL) {
+		buffer_format(said, "waiting for %s", c->whom);
+	} else if (c->asks) {
+		buffer_text(said, "asks at its terminal");
+	} else if (c->branches > 0) {
+		buffer_format(said, "%lld of %lld", (long long)c->branches_done, (long long)c->branches);
+	} else if (c->rounds > 0) {
+		buffer_format(said, "round %lld", (long long)c->rounds);
+	} else if (c->command != NULL) {
+		buffer_text(said, c->command);
+	}
+}
+
+static const char *
+draw_spinner_frame(const struct drawing *d)
+{
+	const uint64_t tick = (uint64_t)d->now / 1000 / LIVE_VIEW_INTERVAL;
+
+	return d->v->utf8 ? spinner[tick % (sizeof spinner / sizeof *spinner)] :
+	    spinner_ascii[tick % (sizeof spinner_ascii / sizeof *spinner_ascii)];
+}
+
+static void
+add_active(const struct drawing *d, unsigned depth, const char *label, int64_t since,
+    const char *said)
+{
+	add_row(d->v, d->out, depth, draw_spinner_frame(d), view_words[VIEW_RUNNING].colour, label,
+	    d->now > since ? d->now - since : 0, said, false);
+}
+
+/* The last lines of the text of the one agent that is writing, as it will be read. */
+static void
+draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
+{
+	const size_t all = draw_usable_columns(d->v), indent = 2 * (size_t)depth < all / 4 ?
+	    2 * (size_t)depth : all / 4;
+	const size_t width = all > indent + 1 ? all - indent : 1;
+	size_t most = d->most / 3 < ROWS_OF_TEXT ? d->most / 3 : ROWS_OF_TEXT, first = 0;
+	size_t starts[ROWS_OF_TEXT] = { 0 }, ends[ROWS_OF_TEXT] = { 0 }, count = 0, at = 0;
+	const char *text = buffer_string(&c->text);
+
+	while (at < c->text.len && most > 0) {
+		size_t end = at, space = 0, used = 0;
+
+		while (end < c->text.len && text[end] != '\n' && used < width) {
+			if (text[end] == ' ')
+				space = end;
+			used += ((unsigned char)text[end++] & 0xc0) != 0x80;
+			while (end < c->text.len && ((unsigned char)text[end] & 0xc0) == 0x80)
+				end++;
+		}
+		if (end < c->text.len && text[end] != '\n' && space > at)
+			end = space;
+		starts[count % most] = at;
+		ends[count++ % most] = end;
+		at = end + (end < c->text.len && (text[end] == '\n' || text[end] == ' '));
+	}
+	if (count > most)
+		first = count - most;
+	for (size_t i = first; i < count && has_room(d); i++) {
+		struct buffer line = BUFFER_INIT;
+
+		live_view_flat(&line, text + starts[i % most], ends[i % most] - starts[i % most]);
+		buffer_format(d->out, "%*s", (int)indent, "");
+		draw_add_text(d->v, d->out, &line, width);
+		buffer_byte(d->out, '\n');
+		buffer_free(&line);
+	}
+}
+
+static void draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth);
+
+/* The one call that a child run consists of just now; NULL: it has several, or none. */
+static const struct live_call *
+only_call(const struct live_run *r)
+{
+	const struct live_step *only = NULL;
+
+	for (size_t i = 0; i < r->steps.count; i++) {
+		if (r->steps.list[i]->open_count == 0)
+			continue;
+		if (only != NULL)
+			return NULL;
+		only = r->steps.list[i];
+	}
+	return only != NULL && only->begun == 1 ? only->open[0] : NULL;
+}
+
+/* A call that is the only one of its step. */
+static void
+draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
+{
+	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
+	const struct live_run *child;
+	const struct live_call *inner;
+	const int64_t since = c->started;
+
+	buffer_text(&label, c->label);
+	while ((child = child_of(d->v, c)) != NULL && (inner = only_call(child)) != NULL) {
+		buffer_format(&label, " ▸ %s", inner->label);
+		c = inner;
+	}
+	if (has_room(d)) {
+		add_doing(d, c, &said);
+		add_active(d, depth, buffer_string(&label), since, buffer_string(&said));
+		if (d->sole && c->kind == LIVE_TEXT)
+			draw_text(d, c, depth);
+	}
+	draw_steps(d, &c->inside, depth + 1);
+	child = child_of(d->v, c);
+	if (child != NULL)
+		draw_steps(d, &child->steps, depth + 1);
+	buffer_free(&said);
+	buffer_free(&label);
+}
+
+/* Calls of a step, counted; the oldest is named, with what it does if no other goes on. */
+static void
+draw_count(const struct drawing *d, const struct live_step *s, unsigned depth)
+{
+	const struct { int64_t count; const char *word; } parts[] = {
+		{ s->done, "done" }, { s->failed, "failed" }, { s->cancelled, "cancelled" },
+		{ s->skipped, "skipped" }, { s->waiting, "waiting" }, { (int64_t)s->open_count, "running" },
+	};
+	const struct live_call *oldest = s->open_count > 0 ? s->open[0] : NULL;
+	struct buffer said = BUFFER_INIT;
+	char duration[32];
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (parts[i].count > 0)
+			buffer_format(&said, "%s%lld %s", said.len > 0 ? ", " : "",
+			    (long long)parts[i].count, parts[i].word);
+	if (oldest != NULL) {
+		buffer_format(&said, "   %s%s %s", s->open_count > 1 ? "oldest " : "", oldest->label,
+		    duration_text((d->now - oldest->started) / 1000, duration, sizeof duration));
+		if (s->open_count == 1 && (oldest->agent || oldest->asks)) {
+			buffer_text(&said, "  ");
+			add_doing(d, oldest, &said);
+		}
+	}
+	add_active(d, depth, s->name, s->first, buffer_string(&said));
+	buffer_free(&said);
+}
+
+static void
+draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct live_step *s = steps->list[i];
+
+		if (s->begun > 1) {
+			if (has_room(d))
+				draw_count(d, s, depth);
+		} else if (s->open_count > 0) {
+			/* A branch is what is done in it. */
+			if (s->member && s->open[0]->inside.count > 0)
+				draw_steps(d, &s->open[0]->inside, depth);
+			else
+				draw_call(d, s->open[0], depth);
+		} else if (s->ended != NULL && has_room(d)) {
+			add_row(d->v, d->out, depth, symbol_of(d->v, s->how), view_words[s->how].colour,
+			    s->ended_label, s->last - s->first, s->ended, false);
+		}
+	}
+}
+
+static void
+draw_run(struct drawing *d, const struct live_run *r)
+{
+	const int64_t active = draw_count_running(d->v, r);
+	struct buffer text = BUFFER_INIT, used = BUFFER_INIT;
+	struct live_figures f;
+	char duration[32];
+
+	if (!has_room(d))
+		return;
+	f = live_view_figures(d->v, r, &used);
+	buffer_text(&text, r->name);
+	if (d->v->width >= WIDE)
+		buffer_format(&text, " %.8s", r->id);
+	buffer_format(&text, "   %s   %lld running", duration_text((d->now > r->started ?
+	    d->now - r->started : 0) / 1000, duration, sizeof duration), (long long)active);
+	if (f.failed > 0)
+		buffer_format(&text, ", %lld failed", (long long)f.failed);
+	if (f.waiting > 0)
+		buffer_format(&text, ", %lld waiting", (long long)f.waiting);
+	buffer_text(&text, buffer_string(&used));
+	if (d->v->colour)
+		buffer_text(d->out, BOLD);
+	draw_add_text(d->v, d->out, &text, draw_usable_columns(d->v));
+	buffer_format(d->out, "%s\n", d->v->colour ? VIEW_PLAIN : "");
+	draw_steps(d, &r->steps, 1);
+	buffer_free(&text);
+	buffer_free(&used);
+}
+
+size_t
+live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
+{
+	struct drawing d = { .v = v, .out = out, .now = now,
+		.most = v->height > 1 ? v->height - 1 : 1 };
+	size_t writing = 0, from = out->len, agents = 0;
+
+	for (size_t i = 0; i < v->run_count; i++)
+		for (size_t k = 0; k < v->runs[i]->open_count; k++) {
+			agents += v->runs[i]->open[k]->agent;
+			writing += v->runs[i]->open[k]->text.len > 0;
+		}
+	d.sole = agents == 1 && writing == 1;
+	for (size_t i = 0; i < v->run_count; i++)
+		if (v->runs[i]->parent == NULL)
+			draw_run(&d, v->runs[i]);
+	if (d.hidden > 0) {
+		/* The last row makes room for the word about the others. */
+		char *last = memrchr(out->data + from, '\n', out->len - from - 1);
+		struct buffer text = BUFFER_INIT;
+
+		out->len = last != NULL ? (size_t)(last + 1 - out->data) : from;
+		buffer_format(&text, "… %zu more", d.hidden + 1);
+		draw_add_text(v, out, &text, draw_usable_columns(v));
+		buffer_byte(out, '\n');
+		buffer_free(&text);
+	}
+	return d.rows;
+}

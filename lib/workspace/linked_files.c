@@ -1,0 +1,160 @@
+/*
+ * All files of the directory are looked at, with one system call each. Where that is too much, each
+ * file counts that was there at that time and whose two times differ: those of one that was written
+ * or touched are the same.
+ */
+#define _GNU_SOURCE /* statx() */
+#include "workspace/linked_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "workspace/moved_directories.h"
+
+#define SECOND INT64_C(1000000000)
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+#define DEPTH_LIMIT 256
+#define FILES_LIMIT 500000
+#define LOOKED_AT (STATX_TYPE | STATX_NLINK | STATX_INO | STATX_BTIME | STATX_CTIME | STATX_MTIME)
+
+struct finding {
+	struct buffer *note;
+	const char *moved;
+	int64_t since;
+	size_t files, directories, found;
+};
+
+/* A file system may keep whole seconds. */
+static int64_t
+time_of(const struct statx_timestamp *t)
+{
+	return t->tv_sec * SECOND + t->tv_nsec;
+}
+
+static bool
+is_since(const struct statx_timestamp *t, int64_t since)
+{
+	return time_of(t) >= (t->tv_nsec == 0 ? since / SECOND * SECOND : since);
+}
+
+/* How a file and its content are known. Where the file system tells no birth, the device stands
+ * for it. */
+static int
+token_write(char token[LINKED_SIZE], const struct statx *st)
+{
+	const bool born = (st->stx_mask & STATX_BTIME) != 0;
+
+	return snprintf(token, LINKED_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64,
+	    (uint64_t)st->stx_ino,
+	    born ? (int64_t)st->stx_btime.tv_sec : (int64_t)st->stx_dev_major,
+	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
+}
+
+/* Whether a word stands in a text of words with a space before each. */
+static bool
+has_word(const char *text, size_t len, const char *word)
+{
+	const size_t size = strlen(word);
+
+	for (const char *at = text; (size_t)(text + len - at) >= size; at++)
+		if (strncmp(at, word, size) == 0 &&
+		    (at + size == text + len || at[size] == ' ' || at[size] == '\n'))
+			return true;
+	return false;
+}
+
+static bool
+is_moved(const struct finding *f, const struct statx *st)
+{
+	char word[32];
+
+	snprintf(word, sizeof word, " %" PRIu64, (uint64_t)st->stx_ino);
+	return has_word(f->moved, strlen(f->moved), word);
+}
+
+/* Takes the directory over. moved: it was, or it lies in one that was. false: not all could be
+ * looked at. */
+static bool
+find_below(struct finding *f, int fd, bool moved, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	char token[LINKED_SIZE];
+	bool whole = dir != NULL && depth < DEPTH_LIMIT && ++f->directories <= DIRECTORIES_LIMIT;
+	struct statx st;
+
+	if (dir == NULL)
+		file_close(&fd);
+	while (whole && (entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    statx(fd, entry->d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, LOOKED_AT,
+		    &st) != 0)
+			continue;
+		if (!S_ISDIR(st.stx_mode)) {
+			whole = ++f->files <= FILES_LIMIT;
+			if (st.stx_nlink > 1 && (moved || is_since(&st.stx_ctime, f->since))) {
+				whole = whole && ++f->found <= LINKED_LIMIT;
+				buffer_append(f->note, token, (size_t)token_write(token, &st));
+			}
+		} else {
+			int below = openat(fd, entry->d_name, DIRECTORY_FLAGS);
+
+			/* No program of this user looks into what another one keeps to himself. */
+			if (below != -1)
+				whole = find_below(f, below, moved || is_moved(f, &st), depth + 1);
+			else
+				whole = errno == ENOENT || st.stx_uid != geteuid();
+		}
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return whole;
+}
+
+void
+linked_files_note(struct buffer *note, const char *directory, int64_t since, const char *moved)
+{
+	struct finding f = { .note = note, .moved = moved, .since = since };
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd == -1 || !find_below(&f, fd, strchr(moved, '*') != NULL, 0)) {
+		buffer_clear(note);
+		buffer_text(note, LINKED_UNKNOWN);
+	}
+}
+
+static void
+linked_file_read_status(struct linked_file *file)
+{
+	struct statx st;
+
+	file->looked_at = true;
+	file->there = statx(AT_FDCWD, file->path, AT_SYMLINK_NOFOLLOW, LOOKED_AT, &st) == 0;
+	if (!file->there)
+		return;
+	token_write(file->word, &st);
+	file->born = (st.stx_mask & STATX_BTIME) != 0 ? time_of(&st.stx_btime) : INT64_MIN;
+	file->changed = time_of(&st.stx_ctime);
+	file->written = time_of(&st.stx_mtime);
+}
+
+bool
+linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file *file)
+{
+	if (len == 0)
+		return false;
+	if (!file->looked_at)
+		linked_file_read_status(file);
+	if (has_word(note, len, LINKED_UNKNOWN))
+		return file->there && file->changed > end && file->written != file->changed &&
+		    file->born <= end;
+	return file->there && has_word(note, len, file->word);
+}

@@ -1,0 +1,39 @@
+/*
+ * Files of several names (hard links) that sandboxed programs may have changed. Whoever removes or
+ * renames one of the names later changes the time of the file itself (ctime), and says nothing of
+ * what is in it: such a file stays the program's until it is written or touched, which its other
+ * time (mtime) tells.
+ *
+ * They are noted when a program has ended, as " =IDENTITY@MTIME" each, or as LINKED_UNKNOWN.
+ */
+#ifndef AWF_WORKSPACE_LINKED_FILES_H
+#define AWF_WORKSPACE_LINKED_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+#define LINKED_MARK " ="
+#define LINKED_UNKNOWN " =?"   /* nobody knows which: too many, or they could not be looked at */
+#define LINKED_LIMIT 64        /* more are not noted one by one */
+#define LINKED_SIZE 128
+
+/* What is below a directory and has several names, if it was changed since a time (in nanoseconds)
+ * or lies in one of the directories that were moved (workspace/moved_directories.h; "*" stands for all).
+ * Links are not followed. */
+void linked_files_note(struct buffer *note, const char *directory, int64_t since,
+    const char *moved);
+/* What a path names (a link itself), looked at when it is first asked about. */
+struct linked_file {
+	const char *path;
+	bool looked_at, there;
+	char word[LINKED_SIZE];   /* it in a note */
+	int64_t born, changed, written;
+};
+/* Whether a note that was made at the time `end` tells that a file is as a sandboxed program left
+ * it, though it was changed later. */
+bool linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file *file);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Which directories below one another has put in their places: what was where before is noted, and compared with
+ * what is there now. A directory that is renamed takes its files along, whose own times tell nothing of it.
+ *
+ * A note is a text of entries, INODE PATH and a NUL, the path relative to the directory.
+ */
+#ifndef AWF_WORKSPACE_MOVED_DIRECTORIES_H
+#define AWF_WORKSPACE_MOVED_DIRECTORIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+/* More are not noted. */
+#define DIRECTORIES_LIMIT 20000
+
+/* Appends the note of what is there now to an empty buffer. -1: it is too much, or cannot be looked at. Links are
+ * not followed. */
+int directories_note(struct buffer *note, const char *directory);
+/* Appends " INODE" for each directory that is not where it was, or was not there, but none of those that were made
+ * since this time (in nanoseconds) nor what lies in one that is named. -1: it is too much. */
+int directories_compare(const char *note, size_t len, const char *directory, int64_t since, struct buffer *moved);
+/* Whether the directory of this path had this inode then. */
+bool directories_noted(const char *note, size_t len, const char *path, size_t path_len, uint64_t inode);
+
+#endif

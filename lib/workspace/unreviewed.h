@@ -1,0 +1,46 @@
+/*
+ * What sandboxed programs made in a workspace under the names that AWF takes up there (agent
+ * files, tools …), where there was nothing when they began. It is not taken up before
+ * somebody has seen it: until its last change (the kernel's time, which no sandboxed program
+ * sets) is newer than the end of all programs that can have made it.
+ * It stays the same when the workspace, or a directory that they made, is moved.
+ *
+ * STORAGE/sandboxed/made holds ID.call while such a program runs, and after it a file for
+ * each name that came into being. Without any there is no such directory: a look costs next
+ * to nothing.
+ */
+#ifndef AWF_WORKSPACE_UNREVIEWED_H
+#define AWF_WORKSPACE_UNREVIEWED_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "storage/storage.h"
+
+#define STORAGE_MADE STORAGE_SANDBOXED "/made"
+
+/* A sandboxed program that runs. Processes that are forked meanwhile hold it too: it is over
+ * when the last has ended. */
+struct unreviewed_call {
+	char *path;   /* NULL: nothing is noted */
+	int fd;
+};
+
+/* Before it begins. names: paths in the workspace, relative to it, that it can make or
+ * change; ends with NULL; NULL: none. Those that are there may be changed, if they were noted
+ * before. Without AWF_STORAGE nothing is noted. ERROR_BLOCKED. */
+int unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *const *names,
+    struct error *err);
+/* When it and all that it started have ended: notes what it made. ERROR_BLOCKED; then all of
+ * the names stay doubted. */
+int unreviewed_end(struct unreviewed_call *call, struct error *err);
+
+/* Whether a sandboxed program made this name of a workspace, what it is now, or what is in it,
+ * once. */
+bool unreviewed_noted(const char *workspace, const char *name);
+
+/* ERROR_DEFINITION if a file that was just read is one that a sandboxed program made and
+ * nobody has seen. */
+int unreviewed_check(const char *path, struct error *err);
+
+#endif

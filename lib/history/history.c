@@ -218,13 +218,73 @@ calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
 	return alike;
 }
 
+/* The names of the variables in which two recorded calls differ, each once and with a newline. */
+static void
+add_differing(struct buffer *names, const struct recorded_marks *a, const struct recorded_marks *b)
+{
+	const struct recorded_marks *const both[] = { a, b };
+
+	for (int i = 0; i < 2; i++) {
+		struct span variables = span_of(both[i]->variables, strlen(both[i]->variables));
+
+		for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
+			char *name = span_text(member.key);
+
+			if (name != NULL && marks_recorded_differ(a, b, name) &&
+			    !text_has_part(buffer_string(names), '\n', name, strlen(name)))
+				buffer_format(names, "%s\n", name);
+			free(name);
+		}
+	}
+}
+
+/* ALIKE_WHOLE: they have the same variables; else less, the more of them differ. */
+static size_t
+variables_alike(const struct recorded_marks *a, const struct recorded_marks *b)
+{
+	struct buffer names = BUFFER_INIT;
+	size_t differing = 0;
+
+	add_differing(&names, a, b);
+	for (size_t i = 0; i < names.len; i++)
+		differing += names.data[i] == '\n';
+	buffer_free(&names);
+	return ALIKE_WHOLE / (1 + differing);
+}
+
+/* What tells the asker of a record from others with its words, in its directory, that have asked. */
+static uint64_t
+add_apart(struct index *x, const struct index_record *r, uint32_t asker)
+{
+	const struct recording *rec = x->rec;
+	const struct recorded_call *best = &rec->calls[asker];
+	const struct recorded_marks marks = recording_marks(rec, best);
+	struct buffer names = BUFFER_INIT;
+	uint64_t at;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+		const struct recorded_marks other = recording_marks(rec, c);
+
+		if (i != asker && c->status.asked && c->attempt == best->attempt &&
+		    strcmp(rec->marks.data + c->key.compared, r->root) == 0 &&
+		    memcmp(c->key.guard, best->key.guard, DIGEST_BYTES) == 0 &&
+		    strcmp(other.directory, marks.directory) == 0)
+			add_differing(&names, &marks, &other);
+	}
+	at = history_add_text(x, buffer_string(&names));
+	buffer_free(&names);
+	return at;
+}
+
 /* Of the calls that the last attempt which did so asked about a record, by its root, the most alike, and of
  * these the nearest. */
 static void
-find_asker(const struct index *x, uint32_t call, struct index_record *r)
+find_asker(struct index *x, uint32_t call, struct index_record *r)
 {
 	const struct recording *rec = x->rec;
-	const char *directory = recording_marks(rec, &rec->calls[call]).directory;
+	const struct recorded_marks marks = recording_marks(rec, &rec->calls[call]);
+	uint32_t asker = NO_CALL;
 	size_t most = 0, alike;
 	uint64_t nearest = 0, away;
 	int64_t occurrence, item;
@@ -232,11 +292,13 @@ find_asker(const struct index *x, uint32_t call, struct index_record *r)
 
 	for (uint32_t i = call + 1; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
+		struct recorded_marks own;
 
 		if (!c->status.asked || strcmp(rec->marks.data + c->key.compared, r->root) != 0)
 			continue;
-		alike = calls_alike(rec, i, call) +
-		    (strcmp(recording_marks(rec, c).directory, directory) == 0 ? ALIKE_WHOLE : 0);
+		own = recording_marks(rec, c);
+		alike = calls_alike(rec, i, call) + variables_alike(&own, &marks) +
+		    (strcmp(own.directory, marks.directory) == 0 ? ALIKE_WHOLE : 0);
 		if (c->attempt != attempt)
 			r->askers = 0;
 		attempt = c->attempt;
@@ -246,9 +308,13 @@ find_asker(const struct index *x, uint32_t call, struct index_record *r)
 			continue;
 		most = alike;
 		nearest = away;
+		asker = i;
+		r->asker_start = x->marks + c->key.start;
 		r->asker_directory = x->marks + c->key.directory;
+		r->asker_variables = x->marks + c->key.variables;
 		memcpy(r->asker, c->key.guard, sizeof r->asker);
 	}
+	r->asker_apart = asker != NO_CALL ? add_apart(x, r, asker) : x->empty;
 }
 
 static struct index_record

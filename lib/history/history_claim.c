@@ -535,10 +535,21 @@ static bool
 is_asker(const struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query)
 {
-	const char *directory = query->marks != NULL && query->marks->directory != NULL ? query->marks->directory : "";
+	const struct recorded_marks marks = { history_text(h, record->asker_start),
+		history_text(h, record->asker_directory), history_text(h, record->asker_variables) };
+	const char *apart = history_text(h, record->asker_apart), *name;
+	struct buffer names = BUFFER_INIT;
+	bool same = record->askers > 0 && memcmp(record->asker, guard, DIGEST_BYTES) == 0;
+	size_t len;
 
-	return record->askers > 0 && memcmp(record->asker, guard, DIGEST_BYTES) == 0 &&
-	    strcmp(history_text(h, record->asker_directory), directory) == 0;
+	if (same && query->marks != NULL) {
+		same = strcmp(marks.directory, query->marks->directory != NULL ? query->marks->directory : "") == 0;
+		marks_difference(query->marks, &marks, &names);
+		while (same && (name = text_part(&apart, '\n', &len)) != NULL)
+			same = len == 0 || !text_has_part(buffer_string(&names), '\n', name, len);
+		buffer_free(&names);
+	}
+	return same;
 }
 
 static bool

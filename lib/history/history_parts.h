@@ -86,7 +86,9 @@ struct index_record {
 	char root[ID_SIZE], around[ID_SIZE]; /* around: of the call that it is in; "" */
 	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
 	                                most like it: it is the one that an answer is about */
-	uint64_t asker_directory;    /* in text: where that was made */
+	uint64_t asker_start, asker_directory, asker_variables; /* its recorded_marks, in text */
+	uint64_t asker_apart;        /* in text: the variables in which others with its words, in its directory,
+	                                that have asked, differ from it, each with a newline */
 	uint32_t askers;             /* how many did, in the last attempt in which any did */
 };
 

@@ -202,6 +202,7 @@ class Run:
 
     def truth(self, run, path):
         """--skip if what was begun has happened, else --redo."""
+        path = re.sub(r"/[\w-]+#\d+$", "", path)  # of a tool's call: its step's
         transcript = self.transcripts()[run]
         started = [event for event in transcript.of("step.started")
                    if path == event["payload"]["call"] or

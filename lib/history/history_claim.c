@@ -552,13 +552,6 @@ is_asker(const struct history *h, const struct index_record *record, const unsig
 	return same;
 }
 
-static bool
-is_asker_of_several(const struct history *h, const struct index_record *record, const unsigned char *guard,
-    const struct recall_query *query)
-{
-	return record->askers > 1 && is_asker(h, record, guard, query);
-}
-
 /* Whether the user has decided what a call does that has other words than the record, or another place.
  * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
  * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
@@ -578,8 +571,7 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	if (record->askers > 0 && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
 	/* One in doubt that is skipped, said once, is that one alone. */
-	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice &&
-	    !is_asker_of_several(h, record, guard, query))
+	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
 }
@@ -1080,8 +1072,8 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 }
 
 /* The record that the call has asked about, and that the user has said is skipped for it. Where he says too
- * that calls of its step are new, that is so if it has the input of the record, and, of one that was in
- * doubt, if others have asked about it as well. */
+ * that calls of its step are new, that is so if it has the input of the record. One in doubt is to be named
+ * twice. */
 static struct index_record *
 find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -1091,7 +1083,7 @@ find_answered(struct history *h, const unsigned char *key, const unsigned char *
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (r->decided == RECALL_SKIP && (!r->doubtful || r->askers > 1) && !r->child && !r->step_skipped &&
+		if (r->decided == RECALL_SKIP && (!r->doubtful || r->skipped_twice) && !r->child && !r->step_skipped &&
 		    is_asker(h, r, guard, query) && (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
 			return r;
 	}

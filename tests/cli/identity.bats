@@ -783,3 +783,28 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --ignore-env T
 	ledger a b
 }
+
+@test "of calls that ask about one in doubt that is skipped, one is left out if that is named twice, and none if once" {
+	local loop='for i in a b; do '"${PUSH/push/send}"' '\''echo $1 >>ledger; [ $1 != b ] || [ -e open ] || kill -9 $$ $PPID'\'' - $i; done'
+	# b is taken out, and two others come.
+	flow "$loop"
+	run -0 sh -c 'awf-run -n --id-file id ./flow.awf || :'
+	sed -i 's/a b;/a c d;/' flow.awf
+	: >open
+	resume 75 --skip send:1:0
+	[[ $stderr == *'--skip send:1:0 twice, to make it, with --new send as well'* ]]
+	ledger a b
+	resume 0 --skip send:1:0 --new send
+	ledger a b c d
+
+	# It is edited, and two others come.
+	rm ledger open
+	flow "$loop"
+	run -0 sh -c 'awf-run -n --id-file id ./flow.awf || :'
+	sed -i 's/a b;/a c b d;/; s/- $i/- $i v2/' flow.awf
+	: >open
+	resume 75 --skip send:1:0
+	ledger a b
+	resume 0 --skip send:0:0 --skip send:1:0 --skip send:1:0 --new send
+	ledger a b c d
+}

@@ -155,8 +155,8 @@ compare_calls(const void *a, const void *b)
 	read_position(y->call->id, &y_occurrence, &y_item);
 	if (x_item != y_item)
 		return x_item < y_item ? -1 : 1;
-	if (x->key.start != y->key.start) /* the last attempt's come first */
-		return x->key.start > y->key.start ? -1 : 1;
+	if (x->attempt != y->attempt) /* the last attempt's come first */
+		return x->attempt > y->attempt ? -1 : 1;
 	if (x_occurrence != y_occurrence)
 		return x_occurrence < y_occurrence ? -1 : 1;
 	return (x > y) - (x < y);
@@ -252,9 +252,9 @@ variables_alike(const struct recorded_marks *a, const struct recorded_marks *b)
 	return ALIKE_WHOLE / (1 + differing);
 }
 
-/* What tells the asker of a record from others with its words, in its directory, that have asked. */
+/* What tells the asker of a record from others with its words, in its directory, that have asked about any. */
 static uint64_t
-add_apart(struct index *x, const struct index_record *r, uint32_t asker)
+add_apart(struct index *x, uint32_t asker)
 {
 	const struct recording *rec = x->rec;
 	const struct recorded_call *best = &rec->calls[asker];
@@ -267,7 +267,6 @@ add_apart(struct index *x, const struct index_record *r, uint32_t asker)
 		const struct recorded_marks other = recording_marks(rec, c);
 
 		if (i != asker && c->status.asked && c->attempt == best->attempt &&
-		    strcmp(rec->marks.data + c->key.compared, r->root) == 0 &&
 		    memcmp(c->key.guard, best->key.guard, DIGEST_BYTES) == 0 &&
 		    strcmp(other.directory, marks.directory) == 0)
 			add_differing(&names, &marks, &other);
@@ -314,7 +313,7 @@ find_asker(struct index *x, uint32_t call, struct index_record *r)
 		r->asker_variables = x->marks + c->key.variables;
 		memcpy(r->asker, c->key.guard, sizeof r->asker);
 	}
-	r->asker_apart = asker != NO_CALL ? add_apart(x, r, asker) : x->empty;
+	r->asker_apart = asker != NO_CALL ? add_apart(x, asker) : x->empty;
 }
 
 static struct index_record

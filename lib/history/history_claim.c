@@ -59,8 +59,8 @@ comes_before(const struct index_record *b, const struct index_record *a,
 	near_a = history_distance(a->item, query->item);
 	if (near_b != near_a)
 		return near_b < near_a;
-	if (b->start != a->start)
-		return b->start > a->start;
+	if (b->attempt != a->attempt)
+		return b->attempt > a->attempt;
 	return history_distance(b->occurrence, query->occurrence) <
 	    history_distance(a->occurrence, query->occurrence);
 }

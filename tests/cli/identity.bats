@@ -808,3 +808,15 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --skip send:0:0 --skip send:1:0 --skip send:1:0 --new send
 	ledger a b c d
 }
+
+@test "an answer about one of several calls with the same words is about the one with its variables" {
+	flow 'for f in c d; do FILE=$f '"$PUSH"' '\''[ $FILE != c ] || [ -e open ] || exit 1; echo $FILE >>ledger'\''; done'
+	start 3
+	ledger d
+	sed -i 's/echo \$FILE/: edited; echo $FILE/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'--redo push:0:0 or'*'--skip push:1:0, or'* ]]
+	resume 0 --redo push:0:0 --skip push:1:0
+	ledger c d
+}

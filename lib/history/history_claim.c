@@ -195,6 +195,32 @@ find_old(struct history *h, const unsigned char *key, const unsigned char *guard
 	same->alike = several;
 }
 
+/* Whether what a resumed call did came to nothing, so that it is made again unasked. */
+static bool
+is_harmless(const struct history *h, const struct index_record *r)
+{
+	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
+}
+
+/* One that agrees as well, and did what the found one did not, comes before it: as where a variable that is
+ * ignored by now had told them apart. */
+static void
+prefer_done(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	struct index_record *done = NULL;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (history_free(r) && (!is_harmless(h, r) || r->encloses) && history_difference(h, r, query, NULL) == 0 &&
+		    comes_before(r, done, query))
+			done = r;
+	}
+	if (done != NULL)
+		*same = (struct same){ .record = done, .exact = true };
+}
+
 /* The free record of this key and guard that is the call's. */
 static void
 find_same(struct history *h, const unsigned char *key, const unsigned char *guard,
@@ -215,6 +241,8 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 		history_search_records(h, first, key, guard, query, exact, true, same);
 	if (same->record != NULL) {
 		same->alike &= !replay;
+		if (!same->alike && same->fit == 0 && is_harmless(h, same->record) && !same->record->encloses)
+			prefer_done(h, key, guard, query, same);
 		return;
 	}
 	/* What one attempt has set, the other may have been started with. */
@@ -812,13 +840,6 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
 	free(prefix);
 	free(place);
 	return -1;
-}
-
-/* Whether what a resumed call did came to nothing, so that it is made again unasked. */
-static bool
-is_harmless(const struct history *h, const struct index_record *r)
-{
-	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
 }
 
 /* Whether it has been done since under another name, or in another place. */

@@ -169,10 +169,9 @@ file_names_dropped(const struct file_names *n, const char *name, bool lately)
 }
 
 bool
-file_names_written(const struct file_names *n, const char *text, bool ever)
+file_names_written(const struct file_names *n, const char *text)
 {
-	return *text != '\0' && (has_word(&n->now, text) ||
-	    (ever && (has_word(&n->latest, text) || has_word(&n->earlier, text))));
+	return *text != '\0' && has_word(&n->now, text);
 }
 
 void

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "run/same_input.h"
 #include "storage/storage.h"
 #include "transcript/call.h"
@@ -248,15 +249,18 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 struct fitting {
 	const struct child *child;
 	int input;
+	bool waited;             /* for the input, in vain: another record is not waited for */
 };
 
 static int
 compare_input(void *context, const char *child_run_id)
 {
-	const struct fitting *f = context;
+	struct fitting *f = context;
+	const enum input_fit fit = input_compare_begin(&f->child->parent.storage, child_run_id,
+	    f->child->parent.directory, f->input, f->waited ? 1 : INPUT_BEGIN_MS);
 
-	return (int)input_compare_begin(&f->child->parent.storage, child_run_id, f->child->parent.directory,
-	    f->input);
+	f->waited |= fit == INPUT_UNKNOWN;
+	return (int)fit;
 }
 
 int
@@ -264,7 +268,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 {
 	const struct span null = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1);
 	char sha256[DIGEST_SIZE];
-	struct fitting fitting = { c, *input };
+	struct fitting fitting = { c, *input, false };
 	const struct recall_query query = {
 		.fits = compare_input,
 		.fits_context = &fitting,

@@ -652,11 +652,11 @@ is_dropped(void *context, const char *name, bool lately)
 }
 
 static bool
-is_written(void *context, const char *text, bool ever)
+is_written(void *context, const char *text)
 {
 	const struct resume *r = context;
 
-	return file_names_written(&r->file_names, text, ever);
+	return file_names_written(&r->file_names, text);
 }
 
 static bool

@@ -29,7 +29,6 @@
 #define CHUNK ((size_t)64 << 10)
 #define LOOK_EVERY_MS 200 /* for signals */
 #define BEGIN_LIMIT ((size_t)64 << 10) /* what a pipe holds */
-#define BEGIN_WAIT_MS 1000
 #define BEGIN_NAP_MS 10
 
 /* Keeps all that comes in a file without a name, which *input is then. */
@@ -216,7 +215,8 @@ compare_states(const struct begin *begin, int kept, const char *directory)
 }
 
 enum input_fit
-input_compare_begin(const struct storage *s, const char *run_id, const char *directory, int input)
+input_compare_begin(const struct storage *s, const char *run_id, const char *directory, int input,
+    int wait_ms)
 {
 	const struct timespec nap = { 0, BEGIN_NAP_MS * 1000000L };
 	char *path = storage_input(s, run_id), *part = memory_format("%s.part", path);
@@ -230,12 +230,15 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 
 	if (!whole)
 		kept = file_open_plain(part, O_RDONLY, 0);
-	if (!some && kept < 0)
+	/* A child that took nothing of its input, whose end was not seen, may have been given anything. */
+	if (kept >= 0 && (fstat(kept, &then) != 0 || (!whole && then.st_size == 0)))
 		fit = INPUT_SAME;
-	else if (some && kept >= 0 && fstat(kept, &then) == 0)
+	else if (!some && kept < 0)
+		fit = INPUT_SAME;
+	else if (some && kept >= 0)
 		begin.bytes = memory_alloc(BEGIN_LIMIT);
 	/* Until as much has come as was kept. */
-	for (int waited = 0; begin.bytes != NULL && waited < BEGIN_WAIT_MS; waited += BEGIN_NAP_MS) {
+	for (int waited = 0; begin.bytes != NULL && waited < wait_ms; waited += BEGIN_NAP_MS) {
 		if (!peek_input(input, now.st_mode, &begin))
 			break;
 		fit = begin.len == 0 && !begin.ended ? INPUT_UNKNOWN :

@@ -147,6 +147,8 @@ patience_of(int ms)
 #define OUTPUT_HELD_TOLD_MS patience_of(2000)
 /* That a call waits for others of its provider. */
 #define LIMIT_TOLD_MS patience_of(1000)
+/* For the first bytes of what a child run is given, to tell which of the recorded ones it is. */
+#define INPUT_BEGIN_MS patience_of(1000)
 
 /* ---- limits where users give none ---- */
 

@@ -386,7 +386,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	model_call_event_id(root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
-	if (r.decided == RECALL_SKIP)
+	if (r.decided == RECALL_SKIP && !r.step_skipped)
 		find_asker(x, call, &r);
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);

@@ -103,10 +103,8 @@ struct history_names {
 	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
 	 * that has changed since), and none names it now. */
 	bool (*dropped)(void *context, const char *name, bool lately);
-	/* Whether one has a text as a word now: a variable whose recorded value is written there tells calls
-	 * apart, for one with that value may come yet. ever: or had it, as where a script names directories,
-	 * which are others then, whatever it was edited to. */
-	bool (*written)(void *context, const char *text, bool ever);
+	/* Whether one has a text as a word now: the child run that a record says ran it may come yet. */
+	bool (*written)(void *context, const char *text);
 	/* Whether one has a line now with the name of a step and its command, whatever stands before the last
 	 * slash of its program. */
 	bool (*calls)(void *context, const char *name, const char *command);

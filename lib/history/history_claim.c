@@ -596,7 +596,7 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
 	/* Of several that have asked, the answer is about the one that is most like the record. */
-	if (record->askers > 0 && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
+	if (record->askers > 0 && !record->step_skipped && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
 	/* One in doubt that is skipped, said once, is that one alone. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
@@ -636,17 +636,8 @@ add_answers(const struct index_record *record, const char *prefix, const char *c
     const struct recall_query *query, const char *aim, struct buffer *out)
 {
 	struct buffer path = BUFFER_INIT;
-	const char *around = NULL; /* the group that the next may be a branch of */
 
-	/* The names of the calls that the child run is in. A round or a branch has that of its group. */
-	for (const char *at = of; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
-		size_t len = strcspn(at, ":/");
-		bool member = around != NULL && strncmp(around, at, len + 1) == 0;
-
-		if (!member)
-			buffer_format(&path, "%.*s.", (int)len, at);
-		around = member ? NULL : at;
-	}
+	history_add_step_path(&path, of);
 	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
 		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s twice, to make it, "
@@ -1104,8 +1095,10 @@ find_answered(struct history *h, const unsigned char *key, const unsigned char *
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (r->decided == RECALL_SKIP && (!r->doubtful || r->skipped_twice) && !r->child && !r->step_skipped &&
-		    is_asker(h, r, guard, query) && (!new_step || r->given == index_digest(query->input_sha256)) && history_unused_by_any(r) && history_lend(h, r))
+		if (r->decided == RECALL_SKIP && (!r->doubtful || r->skipped_twice) && !r->child &&
+		    is_asker(h, r, guard, query) &&
+		    (!new_step || r->given == index_digest(query->input_sha256)) &&
+		    history_unused_by_any(r) && history_lend(h, r))
 			return r;
 	}
 	return NULL;
@@ -1204,7 +1197,7 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
-	struct index_record *record;
+	struct index_record *record, *failed = NULL;
 	struct same same;
 	const char *call;
 	int status;
@@ -1221,6 +1214,7 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 	record = same.record;
 	if (record != NULL && !same.alike && is_harmless(h, record) && done_elsewhere(h, key, guard, query)) {
 		atomic_store(&record->mark, MARK_FREE);
+		failed = record;
 		record = NULL;
 	}
 	if (record != NULL && same.alike && !is_new(h, key, guard, query))
@@ -1243,6 +1237,9 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 			status = claim_edited_text(h, key, query, r, err);
 		if (status != 0)
 			return status;
+		/* What was done elsewhere is another call's by now. */
+		if (failed != NULL && history_mark(h, failed))
+			return history_fill_recalled(h, failed, r, err);
 		status = claim_changed(h, key, guard, query, r, err);
 		if (status == 0 && h->head->mode == RECALL_RESUME)
 			note_other(h, key, guard, query, r);

@@ -129,7 +129,8 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
 }
 
 /* Effects in a history of a run that was started with these marks, which are the call's but for where they
- * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves. dropped: its files must not name them. */
+ * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves.
+ * dropped: its files must not name them. */
 static void
 find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
     struct history *owners, struct index_record *owner, const struct index_record *inside, bool dropped)

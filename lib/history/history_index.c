@@ -160,6 +160,21 @@ history_around(const char *run_directory, struct history_around *around, struct 
 	return found;
 }
 
+void
+history_add_step_path(struct buffer *out, const char *chain)
+{
+	const char *around = NULL; /* the group that the next may be a branch of */
+
+	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
+		size_t len = strcspn(at, ":/");
+		bool member = around != NULL && strncmp(around, at, len + 1) == 0;
+
+		if (!member)
+			buffer_format(out, "%.*s.", (int)len, at);
+		around = member ? NULL : at;
+	}
+}
+
 /* The history of a child run of which nothing was recorded, in a run that goes on: it has no records, and the
  * user may have said that calls of steps in it are new. */
 static struct history *
@@ -179,8 +194,7 @@ make_empty(const struct history *around, const char *call)
 	buffer_byte(&text, '\0');
 	h->own_head->prefix = prefix;
 	h->own_head->new_steps = text.len;
-	for (const char *at = call; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
-		buffer_format(&names, "%.*s.", (int)strcspn(at, ":/"), at);
+	history_add_step_path(&names, call);
 	while ((line = text_part(&rest, '\n', &len)) != NULL)
 		if (len > names.len && memcmp(line, buffer_string(&names), names.len) == 0)
 			buffer_format(&text, "%.*s\n", (int)(len - names.len), line + names.len);

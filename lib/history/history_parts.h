@@ -183,6 +183,9 @@ const char *history_text(const struct history *h, uint64_t at);
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
+/* history_index.c: the steps of a chain of calls, "g:0:0/g:0:1/kid:0:0" as "g.kid.": a round or a branch has the
+ * name of its group. */
+void history_add_step_path(struct buffer *out, const char *chain);
 /* history_index.c: of two entries of index_head.left_out, for bsearch(). */
 int index_compare_left_out(const void *a, const void *b);
 /* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */

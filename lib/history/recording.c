@@ -947,7 +947,7 @@ text_is_written(const struct history_names *names, const char *command)
 		char *single = memory_format("'%.*s'", len, begin + strlen(" -c "));
 		char *twice = memory_format("\"%.*s\"", len, begin + strlen(" -c "));
 
-		written = names->written(names->context, single, false) || names->written(names->context, twice, false);
+		written = names->written(names->context, single) || names->written(names->context, twice);
 		free(single);
 		free(twice);
 	}

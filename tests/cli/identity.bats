@@ -820,3 +820,18 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --redo push:0:0 --skip push:1:0
 	ledger c d
 }
+
+@test "--new reaches a step of a child run in a branch by the name that is printed, also in another run in its place" {
+	flow "$PUSH 'echo x >>ledger'"
+	start 3
+	printf '%s\n' "$PUSH 'echo x >>ledger'" >child.awf
+	flow ': push' 'awf-step -n -q --parallel g -- "awf-run -n ./child.awf" true'
+	: >open
+	resume 75
+	[[ $stderr == *'--redo push:0:0 or --skip push:0:0'*'with --new g.child.push'* ]]
+	ledger x
+	local call
+	call=$(jq -r 'select(.type == "step.call_workflow.started").payload.call' "$(transcript)" | tail -n 1)
+	resume 0 --redo "$call" --new g.child.push
+	ledger x x
+}

@@ -249,7 +249,7 @@ call_write_command(struct writer *w, char *const *argv)
 {
 	struct buffer text = BUFFER_INIT;
 
-	for (; *argv != NULL; argv++)
+	for (; argv != NULL && *argv != NULL; argv++)
 		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
 	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
@@ -263,7 +263,7 @@ call_write_branches(struct writer *w, char *const *commands)
 {
 	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
-	for (; *commands != NULL; commands++)
+	for (; commands != NULL && *commands != NULL; commands++)
 		write_block(w, *commands);
 	writer_array_end(w);
 }

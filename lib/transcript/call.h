@@ -60,7 +60,8 @@ bool call_is_member(const char *id);
 /* The name of a call's step, the caller's: send for brief:0:0/send:1:0. */
 char *call_id_name(const char *id);
 /* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
- * block for each branch. */
+ * block for each branch. argv, commands: end with NULL; NULL: a step that was refused before it
+ * had any. */
 void call_write_error(struct writer *w, const char *key, const struct error *error);
 void call_write_command(struct writer *w, char *const *argv);
 void call_write_branches(struct writer *w, char *const *commands);

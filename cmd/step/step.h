@@ -178,8 +178,9 @@ int step_call(struct step *s, const struct item *item, const struct causes *caus
  * invalid_input) as a call that did not run. */
 int step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
     struct step_result *result, struct error *err);
-/* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
- * recorded by that. */
-bool step_expects(struct step *s, const struct item *item, int64_t index);
+/* Before a call is made: whether a record is kept for it, or it needs none, and the digest of what
+ * it is given; "" for one that is not compared. Nothing is recorded by that. */
+bool step_expects(struct step *s, const struct item *item, int64_t index,
+    char input_sha256[DIGEST_SIZE]);
 
 #endif

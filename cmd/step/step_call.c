@@ -461,12 +461,13 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 /* ---- what would be made ---- */
 
 bool
-step_expects(struct step *s, const struct item *item, int64_t index)
+step_expects(struct step *s, const struct item *item, int64_t index, char input_sha256[DIGEST_SIZE])
 {
 	struct recall_query query = step_query(s, index);
 	bool failed = item_error(item).at != NULL, expects = true;
 	struct step_call call;
 
+	*input_sha256 = '\0';
 	if (failed != s->options.rescue || s->definition.follows_calls)
 		return true;
 	step_call_begin(&call, s, item, NULL, index);
@@ -476,6 +477,7 @@ step_expects(struct step *s, const struct item *item, int64_t index)
 	query.definition_sha256 = s->definition.sha256;
 	if (call.end.error.code == ERROR_NONE)
 		expects = s->place.recall->expect(s->place.recall->history, &query);
+	memcpy(input_sha256, call.input_sha256, DIGEST_SIZE);
 	step_call_release(&call);
 	return expects;
 }

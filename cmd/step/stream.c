@@ -257,7 +257,7 @@ share_out(struct stream *s)
 	struct ahead *a = &s->ahead;
 	const struct recall *recall = s->step->place.recall;
 	const struct recall_query query = step_query(s->step, 0);
-	int64_t *items = memory_array(NULL, a->count + 1, sizeof *items);
+	struct recall_item *items = memory_array(NULL, a->count + 1, sizeof *items);
 	int64_t *compared = memory_array(NULL, a->count + 1, sizeof *compared);
 	struct error why = ERROR_INIT;
 	bool cut_off = a->end == -1 || producers_dead(&s->producers, &why);
@@ -265,12 +265,12 @@ share_out(struct stream *s)
 
 	for (size_t i = a->first; i < a->first + a->count; i++)
 		if (!a->items[i].expected)
-			items[count++] = a->items[i].index;
+			items[count++] = (struct recall_item){ a->items[i].index, a->items[i].input_sha256 };
 	recall->share_out(recall->history, &query, items, count, compared);
 	count = 0;
 	for (size_t i = a->first; i < a->first + a->count; i++)
 		if (!a->items[i].expected) {
-			INVARIANT(items[count] == a->items[i].index);
+			INVARIANT(items[count].item == a->items[i].index);
 			a->items[i].compared = cut_off && compared[count] > 0 ? STEP_CUT_OFF :
 			    compared[count];
 			count++;
@@ -356,7 +356,7 @@ stream_try_next_item(struct stream *s, struct item *item, int64_t *index, struct
 		added = &a->items[a->first + a->count++];
 		*added = (struct ahead_item){ .item = next, .index = s->index++ };
 		memset(&next, 0, sizeof next);
-		added->expected = step_expects(s->step, &added->item, added->index);
+		added->expected = step_expects(s->step, &added->item, added->index, added->input_sha256);
 	}
 }
 

@@ -23,6 +23,7 @@ struct ahead {
 		struct item item;
 		int64_t index;
 		int64_t compared;      /* of step */
+		char input_sha256[DIGEST_SIZE]; /* of its call; "": there is none to be compared */
 		bool expected;         /* a record is kept for it, or it needs none */
 	} *items;
 	size_t first, count;   /* of those that wait */

@@ -808,15 +808,27 @@ history_build(const char *path, const struct history_spec *spec,
 	return failed;
 }
 
+/* Whether a call has taken over the record that starts there, of this run's transcript. */
+static bool
+is_lent(const void *context, int64_t offset)
+{
+	const struct history *h = context;
+
+	for (size_t i = 0; i < h->head->records; i++)
+		if (h->records[i].started.offset == offset && !h->sources[h->records[i].started.source].foreign &&
+		    atomic_load(&h->records[i].lent) == MARK_CLAIMED)
+			return true;
+	return false;
+}
+
 int
-history_unclaimed(const struct history *h, struct history_summary *summary, struct error *err)
+history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME };
 	struct history_reading *r;
 	bool any = false;
 	int failed;
 
-	memset(summary, 0, sizeof *summary);
 	for (size_t i = 0; !any && i < h->head->records; i++)
 		any = (h->records[i].changed || h->records[i].child) && history_free(&h->records[i]);
 	if (!any || h->head->mode != RECALL_RESUME || h->head->sources == 0)
@@ -830,7 +842,7 @@ history_unclaimed(const struct history *h, struct history_summary *summary, stru
 		failed = history_take_file(r, err);
 	if (failed == 0) {
 		history_end(r);
-		failed = recording_list_unclaimed(&r->recording, summary, err);
+		failed = recording_list_unclaimed(&r->recording, is_lent, h, summary, err);
 	}
 	history_reading_free(r);
 	return failed;

@@ -211,8 +211,9 @@ int history_open(struct history **h, const char *run_directory, struct error *er
  * not used; text: which, and what is another. */
 int64_t history_unused(const struct history *h, struct buffer *text);
 /* The effects on record, made by earlier attempts, that no call of this one has taken over, in
- * summary->unclaimed: of a run that goes on, when it has come to its end. */
-int history_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
+ * summary->unclaimed: of a run that goes on, and of the runs inside of it that did, when it has come to its
+ * end. Of a run inside of one that goes on there are none yet: calls beside it may take them over. */
+int history_unclaimed(struct history *h, struct history_summary *summary, struct error *err);
 /* spec.prefix; "". */
 const char *history_prefix(const struct history *h);
 /* What a step asks it. */

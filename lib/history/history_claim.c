@@ -560,7 +560,7 @@ words_have_asked(const struct history *h, const struct index_record *record, con
 
 /* Whether an answer about the record is about the call: it has asked, and is most like it. */
 static bool
-is_asker(const struct history *h, const struct index_record *record, const unsigned char *guard,
+is_asker(struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query)
 {
 	const struct recorded_marks marks = { history_text(h, record->asker_start),
@@ -577,16 +577,17 @@ is_asker(const struct history *h, const struct index_record *record, const unsig
 			same = len == 0 || !text_has_part(buffer_string(&names), '\n', name, len);
 		buffer_free(&names);
 	}
-	return same;
+	/* In another run one with the record's own words has. */
+	return same && (memcmp(record->guard, guard, DIGEST_BYTES) == 0 || !history_asked_elsewhere(h, record));
 }
 
 /* Whether the user has decided what a call does that has other words than the record, or another place.
  * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
  * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
- * nobody: the record stays for its own. */
+ * nobody: the record stays for its own. of: the history that the record is in. */
 static bool
-is_decided(const struct history *h, const struct index_record *record, const unsigned char *guard,
-    const struct recall_query *query)
+is_decided_in(struct history *h, struct history *of, const struct index_record *record,
+    const unsigned char *guard, const struct recall_query *query)
 {
 	if (record->decided == RECALL_UNDECIDED)
 		return false;
@@ -596,12 +597,19 @@ is_decided(const struct history *h, const struct index_record *record, const uns
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
 	/* Of several that have asked, the answer is about the one that is most like the record. */
-	if (record->askers > 0 && !record->step_skipped && !is_asker(h, record, guard, query) && words_have_asked(h, record, guard))
+	if (record->askers > 0 && !record->step_skipped && !is_asker(of, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
 	/* One in doubt that is skipped, said once, is that one alone. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
+}
+
+static bool
+is_decided(struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	return is_decided_in(h, h, record, guard, query);
 }
 
 /* Whether a fork leaves the call out, and has not made it since. */
@@ -729,6 +737,32 @@ refuse_unknown(const struct recall_query *query, struct recalled *r, struct erro
 	return -1;
 }
 
+/* The same of a branch of a parallel group that was edited: those before and behind may have been taken out or
+ * put in, so that its record may be of another position, if their commands are alike. */
+static struct index_record *
+find_changed_branch(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = find_changed(h, key, guard, query, false), *r;
+	size_t most = found == NULL ? TEXT_ALIKE_LEAST - 1 : history_alike(h, found, query), alike;
+	unsigned char other[DIGEST_BYTES];
+
+	for (int64_t i = 2; i < BRANCHES_AWAY; i++) {
+		struct recall_query moved = *query;
+
+		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);
+		if (moved.item < 0)
+			continue;
+		history_keys(h, &moved, other, NULL);
+		r = find_changed(h, other, guard, &moved, false);
+		if (r == NULL || (alike = history_alike(h, r, query)) <= most)
+			continue;
+		found = r;
+		most = alike;
+	}
+	return found;
+}
+
 /* What a call is compared with that has no record of the same guard: that of the same input, what
  * whoever looked ahead has found, or the nearest, once that is nobody else's; NULL. */
 static struct index_record *
@@ -745,6 +779,8 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 		if (found == NULL && query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
 		    history_unused_by_any(&h->records[query->compared - 1]))
 			found = &h->records[query->compared - 1];
+		else if (found == NULL && resume && query->member && h->head->edited)
+			found = find_changed_branch(h, key, guard, query);
 		else if (found == NULL)
 			found = find_changed(h, key, guard, query, false);
 	} while (found != NULL && resume && leave_to_own(h, guard, found, query));
@@ -840,7 +876,7 @@ done_elsewhere(struct history *h, const unsigned char *key, const unsigned char 
 {
 	struct elsewhere found;
 
-	if (!h->head->edited || query->member || history_has_no_marks(query))
+	if (query->member || history_has_no_marks(query) || !history_edited_around(h))
 		return false;
 	return find_moved(h, key, guard, query) != NULL ||
 	    (history_find_elsewhere(h, guard, query, &found, NULL) == 0 && found.record != NULL);
@@ -908,9 +944,9 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			return 0;
 		if (leave_to_own(found.owners, guard, found.owner, query))
 			continue;
-		if (!is_decided(h, found.record, guard, query) && new_call)
+		if (!is_decided_in(h, found.history, found.record, guard, query) && new_call)
 			return 0;
-		if (!is_decided(h, found.record, guard, query))
+		if (!is_decided_in(h, found.history, found.record, guard, query))
 			return refuse_moved(h, &found, query, r, err);
 		if (history_lend(found.history, found.record))
 			break;
@@ -1302,7 +1338,7 @@ is_left_over(struct history *h, size_t i, const struct recall_query *query)
 {
 	const struct index_record *r = &h->records[i];
 
-	return r->began && !is_expected(h, i) && history_comparable(r, query) &&
+	return (r->began || r->runs_calls) && !is_expected(h, i) && history_comparable(r, query) &&
 	    history_unused_by_any(r) && history_likeness(h, r, query) != ANOTHER;
 }
 
@@ -1320,7 +1356,8 @@ left_over(void *history, const struct recall_query *query)
 	if (h->ahead_key != first)
 		h->ahead_key = h->ahead_from = first;
 	/* What is claimed stays so: it is looked at but once. */
-	while (history_same_key(h, h->ahead_from, key) && (!h->records[h->ahead_from].began ||
+	while (history_same_key(h, h->ahead_from, key) &&
+	    ((!h->records[h->ahead_from].began && !h->records[h->ahead_from].runs_calls) ||
 	    is_expected(h, h->ahead_from) ||
 	    atomic_load(&h->records[h->ahead_from].mark) == MARK_CLAIMED))
 		h->ahead_from++;
@@ -1360,6 +1397,7 @@ history_expect_call(void *history, const struct recall_query *query)
 struct left_record {
 	uint64_t distance;           /* of its place among the calls of its name from that of the process */
 	size_t i;
+	bool shared;                 /* an item has it */
 };
 
 static int
@@ -1385,7 +1423,7 @@ sort_left(const struct history *h, const unsigned char *key, const struct recall
 	list = memory_array(NULL, *count + 1, sizeof *list);
 	for (size_t i = 0; i < *count; i++)
 		list[i] = (struct left_record){ history_distance(h->records[first + i].occurrence,
-			query->occurrence), first + i };
+			query->occurrence), first + i, false };
 	if (*count > 1)
 		qsort(list, *count, sizeof *list, compare_left);
 	return list;
@@ -1407,10 +1445,26 @@ shares_hold(const struct history *h, const int64_t *compared, size_t count)
 	return true;
 }
 
-/* A call that is left without a record is new, unless one of them waits for a decision:
- * which of the calls that is about, the user is to say. */
+/* The record's item: of those without a record that was given the same, or, with any, the nearest; count:
+ * none. */
+static size_t
+find_left_item(const struct index_record *r, const struct recall_item *items, size_t count,
+    const int64_t *compared, bool any)
+{
+	size_t nearest = count;
+
+	for (size_t n = 0; n < count; n++)
+		if (compared[n] == RECALL_COMPARED_WITH_NONE &&
+		    (any || r->given == index_digest(items[n].input_sha256)) && (nearest == count ||
+		    history_distance(items[n].item, r->item) < history_distance(items[nearest].item, r->item)))
+			nearest = n;
+	return nearest;
+}
+
+/* A call that is left without a record is new, unless one of them waits for a decision: which of the
+ * calls that is about, the user is to say. Of commands that made others these ask, each for itself. */
 static void
-share_out(void *history, const struct recall_query *query, const int64_t *items,
+share_out(void *history, const struct recall_query *query, const struct recall_item *items,
     size_t count, int64_t *compared)
 {
 	struct history *h = history;
@@ -1423,23 +1477,23 @@ share_out(void *history, const struct recall_query *query, const int64_t *items,
 		compared[i] = RECALL_COMPARED_WITH_NONE;
 	history_keys(h, query, key, NULL);
 	left = sort_left(h, key, query, &left_count);
-	for (size_t l = 0; l < left_count; l++) {
-		const size_t i = left[l].i;
+	/* Those whose item was given the same before those that are to have another's. */
+	for (size_t l = 0; l < 2 * left_count; l++) {
+		const bool any = l >= left_count;
+		const size_t i = left[l % left_count].i;
+		const struct index_record *r = &h->records[i];
 		struct recall_query at = *query;
-		size_t nearest = count;
+		size_t n = find_left_item(r, items, count, compared, any);
 
-		/* The item without a record that is nearest to this one's. */
-		for (size_t n = 0; n < count; n++)
-			if (compared[n] == RECALL_COMPARED_WITH_NONE && (nearest == count ||
-			    history_distance(items[n], h->records[i].item) <
-			    history_distance(items[nearest], h->records[i].item)))
-				nearest = n;
-		at.item = items[nearest < count ? nearest : 0];
-		if (!is_left_over(h, i, &at))
+		if (n == count && !any)
 			continue;
-		if (nearest < count)
-			compared[nearest] = (int64_t)i + 1;
-		if (undecided == RECALL_COMPARED_WITH_NONE && h->records[i].decided == RECALL_UNDECIDED)
+		at.item = items[n < count ? n : 0].item;
+		if (left[l % left_count].shared || !is_left_over(h, i, &at))
+			continue;
+		if (n < count)
+			compared[n] = (int64_t)i + 1;
+		left[l % left_count].shared = n < count;
+		if (undecided == RECALL_COMPARED_WITH_NONE && !r->runs_calls && r->decided == RECALL_UNDECIDED)
 			undecided = (int64_t)i + 1;
 	}
 	free(left);

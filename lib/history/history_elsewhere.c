@@ -167,6 +167,25 @@ left_behind(const struct index_record *child)
 	    !(history_child_runs(child) && atomic_load(&child->fits) != 0);
 }
 
+/* The index of a run inside, which a record of a child run is about; NULL: it has none. */
+static int
+open_inside(struct history *h, const char *directory, struct history *around, const struct index_record *child,
+    struct history **inside, struct error *err)
+{
+	struct recalled_event started = { .turn = -1 };
+	char run_id[ID_SIZE], *path;
+	int failed = history_line(around, &child->started, &started, err);
+
+	*inside = NULL;
+	if (failed == 0 && event_copy_id(started.view.child_run_id, run_id)) {
+		path = history_inside(directory, run_id);
+		failed = open_other(h, path, inside, err);
+		free(path);
+	}
+	recalled_event_free(&started);
+	return failed;
+}
+
 /* Of the child runs in a history, and the runs in these; taken: the run that it is of was taken over. */
 static int
 history_search_inside(struct looking *l, struct history *around, const struct recorded_marks *marks,
@@ -176,21 +195,13 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 
 	for (size_t i = 0; failed == 0 && around->head->children > 0 && i < around->head->records; i++) {
 		struct index_record *child = &around->records[i];
-		struct recalled_event started = { .turn = -1 };
-		struct history *inside = NULL;
+		struct history *inside;
 		struct recorded_marks inner;
-		char run_id[ID_SIZE], *path;
 		bool gone = taken || !history_unused_by_any(child), loose = !taken && left_behind(child);
 
 		if (!child->child)
 			continue;
-		failed = history_line(around, &child->started, &started, err);
-		if (failed == 0 && event_copy_id(started.view.child_run_id, run_id)) {
-			path = history_inside(l->directory, run_id);
-			failed = open_other(l->asked, path, &inside, err);
-			free(path);
-		}
-		recalled_event_free(&started);
+		failed = open_inside(l->asked, l->directory, around, child, &inside, err);
 		if (inside == NULL)
 			continue;
 		inner = history_marks(around, child);
@@ -200,6 +211,138 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 		free_marks(&inner);
 	}
 	return failed;
+}
+
+/* Whether calls of a history, or of the runs inside, have asked what the text is (index_asked_words()). */
+static bool
+was_asked_inside(struct history *h, const char *directory, struct history *at, const char *text)
+{
+	struct history *inside;
+
+	if (text_has_part(history_text(at, at->head->asked), '\n', text, strlen(text)))
+		return true;
+	for (size_t i = 0; at->head->children > 0 && i < at->head->records; i++)
+		if (at->records[i].child && open_inside(h, directory, at, &at->records[i], &inside, NULL) == 0 &&
+		    inside != NULL && was_asked_inside(h, directory, inside, text))
+			return true;
+	return false;
+}
+
+bool
+history_asked_elsewhere(struct history *h, const struct index_record *record)
+{
+	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
+	struct history *at = h;
+	struct history_around around;
+	char text[ASKED_SIZE];
+	bool asked;
+
+	index_asked_words(record->guard, record->root, text);
+	for (size_t depth = 0; directory != NULL && depth < HISTORY_AROUND_MOST &&
+	    history_around(directory, &around, NULL) == 1; depth++) {
+		struct history *outer = NULL;
+		char *path = path_join(around.directory, HISTORY_FILE);
+
+		free(directory);
+		directory = memory_text(around.directory);
+		history_around_free(&around);
+		if (open_other(h, path, &outer, NULL) == 0 && outer != NULL)
+			at = outer;
+		free(path);
+	}
+	asked = directory != NULL && was_asked_inside(h, directory, at, text);
+	free(directory);
+	return asked;
+}
+
+bool
+history_is_inside(struct history *h)
+{
+	struct history_around around;
+	struct history *outer = NULL;
+	char *path;
+
+	if (h->directory == NULL || history_around(h->directory, &around, NULL) != 1)
+		return false;
+	path = path_join(around.directory, HISTORY_FILE);
+	if (open_other(h, path, &outer, NULL) != 0)
+		outer = NULL;
+	history_around_free(&around);
+	free(path);
+	return outer != NULL && outer->head->mode == RECALL_RESUME;
+}
+
+/* Adds those of a run inside by the names that they have from the outermost run. */
+static int
+list_unclaimed_inside(struct history *inside, struct history_summary *summary, struct error *err)
+{
+	const char *prefix = history_prefix(inside);
+	size_t from = summary->unclaimed_count;
+	int failed = history_list_unclaimed(inside, summary, err);
+
+	for (size_t i = from; i < summary->unclaimed_count; i++) {
+		char *call = summary->unclaimed[i].call;
+
+		summary->unclaimed[i].call = memory_format("%s%s", prefix, call);
+		free(call);
+	}
+	return failed;
+}
+
+/* Of the runs inside that went on. */
+static int
+search_unclaimed(struct history *h, struct history *around, struct history_summary *summary, struct error *err)
+{
+	struct history *inside;
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && around->head->children > 0 && i < around->head->records; i++) {
+		const struct index_record *child = &around->records[i];
+
+		if (!child->child || history_free(child))
+			continue;
+		failed = open_inside(h, h->directory, around, child, &inside, err);
+		if (failed == 0 && inside != NULL)
+			failed = list_unclaimed_inside(inside, summary, err);
+		if (failed == 0 && inside != NULL)
+			failed = search_unclaimed(h, inside, summary, err);
+	}
+	return failed;
+}
+
+int
+history_unclaimed(struct history *h, struct history_summary *summary, struct error *err)
+{
+	memset(summary, 0, sizeof *summary);
+	if (h->head->mode != RECALL_RESUME || history_is_inside(h))
+		return 0;
+	if (history_list_unclaimed(h, summary, err) != 0)
+		return -1;
+	return h->directory != NULL ? search_unclaimed(h, h, summary, err) : 0;
+}
+
+bool
+history_edited_around(struct history *h)
+{
+	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
+	bool edited = h->head->edited;
+
+	for (size_t depth = 0; !edited && directory != NULL && depth < HISTORY_AROUND_MOST; depth++) {
+		struct history_around around;
+		struct history *outer = NULL;
+		char *path;
+
+		if (history_around(directory, &around, NULL) <= 0)
+			break;
+		free(directory);
+		directory = memory_text(around.directory);
+		history_around_free(&around);
+		path = path_join(directory, HISTORY_FILE);
+		edited = open_other(h, path, &outer, NULL) == 0 && outer != NULL && outer->head->edited;
+		free(path);
+	}
+	free(directory);
+	return edited;
 }
 
 int

@@ -233,6 +233,14 @@ struct elsewhere {
 	struct history *around;      /* the record of the child run that it is in, and whose that is; NULL: it is of */
 	const struct index_record *inside; /* a run around */
 };
+/* Adds the effects of this run alone that no call has taken over (history_unclaimed()). */
+int history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
+/* Whether the run is inside of one that goes on. */
+bool history_is_inside(struct history *h);
+/* Whether a call with the words of the record has asked about it, in this run, one around it, or one in these. */
+bool history_asked_elsewhere(struct history *h, const struct index_record *record);
+/* Whether files of the run, or of one around it, were edited since it was recorded. */
+bool history_edited_around(struct history *h);
 /* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */
 int history_find_elsewhere(struct history *h, const unsigned char *guard,
     const struct recall_query *query, struct elsewhere *found, struct error *err);

@@ -183,6 +183,12 @@ struct recall_query {
 /* The root of the call around this process, as $AWF_CLAIMED names it. */
 const char *recall_root(const char *enclosing);
 
+/* An item of a stream whose call is to come. */
+struct recall_item {
+	int64_t item;
+	const char *input_sha256;    /* of what the call is given */
+};
+
 struct recall {
 	enum recall_mode mode;
 	bool cut_off;                /* (replay) the recording was ended from outside */
@@ -202,12 +208,13 @@ struct recall {
 	 * that has changed something, and that such a call is compared with, is neither claimed
 	 * nor expected. expect: keeps a record of the same input and definition for this call,
 	 * which is to come; false: there is none. share_out: all that is to come is expected, but
-	 * for calls of these count items, in order: says for each which of the records that
-	 * are left over it is compared with (query.compared). */
+	 * for the calls of these count items, in order: says for each which of the records that
+	 * are left over it is compared with (query.compared): one that was given the same, then
+	 * the nearest. */
 	bool (*left_over)(void *history, const struct recall_query *query);
 	bool (*expect)(void *history, const struct recall_query *query);
-	void (*share_out)(void *history, const struct recall_query *query, const int64_t *items,
-	    size_t count, int64_t *compared);
+	void (*share_out)(void *history, const struct recall_query *query,
+	    const struct recall_item *items, size_t count, int64_t *compared);
 	/* Whether there is a record that the call would claim now, and how that ended; it
 	 * stays free. */
 	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);

@@ -1041,11 +1041,11 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 }
 
 int
-recording_list_unclaimed(const struct recording *rec, struct history_summary *summary,
-    struct error *err)
+recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
+    const void *context, struct history_summary *summary, struct error *err)
 {
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (recording_unclaimed(rec, i) &&
+		if (recording_unclaimed(rec, i) && !lent(context, rec->calls[i].call->begin.offset) &&
 		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
 			return -1;
 	return 0;

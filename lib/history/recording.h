@@ -374,8 +374,9 @@ bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
 /* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
-/* Adds the calls that are recording_unclaimed(). */
-int recording_list_unclaimed(const struct recording *rec, struct history_summary *summary,
-    struct error *err);
+/* Adds the calls that are recording_unclaimed(), but for those that lent says, by the offset of their
+ * start, that a call of another run has taken over. */
+int recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
+    const void *context, struct history_summary *summary, struct error *err);
 
 #endif

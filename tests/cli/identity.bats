@@ -835,3 +835,140 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	resume 0 --redo "$call" --new g.child.push
 	ledger x x
 }
+
+@test "an agent in a group with items is not asked again when the text of the group was edited" {
+	mkdir agents
+	agent writer
+	text 'the answer' >answer
+	model_server --loop --answer answer
+	flow 'printf "0\n1\n" | awf-step -i lines -q --each g -- sh -c '\''awf-step -a writer ask; true'\'''
+	start 3
+	same "$(bodies | grep -c .)" 2
+	sed -i 's/; true/ ; true/' flow.awf
+	: >open
+	resume 0
+	same "$(bodies | grep -c .)" 2
+}
+
+@test "in a parallel group whose branches were edited and stand elsewhere each asks about its own effect" {
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo a >>ledger\"' '$PUSH \"echo b >>ledger\"' '$PUSH \"echo c >>ledger\"'"
+
+	start 3
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo b >>ledger\"' '$PUSH \"echo c  >>ledger\"'"
+	: >open
+	resume 75
+	ledger a b c
+
+	rm ledger open
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo a >>ledger\"' '$PUSH \"echo b >>ledger\"' '$PUSH \"echo c >>ledger\"'"
+	start 3
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo z >>ledger\"' '$PUSH \"echo a >>ledger\"' '$PUSH \"echo b  >>ledger\"' '$PUSH \"echo c >>ledger\"'"
+	: >open
+	resume 75
+	resume 0 --skip g:0:0/g:0:1/push:0:0
+	ledger a b c z
+
+	rm ledger open
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo a >>ledger\"' '$PUSH \"echo b >>ledger\"' '$PUSH \"echo c >>ledger\"'"
+	start 3
+	flow "awf-step -n -q --parallel g -- '$PUSH \"echo c  >>ledger\"' '$PUSH \"echo b >>ledger\"' '$PUSH \"echo a >>ledger\"'"
+	: >open
+	resume 75
+	resume 0 --skip g:0:0/g:0:2/push:0:0
+	ledger a b c
+}
+
+@test "of a group with items each is compared with what was given the same, also when one was put in front" {
+	flow 'awf-step -i lines -q --each g <items -- sh -c '\''x=$(jq -r .data); '"$PUSH"' "echo \$1 >>ledger" - $x'\'
+	printf '%s\n' a b >items
+	start 3
+	ledger a b
+	printf '%s\n' z a b >items
+	sed -i 's/>>ledger/>> ledger/' flow.awf
+	: >open
+	resume 75
+	ledger a b z
+	resume 0 --skip g.push
+	ledger a b z
+}
+
+@test "a child run in a group with items whose text was edited is asked about by names that are answered" {
+	cat >flow.awf <<'X'
+#!/usr/bin/env -S awf-run --
+awf-step -i lines -q --each g <items -- sh -c 'x=$(jq -r .data); export x; awf-run -c "awf-step -n -q --effects external push -- sh -c \"echo \\\$x >>ledger\"; awf-step -n -q late -- test -e open"'
+X
+	chmod +x flow.awf
+	printf '%s\n' a b >items
+	start 3
+	ledger a b
+	sed -i 's/>>ledger/>> ledger/' flow.awf
+	: >open
+	resume 75
+	ledger a b
+	resume 0 $(grep -o -- '--skip [^ ,]*' <<<"$stderr" | sort -u)
+	ledger a b
+}
+
+@test "what failed, and was done in another place since, is asked about when the edit is taken back" {
+	local push="awf-step -n -q --effects external push -- sh -c \"test -e ok || exit 1; echo p >>ledger\"" kind around
+	for kind in child group; do
+		rm -f ledger ok open
+		around="awf-run -c '$push'"
+		[ $kind = child ] || around="awf-step -n -q --each grp -- sh -c '$push'"
+		flow "$push"
+		start 3
+		: >ok
+		flow "$around"
+		resume 3
+		ledger p
+		flow "$push"
+		: >open
+		resume 75
+		resume 0 $(grep -om1 -- '--skip [^ ,]*' <<<"$stderr")
+		ledger p
+		# and the other way
+		rm -f ledger ok open
+		flow "$around"
+		start 3
+		: >ok
+		flow "$push"
+		resume 3
+		ledger p
+		flow "$around"
+		: >open
+		resume 75
+		resume 0 $(grep -om1 -- '--skip [^ ,]*' <<<"$stderr")
+		[ $kind = group ] || [[ $stderr != *'not come to'* ]]
+		ledger p
+		# from one to another
+		rm -f ledger ok open
+		flow "$around"
+		start 3
+		: >ok
+		flow "awf-run -c 'true; $push'" "$around"
+		sed -i 3d flow.awf
+		[ $kind = child ] || sed -i "2s/.*/awf-step -n -q --each other -- sh -c '$push'/" flow.awf
+		resume 3
+		ledger p
+		flow "$around"
+		: >open
+		if [ $kind = child ]; then
+			resume 0
+		else
+			resume 75
+			resume 0 $(grep -om1 -- '--skip [^ ,]*' <<<"$stderr")
+		fi
+		ledger p
+	done
+}
+
+@test "of child runs in a loop whose text was edited and one put in front, an answer is of the one with the same words" {
+	flow 'for i in a b c; do awf-run -c "awf-step -n -q --effects external push -- sh -c '\''echo $i >>ledger'\''"; done'
+	start 3
+	sed -i "s/for i in a/for i in x a/; s/>>ledger'\"/>>ledger'; true\"/" flow.awf
+	: >open
+	resume 75
+	resume 0 --skip pipeline:0:0/push:0:0 --skip pipeline:1:0/push:0:0 --skip pipeline:2:0/push:0:0 --new pipeline.push
+	ledger a b c x
+	[[ $stderr != *'not come to'* ]]
+}

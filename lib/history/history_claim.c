@@ -1461,6 +1461,34 @@ find_left_item(const struct index_record *r, const struct recall_item *items, si
 	return nearest;
 }
 
+/* Shares out those whose item was given the same, or, with any, the others; compared with one that waits for
+ * a decision. */
+static int64_t
+share_records(struct history *h, const struct recall_query *query, const struct recall_item *items,
+    size_t count, struct left_record *left, size_t left_count, bool any, int64_t *compared)
+{
+	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+
+	for (size_t l = 0; l < left_count; l++) {
+		const size_t i = left[l].i;
+		const struct index_record *r = &h->records[i];
+		struct recall_query at = *query;
+		size_t n = find_left_item(r, items, count, compared, any);
+
+		if (n == count && !any)
+			continue;
+		at.item = items[n < count ? n : 0].item;
+		if (!left[l].shared && !is_left_over(h, i, &at))
+			continue;
+		if (!left[l].shared && n < count)
+			compared[n] = (int64_t)i + 1;
+		left[l].shared |= n < count;
+		if (undecided == RECALL_COMPARED_WITH_NONE && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+			undecided = (int64_t)i + 1;
+	}
+	return undecided;
+}
+
 /* A call that is left without a record is new, unless one of them waits for a decision: which of the
  * calls that is about, the user is to say. Of commands that made others these ask, each for itself. */
 static void
@@ -1469,7 +1497,7 @@ share_out(void *history, const struct recall_query *query, const struct recall_i
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES];
-	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+	int64_t undecided;
 	struct left_record *left;
 	size_t left_count;
 
@@ -1478,24 +1506,8 @@ share_out(void *history, const struct recall_query *query, const struct recall_i
 	history_keys(h, query, key, NULL);
 	left = sort_left(h, key, query, &left_count);
 	/* Those whose item was given the same before those that are to have another's. */
-	for (size_t l = 0; l < 2 * left_count; l++) {
-		const bool any = l >= left_count;
-		const size_t i = left[l % left_count].i;
-		const struct index_record *r = &h->records[i];
-		struct recall_query at = *query;
-		size_t n = find_left_item(r, items, count, compared, any);
-
-		if (n == count && !any)
-			continue;
-		at.item = items[n < count ? n : 0].item;
-		if (left[l % left_count].shared || !is_left_over(h, i, &at))
-			continue;
-		if (n < count)
-			compared[n] = (int64_t)i + 1;
-		left[l % left_count].shared = n < count;
-		if (undecided == RECALL_COMPARED_WITH_NONE && !r->runs_calls && r->decided == RECALL_UNDECIDED)
-			undecided = (int64_t)i + 1;
-	}
+	share_records(h, query, items, count, left, left_count, false, compared);
+	undecided = share_records(h, query, items, count, left, left_count, true, compared);
 	free(left);
 	INVARIANT(shares_hold(h, compared, count));
 	for (size_t i = 0; i < count; i++)

@@ -29,6 +29,7 @@
 #define OWN_WAIT_MS 300 /* for each difference, of OWN_DIFFERENCES_MOST */
 #define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
+#define DECIDED_WAITS 4       /* as long for a record that the user has decided about */
 #define DEFINITIONS_MOST 256 /* that a call with another is compared with */
 #define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of a text, as edited */
 #define BRANCHES_AWAY INT64_C(128) /* half of it before, half behind */
@@ -697,18 +698,21 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 /* Calls that a workflow makes side by side come in any order: the record of another input or
  * definition may be that of one which is about to come. It is waited for, a little, where no file was
  * edited, or this call was not, or where the user has been asked about the record, or has decided:
- * the longer the less it is like the record, for its own call may differ, too. Whether the record is
- * gone. */
+ * the longer the less it is like the record, for its own call may differ, too. differences: of their
+ * directories and variables. Whether the record is gone. */
 static bool
 leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
-    const struct recall_query *query)
+    const struct recall_query *query, int differences)
 {
 	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
-	int differences = history_difference(h, record, query, NULL), most;
+	int most;
 
 	if (differences > OWN_DIFFERENCES_MOST)
 		differences = OWN_DIFFERENCES_MOST;
 	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
+	/* Of what the user has decided there is no further question that would catch a wrong owner. */
+	if (record->decided != RECALL_UNDECIDED)
+		most *= DECIDED_WAITS;
 	/* Another input or definition says more than a variable, a text that was added or taken away less. */
 	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
 		most += record->definition == index_digest(query->definition_sha256) ? 2 * OWN_WAIT_MS :
@@ -783,7 +787,7 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 			found = find_changed_branch(h, key, guard, query);
 		else if (found == NULL)
 			found = find_changed(h, key, guard, query, false);
-	} while (found != NULL && resume && leave_to_own(h, guard, found, query));
+	} while (found != NULL && resume && leave_to_own(h, guard, found, query, history_difference(h, found, query, NULL)));
 	return found;
 }
 
@@ -904,12 +908,12 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child;
-		if (asked && leave_to_own(h, guard, record, query))
+		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
 			continue;
 		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */
 		if (asked && !(moved || record->tools_doubtful ? is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
-			return moved ? refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL }, query, r, err) :
+			return moved ? refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL, 0 }, query, r, err) :
 			    refuse_changed(h, record, query, r, err);
 		if (history_lend(h, record))
 			break;
@@ -942,7 +946,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			return -1;
 		if (found.record == NULL)
 			return 0;
-		if (leave_to_own(found.owners, guard, found.owner, query))
+		if (leave_to_own(found.owners, guard, found.owner, query, found.differences))
 			continue;
 		if (!is_decided_in(h, found.history, found.record, guard, query) && new_call)
 			return 0;

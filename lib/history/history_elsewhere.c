@@ -100,7 +100,7 @@ free_marks(struct recorded_marks *marks)
 /* What the call has to do with an effect in the history of a run that was started with these marks. A
  * variable that tells the child runs apart tells their calls apart, too. */
 static enum likeness
-compare_effect(const struct looking *l, const struct elsewhere *at, const struct recorded_marks *around)
+compare_effect(const struct looking *l, struct elsewhere *at, const struct recorded_marks *around)
 {
 	struct recorded_marks recorded = history_marks(at->history, at->record);
 	struct buffer names = BUFFER_INIT;
@@ -109,7 +109,8 @@ compare_effect(const struct looking *l, const struct elsewhere *at, const struct
 	size_t len;
 
 	recorded = marks_in(around, &recorded);
-	if (marks_difference(&l->marks, &recorded, &names) > 0)
+	at->differences = marks_difference(&l->marks, &recorded, &names);
+	if (at->differences > 0)
 		found = DIFFERING;
 	rest = buffer_string(&names);
 	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
@@ -139,7 +140,7 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 
 	for (size_t i = 0; i < h->head->records; i++) {
 		struct index_record *r = &h->records[i];
-		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r, owners, inside };
+		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r, owners, inside, 0 };
 		enum likeness like;
 
 		if (!r->changed || r->child || (dropped && !r->dropped) ||

@@ -232,6 +232,8 @@ struct elsewhere {
 	struct index_record *owner;  /* or the record itself */
 	struct history *around;      /* the record of the child run that it is in, and whose that is; NULL: it is of */
 	const struct index_record *inside; /* a run around */
+	int differences;             /* of its directory and variables from those of the call, in that run; -1: not
+	                                known */
 };
 /* Adds the effects of this run alone that no call has taken over (history_unclaimed()). */
 int history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);

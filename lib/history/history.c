@@ -458,6 +458,25 @@ put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_
 }
 
 static uint64_t
+add_asked_last(struct index *x)
+{
+	const struct recording *rec = x->rec;
+	struct buffer all = BUFFER_INIT;
+	char text[ASKED_SIZE];
+	uint64_t at;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		if (!rec->calls[i].status.asked || rec->calls[i].attempt != rec->attempt)
+			continue;
+		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
+		buffer_format(&all, "%s\n", text);
+	}
+	at = history_add_text(x, buffer_string(&all));
+	buffer_free(&all);
+	return at;
+}
+
+static uint64_t
 add_asked(struct index *x)
 {
 	const struct recording *rec = x->rec;
@@ -571,6 +590,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 		.mode = rec->spec->mode };
 
 	head.asked = add_asked(x);
+	head.asked_last = add_asked_last(x);
 	head.used_before = add_used_before(x);
 	head.left_out = add_left_out(x);
 	head.new_steps = add_new_steps(x);

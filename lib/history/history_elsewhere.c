@@ -214,13 +214,21 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 	return failed;
 }
 
+static bool
+is_of_one_run(const struct history *a, const struct history *b)
+{
+	return a->head->sources > 0 && b->head->sources > 0 &&
+	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
+}
+
 /* Whether calls of a history, or of the runs inside, have asked what the text is (index_asked_words()). */
 static bool
 was_asked_inside(struct history *h, const char *directory, struct history *at, const char *text)
 {
 	struct history *inside;
 
-	if (text_has_part(history_text(at, at->head->asked), '\n', text, strlen(text)))
+	if (!is_of_one_run(at, h) &&
+	    text_has_part(history_text(at, at->head->asked_last), '\n', text, strlen(text)))
 		return true;
 	for (size_t i = 0; at->head->children > 0 && i < at->head->records; i++)
 		if (at->records[i].child && open_inside(h, directory, at, &at->records[i], &inside, NULL) == 0 &&

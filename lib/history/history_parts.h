@@ -33,6 +33,7 @@ struct index_head {
 	uint64_t edited;             /* history_names.edited */
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
+	uint64_t asked_last;         /* in text: index_asked_words() of those that asked in the last attempt */
 	uint64_t used_before;        /* in text: recalled_used_before() */
 	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, each with a
 	                                newline, LEFT_OUT_SIZE in all; sorted */
@@ -239,7 +240,8 @@ struct elsewhere {
 int history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
 /* Whether the run is inside of one that goes on. */
 bool history_is_inside(struct history *h);
-/* Whether a call with the words of the record has asked about it, in this run, one around it, or one in these. */
+/* Whether a call with the words of the record has asked about it in the last attempt of another run: of one
+ * around this run, or of one in these. */
 bool history_asked_elsewhere(struct history *h, const struct index_record *record);
 /* Whether files of the run, or of one around it, were edited since it was recorded. */
 bool history_edited_around(struct history *h);

@@ -21,7 +21,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs15"
+#define HISTORY_MAGIC "awf-hs16"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* runs, one around the other */
 

@@ -207,7 +207,7 @@ static enum stream_state
 fill_projected(struct stream *s, struct buffer *out)
 {
 	struct selection *x = s->state;
-	struct buffer *lines = &s->server->streams.lines;
+	struct buffer *lines = &s->all->lines;
 	bool made = spool_made(x->spool);
 
 	append_beginning(s, out);
@@ -299,7 +299,7 @@ make_stream(struct request *r, const char *run_id, const struct stream_source *s
 		request_unopened(r, run_id, &err);
 		return NULL;
 	}
-	s = stream_make(r->server, source, feed, r->token);
+	s = stream_make(&r->server->streams, source, feed, r->token);
 	x = memory_zero(1, sizeof *x);
 	filter_begin(&x->filter);
 	x->left = x->until = x->number = -1;

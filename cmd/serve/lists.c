@@ -199,7 +199,7 @@ answer_runs_stream(struct request *r)
 
 	if (!request_number(r, "children", 1, &children))
 		return;
-	s = stream_make(r->server, &changes_source, NULL, r->token);
+	s = stream_make(&r->server->streams, &changes_source, NULL, r->token);
 	f = memory_zero(1, sizeof *f);
 	f->children = children == 1;
 	f->revision = r->server->catalog.revision;

@@ -479,7 +479,7 @@ begin_request(struct connection *c, const struct head *h, struct span bytes)
 	if (tokens_refresh(&r->server->access.tokens, &revoked, &err) != 0)
 		log_warn(&err);
 	if (revoked)
-		streams_check(r->server);
+		streams_check(&r->server->streams);
 	refusal = request_check_head(r, h);
 	if (refusal == NULL)
 		buffer_append(&r->head, bytes.at, bytes.len);

@@ -23,6 +23,7 @@
 #include "serve/live.h"
 #include "serve/overview.h"
 #include "serve/spool.h"
+#include "serve/stream.h"
 #include "serve/upload.h"
 #include "serve/work.h"
 #include "serve/www.h"
@@ -75,13 +76,7 @@ struct server {
 	struct spools spools;
 	struct works works;
 	struct uploads uploads;
-	struct streams {
-		struct stream *first;
-		size_t count;
-		struct buffer piece; /* that is made just now */
-		struct buffer lines; /* that it is made of */
-		struct loop_timer check; /* of their tokens, while there are any */
-	} streams;
+	struct streams streams;
 	struct counts counts;
 	struct loop_source signals;
 	bool stopped;            /* by one, or as there is nothing to be served */

@@ -131,6 +131,7 @@ server_open(struct server *s, struct error *err)
 	*a->own = (struct token){ .may = MAY_ALL, .label = memory_text(""), .holders = 1 };
 	www_open(&s->www);
 	feeds_open(&s->feeds, &s->loop, &s->storage);
+	streams_open(&s->streams, s, &s->loop, &a->tokens);
 	s->feeds.grown = feed_grown;
 	s->feeds.cut = streams_reset;
 	s->feeds.changed = feed_changed;
@@ -179,8 +180,7 @@ server_close(struct server *s)
 		token_release(s->access.own);
 		tokens_free(&s->access.tokens);
 	}
-	buffer_free(&s->streams.piece);
-	buffer_free(&s->streams.lines);
+	streams_close(&s->streams);
 	database_close(&s->database);
 	loop_close(&s->loop);
 	list_free(s->settings.listen);

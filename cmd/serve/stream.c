@@ -18,7 +18,6 @@
 #include "serve/feed.h"
 #include "serve/frame.h"
 #include "serve/log.h"
-#include "serve/serve.h"
 
 static void stream_send_round(struct loop_task *task);
 static void stream_send_heartbeat(struct loop_timer *timer);
@@ -56,25 +55,40 @@ leave_feed(struct stream *s)
 	s->feed = NULL;
 }
 
+void
+streams_open(struct streams *s, struct server *server, struct loop *loop, struct tokens *tokens)
+{
+	*s = (struct streams){ .server = server, .loop = loop, .tokens = tokens };
+}
+
+void
+streams_close(struct streams *s)
+{
+	INVARIANT(s->first == NULL && s->count == 0);
+	buffer_free(&s->piece);
+	buffer_free(&s->lines);
+}
+
 struct stream *
-stream_make(struct server *server, const struct stream_source *source, struct feed *feed,
+stream_make(struct streams *all, const struct stream_source *source, struct feed *feed,
     struct token *token)
 {
 	struct stream *s = memory_zero(1, sizeof *s);
 
-	s->server = server;
+	s->all = all;
+	s->server = all->server;
 	s->source = source;
 	s->task.step = stream_send_round;
 	s->timer.due = stream_send_heartbeat;
 	s->token = token_hold(token);
-	s->next = server->streams.first;
+	s->next = all->first;
 	if (s->next != NULL)
 		s->next->previous = s;
-	server->streams.first = s;
-	server->streams.count++;
-	server->streams.check.due = check_due;
-	if (server->streams.check.at == 0)
-		loop_set(&server->loop, &server->streams.check, STREAM_CHECK_MS);
+	all->first = s;
+	all->count++;
+	all->check.due = check_due;
+	if (all->check.at == 0)
+		loop_set(all->loop, &all->check, STREAM_CHECK_MS);
 	if (feed != NULL)
 		join_feed(s, feed);
 	return s;
@@ -84,7 +98,7 @@ void
 stream_begin(struct stream *s, struct connection *c)
 {
 	s->connection = c;
-	loop_enter(&s->server->loop, &s->task);
+	loop_enter(s->all->loop, &s->task);
 }
 
 /* Ends the answer, or breaks it off. */
@@ -95,8 +109,8 @@ stream_end_answer(struct stream *s, bool failed)
 
 	if (c == NULL)
 		return;
-	loop_leave(&s->server->loop, &s->task);
-	loop_unset(&s->server->loop, &s->timer);
+	loop_leave(s->all->loop, &s->task);
+	loop_unset(s->all->loop, &s->timer);
 	s->connection = NULL;
 	leave_feed(s);
 	if (s->failed || failed)
@@ -110,18 +124,18 @@ stream_free(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	loop_leave(&s->server->loop, &s->task);
-	loop_unset(&s->server->loop, &s->timer);
+	loop_leave(s->all->loop, &s->task);
+	loop_unset(s->all->loop, &s->timer);
 	leave_feed(s);
 	if (s->source->free != NULL)
 		s->source->free(s);
-	INVARIANT((s->previous != NULL ? s->previous->next : s->server->streams.first) == s);
-	INVARIANT(s->server->streams.count > 0);
-	*(s->previous != NULL ? &s->previous->next : &s->server->streams.first) = s->next;
+	INVARIANT((s->previous != NULL ? s->previous->next : s->all->first) == s);
+	INVARIANT(s->all->count > 0);
+	*(s->previous != NULL ? &s->previous->next : &s->all->first) = s->next;
 	if (s->next != NULL)
 		s->next->previous = s->previous;
-	if (--s->server->streams.count == 0)
-		loop_unset(&s->server->loop, &s->server->streams.check);
+	if (--s->all->count == 0)
+		loop_unset(s->all->loop, &s->all->check);
 	token_release(s->token);
 	free(s);
 }
@@ -133,7 +147,7 @@ static size_t
 put_off_heartbeat(struct stream *s, size_t sent)
 {
 	if (sent > 0)
-		loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+		loop_set(s->all->loop, &s->timer, STREAM_HEARTBEAT_MS);
 	return sent;
 }
 
@@ -166,7 +180,7 @@ fall_out(struct stream *s)
 static size_t
 send_piece(struct stream *s)
 {
-	struct buffer *piece = &s->server->streams.piece;
+	struct buffer *piece = &s->all->piece;
 	enum stream_state state;
 	size_t start = 0, sent = 0;
 
@@ -243,16 +257,16 @@ stream_send_round(struct loop_task *task)
 		return;
 	}
 	if (c->blocked || s->at_head)
-		loop_leave(&s->server->loop, &s->task);
+		loop_leave(s->all->loop, &s->task);
 	if (s->timer.at == 0)
-		loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+		loop_set(s->all->loop, &s->timer, STREAM_HEARTBEAT_MS);
 }
 
 void
 stream_wake(struct stream *s)
 {
 	if (s->connection != NULL && !s->connection->blocked)
-		loop_enter(&s->server->loop, &s->task);
+		loop_enter(s->all->loop, &s->task);
 }
 
 /* There was nothing for the client for so long. */
@@ -267,7 +281,7 @@ stream_send_heartbeat(struct loop_timer *timer)
 		connection_write(s->connection, s->source->heartbeat, strlen(s->source->heartbeat));
 		s->at_head = false;
 	}
-	loop_set(&s->server->loop, &s->timer, STREAM_HEARTBEAT_MS);
+	loop_set(s->all->loop, &s->timer, STREAM_HEARTBEAT_MS);
 	stream_wake(s);
 }
 
@@ -328,12 +342,12 @@ streams_reset(struct feed *feed)
 }
 
 void
-streams_check(struct server *server)
+streams_check(struct streams *all)
 {
 	struct stream *next;
 	int64_t now = clock_wall();
 
-	for (struct stream *s = server->streams.first; s != NULL; s = next) {
+	for (struct stream *s = all->first; s != NULL; s = next) {
 		next = s->next;
 		if (!token_good(s->token, now))
 			stream_end_answer(s, true);
@@ -345,13 +359,12 @@ streams_check(struct server *server)
 static void
 check_due(struct loop_timer *timer)
 {
-	struct server *server = (struct server *)(void *)((char *)timer -
-	    offsetof(struct server, streams.check));
+	struct streams *all = (struct streams *)(void *)((char *)timer - offsetof(struct streams, check));
 	struct error err;
 	bool revoked;
 
-	if (tokens_refresh(&server->access.tokens, &revoked, &err) != 0)
+	if (tokens_refresh(all->tokens, &revoked, &err) != 0)
 		log_warn(&err);
-	loop_set(&server->loop, timer, STREAM_CHECK_MS);
-	streams_check(server);
+	loop_set(all->loop, timer, STREAM_CHECK_MS);
+	streams_check(all);
 }

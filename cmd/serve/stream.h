@@ -49,7 +49,20 @@ struct stream_source {
 	void (*free)(struct stream *s);
 };
 
+/* All streams of a server. */
+struct streams {
+	struct server *server;
+	struct loop *loop;
+	struct tokens *tokens;
+	struct stream *first;
+	size_t count;
+	struct buffer piece;        /* that is made just now */
+	struct buffer lines;        /* that it is made of */
+	struct loop_timer check;    /* of their tokens, while there are any */
+};
+
 struct stream {
+	struct streams *all;
 	struct server *server;
 	const struct stream_source *source;
 	struct connection *connection; /* that is written to; NULL: not yet, or not any more */
@@ -68,8 +81,9 @@ struct stream {
 	void *state;                /* of the source */
 };
 
+void streams_open(struct streams *s, struct server *server, struct loop *loop, struct tokens *tokens);
 /* Makes one that is not begun. The feed is held by it from then on. */
-struct stream *stream_make(struct server *s, const struct stream_source *source,
+struct stream *stream_make(struct streams *all, const struct stream_source *source,
     struct feed *feed, struct token *token);
 /* From now on the connection's answer, which is one that grows, is the stream's. */
 void stream_begin(struct stream *s, struct connection *c);
@@ -82,7 +96,9 @@ void streams_wake(struct feed *feed);
 /* The feed's file was cut: its streams begin anew. */
 void streams_reset(struct feed *feed);
 /* Ends the streams of tokens that are not good any more. */
-void streams_check(struct server *s);
+void streams_check(struct streams *s);
 void stream_free(struct stream *s);
+/* There are no streams any more. */
+void streams_close(struct streams *s);
 
 #endif

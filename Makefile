@@ -106,39 +106,21 @@ TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 # The model server of the tests.
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-# What the library for other programs shares with the programs, beside base, json, transcript and proc.
-CORE_ROOMS = storage workspace model history start decide view
-LIB_SRC := $(filter-out lib/api/% lib/httpd/% lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
-# What reaches model APIs and other servers: beside HTTP, what those APIs answer.
-NET_SRC := $(wildcard lib/net/*.c lib/httpd/*.c lib/api/*.c)
+# Which rooms there are, and what each needs.
+include rooms.mk
+CMD_ROOMS := $(patsubst cmd/%/,%,$(wildcard cmd/*/))
+# closure ROOMS: they, and all that they need, directly or not.
+closure = $(if $(filter-out $(1),$(foreach r,$(1),$(NEEDS_$(r)))),$(call closure,$(sort $(1) $(foreach r,$(1),$(NEEDS_$(r))))),$(1))
+OPTIONAL_SRC = $(WITH_sqlite3) $(WITH_libpq)
+LIB_SRC := $(filter-out lib/isolate/seccomp_rules.c $(foreach r,$(NET_ROOMS) shared,lib/$(r)/%),$(wildcard lib/*/*.c))
+NET_SRC := $(wildcard $(NET_ROOMS:%=lib/%/*.c))
 SHARED_SRC := $(wildcard lib/shared/*.c)
-CMD_SRC := $(wildcard cmd/*.c)
-# Rooms of programs: their parts are an archive each, for tests too.
-ROOM := awf ctl gates inspect run serve step worker
-PART_SRC := $(wildcard $(ROOM:%=cmd/%/*.c))
-PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
-PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
-TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
-TOOL_SHARED := $(filter-out $(TOOL_SRC),$(wildcard cmd/tool/*.c))
+MAIN_SRC := $(wildcard $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),cmd/$(r)/main.c cmd/$(r)/*_main.c))
+# parts ROOM: what its programs have in common.
+parts = $(filter-out $(MAIN_SRC) $(OPTIONAL_SRC),$(wildcard cmd/$(1)/*.c))
+# Those that have any: an archive each, for tests too.
+PART_ROOMS := $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),$(if $(call parts,$(r)),$(r)))
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
-SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
-FETCH_SRC := $(wildcard cmd/fetch/*.c)
-SHIP_SRC := $(wildcard cmd/ship/awf-ship-*.c)
-# What needs a library that a machine may lack is in no library of ours.
-SQLITE_SHARED = cmd/ship/sqlite.c
-POSTGRESQL_SHARED = cmd/ship/postgresql.c
-SHIP_SHARED := $(filter-out $(SHIP_SRC) $(SQLITE_SHARED) $(POSTGRESQL_SHARED),$(wildcard cmd/ship/*.c))
-# The filters by which a database is read are of one file each.
-MIRROR_FILTER_SRC := $(wildcard cmd/mirror/awf-mirror-*.c)
-MIRROR_FILTER_SHARED = cmd/mirror/source.c
-MIRROR_SRC := $(filter-out $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED),$(wildcard cmd/mirror/*.c))
-MODELS_SRC := $(wildcard cmd/models/*.c)
-MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
-MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
-# What reaches an MCP server over HTTP is of several files, the others of one each.
-MCP_SRC := $(wildcard cmd/mcp/*.c)
-MCP_ALONE = awf-mcp-keep awf-mcp-tools
-MCP_HTTP_SRC := $(filter-out $(MCP_ALONE:%=cmd/mcp/%.c),$(MCP_SRC))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FAULT_SRC := $(wildcard tests/fault/fault_*.c)
@@ -153,33 +135,31 @@ GEN_SRC := $(patsubst %.schema.json,$(BUILD)/gen/%_schema.c,$(notdir $(SCHEMAS))
 GEN_OBJ := $(GEN_SRC:.c=.o) $(BUILD)/gen/seccomp_filters.o
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
-PROVIDER_LIB = $(BUILD)/libawf-provider.a
-TOOL_LIB = $(BUILD)/libawf-tool.a
-SHIP_LIB = $(BUILD)/libawf-ship.a
-ROOM_LIB = $(ROOM:%=$(BUILD)/libawf-%.a)
+# The archives of a room, and of the programs' rooms that it needs, above what they need.
+part_lib = $(if $(filter $(1),$(PART_ROOMS)),$(BUILD)/libawf-$(1).a) $(foreach r,$(filter $(CMD_ROOMS),$(NEEDS_$(1))),$(call part_lib,$(r)))
+net_lib = $(if $(filter $(NET_ROOMS),$(call closure,$(1))),$(NET))
+# In that order too, those that need others of them first.
+PART_LIB := $(foreach r,$(PART_ROOMS),$(if $(filter $(r),$(foreach o,$(PART_ROOMS),$(NEEDS_$(o)))),,$(call part_lib,$(r))))
 
 # What other programs link (awf-transcript(3)).
 SHARED_NAME = libawf-transcript.so
 SHARED_SONAME = $(SHARED_NAME).0
 SHARED = $(BUILD)/libawf-transcript.a $(BUILD)/$(SHARED_SONAME)
 
-BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
-PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
-TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
+# room_of SOURCE; program SOURCE: where it is built, below BUILD.
+room_of = $(patsubst cmd/%/,%,$(dir $(1)))
+room_program = $(or $(PROGRAM_$(1)),awf-$(1))
+program = $(strip $(if $(filter main.c,$(notdir $(1))),$(if $(filter $(call room_of,$(1)),$(FOR_USERS)),bin,libexec/awf)/$(call room_program,$(call room_of,$(1))),libexec/awf/$(or $(PREFIX_$(call room_of,$(1))),awf-$(call room_of,$(1))-)$(patsubst %_main.c,%,$(notdir $(1)))))
+programs = $(foreach s,$(1),$(BUILD)/$(call program,$(s)))
+BIN := $(filter $(BUILD)/bin/%,$(call programs,$(MAIN_SRC)))
+OPTIONAL := $(call programs,$(filter $(MAIN_SRC),$(OPTIONAL_SRC)))
+LIBEXEC := $(filter-out $(BIN) $(OPTIONAL),$(call programs,$(MAIN_SRC)))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
-SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
-FETCH = $(BUILD)/libexec/awf/awf-fetch-run
-MCP = $(addprefix $(BUILD)/libexec/awf/,awf-mcp-http $(MCP_ALONE))
-SHIPS := $(patsubst cmd/ship/%.c,$(BUILD)/libexec/awf/%,$(SHIP_SRC))
-MIRROR_FILTERS := $(patsubst cmd/mirror/%.c,$(BUILD)/libexec/awf/%,$(MIRROR_FILTER_SRC))
-MIRROR = $(BUILD)/libexec/awf/awf-mirror
-MODELS = $(BUILD)/libexec/awf/awf-models-proxy
-MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 # Preloaded by awf-verify --determinism.
 CLOCK = $(BUILD)/libexec/awf/clock.so
-PROGRAMS := $(BIN) $(CLOCK) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR)
+PROGRAMS := $(BIN) $(LIBEXEC) $(OPTIONAL) $(CLOCK) $(TOOL_FILES)
 # Started for each run, step and tool, and what of it is installed.
-STARTED := $(BUILD)/bin/awf-exec $(BUILD)/bin/awf-run $(BUILD)/bin/awf-step $(TOOLS) $(SANDBOX)
+STARTED := $(call programs,$(filter $(STARTED_ROOMS:%=cmd/%/%),$(MAIN_SRC)))
 installed = $(if $(STATIC),$(patsubst $(BUILD)/%,$(BUILD)/static-pie/%,$(filter $(STARTED),$(1))) $(filter-out $(STARTED),$(1)),$(1))
 TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
@@ -204,22 +184,20 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(FETCH_SRC) $(MCP_SRC) $(MODELS_SRC) $(MASK_SRC) $(MASK_SHARED) $(SHIP_SRC) $(SHIP_SHARED) $(SQLITE_SHARED) $(MIRROR_FILTER_SRC) $(MIRROR_FILTER_SHARED) $(MIRROR_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(wildcard lib/*/*.c cmd/*/*.c)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
-WITH_SQLITE = cmd/ship/awf-ship-sqlite.c cmd/mirror/awf-mirror-sqlite.c $(SQLITE_SHARED)
-WITH_POSTGRESQL = cmd/ship/awf-ship-postgresql.c cmd/mirror/awf-mirror-postgresql.c $(POSTGRESQL_SHARED)
-needing = $(call object,$(1)) $(foreach d,$(BUILD) $(BUILD)/test,$(patsubst %.c,$(d)/libexec/awf/%,$(notdir $(1))))
-$(call needing,$(WITH_SQLITE)): private NEEDS = sqlite3
-$(call needing,$(WITH_POSTGRESQL)): private NEEDS = libpq
-$(call object,$(WITH_POSTGRESQL)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null)
+needing = $(call object,$(1)) $(foreach s,$(filter $(MAIN_SRC),$(1)),$(foreach d,$(BUILD) $(BUILD)/test,$(d)/$(call program,$(s))))
+$(call needing,$(WITH_sqlite3)): private NEEDS = sqlite3
+$(call needing,$(WITH_libpq)): private NEEDS = libpq
+$(call object,$(WITH_libpq)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null)
 
 # What the library for other programs may consist of: compiled once, to be linked into that
 # too, as well as if it were not: names are hidden but for those of awf/transcript.h.
-$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/transcript/*.c lib/proc/*.c $(CORE_ROOMS:%=lib/%/*.c)) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
+$(call object,$(wildcard $(patsubst %,lib/%/*.c,$(call closure,shared)))): SHAREABLE = -fPIC -fvisibility=hidden
 
 # What has a place of the installation compiled in is built again for another one.
 PLACED = $(call object,lib/base/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
@@ -257,19 +235,17 @@ $(BUILD)/gen/%_schema.c: %.schema.json
 $(BUILD)/gen/%_sql.c: cmd/ship/%.sql
 	$(call c_string,$*_sql)
 # A style sheet: NAME_css[].
-$(BUILD)/gen/%_css.c: cmd/inspect/%.css
+$(BUILD)/gen/%_css.c: cmd/replay/%.css
 	$(call c_string,$*_css)
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
-$(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
-$(TOOL_LIB): $(call object,$(TOOL_SHARED))
-$(SHIP_LIB): $(call object,$(SHIP_SHARED)) $(BUILD)/gen/sqlite_sql.o $(BUILD)/gen/postgresql_sql.o
-$(BUILD)/libawf-inspect.a: $(BUILD)/gen/page_css.o
-$(foreach r,$(ROOM),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(wildcard cmd/$(r)/*.c))))
-$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(SHIP_LIB) $(ROOM_LIB):
+$(foreach r,$(PART_ROOMS),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(call parts,$(r)))))
+$(BUILD)/libawf-ship.a: $(BUILD)/gen/sqlite_sql.o $(BUILD)/gen/postgresql_sql.o
+$(BUILD)/libawf-replay.a: $(BUILD)/gen/page_css.o
+$(LIB) $(NET) $(PART_ROOMS:%=$(BUILD)/libawf-%.a):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -293,82 +269,44 @@ endef
 $(eval $(call shared,$(BUILD),))
 $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 
-# A program's own parts lie in cmd/run/ for awf-run, and so on; those of the programs that
-# look into records in cmd/inspect/.
-# programs DIRECTORY OBJECTS FLAGS: the programs below it, with these objects; what is started for
-# each run, step and tool is linked with these flags.
-define programs
-$(1)/bin/awf: $(BUILD)/libawf-awf.a
-$(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
-$(1)/bin/awf-mcp: $(BUILD)/libawf-gates.a
-$(1)/bin/awf-run: $(BUILD)/libawf-run.a
-$(1)/bin/awf-step: $(BUILD)/libawf-step.a
-$(1)/bin/awf-serve: $(BUILD)/libawf-serve.a $(NET)
-$(1)/bin/awf-worker: $(BUILD)/libawf-worker.a
-$(1)/bin/awf-ship: $(SHIP_LIB)
-$(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
-$(1)/bin/awf-exec $(1)/bin/awf-run $(1)/bin/awf-step $(1)/libexec/awf/awf-tool-% $(1)/libexec/awf/awf-sandbox: ALL_LDFLAGS += $(3)
-$(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
+# link DIRECTORY OBJECTS SOURCE ROOM: the program of this source below the directory, with these objects.
+define link
+$(1)/$(call program,$(3)): $(call object,$(3)) $(2) $(call part_lib,$(4)) $(call net_lib,$(4)) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(PROGRAM_LIBS)
-$(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
-$(1)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(2) $(TOOL_LIB) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)$(if $(call net_lib,$(4)), $$(CURL_LIBS)) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
+
+endef
+# link_all DIRECTORY OBJECTS FLAGS: all programs below it, with these objects; what is started for each run,
+# step and tool is linked with these flags.
+define link_all
+$(foreach s,$(MAIN_SRC),$(call link,$(1),$(2),$(s),$(call room_of,$(s))))
+$(patsubst $(BUILD)/%,$(1)/%,$(STARTED)): ALL_LDFLAGS += $(3)
 # What a tool of AWF's own is lies beside it: NAME.tool.json, whose command it is.
 $(1)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
 	@mkdir -p $$(@D)
 	cp $$< $$@
-$(1)/libexec/awf/awf-sandbox: $(call object,$(SANDBOX_SRC)) $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
-$(1)/libexec/awf/awf-fetch-run: $(call object,$(FETCH_SRC)) $(2) $(NET) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
-$(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
-$(1)/libexec/awf/awf-ship-%: $(BUILD)/obj/cmd/ship/awf-ship-%.o $(2) $(SHIP_LIB) $(NET) $(LIB)
-	@mkdir -p $$(@D)
-	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
-$(1)/libexec/awf/awf-ship-sqlite $(1)/libexec/awf/awf-mirror-sqlite: $(call object,$(SQLITE_SHARED))
-$(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-mirror-postgresql: $(call object,$(POSTGRESQL_SHARED))
-$(1)/libexec/awf/awf-mirror-%: $(BUILD)/obj/cmd/mirror/awf-mirror-%.o $(call object,$(MIRROR_FILTER_SHARED)) $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
-$(1)/libexec/awf/awf-mirror: $(call object,$(MIRROR_SRC)) $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
-$(1)/libexec/awf/awf-mcp-http: $(call object,$(MCP_HTTP_SRC)) $(2) $(NET) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
-$(1)/libexec/awf/awf-models-proxy: $(call object,$(MODELS_SRC)) $(2) $(NET) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS) $$(CURL_LIBS)
-$(MCP_ALONE:%=$(1)/libexec/awf/%): $(1)/libexec/awf/%: $(BUILD)/obj/cmd/mcp/%.o $(2) $(LIB)
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)
+# Each filter of a database has what reaches that in itself, and is left out where the library is not here.
+$(1)/libexec/awf/awf-ship-sqlite $(1)/libexec/awf/awf-mirror-sqlite: $(call object,cmd/ship/sqlite.c)
+$(1)/libexec/awf/awf-ship-postgresql $(1)/libexec/awf/awf-mirror-postgresql: $(call object,cmd/ship/postgresql.c)
 endef
-$(eval $(call programs,$(BUILD),))
-$(eval $(call programs,$(BUILD)/test,$(HURRIED)))
-$(eval $(call programs,$(BUILD)/static-pie,,-static-pie))
+$(eval $(call link_all,$(BUILD),))
+$(eval $(call link_all,$(BUILD)/test,$(HURRIED)))
+$(eval $(call link_all,$(BUILD)/static-pie,,-static-pie))
 $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@
 
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(ROOM_LIB) $(PROVIDER_LIB) $(SHIP_LIB) $(NET) $(LIB)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(PART_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
 # The library for other programs as they link it, with memory that can run out.
 LIBRARY_TEST = $(BUILD)/tests/unit/test_library
 $(LIBRARY_TEST): $(BUILD)/test/libawf-transcript.a
 $(LIBRARY_TEST): UNIT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
-$(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(ROOM_LIB) $(LIB)
+$(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
-$(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(ROOM_LIB) $(LIB)
+$(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
 $(call object,cmd/clock/clock.c): EXTRA_CFLAGS = -fPIC $(if $(SANITIZE),-fno-sanitize=all)
@@ -378,7 +316,7 @@ $(CLOCK) $(BUILD)/test/libexec/awf/clock.so: $(call object,cmd/clock/clock.c)
 $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
 # No more than has to be started: no library, none of the archives.
@@ -392,6 +330,11 @@ packages:
 deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_SERVERS)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT) $(DEPS_SERVERS)
+
+# The rooms and programs, for tests.
+rooms:
+	@$(foreach r,$(sort $(patsubst NEEDS_%,%,$(filter NEEDS_%,$(.VARIABLES)))),echo room $(r) $(NEEDS_$(r));)
+	@$(foreach s,$(MAIN_SRC),echo program $(call program,$(s)) $(call room_of,$(s));)
 
 tests: all $(TEST_PROGRAMS) $(BUILD)/test/gen/transcript.schema.json $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
 check:
@@ -446,8 +389,8 @@ install: all
 	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
-	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(MIRROR) $(CLOCK)) "$(DESTDIR)$(LIBEXECDIR)"
-	set -e; for f in $(SHIPS) $(MIRROR_FILTERS); do [ ! -e "$$f" ] || \
+	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(LIBEXEC) $(CLOCK)) "$(DESTDIR)$(LIBEXECDIR)"
+	set -e; for f in $(OPTIONAL); do [ ! -e "$$f" ] || \
 	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
@@ -475,7 +418,7 @@ install: all
 remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
-	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(FETCH) $(MCP) $(MODELS) $(MASKS) $(SHIPS) $(MIRROR_FILTERS) $(MIRROR) $(CLOCK) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(LIBEXEC) $(OPTIONAL) $(CLOCK) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
 	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)
@@ -495,5 +438,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all always packages deps tests check torture check-clis check-mcp check-otlp check-schema lint demo picture bench fuzz install uninstall clean
+.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema lint demo picture bench fuzz install uninstall clean
 .SECONDARY:

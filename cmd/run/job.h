@@ -1,7 +1,7 @@
 /*
  * One execution of awf-run: what it is to do, what it acquires, what came of it.
  * prepare.c finds out what is to be run (a new run, a further attempt, a fork), create.c
- * makes the run when its turn has come, awf-run.c runs it and tells its end.
+ * makes the run when its turn has come, run/main.c runs it and tells its end.
  */
 #ifndef AWF_RUN_JOB_H
 #define AWF_RUN_JOB_H

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS runs_head (
 	last_seen timestamptz NOT NULL,
 	pruned_through bigint NOT NULL DEFAULT 0
 );
--- Also made where the tables are of a version of AWF that had no such index: awf-ship-postgresql.c.
+-- Also made where the tables are of a version of AWF that had no such index: postgresql_main.c.
 CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started);
 
 CREATE TABLE IF NOT EXISTS agent_run_events (

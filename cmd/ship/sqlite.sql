@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS runs_head (
 	pruned_through integer NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- Also made where the tables are of a version of AWF that had no such index: awf-ship-sqlite.c.
+-- Also made where the tables are of a version of AWF that had no such index: sqlite_main.c.
 CREATE INDEX IF NOT EXISTS runs_head_started ON runs_head (started);
 
 CREATE TABLE IF NOT EXISTS agent_run_events (

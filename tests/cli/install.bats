@@ -110,10 +110,11 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 @test "every program and page is installed, and a program's completions" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
-	for source in "$ROOT"/cmd/awf-*.c "$ROOT"/cmd/*/awf-*.c; do
-		program=$(basename "$source" .c)
-		where=libexec/awf
-		[ "${source%/*}" != "$ROOT/cmd" ] || where=bin
+	programs=$(make -s -C "$ROOT" rooms | sed -n 's/^program \([^ ]*\) .*/\1/p')
+	[ "$(wc -l <<<"$programs")" -gt 30 ]
+	for program in $programs; do
+		where=${program%/*}
+		program=${program##*/}
 		same "$("$prefix/$where/$program" --version)" "$("$BUILD/$where/$program" --version)"
 		page=$(page_of "$program")
 		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $program"; false; }

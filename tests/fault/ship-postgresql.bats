@@ -51,7 +51,7 @@ empty() { sql 'BEGIN; TRUNCATE runs_head, agent_run_events, agent_run_blobs; COM
 # SQL: awf-ship begins while another makes tables, and waits until it has said this and committed.
 ship_behind_another() {
 	local lock
-	lock=$(sed -n 's/^#define LOCK "\([0-9]*\)".*/\1/p' "$ROOT/cmd/ship/awf-ship-postgresql.c")
+	lock=$(sed -n 's/^#define LOCK "\([0-9]*\)".*/\1/p' "$ROOT/cmd/ship/postgresql_main.c")
 	advisory() { [ "$(sql "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted")" = 1 ]; }
 	waits() { [ "$(sql 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted')" = t ]; }
 	{

@@ -14,7 +14,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define main program
-#include "../../cmd/provider/awf-provider-claude.c"
+#include "../../cmd/provider/claude_main.c"
 #undef main
 
 /* A provider that nobody listens to; what it and the CLI's module say goes nowhere. */

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "formats/prompt.h"
-#include "inspect/canonical.h"
+#include "rerun/canonical.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/form.h"

@@ -1,7 +1,7 @@
 int program(int argc, char **argv); /* the provider's main() */
 
 #define main program
-#include "../../cmd/provider/awf-provider-openai-responses.c"
+#include "../../cmd/provider/openai-responses_main.c"
 #undef main
 #define STREAM openai_responses_stream
 #define WRITE_BODY responses_write_body

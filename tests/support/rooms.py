@@ -1,9 +1,9 @@
-"""The rooms of the code: python3 tests/support/rooms.py BUILD, after make all.
+"""The rooms of the code, as rooms.mk has them: python3 tests/support/rooms.py BUILD, after make all.
 
-A room of lib/ includes, and needs symbols of, itself and the rooms below it; a program's room
-those of lib/ and itself. What only the programs of one room link lies with them: the linker
-says who links what. Files that need each other are one thing, and few. A line for each
-fault."""
+A room includes headers, and needs symbols, of itself and of the rooms that it needs, of each of
+which it does include some. There is no way back. What only the programs of one room link lies with
+them: the linker says who links what. Files that need each other are one thing, and few. A line for
+each fault."""
 import collections
 import os
 import re
@@ -11,47 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-# What each part of AWF is made of: the core, of which a run consists, and agents, which are built on it.
-LOW = "base json schema transcript proc"
-CORE = " storage workspace model history start decide view"
-AGENTS = " providers formats definitions mcp_client turn"
-# Which rooms of lib/ each may use.
-BELOW = {
-    "base": "",
-    "json": "base",
-    "schema": "base json",
-    "transcript": "base json",
-    "proc": "base json",
-    "isolate": "base proc",
-    "storage": LOW,
-    "workspace": LOW + " storage",
-    "model": LOW + " storage",
-    "history": LOW + " storage model",
-    "start": LOW + " storage model",
-    "decide": LOW + " storage workspace model history start",
-    "view": LOW + " storage model decide",
-    "ingest": LOW + CORE,
-    "providers": LOW + CORE,
-    "formats": LOW + CORE + " providers",
-    "definitions": LOW + CORE + " isolate providers formats",
-    "mcp_client": LOW + CORE + " isolate providers formats definitions",
-    "turn": LOW + CORE + " isolate providers formats definitions mcp_client",
-    "net": "base json",
-    "httpd": "base json net",
-    "api": LOW + CORE + AGENTS + " net",
-    "projection": LOW + CORE + AGENTS,
-    "shared": LOW + CORE,
-}
-# Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
-ROOM = {"awf": "awf", "awf-mcp": "gates", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect", "awf-mirror-postgresql": "mirror", "awf-mirror-sqlite": "mirror",
-        "awf-transcript.o": "shared"}
-# What uses another program's room, too, and why.
-BESIDE = {
-    ("cmd", "mirror"): (("cmd", "ship"), "both ways to a database connect to it alike"),
-}
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
-    **{"lib/%s/" % name: "the engine of awf-step" for name in AGENTS.split()},
+    **{"lib/%s/" % name: "the engine of awf-step"
+       for name in "providers formats definitions mcp_client turn".split()},
     "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
@@ -74,25 +37,47 @@ def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
 
-def room_of_program(name):
-    return ROOM.get(name) or name.split("-")[1]
+# Stands for a room that cmd/program.h is, which all programs include.
+PROGRAM_H = "program.h"
+
+
+def read_rooms():
+    """What make has read in rooms.mk: which rooms each needs; the room of each program."""
+    needs, programs = {PROGRAM_H: ["base", "proc"]}, {}
+    for line in output("make", "--no-print-directory", "-s", "rooms").splitlines():
+        kind, name, *rest = line.split()
+        if kind == "room":
+            needs[name] = rest + [PROGRAM_H] * os.path.isdir("cmd/" + name)
+        else:
+            programs[os.path.basename(name)] = rest[0]
+    return needs, programs
+
+
+NEEDS, ROOM = read_rooms()
+ROOM["awf-transcript.o"] = "shared"
 
 
 def room(path):
-    """("lib", ROOM) or ("cmd", ROOM); of what all programs include ("cmd", "")."""
-    parts = path.split("/")
-    if len(parts) > 2:
-        return parts[0], parts[1]
-    name = os.path.splitext(parts[1])[0]
-    return parts[0], "" if name == "program" else room_of_program(name)
+    return path.split("/")[1]
+
+
+def reached(name):
+    """What a room needs, directly or not."""
+    found, ahead = set(), [name]
+    while ahead:
+        for other in set(NEEDS.get(ahead.pop(), ())) - found:
+            found.add(other)
+            ahead.append(other)
+    return found
+
+
+def may_include(user, used):
+    return used == user or used in NEEDS.get(user, ())
 
 
 def may_use(user, used):
-    if used in (user, ("cmd", ""), BESIDE.get(user, [None])[0]):
-        return True
-    if used[0] == "cmd":
-        return False
-    return user[0] == "cmd" or used[1] in BELOW.get(user[1], "").split()
+    """Of what it includes headers of, and of what those include in turn."""
+    return used == user or used in reached(user)
 
 
 def meant(path, name, headers):
@@ -109,6 +94,7 @@ def check_includes(files):
     for name in sorted(path[4:] for path in headers if path.startswith("lib/")):
         if "cmd/" + name in headers:
             faults.append('"%s" may be of lib or of cmd' % name)
+    used = collections.defaultdict(set)
     for path in files:
         with open(path, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -118,8 +104,34 @@ def check_includes(files):
                 if found.group(2) and not path.startswith(("lib/net/", "cmd/provider/")):
                     faults.append("%s:%d: includes libcurl" % (path, number))
                 target = found.group(1) and meant(path, found.group(1), headers)
-                if target and not may_use(room(path), room(target)):
+                if target:
+                    used[room(path)].add(room(target))
+                if target and not may_include(room(path), room(target)):
                     faults.append("%s:%d: includes %s" % (path, number, target))
+    for name in sorted(NEEDS):
+        for other in NEEDS[name]:
+            if other not in used[name] and other != PROGRAM_H:
+                faults.append("rooms.mk: %s does not need %s" % (name, other))
+
+
+def check_rooms(files):
+    """Each room is in the table, has a name of its own, and comes back to itself by no way."""
+    folders = collections.defaultdict(set)
+    for path in files:
+        folders[room(path)].add(os.path.dirname(path))
+    del folders[PROGRAM_H]
+    for name, directories in sorted(folders.items()):
+        if len(directories) > 1:
+            faults.append("%s: one name for %s" % (name, " and ".join(sorted(directories))))
+        if name not in NEEDS:
+            faults.append("%s: is not in rooms.mk" % directories.pop())
+    for name in sorted(NEEDS):
+        if name in reached(name):
+            faults.append("rooms.mk: %s needs itself, by way of others" % name)
+        for other in sorted(set(NEEDS[name]) - set(NEEDS)):
+            faults.append("rooms.mk: %s needs %s, which is no room" % (name, other))
+        if name not in folders and name != PROGRAM_H:
+            faults.append("rooms.mk: %s: no such room" % name)
 
 
 def symbols(sources, build):
@@ -196,7 +208,7 @@ def check_links(sources, build):
     rooms = collections.defaultdict(set)
     for program, stems in links(build).items():
         for stem in stems:
-            rooms[stem].add(room_of_program(program))
+            rooms[stem].add(ROOM[program])
     for path in sources:
         stem = path[:-2]
         if path.startswith("cmd/") or os.path.dirname(path) + "/" in ALONE:
@@ -218,9 +230,7 @@ def main():
                    for directory, _, names in os.walk(top) for name in names
                    if name.endswith((".c", ".h")))
     sources = [path for path in files if path.endswith(".c") and not path.startswith(APART)]
-    for path in files:
-        if room(path)[0] == "lib" and room(path)[1] not in BELOW:
-            faults.append("%s: lies in no room" % path)
+    check_rooms(files)
     check_includes(files)
     needs, defined = symbols(sources, build)
     check_symbols(sources, needs, defined)

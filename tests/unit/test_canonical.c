@@ -1,8 +1,8 @@
-/* cmd/inspect/canonical: lines without time and chance, and the first difference of two
+/* lib/rerun/canonical: lines without time and chance, and the first difference of two
  * recordings. */
 #include "graph.h"
 
-#include "inspect/canonical.h"
+#include "rerun/canonical.h"
 #include "unit.h"
 
 static void

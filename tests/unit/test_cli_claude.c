@@ -1,6 +1,6 @@
 int program(int argc, char **argv); /* the provider's main() */
 
 #define main program
-#include "../../cmd/provider/awf-provider-claude.c"
+#include "../../cmd/provider/claude_main.c"
 #undef main
 #include "cli_cuts.h"

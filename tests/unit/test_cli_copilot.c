@@ -1,6 +1,6 @@
 int program(int argc, char **argv); /* the provider's main() */
 
 #define main program
-#include "../../cmd/provider/awf-provider-copilot.c"
+#include "../../cmd/provider/copilot_main.c"
 #undef main
 #include "cli_cuts.h"

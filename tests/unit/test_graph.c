@@ -1,7 +1,7 @@
-/* cmd/inspect/graph: causes and the order that follows from them. */
+/* lib/rerun/graph: causes and the order that follows from them. */
 #include "graph.h"
 
-#include "inspect/graph.h"
+#include "rerun/graph.h"
 #include "unit.h"
 
 #define EVENTS 300

@@ -1,4 +1,4 @@
-/* cmd/inspect/outlet: what is written, what is kept, what is dropped. */
+/* lib/view/outlet: what is written, what is kept, what is dropped. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "inspect/outlet.h"
+#include "view/outlet.h"
 
 #define PIPE_SIZE 65536
 

@@ -16,7 +16,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "inspect/event_schema.h"
 #include "json/value.h"
 #include "schema/schema.h"
 #include "tier.h"
@@ -24,6 +23,7 @@
 #include "transcript/form.h"
 #include "transcript/verify.h"
 #include "transcript/verify_lines.h"
+#include "verify/event_schema.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"
 #define CHILD "22222222-2222-4222-8222-222222222222"

@@ -1,0 +1,200 @@
+/*
+ * The call that waits is found anew whenever something is said about it: what has begun to wait since
+ * is not what the person was asked about.
+ */
+#include "mcp/approvals.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "decide/deciding.h"
+#include "mcp/status.h"
+
+#define DATA_SHOWN ((size_t)8192)    /* of what is to be approved */
+#define ELICIT "elicitation/create"
+/* Forms are flat. */
+#define APPROVAL_SCHEMA "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
+	"\"title\":\"Approve\",\"description\":\"yes: the run goes on with it; no: the call fails\"}," \
+	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}}," \
+	"\"required\":[\"approve\"]}"
+
+/* The first of it, or that which began to wait with this event; NULL: none. Those of child runs are
+ * decided about elsewhere. */
+static const struct waiting *
+find_approval(const struct led *led, const char *wait)
+{
+	const struct waitings *waits = led->run != NULL ? &led->run->model.waits : NULL;
+
+	for (size_t i = 0; waits != NULL && i < waits->count; i++) {
+		const struct waiting *at = &waits->list[i];
+
+		if (!at->over && at->what == WAITING_APPROVAL && (wait == NULL || strcmp(at->end, wait) == 0))
+			return at;
+	}
+	return NULL;
+}
+
+/* The call that waits so, with its data. */
+static int
+open_approval(struct deciding *d, const struct leading *l, const struct led *led,
+    const struct waiting *at, enum decision_verdict verdict, struct error *err)
+{
+	if (deciding_allowed(&l->storage, led->run_id, verdict, getpid(), err) != 0 ||
+	    deciding_open(d, &l->storage, led->run_id, verdict, err) != 0 ||
+	    deciding_find(d, at->call, false, err) != 0)
+		return -1;
+	if (strcmp(d->at->end, at->end) != 0)
+		return error_set(err, ERROR_BLOCKED, at->call, "waits anew since it was asked about");
+	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
+}
+
+/* What the person is asked: the params of ELICIT. */
+static void
+write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
+{
+	struct buffer text = BUFFER_INIT, data = BUFFER_INIT;
+	size_t shown;
+	struct writer w;
+
+	data_raw(&d->results[0], &data);
+	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
+	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->workflow->name, d->at->call);
+	buffer_append(&text, buffer_string(&data), shown);
+	if (shown < data.len)
+		buffer_format(&text, "\n\n(%zu bytes more: awf-replay --state %s %s)", data.len - shown,
+		    d->at->path, led->run_id);
+	writer_begin(&w, params);
+	writer_object(&w);
+	writer_key(&w, "message");
+	writer_bytes(&w, buffer_string(&text), text.len);
+	writer_member_span(&w, "requestedSchema", span_of(APPROVAL_SCHEMA, strlen(APPROVAL_SCHEMA)));
+	writer_object_end(&w);
+	buffer_free(&data);
+	buffer_free(&text);
+}
+
+bool
+approvals_ask(struct leading *l, struct waiter *w)
+{
+	struct led *led = w->led;
+	struct deciding d = DECIDING_INIT;
+	struct buffer params = BUFFER_INIT;
+	const struct waiting *at;
+	struct error none;
+	bool asks;
+
+	if (!w->call.elicits || w->for_end || w->declined || led->again || led->status == NULL ||
+	    strcmp(led->status, "waiting") != 0 || clock_monotonic() >= w->deadline)
+		return false;
+	if (led->asked[0] != '\0' && !w->call.modern)
+		return true;
+	at = find_approval(led, NULL);
+	asks = at != NULL && open_approval(&d, l, led, at, DECISION_APPROVED, &none) == 0;
+	if (asks) {
+		write_approval(led, &d, &params);
+		if (w->call.modern) {
+			rpc_input_required(&w->call, at->end, ELICIT, &params, led->run_id);
+			waiter_drop(l, w);
+		} else {
+			rpc_ask(at->end, ELICIT, &params);
+			memcpy(led->asked, at->end, ID_SIZE);
+		}
+	}
+	deciding_close(&d);
+	buffer_free(&params);
+	return asks;
+}
+
+/* Decides as a person has said, and goes on: 1, or 0: he decides nothing. */
+static int
+decide_as_said(struct leading *l, struct led *led, const char *wait, struct span said,
+    struct error *err)
+{
+	struct span content = span_member(said, "content"), approve = span_member(content, "approve");
+	enum decision_verdict verdict = span_true(approve) ? DECISION_APPROVED : DECISION_DENIED;
+	struct deciding d = DECIDING_INIT;
+	const struct waiting *at;
+	char *reason;
+	int failed;
+
+	if (!span_is(span_member(said, "action"), "accept"))
+		return 0;
+	if (span_type(approve) != 't' && span_type(approve) != 'f')
+		return error_set(err, ERROR_INVALID_INPUT, "approve", "is to be true or false");
+	if (follow_read(&l->follow, err) != 0)
+		return -1;
+	at = find_approval(led, wait);
+	if (at == NULL)
+		return error_set(err, ERROR_BLOCKED, NULL, "what was asked about waits no more: "
+		    "wait_workflow tells how the run stands");
+	reason = span_text(span_member(content, "reason"));
+	failed = open_approval(&d, l, led, at, verdict, err);
+	if (failed == 0)
+		failed = deciding_sign(&d, NULL, false, err);
+	if (failed == 0) {
+		d.decision.by = l->client;
+		d.decision.reason = reason != NULL && *reason != '\0' ? reason : NULL;
+		failed = deciding_record(&d, err);
+	}
+	deciding_close(&d);
+	free(reason);
+	return failed == 0 && leading_go_on(l, led, err) == 0 ? 1 : -1;
+}
+
+/* Whoever is told of what went wrong may not know yet which run it is. */
+static int
+approvals_decide_with_run_id(struct leading *l, struct led *led, const char *wait, struct span said,
+    struct error *err)
+{
+	int decided = decide_as_said(l, led, wait, said, err);
+	char text[sizeof err->place + sizeof err->message + 4];
+
+	if (decided == -1) {
+		error_text(err, text, sizeof text);
+		error_set(err, err->code, NULL, "run %s: %s", led->run_id, text);
+	}
+	return decided;
+}
+
+int
+leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
+    struct rpc_call *call, struct error *err)
+{
+	int decided = approvals_decide_with_run_id(l, led, wait, said, err);
+
+	if (decided == -1)
+		return -1;
+	leading_wait(l, call, led)->declined = decided == 0;
+	return 0;
+}
+
+void
+leading_said(struct leading *l, struct span id, struct span said)
+{
+	struct led *led = NULL;
+	struct error err = ERROR_INIT;
+	char wait[ID_SIZE];
+	int decided;
+
+	for (size_t i = 0; i < l->count && led == NULL; i++)
+		if (l->list[i]->asked[0] != '\0' && span_is(id, l->list[i]->asked))
+			led = l->list[i];
+	if (led == NULL)
+		return; /* of a wait that is over */
+	memcpy(wait, led->asked, sizeof wait);
+	led->asked[0] = '\0';
+	decided = approvals_decide_with_run_id(l, led, wait, said, &err);
+	for (struct waiter *w = l->waiters, *next; w != NULL; w = next) {
+		next = w->next;
+		if (w->led != led || w->for_end)
+			continue;
+		w->declined |= decided == 0;
+		if (decided == -1) {
+			status_refused(&w->call, &err, NULL);
+			waiter_drop(l, w);
+		}
+	}
+}

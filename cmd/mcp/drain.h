@@ -1,0 +1,27 @@
+/*
+ * A process that reads what a run prints and says, which nobody else reads: so it is no larger in
+ * memory than its last words, however much it is. It lives as long as somebody can write there,
+ * also when the program that has started it has ended.
+ */
+#ifndef AWF_MCP_DRAIN_H
+#define AWF_MCP_DRAIN_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct drain {
+	int out, err;    /* for the run's stdout and stderr, until it has them; -1 */
+	int said;        /* a file in memory: the last of what came on the latter */
+	int ended;       /* readable when all has been read */
+};
+#define DRAIN_NONE { -1, -1, -1, -1 }
+
+int drain_start(struct drain *d, struct error *err);
+/* The run has its ends of it. */
+void drain_given(struct drain *d);
+/* The last line that the run has said, whose process has ended; "": none. */
+void drain_last_line(const struct drain *d, char *text, size_t size);
+void drain_close(struct drain *d);
+
+#endif

@@ -1,0 +1,77 @@
+/* Controls are made visible first, so that what is escaped is all that is left. */
+#include "replay/page_text.h"
+
+#include <string.h>
+
+#include "base/terminal.h"
+#include "base/text.h"
+
+static void
+page_text_escape(struct buffer *out, const struct buffer *text)
+{
+	static const struct { char c; const char *entity; } entities[] = {
+		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" },
+	};
+	const size_t count = sizeof entities / sizeof *entities;
+
+	for (size_t i = 0, e; i < text->len; i++) {
+		for (e = 0; e < count && entities[e].c != text->data[i]; e++)
+			;
+		if (e < count)
+			buffer_text(out, entities[e].entity);
+		else
+			buffer_byte(out, text->data[i]);
+	}
+}
+
+void
+page_line(struct buffer *out, const char *text, size_t width)
+{
+	struct buffer visible = BUFFER_INIT;
+
+	text_visible(&visible, text, strlen(text), width);
+	page_text_escape(out, &visible);
+	buffer_free(&visible);
+}
+
+/* How long the colour is that a text begins with, "ESC [ 1 ; 31 m"; 0: it begins with none. */
+static size_t
+colour_length(const char *at, size_t len)
+{
+	size_t n = 2;
+
+	if (len < 3 || at[0] != '\033' || at[1] != '[')
+		return 0;
+	while (n < len && (at[n] == ';' || (at[n] >= '0' && at[n] <= '9')))
+		n++;
+	return n < len && (at[n] == 'm' || at[n] == 'K') ? n + 1 : 0;
+}
+
+void
+page_lines(struct buffer *out, const char *bytes, size_t len, size_t most)
+{
+	struct buffer plain = BUFFER_INIT, visible = BUFFER_INIT;
+	size_t shown = len > most ? utf8_whole(bytes, most) : len;
+	char size[32];
+
+	for (size_t i = 0, colour; i < shown; i += colour > 0 ? colour : 1)
+		if ((colour = colour_length(bytes + i, shown - i)) == 0)
+			buffer_byte(&plain, bytes[i]);
+	terminal_text(&visible, buffer_string(&plain), plain.len);
+	page_text_escape(out, &visible);
+	if (shown < len)
+		buffer_format(out, "<span class=\"cut\">… %s more</span>",
+		    size_text((int64_t)(len - shown), size, sizeof size));
+	buffer_free(&plain);
+	buffer_free(&visible);
+}
+
+void
+page_value(struct buffer *out, struct span value, size_t most)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_plain(value, &text);
+	page_lines(out, buffer_string(&text), text.len, most);
+	buffer_free(&text);
+}

@@ -1,0 +1,45 @@
+/*
+ * An outlet: where a filter's events go. It has a buffer of its own, so that many
+ * small events cost few writes. It either waits for whoever reads (and loses
+ * nothing), or, with a limit, keeps at most that many events while the reader is
+ * slow and drops the newest, counting them; it never drops part of an event.
+ *
+ * The descriptor is never made non-blocking: that would reach whoever shares it.
+ */
+#ifndef AWF_VIEW_OUTLET_H
+#define AWF_VIEW_OUTLET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct outlet {
+	int fd;
+	bool terminal;         /* fd is one */
+	struct buffer pending;
+	size_t sent;           /* bytes of pending already written */
+	size_t limit;          /* events kept; 0: no limit, wait instead */
+	uint64_t *ends;        /* ring: where in the stream each kept event ends */
+	size_t first, kept;
+	uint64_t taken, given; /* bytes taken in and written so far */
+	int64_t dropped;       /* events, since the caller last set it to 0 */
+};
+
+void outlet_begin(struct outlet *o, int fd, size_t limit);
+/* Takes one event. 0, or -1: ERROR_SYSTEM at "stdout", as all below. */
+int outlet_event(struct outlet *o, const void *bytes, size_t len, struct error *err);
+/* The same of JSON that is data: harmless to a terminal. */
+int outlet_json(struct outlet *o, const char *bytes, size_t len, struct error *err);
+/* Bytes that belong to no event (a status line); never dropped. */
+void outlet_extra(struct outlet *o, const void *bytes, size_t len);
+/* Writes what is pending: all of it without a limit, else what fits now. */
+int outlet_flush(struct outlet *o, struct error *err);
+/* Writes all of it, and waits for that. */
+int outlet_drain(struct outlet *o, struct error *err);
+bool outlet_empty(const struct outlet *o);
+void outlet_free(struct outlet *o);
+
+#endif

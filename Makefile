@@ -135,7 +135,8 @@ GEN_SRC := $(patsubst %.schema.json,$(BUILD)/gen/%_schema.c,$(notdir $(SCHEMAS))
 GEN_OBJ := $(GEN_SRC:.c=.o) $(BUILD)/gen/seccomp_filters.o
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
-# The archives of a room, and of the programs' rooms that it needs, above what they need.
+# The archives of a room, and of the programs' rooms that it needs, each before all that it needs: one may
+# stand there twice ($+).
 part_lib = $(if $(filter $(1),$(PART_ROOMS)),$(BUILD)/libawf-$(1).a) $(foreach r,$(filter $(CMD_ROOMS),$(NEEDS_$(1))),$(call part_lib,$(r)))
 net_lib = $(if $(filter $(NET_ROOMS),$(call closure,$(1))),$(NET))
 # In that order too, those that need others of them first.
@@ -200,7 +201,7 @@ $(call object,$(WITH_libpq)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_CONFIG
 $(call object,$(wildcard $(patsubst %,lib/%/*.c,$(call closure,shared)))): SHAREABLE = -fPIC -fvisibility=hidden
 
 # What has a place of the installation compiled in is built again for another one.
-PLACED = $(call object,lib/base/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
+PLACED = $(call object,lib/io/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
 $(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"'
 $(PLACED): $(BUILD)/places
 $(BUILD)/places: always
@@ -273,7 +274,7 @@ $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 define link
 $(1)/$(call program,$(3)): $(call object,$(3)) $(2) $(call part_lib,$(4)) $(call net_lib,$(4)) $(LIB)
 	@mkdir -p $$(@D)
-	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PROGRAM_LIBS)$(if $(call net_lib,$(4)), $$(CURL_LIBS)) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
+	$$(if_there)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$+ $$(PROGRAM_LIBS)$(if $(call net_lib,$(4)), $$(CURL_LIBS)) $$(if $$(NEEDS),$$(shell $(PKG_CONFIG) --libs $$(NEEDS)))
 
 endef
 # link_all DIRECTORY OBJECTS FLAGS: all programs below it, with these objects; what is started for each run,
@@ -298,17 +299,17 @@ $(BUILD)/test/tests:
 
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(PART_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $+ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
 # The library for other programs as they link it, with memory that can run out.
 LIBRARY_TEST = $(BUILD)/tests/unit/test_library
 $(LIBRARY_TEST): $(BUILD)/test/libawf-transcript.a
 $(LIBRARY_TEST): UNIT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
 $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $+ $(HTTPD_LIBS) $(CORE_LIBS)
 $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $+ $(CORE_LIBS) -lm
 $(call object,cmd/clock/clock.c): EXTRA_CFLAGS = -fPIC $(if $(SANITIZE),-fno-sanitize=all)
 $(CLOCK) $(BUILD)/test/libexec/awf/clock.so: $(call object,cmd/clock/clock.c)
 	@mkdir -p $(@D)
@@ -318,7 +319,7 @@ $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c | packages
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $+ $(CORE_LIBS)
 # No more than has to be started: no library, none of the archives.
 $(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
 	@mkdir -p $(@D)

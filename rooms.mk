@@ -6,59 +6,70 @@
 # Of which other rooms it includes headers: all that it may, and no more. There is no way back to it.
 
 NEEDS_base =
-NEEDS_json = base
+NEEDS_io = base
+NEEDS_json = base io
 NEEDS_schema = base json
-NEEDS_transcript = base json
-NEEDS_proc = base json
-NEEDS_isolate = base proc
-NEEDS_storage = base json transcript proc
-NEEDS_workspace = base proc storage
-NEEDS_model = base json transcript storage
-NEEDS_history = base json transcript proc storage model
-NEEDS_start = base transcript proc storage model
-NEEDS_decide = base json schema transcript proc storage workspace model
-NEEDS_view = base json transcript proc storage model
-NEEDS_shared = base json transcript storage model
+NEEDS_transcript = base io json
+NEEDS_proc = base io json
+NEEDS_isolate = base io proc
+NEEDS_storage = base io json transcript proc
+NEEDS_workspace = base io proc storage
+NEEDS_model = base io json transcript storage
+NEEDS_history = base io json transcript proc storage model
+NEEDS_start = base io transcript proc storage model
+NEEDS_decide = base io json schema transcript proc storage workspace model
+NEEDS_view = base io json transcript proc storage model
+NEEDS_shared = base io json transcript storage model
 
-NEEDS_providers = base json transcript proc storage model history start
-NEEDS_formats = base json transcript proc storage model providers
-NEEDS_definitions = base json schema transcript proc isolate storage workspace history view providers formats
-NEEDS_mcp_client = base json proc isolate storage workspace start definitions
-NEEDS_turn = base json transcript proc isolate storage workspace model history view providers formats \
+NEEDS_providers = base io json transcript proc storage model history start
+NEEDS_formats = base io json transcript proc storage model providers
+NEEDS_definitions = base io json schema transcript proc isolate storage workspace history view providers \
+	formats
+NEEDS_mcp_client = base io json proc isolate storage workspace start definitions
+NEEDS_turn = base io json transcript proc isolate storage workspace model history view providers formats \
 	definitions mcp_client
-NEEDS_net = base json
-NEEDS_httpd = base json net
+NEEDS_net = base io json
+NEEDS_httpd = base io json net
 NEEDS_api = base json transcript model providers net
 
-NEEDS_rerun = base json transcript proc isolate storage model history start providers formats
-NEEDS_ingest = base json transcript storage model
+NEEDS_rerun = base io json transcript proc isolate storage model history start providers formats
+NEEDS_ingest = base io json transcript storage model
 NEEDS_projection = base json transcript storage model formats
 
 NEEDS_clock =
-NEEDS_ctl = base proc storage model decide
-NEEDS_exec = base json proc isolate storage
-NEEDS_run = base json transcript proc storage model history start decide view providers formats definitions turn
-NEEDS_step = base json transcript proc isolate storage workspace model history start decide view providers formats \
-	definitions mcp_client turn
-NEEDS_tail = base json transcript proc storage model view projection
-NEEDS_replay = base json transcript proc storage model view rerun projection
-NEEDS_verify = base json schema transcript proc storage rerun projection
+NEEDS_ctl = base io proc storage model decide
+NEEDS_exec = base io json proc isolate storage
+NEEDS_run = base io json transcript proc storage model history start decide view providers formats \
+	definitions turn run_resume
+NEEDS_run_resume = base io json transcript proc storage model history start definitions
+NEEDS_step = base io json transcript proc storage model history start view step_call step_kinds
+NEEDS_step_call = base io json transcript proc isolate storage model history decide view providers \
+	formats definitions turn
+NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide view \
+	providers formats definitions mcp_client turn step_call
+NEEDS_tail = base io json transcript proc storage model view projection
+NEEDS_replay = base io json transcript proc storage model view rerun projection
+NEEDS_verify = base io json schema transcript proc storage rerun projection
 
-NEEDS_provider = base json transcript proc storage workspace model start providers formats turn net api
-NEEDS_tool = base json schema proc isolate workspace definitions
-NEEDS_sandbox = base json proc isolate storage workspace
-NEEDS_mcp_servers = base json proc start mcp_client net
+NEEDS_provider = base io json transcript proc storage workspace model start providers formats turn net \
+	api
+NEEDS_tool = base io json schema proc isolate workspace definitions
+NEEDS_sandbox = base io json proc isolate storage workspace
+NEEDS_mcp_servers = base io json proc start mcp_client net
 
-NEEDS_awf = base json transcript proc isolate storage model view providers formats definitions turn projection
-NEEDS_fetch = base json transcript proc storage net ingest
-NEEDS_mask = base json transcript
-NEEDS_mcp = base json schema transcript proc storage workspace model decide
-NEEDS_mirror = base json transcript proc storage ingest ship
-NEEDS_models = base json transcript proc isolate net httpd api
-NEEDS_record = base json transcript proc storage model ingest
-NEEDS_serve = base json transcript proc storage workspace model decide view net httpd ingest projection
-NEEDS_ship = base json transcript proc storage model net ingest projection
-NEEDS_worker = base json proc storage workspace model
+NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions turn \
+	projection
+NEEDS_fetch = base io json transcript proc storage net ingest
+NEEDS_mask = base io json transcript
+NEEDS_mcp = base io json schema transcript proc storage workspace model decide
+NEEDS_mirror = base io json transcript proc storage ingest ship
+NEEDS_models = base io json transcript proc isolate net httpd api
+NEEDS_record = base io json transcript proc storage model ingest
+NEEDS_serve = base io json transcript proc storage workspace model decide net httpd projection \
+	serve_runs
+NEEDS_serve_runs = base io json transcript proc storage model view net httpd ingest projection
+NEEDS_ship = base io json transcript proc storage model net ingest projection
+NEEDS_worker = base io json proc storage workspace model
 
 # ---- programs ----
 # cmd/ROOM/main.c has the main() of awf-ROOM, or of PROGRAM_ROOM, and cmd/ROOM/NAME_main.c that of

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "awf/doctor.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -15,6 +14,7 @@
 #include "definitions/tool.h"
 #include "formats/definition.h"
 #include "formats/model_alias.h"
+#include "io/file.h"
 #include "proc/libexec.h"
 #include "turn/team.h"
 

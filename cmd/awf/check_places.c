@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "awf/doctor.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "isolate/isolate.h"
 #include "isolate/sandbox.h"
 #include "json/scan.h"

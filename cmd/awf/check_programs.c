@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 
 #include "awf/doctor.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "formats/definition.h"
+#include "io/file.h"
 #include "proc/libexec.h"
 #include "providers/provider.h"
 #include "view/screen.h"

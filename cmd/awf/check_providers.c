@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "awf/doctor.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/agent.h"
 #include "formats/model_alias.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "awf/doctor.h"
-#include "base/config.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "definitions/trust.h"
+#include "io/config.h"
+#include "io/file.h"
+#include "io/terminal.h"
 #include "proc/message.h"
 #include "program.h"
 #include "turn/team.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "decide/deciding.h"
+#include "io/file.h"
 #include "model/summary.h"
 #include "proc/message.h"
 #include "storage/storage.h"

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/options.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "ctl/archive.h"
 #include "ctl/decide.h"
 #include "decide/cancel.h"
 #include "decide/prune.h"
+#include "io/terminal.h"
 #include "proc/libexec.h"
 #include "program.h"
 

@@ -16,11 +16,11 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "ingest/blobs.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "say.h"
 #include "storage/run_lock.h"

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "../program.h"
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/polling.h"
 #include "base/text.h"
 #include "fetched.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "latest.h"
 #include "say.h"
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/polling.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "json/scan.h"
 #include "proc/serve_address.h"
 

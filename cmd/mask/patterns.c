@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/writer.h"
 
 #define FILE_LIMIT ((size_t)16 << 20)

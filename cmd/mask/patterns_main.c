@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "patterns.h"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
 #include "mcp/approvals.h"
 #include "mcp/status.h"
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 
 enum { PRINTED, SAID, KEPT, ENDED, FILES };
 #define FIRST_FILE (STDERR_FILENO + 1)

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"

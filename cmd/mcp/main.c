@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "json/line_input.h"
 #include "mcp/answers.h"
 #include "mcp/approvals.h"

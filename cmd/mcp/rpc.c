@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "base/version.h"
+#include "io/terminal.h"
 
 #define META "_meta"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"

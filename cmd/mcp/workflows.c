@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "storage/origin.h"
 #include "transcript/blob.h"

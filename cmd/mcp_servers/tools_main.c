@@ -15,8 +15,8 @@
 #include <sys/un.h>
 
 #include "../program.h"
-#include "base/file.h"
 #include "base/options.h"
+#include "io/file.h"
 
 #define PROGRAM "awf-mcp-tools"
 #define READ_SIZE (64 << 10)

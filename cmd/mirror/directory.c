@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/copytree.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
 #include "ingest/blobs.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/lock.h"
+#include "io/polling.h"
 #include "transcript/event.h"
 #include "transcript/layout.h"
 #include "transcript/reader.h"

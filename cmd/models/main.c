@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "../program.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "io/file.h"
 #include "isolate/loopback.h"
 #include "json/writer.h"
 #include "proxy.h"

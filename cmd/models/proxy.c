@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "io/terminal.h"
 
 void
 proxy_say(struct buffer *line)

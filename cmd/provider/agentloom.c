@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "formats/agentloom.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "pass.h"
 #include "storage/storage.h"
 #include "transcript/event_keys.h"

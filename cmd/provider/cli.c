@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "api/failure.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/message.h"
 #include "turn/changed.h"

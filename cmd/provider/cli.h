@@ -33,8 +33,8 @@
 
 #include "api/message.h"
 #include "base/buffer.h"
-#include "base/connection_limits.h"
 #include "base/map.h"
+#include "io/connection_limits.h"
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/peer.h"

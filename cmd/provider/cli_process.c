@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
 #include "cli.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "proc/process.h"

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/config.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli.h"
+#include "io/config.h"
+#include "io/file.h"
 #include "proc/api_keys.h"
 #include "proc/message.h"
 #include "proc/project_files.h"

@@ -24,13 +24,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/connection_limits.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "cli.h"
+#include "io/connection_limits.h"
+#include "io/file.h"
 #include "json/jsonrpc.h"
 #include "proc/libexec.h"
 #include "proc/peer.h"

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli.h"
+#include "io/file.h"
 
 #define ARGUMENT_LIMIT ((size_t)96 << 10) /* Linux takes 128 KiB */
 

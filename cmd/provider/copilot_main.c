@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli.h"
+#include "io/file.h"
 
 #define USAGE_LIMIT ((size_t)4 << 20)
 

@@ -17,9 +17,9 @@
 #endif
 
 #include "../program.h"
-#include "base/file.h"
 #include "base/options.h"
-#include "base/terminal.h"
+#include "io/file.h"
+#include "io/terminal.h"
 #include "pass.h"
 #include "proc/api_keys.h"
 #include "providers/known_end.h"

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "agentloom.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/line_input.h"
 #include "model/model.h"
 #include "provider.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "model/follow.h"
 #include "model/model.h"
 #include "transcript/blob.h"

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/count.h"
-#include "base/file.h"
+#include "io/file.h"
 #include "replay/call_series.h"
 #include "replay/display_text.h"
 #include "replay/page_panel.h"

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "model/follow.h"
 #include "model/results.h"

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "json/writer.h"
 #include "rerun/recorded_file.h"
 

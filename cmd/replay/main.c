@@ -7,9 +7,9 @@
 
 #include "program.h"
 
-#include "base/copytree.h"
 #include "base/list.h"
 #include "base/options.h"
+#include "io/copytree.h"
 #include "proc/interrupts.h"
 #include "proc/message.h"
 #include "replay/display.h"

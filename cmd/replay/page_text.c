@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/terminal.h"
 
 static void
 page_text_escape(struct buffer *out, const struct buffer *text)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
 #include "base/memory.h"
+#include "io/copytree.h"
 #include "program.h"
 #include "run/detach.h"
 #include "storage/audit.h"

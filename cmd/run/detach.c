@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "proc/descendants.h"
 
 /* Makes the new process one of its own. */

@@ -10,17 +10,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
+#include "io/terminal.h"
 #include "proc/environment.h"
 #include "proc/process.h"
 #include "program.h"
 #include "run/inputs.h"
 #include "run/job.h"
-#include "run/workflow.h"
+#include "run_resume/workflow.h"
 #include "start/conclusion.h"
 #include "storage/run.h"
 

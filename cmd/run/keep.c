@@ -14,10 +14,10 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "decide/prune.h"
+#include "io/file.h"
 #include "storage/storage.h"
 
 #define FEW_RUNS 100

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "model/summary.h"
 #include "storage/run_lock.h"
 

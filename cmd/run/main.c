@@ -14,12 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/polling.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
+#include "io/polling.h"
 #include "model/cancelled.h"
 #include "model/cost.h"
 #include "proc/interrupts.h"

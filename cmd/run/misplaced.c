@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/polling.h"
 #include "json/writer.h"
 #include "model/cost.h"
 #include "proc/descendants.h"

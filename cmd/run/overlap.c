@@ -15,7 +15,7 @@
 #include "base/invariant.h"
 #include "base/patience.h"
 #include "proc/wait.h"
-#include "run/survivors.h"
+#include "run_resume/survivors.h"
 #include "start/supervise.h"
 #include "storage/run.h"
 

@@ -1,6 +1,6 @@
 /*
  * Each function does nothing at top level; inside of a run it is a step in the life of a
- * child (cmd/run/child.h), so that those who call them need not ask. Standard input that was
+ * child (cmd/run_resume/child.h), so that those who call them need not ask. Standard input that was
  * read to compare it with what a recorded child had is put back as a descriptor with the same
  * bytes, for the workflow to read.
  */
@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
 #include "start/supervise.h"

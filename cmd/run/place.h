@@ -1,6 +1,6 @@
 /*
  * Where awf-run makes a run: at top level, or as a child inside of another run, in whose
- * record it is a call then (cmd/run/child.h).
+ * record it is a call then (cmd/run_resume/child.h).
  */
 #ifndef AWF_RUN_PLACE_H
 #define AWF_RUN_PLACE_H
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "run/child.h"
-#include "run/nested.h"
-#include "run/workflow.h"
+#include "run_resume/child.h"
+#include "run_resume/nested.h"
+#include "run_resume/workflow.h"
 #include "start/conclusion.h"
 #include "start/input.h"
 #include "start/output.h"

@@ -13,17 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/api_keys.h"
 #include "proc/command_files.h"
 #include "proc/message.h"
-#include "run/changed_files.h"
 #include "run/inputs.h"
 #include "run/leftovers.h"
-#include "run/moved.h"
-#include "run/same_input.h"
+#include "run_resume/changed_files.h"
+#include "run_resume/moved.h"
+#include "run_resume/same_input.h"
 
 static bool
 prepare_name_is_listed(const char *name, const char *const *names, size_t count)

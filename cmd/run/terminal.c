@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/locale.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 
 #define REST_MS 50             /* without output, before the view is drawn below it */
 #define WRITER_MS 50           /* for who has written to stdin to close it */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/api_keys.h"
 #include "providers/provider.h"
 #include "start/pool.h"

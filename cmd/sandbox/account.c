@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/subprocess.h"
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "storage/storage.h"
 
 /* In memory of its own; NULL: there is no storage. */

@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "base/options.h"
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "isolate/sandbox.h"
 #include "json/writer.h"
 #include "proc/frame.h"

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "proc/project_files.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"

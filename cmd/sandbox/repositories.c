@@ -33,10 +33,10 @@
 #endif
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "isolate/git_config.h"
 #include "sandbox/repository_data.h"
 

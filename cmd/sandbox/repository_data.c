@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "isolate/git_index.h"
 #include "isolate/git_names.h"
 #include "sandbox/repositories.h"

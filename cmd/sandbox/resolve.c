@@ -18,8 +18,8 @@
 #endif
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "sandbox/grounds.h"
 
 #define LINKS 40      /* as many as the kernel follows */

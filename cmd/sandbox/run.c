@@ -33,10 +33,10 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "isolate/capabilities.h"
 #include "isolate/keeper.h"
 #include "isolate/landlock.h"

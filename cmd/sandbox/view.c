@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "isolate/limits.h"
 #include "isolate/mounts.h"
 #include "sandbox/resolve.h"

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "serve/log.h"
+#include "io/file.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
+#include "serve_runs/log.h"
 #include "transcript/blob.h"
 
 #define HEAD 16

@@ -14,11 +14,11 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
+#include "io/lock.h"
 
 #define STARTED " started"
 #define CLAIM_LIMIT ((size_t)128)

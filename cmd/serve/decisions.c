@@ -1,8 +1,8 @@
 /*
  * The body is read here; all else, which locks and syncs the transcript or waits for a run's end,
- * by a process of its own (serve/work.h), with the same functions as awf-ctl. Data comes as JSON,
- * and is turned into the bytes that would have come on awf-ctl's standard input: so what is not
- * edited keeps its bytes, and what is takes the form that it had.
+ * by a process of its own (serve_runs/work.h), with the same functions as awf-ctl. Data comes as
+ * JSON, and is turned into the bytes that would have come on awf-ctl's standard input: so what is
+ * not edited keeps its bytes, and what is takes the form that it had.
  */
 #include "serve/decisions.h"
 
@@ -20,7 +20,7 @@
 #include "serve/body.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
-#include "serve/work.h"
+#include "serve_runs/work.h"
 #include "storage/origin.h"
 #include "storage/queue.h"
 #include "transcript/event_keys.h"

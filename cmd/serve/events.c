@@ -1,7 +1,7 @@
 /*
  * The events of a run, in every form. What asks for a range as it stands in the transcript gets
  * that from the file, by the library's sendfile(2); all else is a stream: what follows the run,
- * what is chosen among its lines, and what is projected (serve/spool.h).
+ * what is chosen among its lines, and what is projected (serve_runs/spool.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,12 +13,12 @@
 #include "base/memory.h"
 #include "json/writer.h"
 #include "projection/projection.h"
-#include "serve/feed.h"
-#include "serve/frame.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
-#include "serve/spool.h"
-#include "serve/stream.h"
+#include "serve_runs/feed.h"
+#include "serve_runs/frame.h"
+#include "serve_runs/spool.h"
+#include "serve_runs/stream.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 

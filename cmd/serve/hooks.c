@@ -1,7 +1,7 @@
 /*
  * The head is looked at here; the signature, the claims and the start are the work of a process of
- * its own (serve/work.h). That a server is killed anywhere in between loses or doubles nothing: the
- * same delivery, sent again, goes on from its claim.
+ * its own (serve_runs/work.h). That a server is killed anywhere in between loses or doubles
+ * nothing: the same delivery, sent again, goes on from its claim.
  */
 #include "serve/hooks.h"
 
@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "serve/claims.h"
 #include "serve/serve.h"
 #include "serve/start.h"
-#include "serve/work.h"
+#include "serve_runs/work.h"
 #include "transcript/event_keys.h"
 #include "workspace/workflow_file.h"
 

@@ -1,7 +1,7 @@
 /*
- * An upload (serve/upload.h) is the request's state. It is given the body piece by piece, and the
- * request waits for it when that is whole; what is refused is answered at once, while the client
- * still sends.
+ * An upload (serve_runs/upload.h) is the request's state. It is given the body piece by piece, and
+ * the request waits for it when that is whole; what is refused is answered at once, while the
+ * client still sends.
  */
 #include "serve/ingest.h"
 
@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "json/writer.h"
 #include "serve/body.h"
-#include "serve/log.h"
 #include "serve/serve.h"
-#include "serve/upload.h"
+#include "serve_runs/log.h"
+#include "serve_runs/upload.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 

@@ -18,9 +18,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "serve/serve.h"
 
 #define LISTEN_DEFAULT "127.0.0.1:8741"

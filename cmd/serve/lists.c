@@ -8,10 +8,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
-#include "serve/frame.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
-#include "serve/stream.h"
+#include "serve_runs/frame.h"
+#include "serve_runs/stream.h"
 #include "transcript/event_keys.h"
 
 #define LIMIT_DEFAULT 50

@@ -9,15 +9,15 @@
 
 #include "program.h"
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/options.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/terminal.h"
 #include "proc/message.h"
 #include "serve/listen.h"
 #include "serve/serve.h"
-#include "serve/tokens.h"
+#include "serve_runs/tokens.h"
 #include "storage/storage.h"
 
 #define PROGRAM "awf-serve"

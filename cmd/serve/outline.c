@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "model/event_index.h"
-#include "serve/feed.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
+#include "serve_runs/feed.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 

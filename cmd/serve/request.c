@@ -12,14 +12,14 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "httpd/descriptors.h"
+#include "io/file.h"
 #include "json/writer.h"
-#include "serve/log.h"
 #include "serve/serve.h"
-#include "serve/stream.h"
+#include "serve_runs/log.h"
+#include "serve_runs/stream.h"
 
 static const struct refusal not_found = { 404, "not_found", "there is nothing of this name" };
 static const struct refusal unauthorized = { 401, "unauthorized",

@@ -1,8 +1,8 @@
 /*
  * Requests: from their head to their answer. What stands in a table (serve/routes.c) says who may
- * ask for what; before that net/head.h, serve/target.h and serve/access.h have refused what may
- * not be asked at all. An answer is made at once, or later: its maker lets the request wait, and
- * is called again. Bytes are read and written by httpd/connection.h.
+ * ask for what; before that net/head.h, serve/target.h and serve_runs/access.h have refused what
+ * may not be asked at all. An answer is made at once, or later: its maker lets the request wait,
+ * and is called again. Bytes are read and written by httpd/connection.h.
  */
 #ifndef AWF_SERVE_REQUEST_H
 #define AWF_SERVE_REQUEST_H
@@ -18,7 +18,7 @@
 #include "net/head.h"
 #include "net/refusal.h"
 #include "serve/target.h"
-#include "serve/tokens.h"
+#include "serve_runs/tokens.h"
 
 struct request;
 struct stream;

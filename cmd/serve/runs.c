@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "model/listing.h"
-#include "serve/frame.h"
 #include "serve/serve.h"
+#include "serve_runs/frame.h"
 #include "storage/origin.h"
 #include "transcript/event_keys.h"
 

@@ -5,9 +5,9 @@
 #define AWF_SERVE_RUNS_H
 
 #include "base/id.h"
-#include "serve/feed.h"
-#include "serve/overview.h"
 #include "serve/request.h"
+#include "serve_runs/feed.h"
+#include "serve_runs/overview.h"
 
 /* lists.c */
 void answer_runs(struct request *r);

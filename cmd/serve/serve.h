@@ -3,9 +3,9 @@
  * programs do; it holds nothing that would be lost with it.
  *
  * One loop (httpd/loop.h) in one thread; what clients send is put on disk by threads beside it
- * (serve/upload.h), what else takes long is done by processes (serve/work.h). HTTP is spoken by
- * httpd/connection.h, not by a library: those that there are forgive what must be refused of a
- * request that somebody else passes on, and have no limits of time that hold.
+ * (serve_runs/upload.h), what else takes long is done by processes (serve_runs/work.h). HTTP is
+ * spoken by httpd/connection.h, not by a library: those that there are forgive what must be refused
+ * of a request that somebody else passes on, and have no limits of time that hold.
  */
 #ifndef AWF_SERVE_SERVE_H
 #define AWF_SERVE_SERVE_H
@@ -16,17 +16,17 @@
 
 #include "httpd/connection.h"
 #include "httpd/loop.h"
-#include "serve/access.h"
-#include "serve/catalog.h"
-#include "serve/database.h"
-#include "serve/feed.h"
-#include "serve/live.h"
-#include "serve/overview.h"
-#include "serve/spool.h"
-#include "serve/stream.h"
-#include "serve/upload.h"
-#include "serve/work.h"
 #include "serve/www.h"
+#include "serve_runs/access.h"
+#include "serve_runs/catalog.h"
+#include "serve_runs/database.h"
+#include "serve_runs/feed.h"
+#include "serve_runs/live.h"
+#include "serve_runs/overview.h"
+#include "serve_runs/spool.h"
+#include "serve_runs/stream.h"
+#include "serve_runs/upload.h"
+#include "serve_runs/work.h"
 #include "storage/storage.h"
 
 struct route;

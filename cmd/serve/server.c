@@ -10,15 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "httpd/descriptors.h"
+#include "io/file.h"
 #include "serve/listen.h"
 #include "serve/request.h"
 #include "serve/routes.h"
 #include "serve/runs.h"
-#include "serve/stream.h"
+#include "serve_runs/stream.h"
 
 static void
 signal_ready(struct loop_source *source, uint32_t events)

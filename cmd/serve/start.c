@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 

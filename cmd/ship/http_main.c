@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "proc/serve_address.h"
 #include "ship/poster.h"

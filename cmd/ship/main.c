@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/folded_messages.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -27,6 +26,7 @@
 #include "base/text.h"
 #include "ingest/ship_protocol.h"
 #include "ingest/shipment.h"
+#include "io/file.h"
 #include "model/watch.h"
 #include "proc/interrupts.h"
 #include "proc/libexec.h"

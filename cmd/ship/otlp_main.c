@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/writer.h"
 #include "model/model.h"
 #include "proc/message.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/polling.h"
+#include "io/polling.h"
 
 #define PAUSES 600            /* in a row, before the server is taken for gone */
 #define PAUSE_LEAST_MS 100

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "io/file.h"
 
 int
 sqlite_open(struct sqlite *s, int flags, int busy_ms, struct error *err)

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/polling.h"
-#include "base/terminal.h"
 #include "ingest/ship_protocol.h"
+#include "io/file.h"
+#include "io/polling.h"
+#include "io/terminal.h"
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "program.h"

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "proc/process.h"
 
 #define ADVISED "advised"

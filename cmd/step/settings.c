@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "model/price.h"
 #include "proc/environment.h"
 #include "proc/frame_files.h"
-#include "step/work.h"
-#include "step/workers.h"
+#include "step_kinds/kinds.h"
+#include "step_call/workers.h"
 #include "transcript/call.h"
 
 #define JOBS_LIMIT 1024

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "step/step.h"
+#include "step_call/step.h"
 #include "storage/state.h"
 
 struct settings {

@@ -27,11 +27,11 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
-#include "base/terminal.h"
+#include "io/polling.h"
+#include "io/terminal.h"
 #include "model/told_failures.h"
-#include "step/work.h"
-#include "step/workers.h"
+#include "step_call/work.h"
+#include "step_call/workers.h"
 #include "transcript/event_keys.h"
 
 /* ---- the output ---- */

@@ -12,7 +12,7 @@
 
 #include "base/folded_messages.h"
 #include "step/producers.h"
-#include "step/step.h"
+#include "step_call/step.h"
 #include "storage/roster.h"
 #include "storage/state.h"
 

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
 #include "builtin.h"
+#include "io/file.h"
 #include "isolate/sandbox.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"

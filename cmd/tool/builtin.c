@@ -5,7 +5,7 @@
  * is to be written where all is read-only, is told of as blocked; the rest is a failure like
  * any other.
  *
- * A file that is written anew is written beside the old one and renamed over it (base/file.h).
+ * A file that is written anew is written beside the old one and renamed over it (io/file.h).
  * For that only the directory's permission counts, so the file's own is asked with access(2)
  * before.
  */
@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #include "../program.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/terminal.h"
+#include "io/file.h"
+#include "io/terminal.h"
 #include "isolate/sandbox.h"
 #include "json/value.h"
 #include "json/writer.h"

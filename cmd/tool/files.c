@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "builtin.h"
+#include "io/file.h"
 
 struct search {
 	struct files *files;

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "builtin.h"
 #include "files.h"
 #include "glob.h"
+#include "io/file.h"
 
 #define FILES_LIMIT 1000
 

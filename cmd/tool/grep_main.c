@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "builtin.h"
 #include "files.h"
 #include "glob.h"
+#include "io/file.h"
 #include "schema/pattern.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)

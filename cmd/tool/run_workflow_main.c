@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/id.h"
-#include "base/installation.h"
 #include "base/memory.h"
 #include "builtin.h"
 #include "definitions/tool.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "json/writer.h"
 #include "proc/subprocess.h"
 #include "workspace/workflow_file.h"

@@ -28,15 +28,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "proc/message.h"
 #include "program.h"
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "proc/interrupts.h"
 #include "proc/process.h"
 #include "rerun/against.h"

@@ -7,16 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "io/terminal.h"
 #include "program.h"
 
-#include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/line_input.h"
 #include "json/value.h"
 #include "proc/message.h"

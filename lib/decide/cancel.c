@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "model/cancelled.h"
 #include "model/summary.h"
 #include "proc/wait.h"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "decide/open_question.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "proc/process.h"
 #include "schema/schema.h"

@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/polling.h"
 #include "decide/decision.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/process.h"
 
 /* The number of a user, or the name (NULL) of this one; "" if id does not say. */

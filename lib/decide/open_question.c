@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "storage/private_socket.h"

@@ -22,14 +22,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/copytree.h"
 #include "base/count.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "model/summary.h"
 #include "storage/audit.h"
 #include "storage/origin.h"

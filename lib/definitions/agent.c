@@ -13,7 +13,6 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -26,6 +25,7 @@
 #include "formats/definition.h"
 #include "formats/markdown.h"
 #include "formats/params.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "providers/provider.h"
 #include "workspace/unreviewed.h"

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/mcp_config.h"
 #include "definitions/skills.h"
 #include "definitions/tool.h"
+#include "io/file.h"
 #include "providers/provider.h"
 
 /* ---- tables ---- */

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "definitions/dialect.h"
+#include "io/file.h"
 
 char *
 dialect_user_directories(void)

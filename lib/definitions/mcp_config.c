@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
 #include "definitions/trust.h"
 #include "formats/tool_name.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "workspace/unreviewed.h"
 

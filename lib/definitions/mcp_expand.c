@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "definitions/mcp_config.h"
 #include "definitions/trust.h"
+#include "io/file.h"
 
 /* What an input is called where it is given: with "_" for what a variable's name cannot hold, and
  * before a digit. In memory of its own. */

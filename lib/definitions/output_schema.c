@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "definitions/trust.h"
 #include "formats/definition.h"
+#include "io/file.h"
 #include "json/value.h"
 
 #define FENCE "```"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "storage/kept_digest.h"
 
 #define INTERPRETERS 5 /* of interpreters; the kernel goes no further either */

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/digest.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "formats/definition.h"
 #include "formats/markdown.h"
+#include "io/beneath.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "workspace/unreviewed.h"
 
 #define NAME_LIMIT 64

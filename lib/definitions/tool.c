@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -20,6 +19,7 @@
 #include "definitions/sandboxing.h"
 #include "definitions/trust.h"
 #include "formats/definition.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "proc/libexec.h"

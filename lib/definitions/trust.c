@@ -14,19 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/buffer.h"
-#include "base/config.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "definitions/dialect.h"
 #include "definitions/trust_files.h"
 #include "definitions/trust_project.h"
 #include "definitions/trust_text.h"
+#include "io/beneath.h"
+#include "io/config.h"
+#include "io/file.h"
+#include "io/installation.h"
+#include "io/terminal.h"
 #include "proc/libexec.h"
 #include "workspace/sandboxed_times.h"
 

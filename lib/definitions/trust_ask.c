@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "definitions/trust.h"
 #include "definitions/trust_text.h"
+#include "io/file.h"
 #include "storage/run.h"
 #include "view/terminal_question.h"
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/config.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "definitions/trust.h"
 #include "definitions/trust_project.h"
 #include "definitions/trust_text.h"
 #include "history/history.h"
+#include "io/config.h"
 #include "proc/api_keys.h"
 #include "proc/environment.h"
 #include "storage/run.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -20,6 +19,7 @@
 #include "definitions/trust_files.h"
 #include "definitions/trust_project.h"
 #include "definitions/trust_text.h"
+#include "io/file.h"
 #include "proc/environment.h"
 #include "providers/provider.h"
 #include "workspace/sandboxed_times.h"

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "isolate/git_index.h"
 #include "storage/storage.h"
 #include "workspace/sandboxed_times.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "formats/agentloom.h"
+#include "io/file.h"
 #include "transcript/event_keys.h"
 
 int

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
 #include "base/media_type.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/file.h"
 #include "storage/attached.h"
 #include "transcript/event_keys.h"
 

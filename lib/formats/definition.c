@@ -16,11 +16,11 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
 
 const char *
 definition_type(const json_t *value)

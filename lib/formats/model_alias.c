@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/config.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/definition.h"
+#include "io/config.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "model/price.h"
 #include "providers/provider.h"
 

@@ -21,7 +21,7 @@ char *model_meant(const char *model);
  * name one. A list (base/list.h). */
 char **model_names(void);
 /* The model of agents that name none: *model becomes that of AWF_MODEL, else that of the user's
- * config (base/config.h), in memory of its own, an alias or not; NULL if there is neither. *place
+ * config (io/config.h), in memory of its own, an alias or not; NULL if there is neither. *place
  * says where it was said. -1: the config cannot be read. */
 int model_default(char **model, const char **place, struct error *err);
 

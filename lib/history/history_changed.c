@@ -31,7 +31,7 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 		buffer_text(out, "another than the recorded one");
 }
 
-/* As cmd/step/step_recall.c says what a step does. */
+/* As cmd/step_call/step_recall.c says what a step does. */
 void
 history_describe(struct buffer *recorded, struct span payload)
 {

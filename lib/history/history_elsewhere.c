@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "transcript/event.h"
 
 /* The index at a path, which is opened once; *opened is NULL if there is none. */

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/process.h"
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"

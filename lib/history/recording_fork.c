@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "transcript/event_keys.h"
 
 /* ---- what child runs have read ---- */

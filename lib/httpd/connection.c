@@ -19,10 +19,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "httpd/descriptors.h"
+#include "io/file.h"
 #include "net/head.h"
 
 #define ACCEPTED_AT_ONCE 64

@@ -1,7 +1,7 @@
 /*
  * The connections of an HTTP server: requests are read from sockets and handed to a handler, and its
  * answers are written to them. It is the one place where AWF's programs speak HTTP as servers; each
- * has a handler, a row of base/connection_limits.h, and a loop (httpd/loop.h) in which it all happens.
+ * has a handler, a row of io/connection_limits.h, and a loop (httpd/loop.h) in which it all happens.
  *
  * A connection reads one request at a time, and the next one when the answer to it is written:
  *
@@ -34,10 +34,10 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/connection_limits.h"
 #include "base/error.h"
 #include "httpd/connection_peer.h"
 #include "httpd/loop.h"
+#include "io/connection_limits.h"
 #include "json/scan.h"
 #include "net/framing.h"
 #include "net/refusal.h"

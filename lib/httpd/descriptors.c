@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-#include "base/open_files.h"
+#include "io/open_files.h"
 
 /* Most of those beside clients' are of runs that they send. */
 static const struct open_files client_files = { .each = 3, .beside = 1024 };

@@ -9,9 +9,9 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define READY_MOST 256
 

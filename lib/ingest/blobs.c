@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/scan.h"
 #include "storage/origin.h"
 #include "transcript/blob.h"

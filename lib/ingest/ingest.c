@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "ingest/foreign_event.h"
+#include "io/lock.h"
 #include "json/writer.h"
 #include "model/waiting.h"
 #include "transcript/event.h"

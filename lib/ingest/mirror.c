@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "ingest/blobs.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/form.h"

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "ingest/blobs.h"
 #include "ingest/ship_protocol.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "isolate/capabilities.h"
 #include "isolate/keeper.h"
 #include "isolate/loopback.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
+#include "io/file.h"
 
 void
 keeper_tell(int fd, const struct keeper_report *r)

@@ -73,8 +73,8 @@ mounts_each(int (*use)(const char *point, void *context), void *context)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256

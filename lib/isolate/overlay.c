@@ -30,8 +30,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "isolate/mounts.h"
 
 #define STAGE "/.awf-isolate"

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "isolate/mounts.h"
 #include "isolate/overlay.h"
 

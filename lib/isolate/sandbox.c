@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/config.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/config.h"
+#include "io/file.h"
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"

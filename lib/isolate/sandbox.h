@@ -52,7 +52,7 @@ extern const char *const sandbox_modes[];
 const char *sandbox_mode_name(enum sandbox_mode mode); /* NULL for SANDBOX_UNSAID */
 
 extern const char *const sandbox_lackings[]; /* from SANDBOX_REQUIRES on */
-/* What holds where nobody says it: what the user's config does (base/config.h), else
+/* What holds where nobody says it: what the user's config does (io/config.h), else
  * SANDBOX_REQUIRES. *place: who says it, in memory of its own, or NULL; place may be NULL. */
 int sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err);
 

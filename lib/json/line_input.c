@@ -11,8 +11,8 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "base/polling.h"
 #include "base/text.h"
+#include "io/polling.h"
 #include "json/scan.h"
 
 #define INPUT_CHUNK (((size_t)64 << 10) - 1) /* with the NUL behind it no more than a pipe holds */

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/bytes.h"
 #include "json/scan.h"
 #include "json/writer.h"

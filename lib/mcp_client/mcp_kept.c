@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "definitions/pins.h"
+#include "io/file.h"
 #include "isolate/sandbox.h"
 #include "json/scan.h"
 #include "json/writer.h"

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/trust.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "mcp_client/mcp_kept.h"
 #include "proc/libexec.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "io/file.h"
 
 #define FILE_NAME "cancelled"
 #define NAME_LIMIT ((size_t)256)

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "transcript/event_keys.h"
 
 #define FILE_NAME "prices"

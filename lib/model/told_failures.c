@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/folded_messages.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "io/file.h"
+#include "io/lock.h"
 
 #define COUNT_DIGITS 10
 #define LOCK_MS 1000

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 
 #define WATCH_NAP 10 /* ms between looks where nothing reports changes */
 

@@ -20,7 +20,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/polling.h"
 #include "net/handle.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)

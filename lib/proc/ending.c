@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define MARKS "ending"
 #define RUN "run"

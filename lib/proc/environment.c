@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 
 #define KEYS_LIMIT ((size_t)1 << 20)
 

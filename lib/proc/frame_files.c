@@ -3,7 +3,7 @@
  *
  * A file that comes is written under its number, all of them in one directory, until it is known
  * that they came whole; only then their paths count. Directories on the way to their places are
- * made one by one, each opened beneath the one before (base/beneath.h).
+ * made one by one, each opened beneath the one before (io/beneath.h).
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "proc/frame_files.h"
@@ -18,12 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "proc/frame.h"
 

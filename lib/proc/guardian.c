@@ -23,11 +23,11 @@
 #endif
 
 #include "base/clock.h"
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/descendants.h"
 #include "proc/wait.h"
 

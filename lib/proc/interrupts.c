@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/invariant.h"
-#include "base/polling.h"
+#include "io/polling.h"
 
 static volatile int caught;
 

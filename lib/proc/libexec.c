@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
 
 char *
 libexec_sibling(const char *name)

@@ -10,8 +10,8 @@
 #include "base/invariant.h"
 #include "base/locale.h"
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/terminal.h"
 #include "proc/api_keys.h"
 
 void

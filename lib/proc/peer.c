@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/patience.h"
-#include "base/polling.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/descendants.h"
 #include "proc/orphans.h"
 #include "proc/wait.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/environment.h"
 
 const char *

@@ -23,14 +23,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "base/polling.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/polling.h"
+#include "io/terminal.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
 #include "proc/last_words.h"

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "proc/process.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/polling.h"
 #include "proc/orphans.h"
 
 enum { LOOK_AGAIN = 10 }; /* ms, where there is no descriptor to wait for */

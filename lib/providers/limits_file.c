@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
 #define BLANK " \t\r"

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
 #include "proc/model_token.h"

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "model/watch.h"
 
 #define DIRECTORY "limits"

@@ -3,7 +3,7 @@
  * a storage. There is no process that hands out leave: a file for each provider, and locks on it.
  *
  *     limits/PROVIDER    what was begun when, and whether the API is down (struct state in
- *                        throttle.c), and locks on bytes of it (base/lock.h), of the file as each
+ *                        throttle.c), and locks on bytes of it (io/lock.h), of the file as each
  *                        call has opened it: one for each call under way, for the call that tries
  *                        an API that is down, and for each one that waits
  *

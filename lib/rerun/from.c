@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "formats/agentloom_file.h"
+#include "io/file.h"
 #include "proc/interrupts.h"
 #include "proc/libexec.h"
 #include "proc/process.h"

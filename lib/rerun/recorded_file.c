@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/file.h"
+#include "io/installation.h"
 
 /* Whether a part of the path is hidden, but for those that have definitions. */
 static bool

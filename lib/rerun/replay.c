@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "history/history.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "model/told_failures.h"
 #include "proc/message.h"
 #include "start/conclusion.h"

@@ -17,14 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/copytree.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "proc/libexec.h"
 #include "providers/provider.h"
 #include "rerun/recorded_file.h"

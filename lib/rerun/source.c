@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/beneath.h"
+#include "io/file.h"
 #include "model/model.h"
 #include "providers/provider.h"
 #include "transcript/blob.h"

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
+#include "io/lock.h"
 
 #define PARENT "/dev/shm"
 #define PREFIX "awf-replay."

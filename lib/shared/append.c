@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "model/waiting.h"

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/fatal.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 
 static _Thread_local jmp_buf *way_out;
 static _Thread_local const char *why;

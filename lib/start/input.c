@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 
 #define PAGE 4096
 #define COPY_SIZE ((size_t)256 << 10)

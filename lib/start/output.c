@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/lock.h"
+#include "io/polling.h"
 #include "storage/state.h"
 #include "transcript/blob.h"
 

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/patience.h"
-#include "base/polling.h"
+#include "io/file.h"
+#include "io/polling.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
 #include "proc/guardian.h"

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/writer.h"
 
 #define MASK "\"***\""

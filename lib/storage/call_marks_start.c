@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/environment.h"
 #include "storage/call_marks_parts.h"
 #include "transcript/event_keys.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "storage/kept_digest.h"
 #include "transcript/blob.h"
 #include "transcript/definition_file.h"

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define TICK_US 2500000 /* of the slowest clock, and something for its being behind ours */
 

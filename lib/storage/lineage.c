@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "io/file.h"
 
 #define LINEAGE_FILE "lineage"
 #define SIZE_LIMIT ((size_t)4096) /* of the file */

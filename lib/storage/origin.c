@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "storage/queue.h"

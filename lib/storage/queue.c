@@ -18,11 +18,11 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/writer.h"
 
 #define LOCK_PAUSE_NS 2000000

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/libexec.h"
 
 /* Ignored signals stay so in all that the shell starts. */

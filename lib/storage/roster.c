@@ -25,11 +25,11 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "storage/run_lock.h"
 #include "storage/storage.h"
 

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/id.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/writer.h"
 #include "proc/ending.h"
 #include "storage/audit.h"

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "storage/storage.h"
 
 #define LOCK_TEXT_SIZE 64

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "proc/libexec.h"
 #include "transcript/event.h"

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/id.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "json/writer.h"
 #include "storage/token.h"
 #include "transcript/event.h"

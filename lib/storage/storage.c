@@ -18,10 +18,10 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "transcript/event_keys.h"
 #include "transcript/layout.h"

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"

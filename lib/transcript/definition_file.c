@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

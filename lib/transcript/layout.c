@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "io/file.h"
+#include "io/lock.h"
 
 char *
 layout_transcript(const char *root, const char *run_id)

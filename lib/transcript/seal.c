@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "transcript/event_keys.h"
 
 #define SECRET_WORD "awf-secret-key-" SEAL_ALGORITHM " "

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define TORN_CHUNK ((int64_t)1 << 20)
 

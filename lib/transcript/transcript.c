@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/torn.h"

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/invariant.h"
+#include "io/file.h"
 #include "transcript/definition_file.h"
 #include "transcript/event_keys.h"
 #include "transcript/layout.h"

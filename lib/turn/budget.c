@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/count.h"
-#include "base/file.h"
 #include "base/invariant.h"
-#include "base/lock.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/line_diff.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "io/beneath.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "transcript/event_keys.h"
 
 #define LOOKED_DEPTH 64

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/count.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/terminal.h"
+#include "io/file.h"
+#include "io/terminal.h"
 #include "json/writer.h"
 #include "providers/retried.h"
 #include "providers/throttle.h"

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/skills.h"
 #include "definitions/trust.h"
 #include "formats/model_alias.h"
+#include "io/file.h"
 #include "turn/mcp_tools.h"
 
 #define READ_TOOL "read"

@@ -15,13 +15,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/sandboxing.h"
 #include "definitions/trust.h"
 #include "formats/content.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "proc/last_words.h"
 #include "proc/message.h"

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "definitions/sandboxing.h"
 #include "definitions/trust.h"
+#include "io/file.h"
 #include "providers/provider.h"
 #include "turn/team.h"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "storage/storage.h"
 

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/polling.h"
-#include "base/terminal.h"
+#include "io/file.h"
+#include "io/polling.h"
+#include "io/terminal.h"
 
 #define FLUSH_ABOVE ((size_t)256 << 10)
 /* A pipe that polls writable takes this much without blocking. */

@@ -9,11 +9,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/config.h"
-#include "base/file.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/config.h"
+#include "io/file.h"
 
 #define ERASE_LINE "\r\033[K"
 #define ERASE_REST "\033[J"

@@ -6,9 +6,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/lock.h"
-#include "base/terminal.h"
+#include "io/file.h"
+#include "io/lock.h"
+#include "io/terminal.h"
 
 #define TERMINAL "/dev/tty"
 #define NAP_MS 100

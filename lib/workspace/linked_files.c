@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "workspace/moved_directories.h"
 
 #define SECOND INT64_C(1000000000)

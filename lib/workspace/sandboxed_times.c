@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/invariant.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "workspace/linked_files.h"
 #include "workspace/moved_directories.h"
 

@@ -35,12 +35,12 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/id.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "storage/storage.h"
 
 #define CALL ".call"

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/process.h"
 #include "storage/run.h"
 

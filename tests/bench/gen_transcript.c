@@ -15,8 +15,8 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/id.h"
+#include "io/file.h"
 
 #define FLUSH_ABOVE ((size_t)4 << 20)
 #define START INT64_C(1795248000000000) /* 2026-11-21 */

@@ -174,11 +174,11 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 }
 
 @test "what has a prefix compiled in is built again for another one" {
-	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/one "$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o"
-	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o")
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/one "$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o")
 	grep -q '^/one/share/awf$' <<<"$strings"
-	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/two "$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o"
-	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o")
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/two "$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o")
 	grep -q '^/two/share/awf$' <<<"$strings"
 }
 

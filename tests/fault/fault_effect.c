@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
+#include "io/file.h"
 
 static void
 work(void)

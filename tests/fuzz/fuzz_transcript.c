@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
 #include "transcript/torn.h"

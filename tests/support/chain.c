@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
+#include "io/file.h"
 #include "json/line_input.h"
 
 static _Noreturn void

@@ -21,9 +21,9 @@
 
 #include "../../cmd/program.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

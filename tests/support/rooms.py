@@ -24,6 +24,9 @@ ALONE = {
 # Preloaded into programs, in place of the functions of the C library: nothing links it.
 APART = ("cmd/clock/",)
 
+# .c files of a room.
+ROOM_MOST = 24
+
 # Circles of files that need each other by their nature: a file of each, and why.
 CIRCLES = {
     r"cmd/step/stream\.c": "items joined are a stream of one, with the same ends",
@@ -125,6 +128,9 @@ def check_rooms(files):
             faults.append("%s: one name for %s" % (name, " and ".join(sorted(directories))))
         if name not in NEEDS:
             faults.append("%s: is not in rooms.mk" % directories.pop())
+        size = sum(room(path) == name and path.endswith(".c") for path in files)
+        if size > ROOM_MOST:
+            faults.append("%s: %d .c files, more than %d" % (name, size, ROOM_MOST))
     for name in sorted(NEEDS):
         if name in reached(name):
             faults.append("rooms.mk: %s needs itself, by way of others" % name)

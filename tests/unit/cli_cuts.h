@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "io/file.h"
 
 #define WHOLE_LIMIT ((size_t)16 << 10) /* larger ones are cut line by line */
 

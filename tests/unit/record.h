@@ -14,8 +14,8 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 #define OTHER_ID "6f9619ff-8b86-4011-b42d-00c04fc964ff"

@@ -13,12 +13,12 @@
 
 #include "base/buffer.h"
 #include "base/digest.h"
-#include "base/file.h"
-#include "base/installation.h"
 #include "base/list.h"
 #include "definitions/agent.h"
 #include "formats/definition.h"
 #include "formats/yaml.h"
+#include "io/file.h"
+#include "io/installation.h"
 #include "json/value.h"
 
 static char directory[] = "/tmp/awf-agent-XXXXXX";

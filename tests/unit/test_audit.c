@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "storage/audit.h"
 
 #define ID "7c9e6679-7425-40de-944b-e07fc1f90ae7"

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/beneath.h"
+#include "io/file.h"
 
 #define SWAPS 2000
 

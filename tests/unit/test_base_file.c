@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 
 static char directory[] = "/tmp/awf-test-XXXXXX";
 
@@ -486,5 +486,5 @@ main(void)
 	};
 
 	umask(022);
-	return cmocka_run_group_tests_name("base/file", tests, enter, leave);
+	return cmocka_run_group_tests_name("io/file", tests, enter, leave);
 }

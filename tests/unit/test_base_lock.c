@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
+#include "io/lock.h"
 
 static char path[] = "/tmp/awf-test-XXXXXX";
 static volatile int stop;

@@ -1,11 +1,11 @@
-/* base/polling: what ends a wait, and what it says then. */
+/* io/polling: what ends a wait, and what it says then. */
 #include "unit.h"
 
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/polling.h"
+#include "io/polling.h"
 
 static void
 test_ready(void **state)

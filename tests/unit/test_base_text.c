@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/terminal.h"
 #include "base/text.h"
+#include "io/terminal.h"
 
 static const struct {
 	const char *bytes;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/writer.h"
 #include "storage/call_marks.h"
 #include "unit.h"

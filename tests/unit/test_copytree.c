@@ -1,4 +1,4 @@
-/* base/copytree: what is counted, left out and refused; removal. The whole of a copy
+/* io/copytree: what is counted, left out and refused; removal. The whole of a copy
  * is compared in tests/cli/awf-run-snapshot.bats. */
 #include "unit.h"
 
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/copytree.h"
+#include "io/file.h"
 
 static char directory[] = "/tmp/awf-test-XXXXXX";
 

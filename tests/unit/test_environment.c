@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "proc/environment.h"
 
 static char directory[] = "/tmp/awf-environment-XXXXXX";

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/copytree.h"
-#include "base/file.h"
+#include "io/copytree.h"
+#include "io/file.h"
 #include "proc/frame.h"
 #include "proc/frame_files.h"
 

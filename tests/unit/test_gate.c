@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step/gate.h"
+#include "step_call/gate.h"
 #include "storage/token.h"
 #include "transcript/call.h"
 

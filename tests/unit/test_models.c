@@ -8,7 +8,7 @@
 #include "../../cmd/models/apis.c"
 #include "../../cmd/models/asked.c"
 #include "../../cmd/models/spent.c"
-#include "step/traffic.h"
+#include "step_kinds/traffic.h"
 
 static struct span
 text(const char *at)

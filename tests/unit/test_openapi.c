@@ -2,10 +2,10 @@
  * the same parameters, role, and type of body. */
 #include "unit.h"
 
-#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "io/file.h"
 #include "json/scan.h"
 #include "projection/projection.h"
 #include "serve/request.h"

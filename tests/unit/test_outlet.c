@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "view/outlet.h"
 
 #define PIPE_SIZE 65536

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/polling.h"
+#include "io/polling.h"
 #include "start/output.h"
 
 static int

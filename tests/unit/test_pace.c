@@ -1,9 +1,9 @@
-/* serve/pace: a stock is used up, owed, and fills up again, whoever else has one. */
+/* serve_runs/pace: a stock is used up, owed, and fills up again, whoever else has one. */
 #include "unit.h"
 
 #include <stdio.h>
 
-#include "serve/pace.h"
+#include "serve_runs/pace.h"
 
 #define RATE 10
 #define FULL (RATE * PACE_BURST_S)

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "proc/process.h"
 
 static char directory[] = "/tmp/awf-process-XXXXXX";

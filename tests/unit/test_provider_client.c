@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/file.h"
 #include "proc/descendants.h"
 #include "providers/provider.h"
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
 #include "base/id.h"
-#include "base/lock.h"
+#include "io/file.h"
+#include "io/lock.h"
 #include "record.h"
 #include "storage/queue.h"
 #include "storage/run_lock.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/lock.h"
+#include "io/lock.h"
 #include "storage/roster.h"
 #include "storage/run_lock.h"
 

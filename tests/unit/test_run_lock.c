@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "record.h"
 #include "storage/run_lock.h"
 

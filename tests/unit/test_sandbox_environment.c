@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
 #include "base/list.h"
+#include "io/file.h"
 #include "storage/call_marks.h"
 #include "workspace/sandbox_environment.h"
 

@@ -1,4 +1,4 @@
-/* cmd/step/step: calls that take over recorded ones, which a history of one record
+/* cmd/step_call/step: calls that take over recorded ones, which a history of one record
  * supplies: results that are reused, decisions, and replays. */
 #include <signal.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 #include "proc/descendants.h"
-#include "step/step_call.h"
-#include "step/work.h"
+#include "step_call/step_call.h"
+#include "step_kinds/kinds.h"
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 

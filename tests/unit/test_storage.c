@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
+#include "io/file.h"
 #include "record.h"
 #include "storage/run.h"
 #include "storage/storage.h"

@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/subprocess.h"
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "base/installation.h"
 #include "definitions/tool.h"
 #include "definitions/trust.h"
+#include "io/installation.h"
 #include "proc/libexec.h"
 
 static char directory[] = "/tmp/awf-tool-XXXXXX";

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "schema/schema.h"
 #include "tier.h"

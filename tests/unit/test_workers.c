@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "step/workers.h"
+#include "step_call/workers.h"
 
 /* A job is "DELAY_MS SIZE": answers SIZE bytes of the delay's last digit. */
 static void

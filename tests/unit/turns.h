@@ -11,9 +11,9 @@
 
 #include "unit.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "definitions/trust.h"
+#include "io/file.h"
 #include "json/value.h"
 #include "proc/descendants.h"
 #include "transcript/reader.h"

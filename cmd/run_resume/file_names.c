@@ -1,0 +1,184 @@
+/*
+ * A name counts where it stands as a word, and now not in a comment that has a line of its own. Of
+ * programs that are too large to be kept nothing is looked at: they name no steps.
+ */
+#include "run_resume/file_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/digest.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "transcript/blob.h"
+
+/* Adds a text, and ends its line; bytes that are none hold no names. */
+static void
+file_names_add_text(struct buffer *out, const struct buffer *text)
+{
+	if (memchr(buffer_string(text), '\0', text->len) != NULL)
+		return;
+	buffer_append(out, text->data, text->len);
+	buffer_byte(out, '\n');
+}
+
+/* Adds the lines that are no comments of a shell, or of most other languages. */
+static void
+add_code(struct buffer *out, const struct buffer *text)
+{
+	const char *rest = buffer_string(text), *line;
+	struct buffer code = BUFFER_INIT;
+	size_t len;
+
+	while (memchr(buffer_string(text), '\0', text->len) == NULL &&
+	    (line = text_part(&rest, '\n', &len)) != NULL) {
+		size_t blank = strspn(line, " \t");
+
+		if (blank >= len || line[blank] == '#' || strncmp(line + blank, "//", 2) == 0)
+			continue;
+		buffer_append(&code, line, len);
+		buffer_byte(&code, '\n');
+	}
+	file_names_add_text(out, &code);
+	buffer_free(&code);
+}
+
+static void
+add_blob(struct buffer *out, const struct definition_file *f, const char *blobs)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (f->kept && blob_read(blobs, f->sha256, &text, NULL) == 0)
+		file_names_add_text(out, &text);
+	buffer_free(&text);
+}
+
+void
+file_names_read(struct file_names *n, const struct definition_files *files, const char *blobs)
+{
+	char sha256[DIGEST_SIZE];
+
+	*n = (struct file_names){ .read = true, .edited = files->replaced_count > 0 };
+	for (size_t i = 0; i < files->count; i++) {
+		const struct definition_file *f = &files->list[i];
+		struct buffer text = BUFFER_INIT;
+		struct stat status;
+
+		/* One that is nowhere tells nothing: it may have been moved. */
+		if (f->kept && stat(f->path, &status) == 0 && S_ISREG(status.st_mode) &&
+		    file_load(f->path, DEFINITION_FILE_LIMIT, &text, NULL) == 0) {
+			if (strcmp(digest_sha256(text.data, text.len, sha256), f->sha256) != 0) {
+				n->edited = true;
+				add_blob(&n->latest, f, blobs);
+			}
+			add_code(&n->now, &text);
+		}
+		buffer_free(&text);
+	}
+	for (size_t i = 0; n->edited && i < files->replaced_count; i++)
+		add_blob(&n->earlier, &files->replaced[i], blobs);
+}
+
+static void
+add_line(struct buffer *out, const char *text)
+{
+	buffer_format(out, "%s\n", text);
+}
+
+void
+file_names_add_texts(struct file_names *n, char *const *recorded, const char *now)
+{
+	for (; *recorded != NULL; recorded++) {
+		if (strcmp(*recorded, now) == 0)
+			continue;
+		n->edited = true;
+		add_line(recorded[1] == NULL ? &n->latest : &n->earlier, *recorded);
+	}
+	add_line(&n->now, now);
+}
+
+void
+file_names_add(struct file_names *n, const struct file_names *around)
+{
+	n->edited |= around->edited;
+	buffer_append(&n->earlier, around->earlier.data, around->earlier.len);
+	buffer_append(&n->latest, around->latest.data, around->latest.len);
+	buffer_append(&n->now, around->now.data, around->now.len);
+}
+
+static bool
+is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    c == '_' || c == '-' || c == '.';
+}
+
+/* Where the name stands as a word, from a place in the text on; NULL: nowhere. */
+static const char *
+find_word(const char *start, const char *from, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = from; (at = strstr(at, name)) != NULL; at++)
+		if ((at == start || !is_of_name(at[-1])) && !is_of_name(at[len]))
+			return at;
+	return NULL;
+}
+
+static bool
+has_word(const struct buffer *text, const char *name)
+{
+	return find_word(buffer_string(text), buffer_string(text), name) != NULL;
+}
+
+bool
+file_names_calls(const struct file_names *n, const char *name, const char *command)
+{
+	const char *start = buffer_string(&n->now), *words = command;
+	bool found = false;
+
+	for (const char *at = command; *at != '\0' && *at != ' '; at++)
+		if (*at == '/')
+			words = at + 1;
+	for (const char *at = start; !found && *words != '\0' && (at = find_word(start, at, words)) != NULL; at++) {
+		const char *begin = at, *end = at + strcspn(at, "\n");
+		char *line;
+
+		/* With more words behind it is another command. */
+		const char *behind = at + strlen(words);
+
+		behind += strspn(behind, " \t");
+		if (*behind != '\0' && strchr("\n'\"`);&|<>\\", *behind) == NULL)
+			continue;
+		while (begin > start && begin[-1] != '\n')
+			begin--;
+		line = memory_copy(begin, (size_t)(end - begin));
+		found = find_word(line, line, name) != NULL;
+		free(line);
+	}
+	return found;
+}
+
+bool
+file_names_dropped(const struct file_names *n, const char *name, bool lately)
+{
+	return (has_word(&n->latest, name) || (!lately && has_word(&n->earlier, name))) &&
+	    !has_word(&n->now, name);
+}
+
+bool
+file_names_written(const struct file_names *n, const char *text)
+{
+	return *text != '\0' && has_word(&n->now, text);
+}
+
+void
+file_names_free(struct file_names *n)
+{
+	buffer_free(&n->earlier);
+	buffer_free(&n->latest);
+	buffer_free(&n->now);
+	*n = (struct file_names){ .read = false };
+}

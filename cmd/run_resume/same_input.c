@@ -1,0 +1,291 @@
+/*
+ * What comes through a pipe is first kept whole in a file without a name, as it must be
+ * compared and then still be read. Bytes are compared before state lines, which cost more.
+ *
+ * To tell which of several recorded runs a child is, how its input begins is enough: that is looked
+ * at in the pipe, by tee(2), so that a child whose input has no end starts all the same.
+ */
+#define _GNU_SOURCE /* tee */
+#include "run_resume/same_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "io/file.h"
+#include "io/polling.h"
+#include "start/supervise.h"
+#include "storage/state.h"
+#include "transcript/event_keys.h"
+
+#define CHUNK ((size_t)64 << 10)
+#define LOOK_EVERY_MS 200 /* for signals */
+#define BEGIN_LIMIT ((size_t)64 << 10) /* what a pipe holds */
+#define BEGIN_NAP_MS 10
+
+/* Keeps all that comes in a file without a name, which *input is then. */
+static int
+same_input_spool_stdin(const char *directory, int *input, struct error *err)
+{
+	char *path = memory_format("%s/spool-XXXXXX", directory), *bytes = NULL;
+	int fd = mkstemp(path), failed = 0;
+	ssize_t got = 1;
+
+	if (fd >= 0) {
+		unlink(path);
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+		bytes = memory_alloc(CHUNK);
+	} else {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	}
+	while (failed == 0 && got != 0) {
+		if (poll_one(*input, POLLIN, clock_monotonic() + LOOK_EVERY_MS) == 0) {
+			if (signals_held() != 0)
+				failed = error_set(err, ERROR_CANCELLED, NULL, "cancelled by signal %d",
+				    signals_held());
+			continue;
+		}
+		got = read(*input, bytes, CHUNK);
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+		else if (got > 0 && file_write(fd, bytes, (size_t)got) != 0)
+			failed = error_errno(err, ERROR_SYSTEM, "stdin", "unable to keep");
+	}
+	free(bytes);
+	free(path);
+	if (failed != 0) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	lseek(fd, 0, SEEK_SET);
+	*input = fd;
+	return 0;
+}
+
+static bool
+same_bytes(int a, off_t at, int b)
+{
+	char *bytes = memory_alloc(2 * CHUNK);
+	ssize_t first, second;
+	bool same = true;
+
+	for (off_t done = 0; same; done += first) {
+		first = pread(a, bytes, CHUNK, at + done);
+		second = pread(b, bytes + CHUNK, CHUNK, done);
+		same = first == second && first >= 0 && memcmp(bytes, bytes + CHUNK, (size_t)first) == 0;
+		if (first <= 0)
+			break;
+	}
+	free(bytes);
+	return same;
+}
+
+/* Both from where they stand; what is no state is not compared here. begin: a is how an input begins, of
+ * which more may come: then b may have more, too. */
+static bool
+same_state(int a, int b, bool begin)
+{
+	struct state_reader readers[2];
+	struct error none;
+	bool same = true, more = true;
+
+	state_reader_begin(&readers[0], a, INPUT_STATE, "");
+	state_reader_begin(&readers[1], b, INPUT_STATE, "");
+	while (same && more) {
+		struct item items[2];
+		int got[2];
+
+		for (int i = 0; i < 2; i++) {
+			memset(&items[i], 0, sizeof items[i]);
+			got[i] = state_reader_next(&readers[i], &items[i], &none);
+		}
+		more = got[0] == 1;
+		same = (got[0] == got[1] || (begin && got[0] == 0)) && got[0] >= 0;
+		if (same && more) {
+			const struct data *x = &items[0].data, *y = &items[1].data;
+			struct span left = item_error(&items[0]), right = item_error(&items[1]);
+
+			same = items[0].metadata.len > 0 && items[1].metadata.len > 0 &&
+			    x->json.len == y->json.len &&
+			    memcmp(x->json.data, y->json.data, x->json.len) == 0 &&
+			    x->no_newline == y->no_newline && x->base64 == y->base64 &&
+			    left.len == right.len &&
+			    (left.len == 0 || memcmp(left.at, right.at, left.len) == 0);
+		}
+		for (int i = 0; i < 2; i++)
+			item_free(&items[i]);
+	}
+	state_reader_free(&readers[0]);
+	state_reader_free(&readers[1]);
+	return same;
+}
+
+/* ---- how it begins ---- */
+
+/* How an input begins: what has come. */
+struct begin {
+	char *bytes; /* BEGIN_LIMIT */
+	size_t len;
+	bool ended;  /* and no more comes */
+};
+
+/* Copies what lies in a pipe, and leaves it there. */
+static ssize_t
+peek_pipe(int input, char *bytes)
+{
+	int ends[2];
+	ssize_t got, len = 0;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	got = tee(input, ends[1], BEGIN_LIMIT, SPLICE_F_NONBLOCK);
+	close(ends[1]);
+	while (got > 0 && (got = read(ends[0], bytes + len, BEGIN_LIMIT - (size_t)len)) > 0)
+		len += got;
+	close(ends[0]);
+	return got < 0 ? -1 : len;
+}
+
+static bool
+peek_input(int input, mode_t type, struct begin *begin)
+{
+	const short ready = poll_now(input, POLLIN);
+	ssize_t got = 0;
+
+	if (S_ISREG(type))
+		got = pread(input, begin->bytes, BEGIN_LIMIT, lseek(input, 0, SEEK_CUR));
+	else if ((ready & POLLIN) != 0)
+		got = S_ISFIFO(type) ? peek_pipe(input, begin->bytes) :
+		    recv(input, begin->bytes, BEGIN_LIMIT, MSG_PEEK | MSG_DONTWAIT);
+	if (got < 0)
+		return false;
+	begin->len = (size_t)got;
+	/* Who has gone before the bytes were looked at has written no more. */
+	begin->ended = begin->len < BEGIN_LIMIT && (S_ISREG(type) || (ready & POLLHUP) != 0);
+	return true;
+}
+
+/* whole: the end of what was kept was seen. */
+static bool
+begins_alike(const struct begin *begin, int kept, bool whole)
+{
+	char *bytes = memory_alloc(BEGIN_LIMIT);
+	ssize_t had = pread(kept, bytes, BEGIN_LIMIT, 0);
+	size_t least = had > 0 && (size_t)had < begin->len ? (size_t)had : begin->len;
+	bool alike = had >= 0 && memcmp(bytes, begin->bytes, least) == 0;
+
+	/* What one has behind that the other has not. */
+	if (alike && (size_t)had < begin->len)
+		alike = !whole;
+	else if (alike && (size_t)had > begin->len)
+		alike = !begin->ended;
+	free(bytes);
+	return alike;
+}
+
+/* Compares whole lines of state. */
+static enum input_fit
+compare_states(const struct begin *begin, int kept, const char *directory)
+{
+	char *path = memory_format("%s/begin-XXXXXX", directory);
+	size_t len = begin->len;
+	enum input_fit fit = INPUT_UNKNOWN;
+	int fd = mkstemp(path);
+
+	while (!begin->ended && len > 0 && begin->bytes[len - 1] != '\n')
+		len--;
+	if (fd >= 0) {
+		unlink(path);
+		if ((len > 0 || begin->ended) && file_write(fd, begin->bytes, len) == 0 &&
+		    lseek(fd, 0, SEEK_SET) == 0 && lseek(kept, 0, SEEK_SET) == 0)
+			fit = same_state(fd, kept, !begin->ended) ? INPUT_SAME : INPUT_OTHER;
+		close(fd);
+	}
+	free(path);
+	return fit;
+}
+
+enum input_fit
+input_compare_begin(const struct storage *s, const char *run_id, const char *directory, int input,
+    int wait_ms)
+{
+	const struct timespec nap = { 0, BEGIN_NAP_MS * 1000000L };
+	char *path = storage_input(s, run_id), *part = memory_format("%s.part", path);
+	int kept = file_open_plain(path, O_RDONLY, 0);
+	const bool whole = kept >= 0;
+	struct begin begin = { .len = 0 };
+	enum input_fit fit = INPUT_UNKNOWN;
+	struct stat now, then;
+	bool some = input >= 0 && fstat(input, &now) == 0 &&
+	    (S_ISFIFO(now.st_mode) || S_ISSOCK(now.st_mode) || S_ISREG(now.st_mode));
+
+	if (!whole)
+		kept = file_open_plain(part, O_RDONLY, 0);
+	/* A child that took nothing of its input, whose end was not seen, may have been given anything. */
+	if (kept >= 0 && (fstat(kept, &then) != 0 || (!whole && then.st_size == 0)))
+		fit = INPUT_SAME;
+	else if (!some && kept < 0)
+		fit = INPUT_SAME;
+	else if (some && kept >= 0)
+		begin.bytes = memory_alloc(BEGIN_LIMIT);
+	/* Until as much has come as was kept. */
+	for (int waited = 0; begin.bytes != NULL && waited < wait_ms; waited += BEGIN_NAP_MS) {
+		if (!peek_input(input, now.st_mode, &begin))
+			break;
+		fit = begin.len == 0 && !begin.ended ? INPUT_UNKNOWN :
+		    begins_alike(&begin, kept, whole) ? INPUT_SAME : compare_states(&begin, kept, directory);
+		if (fit == INPUT_OTHER || begin.ended || begin.len == BEGIN_LIMIT ||
+		    (off_t)begin.len > then.st_size || nanosleep(&nap, NULL) != 0)
+			break;
+	}
+	if (kept >= 0)
+		close(kept);
+	free(begin.bytes);
+	free(part);
+	free(path);
+	return fit;
+}
+
+/* ---- all of it ---- */
+
+int
+same_input(const struct storage *s, const char *run_id, const char *directory,
+    struct span recorded, int *input, bool *same, struct error *err)
+{
+	char *path = storage_input(s, run_id);
+	int kept = file_open_plain(path, O_RDONLY, 0), failed = 0;
+	long long bytes = 0;
+	struct stat status;
+	bool flows = false, now = false; /* whether there is anything that is kept of an input */
+	off_t at;
+
+	if (*input >= 0 && fstat(*input, &status) == 0) {
+		flows = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+		now = flows || S_ISREG(status.st_mode);
+	}
+	span_integer(span_member(recorded, KEY_BYTES), &bytes);
+	if (recorded.at == NULL || !now || kept < 0) {
+		/* Of what was kept in part some may not have been taken; of nothing, nothing was. */
+		*same = recorded.at == NULL ? !now : bytes == 0;
+	} else {
+		if (flows)
+			failed = same_input_spool_stdin(directory, input, err);
+		at = lseek(*input, 0, SEEK_CUR);
+		*same = failed == 0 && (same_bytes(*input, at, kept) || same_state(*input, kept, false));
+		if (failed == 0)
+			lseek(*input, at, SEEK_SET);
+	}
+	if (kept >= 0)
+		close(kept);
+	free(path);
+	return failed;
+}

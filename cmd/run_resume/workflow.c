@@ -1,0 +1,345 @@
+/*
+ * The #! line is read as the kernel does, so that what will run is known, and recorded,
+ * before it starts. Which word of a recorded command line was the script is not recorded: the
+ * first three are tried, and the one is taken that is a script in the recorded directory now,
+ * first such that would run as it did.
+ */
+#include "run_resume/workflow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "storage/call_marks.h"
+
+#define AGENT_SUFFIX ".md"
+#define TOOL_SUFFIX ".tool.json"
+#define SCRIPT_LIMIT ((size_t)16 << 20)
+#define SPACE " \t"
+
+/* argv of up to three leading words (NULL: left out), then words. */
+static void
+set_argv(struct workflow *w, const char *const lead[3], char *const *words)
+{
+	size_t count = 0;
+
+	w->argv = memory_zero(list_count(words) + 4, sizeof *w->argv);
+	for (int i = 0; i < 3; i++)
+		if (lead[i] != NULL)
+			w->argv[count++] = memory_text(lead[i]);
+	for (; *words != NULL; words++)
+		w->argv[count++] = memory_text(*words);
+}
+
+/* What the #! line of a script says, as the kernel reads it: an interpreter, and all else as one
+ * argument, both in memory of their own; NULL: none. One that names awf-run, which must not run
+ * itself, is none. */
+static void
+read_interpreter(const char *at, size_t len, char **interpreter, char **argument)
+{
+	char *line = memory_copy(at, len), *start = line + strspn(line, SPACE), *rest;
+	bool own = false;
+
+	for (len = strlen(start); len > 0 && strchr(SPACE "\r", start[len - 1]) != NULL; len--)
+		start[len - 1] = '\0';
+	for (rest = start; *rest != '\0' && !own; rest += len + strspn(rest + len, SPACE)) {
+		len = strcspn(rest, SPACE);
+		char *word = memory_copy(rest, len);
+
+		own = strcmp(path_base(word), "awf-run") == 0;
+		free(word);
+	}
+	if (*start != '\0' && !own) {
+		rest = start + strcspn(start, SPACE);
+		*interpreter = memory_copy(start, (size_t)(rest - start));
+		rest += strspn(rest, SPACE);
+		if (*rest != '\0')
+			*argument = memory_text(rest);
+	}
+	free(line);
+}
+
+static int
+set_directory(struct workflow *w, const char *path, struct error *err)
+{
+	char *absolute = realpath(path, NULL);
+
+	if (absolute == NULL)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to find this directory");
+	w->directory = absolute;
+	return 0;
+}
+
+/* Comments are looked at until the first line that is none. */
+static int
+read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
+{
+	static const char *const words[] = { "#", "awf:", "ignore-env:" };
+	const char *line;
+	int failed = 0;
+	size_t len;
+
+	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL && *line == '#') {
+		const char *rest = line, *end = line + len;
+		char *names, *at, *name;
+		size_t word;
+
+		for (word = 0; word < 3 && strncmp(rest, words[word], strlen(words[word])) == 0; word++) {
+			rest += strlen(words[word]);
+			rest += strspn(rest, SPACE);
+		}
+		if (word < 3 || rest > end)
+			continue;
+		names = at = memory_copy(rest, (size_t)(end - rest));
+		while (failed == 0 && (name = strsep(&at, SPACE ",\r")) != NULL)
+			if (*name != '\0')
+				failed = marks_ignore(&w->ignored, name, ERROR_DEFINITION, path, err);
+		free(names);
+	}
+	return failed;
+}
+
+static int
+run_script(struct workflow *w, const char *path, const struct buffer *script, char *const *words,
+    const char *shell, struct error *err)
+{
+	const char *text = buffer_string(script), *end = memchr(text, '\n', script->len);
+	size_t first = end != NULL ? (size_t)(end - text) : script->len;
+	char *interpreter = NULL, *argument = NULL, *parent = path_directory(path);
+	int failed = set_directory(w, parent, err);
+
+	if (memchr(text, '\0', first) != NULL) { /* a binary */
+		set_argv(w, (const char *[]){ NULL, NULL, path }, words + 1);
+		w->script = 0;
+	} else {
+		if (first > 2 && memcmp(text, "#!", 2) == 0)
+			read_interpreter(text + 2, first - 2, &interpreter, &argument);
+		digest_sha256(script->data, script->len, w->sha256);
+		set_argv(w, (const char *[]){ interpreter != NULL ? interpreter : shell, argument, path },
+		    words + 1);
+		w->script = argument != NULL ? 2 : 1;
+		if (failed == 0)
+			failed = read_ignored(w, path, text, err);
+	}
+	free(parent);
+	free(interpreter);
+	free(argument);
+	return failed;
+}
+
+/* Whether name is to be taken as a file; what it is otherwise, PATH knows. */
+static bool
+is_file(const char *name)
+{
+	struct stat status;
+
+	return strchr(name, '/') != NULL ||
+	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
+}
+
+/* A file that would be read by a shell though it is none of its scripts. */
+static bool
+is_definition(const char *name, const char *suffix)
+{
+	struct stat status;
+
+	return text_ends(name, suffix) && stat(name, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (status.st_mode & 0111) == 0;
+}
+
+/* The file that a name means: here, or around; NULL if PATH is to know it. */
+static char *
+find_file(struct workflow *w, const char *name, const char *around)
+{
+	const char *list = getenv("PATH");
+	bool slash = strchr(name, '/') != NULL;
+	char *path, *found;
+
+	if (is_file(name) && (!slash || *name == '/' || around == NULL || access(name, F_OK) == 0))
+		/* Without a slash the shell might look for it in PATH. */
+		return slash ? memory_text(name) : path_join(".", name);
+	if (around == NULL)
+		return NULL;
+	path = path_join(around, name);
+	if (access(path, F_OK) == 0 && is_file(path)) {
+		found = slash || list == NULL ? NULL : path_search(list, name);
+		if (found == NULL)
+			return path;
+		free(found);
+	}
+	free(path);
+	w->elsewhere = true;
+	return slash ? memory_text(name) : NULL;
+}
+
+int
+workflow_find(struct workflow *w, char *const *words, const char *shell, const char *around,
+    struct error *err)
+{
+	const char *lead[3] = { NULL, NULL, NULL };
+	struct buffer script = BUFFER_INIT;
+	struct stat status = { .st_mode = 0 };
+	char *path;
+	int failed;
+
+	memset(w, 0, sizeof *w);
+	w->script = -1;
+	w->name = memory_text(path_base(words[0]));
+	if (*words[0] == '\0')
+		return error_set(err, ERROR_USAGE, NULL, "the name of the workflow is empty");
+	if (is_definition(words[0], AGENT_SUFFIX))
+		return error_set(err, ERROR_USAGE, words[0],
+		    "is an agent, or another text, and no workflow: awf-step -a %s NAME runs an agent", words[0]);
+	if (is_definition(words[0], TOOL_SUFFIX))
+		return error_set(err, ERROR_USAGE, words[0],
+		    "is a tool, and no workflow: awf-step -t %.*s NAME calls it",
+		    (int)(strlen(w->name) - strlen(TOOL_SUFFIX)), w->name);
+	path = find_file(w, words[0], around);
+	if (path == NULL) {
+		set_argv(w, lead, words);
+		return set_directory(w, ".", err);
+	}
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0) {
+		failed = run_script(w, path, &script, words, shell, err);
+	} else {
+		/* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
+		 * be read may still run. */
+		bool stream = status.st_mode != 0 && !S_ISREG(status.st_mode) &&
+		    !S_ISDIR(status.st_mode);
+
+		lead[0] = stream ? shell : NULL;
+		lead[2] = path;
+		set_argv(w, lead, words + 1);
+		w->script = stream ? 1 : 0;
+		failed = set_directory(w, ".", err);
+	}
+	buffer_free(&script);
+	free(path);
+	return failed;
+}
+
+int
+workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
+    const char *shell, struct error *err)
+{
+	const char *lead[3] = { shell, "-c", pipeline };
+	size_t count = list_count(words);
+	char **named = memory_zero(count + 2, sizeof *named);
+
+	memset(w, 0, sizeof *w);
+	w->script = -1;
+	w->name = memory_text("pipeline");
+	named[0] = w->name;
+	memcpy(named + 1, words, count * sizeof *words);
+	set_argv(w, lead, named);
+	free(named);
+	digest_sha256(pipeline, strlen(pipeline), w->sha256);
+	return set_directory(w, ".", err);
+}
+
+static void
+workflow_make_path_absolute(char **path, const char *here)
+{
+	char *absolute;
+
+	if (**path == '/')
+		return;
+	absolute = path_join(here, *path);
+	free(*path);
+	*path = absolute;
+}
+
+int
+workflow_pin(struct workflow *w, struct error *err)
+{
+	char here[PATH_MAX];
+
+	if (getcwd(here, sizeof here) == NULL)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
+	if (strchr(w->argv[0], '/') != NULL)
+		workflow_make_path_absolute(&w->argv[0], here);
+	if (w->script >= 0)
+		workflow_make_path_absolute(&w->argv[w->script], here);
+	return 0;
+}
+
+static bool
+same_argv(char *const *a, char *const *b)
+{
+	for (; *a != NULL && *b != NULL; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return *a == *b;
+}
+
+/* The script is one of the first three words, with what follows as its arguments: an interpreter
+ * and an argument of that may stand before it. It lies in the recorded directory. What still runs
+ * as it did comes before what has another interpreter now. */
+static bool
+find_script(struct workflow *w, const struct workflow *recorded)
+{
+	size_t count = list_count(recorded->argv);
+	struct error ignored;
+
+	for (int exactly = 1; exactly >= 0; exactly--) {
+		for (size_t word = 0; word < 3 && word < count; word++) {
+			/* What stands in for an interpreter that is not recorded as such. */
+			const char *shell = word > 0 ? recorded->argv[0] : "/bin/sh";
+
+			if (workflow_find(w, recorded->argv + word, shell, NULL, &ignored) == 0 &&
+			    w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
+			    (exactly == 0 || same_argv(w->argv, recorded->argv)))
+				return true;
+			workflow_free(w);
+		}
+	}
+	return false;
+}
+
+int
+workflow_again(struct workflow *w, const struct workflow *recorded, struct error *err)
+{
+	const char *nothing[3] = { NULL, NULL, NULL };
+	char **argv = recorded->argv, sha256[DIGEST_SIZE];
+
+	/* A program, which is run as it was; or a pipeline, which its digest proves. */
+	if (recorded->sha256[0] == '\0' || (list_count(argv) > 3 && strcmp(argv[1], "-c") == 0 &&
+	    strcmp(digest_sha256(argv[2], strlen(argv[2]), sha256), recorded->sha256) == 0)) {
+		memset(w, 0, sizeof *w);
+		set_argv(w, nothing, argv);
+		w->directory = memory_text(recorded->directory);
+		memcpy(w->sha256, recorded->sha256, sizeof w->sha256);
+	} else if (!find_script(w, recorded)) {
+		struct buffer words = BUFFER_INIT;
+
+		for (char **word = argv; *word != NULL; word++)
+			buffer_format(&words, "%s%s", words.len > 0 ? " " : "", *word);
+		error_set(err, ERROR_USAGE, recorded->directory,
+		    "has no script any more that this ran: %s", buffer_string(&words));
+		buffer_free(&words);
+		return -1;
+	}
+	free(w->name);
+	w->name = memory_text(recorded->name);
+	return 0;
+}
+
+void
+workflow_free(struct workflow *w)
+{
+	list_free(w->argv);
+	list_free(w->ignored);
+	free(w->name);
+	free(w->directory);
+	memset(w, 0, sizeof *w);
+}

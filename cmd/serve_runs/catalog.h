@@ -1,0 +1,135 @@
+/*
+ * The catalog: what was found out about each run of the storage, for lists. A run is read when a
+ * list needs it, in pieces between which others have their turn, and is known from then on, as
+ * long as its file is the same (inode, size, time of change).
+ *
+ * While somebody follows the list (stream.c), the directory of the transcripts is watched, and
+ * runs that change are looked at again, each at most once a second. Where it cannot be watched, and
+ * when another one has taken its place, all are looked through.
+ */
+#ifndef AWF_SERVE_RUNS_CATALOG_H
+#define AWF_SERVE_RUNS_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/id.h"
+#include "base/map.h"
+#include "httpd/loop.h"
+#include "json/writer.h"
+#include "model/summary.h"
+#include "serve_runs/overview.h"
+#include "serve_runs/tokens.h"
+#include "storage/storage.h"
+
+struct catalog_run {
+	char run_id[ID_SIZE];
+	int64_t started;             /* µs since 1970; 0: not looked at yet */
+	bool gone;
+	bool there;                  /* at the scan that goes on just now */
+	/* The file as it was read. */
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	bool unreadable;             /* so it was, which the log says */
+	bool known;                  /* summary has its name and status */
+	bool figured;                /* and the rest */
+	struct summary summary;
+	size_t waiting;              /* calls that wait for somebody */
+	/* Of all its attempts. */
+	int64_t events, tokens[2], cost; /* what is known of the cost */
+	bool cost_unknown;           /* of some of it it is not */
+	bool alive;
+	/* For those who follow the list. */
+	bool dirty;                  /* it has changed since it was looked at */
+	int64_t told_at;             /* clock_monotonic(); 0: never */
+	uint64_t told;               /* a digest of what was told */
+	uint64_t revision;           /* of the list; 0: never told */
+	struct catalog_run *later, *earlier; /* by revision */
+};
+
+/* A question, for runs. The members up to done are the asker's. */
+struct catalog_query {
+	struct globs names;          /* of workflows; freed by catalog_forget() */
+	char status[16];             /* "": any */
+	int64_t since;               /* µs since 1970 */
+	size_t limit;
+	bool children;
+	bool ends;                   /* name and status are enough */
+	bool every;                  /* in no order, of any status, whenever it began: for sums */
+	char before[ID_SIZE];        /* only runs behind this one in the list; "" */
+	struct token *token;         /* runs that it is for alone; held; NULL: all */
+	/* All is found: called once. */
+	void (*done)(struct catalog_query *q);
+
+	struct catalog_run **found;
+	size_t count;
+	bool more;                   /* there are others behind */
+	bool unread;                 /* the storage cannot be read: nothing is known */
+
+	/* Inside. */
+	struct catalog *catalog;
+	enum catalog_phase { CATALOG_SCAN, CATALOG_STARTS, CATALOG_WALK, CATALOG_FIGURES } phase;
+	struct catalog_run **order;
+	size_t order_count, at;
+	struct catalog_run *queued;  /* that wait for their turn and have no transcript */
+	size_t queued_count;
+	struct map beside;           /* of a query for sums, runs that have more than a transcript; */
+	bool beside_known;
+	struct overview *overview;   /* that is waited for */
+	struct overview_waiter waiter;
+	struct loop_task task;
+};
+
+struct catalog {
+	struct loop *loop;
+	const struct storage *storage;
+	struct overviews *overviews;
+	struct catalog_run **runs;   /* all that ever were there */
+	size_t count, room;
+	struct map by_id;            /* their places in runs */
+
+	/* While somebody follows. */
+	size_t followers;
+	bool following;              /* what was there when the first one came is known */
+	void (*told)(void *context); /* that a run has changed */
+	void *context;
+	struct loop_source changes;  /* inotify; fd -1: nothing tells of changes */
+	int watch;                   /* of the transcripts' directory; -1 */
+	ino_t watched_inode;
+	dev_t watched_device;
+	int64_t watched_at;          /* clock_wall() when it last was */
+	struct loop_timer second;
+	struct loop_task refresh;    /* looks at those that are dirty, */
+	size_t cursor;               /* of runs, down from here */
+	struct catalog_query first;  /* what is running when the first one comes */
+	bool asking;
+	struct catalog_run *looked_at;
+	struct overview *overview;
+	struct overview_waiter waiter;
+	struct catalog_run *latest, *oldest; /* by revision */
+	uint64_t revision;
+};
+
+void catalog_open(struct catalog *c, struct loop *loop, const struct storage *storage,
+    struct overviews *overviews);
+void catalog_close(struct catalog *c);
+/* Begins to answer; catalog_forget() ends it, whether it is done or not. */
+void catalog_ask(struct catalog *c, struct catalog_query *q);
+void catalog_forget(struct catalog_query *q);
+/* The status of a run that was found: that it waits for its turn, too. */
+const char *catalog_status(const struct catalog_query *q, const struct catalog_run *run);
+/* The object of a run that was found, and of any other. */
+void catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w);
+void catalog_write(const struct catalog_run *run, struct writer *w);
+
+/* From now on changes are told. */
+void catalog_follow(struct catalog *c);
+void catalog_unfollow(struct catalog *c);
+/* The first run that changed after a revision; NULL: none. */
+const struct catalog_run *catalog_changed(const struct catalog *c, uint64_t after);
+
+#endif

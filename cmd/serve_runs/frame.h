@@ -1,0 +1,28 @@
+/*
+ * What is sent of a line in a stream: server-sent events (the HTML standard, section 9.2).
+ */
+#ifndef AWF_SERVE_RUNS_FRAME_H
+#define AWF_SERVE_RUNS_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+#define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line its size is sent instead */
+#define FRAME_ID_SIZE 32                  /* "SEQ-DIGEST8" and a NUL */
+#define FRAME_DIGITS 8                    /* of a digest in an id */
+
+/* The id of a line: its seq and the first digits of its digest. False if it has no seq. */
+bool frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE]);
+/* Appends the line as an event, of one that is too long its head and size; nothing if it has no
+ * seq. */
+void frame_line(struct buffer *out, const char *line, size_t len);
+/* Appends an event. name, id: NULL: none. No CR or LF of the data ends a field of it. */
+void frame_event(struct buffer *out, const char *name, const char *id, const char *data,
+    size_t len);
+/* Splits "SEQ-DIGEST8" or "SEQ": false if it is neither. digest "" if there is none. */
+bool frame_id_read(const char *id, int64_t *seq, char digest[FRAME_DIGITS + 1]);
+
+#endif

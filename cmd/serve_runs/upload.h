@@ -1,0 +1,153 @@
+/*
+ * Uploads: what clients send that is to be on disk before they are answered. Threads of their own
+ * take it, one for what belongs to transcripts, one for blobs, so that the loop waits neither for a
+ * disk nor for a lock, and a large blob holds up no event.
+ *
+ * What the code relies on, and keeps:
+ *   - Bytes are taken as they come, and not kept: of one upload wait at most UPLOAD_AHEAD and what
+ *     is read at once, then its client is not read any more until they were taken; and the line,
+ *     or the document, that is not whole yet.
+ *   - struct ingest, which has the runs that are open, is one thread's alone; what is the loop's
+ *     is touched by the loop alone. What both need stands under the lock.
+ *   - Uploads that end while others are being synced are synced together.
+ *   - What came before a refusal, or before the client was gone, stands.
+ *   - Where it is for a database (serve_runs/outbox.h), it is there before it is answered. What
+ *     several uploads have brought goes there together; where another server was first, it is taken
+ *     in once more, behind what that has brought.
+ */
+#ifndef AWF_SERVE_RUNS_UPLOAD_H
+#define AWF_SERVE_RUNS_UPLOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "httpd/loop.h"
+#include "ingest/blobs.h"
+#include "ingest/ingest.h"
+#include "serve_runs/access.h"
+#include "serve_runs/database.h"
+#include "serve_runs/outbox.h"
+#include "serve_runs/pace.h"
+#include "serve_runs/tokens.h"
+#include "storage/storage.h"
+
+#define UPLOAD_AHEAD ((size_t)256 << 10)
+#define UPLOAD_RUNS 64           /* whose ids are told */
+#define UPLOAD_BLOB_MOST (INT64_C(1) << 30)
+#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* of what comes back from one (awf-ship(7)) */
+
+struct upload;
+
+/* A thread, and what it has to do. */
+struct upload_thread {
+	struct uploads *all;
+	pthread_t id;
+	bool running, stop;
+	pthread_cond_t more;
+	struct upload *first, *last; /* of those with something to be done */
+};
+
+struct uploads {
+	struct loop *loop;
+	const struct storage *storage;
+	struct loop_source told;     /* eventfd; -1: it has not begun */
+	pthread_mutex_t lock;
+	struct upload_thread transcripts, blobs;
+	struct upload *first_told;   /* of which the loop is to hear */
+	size_t count;                /* of all, the loop's */
+	int64_t rate, blob_quota;
+	/* The first thread's. */
+	struct ingest ingest;
+	struct pace pace;
+	size_t held;                 /* bytes of lines that are not whole */
+	/* Where it goes; url NULL: it stays. The second is the second thread's. */
+	struct outbox outbox, blob_outbox;
+};
+
+enum upload_kind {
+	UPLOAD_LINES,                /* of transcripts, or events */
+	UPLOAD_DOCUMENT,             /* {"events": […]} */
+	UPLOAD_END,                  /* of a run that is made of events: without a body */
+	UPLOAD_BLOB,
+	UPLOAD_FETCH                 /* of a blob, from the database to what is served: without a body */
+};
+
+/* What has come of it. */
+struct upload_result {
+	int64_t accepted, duplicates, missing_blobs;
+	char runs[UPLOAD_RUNS][ID_SIZE]; /* that something has come of */
+	size_t run_count;
+	struct ingest_refusal refusal; /* fault INGEST_NONE: there is none */
+	int64_t wait_ms;             /* of INGEST_TOO_FAST */
+};
+
+struct upload {
+	struct uploads *all;
+	struct upload_thread *thread;
+	enum upload_kind kind;
+	struct token *token;         /* held */
+	char *sender;
+	char address[PEER_ADDRESS];
+	char run_id[ID_SIZE];        /* of UPLOAD_BLOB, _FETCH and _END */
+	char sha256[DIGEST_SIZE];
+	const char *status;          /* of UPLOAD_END: one of ingest_statuses */
+	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
+
+	/* The loop's: */
+	void *context;               /* NULL: nobody waits for it */
+	void (*done)(void *context);
+	void (*taken)(void *context);
+	bool is_done, full;
+	/* Under the lock: */
+	struct buffer come;          /* and not taken yet */
+	bool whole;                  /* that is all */
+	bool gone;                   /* and its client, too */
+	bool queued, at_work;        /* a thread's list has it; a thread has it */
+	bool over;                   /* nothing more is done about it */
+	bool is_told;
+	struct upload *next, *next_told;
+	/* The thread's, until it is over: */
+	struct buffer piece;         /* that is taken just now */
+	bool last;                   /* and that is all */
+	bool ended;                  /* the input was */
+	bool again;                  /* it is to be taken in once more */
+	struct ingest_mark mark;     /* before it */
+	char (*touched)[ID_SIZE];    /* runs that something has come of in it */
+	size_t touched_count;
+	bool begun, refused;
+	struct ingest_input input;
+	size_t held;
+	struct blob_upload blob;
+	struct upload_result result; /* then the loop's */
+};
+
+/* rate: of events, see serve_runs/pace.h; quota: bytes of blobs that wait for their runs. The
+ * threads begin with the first upload. */
+void uploads_open(struct uploads *all, struct loop *loop, const struct storage *storage,
+    int64_t rate, int64_t quota);
+/* What is taken in goes to a database, and counts when it is there; served: the copy of that. To be
+ * called before the first upload. */
+int uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served,
+    struct error *err);
+/* Nobody waits for any any more; what has come is on disk. */
+void uploads_close(struct uploads *all);
+
+/* Begins one, of which run_id, sha256, status and size may be set then; NULL with *err,
+ * ERROR_BLOCKED if there are too many. taken: what has come was taken, after upload_bytes() has
+ * said that it is full; done: u->result is there. Both are called from the loop. */
+struct upload *upload_begin(struct uploads *all, enum upload_kind kind, struct token *token,
+    const char *address, struct error *err);
+/* The next bytes. False: it is full, until taken() is called. */
+bool upload_bytes(struct upload *u, const char *bytes, size_t len);
+/* That was all. */
+void upload_end(struct upload *u);
+/* Nobody waits for it any more, be it done or not. */
+void upload_free(struct upload *u);
+
+#endif

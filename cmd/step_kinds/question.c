@@ -1,0 +1,211 @@
+/*
+ * An editor is started with a group of its own, to which the terminal is given and from which
+ * it is taken back with SIGTTOU blocked, as a process in the background must; one that stops
+ * is continued, since no shell is there that could.
+ */
+#include "step_kinds/question.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/locale.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "proc/process.h"
+#include "proc/wait.h"
+#include "view/terminal_question.h"
+
+#define SHOWN ((size_t)64 << 10)        /* bytes of the text */
+#define EDITED ((size_t)64 << 20)
+#define NAP_MS 100
+
+/* Asks until it is answered by one of the words' first letters, which is returned; 0: not
+ * answered; -1. */
+static int
+ask_word(const struct question *q, struct terminal_question *terminal, struct error *err)
+{
+	static const char *const words[] = { "yes", "no", "edit" };
+	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
+	int answered = 1, word = 0;
+
+	while (word == 0 && answered == 1) {
+		buffer_format(&out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
+		    q->file != NULL ? ", edit" : "");
+		terminal_question_forget_typed(terminal);
+		answered = terminal_question_ask(terminal, &out, &line, err);
+		for (size_t i = 0; answered == 1 && i < sizeof words / sizeof *words; i++)
+			if (line.len > 0 && strncasecmp(buffer_string(&line), words[i], line.len) == 0 &&
+			    (words[i][0] != 'e' || q->file != NULL))
+				word = (unsigned char)words[i][0];
+	}
+	buffer_free(&out);
+	buffer_free(&line);
+	return answered == 1 ? word : answered;
+}
+
+/* ---- the editor ---- */
+
+/* Gives the terminal to a process group: from the background too. */
+static void
+give_terminal(int terminal, pid_t group)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	tcsetpgrp(terminal, group);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Runs the editor on a file. 1: it ended well; 0: not, or there is none; -1. */
+static int
+run_editor(const struct question *q, int terminal, const char *path, struct error *err)
+{
+	const char *visual = environment_text("VISUAL"), *editor = environment_text("EDITOR");
+	const char *command = visual != NULL ? visual : editor != NULL ? editor : "vi";
+	char *script = memory_format("%s \"$1\"", command), *file = memory_text(path);
+	char shell[] = "/bin/sh", option[] = "-c", name[] = "editor";
+	char *argv[] = { shell, option, script, name, file, NULL };
+	const struct process_spec spec = { .argv = argv, .environment = q->environment,
+		.in = terminal, .out = terminal, .err = terminal, .group = true };
+	struct termios modes;
+	struct process process;
+	bool known = tcgetattr(terminal, &modes) == 0;
+	int status = 0, result = process_start(&process, &spec, NULL, err);
+
+	if (result == 0) {
+		give_terminal(terminal, process.pid);
+		kill(-process.pid, SIGCONT); /* it may have asked for the terminal before */
+		while (result == 0) {
+			pid_t ended = waitpid(process.pid, &status, WNOHANG | WUNTRACED);
+
+			/* Nobody else could wake it if it stopped. */
+			if (ended == process.pid && WIFSTOPPED(status))
+				kill(-process.pid, SIGCONT);
+			else if (ended == process.pid || (ended == -1 && errno != EINTR))
+				break;
+			if (interrupts_sleep(q->interrupts, NAP_MS, err) != 0) {
+				wait_end(process.pid, &status);
+				result = -1;
+			}
+		}
+		give_terminal(terminal, getpgrp());
+		if (known)
+			tcsetattr(terminal, TCSADRAIN, &modes);
+	}
+	free(script);
+	free(file);
+	return result != 0 ? -1 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Has the text edited, and takes it if it will do; says on the terminal why not. */
+static int
+question_edit_text(struct question *q, struct terminal_question *terminal, struct error *err)
+{
+	char *directory = memory_format("%s/edit-XXXXXX", q->directory), *path;
+	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	char reason[sizeof why.message];
+	int result = 0, fd;
+
+	if (mkdtemp(directory) == NULL) {
+		error_errno(err, ERROR_SYSTEM, directory, "unable to make");
+		free(directory);
+		return -1;
+	}
+	path = path_join(directory, q->file);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	else if (file_write(fd, buffer_string(&q->text), q->text.len) != 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	if (fd >= 0)
+		close(fd);
+	if (result == 0)
+		result = run_editor(q, terminal->terminal, path, err);
+
+	if (result == 1 && file_load(path, EDITED, &text, &why) == 0 &&
+	    q->check(q->context, &text, &why) == 0) {
+		buffer_free(&q->text);
+		q->text = text;
+		text = (struct buffer)BUFFER_INIT;
+		q->edited = true;
+	} else if (result == 1) {
+		buffer_format(&out, "Not taken: %s\n", error_text(&why, reason, sizeof reason));
+		result = terminal_question_print(terminal, &out, err);
+	}
+	buffer_free(&out);
+	buffer_free(&text);
+	unlink(path);
+	rmdir(directory);
+	free(path);
+	free(directory);
+	return result == -1 ? -1 : 0;
+}
+
+/* ---- the question ---- */
+
+static int
+question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
+    enum question_answer *answer, struct error *err)
+{
+	struct buffer out = BUFFER_INIT;
+	int word = 'e', failed = 0;
+
+	while (failed == 0 && word == 'e') {
+		size_t len = q->text.len < SHOWN ? q->text.len : utf8_whole(q->text.data, SHOWN);
+
+		buffer_format(&out, "\n%s waits for a decision about:\n\n", q->about);
+		buffer_append(&out, buffer_string(&q->text), len);
+		if (len > 0 && q->text.data[len - 1] != '\n')
+			buffer_byte(&out, '\n');
+		if (len < q->text.len)
+			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), q->text.len - len);
+		buffer_byte(&out, '\n');
+		failed = terminal_question_print(terminal, &out, err);
+		if (failed == 0)
+			failed = (word = ask_word(q, terminal, err)) == -1 ? -1 : 0;
+		if (failed == 0 && word == 'e')
+			failed = question_edit_text(q, terminal, err);
+	}
+	if (failed == 0 && word == 'n') {
+		buffer_text(&out, "Why? (Enter: no reason) ");
+		failed = terminal_question_ask(terminal, &out, &q->reason, err) == -1 ? -1 : 0;
+	}
+	buffer_free(&out);
+	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : ANSWER_NONE;
+	return failed;
+}
+
+int
+question_ask(struct question *q, enum question_answer *answer, struct error *err)
+{
+	char *path = path_join(q->directory, TERMINAL_QUESTION_FILE);
+	struct terminal_question terminal;
+	int failed = terminal_question_open(&terminal, path, q->interrupts, err);
+
+	*answer = ANSWER_NONE;
+	if (failed == 1)
+		failed = question_ask_on_terminal(q, &terminal, answer, err);
+	terminal_question_close(&terminal);
+	free(path);
+	return failed;
+}
+
+void
+question_free(struct question *q)
+{
+	buffer_free(&q->text);
+	buffer_free(&q->reason);
+}

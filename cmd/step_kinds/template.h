@@ -1,0 +1,29 @@
+/*
+ * The text that a step asks: given as it is, or as @FILE, with the names of values in it
+ * (formats/prompt.h), which are put in for each item.
+ */
+#ifndef AWF_STEP_KINDS_TEMPLATE_H
+#define AWF_STEP_KINDS_TEMPLATE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/writer.h"
+#include "step_call/step.h"
+
+struct template {
+	const char *text;
+	const char *place;           /* its file, or the option, for messages */
+	const char *file;            /* NULL: it was given as it is */
+	struct buffer loaded;
+};
+
+/* given stays the caller's. ERROR_DEFINITION. template_free() is called either way. */
+int template_load(struct template *t, const char *given, const char *option, struct error *err);
+/* Appends it with its values. ERROR_INVALID_INPUT. */
+int template_render(const struct template *t, const struct step *s, const struct item *item,
+    struct buffer *out, struct error *err);
+/* Writes the inputs of the run, if it names any, for the digest of a definition. */
+void template_define_inputs(const struct template *t, const struct step *s, struct writer *w);
+void template_free(struct template *t);
+
+#endif

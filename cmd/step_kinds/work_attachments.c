@@ -1,0 +1,55 @@
+/*
+ * Their digests go into the input's digest before a recorded call is looked for. For an attached file
+ * that has gone since, the start of the call that this may be is peeked at, without claiming it.
+ */
+#include "step_kinds/work_attachments.h"
+
+#include "json/writer.h"
+#include "transcript/event_keys.h"
+
+void
+work_attachments_read(struct step_call *call, const struct attachments *own,
+    struct attachments *a)
+{
+	const struct step *s = call->step;
+	struct span list = step_listed_attachments(call->item), recorded = SPAN_NONE;
+	struct recalled_event started = { .line = BUFFER_INIT };
+	struct writer w;
+
+	if (list.at == NULL && own == NULL)
+		return;
+	if (own != NULL)
+		attachments_share(a, own);
+	/* The start of a call that this may be, for what it says of files that have gone since. */
+	if (list.at != NULL && s->place.recall != NULL) {
+		const struct recall_query query = step_query(s, call->index);
+
+		if (s->place.recall->peek(s->place.recall->history, &query, &started))
+			recorded = span_member(started.view.payload, KEY_ATTACHMENTS);
+	}
+	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
+		attachments_free(a);
+	} else if (a->count > a->shared) {
+		/* In lines that stand for the item each entry of its list is held to the bytes that
+		 * were found: a file that is another one when it is read again is noticed. */
+		struct span_walk entry = span_walk(list);
+
+		writer_begin(&w, &call->attached);
+		writer_array(&w);
+		for (size_t i = a->shared; i < a->count && span_next(&entry); i++) {
+			writer_object(&w);
+			for (struct span_walk member = span_walk(entry.value); span_next(&member);)
+				writer_raw_member(&w, member.key, member.value);
+			if (a->list[i]->path != NULL && span_member(entry.value, "sha256").at == NULL)
+				writer_member_string(&w, "sha256", a->list[i]->sha256);
+			writer_object_end(&w);
+		}
+		writer_array_end(&w);
+	}
+	recalled_event_free(&started);
+	attachments_digest(a, &call->item->data.json, call->input_sha256);
+	writer_begin(&w, &call->completed_by);
+	writer_object(&w);
+	attachments_write(a, &w);
+	writer_object_end(&w);
+}

@@ -1,0 +1,49 @@
+/*
+ * A command, as all kinds of work run it that are one: in tries, with the item on stdin. What a kind
+ * does beside it (to have it run elsewhere, to record what it asks models) it does around each try.
+ */
+#ifndef AWF_STEP_KINDS_WORK_COMMAND_H
+#define AWF_STEP_KINDS_WORK_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "json/writer.h"
+#include "proc/subprocess.h"
+#include "step_call/step_call.h"
+#include "step_call/step_files.h"
+
+struct command_try {
+	struct step_call *call;
+	struct subprocess process;
+	bool sandboxed;
+	char **passed;               /* variables that its sandbox lets through; a list */
+};
+
+/* What is done around each try. */
+struct command_hooks {
+	void *context;
+	/* Before it is started; with an error in try->process it is not. */
+	void (*prepare)(void *context, struct command_try *try);
+	/* It has ended, and nothing was taken of it yet. */
+	void (*ended)(void *context, struct command_try *try);
+	/* What it came to is the call's end. result: whether the machine failed, which is returned. */
+	int (*settle)(void *context, struct command_try *try, int result, struct error *err);
+};
+
+/* Runs the command (options.command) of a call in its tries; hooks NULL: nothing is done around them.
+ * repeats: as of step_try(). -1: the machine failed. */
+int command_run(struct step_call *call, const struct command_hooks *hooks, int repeats,
+    struct error *err);
+
+/* For rows of kinds that run a command. */
+int command_load(struct step *s, struct error *err);
+void command_define(const struct step *s, struct writer *w);
+void command_files(const struct step *s, struct step_files *f);
+int command_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err);
+void command_label(const struct step *s, struct buffer *out);
+void command_judge(const struct step *s, struct call_verdict *v);
+void command_record_work(const struct step_call *call, struct writer *w);
+void command_record_place(const struct step_call *call, struct writer *w);
+
+#endif

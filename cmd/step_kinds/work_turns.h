@@ -1,0 +1,25 @@
+/*
+ * What an agent and a tool that is called without one have in common: the turn loop, which runs tools
+ * for both (turn/turn.h).
+ */
+#ifndef AWF_STEP_KINDS_WORK_TURNS_H
+#define AWF_STEP_KINDS_WORK_TURNS_H
+
+#include "definitions/agent.h"
+#include "definitions/tool.h"
+#include "step_call/step_call.h"
+#include "step_call/step_files.h"
+#include "turn/turn.h"
+
+/* Whether the tool can have the sandbox that it is to have; agent NULL: no agent's. ERROR_DEFINITION. */
+int work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,
+    struct error *err);
+/* The tool's file, and those beside it that it runs. */
+void work_name_tool(struct step_files *f, const struct tool *tool);
+
+/* Fills in what the call and the step say. */
+void work_turns_begin(struct step_call *call, struct turns *t);
+/* Takes over what it came to, and frees it. result: of turns_run() or turns_operation(). */
+void work_turns_end(struct step_call *call, struct turns *t, int result);
+
+#endif

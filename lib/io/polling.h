@@ -1,0 +1,26 @@
+/*
+ * Waiting for descriptors until a time of the monotonic clock. A signal that is caught ends
+ * a wait as the time does: loops look at what its handler has noted, and at their clock,
+ * and nobody else has to know of EINTR.
+ */
+#ifndef AWF_IO_POLLING_H
+#define AWF_IO_POLLING_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Waits until one of the descriptors (-1: none) is ready, at most until deadline
+ * (clock_monotonic(); 0: for ever). How many are; 0: the time is over, or a signal was
+ * caught; -1 with errno: poll(2) failed. revents are all 0 unless some are ready. */
+int poll_until(struct pollfd *fds, size_t count, int64_t deadline);
+/* Likewise, with these signals blocked meanwhile instead of those that are: no signal
+ * comes between a look at what its handler notes and the wait. */
+int poll_unblocked(struct pollfd *fds, size_t count, int64_t deadline, const sigset_t *mask);
+
+/* What one descriptor (-1: none) is ready for, its revents; 0: nothing, or poll(2) failed. */
+short poll_one(int fd, short events, int64_t deadline);
+short poll_now(int fd, short events);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * What goes to a terminal, although it is data: what a command, a model or a server wrote.
+ * A terminal obeys control characters in it (titles, the clipboard, answers typed as if by
+ * the user), shows text in another order than it reads, and shows nothing of some characters.
+ * So everything of that kind comes through here: to a terminal it goes with these escaped,
+ * anywhere else as it is.
+ * Text that shows single lines has text_visible() instead.
+ */
+#ifndef AWF_IO_TERMINAL_H
+#define AWF_IO_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+/* Whether the descriptor is a terminal. */
+bool terminal_is(int fd);
+/* Appends text as text_visible() does, but LF and tab as they are. */
+void terminal_text(struct buffer *out, const char *bytes, size_t len);
+/* The same of JSON, which means the same afterwards: hidden characters come as \u001b, \u202e,
+ * \udb40\udc41. */
+void terminal_json(struct buffer *out, const char *bytes, size_t len);
+/* Prints to stdout as printf() does; a terminal gets it as terminal_text() makes it. */
+void terminal_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints JSON and LF to stdout likewise, as terminal_json() makes it. */
+void terminal_print_json(const char *bytes, size_t len);
+/* Writes JSON to a descriptor; a terminal gets it as terminal_json() makes it. 0, or -1 with
+ * errno. */
+int terminal_write_json(int fd, const char *bytes, size_t len);
+/* Text that comes in pieces: what may begin a character, or be half an emoji, is kept
+ * back in cut, for the next piece; len 0 ends it. */
+void terminal_piece(struct buffer *out, struct buffer *cut, const char *bytes, size_t len);
+
+#endif

@@ -13,52 +13,53 @@ NEEDS_transcript = base io json
 NEEDS_proc = base io json
 NEEDS_isolate = base io proc
 NEEDS_storage = base io json transcript proc
-NEEDS_workspace = base io proc storage
+NEEDS_workspace = base io json transcript proc storage
 NEEDS_model = base io json transcript storage
 NEEDS_history = base io json transcript proc storage model
 NEEDS_start = base io transcript proc storage model
 NEEDS_decide = base io json schema transcript proc storage workspace model
 NEEDS_view = base io json transcript proc storage model
+NEEDS_limits = base io json transcript proc model history
 NEEDS_shared = base io json transcript storage model
 
-NEEDS_providers = base io json transcript proc storage model history start
-NEEDS_formats = base io json transcript proc storage model providers
-NEEDS_definitions = base io json schema transcript proc isolate storage workspace history view providers \
-	formats
+NEEDS_providers = base io json transcript proc storage model history start limits
+NEEDS_formats = base io json transcript storage model providers
+NEEDS_definitions = base io json schema transcript proc isolate storage workspace history view \
+	limits providers formats
 NEEDS_mcp_client = base io json proc isolate storage workspace start definitions
-NEEDS_turn = base io json transcript proc isolate storage workspace model history view providers formats \
-	definitions mcp_client
+NEEDS_turn = base io json transcript proc isolate storage workspace model history view limits \
+	providers formats definitions mcp_client
 NEEDS_net = base io json
 NEEDS_httpd = base io json net
 NEEDS_api = base json transcript model providers net
 
-NEEDS_rerun = base io json transcript proc isolate storage model history start providers formats
+NEEDS_rerun = base io json transcript proc isolate storage model history start
 NEEDS_ingest = base io json transcript storage model
-NEEDS_projection = base json transcript storage model formats
+NEEDS_projection = base json transcript storage model rerun
 
 NEEDS_clock =
 NEEDS_ctl = base io proc storage model decide
 NEEDS_exec = base io json proc isolate storage
-NEEDS_run = base io json transcript proc storage model history start decide view providers formats \
-	definitions turn run_resume
-NEEDS_run_resume = base io json transcript proc storage model history start definitions
-NEEDS_step = base io json transcript proc storage model history start view step_call step_kinds
-NEEDS_step_call = base io json transcript proc isolate storage model history decide view providers \
-	formats definitions turn
-NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide view \
-	providers formats definitions mcp_client turn step_call
+NEEDS_run = base io json transcript proc storage model history start decide view limits providers \
+	run_resume
+NEEDS_run_resume = base io json transcript proc storage model history start limits
+NEEDS_step = base io json transcript proc storage model history start view step_kinds step_call
+NEEDS_step_call = base io json transcript proc isolate storage workspace model history decide view \
+	limits
+NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide \
+	view limits providers formats definitions mcp_client turn step_call
 NEEDS_tail = base io json transcript proc storage model view projection
-NEEDS_replay = base io json transcript proc storage model view rerun projection
+NEEDS_replay = base io json transcript proc storage model view rerun
 NEEDS_verify = base io json schema transcript proc storage rerun projection
 
-NEEDS_provider = base io json transcript proc storage workspace model start providers formats turn net \
+NEEDS_provider = base io json transcript proc storage workspace model start rerun providers net \
 	api
 NEEDS_tool = base io json schema proc isolate workspace definitions
 NEEDS_sandbox = base io json proc isolate storage workspace
 NEEDS_mcp_servers = base io json proc start mcp_client net
 
-NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions turn \
-	projection
+NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions \
+	turn projection
 NEEDS_fetch = base io json transcript proc storage net ingest
 NEEDS_mask = base io json transcript
 NEEDS_mcp = base io json schema transcript proc storage workspace model decide

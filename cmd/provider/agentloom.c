@@ -19,10 +19,10 @@
 
 #include "base/count.h"
 #include "base/memory.h"
-#include "formats/agentloom.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "pass.h"
+#include "rerun/agentloom.h"
 #include "storage/storage.h"
 #include "transcript/event_keys.h"
 
@@ -200,7 +200,7 @@ agentloom_write_answer(struct span answer, struct buffer *out, struct error *err
 	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
 	struct span model = span_member(answer, "model"), word = span_member(answer, "finish_reason");
 	/* What recordings have is whatever word the API used: the table is that of
-	 * lib/formats/agentloom.c, and what it has not is no end. NULL: it does not say. */
+	 * lib/rerun/agentloom.c, and what it has not is no end. NULL: it does not say. */
 	const char *reason = agentloom_stop_reason(word);
 	struct span content = span_member(answer, "content"), usage = span_member(answer, "usage");
 	struct span_walk call = span_walk(span_member(answer, "tool_calls"));

@@ -1,5 +1,5 @@
 /*
- * Answers from a recording of AgentLoom, formats/agentloom_file.h. A single answer is
+ * Answers from a recording of AgentLoom, rerun/agentloom_file.h. A single answer is
  * given as often as it is asked for; those of a list once each in a run. One that names
  * the request it was made for (request_hash) is given to no other.
  */
@@ -12,8 +12,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "formats/agentloom_file.h"
 #include "provider.h"
+#include "rerun/agentloom_file.h"
 
 /* Which answers of recordings were given in this run. Each step has a provider of its own, or
  * several, yet the answers of a list are given once each, in their order: what was given stands

@@ -21,7 +21,7 @@
 #include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/message.h"
-#include "turn/changed.h"
+#include "workspace/changed.h"
 
 #define BLOCKS_LIMIT 100000
 #define ERROR_LINE_LIMIT ((size_t)64 << 10)

@@ -20,7 +20,7 @@
 #include "json/scan.h"
 #include "json/writer.h"
 #include "net/http.h"
-#include "turn/changed.h"
+#include "workspace/changed.h"
 
 struct provider;
 

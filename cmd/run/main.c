@@ -20,6 +20,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 #include "io/polling.h"
+#include "limits/budget.h"
 #include "model/cancelled.h"
 #include "model/cost.h"
 #include "proc/interrupts.h"
@@ -36,7 +37,6 @@
 #include "start/pool.h"
 #include "storage/storage.h"
 #include "transcript/call.h"
-#include "turn/budget.h"
 
 /* What the run has cost so far. */
 static int

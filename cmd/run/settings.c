@@ -14,14 +14,14 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "definitions/trust.h"
-#include "formats/tool_name.h"
+#include "limits/budget.h"
+#include "limits/tool_name.h"
+#include "limits/trust_option.h"
 #include "proc/environment.h"
 #include "run/inputs.h"
 #include "run/overlap.h"
 #include "storage/call_marks.h"
 #include "storage/redactor.h"
-#include "turn/budget.h"
 
 #define NAME_LIMIT 128
 

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "definitions/ceiling.h"
 #include "history/history.h"
+#include "limits/ceiling.h"
 #include "view/screen.h"
 
 #define DEFAULT_SHELL "/bin/sh"

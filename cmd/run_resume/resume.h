@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/id.h"
-#include "definitions/ceiling.h"
 #include "history/history.h"
+#include "limits/ceiling.h"
 #include "run_resume/file_names.h"
 #include "run_resume/workflow.h"
 #include "storage/run.h"
@@ -35,7 +35,7 @@ struct resume {
 	bool snapshot;                /* of which a copy was kept */
 	bool no_input;                /* its stdin was /dev/null */
 	char **inputs;                /* KEY=VALUE */
-	char *allow_tools;            /* its ceiling, definitions/ceiling.h; NULL */
+	char *allow_tools;            /* its ceiling, limits/ceiling.h; NULL */
 	enum tools_policy tools_policy;
 	char **ignored;               /* variables that no call depends on */
 	char **variables;             /* names that were recorded of the environment */

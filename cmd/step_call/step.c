@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "json/writer.h"
+#include "limits/budget.h"
 #include "model/item_name.h"
 #include "step_call/work.h"
 #include "transcript/call.h"
-#include "turn/budget.h"
 
 const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 const char *const step_strategies[] = { "all", "any", "best-effort", NULL };

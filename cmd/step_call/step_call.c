@@ -16,7 +16,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "providers/retried.h"
+#include "limits/retried.h"
 #include "step_call/work.h"
 #include "storage/traceparent.h"
 #include "transcript/event_keys.h"

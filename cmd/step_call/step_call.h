@@ -24,14 +24,14 @@
 
 #include "base/clock.h"
 #include "decide/decision.h"
-#include "formats/far.h"
 #include "history/recall.h"
 #include "json/writer.h"
 #include "model/waiting.h"
 #include "step_call/step.h"
 #include "transcript/call.h"
 #include "transcript/seal.h"
-#include "turn/changed.h"
+#include "workspace/changed.h"
+#include "workspace/far.h"
 
 /* Of a condition. */
 struct condition_answer {

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "definitions/ceiling.h"
 #include "isolate/sandbox.h"
-#include "providers/retry.h"
+#include "limits/ceiling.h"
+#include "limits/retry.h"
 #include "step_call/gate.h"
 #include "transcript/effects.h"
 

@@ -16,9 +16,9 @@
 
 #include "base/patience.h"
 #include "io/terminal.h"
+#include "limits/retried.h"
 #include "proc/last_words.h"
 #include "proc/subprocess.h"
-#include "providers/retried.h"
 #include "step_call/work.h"
 #include "transcript/event_keys.h"
 #include "view/screen.h"

@@ -3,10 +3,10 @@
  * run here, and where it ran.
  */
 #include "base/list.h"
-#include "formats/far.h"
 #include "proc/via.h"
 #include "step_kinds/kinds.h"
 #include "step_kinds/work_command.h"
+#include "workspace/far.h"
 
 /* The far end of a try. */
 struct elsewhere {

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "definitions/ceiling.h"
 #include "definitions/trust.h"
 #include "io/file.h"
 #include "io/terminal.h"
+#include "limits/ceiling.h"
 #include "step_kinds/kinds.h"
 #include "step_kinds/work_turns.h"
 #include "transcript/event_keys.h"

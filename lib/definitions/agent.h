@@ -14,13 +14,13 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "definitions/ceiling.h"
 #include "definitions/fallback.h"
 #include "definitions/mcp_config.h"
 #include "definitions/output_schema.h"
 #include "definitions/phase.h"
 #include "definitions/pins.h"
 #include "isolate/sandbox.h"
+#include "limits/ceiling.h"
 
 struct agent {
 	char *path;            /* where it was found */

@@ -15,9 +15,9 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "definitions/trust.h"
-#include "formats/tool_name.h"
 #include "io/file.h"
 #include "json/value.h"
+#include "limits/tool_name.h"
 #include "workspace/unreviewed.h"
 
 #define SERVERS "mcpServers"

@@ -17,9 +17,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "definitions/pins.h"
-#include "formats/tool_name.h"
 #include "isolate/sandbox.h"
 #include "json/scan.h"
+#include "limits/tool_name.h"
 #include "schema/schema.h"
 #include "transcript/effects.h"
 

@@ -27,6 +27,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 #include "io/terminal.h"
+#include "limits/trust_option.h"
 #include "proc/libexec.h"
 #include "workspace/sandboxed_times.h"
 
@@ -691,20 +692,6 @@ trust_refuse_too_large(const struct trust_item *item, enum error_code code, stru
 	    "edits reach it", buffer_string(&what), TRUST_PROJECT_FILES, TRUST_PROJECT_BYTES >> 20, item->repository);
 	buffer_free(&what);
 	return -1;
-}
-
-int
-trust_option(const char *list, struct error *err)
-{
-	const char *rest = list, *part;
-	size_t len;
-
-	while ((part = text_part(&rest, ',', &len)) != NULL)
-		if (len != DIGEST_SIZE - 1 || text_prefix_of(part, len, "0123456789abcdef") != len)
-			return error_set(err, ERROR_USAGE, "--trust", "'%.*s' is no digest: awf trust --digests "
-			    "prints those of this project", (int)(len < 80 ? len : 80), part);
-	setenv(TRUST_VARIABLE, list, 1);
-	return 0;
 }
 
 /* ---- what the user says ---- */

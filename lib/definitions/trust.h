@@ -36,10 +36,6 @@
 #include "isolate/sandbox.h"
 #include "proc/interrupts.h"
 
-/* Digests that are allowed for this process and those that it starts, commas between:
- * awf-run --trust, awf-step --trust. */
-#define TRUST_VARIABLE "AWF_TRUST"
-
 struct team;
 
 /* In this order: of two places that a definition has, the later one counts. */
@@ -140,9 +136,6 @@ void trust_ask_from_now(const char *program, const struct interrupts *interrupts
 int trust_check(const struct trust_items *items, struct error *err);
 /* The same just before something is started: ERROR_BLOCKED. Frees the items. */
 int trust_check_anew(struct trust_items *items, struct error *err);
-/* Takes --trust for this process and those that it starts. ERROR_USAGE for what is no list of
- * digests. */
-int trust_option(const char *list, struct error *err);
 /* From now on trust_check() adds what it is asked about, too: of definitions that are loaded, and of
  * which one may not be loaded to its end. NULL: no more. */
 void trust_gather(struct trust_items *into);

@@ -13,7 +13,7 @@
  *     later, whatever part of it is shown.
  *   - The lines of a run are counted from its first event on, without a gap; each
  *     names the event that it was made of (source_seq).
- *   - Long texts are cut (lib/projection/excerpt.h); nothing is read but the transcript.
+ *   - Long texts are cut (lib/model/excerpt.h); nothing is read but the transcript.
  */
 #ifndef AWF_PROJECTION_PROJECTION_H
 #define AWF_PROJECTION_PROJECTION_H

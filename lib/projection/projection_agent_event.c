@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/excerpt.h"
 #include "model/waiting.h"
-#include "projection/excerpt.h"
 #include "projection/projection_write.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"

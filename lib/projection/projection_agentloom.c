@@ -10,8 +10,8 @@
 #include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "formats/agentloom.h"
 #include "projection/projection_write.h"
+#include "rerun/agentloom.h"
 #include "transcript/event_keys.h"
 
 extern const char agentloom_schema[];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "model/excerpt.h"
 #include "model/results.h"
-#include "projection/excerpt.h"
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 

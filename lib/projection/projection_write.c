@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "model/excerpt.h"
 #include "model/results.h"
-#include "projection/excerpt.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"

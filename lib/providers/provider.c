@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "history/recorded_providers.h"
 #include "io/file.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
@@ -65,8 +66,6 @@ provider_only_reads(const char *name, char *const *tools)
 	return i > 0;
 }
 
-#define UNKNOWN_BEGIN "unknown provider '"
-
 static int
 provider_unknown(const char *name, struct error *err)
 {
@@ -74,24 +73,12 @@ provider_unknown(const char *name, struct error *err)
 
 	if (*name == '\0')
 		return error_set(err, ERROR_DEFINITION, NULL,
-		    UNKNOWN_BEGIN "': there is no name before the /");
+		    PROVIDER_REFUSED_BEGIN "': there is no name before the /");
 	if (near != NULL && strcmp(near, name) != 0)
 		return error_set(err, ERROR_DEFINITION, NULL,
-		    UNKNOWN_BEGIN "%s' (did you mean '%s'?)", name, near);
-	return error_set(err, ERROR_DEFINITION, NULL, UNKNOWN_BEGIN "%s': there is no "
+		    PROVIDER_REFUSED_BEGIN "%s' (did you mean '%s'?)", name, near);
+	return error_set(err, ERROR_DEFINITION, NULL, PROVIDER_REFUSED_BEGIN "%s': there is no "
 	    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH", name, name);
-}
-
-char *
-provider_refused(const char *message)
-{
-	const char *at = strstr(message, UNKNOWN_BEGIN), *end;
-
-	if (at == NULL)
-		return NULL;
-	at += sizeof UNKNOWN_BEGIN - 1;
-	end = strchr(at, '\'');
-	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
 }
 
 #define PROGRAM_BEGIN "awf-provider-"

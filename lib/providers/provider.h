@@ -68,15 +68,6 @@ int provider_check(const char *name, struct error *err);
 /* Likewise of one that a definition file names, which may never be asked: in a replay it is
  * there, unless the recording says that it was not. */
 int provider_check_named(const char *name, struct error *err);
-/* The name that ERROR_DEFINITION's message says there is no provider of; NULL: it says
- * something else. In memory of its own. */
-char *provider_refused(const char *message);
-/* In the environment of a replay, which asks no provider and needs the program of none: the
- * names, with colons between them, of those that the recording has, and, behind the mark, of
- * those that were not found. */
-#define PROVIDER_RECORDED "AWF_RECORDED_PROVIDERS"
-#define PROVIDER_UNKNOWN "!"
-
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
 /* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on

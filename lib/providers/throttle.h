@@ -31,9 +31,9 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "limits/retried.h"
 #include "proc/interrupts.h"
 #include "providers/limits_file.h"
-#include "providers/retried.h"
 #include "storage/storage.h"
 
 /* In the environment of an agent CLI, and so of calls that are made from within its own: the

@@ -15,12 +15,12 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "formats/agentloom_file.h"
 #include "io/file.h"
 #include "proc/interrupts.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "proc/wait.h"
+#include "rerun/agentloom_file.h"
 #include "start/supervise.h"
 
 #define RUNNER "awf-run"

@@ -21,12 +21,12 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "history/recorded_providers.h"
 #include "io/beneath.h"
 #include "io/copytree.h"
 #include "io/file.h"
 #include "io/installation.h"
 #include "proc/libexec.h"
-#include "providers/provider.h"
 #include "rerun/recorded_file.h"
 #include "transcript/event_keys.h"
 

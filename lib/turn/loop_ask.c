@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "io/terminal.h"
 #include "json/writer.h"
-#include "providers/retried.h"
+#include "limits/retried.h"
 #include "providers/throttle.h"
 #include "transcript/event_keys.h"
 

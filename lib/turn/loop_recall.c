@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "json/writer.h"
-#include "providers/retried.h"
+#include "limits/retried.h"
 #include "transcript/event_keys.h"
 #include "turn/toolrun.h"
 

@@ -4,7 +4,7 @@
  * over to. Each is there once, whoever names it; agents may name each other. All are
  * loaded, with their models, tools and skills, before any input is read; MCP servers are
  * known then, and start when their tools are needed. No agent has a tool that the run
- * forbids (definitions/ceiling.h).
+ * forbids (limits/ceiling.h).
  */
 #ifndef AWF_TURN_TEAM_H
 #define AWF_TURN_TEAM_H
@@ -17,9 +17,9 @@
 #include "definitions/agent.h"
 #include "definitions/tool.h"
 #include "json/writer.h"
+#include "limits/budget.h"
 #include "mcp_client/mcp.h"
 #include "providers/provider.h"
-#include "turn/budget.h"
 
 struct member;
 

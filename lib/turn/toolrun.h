@@ -21,15 +21,15 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "definitions/tool.h"
-#include "formats/far.h"
 #include "history/recall.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
-#include "turn/changed.h"
 #include "turn/control.h"
 #include "turn/turn.h"
+#include "workspace/changed.h"
+#include "workspace/far.h"
 
 /* Where a result comes from, if there are recorded calls. */
 enum tool_source {

@@ -17,11 +17,11 @@
 #include "definitions/tool.h"
 #include "formats/attachment.h"
 #include "history/recall.h"
+#include "limits/budget.h"
+#include "limits/retry.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
-#include "providers/retry.h"
 #include "transcript/call.h"
-#include "turn/budget.h"
 #include "turn/team.h"
 
 struct turns {

@@ -210,7 +210,10 @@ def links(build):
     return linked
 
 
-def check_links(sources, build):
+def check_links(sources, needs, defined, build):
+    """What the programs of one room alone link, and no other room of lib/ needs, lies with them."""
+    shared = {other for path in sources if path.startswith("lib/")
+              for name in needs[path] for other in defined.get(name, ()) if room(other) != room(path)}
     rooms = collections.defaultdict(set)
     for program, stems in links(build).items():
         for stem in stems:
@@ -221,9 +224,9 @@ def check_links(sources, build):
             continue
         if not rooms[stem]:
             faults.append("%s: no program links it" % path)
-        elif len(rooms[stem]) == 1 and stem not in ALONE:
+        elif len(rooms[stem]) == 1 and path not in shared and stem not in ALONE:
             faults.append("%s: belongs into cmd/%s, which alone links it" % (path, *rooms[stem]))
-        elif len(rooms[stem]) > 1 and stem in ALONE:
+        elif (len(rooms[stem]) > 1 or path in shared) and stem in ALONE:
             faults.append("%s: is no exception any more" % path)
     for stem in ALONE:
         if not stem.endswith("/") and not os.path.exists(stem + ".c"):
@@ -241,7 +244,7 @@ def main():
     needs, defined = symbols(sources, build)
     check_symbols(sources, needs, defined)
     check_circles(sources, needs, defined)
-    check_links(sources, build)
+    check_links(sources, needs, defined, build)
     for fault in faults:
         print(fault)
     return 1 if faults else 0

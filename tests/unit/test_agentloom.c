@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "formats/agentloom.h"
+#include "rerun/agentloom.h"
 
 /* The hashes are those of AgentLoom's prompt_hash(), in its two forms. */
 static const struct {

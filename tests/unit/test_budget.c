@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "turn/budget.h"
+#include "limits/budget.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

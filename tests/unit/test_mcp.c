@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "definitions/ceiling.h"
+#include "limits/ceiling.h"
 #include "turn/mcp_tools.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 #include "record.h"
 
 #include "json/value.h"
-#include "projection/excerpt.h"
+#include "model/excerpt.h"
 #include "projection/projection.h"
 #include "schema/schema.h"
 #include "unit.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/patience.h"
-#include "providers/retry.h"
+#include "limits/retry.h"
 
 static void
 delays_follow_the_backoff(void **state)

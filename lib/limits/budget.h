@@ -12,8 +12,8 @@
  * entered: requests side by side count for each other. That of a step that was killed meanwhile
  * stays entered as long as the attempt lasts; its API may have charged more.
  */
-#ifndef AWF_TURN_BUDGET_H
-#define AWF_TURN_BUDGET_H
+#ifndef AWF_LIMITS_BUDGET_H
+#define AWF_LIMITS_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Lines of their own, beside the chain of the call's events, so that what follows a retry
  * has the same causes as without. */
-#include "providers/retried.h"
+#include "limits/retried.h"
 
 #include <string.h>
 

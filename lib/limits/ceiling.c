@@ -2,7 +2,7 @@
  * The lists stay as they stand in the environment and are searched there. A list is lowered
  * by another to what both cover: of either list the names and patterns that the other covers.
  */
-#include "definitions/ceiling.h"
+#include "limits/ceiling.h"
 
 #include <stdlib.h>
 #include <string.h>

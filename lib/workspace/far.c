@@ -2,7 +2,7 @@
  * The environment of a far end is its own: what stands here names programs and places of this
  * machine, and whoever wants more there says so.
  */
-#include "formats/far.h"
+#include "workspace/far.h"
 
 #include <stdio.h>
 #include <string.h>

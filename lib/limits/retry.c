@@ -3,7 +3,7 @@
  * rest, so that many that failed together do not come back together. What a server asks for
  * is the least, never shortened by a limit of ours.
  */
-#include "providers/retry.h"
+#include "limits/retry.h"
 
 #include <stdlib.h>
 #include <string.h>

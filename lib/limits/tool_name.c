@@ -2,7 +2,7 @@
  * Names are told apart by their letters alone: whether there is such a tool or server is for
  * those to say who look for it.
  */
-#include "formats/tool_name.h"
+#include "limits/tool_name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * colon and a space, nothing but ASCII, floats in the fewest digits. Anything that it does
  * not cover makes no hash rather than another one.
  */
-#include "formats/agentloom.h"
+#include "rerun/agentloom.h"
 
 #include <stdint.h>
 #include <stdio.h>

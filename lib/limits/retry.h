@@ -1,8 +1,8 @@
 /*
  * Retries: how often, after which errors, after how long.
  */
-#ifndef AWF_PROVIDERS_RETRY_H
-#define AWF_PROVIDERS_RETRY_H
+#ifndef AWF_LIMITS_RETRY_H
+#define AWF_LIMITS_RETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

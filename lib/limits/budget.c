@@ -2,7 +2,7 @@
  * Lines are written and read under the file's lock; each step reads on from where it was. What is
  * taken out is a line with a negative number. No model is asked whose price is not known.
  */
-#include "turn/budget.h"
+#include "limits/budget.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,15 +2,15 @@
  * The text is kept and looked into by spans. What kind of file it is shows in its first line:
  * an object that goes on, or has none of the members that single answers have.
  */
-#include "formats/agentloom_file.h"
+#include "rerun/agentloom_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/agentloom.h"
 #include "io/file.h"
+#include "rerun/agentloom.h"
 #include "transcript/event_keys.h"
 
 int

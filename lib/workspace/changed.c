@@ -3,7 +3,7 @@
  * workspace, each a list of its files sorted by path, of which the differences are taken.
  */
 #define _GNU_SOURCE /* O_PATH */
-#include "turn/changed.h"
+#include "workspace/changed.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * A value is decoded whole, cut, and hashed if something was cut off. What lies in a blob is
  * not read: refs tell its size and digest.
  */
-#include "projection/excerpt.h"
+#include "model/excerpt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

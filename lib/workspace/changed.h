@@ -13,8 +13,8 @@
  * given up above CHANGED_LOOKED files. No link is followed. Whether HEAD has moved is read
  * from .git in the workspace, as files: git itself would run what a repository says.
  */
-#ifndef AWF_TURN_CHANGED_H
-#define AWF_TURN_CHANGED_H
+#ifndef AWF_WORKSPACE_CHANGED_H
+#define AWF_WORKSPACE_CHANGED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * a blob, is told by its size and SHA-256 instead. What may be the contents of a file
  * is never shown whole: at most half of it, if it has a line feed.
  */
-#ifndef AWF_PROJECTION_EXCERPT_H
-#define AWF_PROJECTION_EXCERPT_H
+#ifndef AWF_MODEL_EXCERPT_H
+#define AWF_MODEL_EXCERPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

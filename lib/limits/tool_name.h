@@ -1,8 +1,8 @@
 /*
  * Names of tools. On their own, as who only checks a list of them needs no more of tools.
  */
-#ifndef AWF_FORMATS_TOOL_NAME_H
-#define AWF_FORMATS_TOOL_NAME_H
+#ifndef AWF_LIMITS_TOOL_NAME_H
+#define AWF_LIMITS_TOOL_NAME_H
 
 #include <stdbool.h>
 

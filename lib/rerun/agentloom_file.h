@@ -3,8 +3,8 @@
  * are answers, or lists of answers, by the id of a step or the hash of a request.
  * Members that begin with an underscore tell of the file.
  */
-#ifndef AWF_FORMATS_AGENTLOOM_FILE_H
-#define AWF_FORMATS_AGENTLOOM_FILE_H
+#ifndef AWF_RERUN_AGENTLOOM_FILE_H
+#define AWF_RERUN_AGENTLOOM_FILE_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * the messages alone. Requests with tools, thinking or further parameters have none: what
  * AgentLoom makes of those depends on its providers.
  */
-#ifndef AWF_FORMATS_AGENTLOOM_H
-#define AWF_FORMATS_AGENTLOOM_H
+#ifndef AWF_RERUN_AGENTLOOM_H
+#define AWF_RERUN_AGENTLOOM_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * A wait for the limits of a provider is told in the same way, when it begins
  * and when it is over, and is no try.
  */
-#ifndef AWF_PROVIDERS_RETRIED_H
-#define AWF_PROVIDERS_RETRIED_H
+#ifndef AWF_LIMITS_RETRIED_H
+#define AWF_LIMITS_RETRIED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * $AWF_TOOLS_POLICY, which run.started records. A run inside of a run can lower it, and
  * not raise it.
  */
-#ifndef AWF_DEFINITIONS_CEILING_H
-#define AWF_DEFINITIONS_CEILING_H
+#ifndef AWF_LIMITS_CEILING_H
+#define AWF_LIMITS_CEILING_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Commands and tools that a launcher runs elsewhere (proc/via.h): what of a step's environment goes
  * there, and what is recorded of where they ran.
  */
-#ifndef AWF_FORMATS_FAR_H
-#define AWF_FORMATS_FAR_H
+#ifndef AWF_WORKSPACE_FAR_H
+#define AWF_WORKSPACE_FAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

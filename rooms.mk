@@ -29,12 +29,12 @@ NEEDS_definitions = base io json schema transcript proc isolate storage workspac
 NEEDS_mcp_client = base io json proc isolate storage workspace start definitions
 NEEDS_turn = base io json transcript proc isolate storage workspace model history view limits \
 	providers formats definitions mcp_client
-NEEDS_net = base io json
-NEEDS_httpd = base io json net
+NEEDS_net = base io
+NEEDS_httpd = base io json
 NEEDS_api = base json transcript model providers net
 
 NEEDS_rerun = base io json transcript proc isolate storage model history start
-NEEDS_ingest = base io json transcript storage model
+NEEDS_ingest = base io json transcript proc storage model
 NEEDS_projection = base json transcript storage model rerun
 
 NEEDS_clock =
@@ -60,15 +60,15 @@ NEEDS_mcp_servers = base io json proc start mcp_client net
 
 NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions \
 	turn projection
-NEEDS_fetch = base io json transcript proc storage net ingest
+NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_mask = base io json transcript
 NEEDS_mcp = base io json schema transcript proc storage workspace model decide
 NEEDS_mirror = base io json transcript proc storage ingest ship
 NEEDS_models = base io json transcript proc isolate net httpd api
 NEEDS_record = base io json transcript proc storage model ingest
-NEEDS_serve = base io json transcript proc storage workspace model decide net httpd projection \
+NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
 	serve_runs
-NEEDS_serve_runs = base io json transcript proc storage model view net httpd ingest projection
+NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
 NEEDS_worker = base io json proc storage workspace model
 
@@ -91,7 +91,7 @@ STARTED_ROOMS = exec run step tool sandbox
 APART = clock
 
 # The rooms of which the library is that only programs with HTTP link: libcurl is theirs.
-NET_ROOMS = net httpd api
+NET_ROOMS = net api
 
 # What is compiled only where there is a library that a machine may lack, as pkg-config calls that; no
 # library of ours has it.

@@ -12,10 +12,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "ingest/serve_address.h"
 #include "io/file.h"
 #include "io/polling.h"
 #include "json/scan.h"
-#include "proc/serve_address.h"
 
 #define TOKEN "AWF_SERVE_TOKEN"
 #define TEXT_LIMIT ((size_t)256 << 20)

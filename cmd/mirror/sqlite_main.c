@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "ingest/database_url.h"
 #include "mirror/protocol.h"
 #include "mirror/source.h"
 #include "ship/sqlite.h"
-#include "storage/database_url.h"
 
 #define PROGRAM "awf-mirror-sqlite"
 #define BUSY_MS 60000       /* for who mends the database after a crash */

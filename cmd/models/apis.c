@@ -9,7 +9,7 @@
 
 #include "json/writer.h"
 #include "net/http.h"
-#include "net/request_path.h"
+#include "request_path.h"
 
 const char *const family_names[FAMILIES] = {
 	[FAMILY_OPENAI] = "openai", [FAMILY_ANTHROPIC] = "anthropic", [FAMILY_GOOGLE] = "google",

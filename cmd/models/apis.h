@@ -10,8 +10,8 @@
 
 #include "api/stream.h"
 #include "base/buffer.h"
+#include "httpd/head.h"
 #include "json/scan.h"
-#include "net/head.h"
 
 /* Whose servers they are, each with one base and one key. */
 enum family { FAMILY_OPENAI, FAMILY_ANTHROPIC, FAMILY_GOOGLE, FAMILY_VERTEX, FAMILIES };
@@ -34,7 +34,7 @@ bool apis_admit(const struct head *h, const char *token);
 /* Why a method is not passed on; NULL: it is. */
 const char *apis_refuses(const struct head *h);
 /* Appends a target as it is judged and passed on: a path below the user's base that every server
- * reads alike (net/request_path.h), and the query as it came. NULL, or why it is refused. */
+ * reads alike (request_path.h), and the query as it came. NULL, or why it is refused. */
 const char *apis_target(struct buffer *out, struct span target);
 /* Whether a field holds one. */
 bool apis_is_credential(struct span name);

@@ -1,6 +1,6 @@
 /*
  * A request is judged by its head, before a byte of its body is read, and goes on when it is whole.
- * What a head must be like is net/head.h's, for two programs read it: this one and the API's server.
+ * What a head must be like is httpd/head.h's: two programs read it, this one and the API's server.
  */
 #include <stdlib.h>
 #include <string.h>

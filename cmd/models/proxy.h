@@ -23,10 +23,10 @@
 #include "apis.h"
 #include "base/buffer.h"
 #include "httpd/connection.h"
+#include "httpd/head.h"
 #include "httpd/loop.h"
 #include "json/line_input.h"
 #include "net/handle.h"
-#include "net/head.h"
 #include "proc/model_token.h"
 #include "spent.h"
 

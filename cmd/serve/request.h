@@ -1,6 +1,6 @@
 /*
  * Requests: from their head to their answer. What stands in a table (serve/routes.c) says who may
- * ask for what; before that net/head.h, serve/target.h and serve_runs/access.h have refused what
+ * ask for what; before that httpd/head.h, serve/target.h and serve_runs/access.h have refused what
  * may not be asked at all. An answer is made at once, or later: its maker lets the request wait,
  * and is called again. Bytes are read and written by httpd/connection.h.
  */
@@ -15,8 +15,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "httpd/connection.h"
-#include "net/head.h"
-#include "net/refusal.h"
+#include "httpd/head.h"
+#include "httpd/refusal.h"
 #include "serve/target.h"
 #include "serve_runs/tokens.h"
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "httpd/refusal.h"
 #include "json/scan.h"
-#include "net/refusal.h"
 
 #define TARGET_SEGMENTS 8
 #define TARGET_PARAMETERS 16

@@ -19,8 +19,8 @@
 #include <sys/types.h>
 
 #include "httpd/connection_peer.h"
-#include "net/head.h"
-#include "net/refusal.h"
+#include "httpd/head.h"
+#include "httpd/refusal.h"
 #include "serve_runs/tokens.h"
 
 #define ACCESS_SIGNATURE "X-Hub-Signature-256"

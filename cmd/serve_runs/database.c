@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "ingest/database_url.h"
 #include "io/copytree.h"
 #include "io/file.h"
 #include "io/lock.h"
@@ -24,7 +25,6 @@
 #include "proc/libexec.h"
 #include "proc/peer.h"
 #include "serve_runs/log.h"
-#include "storage/database_url.h"
 
 #define MIRROR "awf-mirror"
 #define SHIP "awf-ship"

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "httpd/connection.h"
-#include "net/framing.h"
+#include "httpd/framing.h"
 #include "serve_runs/feed.h"
 #include "serve_runs/frame.h"
 #include "serve_runs/log.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ingest/serve_address.h"
 #include "io/file.h"
 #include "json/scan.h"
-#include "proc/serve_address.h"
 #include "ship/poster.h"
 #include "ship/target.h"
 #include "transcript/blob.h"

@@ -16,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "ingest/database_url.h"
 #include "ship/row.h"
 #include "ship/sqlite.h"
 #include "ship/target.h"
-#include "storage/database_url.h"
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship-sqlite"

@@ -22,8 +22,8 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "httpd/descriptors.h"
+#include "httpd/head.h"
 #include "io/file.h"
-#include "net/head.h"
 
 #define ACCEPTED_AT_ONCE 64
 #define SPARE_PLACES 16                 /* beside all places: for who is known, and to be told no */

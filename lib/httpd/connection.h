@@ -5,9 +5,9 @@
  *
  * A connection reads one request at a time, and the next one when the answer to it is written:
  *
- *   READS_HEAD  Bytes are read until the head is whole (net/head.h). While none has come it is idle.
- *   READS_BODY  The body is read as the head frames it (net/framing.h), and the handler given each
- *               piece, to keep it here (connection_keep()) or to take it elsewhere.
+ *   READS_HEAD  Bytes are read until the head is whole (httpd/head.h). While none has come it is idle.
+ *   READS_BODY  The body is read as the head frames it (httpd/framing.h), and the handler given
+ *               each piece, to keep it here (connection_keep()) or to take it elsewhere.
  *   ASKS        The request is whole: the handler answers it, or lets it wait.
  *   WAITS       The handler answers it later.
  *   STREAMS     The answer grows: the handler writes what it has, until it ends or breaks it off.
@@ -36,11 +36,11 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "httpd/connection_peer.h"
+#include "httpd/framing.h"
 #include "httpd/loop.h"
+#include "httpd/refusal.h"
 #include "io/connection_limits.h"
 #include "json/scan.h"
-#include "net/framing.h"
-#include "net/refusal.h"
 
 struct connection;
 struct head;
@@ -174,7 +174,7 @@ void connection_stream(struct connection *c, unsigned status, struct buffer *fie
 size_t connection_unsent(const struct connection *c);
 /* Writes some more of it: what the client does not take now waits. */
 void connection_write(struct connection *c, const char *bytes, size_t len);
-/* Two for who has it framed (net/framing.h) already, if c->chunked says so. Sends what the client
+/* Two for who has it framed (httpd/framing.h) already, if c->chunked says so. Sends what the client
  * takes now, if nothing waits: how many bytes that are. Lets some wait behind what does. */
 size_t connection_send(struct connection *c, const char *bytes, size_t len);
 void connection_queue(struct connection *c, const char *bytes, size_t len);

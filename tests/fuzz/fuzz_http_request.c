@@ -19,7 +19,7 @@
 
 #include "base/memory.h"
 #include "httpd/connection.h"
-#include "net/head.h"
+#include "httpd/head.h"
 #include "serve/request.h"
 #include "serve/routes.h"
 #include "serve/serve.h"

@@ -18,7 +18,7 @@
 
 #include "base/memory.h"
 #include "httpd/connection.h"
-#include "net/head.h"
+#include "httpd/head.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "httpd/connection.h"
-#include "net/head.h"
+#include "httpd/head.h"
 
 #define LATE 10000 /* ms: nothing here takes so long */
 #define SOON 60    /* ms: a limit that is waited for */

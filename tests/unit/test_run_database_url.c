@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "storage/database_url.h"
+#include "ingest/database_url.h"
 #include "unit.h"
 
 static const struct { const char *url, *identity; } cases[] = {

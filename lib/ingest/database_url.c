@@ -1,7 +1,7 @@
 /*
  * Two slashes behind the colon of sqlite:, as other URLs have them, are left out.
  */
-#include "storage/database_url.h"
+#include "ingest/database_url.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * parts . and .. in any writing, control characters, escapes that are none. An escaped percent sign is
  * data, whatever stands behind it.
  */
-#ifndef AWF_NET_REQUEST_PATH_H
-#define AWF_NET_REQUEST_PATH_H
+#ifndef AWF_MODELS_REQUEST_PATH_H
+#define AWF_MODELS_REQUEST_PATH_H
 
 #include "base/buffer.h"
 #include "json/scan.h"

@@ -3,8 +3,8 @@
  * framing is taken off here. Chunks are a size and CR LF and nothing else: extensions and
  * trailers, which nobody sends, are what two programs read differently, and are refused.
  */
-#ifndef AWF_NET_FRAMING_H
-#define AWF_NET_FRAMING_H
+#ifndef AWF_HTTPD_FRAMING_H
+#define AWF_HTTPD_FRAMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

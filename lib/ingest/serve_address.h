@@ -2,8 +2,8 @@
  * The address of an awf-serve, and the token for it, which stands in the file of keys
  * (proc/environment.h), in a line NAME=ORIGIN TOKEN, for those who ask one and those who send to it.
  */
-#ifndef AWF_PROC_SERVE_ADDRESS_H
-#define AWF_PROC_SERVE_ADDRESS_H
+#ifndef AWF_INGEST_SERVE_ADDRESS_H
+#define AWF_INGEST_SERVE_ADDRESS_H
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * The size of one that is sent is written with eight digits whatever it is, so that it can be put
  * in when the chunk is whole.
  */
-#include "net/framing.h"
+#include "httpd/framing.h"
 
 #include <stdio.h>
 #include <string.h>

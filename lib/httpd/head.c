@@ -3,7 +3,7 @@
  * name may consist of is RFC 9110's token, so that a space before the colon, or a line that was
  * folded, is refused as a name that is none.
  */
-#include "net/head.h"
+#include "httpd/head.h"
 
 #include <string.h>
 #include <strings.h>

@@ -7,15 +7,15 @@
  *
  * It knows nothing of sockets: a head is some bytes.
  */
-#ifndef AWF_NET_HEAD_H
-#define AWF_NET_HEAD_H
+#ifndef AWF_HTTPD_HEAD_H
+#define AWF_HTTPD_HEAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "httpd/refusal.h"
 #include "json/scan.h"
-#include "net/refusal.h"
 
 #define HEAD_FIELDS 64           /* more are refused */
 

@@ -1,8 +1,8 @@
 /*
  * Why a request is refused: a status of HTTP, a word for programs, and a sentence.
  */
-#ifndef AWF_NET_REFUSAL_H
-#define AWF_NET_REFUSAL_H
+#ifndef AWF_HTTPD_REFUSAL_H
+#define AWF_HTTPD_REFUSAL_H
 
 struct refusal {
 	unsigned status;

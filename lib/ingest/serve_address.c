@@ -1,7 +1,7 @@
 /*
  * Addresses are taken apart by hand, and strictly: a token that went elsewhere would be given away.
  */
-#include "proc/serve_address.h"
+#include "ingest/serve_address.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

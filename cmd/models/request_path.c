@@ -1,7 +1,7 @@
 /*
  * A segment is written to its end before it is looked at, as . and .. can be escaped.
  */
-#include "net/request_path.h"
+#include "request_path.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * URLs of databases that awf-ship fills: sqlite:FILE, postgresql://HOST/DATABASE and others.
  */
-#ifndef AWF_STORAGE_DATABASE_URL_H
-#define AWF_STORAGE_DATABASE_URL_H
+#ifndef AWF_INGEST_DATABASE_URL_H
+#define AWF_INGEST_DATABASE_URL_H
 
 #include "base/buffer.h"
 #include "base/error.h"

@@ -11,7 +11,7 @@
 #include "formats/definition.h"
 #include "io/file.h"
 #include "proc/libexec.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "view/screen.h"
 
 #define AGAIN "install AWF anew"

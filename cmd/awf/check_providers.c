@@ -14,7 +14,7 @@
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "providers/throttle.h"
 
 /* Names alone: values are keys. */

@@ -19,7 +19,7 @@
 #include "model/summary.h"
 #include "program.h"
 #include "projection/projection.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "storage/storage.h"
 #include "transcript/event.h"
 

@@ -27,6 +27,7 @@
 #include "mcp_client/mcp.h"
 #include "proc/message.h"
 #include "providers/known_end.h"
+#include "providers/provider_find.h"
 #include "step_kinds/kinds.h"
 #include "step_kinds/template.h"
 #include "step_kinds/work_attachments.h"

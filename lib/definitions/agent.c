@@ -27,7 +27,8 @@
 #include "formats/params.h"
 #include "io/file.h"
 #include "json/value.h"
-#include "providers/provider.h"
+#include "proc/process.h"
+#include "providers/provider_find.h"
 #include "workspace/unreviewed.h"
 
 #define DEFAULT_MAX_TURNS 30

@@ -19,7 +19,7 @@
 #include "definitions/skills.h"
 #include "definitions/tool.h"
 #include "io/file.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 
 /* ---- tables ---- */
 

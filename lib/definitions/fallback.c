@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 
 static void
 fallback_add_model(struct fallback *f, char *provider, char *model)

@@ -21,7 +21,7 @@
 #include "definitions/trust_text.h"
 #include "io/file.h"
 #include "proc/environment.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
 
 /* What a digest is made of, and what people see of it. */

@@ -15,7 +15,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 #include "model/price.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 
 #define TABLE "models"
 #define TABLE_LIMIT ((size_t)1 << 20)

@@ -40,34 +40,6 @@ struct answer {
 	long status;              /* HTTP status of an error; 0: none */
 };
 
-/* Names of providers that come with AWF, ends with NULL. */
-const char *const *provider_names(void);
-/* Whether it is one of them that runs an agent CLI: a program with tools and a choice of
- * models of its own, whose turn may do anything. */
-bool provider_is_cli(const char *name);
-/* Whether one tells of its tools only when they have ended, so that nobody knows what ran when
- * it was cut off. */
-bool provider_tells_late(const char *name);
-/* Whether one cannot change anything with these tools, which end with NULL: there are some,
- * and all of them read. */
-bool provider_only_reads(const char *name, char *const *tools);
-/* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory
- * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
-char *provider_find(const char *name, struct error *err);
-
-/* The names of all that are found so: first those that come with AWF, whether they are there
- * or not. A list (base/list.h). */
-char **provider_list(void);
-/* What a provider's process finds: this environment, and the keys of the keys file that are
- * not in it; keys may be NULL. */
-void provider_environment(const struct keys *keys, struct environment *e);
-
-/* Whether there is such a provider: those that come with AWF need not be looked for until
- * they are started. ERROR_DEFINITION. */
-int provider_check(const char *name, struct error *err);
-/* Likewise of one that a definition file names, which may never be asked: in a replay it is
- * there, unless the recording says that it was not. */
-int provider_check_named(const char *name, struct error *err);
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
 /* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on

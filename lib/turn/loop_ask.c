@@ -19,6 +19,7 @@
 #include "io/terminal.h"
 #include "json/writer.h"
 #include "limits/retried.h"
+#include "providers/provider_find.h"
 #include "providers/throttle.h"
 #include "transcript/event_keys.h"
 

@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "definitions/sandboxing.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
 
 /* Of a sandbox as it was decided. NULL: there is one, without the network. In memory of its own. */

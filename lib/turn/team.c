@@ -17,6 +17,7 @@
 #include "definitions/trust.h"
 #include "formats/model_alias.h"
 #include "io/file.h"
+#include "providers/provider_find.h"
 #include "turn/mcp_tools.h"
 
 #define READ_TOOL "read"

@@ -7,7 +7,7 @@
 #include "definitions/sandboxing.h"
 #include "definitions/trust.h"
 #include "io/file.h"
-#include "providers/provider.h"
+#include "providers/provider_find.h"
 #include "turn/team.h"
 
 /* The network that files give what runs in a sandbox, and not the step: what is in the workspace can be

@@ -21,6 +21,7 @@
 #include "io/file.h"
 #include "proc/descendants.h"
 #include "providers/provider.h"
+#include "providers/provider_find.h"
 
 static char directory[] = "/tmp/awf-provider-XXXXXX";
 

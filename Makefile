@@ -334,7 +334,9 @@ deps:
 
 # The rooms and programs, for tests.
 rooms:
-	@$(foreach r,$(sort $(patsubst NEEDS_%,%,$(filter NEEDS_%,$(.VARIABLES)))),echo room $(r) $(NEEDS_$(r));)
+	@$(foreach t,CORE AGENTS ADD_ONS,echo tier $(t) $($(t));)
+	@echo across $(ACROSS); echo public $(PUBLIC_ROOMS:%=%/) $(PUBLIC)
+	@$(foreach r,$(sort $(CORE) $(AGENTS) $(ADD_ONS)),echo room $(r) $(NEEDS_$(r));)
 	@$(foreach s,$(MAIN_SRC),echo program $(call program,$(s)) $(call room_of,$(s));)
 
 tests: all $(TEST_PROGRAMS) $(BUILD)/test/gen/transcript.schema.json $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)

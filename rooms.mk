@@ -1,6 +1,47 @@
-# The rooms of the code. A room is a folder of lib/ or cmd/ with one subject; no two have one name. The
-# Makefile takes from here what is compiled into which library and program, tests/support/rooms.py
-# (make lint) what may use what.
+# The rooms of the code. A room is a folder of lib/ or cmd/ with one subject; no two have one name, and none
+# has more than 24 .c files. The Makefile takes from here what is compiled into which library and program,
+# tests/support/rooms.py (make lint) which room is in which tier, and what it may use.
+
+# ---- tiers ----
+# The core is what runs and keeps workflows: it can be read without the rest. Agents are built on the core:
+# steps whose work asks models. Add-ons are built on both from outside.
+
+CORE = base io json schema transcript proc isolate storage workspace model history start decide view \
+	limits rerun shared clock ctl exec run run_resume step step_call tail replay verify
+AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
+	mcp_servers
+ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs ship worker
+
+# A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
+#   step:step_kinds       the table of the kinds of work, of which agents are some
+#   run:providers         usual.c starts the provider that the run will probably ask
+#   tail:projection, verify:projection  lines of other vocabularies are shown where lines are shown
+ACROSS = step:step_kinds run:providers tail:projection verify:projection
+
+# Of the core and of agents, add-ons include these headers alone; of some rooms all.
+PUBLIC_ROOMS = base io json
+PUBLIC = \
+	transcript/blob transcript/call transcript/event transcript/event_keys transcript/filter \
+	transcript/form transcript/layout transcript/reader transcript/redaction \
+	transcript/sync_mode transcript/transcript transcript/verify_lines \
+	proc/api_keys proc/descendants proc/environment proc/interrupts proc/libexec proc/message \
+	proc/model_token proc/peer proc/process proc/subprocess proc/wait \
+	isolate/isolate isolate/loopback isolate/sandbox \
+	storage/origin storage/queue storage/redactor storage/run storage/run_lock storage/storage \
+	storage/traceparent \
+	workspace/workflow_file \
+	model/cost model/event_index model/excerpt model/follow model/listing model/model \
+	model/price model/results model/summary model/told_state model/waiting model/watch \
+	schema/schema \
+	decide/cancel decide/deciding decide/open_question \
+	view/live view/screen view/terminal_question \
+	rerun/agentloom \
+	providers/provider_find providers/throttle \
+	formats/definition formats/model_alias \
+	definitions/agent definitions/skills definitions/tool definitions/trust \
+	turn/team \
+	net/handle net/http net/sse \
+	api/failure api/stream
 
 # ---- what each room needs ----
 # Of which other rooms it includes headers: all that it may, and no more. There is no way back to it.

@@ -44,20 +44,35 @@ def output(*command):
 PROGRAM_H = "program.h"
 
 
-def read_rooms():
-    """What make has read in rooms.mk: which rooms each needs; the room of each program."""
-    needs, programs = {PROGRAM_H: ["base", "proc"]}, {}
+class Table:
+    """What make has read in rooms.mk."""
+    needs = {PROGRAM_H: ["base", "proc"]}  # of each room, the rooms that it needs
+    tier = {PROGRAM_H: "CORE"}             # of each room
+    across = set()                         # "ROOM:OTHER": needed in spite of its tier
+    public = set()                         # "ROOM/" or "ROOM/HEADER"
+    room_of = {"awf-transcript.o": "shared"}  # of each program
+
+
+def read_table():
     for line in output("make", "--no-print-directory", "-s", "rooms").splitlines():
-        kind, name, *rest = line.split()
-        if kind == "room":
-            needs[name] = rest + [PROGRAM_H] * os.path.isdir("cmd/" + name)
-        else:
-            programs[os.path.basename(name)] = rest[0]
-    return needs, programs
+        kind, *words = line.split()
+        if kind == "tier":
+            for name in words[1:]:
+                if name in Table.tier:
+                    faults.append("rooms.mk: %s is in two tiers" % name)
+                Table.tier[name] = words[0]
+        elif kind == "across":
+            Table.across.update(words)
+        elif kind == "public":
+            Table.public.update(words)
+        elif kind == "room":
+            Table.needs[words[0]] = words[1:] + [PROGRAM_H] * os.path.isdir("cmd/" + words[0])
+        elif kind == "program":
+            Table.room_of[os.path.basename(words[0])] = words[1]
 
 
-NEEDS, ROOM = read_rooms()
-ROOM["awf-transcript.o"] = "shared"
+# Which tiers a room of each may need.
+TIERS = {"CORE": {"CORE"}, "AGENTS": {"CORE", "AGENTS"}, "ADD_ONS": {"CORE", "AGENTS", "ADD_ONS"}}
 
 
 def room(path):
@@ -68,19 +83,24 @@ def reached(name):
     """What a room needs, directly or not."""
     found, ahead = set(), [name]
     while ahead:
-        for other in set(NEEDS.get(ahead.pop(), ())) - found:
+        for other in set(Table.needs.get(ahead.pop(), ())) - found:
             found.add(other)
             ahead.append(other)
     return found
 
 
 def may_include(user, used):
-    return used == user or used in NEEDS.get(user, ())
+    return used == user or used in Table.needs.get(user, ())
 
 
 def may_use(user, used):
     """Of what it includes headers of, and of what those include in turn."""
     return used == user or used in reached(user)
+
+
+def from_outside(user, used):
+    """An add-on uses what is none."""
+    return Table.tier.get(user) == "ADD_ONS" != Table.tier.get(used) and used != PROGRAM_H
 
 
 def meant(path, name, headers):
@@ -97,7 +117,7 @@ def check_includes(files):
     for name in sorted(path[4:] for path in headers if path.startswith("lib/")):
         if "cmd/" + name in headers:
             faults.append('"%s" may be of lib or of cmd' % name)
-    used = collections.defaultdict(set)
+    used, unused = collections.defaultdict(set), set(Table.public)
     for path in files:
         with open(path, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -111,10 +131,17 @@ def check_includes(files):
                     used[room(path)].add(room(target))
                 if target and not may_include(room(path), room(target)):
                     faults.append("%s:%d: includes %s" % (path, number, target))
-    for name in sorted(NEEDS):
-        for other in NEEDS[name]:
+                elif target and from_outside(room(path), room(target)):
+                    public = {room(target) + "/", target[4:-2]} & Table.public
+                    if not public:
+                        faults.append("%s:%d: includes %s, which is not public" % (path, number, target))
+                    unused -= public
+    for name in sorted(Table.needs):
+        for other in Table.needs[name]:
             if other not in used[name] and other != PROGRAM_H:
                 faults.append("rooms.mk: %s does not need %s" % (name, other))
+    for name in sorted(unused):
+        faults.append("rooms.mk: %s is public, and no add-on includes it" % name)
 
 
 def check_rooms(files):
@@ -123,21 +150,30 @@ def check_rooms(files):
     for path in files:
         folders[room(path)].add(os.path.dirname(path))
     del folders[PROGRAM_H]
+    across = set(Table.across)
     for name, directories in sorted(folders.items()):
         if len(directories) > 1:
             faults.append("%s: one name for %s" % (name, " and ".join(sorted(directories))))
-        if name not in NEEDS:
+        if name not in Table.needs:
             faults.append("%s: is not in rooms.mk" % directories.pop())
         size = sum(room(path) == name and path.endswith(".c") for path in files)
         if size > ROOM_MOST:
             faults.append("%s: %d .c files, more than %d" % (name, size, ROOM_MOST))
-    for name in sorted(NEEDS):
+    for name in sorted(Table.needs):
         if name in reached(name):
             faults.append("rooms.mk: %s needs itself, by way of others" % name)
-        for other in sorted(set(NEEDS[name]) - set(NEEDS)):
+        for other in sorted(set(Table.needs[name]) - set(Table.needs)):
             faults.append("rooms.mk: %s needs %s, which is no room" % (name, other))
+        wrong = {"%s:%s" % (name, other) for other in Table.needs[name]
+                 if Table.tier.get(other) not in TIERS[Table.tier[name]]}
+        for pair in sorted(wrong - Table.across):
+            faults.append("rooms.mk: %s is in the tier %s, and needs %s"
+                          % (name, Table.tier[name], pair.split(":")[1]))
+        across -= wrong
         if name not in folders and name != PROGRAM_H:
             faults.append("rooms.mk: %s: no such room" % name)
+    for pair in sorted(across):
+        faults.append("rooms.mk: %s: an exception that is not needed" % pair)
 
 
 def symbols(sources, build):
@@ -217,7 +253,7 @@ def check_links(sources, needs, defined, build):
     rooms = collections.defaultdict(set)
     for program, stems in links(build).items():
         for stem in stems:
-            rooms[stem].add(ROOM[program])
+            rooms[stem].add(Table.room_of[program])
     for path in sources:
         stem = path[:-2]
         if path.startswith("cmd/") or os.path.dirname(path) + "/" in ALONE:
@@ -239,6 +275,7 @@ def main():
                    for directory, _, names in os.walk(top) for name in names
                    if name.endswith((".c", ".h")))
     sources = [path for path in files if path.endswith(".c") and not path.startswith(APART)]
+    read_table()
     check_rooms(files)
     check_includes(files)
     needs, defined = symbols(sources, build)

@@ -26,7 +26,6 @@
 #include "mcp/workflows.h"
 #include "proc/message.h"
 #include "program.h"
-#include "transcript/blob.h"
 
 #define PROGRAM "awf-mcp"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"

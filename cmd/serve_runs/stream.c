@@ -16,7 +16,6 @@
 #include "httpd/connection.h"
 #include "httpd/framing.h"
 #include "serve_runs/feed.h"
-#include "serve_runs/frame.h"
 #include "serve_runs/log.h"
 
 static void stream_send_round(struct loop_task *task);

@@ -15,7 +15,6 @@
 
 #include "base/buffer.h"
 #include "httpd/loop.h"
-#include "serve_runs/backlog.h"
 #include "serve_runs/tokens.h"
 
 #define STREAM_PIECE ((size_t)64 << 10)

@@ -17,7 +17,6 @@
 #include "io/lock.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "transcript/form.h"
 
 #define FORMAT 1
 #define PREV_FROM_END (DIGEST_SIZE - 1 + sizeof "\"}" - 1)

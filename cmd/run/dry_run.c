@@ -50,6 +50,8 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 
 		environment_set(&environment, "AWF_WORKFLOW_DIR", workflow.directory);
 		environment_set(&environment, DRY_RUN_FILE, file);
+		/* Its steps are in no run, for nothing of them is to be run. */
+		environment_unset(&environment, "AWF_RUN_ID");
 		inputs_export(s->inputs, &environment);
 		spec.environment = environment.list;
 		if (process_start(&process, &spec, &code, err) == 0) {
@@ -87,6 +89,12 @@ dry_run(const struct settings *s)
 	int fd, code = -1;
 
 	installation_join_path();
+	if (s->resume != NULL || s->fork != NULL) {
+		error_set(&err, ERROR_INVALID_INPUT, s->resume != NULL ? "--resume" : "--fork",
+		    "not in a workflow that is run by awf-run --dry-run: what it would do is not known");
+		program_fail(PROGRAM, &err);
+		return CONCLUSION_FAILED;
+	}
 	if (around != NULL) {
 		code = run_workflow(s, around, false, &err);
 		if (code == -1)

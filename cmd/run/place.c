@@ -82,18 +82,16 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	if (failed == -1)
 		return -1;
 	child_define(c, &start);
-	if (!spec->unrecorded) {
-		failed = nested_find(&p->nested, c, &input, err);
-		if (nested_goes_on(&p->nested))
-			p->around = memory_text(c->parent.directory);
-		/* What was read to see whether it is what it was is given to the workflow. */
-		if (input > STDIN_FILENO) {
-			dup2(input, STDIN_FILENO);
-			close(input);
-		}
-		if (failed != 0)
-			return err->code == ERROR_WAITING ? record_question(p, &start, err) : -1;
+	failed = nested_find(&p->nested, c, &input, err);
+	if (nested_goes_on(&p->nested))
+		p->around = memory_text(c->parent.directory);
+	/* What was read to see whether it is what it was is given to the workflow. */
+	if (input > STDIN_FILENO) {
+		dup2(input, STDIN_FILENO);
+		close(input);
 	}
+	if (failed != 0)
+		return err->code == ERROR_WAITING ? record_question(p, &start, err) : -1;
 
 	/* A child that goes on is the run that it was. */
 	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
@@ -197,6 +195,10 @@ place_detached(struct place *p, struct error *err)
 void
 place_leave(struct place *p)
 {
+	if (p->around != NULL) {
+		p->left_call = memory_text(p->child.call);
+		p->left_directory = p->child.marks.directory != NULL ? memory_text(p->child.marks.directory) : NULL;
+	}
 	child_leave(&p->child);
 	p->nested_in = false;
 }
@@ -267,8 +269,10 @@ place_skipped(struct place *p)
 int
 place_set_around(const struct place *p, const char *run_directory, struct error *err)
 {
-	return p->around != NULL ? history_set_around(run_directory, p->around,
-	    p->child.marks.directory, p->child.call, err) : 0;
+	const char *call = p->left_call != NULL ? p->left_call : p->child.call;
+	const char *directory = p->left_call != NULL ? p->left_directory : p->child.marks.directory;
+
+	return p->around != NULL ? history_set_around(run_directory, p->around, directory, call, err) : 0;
 }
 
 int
@@ -299,5 +303,7 @@ place_free(struct place *p)
 	nested_free(&p->nested);
 	child_leave(&p->child);
 	free(p->around);
+	free(p->left_call);
+	free(p->left_directory);
 	redactor_free(&p->redactor);
 }

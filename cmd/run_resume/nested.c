@@ -149,6 +149,31 @@ nested_reuse_result(struct nested *n)
 	n->reused_from = (struct child_recorded){ n->recalled.run_id, end->id };
 }
 
+/* Whether it succeeded as it is, and its parent has recorded what it wrote. */
+static bool
+result_stands(const struct nested *n)
+{
+	const struct recalled *r = &n->recalled;
+
+	return !r->changed && r->end == RECALL_SUCCEEDED &&
+	    span_member(recalled_result(r)->view.payload, KEY_RESULT).at != NULL;
+}
+
+/* What it did, nobody knows: it kept no transcript, or that was removed. */
+static int
+refuse_missing(struct nested *n, const struct child *c, struct error *err)
+{
+	const char *name = NULL, *call = history_call_label(n->history, &n->recalled, &name);
+	const char *prefix = history_prefix(n->history);
+
+	if (n->recalled.run_id[0] != '\0')
+		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
+	memcpy(n->recalled.compared, n->recalled.root, ID_SIZE);
+	return error_set(err, ERROR_WAITING, c->call, "the record of this child run, %s, is gone (--no-transcript?), "
+	    "and it may have changed something: to run it once more, resume with --redo %s%s", n->run_id, prefix,
+	    call);
+}
+
 /* What is to become of one that was recorded, in a run that goes on or is a fork. */
 static int
 nested_choose_way(struct nested *n, const struct child *c, int *input, struct error *err)
@@ -164,8 +189,17 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	if (!there && (r->end == RECALL_OPEN ||
 	    (r->end == RECALL_FAILED && end->view.links.at == NULL)))
 		return 0;
+	if (!there && r->run_id[0] == '\0' && result_stands(n)) {
+		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
+		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
+			return -1;
+		if (same) {
+			nested_reuse_result(n);
+			return 0;
+		}
+	}
 	if (!there)
-		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
+		return refuse_missing(n, c, err);
 	if (r->run_id[0] != '\0') {
 		n->way = NESTED_FORK;
 		return 0;
@@ -176,7 +210,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 		n->way = NESTED_REUSE;
 		data_from_text(&n->result, n->run_id, strlen(n->run_id));
 		n->result.no_newline = false;
-	} else if (!r->changed && r->end == RECALL_SUCCEEDED && span_member(end->view.payload, KEY_RESULT).at != NULL) {
+	} else if (result_stands(n)) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
 		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
 			return -1;

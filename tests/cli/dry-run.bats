@@ -63,3 +63,16 @@ prepare() {
 	same "$stderr" 'awf-step: /none/x: unable to write: No such file or directory'
 	nothing_left
 }
+
+@test "in a run it runs nothing either, and in it no recorded run goes on" {
+	echo "awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" >kid.awf
+	run -0 awf-run -n -c 'awf-run --dry-run -n ./kid.awf'
+	same "$output" "{\"step\":\"push\",\"command\":[\"sh\",\"-c\",\"echo x >>ledger\"],\"input\":null}"
+	[ ! -e ledger ]
+	awf-run -n -c false || :
+	local option
+	for option in --resume '--at x --fork'; do
+		run -125 --separate-stderr awf-run --dry-run -n -c "awf-run $option @"
+		same "$stderr" "awf-run: ${option##* }: not in a workflow that is run by awf-run --dry-run: what it would do is not known"
+	done
+}

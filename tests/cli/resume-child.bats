@@ -151,3 +151,33 @@ a"
 	resume 0 --redo may
 	same "$(jq -r 'select(.path == "may" and .type == "step.completed").payload.error.code' "$AWF_STORAGE/transcripts/$(cat id).jsonl" | paste -sd' ')" "exit_status null"
 }
+
+@test "a child run that kept no transcript is not run again if it succeeded, and asked about if it did not" {
+	local push="awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'"
+	printf '%s\n' "$push" >kid.awf
+	printf '%s\n' 'awf-run --no-transcript -n ./kid.awf' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	run -0 awf-run --resume "$(<id)"
+	same "$(cat ledger)" x
+
+	rm open
+	printf '%s\n' "$push" 'awf-step -n -q gate -- test -e open' >kid.awf
+	printf '%s\n' 'set -e' 'awf-run --no-transcript -n ./kid.awf' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	run -75 --separate-stderr awf-run --resume "$(<id)"
+	[[ $stderr == *'kid:0:0: the record of this child run, '*', is gone (--no-transcript?), and it may have changed something: to run it once more, resume with --redo kid:0:0'* ]]
+	same "$(cat ledger)" "$(printf 'x\nx')"
+	run -0 awf-run --resume "$(<id)" --redo kid:0:0
+	same "$(cat ledger)" "$(printf 'x\nx\nx')"
+}
+
+@test "a detached child run that is new in a run that goes on is run" {
+	printf '%s\n' "awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" >kid.awf
+	printf '%s\n' 'set -e' 'awf-step -n -q gate -- test -e open' 'awf-run --detach -n ./kid.awf' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	run -0 awf-run --resume "$(<id)"
+	eventually test -s ledger
+}

@@ -105,25 +105,15 @@ compare_effect(const struct looking *l, struct elsewhere *at, const struct recor
 	struct recorded_marks recorded = history_marks(at->history, at->record);
 	struct buffer names = BUFFER_INIT;
 	enum likeness found = LIKE;
-	const char *rest, *line;
-	size_t len;
 
 	recorded = marks_in(around, &recorded);
 	at->differences = marks_difference(&l->marks, &recorded, &names);
 	if (at->differences > 0)
 		found = DIFFERING;
-	rest = buffer_string(&names);
-	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
-		char *name = memory_copy(line, len);
-
-		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ?
-		    history_directory_tells_apart(at->history, at->record) ||
-		    history_directory_tells_apart(at->owners, at->owner) :
-		    history_tells_apart(at->history, name, at->record->guard) ||
-		    history_tells_apart(at->owners, name, NULL)))
-			found = ANOTHER;
-		free(name);
-	}
+	if (found == DIFFERING && (history_tells_apart(at->history, &l->marks, buffer_string(&names), at->record->key,
+	    at->record->guard) || history_tells_apart(at->owners, &l->marks, buffer_string(&names),
+	    at->owner->key, NULL)))
+		found = ANOTHER;
 	free_marks(&recorded);
 	buffer_free(&names);
 	return found;

@@ -250,7 +250,7 @@ history_close(struct history *h)
 	if (h->map != NULL)
 		munmap(h->map, h->map_len);
 	for (size_t i = 0; i < HISTORY_NAMES; i++)
-		free(h->names[i].name);
+		free(h->names[i].names);
 	free(h->fds);
 	free(h->expected);
 	free(h->path);

@@ -1,14 +1,16 @@
 /*
  * What a call has to do with a record, by what both depended on besides their input and definition. A
- * variable or a directory tells calls apart if calls of one attempt had several: a call that has another
- * is another then. A time or an id that is new for each call says nothing of calls whose words tell them
- * apart already. That a file of the run has a value in it says nothing: it may stand there for anything.
+ * variable or a directory tells calls apart if two calls of one attempt differ in it and in nothing else: a
+ * call that has another is another then. A time or an id that is new for each call, beside a variable that
+ * tells them apart, is in none of these pairs: they differ in both. That a file of the run has a value in it
+ * says nothing: it may stand there for anything.
  */
 #include "history/history_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -27,53 +29,64 @@ history_difference(const struct history *h, const struct index_record *r,
 	return history_has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
 }
 
-/* Whether calls of one attempt had different values of the variable: it tells calls apart, as FILE
- * does in a loop over files. What all have alike, such as the time of the start, says nothing of which
- * call is which. */
+/* What the records of an attempt have beside the marks that are looked at, and, of the first that has that,
+ * all of its marks. */
+struct rest {
+	uint64_t attempt, rest, words;
+};
+
+/* key NULL: of any names, and of the same words. */
 static bool
-values_differ(const struct history *h, const char *name, const unsigned char *guard)
+rests_differ(const struct history *h, const struct call_marks *m, const char *names,
+    const unsigned char *key, const unsigned char *guard)
 {
-	const struct index_record **firsts = NULL; /* of each attempt, the first call that has it */
-	size_t count = 0, known;
+	struct map firsts = MAP_INIT;
 	bool differ = false;
 
-	for (size_t i = 0; !differ && i < h->head->records; i++) {
+	for (size_t i = key != NULL ? history_bound(h, key, NULL) : 0;
+	    !differ && i < h->head->records && (key == NULL || history_same_key(h, i, key)); i++) {
 		const struct index_record *r = &h->records[i];
 		const struct recorded_marks marks = history_marks(h, r);
+		struct rest rest = { (uint64_t)r->attempt, marks_rest_identity(&marks, m, names), 0 };
+		const size_t *first;
 
-		if (!marks_have(&marks, name) || (guard != NULL && memcmp(r->guard, guard, DIGEST_BYTES) != 0))
+		if (guard != NULL && memcmp(r->guard, guard, DIGEST_BYTES) != 0)
 			continue;
-		for (known = 0; known < count && firsts[known]->attempt != r->attempt;)
-			known++;
-		if (known < count) {
-			const struct recorded_marks first = history_marks(h, firsts[known]);
-
-			differ = marks_recorded_differ(&first, &marks, name);
+		if (key == NULL)
+			memcpy(&rest.words, r->guard, sizeof rest.words);
+		first = map_get(&firsts, (const char *)&rest, sizeof rest);
+		if (first == NULL) {
+			map_put(&firsts, (const char *)&rest, sizeof rest, i);
 		} else {
-			firsts = memory_array(firsts, count + 1, sizeof *firsts);
-			firsts[count++] = r;
+			const struct recorded_marks other = history_marks(h, &h->records[*first]);
+
+			differ = marks_rest_identity(&marks, m, "") != marks_rest_identity(&other, m, "");
 		}
 	}
-	free(firsts);
+	map_free(&firsts);
 	return differ;
 }
 
 /* Remembered of the names that were last asked for. */
 bool
-history_tells_apart(struct history *h, const char *name, const unsigned char *guard)
+history_tells_apart(struct history *h, const struct call_marks *m, const char *names,
+    const unsigned char *key, const unsigned char *guard)
 {
+	static const unsigned char any[DIGEST_BYTES];
+	const unsigned char *of = guard != NULL ? guard : any, *by = key != NULL ? key : any;
 	struct history_name *known = h->names;
 
+	if (*names == '\0')
+		return false;
 	for (size_t i = 0; i < HISTORY_NAMES; i++)
-		if (known[i].name != NULL && strcmp(known[i].name, name) == 0 && known[i].of_guard == (guard != NULL) &&
-		    (guard == NULL || memcmp(known[i].guard, guard, DIGEST_BYTES) == 0))
+		if (known[i].names != NULL && strcmp(known[i].names, names) == 0 &&
+		    memcmp(known[i].key, by, DIGEST_BYTES) == 0 && memcmp(known[i].guard, of, DIGEST_BYTES) == 0)
 			return known[i].apart;
 	known += h->next_name++ % HISTORY_NAMES;
-	free(known->name);
-	*known = (struct history_name){ .name = memory_text(name), .of_guard = guard != NULL,
-		.apart = values_differ(h, name, guard) };
-	if (guard != NULL)
-		memcpy(known->guard, guard, DIGEST_BYTES);
+	free(known->names);
+	*known = (struct history_name){ .names = memory_text(names), .apart = rests_differ(h, m, names, key, guard) };
+	memcpy(known->key, by, DIGEST_BYTES);
+	memcpy(known->guard, of, DIGEST_BYTES);
 	return known->apart;
 }
 
@@ -109,19 +122,79 @@ value_is_recorded(const struct history *h, const struct recall_query *query, con
 	return recorded;
 }
 
-/* Of calls with the words of the record, what tells these apart; or what tells others apart, if its value is
- * one of theirs. */
+/* Whether its attempt made no other call with the words of the record. */
 static bool
-tells_from(struct history *h, const struct index_record *r, const struct recall_query *query, const char *name)
+is_single(const struct history *h, const struct index_record *r)
+{
+	for (size_t i = history_bound(h, r->key, r->guard); history_same_guard(h, i, r->key, r->guard); i++)
+		if (&h->records[i] != r && h->records[i].attempt == r->attempt)
+			return false;
+	return true;
+}
+
+/* Of a call with the words of one that its attempt made once: whether a mark in which they differ tells others
+ * apart, and the call has a value that one of these had. */
+static bool
+tells_from_others(struct history *h, const struct index_record *r, const struct recall_query *query,
+    const char *names)
+{
+	const char *line;
+	bool apart = false;
+	size_t len;
+
+	while (!apart && (line = text_part(&names, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len), *one = memory_format("%s\n", name);
+
+		apart = strcmp(name, MARKS_DIRECTORY) == 0 ? history_directory_tells_apart(h, r) :
+		    len > 0 && history_tells_apart(h, query->marks, one, NULL, NULL) && value_is_recorded(h, query, name);
+		free(name);
+		free(one);
+	}
+	return apart;
+}
+
+/* Of the names those of variables that the workflow had set for both. */
+static void
+add_names_of_both(const struct index_record *r, const struct history *h, const struct recall_query *query,
+    const char *names, struct buffer *out)
+{
+	const struct recorded_marks marks = history_marks(h, r);
+	const char *line;
+	size_t len;
+
+	while ((line = text_part(&names, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+		bool both = len > 0 && strcmp(name, MARKS_DIRECTORY) == 0;
+
+		for (size_t i = 0; !both && i < query->marks->count; i++)
+			both = strcmp(query->marks->list[i].name, name) == 0 && marks_have(&marks, name);
+		if (both)
+			buffer_format(out, "%s\n", name);
+		free(name);
+	}
+}
+
+/* Whether what a call differs from a record in (names, each with a newline) tells calls apart. */
+static bool
+told_apart(struct history *h, const struct index_record *r, const struct recall_query *query, const char *names)
 {
 	/* Of a call that is to come what it is given is not known yet. */
 	const bool same_words = query->input_sha256 != NULL && query->definition_sha256 != NULL &&
 	    r->given == index_digest(query->input_sha256) && r->definition == index_digest(query->definition_sha256);
+	struct buffer both = BUFFER_INIT;
+	bool apart;
 
-	if (!same_words)
-		return history_tells_apart(h, name, NULL);
-	return history_tells_apart(h, name, r->guard) ||
-	    (history_tells_apart(h, name, NULL) && value_is_recorded(h, query, name));
+	/* A variable that one of them lacks may have been renamed. */
+	add_names_of_both(r, h, query, names, &both);
+	if (same_words)
+		apart = history_tells_apart(h, query->marks, buffer_string(&both), r->key, r->guard) ||
+		    (is_single(h, r) && tells_from_others(h, r, query, buffer_string(&both)));
+	else
+		apart = (text_has_part(names, '\n', MARKS_DIRECTORY, strlen(MARKS_DIRECTORY)) &&
+		    history_directory_tells_apart(h, r)) ||
+		    history_tells_apart(h, query->marks, buffer_string(&both), r->key, NULL);
+	buffer_free(&both);
+	return apart;
 }
 
 enum likeness
@@ -129,20 +202,9 @@ history_likeness(struct history *h, const struct index_record *r, const struct r
 {
 	enum likeness found = LIKE;
 	struct buffer names = BUFFER_INIT;
-	const char *rest, *line;
-	size_t len;
 
 	if (h->head->mode == RECALL_RESUME && history_difference(h, r, query, &names) > 0)
-		found = DIFFERING;
-	rest = buffer_string(&names);
-	while (found == DIFFERING && (line = text_part(&rest, '\n', &len)) != NULL) {
-		char *name = memory_copy(line, len);
-
-		if (len > 0 && (strcmp(name, MARKS_DIRECTORY) == 0 ? history_directory_tells_apart(h, r) :
-		    tells_from(h, r, query, name)))
-			found = ANOTHER;
-		free(name);
-	}
+		found = told_apart(h, r, query, buffer_string(&names)) ? ANOTHER : DIFFERING;
 	buffer_free(&names);
 	return found;
 }

@@ -110,11 +110,11 @@ struct index_key {
 #define MARK_FREE INT64_C(0)
 #define MARK_CLAIMED INT64_C(-1)
 
-/* Whether a variable tells calls apart. */
+/* Whether marks tell calls apart. */
 struct history_name {
-	char *name;                  /* NULL: none */
-	unsigned char guard[DIGEST_BYTES]; /* of the calls that it tells apart, if of_guard; else all */
-	bool of_guard, apart;
+	char *names;                 /* NULL: none */
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES]; /* of the calls that they tell apart; all 0: any */
+	bool apart;
 };
 #define HISTORY_NAMES 8
 
@@ -214,9 +214,11 @@ enum likeness {
 };
 enum likeness history_likeness(struct history *h, const struct index_record *r,
     const struct recall_query *query);
-/* Whether a variable tells calls apart: those with the guard, which is all that tells them apart then; NULL: of
- * whatever words. */
-bool history_tells_apart(struct history *h, const char *name, const unsigned char *guard);
+/* Whether marks (their names, each with a newline) tell calls apart: two calls of an attempt with the key, and
+ * with the guard, if it is not NULL, differ in some of them and in nothing else; key NULL: two calls of any
+ * name with the same words. m: what is ignored. */
+bool history_tells_apart(struct history *h, const struct call_marks *m, const char *names,
+    const unsigned char *key, const unsigned char *guard);
 /* Whether the directory of a record tells it from other calls: one of its key, or with the same words,
  * was made elsewhere in its attempt. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);

@@ -476,6 +476,28 @@ marks_recorded_identity(const struct recorded_marks *r, uint64_t *exact)
 	return identity_end(&identity, r->directory, exact);
 }
 
+uint64_t
+marks_rest_identity(const struct recorded_marks *r, const struct call_marks *m, const char *names)
+{
+	struct span variables = span_of(r->variables, strlen(r->variables));
+	const char *directory = text_has_part(names, '\n', MARKS_DIRECTORY, strlen(MARKS_DIRECTORY)) ? "" : r->directory;
+	struct identity identity;
+	uint64_t exact;
+
+	identity_begin(&identity, directory);
+	for (struct span_walk member = span_walk(variables); variables.len > 0 && span_next(&member);) {
+		char *name = span_text(member.key);
+		struct call_mark mark;
+
+		read_value(member.value, &mark);
+		if (name != NULL && !text_has_part(names, '\n', name, strlen(name)) &&
+		    !attempt_start_ignores(m->start, name, strlen(name)))
+			identity_add(&identity, name, &mark);
+		free(name);
+	}
+	return identity_end(&identity, directory, &exact);
+}
+
 bool
 marks_shown(struct span value, struct buffer *out)
 {

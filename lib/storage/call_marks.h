@@ -115,6 +115,10 @@ void marks_read_start(struct span started, struct buffer *out);
 uint64_t marks_identity(const struct call_marks *m, uint64_t *exact);
 uint64_t marks_recorded_identity(const struct recorded_marks *r, uint64_t *exact);
 
+/* The same of all but the marks of these names (each with a newline; MARKS_DIRECTORY is one), and but for what
+ * the call ignores. */
+uint64_t marks_rest_identity(const struct recorded_marks *r, const struct call_marks *m, const char *names);
+
 /* How a call's marks differ from recorded ones: -1: not to be compared, as the record has none,
  * or they are under another key. Else in how many they do; each is appended to names (may be NULL),
  * with a newline: a name, or MARKS_DIRECTORY. */

@@ -972,3 +972,52 @@ X
 	ledger a b c x
 	[[ $stderr != *'not come to'* ]]
 }
+
+@test "what is new for each call beside what tells calls apart is asked about, and so is a variable that was renamed" {
+	local push='awf-step -n -q --effects external push -- sh -c "echo \$FILE >>ledger"'
+	mkdir in
+	touch in/a in/b
+	flow "for f in in/*; do export FILE=\$f STARTED=\$(date +%s%N); $push; done"
+	start 3
+	: >open
+	resume 75
+	[[ $stderr == *'push:0:0: STARTED has another value'*'push:1:0: STARTED has another value'* ]]
+	ledger in/a in/b
+	touch in/c
+	resume 0 --ignore-env STARTED
+	ledger in/a in/b in/c
+
+	# A counter in a loop whose list has another order.
+	rm ledger open
+	flow "n=0; for f in a b; do n=\$((n+1)); export FILE=\$f N=\$n; $push; done"
+	start 3
+	sed -i 's/in a b/in b a/' flow.awf
+	: >open
+	resume 75
+	ledger a b
+
+	# The words of the calls tell them apart already: each is asked about its own.
+	rm ledger open
+	flow "n=0; for r in eu us; do n=\$((n+1)); export N=\$n; awf-step -n -q --effects external push -- sh -c \"echo \$r >>ledger\"; done"
+	start 3
+	sed -i 's/in eu us/in ca eu us/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *"push:0:0: its definition is 'sh -c echo ca"*'push:0:0: N has another value'*'push:1:0: N has another value'* ]]
+	resume 75 --skip push:0:0 --skip push:1:0
+	resume 0 --new push
+	ledger ca eu us
+
+	local kind
+	for kind in step child; do
+		rm -f ledger open
+		flow 'for r in a b; do export REGION=$r; awf-run -n ./kid.awf; done'
+		echo 'awf-step -n -q --effects external push -- sh -c "echo \$REGION >>ledger"' >kid.awf
+		[ $kind = child ] || flow "for r in a b; do export REGION=\$r; $(<kid.awf); done"
+		start 3
+		sed -i 's/REGION/AREA/g' flow.awf kid.awf
+		: >open
+		resume 75
+		ledger a b
+	done
+}

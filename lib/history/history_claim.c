@@ -391,15 +391,16 @@ has_names_of(const struct history *h, const struct index_record *r, const struct
 	return same;
 }
 
-/* In a run whose files were edited: the free record of an effect, or of a child run, which has another
- * name or was in other calls, and agrees with the call in all else that told calls apart. */
+/* The free record of an effect, or of a child run, which has another name or was in other calls, and agrees
+ * with the call in all else that told calls apart. Where no file that is known was edited, another that is
+ * read, or a variable, may have changed the name: that of a call whose name is new. */
 static struct index_record *
 find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
 {
 	struct index_record *found = NULL;
 
-	if (!h->head->edited || query->member)
+	if (query->member || (!h->head->edited && history_same_key(h, history_bound(h, key, NULL), key)))
 		return NULL;
 	for (size_t i = 0; i < h->head->records; i++) {
 		struct index_record *r = &h->records[i];
@@ -710,6 +711,8 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	if (differences > OWN_DIFFERENCES_MOST)
 		differences = OWN_DIFFERENCES_MOST;
 	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
+	if (!h->head->edited && most == 0)
+		most = 2 * OWN_WAIT_MS;
 	/* Of what the user has decided there is no further question that would catch a wrong owner. */
 	if (record->decided != RECALL_UNDECIDED)
 		most *= DECIDED_WAITS;

@@ -1021,3 +1021,34 @@ X
 		ledger a b
 	done
 }
+
+@test "a step whose name is new asks about an effect that is the same, whoever gave it the name" {
+	printf 'all: x\nx:\n\t@awf-step -n -q --effects external push -- sh -c "echo x >>ledger"\n' >Makefile
+	flow 'make -s'
+	start 3
+	sed -i 's/ push / publish /' Makefile
+	: >open
+	resume 75
+	[[ $stderr == *'publish: push:0:0 has done the same before, under another name'* ]]
+	resume 0 --skip push:0:0
+	ledger x
+
+	rm ledger open
+	echo 1129 >today
+	flow "${PUSH/push/push-\$(cat today)} 'echo x >>ledger'"
+	start 3
+	echo 1130 >today
+	: >open
+	resume 75
+	resume 0 --skip push-1129:0:0
+	ledger x
+
+	# What a fork has asked about its resume asks about as well.
+	rm ledger open
+	flow "$PUSH 'echo x >>ledger'"
+	start 3
+	sed -i 's/ push / publish /' flow.awf
+	run -75 awf-run --fork "$(<id)" --at gate
+	run -75 awf-run --resume @
+	ledger x
+}

@@ -481,8 +481,9 @@ add_asked(struct index *x)
 {
 	const struct recording *rec = x->rec;
 	struct buffer all = BUFFER_INIT;
-	char text[ASKED_SIZE];
-	uint64_t at;
+	char text[ASKED_SIZE], marked[ASKED_MARKED_SIZE];
+	struct recorded_marks marks;
+	uint64_t at, exact;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		char *name = rec->calls[i].status.asked ? call_id_name(rec->calls[i].call->id) : NULL;
@@ -494,6 +495,10 @@ add_asked(struct index *x)
 			buffer_format(&all, "%s\n", text);
 		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
 		buffer_format(&all, "%s\n", text);
+		marks = recording_marks(rec, &rec->calls[i]);
+		index_asked_marked(rec->calls[i].key.guard, marks_recorded_identity(&marks, &exact),
+		    rec->marks.data + rec->calls[i].key.compared, marked);
+		buffer_format(&all, "%s\n", marked);
 		free(name);
 	}
 	at = history_add_text(x, buffer_string(&all));

@@ -807,6 +807,47 @@ make_in_place(struct history *h, const struct index_record *record, const unsign
 	return 1;
 }
 
+/* The record that the call, which has none of its own, has asked about; by now it is another call's. Of a child
+ * run in whose place another is to be made, that is this one. */
+static const struct index_record *
+find_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
+{
+	const char *rest = history_text(h, h->head->asked), *asked;
+	const struct index_record *found = NULL;
+	char text[ASKED_MARKED_SIZE];
+	uint64_t exact;
+	size_t len, begin;
+
+	if (history_has_no_marks(query))
+		return NULL;
+	index_asked_marked(guard, marks_identity(query->marks, &exact), "", text);
+	begin = strlen(text);
+	while (found == NULL && (asked = text_part(&rest, '\n', &len)) != NULL)
+		if (len > begin && memcmp(asked, text, begin) == 0) {
+			char *root = memory_copy(asked + begin, len - begin);
+
+			found = find_root(h, root);
+			free(root);
+		}
+	return found == NULL || (found->child && found->decided == RECALL_REDO) ? NULL : found;
+}
+
+static int
+refuse_asked_again(struct history *h, const struct index_record *record, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	const char *call = history_text(h, record->call);
+	struct buffer path = BUFFER_INIT;
+
+	history_add_step_path(&path, history_prefix(h));
+	buffer_text(&path, query->path != NULL ? query->path : query->name);
+	error_set(err, ERROR_WAITING, query->name, "has asked whether it is %s%s, which another call has taken over: "
+	    "to make this one as well, resume with --new %s", history_prefix(h), call, buffer_string(&path));
+	memcpy(r->compared, record->root, ID_SIZE);
+	buffer_free(&path);
+	return -1;
+}
+
 /* Another input or definition. Of a command that made others and changed nothing itself, as a group's, those
  * are compared, each for itself. */
 static int
@@ -814,6 +855,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	bool replay = h->head->mode == RECALL_REPLAY, made_again;
+	const struct index_record *asked;
 	struct index_record *record;
 	int status;
 
@@ -821,6 +863,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		record = find_compared(h, key, guard, query);
 		if (record == NULL && replay)
 			return refuse_unknown(query, r, err);
+		if (record == NULL && h->head->mode == RECALL_RESUME && (asked = find_asked(h, guard, query)) != NULL)
+			return refuse_asked_again(h, asked, query, r, err);
 		if (record == NULL) {
 			note_anew(h, key, query);
 			return 0;

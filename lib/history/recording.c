@@ -6,6 +6,7 @@
  */
 #include "history/recording.h"
 
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -933,6 +934,15 @@ index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, cha
 	for (size_t i = 0; i < 8; i++)
 		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
 	snprintf(text + 16, ASKED_SIZE - 16, "=%s", root);
+}
+
+void
+index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, const char *root,
+    char text[ASKED_MARKED_SIZE])
+{
+	for (size_t i = 0; i < 8; i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
+	snprintf(text + 16, ASKED_MARKED_SIZE - 16, "~%016" PRIx64 "=%s", identity, root);
 }
 
 /* Of the command of a child run, "/bin/sh -c TEXT NAME": whether the files of the run have the text. */

@@ -315,6 +315,10 @@ void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], cons
     char text[ASKED_SIZE]);
 /* The same, of the words of the call, which has asked about the record of this root. */
 void index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE]);
+/* The same, of the words and the marks (marks_identity()): the guard's digits, '~', the identity's, '=', root. */
+#define ASKED_MARKED_SIZE (ASKED_SIZE + 18)
+void index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, const char *root,
+    char text[ASKED_MARKED_SIZE]);
 /* Whether a file of the run has the name and the command of a call in a line, which began an effect: its
  * own call may come yet (history_names.edited). */
 bool recording_named(const struct recording *rec, uint32_t call);

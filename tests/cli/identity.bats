@@ -522,8 +522,9 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 		[[ $stderr == *"definition is './do -v $x', the recorded one './do $x'"* ]]
 	done
 	ledger a b c d
-	# What is new leaves to each its own.
-	resume 0 --skip push
+	# What is new leaves to each its own; if it has asked, it asks whether it is to be made.
+	run awf-run --resume "$(<id)" --skip push
+	[ "$status" = 0 ] || resume 0 --new push
 	ledger a b c d e
 }
 

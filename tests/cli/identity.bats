@@ -1053,3 +1053,15 @@ X
 	run -75 awf-run --resume @
 	ledger x
 }
+
+@test "where one effect becomes several calls an answer about it is said of one, and the others ask" {
+	flow "printf '%s\\n' a b c d | xargs -n2 $PUSH 'for i; do echo \$i >>ledger; done' -"
+	start 3
+	sed -i 's/-n2/-n1/' flow.awf
+	: >open
+	resume 75
+	resume 75 --skip push:0:0 --skip push:1:0
+	[[ $stderr == *'push: has asked whether it is push:1:0, which another call has taken over: to make this one as well, resume with --new push'* ]]
+	ledger a b c d
+	resume 0 --new push
+}

@@ -328,6 +328,13 @@ is_expected(const struct history *h, size_t i)
 	return h->expected != NULL && h->expected[i];
 }
 
+/* Whether answers of models are in it. */
+static bool
+is_paid(const struct index_record *r)
+{
+	return r->event_count > 0;
+}
+
 /* The free record of this key and guard that the call would be, had variables the values that they
  * had. */
 static struct index_record *
@@ -340,7 +347,8 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 		struct index_record *r = &h->records[i];
 
 		/* One that came to nothing, and in which no call could find its own, is left to its own. */
-		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && !is_paid(r) &&
+		    r->decided == RECALL_UNDECIDED)
 			continue;
 		if (history_unused_by_any(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
 			found = r;
@@ -670,8 +678,9 @@ refuse_changed(struct history *h, const struct index_record *record,
 	if (failed == 0 && h->head->mode == RECALL_REPLAY) {
 		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
 	} else if (failed == 0) {
-		buffer_format(&text, ", and it %s changed something before%s",
-		    record->maybe || record->child ? "may have" : "has",
+		buffer_format(&text, ", and it %s before%s",
+		    !record->changed && !record->began && !record->child ? "has been paid for" :
+		    record->maybe || record->child ? "may have changed something" : "has changed something",
 		    record->tools_doubtful ? ", all of which would be made again" : "");
 		add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &text);
 		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
@@ -954,7 +963,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 			record = find_moved(h, key, guard, query);
 		if (record == NULL)
 			return 0;
-		asked = moved || record->changed || record->child;
+		asked = moved || record->changed || record->child || is_paid(record);
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
 			continue;
 		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */

@@ -31,7 +31,7 @@ struct against {
 /* Left out everywhere. What is in the files, a digest tells. */
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
 	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
-	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, NULL };
+	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, KEY_COMPARED_WITH, NULL };
 /* These say that something differs, but not what: they come last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,
 	NULL };
@@ -57,17 +57,18 @@ put_listed(struct buffer *out, struct span object, const char *const *names)
 			put_member(out, member.key, member.value);
 }
 
-/* What is compared of an event, from its canonical line. Where in its stream it was is
- * told by the event itself, though what is compared be of another. */
+/* What is compared of an event, from its canonical line. Where in its stream it was, and what its step is
+ * called, is told by the event itself (own), though what is compared be of another. */
 static void
-put_comparable(struct buffer *out, struct span line, const char *iteration)
+put_comparable(struct buffer *out, struct span line, struct span own, const char *iteration)
 {
 	static const char *const before[] = { KEY_TYPE, KEY_PATH, NULL };
 	static const char *const after[] = { KEY_CHILD_RUN_ID, KEY_REFS, NULL };
 	struct span payload = span_member(line, KEY_PAYLOAD);
+	struct span name = span_member(span_member(own, KEY_PAYLOAD), KEY_NAME);
 
 	buffer_byte(out, '{');
-	put_listed(out, line, before);
+	put_listed(out, own, before);
 	if (*iteration != '\0')
 		buffer_format(out, ",\"iteration\":%s", iteration);
 	buffer_text(out, ",\"payload\":{");
@@ -76,7 +77,8 @@ put_comparable(struct buffer *out, struct span line, const char *iteration)
 	} else {
 		for (struct span_walk member = span_walk(payload); span_next(&member);)
 			if (!span_one_of(member.key, dropped) && !span_one_of(member.key, digests))
-				put_member(out, member.key, member.value);
+				put_member(out, member.key, name.at != NULL && span_is(member.key, KEY_NAME) ? name :
+				    member.value);
 		put_listed(out, payload, digests);
 	}
 	buffer_byte(out, '}');
@@ -238,7 +240,7 @@ static int
 put_event(struct against *a, struct canonical *c, const struct graph_node *recorded,
     const struct graph_node *node, struct buffer *out, struct error *err)
 {
-	struct buffer line = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, other = BUFFER_INIT;
 	char iteration[ITERATION_SIZE];
 	const struct graph_node *from = node;
 	int failed = canonical_read(c, node, &line, err);
@@ -251,13 +253,12 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 		if (c == &a->recording && reused.at != NULL)
 			from = graph_id_read(reused, &id) ? against_find_counterpart(c, id) : NULL;
 	}
-	if (failed == 0 && from != NULL && from != node) {
-		buffer_clear(&line);
-		failed = canonical_read(c, from, &line, err);
-	}
+	if (failed == 0 && from != NULL && from != node)
+		failed = canonical_read(c, from, &other, err);
 	if (failed == 0 && from != NULL)
-		put_comparable(out, buffer_span(&line), iteration);
+		put_comparable(out, buffer_span(from != node ? &other : &line), buffer_span(&line), iteration);
 	buffer_free(&line);
+	buffer_free(&other);
 	return failed;
 }
 

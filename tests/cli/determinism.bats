@@ -540,3 +540,21 @@ cleanup() { cd / && rm -rf "${disk-}"; }
 		awf-step last -r -- cat'
 	run -0 awf-verify --determinism --isolation "$ISOLATION"
 }
+
+@test "a run that took over the result of a step with another name replays, and so does one that has asked" {
+	printf '%s\n' "awf-step -n --effects external push -- sh -c 'echo x >>ledger; echo r' | awf-step -r show -- cat" \
+		'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n flow.awf
+	sed -i 's/push/publish/' flow.awf
+	: >open
+	run -0 awf-run --resume @ --skip push:0:0
+	run -0 awf-replay @
+	run -0 awf-verify --determinism @
+
+	rm open
+	run -3 awf-run -n flow.awf
+	sed -i 's/echo r/echo s/' flow.awf
+	: >open
+	run -75 awf-run --resume @
+	run -0 awf-replay @
+}

@@ -138,3 +138,20 @@ lead:0:0/send#2: send {"n":2} happened: say --redo lead:0:0/send#2 or --skip lea
 	resume 0 --redo lead:0:0
 	same "$(cut -d' ' -f2 send.ledger | sort | paste -sd' ')" "1 1 2 3"
 }
+
+@test "an agent with a tool that reads is not asked again because of a variable that is new, but asked about" {
+	mkdir -p agents tools
+	agent boss 'tools: [look]'
+	tool look '"effects":"read"' 'echo found'
+	stream tool_use "$(use t1 look '{}')" >asks
+	text done >answer
+	model_server --answer asks --answer answer
+	printf '%s\n' 'export STARTED=$(date +%s%N)' 'awf-step -n -q -a boss -p topic lead' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	same "$(bodies | grep -c .)" 2
+	: >open
+	run -75 --separate-stderr awf-run --resume "$(<id)"
+	[[ $stderr == *'lead:0:0: STARTED has another value (--ignore-env STARTED if no call depends on it), and it has been paid for before'* ]]
+	run -0 awf-run --resume "$(<id)" --ignore-env STARTED
+	same "$(bodies | grep -c .)" 2
+}

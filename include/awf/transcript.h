@@ -53,7 +53,7 @@ struct awf_error {
 	char message[AWF_MESSAGE_SIZE]; /* one line, without a line feed; "" if the code is AWF_OK */
 };
 
-/* ---- appending: awf-transcript(5), "Appending", "Wholeness", "Durability" ---- */
+/* ---- appending: awf-transcript(5), "Appending", "Complete lines", "Durability" ---- */
 
 #define AWF_ID_SIZE 37 /* a UUID of 36 characters, and a NUL */
 

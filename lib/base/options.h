@@ -12,8 +12,10 @@
  *
  * 	struct tail { bool follow; int64_t lines; };
  * 	static const struct option_spec table[] = {
- * 		{ OPT_FOLLOW, 'f', "follow", NULL, "go on as it grows", OPTION_INTO_FLAG(struct tail, follow) },
- * 		{ OPT_LINES, 'n', "lines", "N", "only the last N", OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
+ * 		{ OPT_FOLLOW, 'f', "follow", NULL, "go on as it "
+    "grows", OPTION_INTO_FLAG(struct tail, follow) },
+ * 		{ OPT_LINES, 'n', "lines", "N", "only the last "
+    "N", OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
  * 		{ OPTION_END, 0, NULL, NULL, NULL }
  * 	};
  * 	static const struct option_rule rules[] = {

@@ -11,10 +11,10 @@ function __awf_ctl_decided
 end
 complete -c awf-ctl -f
 complete -c awf-ctl -n __fish_use_subcommand -a approve -d 'a call that waits goes on'
-complete -c awf-ctl -n __fish_use_subcommand -a deny -d 'a call that waits fails'
-complete -c awf-ctl -n __fish_use_subcommand -a complete -d 'stdin is the result of a call that ended as pending'
-complete -c awf-ctl -n __fish_use_subcommand -a heartbeat -d 'a call that ended as pending may wait on'
-complete -c awf-ctl -n __fish_use_subcommand -a cancel -d 'end a run that lives'
+complete -c awf-ctl -n __fish_use_subcommand -a deny -d 'make a waiting call fail'
+complete -c awf-ctl -n __fish_use_subcommand -a complete -d 'give stdin as the result of a call that ended as pending'
+complete -c awf-ctl -n __fish_use_subcommand -a heartbeat -d 'extend the waiting time of such a call'
+complete -c awf-ctl -n __fish_use_subcommand -a cancel -d 'end a running run'
 complete -c awf-ctl -n __fish_use_subcommand -a prune -d 'remove runs that have ended'
 complete -c awf-ctl -n __fish_use_subcommand -a list -d 'list runs'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete heartbeat' -a '(__awf_ctl_decided)'
@@ -29,7 +29,7 @@ complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l max-count -x -d 'a
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l max-size -x -d 'all but the newest that fit'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l name -x -a '(awf complete names 2>/dev/null)' -d 'of the runs with this name alone'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l archive -x -a '(__fish_complete_command)' -d 'first run this on the files of each'
-complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l dry-run -d 'say what would go, and leave it'
+complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l dry-run -d 'print what would be removed, and keep it'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -s v -l verbose -d 'say what goes'
 complete -c awf-ctl -s h -l help -d 'print the help'
 complete -c awf-ctl -l version -d 'print the version'

@@ -56,7 +56,7 @@ complete -c awf -n __fish_use_subcommand -a worker -d 'run the jobs of a directo
 complete -c awf -n __fish_use_subcommand -a ship -d 'copy transcripts into a database, for SQL'
 complete -c awf -n __fish_use_subcommand -a ctl -d 'decide about calls that wait, cancel and remove runs'
 complete -c awf -n __fish_use_subcommand -a serve -d 'serve the runs over HTTP'
-complete -c awf -n __fish_use_subcommand -a mcp -d 'lead an outside agent through workflows, as an MCP server'
+complete -c awf -n __fish_use_subcommand -a mcp -d 'MCP server: lets coding agents run workflows step by step'
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'
 complete -c awf -n '__fish_seen_subcommand_from init' -l examples -d 'all the examples of AWF instead'
 complete -c awf -n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'

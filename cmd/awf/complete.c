@@ -350,7 +350,7 @@ complete_words(char *const *words)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		names[i] = kinds[i].name;
 	if (words[0] == NULL)
-		error_set(&err, ERROR_USAGE, "complete", "say what: awf complete KIND [OF]");
+		error_set(&err, ERROR_USAGE, "complete", "no kind given: awf complete KIND [OF]");
 	else if ((kind = text_index(words[0], names)) == -1)
 		error_set(&err, ERROR_USAGE, words[0], "is nothing that can be completed");
 	else if (words[1] != NULL && (!kinds[kind].of || words[2] != NULL))

@@ -47,9 +47,9 @@ static const struct command {
 	{ "worker", "awf-worker", "run the jobs of a directory" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
 	{ "serve", "awf-serve", "serve the runs over HTTP" },
-	{ "mcp", "awf-mcp", "lead an outside agent through workflows, as an MCP server" },
+	{ "mcp", "awf-mcp", "MCP server: lets coding agents run workflows step by step" },
 	{ "trust", NULL, "show what the definitions of this project would run, and allow it" },
-	{ "doctor", NULL, "say what is there of providers, keys and so on, and what is missing" },
+	{ "doctor", NULL, "check providers, keys and the rest of the installation" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },
 };
@@ -84,20 +84,20 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 		closedir(entries);
 	if (names == NULL)
 		return error_set(err, ERROR_SYSTEM, share,
-		    "has nothing to begin with: is AWF installed whole?");
+		    "has no example workflow: is AWF installed completely?");
 
 	*made = mkdir(directory, 0777) == 0;
 	if (!*made && errno != EEXIST)
 		failed = error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
 	else if (!path_is_directory(directory))
 		failed = error_set(err, ERROR_USAGE, directory,
-		    "is there already, and no directory");
+		    "exists already, and is not a directory");
 	for (size_t i = 0; failed == 0 && names[i] != NULL; i++) {
 		char *path = path_join(directory, names[i]);
 
 		if (lstat(path, &status) == 0)
 			failed = error_set(err, ERROR_USAGE, path,
-			    "is there already; nothing was written");
+			    "exists already; nothing was written");
 		free(path);
 	}
 
@@ -339,7 +339,7 @@ main(int argc, char **argv)
 		    strcmp(command->name, "list") == 0 ? argv + 1 : argv + 2);
 		if (status == STATUS_OK)
 			error_set(&err, ERROR_SYSTEM, command->program,
-			    "is not there: is AWF installed whole?");
+			    "does not exist: is AWF installed completely?");
 	} else {
 		if (strchr(name, '/') == NULL) {
 			own = memory_format(PROGRAM "-%s", name);

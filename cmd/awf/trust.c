@@ -125,14 +125,14 @@ project_show_and_ask(bool yes)
 			failed = trust_ask(&items, PROGRAM, NULL, &answer, &err);
 		if (failed == 0 && !yes && answer == TRUST_NOBODY)
 			failed = error_set(&err, ERROR_USAGE, NULL,
-			    "nobody is there to be asked: on a terminal, or with --yes");
+			    "nobody can be asked: run it on a terminal, or with --yes");
 		refused = failed == 0 && !yes && answer == TRUST_NO;
 		if (failed == 0 && !refused)
 			terminal_printf("allowed for %s\n", items.list[0].repository);
 	}
 	buffer_free(&shown);
 	if (failed == 0 && items.count == 0)
-		puts("nothing that is defined here runs outside of a sandbox");
+		puts("no definition here runs anything outside of a sandbox");
 	trust_items_free(&items);
 	if (failed == 0 && !refused)
 		project_gather(&items, true);
@@ -189,7 +189,8 @@ trust_command(char *const *words)
 	if (takes_value && value == NULL)
 		failed = error_set(&err, ERROR_USAGE, option, "expected a DIRECTORY");
 	else if (value != NULL && (!takes_value || words[2] != NULL))
-		failed = error_set(&err, ERROR_USAGE, takes_value ? words[2] : value, "one word too many (see --help)");
+		failed = error_set(&err, ERROR_USAGE, takes_value ? words[2] : value, "too many "
+		    "arguments (see --help)");
 	else if (strcmp(option, "--edits") == 0)
 		failed = trust_record_edits(value, &err);
 	else if (strcmp(option, "--revoke") == 0)

@@ -44,7 +44,7 @@ check_command(const char *command, struct error *err)
 }
 
 #define SEAL \
-	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)", \
+	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the decision (~/.config/awf/seal.key)", \
 	OPTION_INTO_TEXT(struct request, decision.seal_file) }
 #define END { OPTION_END, 0, NULL, NULL, NULL }
 
@@ -82,7 +82,7 @@ static const struct option_spec prune_options[] = {
 	    OPTION_INTO_TEXT(struct request, name) },
 	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)",
 	    OPTION_INTO_TEXT_CHECKED(struct request, archive, check_command) },
-	{ OPT_DRY_RUN, 0, "dry-run", NULL, "say what would go, and leave it",
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be removed, and keep it",
 	    OPTION_INTO_FLAG(struct request, dry) },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes",
 	    OPTION_INTO_FLAG(struct request, verbose) },
@@ -109,17 +109,20 @@ static const struct command {
 	enum decision_verdict verdict; /* of a decision */
 } commands[] = {
 	{ "approve", "awf-ctl approve [options] PATH [RUN]",
-	    "a call that waits goes on, with its data or, edited, that of stdin", approve_options, 1, 2,
+	    "let a waiting call continue, with its data or that of stdin",
+	    approve_options, 1, 2,
 	    "PATH", make_decision, DECISION_APPROVED },
-	{ "deny", "awf-ctl deny [options] PATH [RUN]", "a call that waits fails", deny_options, 1, 2,
+	{ "deny", "awf-ctl deny [options] PATH [RUN]", "make a waiting call "
+	    "fail", deny_options, 1, 2,
 	    "PATH", make_decision, DECISION_DENIED },
 	{ "complete", "awf-ctl complete [options] PATH [RUN]",
-	    "stdin is the result of a call that ended as pending", complete_options, 1, 2, "PATH",
+	    "give stdin as the result of a call that ended as "
+	    "pending", complete_options, 1, 2, "PATH",
 	    make_decision, DECISION_COMPLETED },
 	{ "heartbeat", "awf-ctl heartbeat [options] PATH [RUN]",
-	    "a call that ended as pending may wait on", heartbeat_options, 1, 2, "PATH",
+	    "extend the waiting time of such a call", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
-	{ "cancel", "awf-ctl cancel RUN", "end a run that lives", cancel_options, 1, 1, "RUN",
+	{ "cancel", "awf-ctl cancel RUN", "end a running run", cancel_options, 1, 1, "RUN",
 	    ctl_cancel_run, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
 	    remove_runs, 0 },
@@ -192,7 +195,7 @@ remove_runs(struct request *r, struct error *err)
 
 	if (!(r->given & LIMITS))
 		return error_set(err, ERROR_USAGE, "prune",
-		    "say what goes: --older-than, --max-count or --max-size");
+		    "no limit given: --older-than, --max-count or --max-size");
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	archive.storage = storage.root;

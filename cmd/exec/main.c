@@ -108,8 +108,9 @@ connect_head(struct head *h, struct error *err)
 	h->peer.incoming.fd = STDIN_FILENO;
 	h->heard = h->said = clock_monotonic();
 	if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO))
-		return error_set(err, ERROR_USAGE, NULL, "a terminal is in between: the launcher is to make "
-		    "none (no ssh -t, no docker exec -t); this program is started by awf-step --via");
+		return error_set(err, ERROR_USAGE, NULL, "there is a terminal in between: the "
+		    "launcher must not create one (no ssh -t, no docker exec -t); this program "
+		    "is started by awf-step --via");
 	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
 		flags_before[fd] = fcntl(fd, F_GETFL);
 		if (flags_before[fd] == -1 || fcntl(fd, F_SETFL, flags_before[fd] | O_NONBLOCK) == -1)
@@ -204,7 +205,8 @@ exec_next_line(struct head *h, int64_t deadline, struct span *line, struct error
 		if (exec_serve_peer_until(h, NULL, 0, deadline, err) == -1)
 			return -1;
 		if (deadline != 0 && clock_monotonic() >= deadline && !h->gone)
-			return error_set(err, ERROR_NO_INPUT, "stdin", "nobody has said what to do for %d s",
+			return error_set(err, ERROR_NO_INPUT, "stdin", "no request arrived "
+			    "within %d s",
 			    FAR_REQUEST_MS / 1000);
 	}
 }
@@ -290,7 +292,8 @@ exec_prepare_command(struct command *c, const struct frame_request *r, struct er
 		program = path_search(list, argv[0]);
 		free(list);
 		if (program == NULL) {
-			error_set(err, ERROR_DEFINITION, argv[0], "this machine has no such program of AWF's");
+			error_set(err, ERROR_DEFINITION, argv[0], "this machine has no such AWF "
+			    "program");
 			list_free(argv);
 			return -1;
 		}
@@ -347,11 +350,13 @@ await_go(struct head *h, struct command *c, struct error *err)
 			return place_files(c, err) == -1 ? -1 : 1;
 		}
 		if (scan_check(line.at, line.len, &bad) != NULL)
-			return error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "the data from the "
+			    "other end is damaged");
 		if (files_in_take(&c->files, line, err) == -1)
 			return -1;
 		if (frame_is(line, "input") && frame_take_bytes(line, &c->input) == -1)
-			return error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "the data from the "
+			    "other end is damaged");
 		if (frame_is(line, "cancel"))
 			return 0;
 		if (c->input.len > INPUT_LIMIT)
@@ -415,7 +420,8 @@ static void
 name_signal(struct error *why)
 {
 	if (why->code == ERROR_CANCELLED)
-		error_set(why, ERROR_INTERRUPTED, NULL, "ended at the far end, by signal %d (%s)",
+		error_set(why, ERROR_INTERRUPTED, NULL, "ended on the far machine by signal %d "
+		    "(%s)",
 		    *interrupts->signal_number, strsignal(*interrupts->signal_number));
 	*interrupts->signal_number = 0;
 }
@@ -625,8 +631,8 @@ exec_serve_request(struct head *h, struct command *c)
 
 	result = exec_next_line(h, clock_monotonic() + FAR_REQUEST_MS, &line, &err);
 	if (result == 0)
-		error_set(&err, ERROR_NO_INPUT, "stdin", "nobody says what to do: this program is started by "
-		    "awf-step --via");
+		error_set(&err, ERROR_NO_INPUT, "stdin", "no request on stdin: this program is "
+		    "started by awf-step --via");
 	if (result == 1)
 		result = frame_read_request(line, &h->request, &h->key, &err) == 0;
 	if (result != 1 || exec_prepare_command(c, &h->request, &err) == -1)
@@ -669,7 +675,8 @@ main(int argc, char **argv)
 	if (id == OPTION_VERSION)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	if (id == OPTION_WORD)
-		error_set(&err, ERROR_USAGE, o.value, "it takes no words: what to do is said on stdin");
+		error_set(&err, ERROR_USAGE, o.value, "no arguments are accepted: the request "
+		    "comes on stdin");
 	if (id != OPTION_END)
 		return program_fail(PROGRAM, &err);
 

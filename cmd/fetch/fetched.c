@@ -245,7 +245,8 @@ get_file(const struct fetched *run, char *from, const char *directory, const cha
 	if (a.failed != 0) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to write the copy (TMPDIR says where it lies)");
 	} else if (answered == ANSWERED && sha256 != NULL && strcmp(digest, sha256) != 0) {
-		error_set(&warning, ERROR_SYSTEM, path, "the server has other bytes of this name");
+		error_set(&warning, ERROR_SYSTEM, path, "the server has different bytes under "
+		    "this name");
 		fetch_report_warning(&warning);
 	} else if (answered == ANSWERED && rename(part, path) != 0) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to name the copy");

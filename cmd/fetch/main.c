@@ -26,7 +26,7 @@ enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_IN
 	OPT_LAST };
 
 static const struct option_spec options_table[] = {
-	{ OPT_FOLLOW, 'f', "follow", NULL, "go on to the end of the run",
+	{ OPT_FOLLOW, 'f', "follow", NULL, "follow the run to its end",
 	    OPTION_INTO_FLAG(struct fetch, follow) },
 	{ OPT_FOREVER, 'F', "follow-latest", NULL, "and with each run that becomes the latest, for ever",
 	    OPTION_INTO_FLAG(struct fetch, forever) },
@@ -38,9 +38,9 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_FLAG(struct fetch, blobs) },
 	{ OPT_INPUT, 0, "input", NULL, "what the run was given on standard input, too",
 	    OPTION_INTO_FLAG(struct fetch, input) },
-	{ OPT_AFTER, 0, "after", "SEQ", "not what it has up to this event",
+	{ OPT_AFTER, 0, "after", "SEQ", "leave out events up to this number",
 	    OPTION_INTO_NUMBER(struct fetch, after, 0, INT64_MAX) },
-	{ OPT_LAST, 0, "last", "N", "not much of what comes before its last N events",
+	{ OPT_LAST, 0, "last", "N", "leave out most of what precedes the last N events",
 	    OPTION_INTO_NUMBER(struct fetch, last, 0, INT32_MAX) },
 	{ 0, 0, NULL, NULL, NULL },
 };

@@ -165,10 +165,13 @@ server_judge(const struct server *s, struct http_get *g, struct error *err)
 			error_set(err, ERROR_SYSTEM, s->base, "a token is needed, and the keys file has none: "
 			    TOKEN "=%s TOKEN, see awf-tail(1)", s->origin);
 		else if (status == 401)
-			error_set(err, ERROR_SYSTEM, s->base, "its token in the keys file is not good (any more)");
+			error_set(err, ERROR_SYSTEM, s->base, "its token in the keys file is not "
+			    "valid (any more)");
 		else if (status >= 300 && status < 400)
-			error_set(err, ERROR_SYSTEM, s->base, "leads to %s, and the token goes nowhere else: "
-			    "name that", g->answer.location[0] != '\0' ? g->answer.location : "another place");
+			error_set(err, ERROR_SYSTEM, s->base, "redirects to %s, and the token is "
+			    "not sent elsewhere: use that "
+			    "URL", g->answer.location[0] != '\0' ? g->answer.location : "another "
+			    "place");
 		else
 			error_set(err, status == 400 ? ERROR_USAGE : ERROR_SYSTEM, s->base, "HTTP %ld%s",
 			    status, said);
@@ -195,7 +198,7 @@ server_get_with_callback(struct server *s, char *path,
 		if (!g.ended && !server_wanted()) {
 			http_get_stop(s->http, &g);
 			http_answer_free(&g.answer);
-			error_set(err, ERROR_CANCELLED, NULL, "nobody wants the copy any more");
+			error_set(err, ERROR_CANCELLED, NULL, "the copy is not needed any more");
 			return ANSWERED_NOBODY;
 		}
 	}

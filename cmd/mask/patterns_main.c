@@ -275,7 +275,7 @@ mask_read_options(int argc, char **argv, const char **path, struct error *err)
 		*path = o.value;
 	}
 	if (id == OPTION_END && *path == NULL)
-		return error_set(err, ERROR_USAGE, NULL, "a FILE of patterns is missing (see --help)");
+		return error_set(err, ERROR_USAGE, NULL, "no FILE of patterns given (see --help)");
 	return id;
 }
 

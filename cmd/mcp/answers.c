@@ -86,8 +86,9 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 	if (gate_answered(g) && strcmp(taken, sha256) != 0)
 		result = error_set(err, ERROR_BLOCKED, g->token, ANSWERED_OTHERWISE);
 	else if (!gate_answered(g) && (g->over || g->fd == -1))
-		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to this question "
-		    "any more: resume_session with run %s tells the present ones", g->led->run_id);
+		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to "
+		    "this question any more: resume_session with run %s returns the current "
+		    "ones", g->led->run_id);
 	else if (!gate_answered(g)) /* the shell of the run reads on in the file when it has the answer */
 		result = workflow_check(g->led->workflow, err);
 	if (result == 0) {

@@ -128,7 +128,8 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 		return -1;
 	at = find_approval(led, wait);
 	if (at == NULL)
-		return error_set(err, ERROR_BLOCKED, NULL, "what was asked about waits no more: "
+		return error_set(err, ERROR_BLOCKED, NULL, "what was asked about does not wait "
+		    "any more: "
 		    "wait_workflow tells how the run stands");
 	reason = span_text(span_member(content, "reason"));
 	failed = open_approval(&d, l, led, at, verdict, err);

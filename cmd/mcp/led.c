@@ -578,7 +578,8 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 	buffer_byte(&line, '\n');
 	failed = start_other(l, "awf-record", arguments, span_of(line.data, line.len), &process, err);
 	if (failed == 0 && (!wait_child(process.pid, RECORD_MS, &status) || process_exit_code(status) != 0))
-		failed = error_set(err, ERROR_BLOCKED, led->run_id, "takes no notes: it has ended, or is masked");
+		failed = error_set(err, ERROR_BLOCKED, led->run_id, "cannot record notes: it has "
+		    "ended, or is masked");
 	buffer_free(&line);
 	return failed;
 }

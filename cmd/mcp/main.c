@@ -422,7 +422,8 @@ main(int argc, char **argv)
 		workflows = o.value;
 	}
 	if (workflows == NULL) {
-		error_set(&err, ERROR_USAGE, NULL, "say where the workflows are: --workflows DIR");
+		error_set(&err, ERROR_USAGE, NULL, "no directory of workflows given: --workflows "
+		    "DIR");
 		return program_fail(PROGRAM, &err);
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -423,7 +423,8 @@ led_argument(struct arguments *a, struct error *err)
 	struct led *led = run != NULL ? leading_find(l, run) : NULL;
 
 	if (run != NULL && led == NULL)
-		error_set(err, ERROR_BLOCKED, run, "is not led by this session: resume_session takes it over");
+		error_set(err, ERROR_BLOCKED, run, "belongs to another session: resume_session "
+		    "takes it over");
 	free(run);
 	return led;
 }

@@ -53,7 +53,7 @@ read_schema(struct mirrored *m, const char *tool, struct span schema, struct buf
 	if (named.at != NULL) {
 		name = span_type(named) == 's' ? span_text(named) : NULL;
 		if (name == NULL || !is_token(name))
-			why = "is no name of a header";
+			why = "is not a valid header name";
 		else if (!span_is(type, "string") && !span_is(type, "integer") && !span_is(type, "boolean"))
 			why = "is for a text, a whole number, true or false alone";
 		for (size_t i = first; why == NULL && i < m->count; i++)

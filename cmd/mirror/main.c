@@ -483,7 +483,8 @@ end_answer(struct copier *m, struct run *run, struct error *err)
 		return 0;
 	}
 	if (!more) {
-		error_set(&why, ERROR_SCHEMA, NULL, "the database has no line %" PRId64 ", but says so", m->next);
+		error_set(&why, ERROR_SCHEMA, NULL, "the database reports line %" PRId64 ", but "
+		    "does not have it", m->next);
 		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
@@ -598,7 +599,7 @@ mirror_read_line(struct copier *m, struct span line, struct error *err)
 	if (m->ready && line.len > 7 && memcmp(line.at, "{\"seq\":", 7) == 0)
 		return mirror_read_event_line(m, line, err);
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
-		return mirror_set_protocol_error(m, "says what is no JSON", err);
+		return mirror_set_protocol_error(m, "sends invalid JSON", err);
 	if (!m->ready) {
 		if (!span_integer(span_member(line, FETCH_HELLO), &version) || version != FETCH_VERSION)
 			return mirror_set_protocol_error(m, "does not speak as awf-ship(7) says",
@@ -617,7 +618,7 @@ mirror_read_line(struct copier *m, struct span line, struct error *err)
 		return 0; /* or what a later version says */
 	m->listed = true;
 	if (m->lost)
-		message_print(PROGRAM, "the database is there again");
+		message_print(PROGRAM, "the database can be reached again");
 	m->lost = false;
 	return remove_unknown(m, err);
 }
@@ -630,7 +631,7 @@ mirror_read_lines(struct copier *m, struct error *err)
 
 	while ((got = peer_line(&m->peer, &line)) != 0) {
 		if (got == -1)
-			return mirror_set_protocol_error(m, "says a line that is too long", err);
+			return mirror_set_protocol_error(m, "sends a line that is too long", err);
 		if (mirror_read_line(m, line, err) != 0)
 			return -1;
 	}

@@ -237,7 +237,8 @@ source_line(const char *text, size_t len, struct error *err)
 	if (text == NULL || len > SCAN_LINE_LIMIT)
 		error_set(&why, ERROR_SCHEMA, NULL, "a line behind line %" PRId64 " is too long", filter.sent);
 	else if (!event_view_whole(text, len, &view) || memchr(text, '\n', len) != NULL)
-		error_set(&why, ERROR_SCHEMA, NULL, "what comes behind line %" PRId64 " is no line of a "
+		error_set(&why, ERROR_SCHEMA, NULL, "the data after line %" PRId64 " is not a "
+		    "line of a "
 		    "transcript", filter.sent);
 	if (why.code != ERROR_NONE) {
 		filter.refused = true;

@@ -515,7 +515,8 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 	else if (e->status < 200 || e->status > 299)
 		failure_from_body(&f, &e->answer, e->proxy->keys[e->meaning.family]);
 	else if (e->too_long)
-		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is larger than is kept (%zu MiB)",
+		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is too large to be stored "
+		    "(%zu MiB)",
 		    ANSWER_LIMIT >> 20);
 	else if (e->stream.refused)
 		f.error = e->stream.failure.error;

@@ -162,7 +162,7 @@ open_named(struct destination *to, const struct storage *s, struct error *err)
 		failed = record_reopen_run(to, name != NULL ? name : to->name, err);
 	} else if (failed == 0) {
 		failed = error_set(err, ERROR_BLOCKED, to->ref.run_id,
-		    "does not live, and is no run of awf-record's, which could go on");
+		    "is not running, and was not made by awf-record, so it cannot be continued");
 	}
 	free(kind);
 	free(name);
@@ -403,11 +403,11 @@ check_origin(const char *name, struct error *err)
 }
 
 static const struct option_spec options_table[] = {
-	{ OPT_NAME, 0, "name", "NAME", "of the run that is made where there is none (record)",
+	{ OPT_NAME, 0, "name", "NAME", "name of the run, if one is created (record)",
 	    OPTION_INTO_TEXT_CHECKED(struct program, to.name, check_name) },
 	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends runs that are recorded elsewhere (local)",
 	    OPTION_INTO_TEXT_CHECKED(struct program, sender, check_origin) },
-	{ OPT_LEASE, 0, "lease", "DURATION", "how long these count as alive after a line (10m)",
+	{ OPT_LEASE, 0, "lease", "DURATION", "how long these count as running after a line (10m)",
 	    OPTION_INTO_DURATION(struct program, ingest.lease_ms) },
 	{ OPT_MAX_LINE, 0, "max-line", "SIZE", "refuse longer lines (256M)",
 	    OPTION_INTO_SIZE(struct program, max_line) },
@@ -427,7 +427,8 @@ record_read_options(struct program *p, int argc, char **argv, struct error *err)
 	options_bind(&o, p);
 	while ((id = options_next(&o, err)) == OPTION_WORD) {
 		if (p->to.argument != NULL)
-			return error_set(err, ERROR_USAGE, o.value, "is one word too many (see --help)");
+			return error_set(err, ERROR_USAGE, o.value,
+			    "is one word too many (see --help)");
 		p->to.argument = o.value;
 	}
 	if (id == OPTION_END && p->ingest.lease_ms > LEASE_MOST_MS)

@@ -81,7 +81,8 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 		if (list.len == 0)
 			error_set(err, ERROR_USAGE, name, "no file of this run, which keeps none");
 		else
-			error_set(err, ERROR_USAGE, name, "%s: %s", count > 1 ? "several files are called so" :
+			error_set(err, ERROR_USAGE, name, "%s: %s", count > 1 ? "several files "
+			    "have this name" :
 			    "no file of this run; it has", list.data);
 		buffer_free(&list);
 		return -1;

@@ -270,7 +270,7 @@ refuse_unknown(struct state *s, struct error *err)
 		free(call);
 	}
 	hint = text_hint(s->display->argument, (const char *const *)(uintptr_t)names);
-	error_set(err, ERROR_USAGE, "--state", "no step or call '%s' is in this run%s",
+	error_set(err, ERROR_USAGE, "--state", "this run has no step or call '%s'%s",
 	    s->display->argument, *hint != '\0' ? hint : " (see awf-replay --tree)");
 	free(hint);
 	list_free(names);

@@ -234,7 +234,7 @@ export_files(struct exporting *x, const struct source *s, struct error *err)
 		failed = export_file(x, s, &script, err);
 	else if (s == x->source && source_script_lost(s))
 		failed = error_set(err, ERROR_USAGE, s->name,
-		    "the workflow's script is not what it was, or not there");
+		    "the workflow's script has changed or does not exist any more");
 	for (size_t i = 0; failed == 0 && i < s->definitions.count; i++)
 		failed = export_file(x, s, &s->definitions.list[i], err);
 	free(script.path);

@@ -68,18 +68,20 @@ struct replay {
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls", OPTION_ONLY_SAID },
-	{ OPT_ALL, 0, "all", NULL, "with --tree or --timeline: each item of a step, however many",
+	{ OPT_ALL, 0, "all", NULL, "with --tree or --timeline: a line for each item of a step",
 	    OPTION_INTO_FLAG(struct replay, all) },
 	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart", OPTION_ONLY_SAID },
 	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead",
 	    OPTION_INTO_TEXT(struct replay, html) },
-	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON",
+	{ OPT_STATE, 0, "state", "PATH", "input and output of a step, or one call, as JSON",
 	    OPTION_INTO_TEXT(struct replay, argument) },
-	{ OPT_SHOW, 0, "show", "FILE", "what was run: a script or other file, stdin or stdout",
+	{ OPT_SHOW, 0, "show", "FILE", "print a recorded file: a script or other file, stdin or "
+	    "stdout",
 	    OPTION_INTO_TEXT(struct replay, argument) },
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq",
 	    OPTION_INTO_CHOICE(struct replay, argument, orders) },
-	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in",
+	{ OPT_CANONICAL, 0, "canonical", NULL, "print the lines without what depends on time and "
+	    "chance",
 	    OPTION_ONLY_SAID },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never",
 	    OPTION_INTO_CHOICE(struct replay, color, colors) },
@@ -87,18 +89,20 @@ static const struct option_spec options_table[] = {
 
 	{ OPTION_SECTION, 0, NULL, NULL, "How it is run again" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
-	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "make visible though it is in a private place; "
+	    "repeatable" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage",
 	    OPTION_INTO_TEXT(struct replay, record) },
-	{ OPT_CURRENT, 0, "current", NULL, "scripts, agents and other files as they are today",
+	{ OPT_CURRENT, 0, "current", NULL, "use scripts, agents and other files as they are now",
 	    OPTION_INTO_FLAG(struct replay, current) },
-	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated",
+	{ OPT_QUIET, 'q', "quiet", NULL, "do not print how the replay is isolated",
 	    OPTION_INTO_FLAG(struct replay, quiet) },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "To take it elsewhere" },
-	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere",
+	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that can be replayed elsewhere",
 	    OPTION_INTO_TEXT(struct replay, export) },
-	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot",
+	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: the workspace as it is now, "
+	    "if there is no snapshot",
 	    OPTION_INTO_FLAG(struct replay, with_workspace) },
 	{ 0, 0, NULL, NULL, NULL },
 };
@@ -134,7 +138,7 @@ replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 		if (id == -1 || OPTION_ASKS(id))
 			return id;
 		if (id == OPT_FROM)
-			return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
+			return error_set(err, ERROR_USAGE, "--from", "must be the first option: "
 			    "what follows it is for awf-run");
 		if ((id == OPT_ISOLATION && isolation_parse(o.value, &r->isolation, err) != 0) ||
 		    (id == OPT_VISIBLE && replay_env_show(&r->visible, o.value, err) != 0))
@@ -223,7 +227,8 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
 			if (source_script_lost(source)) /* it may be why */
-				buffer_text(&lines, "  the workflow's script is not what it was, or not there\n");
+				buffer_text(&lines, "  the workflow's script has changed or does "
+				    "not exist any more\n");
 			buffer_format(&lines, "  the replay is kept in %s\n", place);
 			message_print_lines(buffer_string(&lines));
 			buffer_free(&lines);

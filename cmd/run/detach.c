@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "proc/descendants.h"
 
-/* Makes the new process one of its own. */
+/* Separates the new process from the run that started it. */
 static void
 detach_new_process(const char *run_id)
 {

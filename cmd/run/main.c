@@ -162,7 +162,8 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	if (history_open(&h, j->run.directory, &none) == 0 && h != NULL)
 		count = history_unused(h, &text);
 	if (count > 0)
-		message_print(PROGRAM, "%s: %lld recorded call%s made anew instead of taken over: %s",
+		message_print(PROGRAM, "%s: %lld recorded call%s made again instead of used from "
+		    "the record: %s",
 		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
 	if (h != NULL && strcmp(e->status, "success") == 0) {
 		if (history_unclaimed(h, &unclaimed, &none) == 0)

@@ -241,7 +241,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_SNAPSHOT), AGAIN, 0, "not with %s: what was done before is not in the workspace" },
 	{ RECORDED, SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK), 0,
 	    "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record" },
-	{ SAID(OPT_FORK), 0, SAID(OPT_AT), "say where: --at PATH" },
+	{ SAID(OPT_FORK), 0, SAID(OPT_AT), "no step or call given: --at PATH" },
 	{ SAID(OPT_AT), 0, SAID(OPT_FORK), NULL },
 	{ SAID(OPT_LOG), SAID(OPT_NO_VIEW), 0, NULL },
 	{ SAID(OPT_DRY_RUN), ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |

@@ -16,8 +16,8 @@
  * caller's to free. ERROR_USAGE: it is at both places. */
 int moved_find_workspace(struct resume *r, const char *given, char **told, struct error *err);
 
-/* The files that were named so far lie elsewhere for the attempt that begins there, with a storage at
- * stored (NULL: an older version did not record it). */
+/* From an attempt on that was started in another directory, changes the paths of the files
+ * named so far; its storage was at `stored` (NULL: an older version did not record it). */
 void moved_files(struct resume *r, const char *directory, const char *stored);
 
 #endif

@@ -325,7 +325,8 @@ workflow_again(struct workflow *w, const struct workflow *recorded, struct error
 		for (char **word = argv; *word != NULL; word++)
 			buffer_format(&words, "%s%s", words.len > 0 ? " " : "", *word);
 		error_set(err, ERROR_USAGE, recorded->directory,
-		    "has no script any more that this ran: %s", buffer_string(&words));
+		    "the script of its command line does not exist any more: "
+		    "%s", buffer_string(&words));
 		buffer_free(&words);
 		return -1;
 	}

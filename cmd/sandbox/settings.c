@@ -64,7 +64,7 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME",
 	    "the command sees this variable, too, or MY_*; repeatable",
 	    OPTION_INTO_LIST_CHECKED(struct settings, passed, check_variables) },
-	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what",
+	{ OPT_PREFER, 0, "prefer", NULL, "run even if this system lacks a part, with a message",
 	    OPTION_INTO_VALUE(struct settings, lacking, SANDBOX_PREFERS) },
 	{ OPT_REQUIRE, 0, "require", NULL, "run nothing there, whatever the user's config says",
 	    OPTION_INTO_VALUE(struct settings, lacking, SANDBOX_REQUIRES) },
@@ -127,10 +127,11 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	}
 	s->command = s->check ? nothing : argv + o.next;
 	if (s->check && o.saw_dashes)
-		return error_set(err, ERROR_USAGE, "--check", "runs nothing: say no command");
+		return error_set(err, ERROR_USAGE, "--check", "runs nothing, so no command can "
+		    "be given");
 	if (!s->check && (!o.saw_dashes || o.next >= argc))
 		return error_set(err, ERROR_USAGE, NULL,
-		    "nothing to run: say -- command (awf-sandbox --help)");
+		    "no command given: awf-sandbox [options] -- command (awf-sandbox --help)");
 	/* In the sandbox nobody sees it any more. */
 	if (s->lacking == SANDBOX_LACKING_UNSAID && sandbox_lacking_default(&s->lacking, NULL, err) != 0) {
 		err->code = ERROR_BLOCKED; /* and no end of the command's */

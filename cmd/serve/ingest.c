@@ -21,7 +21,7 @@
 static const struct refusal bad_type = { 415, "invalid_input",
 	"the body is neither application/x-ndjson nor application/json (Content-Type)" };
 static const struct refusal too_busy = { 503, "unavailable",
-	"too much is being sent: try again later" };
+	"too many events are being sent: try again later" };
 static const struct refusal failed = { 503, "unavailable",
 	"the server failed to take it: its log says why" };
 static const struct refusal no_ingest = { 403, "forbidden",

@@ -58,22 +58,23 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_LIST_CHECKED(struct serve_command, server.settings.listen, listen_check) },
 	{ OPT_DB, 0, "db", "URL", "serve the runs of a database: postgresql://... or sqlite:FILE",
 	    OPTION_INTO_TEXT(struct serve_command, server.settings.database) },
-	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "of workflows that POST /hooks/NAME starts" },
-	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "make a token: read, decide, ingest or start" },
-	{ OPT_NAME, 0, "name", "GLOB,...", "of --new-token: for runs of these workflows alone",
+	{ OPT_WORKFLOWS, 0, "workflows", "DIRECTORY", "directory of workflows that POST "
+	    "/hooks/NAME starts" },
+	{ OPT_NEW_TOKEN, 0, "new-token", "ROLE", "create a token: read, decide, ingest or start" },
+	{ OPT_NAME, 0, "name", "GLOB,...", "with --new-token: only for runs of these workflows",
 	    OPTION_INTO_TEXT_CHECKED(struct serve_command, names, tokens_check_names) },
-	{ OPT_LABEL, 0, "label", "TEXT", "of --new-token: whose it is",
+	{ OPT_LABEL, 0, "label", "TEXT", "with --new-token: the owner of the token",
 	    OPTION_INTO_TEXT(struct serve_command, label) },
 	{ OPT_LIST_TOKENS, 0, "list-tokens", NULL, "print the digests, roles and labels of all tokens",
 	    OPTION_ONLY_SAID },
-	{ OPT_REVOKE_TOKEN, 0, "revoke-token", "PREFIX", "the token with this digest is none any more",
+	{ OPT_REVOKE_TOKEN, 0, "revoke-token", "PREFIX", "revoke the token with this digest",
 	    OPTION_INTO_TEXT(struct serve_command, revoked) },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Clients, and how much of them is taken" },
-	{ OPT_HOST, 0, "host", "NAME", "a name that clients know this server by; repeatable",
+	{ OPT_HOST, 0, "host", "NAME", "a name under which clients reach this server; repeatable",
 	    OPTION_INTO_LIST(struct serve_command, server.access.hosts) },
 	{ OPT_PROXY, 0, "trusted-proxy", "ADDRESS",
-	    "who says whose requests it passes on: an address, or unix; repeatable",
+	    "a proxy whose X-Forwarded-For is trusted: an address, or unix; repeatable",
 	    OPTION_INTO_LIST_CHECKED(struct serve_command, server.access.proxies, check_proxy) },
 	{ OPT_REQUIRE_TOKEN, 0, "require-token", NULL, "on Unix sockets, too",
 	    OPTION_INTO_FLAG(struct serve_command, server.access.require_token) },
@@ -82,9 +83,10 @@ static const struct option_spec options_table[] = {
 	{ OPT_CLIENTS_FROM, 0, "clients-per-address", "N", "from one address (256); 0: any number",
 	    OPTION_INTO_NUMBER(struct serve_command, server.settings.clients_per_address, 0, 1000000) },
 	{ OPT_INGEST_RATE, 0, "ingest-rate", "N",
-	    "take so many events a second of one run, and from one address (10000)",
+	    "accept so many events per second for a run, and from an address (10000)",
 	    OPTION_INTO_NUMBER(struct serve_command, server.settings.ingest_rate, 1, 1000000000) },
-	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs of runs that have not come (1G)",
+	{ OPT_BLOB_QUOTA, 0, "blob-quota", "SIZE", "keep so much in blobs whose run has not "
+	    "arrived (1G)",
 	    OPTION_INTO_SIZE(struct serve_command, server.settings.blob_quota) },
 	{ 0, 0, NULL, NULL, NULL },
 };
@@ -97,7 +99,7 @@ static const struct option_spec options_table[] = {
 static const struct option_rule rules[] = {
 	{ SAID(OPT_NAME) | SAID(OPT_LABEL), 0, SAID(OPT_NEW_TOKEN), NULL },
 	{ SAID(OPT_NEW_TOKEN), SERVING | SAID(OPT_LIST_TOKENS) | SAID(OPT_REVOKE_TOKEN), 0,
-	    "stands alone, but for --name and --label" },
+	    "can only be combined with --name and --label" },
 	{ SAID(OPT_LIST_TOKENS), SERVING | SAID(OPT_REVOKE_TOKEN), 0, "stands alone" },
 	{ SAID(OPT_REVOKE_TOKEN), SERVING, 0, "stands alone" },
 	{ SAID(OPT_WORKFLOWS), SAID(OPT_DB), 0, "runs that hooks start are recorded in the storage, and "
@@ -186,7 +188,8 @@ serve_print_listeners(struct server *s)
 		tokens_login_code(&s->access.tokens, code);
 		terminal_printf("%s/#code=%s\n", tcp->url, code);
 		if (isatty(STDOUT_FILENO))
-			message_print(PROGRAM, "this link logs one browser in, once; others log in by a token: "
+			message_print(PROGRAM, "this link logs in one browser, once; others log "
+			    "in with a token: "
 			    PROGRAM " --new-token decide");
 	}
 	fflush(stdout);

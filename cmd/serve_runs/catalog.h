@@ -117,7 +117,7 @@ struct catalog {
 void catalog_open(struct catalog *c, struct loop *loop, const struct storage *storage,
     struct overviews *overviews);
 void catalog_close(struct catalog *c);
-/* Begins to answer; catalog_forget() ends it, whether it is done or not. */
+/* Starts answering a query; catalog_forget() ends it, finished or not. */
 void catalog_ask(struct catalog *c, struct catalog_query *q);
 void catalog_forget(struct catalog_query *q);
 /* The status of a run that was found: that it waits for its turn, too. */

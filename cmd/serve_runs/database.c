@@ -56,7 +56,7 @@ database_lock_slot(struct database *d, const char *base, struct error *err)
 			return failed;
 		file_close(&d->lock);
 	}
-	return error_set(err, ERROR_SYSTEM, base, "all of it is in use");
+	return error_set(err, ERROR_SYSTEM, base, "the whole cache is in use");
 }
 
 static int

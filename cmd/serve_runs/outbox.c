@@ -191,12 +191,13 @@ outbox_read_lines(struct outbox *o, struct error *err)
 	while (err->code == ERROR_NONE && (got = peer_line(o->peer, &line)) != 0) {
 		if (got == -1 || scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL ||
 		    span_type(line) != 'o')
-			error_set(err, ERROR_SYSTEM, o->program, "says what is no JSON");
+			error_set(err, ERROR_SYSTEM, o->program, "sends invalid JSON");
 		else if (!o->ready)
 			outbox_read_hello(o, line, err);
 		else if (!event_copy_id(span_member(line, KEY_RUN_ID), run_id) ||
 		    (run = outbox_find_run(o, run_id)) == NULL)
-			error_set(err, ERROR_SYSTEM, o->program, "speaks of a run that it was not told of");
+			error_set(err, ERROR_SYSTEM, o->program, "names a run that it was not "
+			    "asked about");
 		else if (span_member(line, SHIP_BLOB).at != NULL)
 			outbox_read_blob_answer(run, line);
 		else
@@ -458,7 +459,7 @@ outbox_drop(struct outbox *o, const char *run_id)
 		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);
-	/* Blobs stay, or that the database has them (let_go_of_blob()). */
+	/* Blobs are kept, or the note that the database has them (let_go_of_blob()). */
 	unlink(transcript);
 	unlink(origin);
 	if (run != NULL) {

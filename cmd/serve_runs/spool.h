@@ -1,8 +1,8 @@
 /*
- * A spool: a run in another vocabulary (projection/projection.h), made once for all who want it,
- * in a file without a name. So a place in it is a number of bytes, as in a transcript, and who
- * comes again begins where he was. What has come of the run is projected in pieces, between
- * which others have their turn. It is kept a while after nobody wants it any more.
+ * A spool: a run in another vocabulary (projection/projection.h), written once for all clients
+ * into an unnamed file. A position in it is a byte offset, as in a transcript, so that a client
+ * that reconnects continues at its position. New lines of the run are projected in small pieces,
+ * so that other work is not delayed. The spool is kept for a while after its last client has gone.
  */
 #ifndef AWF_SERVE_RUNS_SPOOL_H
 #define AWF_SERVE_RUNS_SPOOL_H

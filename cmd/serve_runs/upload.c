@@ -455,7 +455,8 @@ send_blob(struct upload *u)
 	free(directory);
 }
 
-/* A blob that has come after its line is not in the copy. What is none stays where it is. */
+/* Fetches a blob that arrived after its line, and so is not in the copy, from the database. If
+ * the database does not have it, nothing changes. */
 static void
 fetch_blob(struct upload *u)
 {
@@ -760,7 +761,8 @@ upload_begin(struct uploads *all, enum upload_kind kind, struct token *token, co
 	struct upload *u;
 
 	if (all->count >= UPLOADS_MOST) {
-		error_set(err, ERROR_BLOCKED, NULL, "too much is being sent: try again later");
+		error_set(err, ERROR_BLOCKED, NULL, "too many events are being sent: try again "
+		    "later");
 		return NULL;
 	}
 	if ((all->told.fd == -1 && begin_all(all, err) != 0) ||

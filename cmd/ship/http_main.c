@@ -52,7 +52,8 @@ http_set_error(const struct server *s, struct error *err)
 		error_set(err, ERROR_USAGE, s->base, "a token is needed, and the keys file has none: "
 		    TOKEN "=%s TOKEN, see awf-ship(1)", s->base);
 	else if (s->poster.status == 401)
-		error_set(err, ERROR_USAGE, s->base, "its token in the keys file is not good (any more)");
+		error_set(err, ERROR_USAGE, s->base, "its token in the keys file is not valid "
+		    "(any more)");
 	else
 		error_set(err, ERROR_SYSTEM, s->base, "HTTP %ld%s%s", s->poster.status, message != NULL ? ": " : "",
 		    message != NULL ? message : "");

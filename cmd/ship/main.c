@@ -246,7 +246,7 @@ ship_read_refusal(struct shipper *p, struct shipment *run, struct span error)
 	span_copy(code, name, sizeof name);
 	err.code = error_from_name(name, strlen(name));
 	error_set(&err, err.code != ERROR_NONE ? err.code : ERROR_SYSTEM, run->run_id, "%s",
-	    message != NULL ? message : "the target does not take it");
+	    message != NULL ? message : "the target does not accept it");
 	if (run->state != SHIPMENT_REFUSED)
 		ship_refuse_run(p, run, &err);
 	free(message);
@@ -263,7 +263,7 @@ ship_read_line(struct shipper *p, struct span line, struct error *err)
 	size_t bad;
 
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o') {
-		error_set(err, ERROR_SYSTEM, p->filter, "says what is no JSON");
+		error_set(err, ERROR_SYSTEM, p->filter, "sends invalid JSON");
 		return;
 	}
 	if (!p->ready) {
@@ -273,7 +273,7 @@ ship_read_line(struct shipper *p, struct span line, struct error *err)
 	if (event_copy_id(span_member(line, KEY_RUN_ID), run_id))
 		place = map_get(&p->places, run_id, ID_SIZE - 1);
 	if (place == NULL) {
-		error_set(err, ERROR_SYSTEM, p->filter, "speaks of a run that it was not told of");
+		error_set(err, ERROR_SYSTEM, p->filter, "names a run that it was not asked about");
 		return;
 	}
 	run = p->runs[*place];
@@ -283,7 +283,8 @@ ship_read_line(struct shipper *p, struct span line, struct error *err)
 	if (span_member(line, KEY_ERROR).at != NULL)
 		ship_read_refusal(p, run, span_member(line, KEY_ERROR));
 	else if (!span_integer(span_member(line, KEY_SEQ), &seq) || seq < 0)
-		error_set(err, ERROR_SYSTEM, p->filter, "does not say what it has of %s", run_id);
+		error_set(err, ERROR_SYSTEM, p->filter, "does not report what it has of "
+		    "%s", run_id);
 	else if (run->state == SHIPMENT_ASKED) {
 		if (shipment_begin(run, seq, digest, &why) != 0)
 			ship_refuse_run(p, run, &why);
@@ -300,7 +301,7 @@ ship_read_lines(struct shipper *p, struct error *err)
 
 	while (err->code == ERROR_NONE && (got = peer_line(&p->peer, &line)) != 0) {
 		if (got == -1)
-			error_set(err, ERROR_SYSTEM, p->filter, "says a line that is too long");
+			error_set(err, ERROR_SYSTEM, p->filter, "sends a line that is too long");
 		else
 			ship_read_line(p, line, err);
 	}
@@ -321,7 +322,8 @@ give_up(struct shipper *p, const struct error *failure, struct error *err)
 		ship_print_error(p, failure);
 	else if (status >= STATUS_USAGE && status <= STATUS_SYSTEM)
 		p->status = status; /* it has said why */
-	else if (error_set(err, ERROR_SYSTEM, p->filter, "has ended before all was safe: %s",
+	else if (error_set(err, ERROR_SYSTEM, p->filter, "has ended before everything was "
+	    "stored: %s",
 	    process_status_text(wait_status, text, sizeof text)) != 0)
 		ship_print_error(p, err);
 	*err = (struct error)ERROR_INIT;
@@ -364,7 +366,8 @@ wait_round(struct shipper *p, struct error *err)
 		return 0;
 	ended = peer_serve(&p->peer, fds + 2) != 0;
 	if (!p->ready && peer_untaken(&p->peer) == 0 && clock_monotonic() >= p->hello_until)
-		error_set(&failure, ERROR_SYSTEM, p->filter, "does not reach its target, or says nothing");
+		error_set(&failure, ERROR_SYSTEM, p->filter, "does not reach its target, or "
+		    "sends nothing");
 	if (failure.code == ERROR_NONE && ship_read_lines(p, &failure) == 0 && !ended)
 		return 0;
 	return give_up(p, &failure, err);
@@ -458,7 +461,7 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_FLAG(struct shipper, with.follow) },
 	{ OPT_BLOBS, 0, "blobs", "SIZE", "send blobs of at most so many bytes (1M; 0: none)",
 	    OPTION_INTO_SIZE(struct shipper, with.blobs) },
-	{ OPT_KEEP, 0, "keep", "AGE", "remove from a database what is older (90d)",
+	{ OPT_KEEP, 0, "keep", "AGE", "remove older runs from a database (90d)",
 	    OPTION_INTO_TEXT_CHECKED(struct shipper, keep, check_age) },
 	{ OPT_ORIGIN, 0, "origin", "NAME", "who sends (the name of this machine)",
 	    OPTION_INTO_TEXT_CHECKED(struct shipper, with.origin, check_origin) },

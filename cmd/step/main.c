@@ -414,7 +414,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		*interrupts->signal_number = 0;
 	} else if (ending != NULL) {
 		if (step_join_run(s, r, true, &err) == 0)
-			error_set(&err, ERROR_CANCELLED, s->step.options.name, "not begun: %s is being ended", ending);
+			error_set(&err, ERROR_CANCELLED, s->step.options.name, "not started: %s "
+			    "is being ended", ending);
 		return program_fail(PROGRAM, &err);
 	}
 

@@ -76,7 +76,8 @@ join_by_name(struct join *j, struct item *item, struct error *why)
 			high = middle;
 	}
 	if (order == 0) {
-		error_set(why, ERROR_INVALID_INPUT, "stdin", "--by-name: two items of %s", name);
+		error_set(why, ERROR_INVALID_INPUT, "stdin", "--by-name: there are two items of "
+		    "%s", name);
 		free(path);
 		return -1;
 	}

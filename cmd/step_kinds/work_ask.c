@@ -435,7 +435,7 @@ turn_away(struct asking *a)
 {
 	do {
 		while (a->count > 0)
-			send_away(a, a->count - 1, "waits no more");
+			send_away(a, a->count - 1, "does not wait any more");
 		accept_client(a);
 	} while (a->count > 0);
 }

@@ -1,6 +1,6 @@
 /*
- * --via: a launcher runs the command elsewhere (proc/via.h). What comes back is recorded as if it had
- * run here, and where it ran.
+ * --via: a launcher runs the command on another machine (proc/via.h). Its results are recorded as
+ * if it had run here, together with the machine.
  */
 #include "base/list.h"
 #include "proc/via.h"

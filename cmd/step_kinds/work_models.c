@@ -275,7 +275,8 @@ models_start(struct step_call *call, struct error *err)
 	live_begin(&m->live, m->replays ? NULL : live_place(s->place.run));
 	m->proxy.end_ms = PROVIDER_END_MS;
 	if (argv[0] == NULL) {
-		error_set(err, ERROR_SYSTEM, PROXY, "is not there (is AWF installed whole?)");
+		error_set(err, ERROR_SYSTEM, PROXY, "does not exist (is AWF installed "
+		    "completely?)");
 	} else if (make_pair(m, err) == 0) {
 		spec.inherit = m->borrowed != -1;
 		result = peer_start(&m->proxy, &spec, err);

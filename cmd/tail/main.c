@@ -102,8 +102,9 @@ static const struct option_spec options_table[] = {
 	    OPTION_ONLY_SAID },
 	{ OPT_LOG, 0, "log", NULL, "while following on a terminal, events line by line", OPTION_ONLY_SAID },
 	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)", OPTION_ONLY_SAID },
-	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run", OPTION_ONLY_SAID },
-	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
+	{ OPT_JSON, 0, "json", NULL, "print the lines; with --list, an object per "
+	    "run", OPTION_ONLY_SAID },
+	{ OPT_AS, 0, "as", "NAME", "print another vocabulary, see awf-projections(7)" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
 	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
@@ -113,7 +114,8 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_FLAG(struct tail, projector.tools) },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never",
 	    OPTION_INTO_CHOICE(struct tail, color, colors) },
-	{ OPT_NO_VIEW, 0, "no-view", NULL, "the same, and nothing that is drawn anew", OPTION_ONLY_SAID },
+	{ OPT_NO_VIEW, 0, "no-view", NULL, "events line by line, and no line of calls in "
+	    "progress", OPTION_ONLY_SAID },
 	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code", OPTION_ONLY_SAID },
 	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for", OPTION_ONLY_SAID },
 	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)",
@@ -534,8 +536,8 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 	if (got == -1)
 		return -1;
 	tail_warn_of_place(t, run->path,
-	    "the record is another one after event %lld, as after a power cut: "
-	    "what was shown after that is void", (long long)change->seq);
+	    "the record has changed after event %lld, as after a power failure: discard what was "
+	    "shown after that", (long long)change->seq);
 	return 0;
 }
 

@@ -134,8 +134,9 @@ edit_replace_text(struct edit *e, struct error *err)
 	if (line == 0)
 		return error_set(err, ERROR_INVALID_INPUT, e->path,
 		    "old_string is not in the file");
-	return error_set(err, ERROR_INVALID_INPUT, e->path, "old_string is not in the file as it "
-	    "is given, though line %zu is like its first line: read the file there", line);
+	return error_set(err, ERROR_INVALID_INPUT, e->path, "old_string is not in the file "
+	    "exactly as "
+	    "given, but line %zu resembles its first line: read the file there", line);
 }
 
 static int

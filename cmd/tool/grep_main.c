@@ -139,7 +139,7 @@ search_across_lines(const struct grep *g, struct text *t)
 	pattern_search_end(search);
 }
 
-/* Notes that so much more was shown; whether there may be more. */
+/* Counts one more item as shown; returns whether more may be shown. */
 static bool
 go_on(struct grep *g)
 {

@@ -273,19 +273,22 @@ verify_argument(struct verify_command *command, const char *argument)
 }
 
 static const struct option_spec options_table[] = {
-	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn",
+	{ OPT_REPAIR, 0, "repair", NULL, "repair after a crash: move an incomplete line to "
+	    "<run-id>.torn",
 	    OPTION_INTO_FLAG(struct verify_command, repair) },
-	{ OPT_KEY, 0, "key", "PUB", "it must be sealed by this key: 64 hex digits, or their file" },
-	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it",
+	{ OPT_KEY, 0, "key", "PUB", "require a seal by this key: 64 hex digits, or a file with "
+	    "them" },
+	{ OPT_HEAD, 0, "head", "FILE", "require the heads that FILE has of the run",
 	    OPTION_INTO_TEXT(struct verify_command, head_file) },
 	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified",
 	    OPTION_INTO_FLAG(struct verify_command, print_head) },
-	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub",
+	{ OPT_KEYGEN, 0, "keygen", "FILE", "create a key for seals: FILE, and FILE.pub",
 	    OPTION_INTO_TEXT(struct verify_command, keygen) },
-	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice: does it come to the same?",
+	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice, and check that the results "
+	    "are the same",
 	    OPTION_INTO_FLAG(struct verify_command, determinism) },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
-	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "make visible for replays; repeatable" },
 	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings", OPTION_INTO_FLAG(struct verify_command, quiet) },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown",
@@ -343,7 +346,7 @@ verify_read_options(struct verify_command *command, int argc, char **argv, const
 	}
 	if (command->from != NULL && count > 0)
 		return error_set(err, ERROR_USAGE, words[0],
-		    "no run goes with --from, whose workflow stands behind it");
+		    "a run cannot be given with --from; the workflow follows it");
 	while (command->from != NULL && o.next < argc)
 		words[count++] = argv[o.next++];
 	words[count] = NULL;

@@ -422,7 +422,7 @@ check_timeout(const char *duration, struct error *err)
 }
 
 static const struct option_spec options_table[] = {
-	{ OPT_ONCE, '1', "once", NULL, "end when there is nothing to do, instead of waiting",
+	{ OPT_ONCE, '1', "once", NULL, "exit when no job is left, instead of waiting",
 	    OPTION_INTO_FLAG(struct worker, once) },
 	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1)",
 	    OPTION_INTO_NUMBER(struct worker, most, 1, JOBS_MOST) },
@@ -450,7 +450,7 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 		return -1;
 	w->words = argv + o.next;
 	if (w->directory == NULL)
-		return error_set(err, ERROR_USAGE, NULL, "say the directory of the jobs (see --help)");
+		return error_set(err, ERROR_USAGE, NULL, "no directory of jobs given (see --help)");
 	/* A whole command behind the dashes is what one knows of other programs. */
 	if (strcmp(w->words[-1], "--") == 0 && *w->words != NULL && strcmp(*w->words, "awf-run") == 0)
 		w->words++;

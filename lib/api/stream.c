@@ -12,7 +12,7 @@
 #include "base/invariant.h"
 #include "base/text.h"
 
-#define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
+#define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; a longer message would be refused */
 #define BLOCKS_LIMIT 100000
 #define CALLING_PAUSE_MS 50 /* between two deltas of calls of tools */
 #define DONE "[DONE]" /* the one event that is no JSON */

@@ -1,6 +1,6 @@
 /*
- * Memory for many small things that are let go together: they stand one behind the other in
- * large pieces, stay where they are, and cost no more than their bytes.
+ * An arena: memory for many small objects that are freed together. They are allocated one after
+ * another in large pieces, never move, and have no overhead.
  */
 #ifndef AWF_BASE_ARENA_H
 #define AWF_BASE_ARENA_H
@@ -10,7 +10,7 @@
 struct arena_piece;
 
 struct arena {
-	struct arena_piece *last; /* NULL: nothing was taken */
+	struct arena_piece *last; /* NULL: nothing was allocated */
 };
 
 #define ARENA_INIT { NULL }
@@ -19,7 +19,7 @@ struct arena {
 void *arena_zero(struct arena *a, size_t size);
 /* The bytes, with a NUL after them. */
 char *arena_copy(struct arena *a, const char *bytes, size_t len);
-/* Lets all of it go. */
+/* Frees everything. */
 void arena_free(struct arena *a);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A growing run of bytes. It owns its memory. Whatever appends puts a NUL behind the last byte, so
- * that data can be used as a C string; behind bytes that a caller has put there itself
- * (buffer_reserve()) buffer_string() puts it. Bytes of any value may be appended.
+ * A growing byte buffer, which owns its memory. Every append adds a NUL after the last byte, so
+ * that data can be used as a C string; after a caller has filled in bytes itself
+ * (buffer_reserve()), buffer_string() adds it. Bytes may have any value.
  */
 #ifndef AWF_BASE_BUFFER_H
 #define AWF_BASE_BUFFER_H
@@ -31,8 +31,8 @@ char *buffer_reserve(struct buffer *b, size_t len);
 /* Drops the first len bytes. */
 void buffer_drop(struct buffer *b, size_t len);
 void buffer_clear(struct buffer *b);
-/* Gives the bytes to the caller (free()), NUL-terminated, never NULL; b is empty
- * after it. */
+/* Hands the bytes over to the caller, who frees them: NUL-terminated, never NULL. b is then
+ * empty. */
 char *buffer_take(struct buffer *b);
 /* b->data, or "" for a buffer that never held anything. */
 const char *buffer_string(const struct buffer *b);

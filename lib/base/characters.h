@@ -1,7 +1,7 @@
 /*
- * What a terminal makes of each character of Unicode: whether it shows it at all, in how many
- * columns, and which invisible characters may follow it because they change how it looks.
- * characters.c is written by tests/support/unicode-characters.py.
+ * How a terminal shows each Unicode character: whether it is visible, how many columns it takes,
+ * and which invisible characters may follow it because they change how it looks. characters.c is
+ * written by tests/support/unicode-characters.py.
  */
 #ifndef AWF_BASE_CHARACTERS_H
 #define AWF_BASE_CHARACTERS_H

@@ -1,11 +1,10 @@
 /*
- * Errors: how every library function says what went wrong.
+ * Errors: how every library function reports what went wrong.
  *
- * A function that can fail returns 0 or -1 (or a pointer or NULL) and fills the
- * caller's struct error. The library never prints and never exits; programs
- * print one line, `PROGRAM: PLACE: MESSAGE`, and exit with the status of the
- * code. The table of codes (error.c) is the only place where a code, its class,
- * its exit status and its phase are written down.
+ * A function that can fail returns 0 or -1 (or a pointer or NULL) and fills the caller's struct
+ * error. The library never prints and never exits; programs print one line, `PROGRAM: PLACE:
+ * MESSAGE`, and exit with the status of the code. The table of codes (error.c) is the only place
+ * where a code, its class, its exit status and its phase are written down.
  */
 #ifndef AWF_BASE_ERROR_H
 #define AWF_BASE_ERROR_H
@@ -65,7 +64,7 @@ enum error_code {
 	ERROR_CODES
 };
 
-/* Whether trying again can help, and whose turn it is. */
+/* Whether trying again can help, and who has to act. */
 enum error_class {
 	CLASS_CALLER,    /* the caller must change something */
 	CLASS_WORK,      /* the work itself failed */
@@ -94,7 +93,8 @@ int error_set(struct error *err, enum error_code code, const char *place,
 int error_errno(struct error *err, enum error_code code, const char *place,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Static analysis sees one file at a time, and not that these return -1 always. */
+/* The static analyzer sees one file at a time, and cannot know that these functions always
+ * return -1. */
 #ifdef __clang_analyzer__
 #define error_set(...) (error_set(__VA_ARGS__), -1)
 #define error_errno(...) (error_errno(__VA_ARGS__), -1)
@@ -108,8 +108,9 @@ const char *error_name(enum error_code code);
 /* The code of a name of len bytes, or ERROR_NONE if there is no such code. */
 enum error_code error_from_name(const char *name, size_t len);
 enum error_class error_class(enum error_code code);
-/* Whether it tells what the work came to. What was ended, has died, lacks its input or
- * waits might have come to something else: nobody is to act on such a failure. */
+/* Whether the error is an outcome of the work itself. Work that was cancelled, died, lacks its
+ * input or waits might have ended differently, so no step may handle such a failure as a result
+ * (--rescue, --allow-failure). */
 bool error_of_work(enum error_code code);
 /* Exit status of a program that ends because of this code. */
 int error_status(enum error_code code);

@@ -1,8 +1,8 @@
 /*
- * What no function can report, and no caller can help: no memory is left, or the kernel has
- * no random numbers. A program says so in one line and ends with status 4; in the library
- * that other programs link (lib/transcript), which has a fatal_exit() of its own, the call of the
- * interface fails, and the program goes on.
+ * Errors that no function reports and no caller can handle: out of memory, or no random numbers
+ * from the kernel. A program prints one line and exits with status 4; the library for other
+ * programs (lib/transcript) has its own fatal_exit(), which makes the call of the interface fail,
+ * and the program continues.
  */
 #ifndef AWF_BASE_FATAL_H
 #define AWF_BASE_FATAL_H

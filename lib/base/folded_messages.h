@@ -1,16 +1,15 @@
 /*
- * Messages of a program that repeat: the first three of a kind are printed as they come, those
- * after them are counted, and the count is printed in the end:
+ * Limits repeated messages: the first three messages of a kind are printed, further ones are
+ * counted, and the count is printed at the end:
  *
  *     rev: no API key: set ANTHROPIC_API_KEY
  *     rev[1] ("2"): no API key: set ANTHROPIC_API_KEY
  *     rev[2] ("3"): no API key: set ANTHROPIC_API_KEY
  *     rev: no API key: set ANTHROPIC_API_KEY … and 27 more like it
  *
- * Two messages are of one kind if they differ in numbers alone (line numbers, durations, ids with
- * digits in them), but for the numbers that say what happened: exit status 4, HTTP 503, signal 9.
- * What the kinds take is bounded: messages of more than FOLDED_KINDS_MOST kinds are counted
- * together.
+ * Two messages are of one kind if they differ only in numbers (line numbers, durations, ids with
+ * digits), except numbers that say what happened: exit status 4, HTTP 503, signal 9. To limit
+ * memory, messages beyond FOLDED_KINDS_MOST kinds are counted together.
  */
 #ifndef AWF_BASE_FOLDED_MESSAGES_H
 #define AWF_BASE_FOLDED_MESSAGES_H
@@ -37,11 +36,11 @@ struct folded_messages {
 
 #define FOLDED_MESSAGES_INIT(print) { (print), MAP_INIT, NULL, 0, 0 }
 
-/* Prints the message, or counts it. kind: the message without what is of this one alone (the
- * item, the file); NULL: the message itself. */
+/* Prints the message, or counts it. kind: the message without the parts that are specific to
+ * this one (the item, the file); NULL: the message itself. */
 void folded_messages_add(struct folded_messages *f, const char *kind, const char *text);
-/* Prints how many of each kind were counted, and begins anew. What serves for long does so from
- * time to time. */
+/* Prints the count of each kind, and starts again. Long-running programs call it from time to
+ * time. */
 void folded_messages_end(struct folded_messages *f);
 
 /* Appends what a message has in common with those of its kind: each number is "#". */

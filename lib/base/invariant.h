@@ -1,9 +1,10 @@
 /*
- * Invariants: what must hold whatever comes in, if the code is right. Each is checked in the programs
- * that tests, sanitizers and fuzzers run (invariants_checked, tests/patience.c), never in those that
- * people run: objects are compiled once, and the programs differ by one that is linked first.
+ * Invariants: conditions that are true for every input if the code is correct. They are checked in
+ * the programs of tests, sanitizers and fuzzers (invariants_checked, tests/patience.c), and not in
+ * installed programs: objects are compiled once, and the programs differ only in one object that
+ * is linked first.
  *
- * Never on input, a disk, or the environment: these are checked, and refused with a line.
+ * Never use them for input, files or the environment: invalid ones are refused with a message.
  */
 #ifndef AWF_BASE_INVARIANT_H
 #define AWF_BASE_INVARIANT_H

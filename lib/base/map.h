@@ -1,7 +1,7 @@
 /*
- * A map from bytes to numbers, for looking up calls and event ids: keys are copied, and nothing
- * is ever taken out. An entry costs its key and 40 bytes at most, but for what the doubling of
- * its arrays has ahead.
+ * A map from byte strings to numbers, for looking up calls and event ids. Keys are copied, and
+ * entries are never removed. An entry needs at most 40 bytes plus its key, apart from spare room
+ * in arrays that were doubled.
  */
 #ifndef AWF_BASE_MAP_H
 #define AWF_BASE_MAP_H

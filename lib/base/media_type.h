@@ -1,5 +1,6 @@
 /*
- * Images and documents that models take, told by their first bytes and not by their names.
+ * Types of the images and documents that models accept, recognized by their first bytes, not by
+ * their names.
  */
 #ifndef AWF_BASE_MEDIA_TYPE_H
 #define AWF_BASE_MEDIA_TYPE_H

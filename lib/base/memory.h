@@ -1,6 +1,6 @@
 /*
- * Memory that never runs out quietly: when there is none left these do not return
- * (base/fatal.h), so no caller checks for NULL.
+ * Memory allocation that does not return on failure (base/fatal.h), so that callers need not check
+ * for NULL.
  */
 #ifndef AWF_BASE_MEMORY_H
 #define AWF_BASE_MEMORY_H

@@ -1,23 +1,26 @@
 /*
- * Command lines. A row of a program's table says all there is to an option: its name, its help,
- * which argument it takes, and in which member of the program's struct the argument is stored. The
- * parser stores it, and hands to the program only the options whose rows name no member. What may
- * not be said together stands in a second table, of rules, which is checked when all was read.
+ * Command lines. Each row of a program's table defines one option: its name, its help, its
+ * argument, and the member of the program's struct in which the argument is stored. The parser
+ * stores it, and returns to the program only the options whose rows name no member. A second table
+ * has the rules for options that exclude or need each other; it is checked when the whole command
+ * line was read.
  *
- * --help prints the table; --help and --version need no row. A long table begins with what most
- * people need, which --help shows on one screen; the rest stands behind it in sections, and
- * --help=all shows it too. GNU long options (--name value, --name=value, unambiguous prefixes are
- * refused), short ones (-n 5, -n5, grouped flags), "--" ends options.
+ * --help prints the table; --help and --version need no row. A long table begins with the options
+ * that most people need, which --help shows on one screen; the others follow in sections, and
+ * --help=all shows them, too. GNU long options (--name value, --name=value, unambiguous prefixes
+ * are refused), short ones (-n 5, -n5, grouped flags), "--" ends options.
  *
- *	struct tail { bool follow; int64_t lines; };
- *	static const struct option_spec table[] = {
- *		{ OPT_FOLLOW, 'f', "follow", NULL, "go on as it grows", OPTION_INTO_FLAG(struct tail, follow) },
- *		{ OPT_LINES, 'n', "lines", "N", "only the last N", OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
- *		{ OPTION_END, 0, NULL, NULL, NULL }
- *	};
- *	static const struct option_rule rules[] = {
- *		{ OPTION_SAID(OPT_FOLLOW), OPTION_SAID(OPT_LINES), 0, NULL },	-f: not with -n
- *	};
+ * 	struct tail { bool follow; int64_t lines; };
+ * 	static const struct option_spec table[] = {
+ * 		{ OPT_FOLLOW, 'f', "follow", NULL, "go on as it "
+    "grows", OPTION_INTO_FLAG(struct tail, follow) },
+ * 		{ OPT_LINES, 'n', "lines", "N", "only the last "
+    "N", OPTION_INTO_NUMBER(struct tail, lines, 0, INT32_MAX) },
+ * 		{ OPTION_END, 0, NULL, NULL, NULL }
+ * 	};
+ * 	static const struct option_rule rules[] = {
+ * 		{ OPTION_SAID(OPT_FOLLOW), OPTION_SAID(OPT_LINES), 0, NULL },	-f: not with -n
+ * 	};
  */
 #ifndef AWF_BASE_OPTIONS_H
 #define AWF_BASE_OPTIONS_H
@@ -58,17 +61,17 @@ enum option_kind {
 	OPTION_KIND_CALL
 };
 
-/* Where the argument of an option goes; one that is optional and left out changes nothing but a text,
- * which is NULL then. Written by the macros below, which do not compile if the
- * member has another type, or one that does not hold all that may be stored. */
+/* Where the argument of an option is stored. An optional argument that is left out sets a text
+ * to NULL, and changes no other type of member. Written by the macros below, which do not
+ * compile if the member has another type, or one that does not hold all that may be stored. */
 struct option_into {
 	enum option_kind kind;
 	unsigned offset, size;   /* of the member */
 	unsigned whole;          /* size of the struct that has it */
 	long long min, max;
 	const char *const *words;
-	/* Looks at the argument first; -1 with *err refuses it, whose place, if it has none, becomes the
-	 * option. NULL: anything goes. */
+	/* Checks the argument first: -1 with *err refuses it; if *err has no place, it becomes
+	 * the option. NULL: any argument is accepted. */
 	int (*check)(const char *value, struct error *err);
 };
 
@@ -130,8 +133,8 @@ struct option_spec {
 	const char *help;     /* one line */
 	struct option_into into; /* left out: OPTION_OWN */
 };
-/* A row for what is no option, such as an operand, which rules are about, too: the program enters
- * its id in options.said, and messages call it by this text. */
+/* A row for something that rules refer to but that is not an option, such as an operand: the
+ * program enters its id in options.said, and messages use this text for it. */
 #define OPTION_PSEUDO(id, text) { id, 0, NULL, text, NULL, OPTION_OWN }
 
 /* A set of ids; only those below 64 can be in one. Of others up to 127 a rule can be about one alone. */
@@ -189,9 +192,9 @@ int options_duration(const char *name, const char *text, long long *ms, struct e
 /* The time that an age (30d) or time (clock_parse) stands for, µs since 1970. */
 int options_time(const char *name, const char *text, int64_t *wall, struct error *err);
 
-/* A rule: none of `options` may be said together with any of `with`, unless any of `unless` is
- * said too. Without `with` they may be said only together with any of `unless`. If `options` and
- * `with` are the same, only one of them may be said. */
+/* A rule: none of `options` may be given together with any of `with`, unless any of `unless` is
+ * given, too. If `with` is empty, `options` may be given only together with any of `unless`. If
+ * `options` and `with` are the same, only one of them may be given. */
 struct option_rule {
 	uint64_t options, with, unless;
 	/* The message. %s in it stands for what was said of `with`, or for all of `unless` if there is no `with`

@@ -1,10 +1,10 @@
 /*
- * How long AWF waits of its own accord: for what was told to end, for locks, before it tries
- * again. Every such time stands here, in milliseconds, so that the tests, which wait for
- * most of them, need not wait as long: their build divides them by twenty (patience_of()).
+ * All of AWF's own time limits and delays, in milliseconds: for processes that were told to end,
+ * for locks, before retries. They are defined here so that the tests, which wait for most of them,
+ * need not wait as long: the test build divides them by twenty (patience_of()).
  *
- * What users give (--timeout 5s) is never divided, nor are the limits that hold where they
- * give none, nor pauses between looks: these are short already.
+ * Times given by users (--timeout 5s) are never divided, nor are the default limits for them, nor
+ * polling intervals, which are short already.
  */
 #ifndef AWF_BASE_PATIENCE_H
 #define AWF_BASE_PATIENCE_H
@@ -14,7 +14,7 @@
 /* 1; in programs built for tests, which link tests/patience.c instead, 20. */
 extern const int patience_divisor;
 
-/* However divided, it stays as long as a busy machine may take to answer at all. */
+/* The minimum after division: as long as a busy machine may take to answer at all. */
 #define PATIENCE_LEAST_MS 250
 
 static inline int

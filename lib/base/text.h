@@ -1,6 +1,6 @@
 /*
- * Text that comes from outside: is it UTF-8, is it a name, what did the user
- * mean, and how to show it on a terminal without being tricked.
+ * Functions for text from outside: checking UTF-8 and names, suggestions for misspelt words, and
+ * showing it safely on a terminal.
  */
 #ifndef AWF_BASE_TEXT_H
 #define AWF_BASE_TEXT_H
@@ -47,8 +47,9 @@ char *text_hint(const char *word, const char *const *candidates);
 /* "A, B, C" of a list that ends with NULL. In memory of its own. */
 char *text_list(const char *const *words);
 
-/* Whether a character that stands alone is not shown: a control (C0, DEL, C1), what reorders or
- * breaks lines, what is invisible (zero width, tags, selectors of variants), or no character. */
+/* Whether a single character must not be printed on a terminal: controls (C0, DEL, C1),
+ * characters that reorder text or break lines, invisible characters (zero width, tags,
+ * variation selectors), and code points that are not characters. */
 bool text_is_hidden(uint32_t code);
 
 /* What a text begins with, for whoever shows it: a character that is shown, or one that is not.
@@ -88,15 +89,16 @@ size_t text_byte_order_mark(const char *bytes, size_t len);
 /* How many of the first bytes are characters of the set: strspn() for bytes that no NUL ends. */
 size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 
-/* Puts stars over a secret (which may be NULL) wherever it stands in the bytes, as it is or with
- * characters escaped as in JSON (\/ and \u002f) or in a URL (%2F). One of fewer than 8
- * characters is none: a placeholder, or a part of many words. Call it before the text is cut
- * (part of a secret is not found) and before it is encoded in base64 or compressed. */
+/* Replaces a secret (which may be NULL) by stars wherever it occurs in the bytes, unchanged or
+ * with characters escaped as in JSON (\/ and \u002f) or in a URL (%2F). Fewer than 8 characters
+ * are not treated as a secret, since they may be a placeholder, or part of many words. Call it
+ * before the text is cut (part of a secret is not found) and before it is encoded in base64 or
+ * compressed. */
 void text_hide(char *bytes, size_t len, const char *secret);
 /* Whether text_hide() would hide anything. */
 bool text_has(const char *bytes, size_t len, const char *secret);
-/* Of bytes whose beginning was cut off all the same: puts stars over what they begin with of
- * the secret, if that is 4 characters at least. */
+/* For bytes whose beginning was cut off nevertheless: if they begin with the rest of the
+ * secret, replaces it by stars, if it has at least 4 characters. */
 void text_hide_rest(char *bytes, size_t len, const char *secret);
 
 #endif

@@ -101,11 +101,11 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 	struct error unreadable;
 
 	if (summary_read_ends(&summary, path, &unreadable) == 0) {
-		error_set(err, ERROR_BLOCKED, run_id, "does not live: it has ended as '%s'",
+		error_set(err, ERROR_BLOCKED, run_id, "is not running: it has ended as '%s'",
 		    summary.status);
 		summary_free(&summary);
 	} else {
-		error_set(err, ERROR_BLOCKED, run_id, "does not live any more");
+		error_set(err, ERROR_BLOCKED, run_id, "is not running any more");
 	}
 	free(path);
 	return -1;
@@ -139,7 +139,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 		now = clock_monotonic();
 		if (now >= end) /* it may ignore the signal */
 			failed = error_set(err, ERROR_SYSTEM, run_id,
-			    "process %ld does not end of SIGTERM", (long)pid);
+			    "process %ld does not end after SIGTERM", (long)pid);
 		else
 			poll_one(fd, POLLIN,
 			    fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);

@@ -1,15 +1,15 @@
 /*
- * Deciding, as who says it: which call of which run, what, and with what data (decide/decision.h has
- * the record of it). Nothing is run; awf-run --resume does that afterwards.
+ * Deciding, as who says it: which call of which run, what, and with what data (decide/decision.h
+ * has the record of it). Nothing is run; awf-run --resume does that afterwards.
  *
- * Everything that can be wrong is found before the record is touched: the run, whether who asks may
- * decide about it, the call that waits, the key, then the data. So bad data decides
- * nothing. deciding_record() comes last, and looks under the transcript's lock whether another
- * decision was first.
+ * Everything is checked before the record is changed: the run, whether the caller may decide about
+ * it, the waiting call, the key, then the data. So invalid data never causes a decision.
+ * deciding_record() is called last, and checks under the transcript's lock that there is no
+ * earlier decision.
  *
  * A call that asks, and whose process lives (decide/open_question.h), is answered in the same way:
- * that process is told, and says whether it takes the answer. So is one whose command has handed its
- * work on, and has not ended yet: the result is recorded, for the call to find.
+ * that process is told, and says whether it takes the answer. So is one whose command has handed
+ * its work on, and has not ended yet: the result is recorded, for the call to find.
  */
 #ifndef AWF_DECIDE_DECIDING_H
 #define AWF_DECIDE_DECIDING_H

@@ -201,7 +201,7 @@ refuse_unknown(const struct undecided *u, const char *path, enum decision_verdic
 static int
 refuse_over(const struct waiting *at, struct error *err)
 {
-	return error_set(err, ERROR_BLOCKED, at->call, "waits no more: %s",
+	return error_set(err, ERROR_BLOCKED, at->call, "does not wait any more: %s",
 	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
 }
 
@@ -211,7 +211,8 @@ refuse_other_try(const char *name, const char *task, struct error *err)
 {
 	return error_set(err, ERROR_BLOCKED, name, strcmp(name, task) == 0 ?
 	    "was tried more than once: say which try by its token, AWF_TASK_TOKEN" :
-	    "that try of the call has ended, and its result counts no more: another try waits for one");
+	    "that try of the call has ended, and its result is not accepted any more: another "
+	    "try waits for one");
 }
 
 bool
@@ -480,7 +481,8 @@ decision_check_and_write(void *context, struct event *e, struct error *err)
 	if (at->over)
 		return refuse_over(at, err);
 	if (at->deadline != 0 && clock_wall() > at->deadline)
-		return error_set(err, ERROR_BLOCKED, at->call, "waits no more: its time was over at %s",
+		return error_set(err, ERROR_BLOCKED, at->call, "does not wait any more: its time "
+		    "was over at %s",
 		    clock_text(at->deadline, deadline));
 	write_decision(g, &(struct decided){ at->name, at->kind, at->call, at->path, at->end,
 	    at->iteration }, at, e);

@@ -1,6 +1,6 @@
 /*
- * Decisions: how a call that waits (model/waiting.h) gets its end from outside, when
- * its process, and mostly all of its run, has ended long ago. Nothing runs meanwhile.
+ * Decisions: how a waiting call (model/waiting.h) gets its end from outside, after its process,
+ * and usually its whole run, has ended.
  *
  *   approved, edited   an approval's: its result is its input, or what was given instead
  *   denied             an approval's: it failed, with the code of that name
@@ -8,31 +8,32 @@
  *   heartbeat          a completion's: it waits on, until a new deadline
  *
  * A decision is one further step.completed of the call. Its parent is the end that waits;
- * payload.approval names that too (`decides`), says what was decided, by whom and why.
- * Where it stands says nothing: behind run.completed, between the lines of a run that
- * lives, in a later attempt than the call's. No line before it is touched, so the attempt
- * that waited has ended waiting, whatever was decided since.
+ * payload.approval names that too (`decides`), says what was decided, by whom and why. Where it
+ * stands says nothing: behind run.completed, between the lines of a run that lives, in a later
+ * attempt than the call's. No line before it is touched, so the attempt that waited has ended
+ * waiting, whatever was decided since.
  *
  * What the code relies on, and keeps:
- *   - It is made under the transcript's lock, after all lines up to there were read: of
- *     two processes that decide, the second sees what the first has written, and is
- *     refused. A killed one has decided if its line is whole. A call that a further
- *     attempt lets wait on, or ends, looks in the same way before it says so
- *     (lib/history/history.h).
- *   - What is late is refused: after the deadline, only a resume has the word.
- *   - A result may come before the command that handed its work on has ended. Then it is a decision
- *     about the call's step.started, for one try of the call: if that ends as pending it is the
- *     result, if it fails it counts for nothing. Whoever ends the call looks for it under the lock.
- *   - The same result twice is no error: who sends it may not know that it came. Another one is.
- *   - Who may write the transcript may decide; who did is the login name of the user
- *     of the process. With a key the line is signed as a seal is (transcript/seal.h): over
- *     itself, so over the run, the call, the wait, the decision, its data, and through
- *     prev over all that was recorded until then.
+ *   - It is made under the transcript's lock, after all lines up to there were read: of two
+ *     processes that decide, the second sees what the first has written, and is refused. A killed
+ *     one has decided if its line is whole. A call that a further attempt lets wait on, or ends,
+ *     looks in the same way before it says so (lib/history/history.h).
+ *   - Late decisions are refused: after the deadline only a resume can end the call.
+ *   - A result may come before the command that handed its work on has ended. Then it is a
+ *     decision about the call's step.started, for one try of the call: if that ends as pending it
+ *     is the result, if it fails it counts for nothing. Whoever ends the call looks for it under
+ *     the lock.
+ *   - Sending the same result again is not an error, as the sender may not know that it arrived; a
+ *     different result is an error.
+ *   - Who may write the transcript may decide; who did is the login name of the user of the
+ *     process. With a key the line is signed as a seal is (transcript/seal.h): over itself, so
+ *     over the run, the call, the wait, the decision, its data, and through prev over all that was
+ *     recorded until then.
  *   - A run that is masked takes none: it cannot be gone on from either.
  *
- * Resume takes the result of a decision as any recorded one, and fails a call again that
- * was denied or failed by a decision. A replay, which makes the attempt again and not
- * what came from outside, takes the end that its attempt has recorded.
+ * Resume takes the result of a decision as any recorded one, and fails a call again that was
+ * denied or failed by a decision. A replay, which makes the attempt again and not what came from
+ * outside, takes the end that its attempt has recorded.
  */
 #ifndef AWF_DECIDE_DECISION_H
 #define AWF_DECIDE_DECISION_H

@@ -102,7 +102,7 @@ question_read_answer(struct span line, struct open_question_answer *answer, char
 	answer->by = *by = span_text(span_member(line, BY));
 	answer->reason = *reason = span_text(span_member(line, REASON));
 	if (*by == NULL) {
-		error_set(err, ERROR_INVALID_INPUT, BY, "is missing: who answers");
+		error_set(err, ERROR_INVALID_INPUT, BY, "is missing: the name of who answers");
 		return false;
 	}
 	return true;

@@ -1,9 +1,8 @@
 /*
- * Agent files, awf-agent(5): Markdown with YAML front matter (libyaml) or JSON.
- * The body is the system prompt. Those of other programs are put into our words first
- * (definitions/dialect.h). Keys of others are kept, not refused, but one that is nearly a key
- * of ours is worth a warning; values of known keys are checked and errors name file and
- * line.
+ * Agent files, awf-agent(5): Markdown with YAML front matter (libyaml) or JSON. The body is the
+ * system prompt. Agent files of other programs are translated first (definitions/dialect.h).
+ * Unknown keys are not refused, but a key that looks like a misspelt one causes a warning; values
+ * of known keys are checked, and errors name file and line.
  */
 #ifndef AWF_DEFINITIONS_AGENT_H
 #define AWF_DEFINITIONS_AGENT_H

@@ -1,17 +1,17 @@
 /*
- * Agent files of other programs, as they are: Claude Code's sub-agents, GitHub Copilot's and
- * VS Code's custom agents, opencode's and Gemini CLI's. They look like ours, Markdown with YAML
- * front matter whose body is the system prompt, but their keys, their tools and their models
- * have other names.
+ * Reads unchanged agent files of other programs: Claude Code's sub-agents, GitHub Copilot's and VS
+ * Code's custom agents, and agents of opencode and Gemini CLI. They have the same format as AWF's,
+ * Markdown with YAML front matter whose body is the system prompt, but other names for keys, tools
+ * and models.
  *
- * Whose a file is, the place where it lies says (.claude/agents, .github/agents,
- * .opencode/agent, .gemini/agents, NAME.agent.md), else what only theirs have; a file with our
- * key `provider` is ours. The keys are put into our words before they are read: so the rest of
- * the house knows agents of one kind.
+ * The program of a file is determined by its path (.claude/agents, .github/agents,
+ * .opencode/agent, .gemini/agents, NAME.agent.md), or else by contents that only that program's
+ * files have; a file with AWF's key `provider` is AWF's. Keys are translated before they are read,
+ * so that the rest of the code knows only one kind of agent.
  *
- * A tool that is not here is left out, and so is one that they allow within limits that are not
- * known here (Bash(git:*), or one to be asked about): an agent never has more than its file gives
- * it. No list of tools means, as it does to them, all that are built in.
+ * Tools that AWF does not have are left out, and so are tools that are allowed only within limits
+ * that AWF cannot enforce (Bash(git:*), or only after asking): an agent never gets more than its
+ * file allows. Without a list of tools the agent gets all built-in tools, as in those programs.
  *
  * Sources: code.claude.com/docs/en/sub-agents; docs.github.com, "Custom agents configuration";
  * opencode.ai/docs/agents; geminicli.com/docs/core/subagents.

@@ -1,7 +1,7 @@
 /*
- * Models that are asked in place of an agent's own, one after the other, when that does
- * not answer for no fault of the caller's. Who has answered goes on answering, to the end
- * of the agent's part in the call.
+ * Models that are asked one after the other if the agent's own model does not answer, for a reason
+ * that is not the caller's fault. The model that has answered is used for the rest of the agent's
+ * part in the call.
  */
 #ifndef AWF_DEFINITIONS_FALLBACK_H
 #define AWF_DEFINITIONS_FALLBACK_H

@@ -1,8 +1,7 @@
 /*
- * What the result of an agent is to be, awf-agent(5): a JSON Schema of its file
- * (output_schema), or of the step's user (--output-schema). The model is told in its
- * system prompt and the provider in the request; whether the answer keeps to it is
- * checked here, whoever promised what.
+ * The JSON Schema for the result of an agent, awf-agent(5), from its file (output_schema) or the
+ * command line (--output-schema). The schema is sent to the model in the system prompt and to the
+ * provider in the request; the answer is always checked here as well.
  */
 #ifndef AWF_DEFINITIONS_OUTPUT_SCHEMA_H
 #define AWF_DEFINITIONS_OUTPUT_SCHEMA_H

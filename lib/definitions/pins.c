@@ -183,8 +183,9 @@ pins_check(const struct pins *p, struct error *err)
 			    "step began, and is not run: a sandboxed program may have written it", found,
 			    pin->path);
 		else if (!is_same(pin))
-			result = error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
-			    "is not run any more: a sandboxed program may have written it", pin->path);
+			result = error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the "
+			    "step began, and is refused: a sandboxed program may have written "
+			    "it", pin->path);
 		free(found);
 	}
 	return result;

@@ -1,11 +1,11 @@
 /*
- * Files that AWF runs itself, outside of any sandbox: they are those that were there when
- * the step began. What a sandboxed program writes over them is not run.
+ * Makes sure that the files that AWF runs itself, outside of any sandbox, have not changed since
+ * the step began, so that nothing that a sandboxed program has written is run.
  *
- * A file counts as changed when it is another one, or its size or one of its times is; and,
- * where others than root can write it, when it holds something else: who has a file in memory
- * changes it, and none of its times (storage/kept_digest.h). A program that is looked for in PATH is
- * changed, too, when another one is found before it.
+ * A file counts as changed if its inode, its size or one of its times is different. If users other
+ * than root can write it, its contents are compared, too, since a memory mapping can change a file
+ * without changing its times (storage/kept_digest.h). A program that is looked up in PATH also
+ * counts as changed if another one is found before it.
  */
 #ifndef AWF_DEFINITIONS_PINS_H
 #define AWF_DEFINITIONS_PINS_H

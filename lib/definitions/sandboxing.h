@@ -1,6 +1,6 @@
 /*
- * Who says what about sandboxes: the keys `sandbox` and `network` of agent and tool files,
- * and what they and the step's options come to for a tool.
+ * The keys `sandbox` and `network` of agent and tool files, and the resulting sandbox of a tool
+ * when they are combined with the step's options.
  */
 #ifndef AWF_DEFINITIONS_SANDBOXING_H
 #define AWF_DEFINITIONS_SANDBOXING_H

@@ -1,11 +1,12 @@
 /*
- * What is added to the system prompt of an agent: AGENTS.md files and skills, awf-skills(7).
+ * The parts that are added to the system prompt of an agent: AGENTS.md files and skills,
+ * awf-skills(7).
  *
- * A skill is a directory with a file SKILL.md, as agentskills.io has them: front matter with
- * a name, which should be the directory's and is that if there is none, and a description, and
- * a body of instructions. An agent
- * that has the tool `read` is told of each skill its name, its description and where its
- * file lies, and reads that when it needs it; another one is told all of it.
+ * A skill is a directory with a file SKILL.md, as agentskills.io has them: front matter with a
+ * name, which should be the directory's and is that if there is none, and a description, and a
+ * body of instructions. If an agent has the tool `read`, the prompt has only the name, the
+ * description and the path of each skill, and the agent reads the file when it needs it; for other
+ * agents the whole text is added.
  *
  * Files are read when the agent is loaded, and their bytes belong to its definition.
  */

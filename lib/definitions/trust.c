@@ -118,7 +118,8 @@ trust_directory(struct error *err)
 	char *path = path_data(TRUST_FILE), *directory = path == NULL ? NULL : path_directory(path);
 
 	if (path == NULL)
-		error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place for what is allowed");
+		error_set(err, ERROR_SYSTEM, "HOME", "not set: there is no place to store what "
+		    "is allowed");
 	if (directory != NULL && directories_make(directory, err) != 0) {
 		free(directory);
 		directory = NULL;

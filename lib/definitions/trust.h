@@ -1,25 +1,27 @@
 /*
- * Trust: what the definitions of a project (agent files, tool files, .mcp.json) would run outside
- * of a sandbox, and the servers to which they would have data sent. A repository that was cloned
- * may define anything; none of it is run before the user has allowed it, once for a repository.
+ * Trust: asks the user before definitions of a project (agent files, tool files, .mcp.json) run
+ * anything outside of a sandbox, or send data to a server. A cloned repository may define
+ * anything; none of it is run before the user has allowed it, once for each repository.
  *
  * A definition is the system's if it came with AWF, the user's if it lies in the user's own
  * configuration, and a project's otherwise. Below a directory of which the user has said that only
- * their own edits reach it (awf trust --edits) a definition is a project's if a sandboxed program may
- * have written a file that it runs (workspace/sandboxed_times.h), else the user's. What a sandboxed program
- * made as a definition is refused before, wherever it lies (workspace/unreviewed.h).
+ * their own edits reach it (awf trust --edits) a definition is a project's if a sandboxed program
+ * may have written a file that it runs (workspace/sandboxed_times.h), else the user's. What a
+ * sandboxed program made as a definition is refused before, wherever it lies
+ * (workspace/unreviewed.h).
  *
- * What is allowed is a digest of what would run: the command line as it is written, its
- * environment, and files of the repository: those alone that it names, if it is of a form that reads no others
- * (trust_files.h), not prompts and descriptions then; else all of them (trust_project.h). It is allowed for a repository: a worktree belongs
- * to its main checkout if that names the worktree, too; without git it is a directory. All of it
- * stands in one file of the user's, ~/.local/share/awf/trust, a line each:
+ * An entry allows a digest of what would run: the command line as it is written, its environment,
+ * and files of the repository. These are only the files that the command line names, if it has a
+ * form that reads no others (trust_files.h), and then no prompts and descriptions; otherwise they
+ * are all files (trust_project.h). An entry holds for a repository, including its worktrees if the
+ * main checkout names them, too; without git it holds for a directory. All entries are in one file
+ * of the user, ~/.local/share/awf/trust, one per line:
  *
  *     allow DIGEST REPOSITORY
  *     edits DIRECTORY
  *
- * A replay asks nothing: awf-replay isolates it, and runs what was recorded.
- * The file is read once a process, and only if a definition of a project would run something.
+ * A replay asks nothing: awf-replay isolates it, and runs what was recorded. The file is read once
+ * a process, and only if a definition of a project would run something.
  */
 #ifndef AWF_DEFINITIONS_TRUST_H
 #define AWF_DEFINITIONS_TRUST_H

@@ -36,7 +36,7 @@ turn_file(struct error *err)
 /* What is shown of one text in a question: a window of 80 columns has as much in its upper half. */
 #define SHOWN_LIMIT 900
 
-/* Appends a text, shortened or not; how many of its characters are left out. */
+/* Appends a text, whole or shortened; returns the number of characters left out. */
 static size_t
 add_text(struct buffer *out, const char *text, bool whole)
 {

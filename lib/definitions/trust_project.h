@@ -1,12 +1,13 @@
 /*
- * The files of a project as a whole: what a command may run of which nobody can tell what it reads.
+ * A digest of all files of a project, for commands of which it is unknown which files they read.
  *
- * Each file counts by its path, its content, whether it can be executed, and a link by where it leads:
- * whatever lies below the directory. Of a repository that has an index those alone that git tracks, and those
- * that a sandboxed program may have written (workspace/sandboxed_times.h): what else lies there is the user's own, and
- * what a step's output makes there would ask anew each time. If git does not track the definition itself, all
- * files count. Of .git everything counts but what git writes as data; of AWF's own directories nothing does.
- * Nothing is read through a link.
+ * Each file counts by its path, its content, whether it can be executed, and a link by where it
+ * leads: whatever lies below the directory. Of a repository that has an index those alone that git
+ * tracks, and those that a sandboxed program may have written (workspace/sandboxed_times.h): what
+ * else lies there is the user's own, and what a step's output makes there would ask anew each
+ * time. If git does not track the definition itself, all files count. Of .git everything counts
+ * but what git writes as data; of AWF's own directories nothing does. Nothing is read through a
+ * link.
  */
 #ifndef AWF_DEFINITIONS_TRUST_PROJECT_H
 #define AWF_DEFINITIONS_TRUST_PROJECT_H

@@ -1,8 +1,8 @@
 /*
- * How what a project's definition would run is shown to the person who decides about it: nothing
- * of it is out of sight without being mentioned. What a terminal does not show, and blanks other
- * than a space, are shown by their codes; more than TRUST_TEXT_SPACES spaces in a row, which would
- * push what follows out of the window, by their number.
+ * Shows the user what a project's definition would run, so that nothing is hidden. Invisible
+ * characters, and blanks other than the space, are shown as their codes; more than
+ * TRUST_TEXT_SPACES spaces in a row, which could push the following text out of the window, are
+ * shown as their number.
  */
 #ifndef AWF_DEFINITIONS_TRUST_TEXT_H
 #define AWF_DEFINITIONS_TRUST_TEXT_H

@@ -1,8 +1,7 @@
 /*
- * Definitions: what agent files and tool files have in common. Both are objects of
- * known keys; a table says what each key takes, and every complaint names the file,
- * its line where it is known, and the key. And both are looked for in the same
- * places.
+ * Definitions: the common part of agent files and tool files. Both are objects with known keys; a
+ * table defines the values of each key, and every error names the file, the line if known, and the
+ * key. Both are looked for in the same directories.
  */
 #ifndef AWF_FORMATS_DEFINITION_H
 #define AWF_FORMATS_DEFINITION_H

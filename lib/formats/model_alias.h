@@ -1,6 +1,6 @@
 /*
- * Models by a name that stays while versions come and go: a table, awf-models(5), says which one
- * it is today. A line is
+ * Aliases for models, which do not change with each version: a table, awf-models(5), says which
+ * model an alias currently stands for. A line is
  *
  *     ALIAS  PROVIDER/MODEL
  *

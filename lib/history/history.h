@@ -1,40 +1,40 @@
 /*
- * History: the recorded calls of a run, looked up by the calls of another attempt of
- * it (resume), of a run that forked from it, or of its replay.
+ * History: an index of the recorded calls of a run. The calls of a further attempt (resume), of a
+ * fork or of a replay look up their recorded calls in it.
  *
- * It is built once, by whoever starts the attempt, in time linear in the recording,
- * as an index file in the run directory: fixed-size records sorted by what a call is
- * looked up by, with the places of its lines. awf-step maps it, finds its record by
- * bisection, marks it as claimed there, and reads the lines of that call alone.
+ * The program that starts the attempt builds it once, in time linear in the length of the
+ * recording, as an index file in the run directory: fixed-size records, sorted by lookup key, with
+ * the positions of the call's lines. awf-step maps the file, finds a record by bisection, marks it
+ * as claimed, and reads only the lines of that call.
  *
  *   key     the enclosing call (the recorded one that the enclosing call claimed, by
  *           the event id of its first step.started; "" at top level), name; of a round
  *           and a branch, and in a replay, the item
  *   guard   the digests of input and definition
  *
- * Of the calls of a key that are not yet claimed, the one with the same guard is taken: of
- * those that the last try of the call around them made, then of those of earlier tries; the
- * nearest item, for those of a stream may come at other positions than before, and of these
- * the lowest occurrence. A call recorded in several attempts counts once, as its
- * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
- * what never began its work (skipped because something before it failed, waiting, no
- * input) is no record, unless calls were made in it; for a replay every call of the
- * last attempt is one, and no other.
+ * Of the unclaimed calls of a key, one with the same guard is used: first those made in the last
+ * try of the enclosing call, then those of earlier tries; among these the one with the nearest
+ * item (items of a stream may have changed position), then the one with the lowest occurrence. A
+ * call that was recorded in several attempts counts once, in its latest form: a call that claims a
+ * recorded one (step.started, claims) replaces it. For a resume and a fork, a call that never
+ * began its work (skipped because something before it failed, waiting, no input) does not count,
+ * unless calls were made in it; for a replay exactly the calls of the last attempt count.
  *
- * A failure that the run went on from (recording_caught.c) stands as a result does.
+ * A failure that the run handled (recording_caught.c) is used again, like a result.
  *
- * What moved between a run and its child runs has its record in another's history. There is an index of
- * each run inside, and a child run's directory names that of the run around it: a call that is new is
- * compared with the effects there which nothing has taken over (history_elsewhere.c).
+ * If a step was moved between a run and its child runs, its record is in the history of the other
+ * run. Every child run has its own index, and its directory names that of the enclosing run, so
+ * that a new call can be compared with the unclaimed effects there (history_elsewhere.c).
  *
  * What the code relies on:
- *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
- *     claim the same; it tells its process until the claim is recorded, and counts
- *     for nothing if that has died before.
- *   - The index lies in the run directory and goes with it; the transcript alone says
- *     what was claimed, and the next history is built from that.
- *   - A call that claimed none has no recorded calls in it. $AWF_CLAIMED, which awf-step
- *     sets for its body, names the enclosing call's root to the processes in it.
+ *   - A mark is set by compare-and-swap in the shared mapping, so two processes never claim the
+ *     same record; it names its process until the claim is recorded, and is void if that process
+ *     died before.
+ *   - The index lies in the run directory and goes with it; the transcript alone says what was
+ *     claimed, and the next history is built from that.
+ *   - Inside a call that claimed no record there are no recorded calls. $AWF_CLAIMED, which
+ *     awf-step sets for the body of a call, names the root of the enclosing call for the processes
+ *     in it.
  */
 #ifndef AWF_HISTORY_HISTORY_H
 #define AWF_HISTORY_HISTORY_H
@@ -207,12 +207,13 @@ struct history;
 
 /* Opens the history of a run directory; *h is NULL if it has none, and none around it. */
 int history_open(struct history **h, const char *run_directory, struct error *err);
-/* How many calls were made anew while recorded ones of the same name that had succeeded were
- * not used; text: which, and what is another. */
+/* The number of calls that were made again although recorded calls of the same name had
+ * succeeded and were not used; text: which calls, and what is different. */
 int64_t history_unused(const struct history *h, struct buffer *text);
-/* The effects on record, made by earlier attempts, that no call of this one has taken over, in
- * summary->unclaimed: of a run that goes on, and of the runs inside of it that did, when it has come to its
- * end. Of a run inside of one that goes on there are none yet: calls beside it may take them over. */
+/* Lists the recorded effects of earlier attempts that no call of this attempt has claimed in
+ * summary->unclaimed, when a resumed run has ended: those of the run itself, and of its child
+ * runs that were resumed. For a child run of a resumed run none are listed yet, since calls of
+ * the enclosing run may still claim them. */
 int history_unclaimed(struct history *h, struct history_summary *summary, struct error *err);
 /* spec.prefix; "". */
 const char *history_prefix(const struct history *h);

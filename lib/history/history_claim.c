@@ -568,7 +568,8 @@ words_have_asked(const struct history *h, const struct index_record *record, con
 	return text_has_part(history_text(h, h->head->asked), '\n', text, strlen(text));
 }
 
-/* Whether an answer about the record is about the call: it has asked, and is most like it. */
+/* Whether the user's answer about the record applies to this call: the call has asked about it,
+ * and is the one most similar to it. */
 static bool
 is_asker(struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query)

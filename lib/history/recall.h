@@ -1,14 +1,13 @@
 /*
- * Recall: what a call takes over of a recorded one. The history of a run supplies
- * it (lib/history/history.h); a run that has none, as most, has no struct recall.
+ * Recall: the parts of a recorded call that a new call uses. They come from the history of a run
+ * (lib/history/history.h); most runs have no history, and then there is no struct recall.
  *
- *   - A run that is resumed or forked goes on from what it recalls: results, answers
- *     of models and results of tools are taken as they are, nothing of them is done
- *     or recorded again.
- *   - A run that is replayed makes its recording once more: the same events under
- *     the same ids. What depends on its input and the workspace alone is done again,
- *     what reads or changes the world outside is taken from the recording, and what
- *     differs from it is a divergence.
+ *   - A resumed or forked run continues from the recorded calls: results, answers of models and
+ *     results of tools are used again, and are neither repeated nor recorded again.
+ *   - A replay produces its recording once more: the same events with the same ids. Work that
+ *     depends only on its input and the workspace is done again, work that reads or changes
+ *     anything outside is taken from the recording, and any difference from the recording is a
+ *     divergence.
  */
 #ifndef AWF_HISTORY_RECALL_H
 #define AWF_HISTORY_RECALL_H
@@ -31,11 +30,11 @@ enum recall_mode { RECALL_RESUME, RECALL_REPLAY };
  * that waits does so by payload.approval (model/waiting.h). */
 enum recall_end { RECALL_OPEN, RECALL_SUCCEEDED, RECALL_FAILED, RECALL_SKIPPED, RECALL_WAITING };
 
-/* What the user said of effects that may or may not have happened. */
+/* The user's decision about an effect that may or may not have happened. */
 enum recall_decision { RECALL_UNDECIDED, RECALL_REDO, RECALL_SKIP };
 
-/* A recorded line, its blobs put back: binary values as base64 strings, whose
- * pointers stand in refs. An event that is not there has an empty line. */
+/* A recorded line with the contents of its blobs: binary values are base64 strings, whose
+ * pointers are in refs. The line is empty if there is no such event. */
 struct recalled_event {
 	struct buffer line;
 	struct buffer refs;          /* the line's `refs`, JSON; may be empty */
@@ -104,13 +103,15 @@ bool recalled_used_before(const struct recalled *r, const char *tool_call);
 enum recall_decision recalled_tool_decision(const struct recalled *r, const struct recalled_event *called);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
-/* Whether a person, or whoever had the work, decided what the call came to: that stands. */
+/* Whether the outcome of the call was decided by a person or completed from outside; such a
+ * decision is final. */
 bool recalled_decided(const struct recalled *r);
 /* Whether the value at a JSON pointer of the line is bytes, in base64. */
 bool recalled_binary(const struct recalled_event *e, const char *pointer);
 /* The recorded error, if it has one; its code is of those that this version knows. */
 bool recalled_error(const struct recalled_event *e, struct error *error);
-/* Whether that tells of the circumstances, not of the work: it would not come again. */
+/* Whether an error is due to circumstances (a signal, a cancelled run) rather than the work, so
+ * that it need not occur again. */
 bool recalled_circumstance(enum error_code code);
 /* The answer of a turn, the last if the model was asked again; NULL if there is none. */
 struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);

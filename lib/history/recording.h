@@ -1,12 +1,13 @@
 /*
- * A recording: the calls of a run, and of what it was forked from, as a history is made of
- * them: what each was, what it came to, which took over which, and what of it nobody knows.
+ * A recording: the calls of a run, and of the runs from which it was forked, as input for building
+ * a history: what each call was, its outcome, which call claimed which, and which effects are in
+ * doubt.
  *
- * The model of the run (model/model.h) reads them: it is fed all sources, one after another, and
- * says what each call is, what it is in, and of which call an event is. Here stands beside it
- * what a history alone needs. That differs from what the model says of a call's end: an end that
- * waited is replaced by the decision, one that reused a result by that result, one that did
- * nothing is none; and a failure may stand, be caught, or be tried anew.
+ * The model of the run (model/model.h) reads all sources, one after another, and determines the
+ * calls, which call encloses which, and to which call an event belongs. This file adds what only a
+ * history needs. It differs from the model in the end of a call: an end that waited is replaced by
+ * the decision, and one that reused a result by that result; a call that did nothing has no end;
+ * and a failure may be kept, be caught, or have to be repeated.
  *
  *   recording_read.c     what is noted while the sources are read, and settled at the end
  *   recording_fork.c     what a fork leaves out

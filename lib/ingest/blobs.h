@@ -1,15 +1,15 @@
 /*
- * Blobs that are sent: each comes before the line that names it, and so mostly before its run
- * has a line at all. It waits in incoming/<run-id>/ then, until who has sent it, or another,
- * sends that line.
+ * Receiving blobs: each blob arrives before the line that names it, and so usually before the
+ * first line of its run. Until that line arrives, from the same or another sender, the blob is
+ * kept in incoming/<run-id>/.
  *
  * What the code relies on, and keeps:
  *   - A blob is what its name, a SHA-256, says, or is not there: it is written elsewhere in
  *     incoming/, and gets its name when all of it has come and is on disk.
  *   - To a run that there is only its origin (storage/origin.h) may send blobs.
  *   - What waits for its run is limited by a quota, of all senders together, and removed after a
- *     day, by who sends next, or by awf-ctl prune. Each counts as 64 KiB at least, so that they are
- *     not too many to be counted, and one that is under way as what it may come to.
+ *     day, by who sends next, or by awf-ctl prune. Each counts as 64 KiB at least, so that they
+ *     are not too many to be counted, and one that is under way as what it may come to.
  *   - Who gives a blob its name, and who moves what waits to a run that begins, holds the lock
  *     incoming/lock: none is left behind between the two.
  */

@@ -1,15 +1,15 @@
 /*
- * Foreign events: what another program says that it did, one JSON object an event, made an event
- * of a transcript, awf-transcript(5). It is known by its type:
+ * Foreign events: converts an event reported by another program, a JSON object, into an event of a
+ * transcript, awf-transcript(5), depending on its type:
  *
  *   - message.user, message.assistant, tool.call, tool.result: AWF's own, as that page has them;
  *   - tool.start, tool.end, llm.turn.start, llm.turn.end of agent-event, and tool_call,
  *     tool_return of interagent (awf-projections(7)) become these;
- *   - all others keep their type, but for "foreign." before what begins with "run." or "step.":
- *     no attempt and no call begins, or ends, because another program says so.
+ *   - all others keep their type, but for "foreign." before what begins with "run." or "step.": no
+ *     attempt and no call begins, or ends, because another program says so.
  *
- * Nothing that was said is lost: what stands beside the payload is the event's `source`, what of
- * the payload has no place of its own its `data`.
+ * Nothing is lost: other members of the reported event become `source`, and members of the payload
+ * without a place of their own become `data`.
  *
  * Ids are the sender's, so that what comes twice is known. One that is a UUID (version 4, lower
  * case) is the event's; from any other text or number one is derived, always the same in a run.

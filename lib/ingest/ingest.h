@@ -1,7 +1,8 @@
 /*
- * Ingest: takes in what happened elsewhere, from whoever sends it, whether that comes through a
- * pipe (awf-record) or as the body of a request. Bytes are fed as they come, in pieces of any
- * size; nothing here reads, waits for a sender, or knows of protocols.
+ * Ingest: records events and transcripts from other programs and machines, whether they arrive
+ * through a pipe (awf-record) or as the body of a request. The caller feeds bytes as they arrive,
+ * in pieces of any size; this code does not read, does not wait for a sender, and knows no
+ * protocols.
  *
  * An input is one of two things, or both mixed:
  *

@@ -106,8 +106,8 @@ shipment_ask(struct shipment *s, const struct shipping *with, struct buffer *out
 	return 0;
 }
 
-/* The model takes what stands before the line that was read last, which is the first to be sent:
- * where nothing is, it is not needed. */
+/* Feeds the model with the lines before the one that was read last, which is the first to be
+ * sent. If no line is to be sent, the model is not needed. */
 static int
 feed_model(struct shipment *s, struct error *err)
 {

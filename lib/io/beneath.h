@@ -1,10 +1,10 @@
 /*
- * Files that others name: recordings, state lines, agent files, repositories. Such a name
- * may say "../../.ssh/id_rsa", or be a link to there that was made a moment ago. What is
- * opened here lies below a directory, its root, whatever the name says and whoever changes
- * the tree meanwhile: links are followed as long as they stay below the root (kernels
- * before Linux 5.6 follow none at all), those of /proc never, and only regular files are
- * read. Opening never waits, as it would for a pipe.
+ * Opening files whose names come from others: recordings, state lines, agent files, repositories.
+ * Such a name may be "../../.ssh/id_rsa", or a symbolic link to that. The functions here only open
+ * files below a root directory, whatever the name is and even if the tree is changed at the same
+ * time: links are followed only while they stay below the root (before Linux 5.6 not at all),
+ * links in /proc never, and only regular files are read. Opening never blocks, as it would for a
+ * pipe.
  */
 #ifndef AWF_IO_BENEATH_H
 #define AWF_IO_BENEATH_H
@@ -15,9 +15,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* What is left of path below root, by its text: "a/b" of "/r/a/b" below "/r"; "." for
- * root itself. A relative path is taken from the root as it is. NULL if path begins elsewhere.
- * Within path. */
+/* The part of path below root, comparing only the text: "a/b" for "/r/a/b" and "/r"; "." for
+ * root itself. A relative path is returned unchanged. NULL if path is not below root. Points
+ * into path. */
 const char *beneath_part(const char *root, const char *path);
 
 /* Opens the regular file for reading; path is relative to root, a directory's descriptor.
@@ -27,11 +27,11 @@ int beneath_open(int root, const char *path);
 /* Opens a directory likewise, O_PATH. */
 int beneath_open_directory(int root, const char *path);
 
-/* Whether something lies there, of any kind, that is reached without leaving root (a
- * directory's name); path as beneath_part() takes it. */
+/* Whether a file of any kind exists there and can be reached without leaving root (a
+ * directory's name); path as for beneath_part(). */
 bool beneath_there(const char *root, const char *path);
-/* beneath_open() of a path as beneath_part() takes it, with a root by name, which the
- * caller trusts. ERROR_INVALID_INPUT at path, saying what is wrong; errno is left too. */
+/* beneath_open() with a path as for beneath_part() and the name of a root that the caller
+ * trusts. On error ERROR_INVALID_INPUT with place path, and errno. */
 int beneath_open_file(const char *root, const char *path, struct error *err);
 /* Appends that file; at most limit bytes (EFBIG). Errors as before. */
 int beneath_load(const char *root, const char *path, size_t limit, struct buffer *b,

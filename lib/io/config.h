@@ -1,7 +1,6 @@
 /*
- * What a user has settled for all runs: ~/.config/awf/config, lines of KEY = VALUE, with # before
- * what is none. What is said nearer to the work, by an option, a file or the environment, comes
- * before it.
+ * The user's configuration for all runs: ~/.config/awf/config, with lines KEY = VALUE and comments
+ * that begin with #. Options, definition files and environment variables take precedence over it.
  */
 #ifndef AWF_IO_CONFIG_H
 #define AWF_IO_CONFIG_H
@@ -20,12 +19,12 @@ enum config_key {
 	CONFIG_PROJECT_KEYS /* names of keys that they may have, with commas */
 };
 
-/* *value becomes what is said for the key, in memory of its own, or NULL. -1: the file cannot be
- * read, or has a line that is no setting: ERROR_DEFINITION with FILE:LINE. */
+/* Sets *value to the value of the key, which the caller frees, or to NULL if it is not set. -1:
+ * the file cannot be read, or has an invalid line: ERROR_DEFINITION with FILE:LINE. */
 int config_read(enum config_key key, char **value, struct error *err);
-/* The same of a key that is one of the words, which end with NULL: *word is its place among them,
- * and stays as it is if nothing is said. *place: the file that says it, in memory of its own, or NULL;
- * place may be NULL. ERROR_DEFINITION for another word, too. */
+/* The same for a key whose value must be one of words (ends with NULL): sets *word to its
+ * index, or leaves it unchanged if the key is not set. Sets *place (place may be NULL) to the
+ * file, which the caller frees, or to NULL. Any other value is ERROR_DEFINITION, too. */
 int config_word(enum config_key key, const char *const *words, int *word, char **place,
     struct error *err);
 

@@ -1,15 +1,16 @@
 /*
- * What the programs that listen allow whoever connects: one table, which each of them reads. A
- * program has its own rules where its connections are different, and the same idea everywhere:
+ * Limits for the clients of all programs that listen on a socket, in one table. Programs differ in
+ * details, but the principles are the same:
  *
- *   - Times are whole: a byte a second does not put them off. One runs from the first byte of a
- *     head, or of a line, until that is whole; one for what follows; one while nothing is begun.
- *   - A connection that has not shown whose it is may send what shows that, and no more.
- *   - Where all places are taken, whoever comes gets that of a connection that stands there
- *     without use; first those that have shown nothing, the oldest first.
+ *   - Time limits are for complete messages: sending a byte per second does not extend them. One
+ *     runs from the first byte of a head, or of a line, until it is complete; one for what
+ *     follows; one while the connection is idle.
+ *   - A client that is not authenticated may send its credentials, and nothing else.
+ *   - If all places are taken, a new client replaces an idle connection: first the unauthenticated
+ *     ones, oldest first.
  *
- * The workers of a run (start/pool.h) listen too: who has not the lock of one is not served there,
- * and who has it finds another if that does not greet him at once.
+ * The workers of a run (start/pool.h) listen, too: a worker serves only the client that holds its
+ * lock, and a client whose worker does not send its greeting at once looks for another worker.
  */
 #ifndef AWF_IO_CONNECTION_LIMITS_H
 #define AWF_IO_CONNECTION_LIMITS_H
@@ -45,14 +46,15 @@ struct connection_limits {
 	int64_t head_ms;
 	int64_t body_ms;         /* 0: as long as it likes */
 	int64_t stall_ms;        /* for taking a byte of an answer */
-	bool patient;            /* who has shown whose he is may be idle, or stall, as long as he likes */
+	bool patient;            /* an authenticated client may be idle, or stall, without limit */
 	int64_t leave_ms;        /* to read why it was refused; */
 	size_t leave_bytes;      /* of it are dropped meanwhile */
 };
 
 /* Its times are those of base/patience.h. */
 struct connection_limits connection_limits_of(enum connection_kind which);
-/* Another number of connections; strangers keep their share of it, and so many at the least. */
+/* Changes the number of connections; unauthenticated clients keep their share of it, but at
+ * least this many. */
 #define CONNECTION_STRANGERS_LEAST 16
 void connection_limits_resize(struct connection_limits *limits, size_t connections);
 /* No more connections than the limit of open files has room for, which is raised if it can be. */

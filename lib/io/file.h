@@ -13,13 +13,13 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* Closes a descriptor, unless it is -1, which it is from then on; errno stays what it was. */
+/* Closes a descriptor, unless it is -1, and sets it to -1; errno is not changed. */
 void file_close(int *fd);
 /* Writes all len bytes, going on after EINTR and partial writes (and waiting on
  * a non-blocking descriptor). 0, or -1 with errno. */
 int file_write(int fd, const void *bytes, size_t len);
-/* The same, but once *stop is set (by a signal's handler) it goes on only while
- * somebody takes the bytes; else -1 with EINTR. */
+/* The same, but once *stop is set (by a signal handler), it continues only while the reader
+ * accepts bytes; otherwise it returns -1 with EINTR. */
 int file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop);
 /* Appends what is left of fd to b; -1 with errno, EFBIG above limit bytes. */
 int file_read(int fd, struct buffer *b, size_t limit);
@@ -27,41 +27,41 @@ int file_read(int fd, struct buffer *b, size_t limit);
 int file_read_named(int fd, const char *path, size_t limit, struct buffer *b, struct error *err);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
-/* As file_load(), of a text that people write: without the byte order mark that it may begin with. */
+/* As file_load(), for text files written by people: skips a byte order mark at the beginning. */
 int file_load_text(const char *path, size_t limit, struct buffer *b, struct error *err);
-/* What stands behind #! in the first line of a script, as much of it as the kernel reads, in memory of
- * its own; NULL: the file is no script, or cannot be read. */
+/* The text after #! in the first line of a script, as far as the kernel reads it; the caller
+ * frees it. NULL: the file is not a script, or cannot be read. */
 char *file_interpreter(const char *path);
 
-/* Whether a file is what it was, as far as the kernel tells: the same one, its size and the times
- * of its last changes. The last of these nobody can set. */
+/* Whether a file is unchanged as far as the kernel shows: the same inode, size and times of the
+ * last changes. The last of these (ctime) cannot be set by programs. */
 bool file_unchanged(const struct stat *was, const struct stat *is);
 
-/* Whether an open file that holds keys is this user's and closed to others; -1 with
- * ERROR_SYSTEM at path. */
+/* Checks that an open file with keys belongs to this user and is not accessible to others;
+ * otherwise -1 with ERROR_SYSTEM at path. */
 int file_check_private(int fd, const char *path, struct error *err);
 
-/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
- * link either. What is neither a regular file nor a directory is refused, with
- * ENXIO, and never waited for. -1 with errno. */
+/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must not be a symbolic link either.
+ * Anything but a regular file or a directory is refused with ENXIO, without blocking. -1 with
+ * errno. */
 int file_open_plain(const char *path, int flags, mode_t mode);
 
 /* mkdir -p; existing directories are left as they are. */
 int directory_make(const char *path, mode_t mode, struct error *err);
-/* The same, and what it made lasts. */
+/* The same, and syncs the directories that it created. */
 int directory_make_synced(const char *path, mode_t mode, struct error *err);
-/* fsync() of a directory, so that names made or renamed in it last. */
+/* fsync() of a directory, so that names created or renamed in it survive a crash. */
 int directory_sync(const char *path, struct error *err);
-/* The same for the directory that a file lies in. */
+/* The same for the directory that contains a file. */
 int file_sync_name(const char *path, struct error *err);
 /* Whether path is on a file system whose locks cannot be trusted (NFS, SMB, 9P,
  * AFS, Ceph, Lustre, sshfs, GlusterFS …); *name says which. -1 with *err. */
 int file_is_remote(const char *path, const char **name, struct error *err);
-/* Whether path is on a file system that any user can mount (FUSE): what it says of a file is
- * what that user wants. Also if nobody knows. */
+/* Whether path is on a file system that any user can mount (FUSE), and whose file attributes
+ * that user therefore controls. True also if this cannot be determined. */
 bool file_is_users_mount(const char *path);
 
-/* "DIR/NAME" in memory of its own; no second slash where DIR ends in one. */
+/* "DIR/NAME", which the caller frees; no second slash if DIR ends in one. */
 char *path_join(const char *directory, const char *name);
 /* The part after the last slash, within path. */
 const char *path_base(const char *path);
@@ -72,10 +72,10 @@ char *path_directory(const char *path);
 bool path_climb(char **path);
 /* Whether it is a directory, or a link to one. */
 bool path_is_directory(const char *path);
-/* An absolute path without parts that are empty, "." or "..", taking its text alone:
- * what links make of it is not asked. In memory of its own. */
+/* An absolute path without empty parts, "." and "..", computed from the text only, without
+ * resolving links. The caller frees it. */
 char *path_normal(const char *path);
-/* Whether an absolute path is the directory or lies below it, by their texts. */
+/* Whether an absolute path is the directory or is below it, comparing only the texts. */
 bool path_within(const char *path, const char *directory);
 /* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
  * of its own. */
@@ -89,11 +89,10 @@ const char *path_home(void);
  * there is none. In memory of its own. */
 char *path_search(const char *list, const char *name);
 
-/* A file that appears whole or not at all: written without a name, so that who is killed
- * leaves nothing, or under a temporary one where the file system knows no such files; then
- * renamed; permissions of a file that was there stay
- * (but not set-user-ID and its like, as the new file may be of another owner). What
- * exists and is no regular file (a device, a pipe) is written to directly. */
+/* Replaces a file atomically. The new file is written without a name (O_TMPFILE), so that a
+ * killed process leaves nothing, or under a temporary name if the file system does not support
+ * that, and then renamed. The permissions of an existing file are kept (except set-user-ID and
+ * the like, as the owner may change). If path is a device or a pipe, it is written to directly. */
 struct replacement {
 	int fd;          /* write here */
 	char *path;      /* of the file, to which symbolic links led */

@@ -1,6 +1,6 @@
 /*
- * Where this program lies, and what was installed with it: a copy of the installation that is
- * put elsewhere, and one that was built and not installed, finds its own.
+ * Finds this program and the files installed with it, relative to the program, so that a moved
+ * installation, and a build that is not installed, use their own files.
  */
 #ifndef AWF_IO_INSTALLATION_H
 #define AWF_IO_INSTALLATION_H
@@ -14,10 +14,9 @@ const char *installation_share(void);
 /* The directory of the examples: ../doc/awf/examples beside that; examples in the source tree. In
  * memory of its own. It need not exist. */
 char *installation_examples(void);
-/* Lets what this process starts find the programs beside this one: unless PATH leads to
- * this program, and to an awf-step, its directory is entered before the first that holds
- * another awf-step, else at the end, so that of everything else what was found before is
- * found still. */
+/* Makes child processes find the programs in this program's directory. Unless PATH already
+ * finds this program and an awf-step, the directory is added before the first one with another
+ * awf-step, or else at the end, so that all other commands are still found where they were. */
 void installation_join_path(void);
 
 #endif

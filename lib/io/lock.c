@@ -33,7 +33,7 @@ lock_of(short type, struct lock_range range)
 		.l_len = range.len };
 }
 
-/* Whether another has the lock; of a process, who. */
+/* Whether another process or open file has the lock; *pid is set for a process lock. */
 static int
 lock_query(int fd, int command, struct lock_range range, pid_t *pid)
 {

@@ -1,16 +1,14 @@
 /*
- * Locks on files; all of the project's stand here. There are two kinds, and neither knows
- * of the other:
+ * All file locks of AWF. There are two kinds, which do not affect each other:
  *
- *   - A process's (fcntl(2)), on bytes or the whole, by which processes tell that they live:
- *     the kernel frees it with the process, others see who has it, and no child inherits it.
- *     Closing any descriptor of the file frees it too, so whoever holds one opens the file
- *     once.
- *   - An open file's (flock(2), and fcntl(2) on bytes): it is held as long as that is open
- *     anywhere, in a child too, and two opens exclude each other within one process.
+ *   - A process lock (fcntl(2)), on some bytes or the whole file, which shows that a process is
+ *     alive: the kernel releases it when the process ends, other processes can see who holds it,
+ *     and children do not inherit it. Closing any descriptor of the file releases it, so the
+ *     holder must open the file only once.
+ *   - An open-file lock (flock(2), and fcntl(2) on bytes): it is held as long as the file is open
+ *     anywhere, also in a child, and two opens exclude each other within one process.
  *
- * Nothing here is waited for without the caller's saying how long. A lock that cannot be had
- * leaves the file as it was.
+ * No function waits longer than the caller says. Failing to get a lock does not change the file.
  */
 #ifndef AWF_IO_LOCK_H
 #define AWF_IO_LOCK_H
@@ -27,16 +25,16 @@ struct lock_range { off_t start, len; };
 
 /* Without waiting. -1 with errno: EAGAIN or EACCES if another process has it. */
 int lock_take(int fd, struct lock_range range);
-/* Waits until it is had; once *stop (may be NULL) is not 0, for nothing more: -1 with EINTR
- * then, if another still has it. */
+/* Waits for the lock. When *stop (may be NULL) is not 0, it stops waiting: -1 with EINTR, if
+ * another process still has the lock. */
 int lock_wait(int fd, struct lock_range range, const volatile int *stop);
 void lock_release(int fd, struct lock_range range);
-/* Whether another process has it: 1, 0, or -1 with errno. *pid (may be NULL) is that process
- * then, 0 if it cannot be told, as of another pid namespace. */
+/* Whether another process has the lock: 1, 0, or -1 with errno. *pid (may be NULL) is set to
+ * that process, or 0 if it is unknown, as in another pid namespace. */
 int lock_look(int fd, struct lock_range range, pid_t *pid);
 
-/* Whether writers to a descriptor lock it for one another: what has several at most within a
- * pipeline or a file. Not a device: the lock on /dev/null would be everybody's. */
+/* Whether several writers to a descriptor must lock it: true for pipes and files, which may
+ * have several writers. False for a device: all programs would share the lock on /dev/null. */
 bool lock_applies(int fd);
 
 /* ---- of an open file ---- */
@@ -57,13 +55,13 @@ void lock_file_release_range(int fd, struct lock_range range);
 /* Whether it is held elsewhere: 1, 0, or -1 with errno. */
 int lock_file_look_range(int fd, struct lock_range range);
 
-/* Whether anybody has this file open for writing, of a descriptor that is for reading alone: 1, 0,
- * or -1 where nobody can tell (not on Linux, nor of another user's file). The program ignores SIGIO,
- * which comes of who opens it for that just then. */
+/* Whether any process has this file open for writing; fd must be open read-only. 1, 0, or -1 if
+ * that cannot be determined (not on Linux, or another user's file). The program must ignore
+ * SIGIO, which is sent if a process opens the file for writing at that moment. */
 int lock_written(int fd);
 
-/* Whether path still names the file that is open: who has locked a file and then finds
- * it so has locked what the name stands for. */
+/* Whether path still names the open file. Check this after locking a file, to make sure that
+ * the locked file is the current one of that name. */
 bool lock_named(int fd, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The limit of open files (ulimit -n). A program that does many things at a time needs some
- * descriptors for each of them: it says how many before it begins, so that it neither fails in the
- * middle nor goes on with fewer than it was told to.
+ * The limit of open files (ulimit -n). A program with many parallel jobs needs some descriptors
+ * for each of them. It checks the limit before it starts, so that it neither fails later nor
+ * silently runs fewer jobs than requested.
  */
 #ifndef AWF_IO_OPEN_FILES_H
 #define AWF_IO_OPEN_FILES_H
@@ -11,21 +11,21 @@
 
 #include "base/error.h"
 
-/* What a program has open: so many descriptors for each of what it does at a time, and so many
- * beside these. */
+/* The descriptors that a program needs: a number for each parallel job, and a number for
+ * everything else. */
 struct open_files {
 	size_t each, beside;
 };
 
-/* How many can be done at a time under the hard limit, which nobody but root can raise; 1 at the
- * least. */
+/* The largest number of parallel jobs under the hard limit, which only root can raise; at least
+ * 1. */
 size_t open_files_most(const struct open_files *need);
-/* Refuses a number that an option asks for and the hard limit does not allow: ERROR_USAGE, with
- * the limit and what is the most here. */
+/* Refuses a number given with an option if the hard limit does not allow it: ERROR_USAGE, with
+ * the limit and the largest possible number. */
 int open_files_check(const struct open_files *need, const char *option, long long count,
     struct error *err);
-/* Raises the soft limit, if it is lower, to what so many need, or as far as the hard limit allows.
- * *before, which may be NULL, is what it was, for programs that are started. */
+/* Raises the soft limit for count jobs if necessary, as far as the hard limit allows. *before
+ * (may be NULL) is set to the old limit, which child programs should get. */
 void open_files_raise(const struct open_files *need, size_t count, struct rlimit *before);
 
 #endif

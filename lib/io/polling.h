@@ -1,7 +1,7 @@
 /*
- * Waiting for descriptors until a time of the monotonic clock. A signal that is caught ends
- * a wait as the time does: loops look at what its handler has noted, and at their clock,
- * and nobody else has to know of EINTR.
+ * Waiting for descriptors until a time of the monotonic clock. A caught signal ends the wait in
+ * the same way as the timeout: callers then check what the signal handler has set, and the clock,
+ * and need not handle EINTR.
  */
 #ifndef AWF_IO_POLLING_H
 #define AWF_IO_POLLING_H

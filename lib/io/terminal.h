@@ -1,10 +1,9 @@
 /*
- * What goes to a terminal, although it is data: what a command, a model or a server wrote.
- * A terminal obeys control characters in it (titles, the clipboard, answers typed as if by
- * the user), shows text in another order than it reads, and shows nothing of some characters.
- * So everything of that kind comes through here: to a terminal it goes with these escaped,
- * anywhere else as it is.
- * Text that shows single lines has text_visible() instead.
+ * Printing data from commands, models and servers. On a terminal, control characters in it could
+ * set the title or the clipboard, or type input as if by the user; other characters change the
+ * order of the text, or are invisible. So all such data is printed with these functions: they
+ * escape these characters if the output is a terminal, and print the data unchanged otherwise. For
+ * text that is shown as single lines use text_visible() instead.
  */
 #ifndef AWF_IO_TERMINAL_H
 #define AWF_IO_TERMINAL_H

@@ -1,38 +1,36 @@
 /*
- * Isolation: a function is run in a child process from which nothing outside can
- * be changed or reached, so that what was recorded can be run again harmlessly.
+ * Isolation: runs a function in a child process that cannot change or reach anything outside, so
+ * that a recorded workflow can be run again safely.
  *
  * What holds inside:
- *   - All is read-only, except the workspace, which shows a directory (a snapshot,
- *     or itself) and forgets every change at the end; private empty /tmp, /var/tmp,
- *     /dev/shm, /run, /home, /root and HOME; and the directories that the caller
- *     names as writable. Directories and regular files named as visible are seen
- *     at their own paths even where they lie below one of these. Of two places of one path
- *     the later holds: visible, private, workspace, writable.
- *   - No file system of the host is seen itself but what is writable: all others
- *     stand behind overlays, whose sockets and pipes are not those of the host. One
- *     that takes no overlay is not seen: an empty directory stands in its place.
- *   - The network is a loopback interface of its own. Processes, IPC and the host
- *     name are its own; /proc shows them, /dev has what every program expects.
- *     User and group ids are those outside.
- *   - stdin is /dev/null; stdout and stderr are the caller's; no other descriptor
- *     is open. (A file on stdin could be opened for writing through /proc: what the
- *     workflow is to read is opened inside.) It is a session without a terminal.
- *   - What the caller's process holds in memory, its environment too, is not seen by the
- *     programs that the function executes.
- *   - All capabilities are gone, in a second user namespace: no mount is undone, no
- *     namespace entered from there. no_new_privs is set.
- *   - When the function returns, or either of the two processes above it dies, by
- *     SIGKILL too, all that it started dies.
+ *   - All is read-only, except the workspace, which shows a directory (a snapshot, or itself) and
+ *     forgets every change at the end; private empty /tmp, /var/tmp, /dev/shm, /run, /home, /root
+ *     and HOME; and the directories that the caller names as writable. Directories and regular
+ *     files named as visible are seen at their own paths even where they lie below one of these.
+ *     Of two places of one path the later holds: visible, private, workspace, writable.
+ *   - No file system of the host is seen itself but what is writable: all others stand behind
+ *     overlays, whose sockets and pipes are not those of the host. One that takes no overlay is
+ *     not seen: an empty directory stands in its place.
+ *   - The network is a loopback interface of its own. Processes, IPC and the host name are its
+ *     own; /proc shows them, /dev has what every program expects. User and group ids are those
+ *     outside.
+ *   - stdin is /dev/null; stdout and stderr are the caller's; no other descriptor is open. (A file
+ *     on stdin could be opened for writing through /proc: what the workflow is to read is opened
+ *     inside.) It is a session without a terminal.
+ *   - What the caller's process holds in memory, its environment too, is not seen by the programs
+ *     that the function executes.
+ *   - All capabilities are gone, in a second user namespace: no mount is undone, no namespace
+ *     entered from there. no_new_privs is set.
+ *   - When the function returns, or either of the two processes above it dies, by SIGKILL too, all
+ *     that it started dies.
  *
- * What the function does not find: the caller's umask is kept, to be changed there;
- * a directory of the workspace that was there before cannot be renamed by rename()
- * (EXDEV; mv copies it).
+ * What the function does not find: the caller's umask is kept, to be changed there; a directory of
+ * the workspace that was there before cannot be renamed by rename() (EXDEV; mv copies it).
  *
  * AF_VSOCK, which no namespace of Linux holds back, is not held back here.
  *
- * There is no part of it to do without. Linux 5.11 has what it needs, if it lets
- * the user make user namespaces.
+ * There is no part of it to do without. Linux 5.11 has what it needs, if it lets the user make
+ * user namespaces.
  */
 #ifndef AWF_ISOLATE_ISOLATE_H
 #define AWF_ISOLATE_ISOLATE_H

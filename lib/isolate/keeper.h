@@ -1,6 +1,7 @@
 /*
- * Keepers: the process that makes a place, starts there what is to run, and waits for it. It
- * tells the one outside how that ended, through a pipe; if nothing comes, it was killed.
+ * A keeper is the process that sets up namespaces, starts a program in them, and waits for it. It
+ * reports the end through a pipe to the process outside; if nothing arrives, the keeper was
+ * killed.
  */
 #ifndef AWF_ISOLATE_KEEPER_H
 #define AWF_ISOLATE_KEEPER_H

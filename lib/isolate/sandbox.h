@@ -1,19 +1,18 @@
 /*
- * Sandboxes: what a program that a step starts may touch. A policy is what somebody
- * (the run, the step, the agent, the tool) says about it; the strictest holds. A
- * command line becomes a sandboxed one by words in front of it: those of the program
- * awf-sandbox(1), which closes itself in and executes the rest. Nothing of it runs in
- * the process that asks.
+ * Sandboxes: what the programs that a step starts may access. Run, step, agent and tool can each
+ * set a policy; the strictest one applies. A command is run in a sandbox by putting awf-sandbox(1)
+ * with its options in front of the command line: that program restricts itself and executes the
+ * rest. The calling process is not restricted.
  *
  *     sandbox_decide() → sandbox_argv() → subprocess or process → sandbox_blocked()
  *
- * awf-sandbox itself runs outside, with AWF's own environment, in this directory: what a definition
- * says of a program's variables and directory is handed to it as data, and holds inside alone
- * (sandbox_set_variable(), the member directory).
+ * awf-sandbox itself runs outside, with AWF's own environment, in this directory: what a
+ * definition says of a program's variables and directory is handed to it as data, and holds inside
+ * alone (sandbox_set_variable(), the member directory).
  *
- * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A
- * program that ends with SANDBOX_REFUSED was refused something by the sandbox, or the
- * sandbox could not be made and nothing ran; its stderr says what.
+ * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A program that ends
+ * with SANDBOX_REFUSED was refused something by the sandbox, or the sandbox could not be made and
+ * nothing ran; its stderr says what.
  */
 #ifndef AWF_ISOLATE_SANDBOX_H
 #define AWF_ISOLATE_SANDBOX_H

@@ -1,6 +1,6 @@
 /*
- * The system calls that a sandboxed program may not make: a filter in the kernel. They
- * fail as if the user lacked the right. seccomp_rules.c says which, and why.
+ * A kernel filter for the system calls that a sandboxed program may not make. They fail as if the
+ * user lacked permission. seccomp_rules.c lists them with the reasons.
  */
 #ifndef AWF_ISOLATE_SECCOMP_H
 #define AWF_ISOLATE_SECCOMP_H

@@ -1,6 +1,6 @@
 /*
- * Messages of JSON-RPC 2.0, one a line, as the Model Context Protocol has them over pipes: what one
- * is, and the lines that we say ourselves. Who speaks the protocol writes the members of its own.
+ * JSON-RPC 2.0 messages, one per line, as used by the Model Context Protocol over pipes: reading
+ * messages, and writing our own. Callers write the members that are specific to their protocol.
  *
  * Source: jsonrpc.org/specification.
  */

@@ -1,12 +1,11 @@
 /*
- * The scanner: JSON as bytes (RFC 8259, UTF-8). JSON that comes from outside
- * passes through AWF as its own bytes: framed, checked, minified and looked into
- * here, never decoded and encoded again, so numbers, escapes and key order stay
- * as they were.
+ * The scanner: JSON as bytes (RFC 8259, UTF-8). JSON from outside passes through AWF byte for
+ * byte: it is framed, checked, minified and searched here, but never decoded and encoded again, so
+ * numbers, escapes and the order of keys do not change.
  *
- * A span is a value within memory that somebody else owns. Functions that take
- * a span of a value expect it valid (scan_value() or the framer said so); on
- * anything else they find nothing, but never read outside it.
+ * A span is a value inside memory that somebody else owns. Functions that take a span expect valid
+ * JSON (checked by scan_value() or the framer); in anything else they find nothing, but never read
+ * outside of the span.
  */
 #ifndef AWF_JSON_SCAN_H
 #define AWF_JSON_SCAN_H

@@ -1,16 +1,16 @@
 /*
- * What the requests of a step may cost: one call of it (--max-cost), and the run that it
- * is in (awf-run --max-cost). Prices are loaded only if there is a limit; then a model
- * without a price is an error, as what it costs could not be told.
+ * Cost limits for the requests of a step: for one call (--max-cost), and for its run (awf-run
+ * --max-cost). Prices are loaded only if there is a limit; then a model without a price is an
+ * error, as its cost cannot be calculated.
  *
- * A run's limit stands in $AWF_MAX_COST. Its steps enter what each answer has cost into a
- * file, $AWF_COSTS, a number of nano-dollars a line, and look there what all of them
- * come to before they ask again.
+ * The limit of a run is in $AWF_MAX_COST. Its steps append the cost of each answer to a file,
+ * $AWF_COSTS, in nano-dollars, one number per line, and add up this file before they send another
+ * request.
  *
- * A request whose input alone costs more than what is left is not sent. What its input costs at
- * least is entered before it is sent, under the file's lock, and taken out when its answer is
- * entered: requests side by side count for each other. That of a step that was killed meanwhile
- * stays entered as long as the attempt lasts; its API may have charged more.
+ * A request whose input alone costs more than what is left is not sent. The minimum cost of its
+ * input is reserved in the file, under its lock, before it is sent, and replaced by the real cost
+ * when the answer arrives, so that parallel requests are taken into account. The reservation of a
+ * killed step stays in the file for the rest of the attempt, as its API may have charged it.
  */
 #ifndef AWF_LIMITS_BUDGET_H
 #define AWF_LIMITS_BUDGET_H

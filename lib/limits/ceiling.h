@@ -1,10 +1,9 @@
 /*
- * The ceiling of a run: which tools its steps may use at most, whatever they say
- * themselves, and what becomes of a call to another one; mcp__SERVER__* stands for all
- * tools of a server. awf-run sets it, for itself and
- * its steps, in the environment, $AWF_ALLOW_TOOLS (names with commas) and
- * $AWF_TOOLS_POLICY, which run.started records. A run inside of a run can lower it, and
- * not raise it.
+ * The ceiling of a run: the only tools that its steps may use, whatever they declare themselves,
+ * and how calls of other tools are treated; mcp__SERVER__* stands for all tools of a server.
+ * awf-run sets it for itself and its steps in the environment, in $AWF_ALLOW_TOOLS (names
+ * separated by commas) and $AWF_TOOLS_POLICY, which run.started records. A child run can restrict
+ * it further, but not extend it.
  */
 #ifndef AWF_LIMITS_CEILING_H
 #define AWF_LIMITS_CEILING_H

@@ -1,11 +1,11 @@
 /*
- * Retries, told twice. When they happen, each is a message.assistant with `retry`, which is
- * `partial` and has no blocks, as no answer came of the try: its cause is the start of the
- * call; nothing follows from it. A resume takes nothing over of it, a replay records it again.
- * The end of the call lists them in `retries`.
+ * Retries are recorded twice. When one happens, it is recorded as a message.assistant with
+ * `retry`, which is `partial` and has no blocks: its cause is the start of the call, and it causes
+ * nothing. A resume ignores it, a replay records it again. The end of the call lists all of them
+ * in `retries`.
  *
- * A wait for the limits of a provider is told in the same way, when it begins
- * and when it is over, and is no try.
+ * A wait for the limits of a provider is told in the same way, when it begins and when it is over,
+ * and is no try.
  */
 #ifndef AWF_LIMITS_RETRIED_H
 #define AWF_LIMITS_RETRIED_H

@@ -150,7 +150,7 @@ decide_sandbox(struct mcp_server *s, const struct mcp_use *use, const char *prog
 	return 0;
 }
 
-/* Puts the command line into the sandbox. A program that is named by its path may be read there. */
+/* Runs the command line in the sandbox, where the program may be read if the command is a path. */
 static void
 mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *decided, char ***argv,
     struct environment *e)
@@ -369,7 +369,7 @@ mcp_end(struct mcp_server *s)
 void
 mcp_give_up(struct mcp_server *s)
 {
-	/* Its worker ends with the last who is there. */
+	/* The worker ends when its last client disconnects. */
 	if (s->worker.fd != -1) {
 		peer_hang_up(&s->peer);
 		pool_abandon(&s->worker, s->run->directory);

@@ -1,7 +1,7 @@
 /*
- * Who has cancelled a run: a file in its directory, which says so before the signal comes. A
- * signal without it came from a system that goes down, a terminal, cron: `awf-run --continue`
- * goes on with such a run, but not with one that somebody has cancelled.
+ * Who has cancelled a run: a file in the run's directory, written before the signal is sent. A
+ * signal without this file came from a shutdown of the system, a terminal or cron: `awf-run
+ * --continue` resumes such a run, but not one that a user has cancelled.
  */
 #ifndef AWF_MODEL_CANCELLED_H
 #define AWF_MODEL_CANCELLED_H

@@ -1,14 +1,12 @@
 /*
- * Following runs: the lines of one or more transcripts as they come, each once
- * and whole, and how each run ended.
+ * Following runs: returns the lines of one or more transcripts as they are written, each complete
+ * line once, and reports how each run ended.
  *
  * What the code relies on:
- *   - A run has ended when run.completed stands after its last run.started and no
- *     line follows, or when nobody holds its lock and no more lines came after
- *     that was seen: then it died.
- *   - A child's step.call_workflow.started is on disk before the child's
- *     transcript exists, so a missing transcript is waited for while the parent
- *     lives.
+ *   - A run has ended when run.completed stands after its last run.started and no line follows, or
+ *     when nobody holds its lock and no more lines came after that was seen: then it died.
+ *   - A child's step.call_workflow.started is on disk before the child's transcript exists, so a
+ *     missing transcript is waited for while the parent lives.
  *   - No run is taken in twice, so records that name each other in a circle end.
  */
 #ifndef AWF_MODEL_FOLLOW_H

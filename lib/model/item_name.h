@@ -1,10 +1,10 @@
 /*
- * What an item is named by for people: its data, as JSON and cut short, behind where it
- * stood in its stream: map[136] ("137"). The first one of a stream needs no name, and
- * neither do the rounds and branches of a group, whose numbers say all.
+ * The name of an item in messages: its position in the stream, followed by its data as JSON, cut
+ * short: map[136] ("137"). The first item of a stream has no such name, nor have rounds and
+ * branches of a group, for which the number is enough.
  *
- * The start of a call holds its data, unless that is the result of the event which it
- * follows. So who reads a record has to know the results before it too.
+ * The start of a call has the data, unless it is the result of the preceding event. So the reader
+ * of a record also needs the earlier results.
  */
 #ifndef AWF_MODEL_ITEM_NAME_H
 #define AWF_MODEL_ITEM_NAME_H

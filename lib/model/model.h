@@ -1,27 +1,27 @@
 /*
- * The model of a run: what its transcript tells, as a tree of calls that grows while the
- * file grows. It is fed line by line, from the first one on, whether the run lives or ended
- * long ago. Who wants to know something of a run asks its model: where an event stands (a
- * projection, the call tree), what failed (model/outcome.h), what the run did and used.
+ * The model of a run: the contents of its transcript as a tree of calls, which grows with the
+ * file. It is fed line by line, from the first line on, for running and ended runs alike. All code
+ * that needs information about a run gets it from the model: the call of an event (projections,
+ * the call tree), what failed (model/outcome.h), what the run did and used.
  *
- * What it keeps, and what its users rely on:
+ * Its users rely on these rules:
  *   - Feeding the beginning and then the rest is feeding the whole.
- *   - Neither the clock nor who is alive is part of it: that is for who asks.
- *   - It folds what was recorded. Whether a failure counts is found out when that is asked.
- *   - Of payloads it keeps what calls are known and judged by; texts that only people read
- *     stand in the file, at the places that it keeps.
+ *   - It depends neither on the clock nor on which processes are alive; callers add that.
+ *   - It only collects what was recorded. Whether a failure counts is computed on request.
+ *   - Of payloads it keeps only what identifies calls and determines their outcome; for texts that
+ *     are only displayed it keeps their positions in the file.
  *   - A call stays where it is in memory, with its number, until it is forgotten.
  *   - An event whose cause is not known belongs to no call.
- *   - Nothing but that place and its times comes of a foreign event (transcript/event.h).
+ *   - Of a foreign event (transcript/event.h) it keeps only the call and the times.
  *
  * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
  * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters
- * of the attempt that is the last so far: calls that are open, failed or wait, and what these
- * are in; and for what has waited in any. Its memory is that of these alone. MODEL_INSIDE knows
- * besides which call a message or tool is of, as long as that is open. MODEL_EVENTS has every call,
- * in some 180 bytes each, and knows of every event which call it is of, in some 40.
- * It may be fed what several runs have recorded, one after another: who asks what came of a run
- * that was forked from another (history/recording.h) feeds it that one first.
+ * of the attempt that is the last so far: calls that are open, failed or wait, and what these are
+ * in; and for what has waited in any. Its memory is that of these alone. MODEL_INSIDE knows
+ * besides which call a message or tool is of, as long as that is open. MODEL_EVENTS has every
+ * call, in some 180 bytes each, and knows of every event which call it is of, in some 40. It may
+ * be fed what several runs have recorded, one after another: who asks what came of a run that was
+ * forked from another (history/recording.h) feeds it that one first.
  */
 #ifndef AWF_MODEL_MODEL_H
 #define AWF_MODEL_MODEL_H

@@ -1,22 +1,21 @@
 /*
- * The outcome of an attempt, computed from its events alone: what failed and was
- * not made good (awf-run(1), "the end"), what waits, how much was used.
+ * The outcome of an attempt, computed only from its events: which failures count (awf-run(1), "The
+ * end of a run"), what waits, how much was used.
  *
- * A call that waits waits, however it was started and whatever was decided since: that
- * is for the next attempt. A call failed if it ended with an error or never ended, unless
+ * A call that waits waits, however it was started and whatever was decided since: that is for the
+ * next attempt. A call failed if it ended with an error or never ended, unless
  *   - it was started with --try;
  *   - it ended with an error and --allow-failure, or downstream_closed;
  *   - it was made in a try of an enclosing call that succeeded in a later try;
  *   - a --rescue call on its line succeeded;
  *   - a tool made it: what became of it is the tool's result;
- *   - it is a branch of a group whose strategy is any or best-effort, and that
- *     succeeded or waits;
+ *   - it is a branch of a group whose strategy is any or best-effort, and that succeeded or waits;
  *   - a call that encloses it failed and is excused by one of these;
  *   - it was cancelled in a call that ended with downstream_closed.
  *
- * That another call succeeded makes none good: it may be other work on the same input, as
- * with `for f in …; do awf-step -n fetch -- get $f; done`. What looks like another try is
- * named, no more.
+ * A later successful call does not make up for a failed one: it may be different work with the
+ * same input, as in `for f in …; do awf-step -n fetch -- get $f; done`. A call that looks like
+ * another try is only mentioned in the message.
  *
  * A call ends once: what is decided later of one that waits counts for the next attempt.
  */

@@ -1,7 +1,7 @@
 /*
- * The results of a call as step.completed holds them: one value, or an array of what
- * came of -O; text that did not end in a line feed is marked, or the bytes that came
- * could not be made again. Bytes that are no UTF-8 stand in blobs, null in their place.
+ * The results of a call in step.completed: one value, or with -O an array. Text without a final
+ * line feed is marked, so that the original bytes can be restored. Bytes that are not UTF-8 are in
+ * blobs, with null in their place.
  */
 #ifndef AWF_MODEL_RESULTS_H
 #define AWF_MODEL_RESULTS_H

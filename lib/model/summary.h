@@ -1,7 +1,7 @@
 /*
- * The summary of a run in a few figures, for lists of runs. It comes from the
- * first line and the last attempt's end; only where that says nothing (a run that
- * lives, or died) are the lines between read.
+ * The summary of a run in a few figures, for lists of runs. It is taken from the first line and
+ * the end of the last attempt; only if there is no end (the run is running, or died) are the lines
+ * in between read.
  */
 #ifndef AWF_MODEL_SUMMARY_H
 #define AWF_MODEL_SUMMARY_H

@@ -1,6 +1,7 @@
 /*
- * The state of a run and of its calls, as every display tells it: lists, trees, timelines, the log,
- * the live view, the page. Nobody else makes a state from a status, an error or who is alive.
+ * The state of a run and of its calls for every display: lists, trees, timelines, the log, the
+ * live view, the web page. No other code derives a state from a status, an error and whether the
+ * run is alive.
  *
  *   what is recorded of a run or attempt             what is told of it
  *     no end, it is alive                              running

@@ -1,19 +1,18 @@
 /*
- * The calls of a run that wait, as its transcript tells; part of its model (model/model.h), which
- * feeds it. They are kept over attempts.
+ * The waiting calls of a run, read from its transcript as part of its model (model/model.h). They
+ * are kept across attempts.
  *
- * A call waits from the step.completed on that says in payload.approval.asks what for.
- * That end is what a decision (decide/decision.h) is about. A further attempt of the run
- * may take the call over (claims) and let it wait on: it is the same wait then, with
- * another end. It is over when it was decided, when an attempt that took it over ended
- * it itself, when an attempt made a call of its name anew without taking it over, or
- * when the run has succeeded.
+ * A call waits from the step.completed on whose payload.approval.asks says what it waits for. A
+ * decision (decide/decision.h) refers to that end. A further attempt of the run may claim the call
+ * and record another end that waits: this is the same wait. The wait is over when it was decided,
+ * when an attempt that claimed the call ended it, when an attempt made a call of the same name
+ * again without claiming it, or when the run has succeeded.
  *
- * Work that a command hands on (awf-step --pending) has two names. Its task is the same for each
- * try of the call, in whichever attempt: it tells the one who does the work that he has it already.
- * Its token is of one try, and a result that comes with it is of no other. An answer may come before
- * the command has ended as pending: it is a decision about the call's step.started then, and stands
- * here as a wait that was over when it began.
+ * Work that a command starts elsewhere (awf-step --pending) has two names. The task is the same
+ * for each try of the call in all attempts, so that a service can recognize work that it already
+ * has. The token belongs to one try, and a result with it is only accepted for that try. A result
+ * may arrive before the command has ended as pending: then it is a decision about the call's
+ * step.started, and is listed here as a wait that was already over when it began.
  */
 #ifndef AWF_MODEL_WAITING_H
 #define AWF_MODEL_WAITING_H

@@ -12,7 +12,7 @@ struct watch {
 };
 
 void watch_open(struct watch *w);
-/* Adds a file (writes) or a directory (names that come, go or move). */
+/* Watches a file (for writes) or a directory (for names that are added, removed or renamed). */
 int watch_add(struct watch *w, const char *path, struct error *err);
 /* Adds a directory for writes to the files in it, too. */
 int watch_add_files(struct watch *w, const char *path, struct error *err);

@@ -263,10 +263,11 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 			t->idle_since = clock_monotonic();
 		}
 		if (clock_monotonic() - t->idle_since >= limit_ms)
-			return error_set(err, ERROR_NETWORK, NULL, "no byte came for %lld ms",
+			return error_set(err, ERROR_NETWORK, NULL, "no byte arrived for %lld ms",
 			    (long long)limit_ms);
 		if (is_barren(t))
-			return error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing came but signs of life",
+			return error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing but "
+			    "keep-alives arrived",
 			    (long long)(clock_monotonic() - t->barren_since));
 
 		if (t->watch_fd >= 0) {
@@ -475,7 +476,7 @@ http_wait(struct http *h, int fd, int64_t limit_ms, struct error *err)
 			limit_ms = left_ms < limit_ms ? left_ms : limit_ms;
 			continue;
 		}
-		error_set(&t->get->error, ERROR_NETWORK, NULL, "no byte came for %lld ms",
+		error_set(&t->get->error, ERROR_NETWORK, NULL, "no byte arrived for %lld ms",
 		    (long long)idle_limit(t));
 		t->get->ended = true;
 		transfer_end(t, h, true);

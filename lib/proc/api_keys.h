@@ -1,7 +1,7 @@
 /*
- * The API keys that AWF handles: those of the providers, and what the file of keys has
- * (proc/environment.h), and what else providers read of the environment. On its own, as every
- * program that tells of an error needs no more of providers than this.
+ * The API keys that AWF knows: those of the providers and those in the keys file
+ * (proc/environment.h), and the other environment variables that providers read. It is a separate
+ * file because every program needs this part, to remove keys from its messages.
  */
 #ifndef AWF_PROC_API_KEYS_H
 #define AWF_PROC_API_KEYS_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The variables that a provider which asks a model API by HTTP reads, beside those that all of
- * them do. */
+/* The variables that a provider for an HTTP API reads, in addition to those that all providers
+ * read. */
 struct provider_variables {
 	const char *provider;
 	const char *key, *key_fallback; /* the latter may be NULL */
@@ -22,7 +22,7 @@ const struct provider_variables *provider_variables(const char *provider);
 bool provider_reads(const struct provider_variables *v, const char *variable, bool *path);
 /* Environment names that hold keys of the providers' table; ends with NULL. */
 const char *const *provider_key_names(void);
-/* Puts stars over the values of keys in a text. */
+/* Replaces the values of keys in a text by stars. */
 void api_keys_hide(char *text);
 
 #endif

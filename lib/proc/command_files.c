@@ -36,7 +36,7 @@ static const struct runner {
 	const char *names;
 	enum operand operand;
 	int skip;           /* words before the operand */
-	const char *first;  /* words, one of which comes first: run; NULL */
+	const char *first;  /* the first word must be one of these, such as run; NULL: any */
 	const char *valued; /* options with a value that names no program */
 	const char *files;  /* options whose value is a file that is run */
 	const char *inert;  /* options behind which no script is named: code is given with them */

@@ -1,13 +1,13 @@
 /*
- * The files of the workspace that a command runs: its program, and the script that an interpreter
- * is given as an argument. They are found by the words of the command alone, which are read as the
- * programs of one table read theirs: wrappers (env, timeout, xargs …), which run what their words
- * say further on; shells, whose text is taken apart; and interpreters.
+ * Finds the files of the workspace that a command runs: its program, and the script that is passed
+ * to an interpreter. They are found only from the words of the command, with a table of known
+ * programs: wrappers (env, timeout, xargs …), which run the command in their arguments; shells,
+ * whose command text is parsed; and interpreters.
  *
- * What is not found: what these files load or start in turn (modules, files that a script sources,
- * what package runners start); what a word says that only a shell can expand; and what lies
- * elsewhere, be it a link in the workspace that leads there (the python3 of a virtual environment).
- * The programs of the system lie elsewhere, also where the workspace is /.
+ * Not found are files that these files load or start in turn (modules, files that a script
+ * sources, programs that package runners start); words that only a shell can expand; and files
+ * outside of the workspace, even if a link in the workspace leads there (the python3 of a virtual
+ * environment). Programs of the system count as outside even if the workspace is /.
  */
 #ifndef AWF_PROC_COMMAND_FILES_H
 #define AWF_PROC_COMMAND_FILES_H
@@ -20,7 +20,7 @@ struct command_files {
 	/* What was found: absolute paths without links, each once; lists (base/list.h) of the
 	 * caller's; NULL: nothing. */
 	char **list;
-	char **sourced;         /* by a shell: what they set may be secrets */
+	char **sourced;         /* files sourced by a shell, which may set secrets */
 };
 
 /* Adds the files of a command line, whose words end with NULL. */

@@ -1,11 +1,10 @@
 /*
- * All descendants of a process, a setsid() child too, found through /proc. With
- * the caller as child subreaper, orphans of what it runs stay its descendants.
+ * Finds, signals and ends all descendants of a process, including setsid() children, through
+ * /proc. If the caller is a child subreaper, orphaned processes stay its descendants.
  *
- * Where /proc is not mounted a process finds its own children alone, and those of others
- * not at all: a tree is ended from its root, as whose parent has gone becomes the
- * subreaper's child. It takes a signal longer to get to the leaves, and nobody is known to
- * go a way of its own.
+ * Without /proc, a process finds only its own children. A tree is then ended from its root, as
+ * orphans become children of the subreaper: a signal takes longer to reach the leaves, and
+ * detached processes are not recognized.
  */
 #ifndef AWF_PROC_DESCENDANTS_H
 #define AWF_PROC_DESCENDANTS_H
@@ -18,23 +17,22 @@
 bool pids_have(const pid_t *list, pid_t pid);
 /* Becomes the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER). */
 void descendants_adopt(void);
-/* Children of this process that live on whatever becomes of the others, with all that
- * they start: they count as descendants for none of these functions, nor as orphans,
- * until they are released. */
+/* Exempts a child of this process and its descendants: until it is released, none of these
+ * functions treats them as descendants or orphans, so they are not ended with the others. */
 void descendants_keep(pid_t child);
 void descendants_release(pid_t child);
 bool descendants_kept(pid_t child);
-/* This process goes a way of its own from now on, with all that it starts: in a session
- * of its own, and a descendant for none of these functions, whoever calls them. */
+/* Detaches this process and its future children: it gets a session of its own, and no process
+ * treats it as a descendant in these functions any more. */
 void descendants_detach(void);
 /* This process is a guardian's helper (proc/guardian.h): a descendant for none of these
  * functions either, deaf to what ends others, and killed with its guardian. False: that has
  * gone already. */
 bool descendants_help(pid_t guardian);
-/* Whether a process has done one or the other. */
+/* Whether a process has called one of the two functions above. */
 bool descendants_detached(pid_t pid);
-/* For the rest of this process nobody goes a way of its own: its descendants are not to
- * be trusted. */
+/* From now on this process ignores that descendants were detached, because they are not
+ * trusted. */
 void descendants_spare_none(void);
 /* Sends a signal to every descendant of ancestor (not to itself, nor to those in
  * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
@@ -54,8 +52,8 @@ pid_t descendants_next_child(struct children *c, bool *ended);
 /* Sends a signal that this process got to its children, where whoever sent it could not
  * find them. */
 void descendants_pass_on(int signal_number);
-/* This process gives its descendants so much less time to end, in ms: whoever ends it and
- * them at once is to leave it time to say so. */
+/* Reduces the time that this process gives its descendants to end, in ms, so that it can still
+ * record the end if it is being ended itself at the same time. */
 void descendants_hurry(int less);
 /* Signal, SIGTERM after one second if it was another, SIGKILL 5 s after the
  * first, until none is left; those of them that are children of this process are

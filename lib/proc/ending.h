@@ -1,15 +1,14 @@
 /*
- * A run that is being ended: awf-run has begun to cancel it, or its time is over. From
- * then on no step of it begins, nor of the runs inside of it: a process that is started by
- * one that got the signal, in a trap or by a shell that ignores it, would run until it is
- * killed.
+ * Marks a run that is being ended, because it was cancelled or its time is over. From then on no
+ * step of it, or of a run inside it, starts: a process started in a trap, or by a shell that
+ * ignores the signal, would otherwise run until it is killed.
  *
- * Likewise a call of which the subprocess is being ended: its time is over, or it is a branch that
- * is not needed any more. That is over when nothing is left of it, as the call may be
+ * A call whose subprocess is being ended (its time is over, or it is a branch that is not needed
+ * any more) is marked in the same way, until all its processes have ended, as the call may be
  * tried again.
  *
- * The mark is made before the first signal is sent. So whoever looks and does not find it
- * is there when the signals go round, and gets his.
+ * The mark is made before the first signal is sent. So a process that does not find the mark
+ * exists already when the signals are sent, and gets one.
  */
 #ifndef AWF_PROC_ENDING_H
 #define AWF_PROC_ENDING_H

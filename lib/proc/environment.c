@@ -307,7 +307,7 @@ keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *
 	char *line = text->data, *end, place[256];
 
 	if (strlen(buffer_string(text)) != text->len)
-		return error_set(err, ERROR_DEFINITION, path, "holds a NUL byte");
+		return error_set(err, ERROR_DEFINITION, path, "contains a NUL byte");
 	if (line != NULL)
 		line += text_byte_order_mark(line, text->len);
 	for (int number = 1; line != NULL; number++, line = end) {

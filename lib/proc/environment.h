@@ -1,6 +1,6 @@
 /*
- * Environments of children: this process's, less the names of API keys, plus
- * what is set for the child; and which variables hold secrets.
+ * Environments of child processes: this process's environment without API keys, plus variables set
+ * for the child; and which variables contain secrets.
  */
 #ifndef AWF_PROC_ENVIRONMENT_H
 #define AWF_PROC_ENVIRONMENT_H
@@ -29,8 +29,9 @@ void environment_copy(struct environment *e, const struct environment *from);
 void environment_set(struct environment *e, const char *name, const char *value);
 void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
-/* Whether a variable holds a secret, or is the way to an agent that does, by the words of its name
- * or by its value. Inputs of a run (AWF_INPUT_) are told by their values alone. */
+/* Whether a variable contains a secret, or points to an agent that holds secrets, judging by
+ * the words of its name or by its value. Inputs of a run (AWF_INPUT_) are judged only by their
+ * values. */
 bool environment_is_secret(const char *name, const char *value);
 void environment_free(struct environment *e);
 

@@ -298,7 +298,8 @@ frame_read_refused(struct span json, struct error *err)
 		return false;
 	message = span_text(span_member(json, "message"));
 	if (span_true(span_member(json, "interrupted")))
-		error_set(err, ERROR_LOST, NULL, "%s: nothing was begun", message != NULL ? message : "interrupted");
+		error_set(err, ERROR_LOST, NULL, "%s: the command was not "
+		    "started", message != NULL ? message : "interrupted");
 	else
 		error_set(err, ERROR_CANNOT_LAUNCH, NULL, "%s", message != NULL ? message : "refused");
 	free(message);

@@ -1,9 +1,8 @@
 /*
- * Frames: what a program here and awf-exec(1) at the far end of a launcher say to each other, a
- * line of JSON each. A frame has a type, and maybe bytes (base64). Those that something follows
- * from are sealed: a MAC (HMAC-SHA256) stands before the JSON, under a key that is made for the
- * one call. What a launcher, a login shell or a broken connection puts in between is not taken
- * for one of them.
+ * Frames: the protocol between a program here and awf-exec(1) at the far end of a launcher. Each
+ * frame is a line of JSON with a type, and perhaps bytes (base64). Frames that have consequences
+ * are sealed: a MAC (HMAC-SHA256) precedes the JSON, under a key made for this call, so that other
+ * output of a launcher, a login shell or a broken connection cannot be mistaken for one.
  *
  *     here                     the far end
  *     request (sealed)   →
@@ -14,9 +13,9 @@
  *     ping, cancel       ↔     ping
  *                        ←     files …, end (sealed)
  *
- * The command begins once its hello has been heard here: before go nothing has happened there.
- * go names the hello that it answers, so that of several that a launcher has started one begins
- * at most.
+ * The far end starts the command only after go, which is sent when its hello has arrived here. go
+ * names the hello that it answers, so that if a launcher has started several copies, at most one
+ * starts the command.
  */
 #ifndef AWF_PROC_FRAME_H
 #define AWF_PROC_FRAME_H
@@ -64,8 +63,8 @@ struct frame_request {
 	char *directory;           /* to work in, if there is one of this name; NULL: wherever it is */
 	bool apart;                /* to work in a new directory, where files come */
 	char **fetch;              /* patterns of those that are sent back from there; NULL: none */
-	/* How long the far end waits, in ms: between pings, without any word until it ends the
-	 * command; from SIGTERM to SIGKILL, when told to cancel, and when there is only silence. */
+	/* Times of the far end, in ms: between pings; without any frame until it ends the
+	 * command; from SIGTERM to SIGKILL after a cancel frame, and after silence. */
 	int64_t ping_ms, silent_ms, grace_ms, lost_ms;
 };
 /* Appends it, sealed with a new key that it tells. */

@@ -200,7 +200,8 @@ frame_files_read_head(struct files_in *f, struct span json, struct error *err)
 	if (frame_take_bytes(json, &path) == -1 || memchr(buffer_string(&path), '\0', path.len) != NULL ||
 	    !span_integer(span_member(json, "mode"), &mode) ||
 	    !span_integer(span_member(json, "bytes"), &bytes) || bytes < 0 || f->left != 0)
-		result = error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
+		result = error_set(err, ERROR_INVALID_INPUT, NULL, "the data from the other end "
+		    "is damaged");
 	else if (f->directory == -1 || !is_wanted(f, buffer_string(&path)))
 		result = error_set(err, ERROR_INVALID_INPUT, buffer_string(&path), "was not asked for");
 	else if (f->count == FRAME_FILES || bytes > FRAME_FILES_BYTES - f->bytes)
@@ -229,7 +230,8 @@ frame_files_read_bytes(struct files_in *f, struct span json, struct error *err)
 	int result = 1;
 
 	if (frame_take_bytes(json, &bytes) == -1 || f->fd == -1 || (int64_t)bytes.len > f->left) {
-		result = error_set(err, ERROR_INVALID_INPUT, NULL, "what comes from the other end is damaged");
+		result = error_set(err, ERROR_INVALID_INPUT, NULL, "the data from the other end "
+		    "is damaged");
 	} else {
 		digest_add(&f->digest, buffer_string(&bytes), bytes.len);
 		f->left -= (int64_t)bytes.len;

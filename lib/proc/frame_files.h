@@ -1,11 +1,11 @@
 /*
- * Files in frames (proc/frame.h): what goes to a far end (awf-step --send) and comes back (--fetch).
- * A file is a frame with its path, mode and size, and as many with its bytes; a digest over all
- * that was sent goes in the sealed frame behind them.
+ * Files in frames (proc/frame.h): what goes to a far end (awf-step --send) and comes back
+ * (--fetch). A file is a frame with its path, mode and size, and as many with its bytes; a digest
+ * over all that was sent goes in the sealed frame behind them.
  *
- * Paths are relative and lead nowhere else, files are regular, and what they may be called is said
- * by patterns (glob(7), of which none goes over a slash), which whoever takes them knows too. He
- * takes no more than FRAME_FILES, and FRAME_FILES_BYTES in all.
+ * Paths are relative and stay inside the directory, files are regular, and their names match
+ * patterns (glob(7), without matching slashes), which the receiver knows, too. The receiver
+ * accepts at most FRAME_FILES files and FRAME_FILES_BYTES in total.
  */
 #ifndef AWF_PROC_FRAME_FILES_H
 #define AWF_PROC_FRAME_FILES_H

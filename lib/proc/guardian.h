@@ -1,6 +1,6 @@
 /*
- * The guardian: a process between a program and what it runs, so that nothing
- * outlives the program, however that ends.
+ * The guardian: a process between a program and the processes that it runs, which makes sure that
+ * none of them outlives the program, however the program ends.
  *
  * What the code relies on, and keeps (tests: tests/cli/awf-run.bats, tests/fault/awf-run.bats):
  *   - The guardian is the reaper of orphans below it (child subreaper), so a setsid() child or a
@@ -12,16 +12,17 @@
  *   - The guardian blocks all signals and has a process group of its own, so that Ctrl-C, Ctrl-Z
  *     and `kill -- -PGID` do not reach it (asserted). It closes every descriptor but the pipe on
  *     which it reports and those of its duties. It ends when its last descendant has ended.
- *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
- *     does not wait for it either.
- *   - It may be given a terminal: a pseudo-terminal, of which it leads the session and the program
- *     is the foreground, and the terminal whose modes the one that it watches has changed. What
- *     that had is restored when that is killed, unless somebody else has set others since.
- *   - It may be asked to start helpers, which are its own and the program's descendants
- *     for nobody: it does not wait for them, and ends them last, with GUARDIAN_ENDS. One that
- *     catches that has time to end what it has started itself.
- *   - It may be given a directory that was made for the program: if the one that it watches has gone,
- *     it removes that last, when nobody is left who would make anything there.
+ *   - A detached process (proc/descendants.h) is not ended, and the guardian does not wait for it.
+ *   - It may get a pseudo-terminal, whose session it leads and in whose foreground the program
+ *     runs, and the real terminal, whose modes the watched process has changed. If the watched
+ *     process is killed, the guardian restores these modes, unless another process has changed
+ *     them since.
+ *   - It may be asked to start helpers, which do not count as descendants of the program: it does
+ *     not wait for them, and ends them last, with GUARDIAN_ENDS. A helper that catches this signal
+ *     has time to end its own children.
+ *   - It may get a directory that was created for the program: if the watched process has died,
+ *     the guardian removes the directory at the end, when no process is left that could create
+ *     files in it.
  */
 #ifndef AWF_PROC_GUARDIAN_H
 #define AWF_PROC_GUARDIAN_H

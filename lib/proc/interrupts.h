@@ -1,7 +1,7 @@
 /*
- * Interrupts: what ends a wait before its time: a signal that the program
- * caught, or a reader of its stdout that is gone, so that nobody wants the result
- * any more. All waits of a program go through here, so none of them misses one.
+ * Interrupts: events that end a wait early: a caught signal, or that the reader of stdout has
+ * gone, so that the result is not needed any more. All waits of a program use these functions, so
+ * that none misses an interrupt.
  */
 #ifndef AWF_PROC_INTERRUPTS_H
 #define AWF_PROC_INTERRUPTS_H

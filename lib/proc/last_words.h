@@ -1,10 +1,9 @@
 /*
- * The last words of a program: of what it wrote on stderr the line that says why it failed, for
- * summaries that have room for one. It is the last line with words, as a terminal would show it:
- * what a carriage return led to being written over is not there, nor are colours. Lines that
- * follow the cause in many programs' output and do not name it (make's own, `set -x`, frames of a
- * stack, hints) are taken only if there is nothing else. Of a run in a run, however deep, they are
- * those of the innermost step that failed.
+ * The last words of a program: the line of its stderr that says why it failed, for summaries with
+ * room for one line. It is the last line with words, as a terminal would show it: without text
+ * that was overwritten after a carriage return, and without colours. Lines that often follow the
+ * cause without naming it (messages of make, `set -x`, stack frames, hints) are used only if there
+ * is no other line. For nested runs it is the line of the innermost failed step.
  */
 #ifndef AWF_PROC_LAST_WORDS_H
 #define AWF_PROC_LAST_WORDS_H

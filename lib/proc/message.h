@@ -1,7 +1,7 @@
 /*
- * The messages of programs to people, on stderr. Every one goes this way: names, arguments and
- * what others have said are in them, so that API keys come out as stars, and what a terminal obeys
- * or does not show comes out as base/text.h has it, wherever stderr leads.
+ * Messages of programs to users, on stderr. All messages are printed with these functions, because
+ * they contain names, arguments and texts from outside: API keys are replaced by stars, and
+ * control and invisible characters are escaped as in base/text.h, wherever stderr leads.
  */
 #ifndef AWF_PROC_MESSAGE_H
 #define AWF_PROC_MESSAGE_H

@@ -1,10 +1,10 @@
 /*
- * What a command with --models finds in the place of API keys: a token of its call, which its proxy
- * takes in requests (awf-models-proxy(1)).
+ * The token that a command with --models gets instead of API keys: it is valid for its call only,
+ * and its proxy accepts it in requests (awf-models-proxy(1)).
  *
- * AWF's own steps inside that command ask models as well, and record what they ask themselves. They
- * ask with another token, which follows from the command's: the proxy passes what comes with that,
- * and it is recorded, and counted for the run, once.
+ * AWF's own steps inside that command send requests as well, and record them themselves. They use
+ * another token, derived from that of the command: the proxy forwards requests with it without
+ * recording them, so that each is recorded, and counted for the run, once.
  */
 #ifndef AWF_PROC_MODEL_TOKEN_H
 #define AWF_PROC_MODEL_TOKEN_H

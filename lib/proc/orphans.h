@@ -1,9 +1,9 @@
 /*
- * Orphans: processes that outlived their parent inside a subprocess or a peer and became
- * children of this process (descendants_adopt()). When that is ended, they are ended too. A
- * child of this process that is neither it nor spared, and that began after it did, is taken
- * for its orphan; where several run at once, each has a mark in its environment that tells
- * whose it is.
+ * Orphans: processes whose parent, inside a subprocess or a peer, has ended, so that they became
+ * children of this process (descendants_adopt()). They are ended together with the subprocess. A
+ * child of this process counts as its orphan if it is not the subprocess itself, is not spared,
+ * and began later; if several subprocesses run at once, a mark in the environment shows to which
+ * one an orphan belongs.
  */
 #ifndef AWF_PROC_ORPHANS_H
 #define AWF_PROC_ORPHANS_H

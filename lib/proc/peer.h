@@ -1,12 +1,12 @@
 /*
- * A line peer: a child that is told lines on its stdin and says lines on its stdout, such as
- * a provider, an MCP server, a filter. It may say something before it has read all: what it
- * is told is queued, and goes out while what it says comes in, so that neither side waits
- * for a full pipe. Its silence (PEER_LATE) is told apart from its end (PEER_GONE).
+ * A line peer: a child that reads lines on its stdin and writes lines on its stdout, such as a
+ * provider, an MCP server or a filter. It may write before it has read everything: lines to it are
+ * queued and sent while its lines are received, so that neither side blocks on a full pipe. Its
+ * silence (PEER_LATE) is distinguished from its end (PEER_GONE).
  *
- * Whatever is ended around it, it lives until its owner ends it (descendants_keep()). That
- * goes in steps: its stdin is closed, it has time to end by itself; then it and all its
- * descendants get SIGTERM, and SIGKILL five seconds later. The program ignores SIGPIPE.
+ * It is not ended together with other processes, but only by its owner (descendants_keep()), in
+ * steps: its stdin is closed, and it has time to exit by itself; then it and all its descendants
+ * get SIGTERM, and SIGKILL five seconds later. The program must ignore SIGPIPE.
  */
 #ifndef AWF_PROC_PEER_H
 #define AWF_PROC_PEER_H

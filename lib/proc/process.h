@@ -1,10 +1,9 @@
 /*
- * Starting programs. A child gets the three descriptors asked for and no other
- * unless it is to inherit; an empty signal mask; and default dispositions, but
- * for SIGHUP, SIGINT and SIGQUIT where this process was started with them ignored
- * (nohup, `&` in a script). It is started with vfork semantics (posix_spawn), so
- * that a large parent costs nothing. A file that is executable but no program is
- * given to /bin/sh, as execvp() does.
+ * Starting programs. A child gets the three descriptors of the spec and no others, unless it is to
+ * inherit them; an empty signal mask; and default signal actions, except that SIGHUP, SIGINT and
+ * SIGQUIT stay ignored if this process was started so (nohup, `&` in a script). It is started with
+ * vfork semantics (posix_spawn), so that a large parent does not slow it down. An executable file
+ * that is not a program is run by /bin/sh, as execvp() does.
  */
 #ifndef AWF_PROC_PROCESS_H
 #define AWF_PROC_PROCESS_H

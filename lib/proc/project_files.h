@@ -1,13 +1,13 @@
 /*
- * The files of a project that programs which AWF, or its user, starts there take as their own
- * settings: agent CLIs, the runtimes that these are written for, and the managers of versions
- * through which they may be started. Whoever can write such a file decides what the program runs,
- * or where it sends its login, so a sandboxed program may not (cmd/sandbox), and a cloned
- * repository may not unless its user says so.
+ * The files of a project that other programs read as their settings when they are started there:
+ * agent CLIs, the runtimes that these use, and version managers through which they may be started.
+ * Anybody who can write such a file controls what the program runs, or where it sends its login.
+ * So sandboxed programs may not change them (cmd/sandbox), and those of a cloned repository are
+ * not used unless the user allows it.
  *
  * One table, from which everything reads: what the sandbox keeps, what `project_settings` asks
- * about, the list in awf-provider-cli(7). How it was found: each CLI, in the versions of
- * `make check-clis`, under `strace -f -e trace=%file` in a subdirectory of a repository; its
+ * about, the list in awf-provider-cli(7). How it was found: each CLI, in the versions of `make
+ * check-clis`, under `strace -f -e trace=%file` in a subdirectory of a repository; its
  * documentation; its source where that is public.
  *
  * A name is a path relative to a directory, and a file or a directory with all that is in it. The

@@ -566,7 +566,8 @@ subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
 	if (s->stage == SUBPROCESS_RUNNING && ended_elsewhere(s)) {
 		begin_end(all, s, &(struct error)ERROR_INIT); /* the launcher, which does not leave */
 	} else if (s->stage == SUBPROCESS_RUNNING && s->via != NULL && s->via->state == VIA_LAUNCHED) {
-		error_set(&why, ERROR_LOST, name_of(s), "nothing was begun: awf-exec has not answered within %s",
+		error_set(&why, ERROR_LOST, name_of(s), "the command was not started: awf-exec "
+		    "has not answered within %s",
 		    duration_text(s->via->launch_ms, text, sizeof text));
 		begin_end(all, s, &why);
 	} else if (s->stage == SUBPROCESS_RUNNING) {

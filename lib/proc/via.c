@@ -219,7 +219,7 @@ via_read_sealed_frame(struct via *v, struct span json)
 		if (!whole)
 			via_set_failed(v, "what came is not what " FAR_PROGRAM " has sent");
 	} else {
-		via_set_failed(v, "what comes from the other end is damaged");
+		via_set_failed(v, "the data from the other end is damaged");
 	}
 }
 
@@ -238,7 +238,7 @@ via_read_frame(struct via *v, struct span line, struct buffer *output, struct bu
 		return;
 	}
 	if (line.len == 0 || line.at[0] != '{' || scan_check(line.at, line.len, &bad) != NULL) {
-		via_set_failed(v, "what comes from the other end is damaged");
+		via_set_failed(v, "the data from the other end is damaged");
 		return;
 	}
 	if (frame_is(line, "ping"))
@@ -255,7 +255,7 @@ via_read_frame(struct via *v, struct span line, struct buffer *output, struct bu
 	digest = to == output ? &v->output : &v->errors;
 	before = to->len;
 	if ((to == errors && !frame_is(line, "errors")) || frame_take_bytes(line, to) == -1)
-		via_set_failed(v, "what comes from the other end is damaged");
+		via_set_failed(v, "the data from the other end is damaged");
 	else
 		digest_add(digest, to->data + before, to->len - before);
 }
@@ -285,7 +285,7 @@ via_receive(struct via *v, struct buffer *output, struct buffer *errors)
 		    "the launcher has printed more than 64 KiB, and " FAR_PROGRAM " has not "
 		    "answered");
 	else if (taken == -1)
-		via_set_failed(v, "what comes from the other end is damaged");
+		via_set_failed(v, "the data from the other end is damaged");
 	INVARIANT(v->state == VIA_FAILED ? v->error.code != ERROR_NONE : v->dropped <= BANNER_LIMIT);
 	return received;
 }
@@ -308,7 +308,7 @@ via_tick(struct via *v)
 	if (v->state != VIA_CONNECTED)
 		return;
 	if (now >= v->heard + FAR_SILENT_MS) {
-		via_set_failed(v, "nothing was heard of the far end any more");
+		via_set_failed(v, "nothing has arrived from the far machine any more");
 		return;
 	}
 	if (now < v->said + FAR_PING_MS)
@@ -362,10 +362,11 @@ via_conclude(struct via *v, int wait_status)
 	v->state = VIA_FAILED;
 	if (v->begun)
 		error_set(&v->error, ERROR_LOST, NULL,
-		    "the launcher ended (%s) before the far end has told how the command did", text);
+		    "the launcher ended (%s) before the end of the command was reported", text);
 	else if (!will_not_start(status))
 		error_set(&v->error, ERROR_LOST, NULL,
-		    "the launcher ended (%s) before " FAR_PROGRAM " answered: nothing was begun", text);
+		    "the launcher ended (%s) before " FAR_PROGRAM " answered: the command was "
+		    "not started", text);
 	else
 		error_set(&v->error, ERROR_CANNOT_LAUNCH, NULL, "%s (the launcher: %s)",
 		    status == PROCESS_NOT_FOUND ? FAR_PROGRAM ", or the launcher, was not found" :

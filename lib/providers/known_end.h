@@ -1,8 +1,8 @@
 /*
- * Why an answer ended, in our words (awf-provider(7)), and the words for it that a user
- * has taught: --known-end WORD=REASON, which $AWF_KNOWN_ENDS hands on to providers and to
- * the steps inside, with commas between. What is taught comes before what a provider
- * knows itself.
+ * The reasons why an answer ended, as AWF names them (awf-provider(7)), and further words of APIs
+ * for them that a user has declared: --known-end WORD=REASON, passed to providers and to steps
+ * inside in $AWF_KNOWN_ENDS, separated by commas. Declared words take precedence over those that a
+ * provider knows.
  */
 #ifndef AWF_PROVIDERS_KNOWN_END_H
 #define AWF_PROVIDERS_KNOWN_END_H

@@ -1,6 +1,6 @@
 /*
- * What a user allows of the calls of each provider, awf-limits(5): ~/.config/awf/limits, a line
- * for a provider, with # before what is none:
+ * The user's limits for the calls of each provider, awf-limits(5): ~/.config/awf/limits, with a
+ * line for each provider, and comments that begin with #:
  *
  *     PROVIDER  at-once=N per-minute=N down-after=N
  *

@@ -1,6 +1,6 @@
 /*
- * The calls of a provider, held to its limits (providers/limits_file.h) across all steps and runs of
- * a storage. There is no process that hands out leave: a file for each provider, and locks on it.
+ * Keeps the calls of a provider within its limits (providers/limits_file.h), across all steps and
+ * runs of a storage. There is no central process, but a file for each provider, with locks on it.
  *
  *     limits/PROVIDER    what was begun when, and whether the API is down (struct state in
  *                        throttle.c), and locks on bytes of it (io/lock.h), of the file as each
@@ -11,17 +11,17 @@
  *   - The file is read, written and judged by under an open file's lock on it, which is held for
  *     that alone.
  *   - Locks on bytes go with their process, whose children have none of its open files, so nothing
- *     of one that was killed is left: not its place among the calls under way, not its turn, not its
- *     trial. What it has begun counts for its minute. A process may have several calls.
- *   - Who has to wait draws a number; the lowest that is locked is next. One that does not take
- *     what has become free within LIMIT_PASS_MS (it may be stopped) is passed over, so that it
- *     holds nobody up.
+ *     of one that was killed is left: not its place among the calls under way, not its turn, not
+ *     its trial. What it has begun counts for its minute. A process may have several calls.
+ *   - A waiting call draws a number; the lowest locked number is next. If that call does not take
+ *     a free place within LIMIT_PASS_MS (its process may be stopped), the next one goes first, so
+ *     that it does not block others.
  *   - What stands in the file is believed within bounds alone: times to come are none.
  *   - Where no limit is set for a provider nothing of this is opened or made.
  *
- * The breaker: so many failures in a row that say that the API is down open it, and nobody
- * calls until a pause is over; then one does, on trial, whose failure makes the pause longer.
- * Any answer closes it.
+ * The breaker: so many failures in a row that say that the API is down open it, and nobody calls
+ * until a pause is over; then one does, on trial, whose failure makes the pause longer. Any answer
+ * closes it.
  */
 #ifndef AWF_PROVIDERS_THROTTLE_H
 #define AWF_PROVIDERS_THROTTLE_H

@@ -78,7 +78,8 @@ find_in_directory(struct source *s, const char *directory, struct error *err)
 	else
 		failed = error_set(err, ERROR_USAGE, directory, count == 0 ?
 		    "no transcript is there (transcripts/*.jsonl)" :
-		    "several runs are there, and none is its latest: name the file of one");
+		    "there are several runs, and none of them is marked as the latest: name the "
+		    "file of one");
 	free(runs);
 	return failed;
 }

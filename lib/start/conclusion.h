@@ -1,7 +1,7 @@
 /*
- * The conclusion: what an attempt of a run comes to. Drawn from how its workflow
- * ended and from what its calls came to in the transcript, never from a status that
- * a shell may have lost. It is what run.completed says, and awf-run's exit status.
+ * The conclusion: the result of an attempt, for run.completed and awf-run's exit status. It is
+ * derived from the end of the workflow and the recorded outcomes of the calls, and does not rely
+ * on exit statuses, which a shell may drop.
  */
 #ifndef AWF_START_CONCLUSION_H
 #define AWF_START_CONCLUSION_H

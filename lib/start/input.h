@@ -1,19 +1,18 @@
 /*
- * The input of a run: what its workflow reads on stdin, kept as inputs/<run-id>,
- * with .part at the end of the name until its end was seen.
+ * The input of a run: what its workflow reads on stdin, kept as inputs/<run-id>, with .part at the
+ * end of the name until its end was seen.
  *
- * A regular file is passed through, and copied from its offset before the start.
- * A pipe or socket is relayed, at most a page ahead of the reader: the next bytes
- * are read only when it has taken what is there. A terminal or another device is
- * passed through and not kept.
+ * A regular file is passed through, and copied from its offset before the start. A pipe or socket
+ * is relayed, at most a page ahead of the reader: the next bytes are read only when it has taken
+ * what is there. A terminal or another device is passed through and not kept.
  *
- * What a child run gets from a pipe is relayed too where it is not kept. The relay is in
- * the child's roster (storage/roster.h), so that its steps know whether who wrote that in the
- * parent has died.
+ * What a child run gets from a pipe is relayed too where it is not kept. The relay is in the
+ * child's roster (storage/roster.h), so that its steps know whether who wrote that in the parent
+ * has died.
  *
- * A further attempt gets what was kept. If that is not all, it is fed first, and what
- * stdin says is read when the workflow asks for more: it must begin with the bytes that
- * are kept, which are not given twice, and is kept on.
+ * A further attempt gets the stored input. If that is incomplete, it is passed first, and stdin is
+ * read when the workflow needs more: stdin must begin with the stored bytes, which are not passed
+ * twice, and the rest is stored, too.
  */
 #ifndef AWF_START_INPUT_H
 #define AWF_START_INPUT_H

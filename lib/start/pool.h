@@ -1,7 +1,7 @@
 /*
- * Workers: providers that stay, so that only the first step of a run waits for the start of
- * one. A worker serves one client at a time, as a provider of its own would; what harms it
- * harms the step that it serves, and no other.
+ * Workers: providers that keep running, so that only the first step of a run waits for their
+ * start. A worker serves one client at a time, like a provider of its own; if it fails, only the
+ * step that it serves is affected.
  *
  *     runs/<id>/workers/ask-WHERE      the guardian of the run is asked here for workers
  *     runs/<id>/workers/NAME.N         the socket of a worker, N from 0 to 31
@@ -12,16 +12,16 @@
  * What the code relies on, and keeps:
  *   - Workers are helpers of the run's guardian (proc/guardian.h), never children of a step: a
  *     step that is cancelled ends its descendants, and others may be served by then.
- *   - The lock of a slot says who may connect there, unlink the socket, bind another and have
- *     a worker started. It does not say that the worker is idle, which is for the worker to
- *     say: POOL_HELLO, once it has taken the connection. Nothing is asked of it before that.
+ *   - The lock of a slot says who may connect there, unlink the socket, bind another and have a
+ *     worker started. It does not say that the worker is idle, which is for the worker to say:
+ *     POOL_HELLO, once it has taken the connection. Nothing is asked of it before that.
  *   - NAME is a MAC under the run's key of all that a worker is made of: the program, where it
- *     runs (namespaces, root), and its environment, which is what it may read and nothing else.
- *     So nobody is served with another's key. No file, no argument and no socket has a key: the
+ *     runs (namespaces, root), and its environment, which is what it may read and nothing else. So
+ *     nobody is served with another's key. No file, no argument and no socket has a key: the
  *     environment goes to the guardian as memory without a name.
  *   - WHERE says in which namespaces the guardian is: whoever is in others finds nobody to ask.
- *   - Workers are a matter of speed alone. Where one cannot be had, the caller starts a
- *     provider of its own; that is no error.
+ *   - Workers are a matter of speed alone. Where one cannot be had, the caller starts a provider
+ *     of its own; that is no error.
  *
  * An MCP server that a run keeps is behind a worker too, awf-mcp-keep, which serves all its
  * clients at once: there is one slot, its lock is held until the worker has said hello, and

@@ -15,8 +15,9 @@
 void attached_label(const char *media_type, const char *name, int64_t bytes, struct buffer *out);
 /* The same from a block; false if it is no attachment. */
 bool attached_text(struct span block, struct buffer *out);
-/* What a tool gave, of whose content blocks some have their bytes in blobs: a line for each, its
- * text or what it is. refs: the event's. False if it is none. */
+/* Appends a line for each content block of a tool's result, some of which have their bytes in
+ * blobs: its text, or a description. refs: those of the event. False if it is not such a
+ * result. */
 bool attached_output(struct span output, struct span refs, struct buffer *out);
 
 #endif

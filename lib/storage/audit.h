@@ -1,11 +1,10 @@
 /*
- * The audit trail: two lines per attempt of a run, one for each run that was skipped
- * (--overlap) or removed (awf-ctl prune), in one file for all runs,
- * audit.jsonl in the storage ($AWF_AUDIT_LOG moves it, "off" disables it). A line
- * has 4 KiB at most and is written by one write() under a lock. Secrets in inputs
- * are masked by the name of their key (secret, api_key, password, token; any case
- * and separators). It never fails a run: what goes wrong comes back as a text for
- * a warning.
+ * The audit trail: two lines per attempt of a run, one for each run that was skipped (--overlap)
+ * or removed (awf-ctl prune), in one file for all runs, audit.jsonl in the storage ($AWF_AUDIT_LOG
+ * moves it, "off" disables it). A line has 4 KiB at most and is written by one write() under a
+ * lock. Secrets in inputs are masked by the name of their key (secret, api_key, password, token;
+ * any case and separators). An error never makes a run fail: it is returned as a text for a
+ * warning.
  */
 #ifndef AWF_STORAGE_AUDIT_H
 #define AWF_STORAGE_AUDIT_H

@@ -1,24 +1,24 @@
 /*
- * Marks: what a call depends on that neither its input nor its definition tells: the directory
- * that it starts in, and the variables that the workflow has set since the run was started.
+ * Marks: what a call depends on besides its input and its definition: the directory in which it
+ * starts, and the variables that the workflow has set since the run was started.
  *
- * A variable is set by the workflow if its value, or that there is none, differs from what the
- * attempt was started with (START_FILE in the run directory, which run.started has as digests).
- * The transcript has digests of values, 72 bits of a BLAKE2b under a key that is nowhere but in
- * the storage (mode 600, storage/storage.h): a secret cannot be guessed by trying. Of a value that is
- * certainly none it has the text too, for people.
+ * A variable counts as set by the workflow if its value, or its absence, differs from the
+ * environment with which the attempt was started (START_FILE in the run directory; run.started has
+ * digests of it). The transcript has digests of values: 72 bits of a BLAKE2b under a key that only
+ * the storage has (mode 600, storage/storage.h), so that a secret cannot be found by trying. If a
+ * value is certainly not a secret, the transcript also has its text, for messages.
  *
- * A run whose calls are not told apart (a masked one, one without a transcript) has a START_FILE,
- * too: a sandboxed program sees what the workflow has set (workspace/sandbox_environment.h).
+ * A run that needs no marks (a masked run, or one without a transcript) has a START_FILE, too: it
+ * determines which variables a sandboxed program gets (workspace/sandbox_environment.h).
  *
- * Two digests stand for a value: that of its bytes, and, where that differs, that of its form,
- * in which
+ * A value has two digests: that of its bytes, and, if it differs, that of its normalized form, in
+ * which
  *   - the value that the attempt was started with (x:$PATH) is a mark for itself,
  *   - the workspace is another, so that one that was moved agrees,
  *   - of a path that is new (made since the attempt began, for its owner alone, outside of the
  *     workspace) the random part of the name is left out: mktemp(1).
- * Values agree if either does. A name that marks_name_listed() lists tells of the shell, make or
- * AWF itself and never keeps a record from a call.
+ * Values match if either digest is equal. Variables in the list of marks_name_listed(), which
+ * belong to the shell, make or AWF itself, are ignored.
  */
 #ifndef AWF_STORAGE_CALL_MARKS_H
 #define AWF_STORAGE_CALL_MARKS_H
@@ -100,7 +100,7 @@ int marks_ignore(char ***list, const char *name, enum error_code code, const cha
 /* Whether a name never keeps a record from a call: it tells of a shell, make, parallel or AWF. */
 bool marks_name_listed(const char *name, size_t len);
 
-/* What a call depended on, as the record has it. */
+/* The recorded marks of a call. */
 struct recorded_marks {
 	const char *start;         /* of its attempt: marks_read_start(); "": it tells none */
 	const char *directory;     /* "": the workspace */

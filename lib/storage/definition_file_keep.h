@@ -2,9 +2,9 @@
  * Keeping definition files (transcript/definition_file.h): their bytes go into blobs of the run
  * before the event that names them, once for each digest.
  *
- * What is not kept: anything of a masked run, whose files alone are named; executables
- * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
- * which the digest is recorded.
+ * The bytes are not stored for files of a masked run, of which only the names are recorded; and
+ * for executables above DEFINITION_EXECUTABLE_LIMIT and files that must not be stored, of which
+ * the digest is recorded.
  *
  * A file whose digest the run's directory has, and which root alone can write
  * (storage/kept_digest.h), is not read again.

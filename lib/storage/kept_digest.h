@@ -1,14 +1,14 @@
 /*
- * Digests of files, kept in the directory of the run, so that who needs one again asks the
- * kernel for the state of the file (device, inode, size and times) and reads nothing. One is a
- * symbolic link, whose name says of what and in which state, and whose text is the digest: it
- * is there whole or not at all.
+ * A cache of file digests in the directory of the run: when a digest is needed again, only the
+ * state of the file (device, inode, size and times) is compared, and the file is not read. Each
+ * entry is a symbolic link, which is created atomically: its name has the file's state, and its
+ * target is the digest.
  *
- * A state tells what is in a file if no change can have left it as it is: the same before and
- * after the file was read, and so old by then that the file's clock has ticked since. And only
- * where nobody but root can write: whoever can write a file gives it other contents in the same
- * state, by a mapping of the memory that it lies in, by another file system mounted there, or by
- * the clock. What this user may write is read each time.
+ * The cache may only be used if the contents cannot have changed without changing the state: the
+ * state was the same before and after reading, and was old enough that the file system's clock has
+ * ticked since. And only root may be able to write the file, because a user who can write it can
+ * change the contents without changing the state: through a memory mapping, by mounting another
+ * file system there, or with the clock. Files that this user can write are read each time.
  */
 #ifndef AWF_STORAGE_KEPT_DIGEST_H
 #define AWF_STORAGE_KEPT_DIGEST_H

@@ -1,9 +1,9 @@
 /*
- * Lineage: the runs that a run was started in, the outermost first, itself last. It
- * keeps a workflow from starting itself again inside of itself, and any from going
- * deeper than LINEAGE_LIMIT runs: both are refused before anything is made. A line for
- * each in runs/<id>/lineage, "RUN_ID DEVICE INODE"; a child's begins with its parent's,
- * so it is known even if a parent has ended that a detached child outlives.
+ * Lineage: the enclosing runs of a run, outermost first, and the run itself last. It is used to
+ * refuse a workflow that starts itself again inside its own run, and a depth of more than
+ * LINEAGE_LIMIT runs, before anything is created. A line for each in runs/<id>/lineage, "RUN_ID
+ * DEVICE INODE"; a child's begins with its parent's, so it is known even if a parent has ended
+ * that a detached child outlives.
  */
 #ifndef AWF_STORAGE_LINEAGE_H
 #define AWF_STORAGE_LINEAGE_H

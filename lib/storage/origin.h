@@ -1,20 +1,21 @@
 /*
- * Origins: the runs of a storage that are recorded elsewhere, whose lines, or events, somebody
- * sends (lib/ingest), and to whom each belongs.
+ * Origins: the runs of a storage that are recorded elsewhere, with the sender of their lines or
+ * events (lib/ingest).
  *
  * What the code relies on, and keeps:
- *   - A run belongs to who has sent its first line: the file origins/<run-id> says so from
- *     before the transcript is made until all of the run is removed. Nobody else can add to it.
- *     A run without such a file is this storage's own, and nobody can send any of it.
- *   - What is decided about a run (resume, fork, cancel, approve) is decided where it is
- *     recorded. Whatever does that asks origin_check_own() first.
- *   - Nobody here holds a lock while such a run lives, for its programs are elsewhere. It lives
- *     by lease: until a time that each of its lines puts off, and that is kept as the time of
- *     the file's last change. Its end, run.completed, ends the lease.
- *   - Who writes to the transcript, or to the blobs, shares the lock of the file meanwhile; who
- *     makes the transcript, or removes the run (decide/prune.h), has it alone.
- *   - The directory runs/<run-id>/ would not serve: whoever owns a run, or comes upon what
- *     another left behind, empties it.
+ *   - A run belongs to who has sent its first line: the file origins/<run-id> says so from before
+ *     the transcript is made until all of the run is removed. Nobody else can add to it. A run
+ *     without such a file is this storage's own, and nobody can send any of it.
+ *   - A run can only be resumed, forked, cancelled or approved in the storage where it is
+ *     recorded. All code that does so calls origin_check_own() first.
+ *   - No process here holds a lock while such a run is running, as its programs are elsewhere. It
+ *     has a lease instead: it counts as running until a time that is extended with each of its
+ *     lines and stored as the file's modification time. Its run.completed ends the lease.
+ *   - A process that writes to the transcript or the blobs holds a shared lock on the file; a
+ *     process that creates the transcript, or removes the run (decide/prune.h), holds an exclusive
+ *     one.
+ *   - The directory runs/<run-id>/ cannot be used for this, because it is emptied by the owner of
+ *     a run, and by any process that finds it left behind.
  */
 #ifndef AWF_STORAGE_ORIGIN_H
 #define AWF_STORAGE_ORIGIN_H

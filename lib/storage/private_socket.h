@@ -1,7 +1,7 @@
 /*
- * Unix sockets in a directory of a run, for processes of this user alone. They are reached
- * through a descriptor of the directory, as its path may be longer than the name of a socket.
- * Where there is no /proc, as on other systems than Linux, there are none.
+ * Unix sockets in a directory of a run, for processes of this user only. They are opened through a
+ * descriptor of the directory, because its path may be too long for a socket address. Without
+ * /proc, as on systems other than Linux, they are not available.
  */
 #ifndef AWF_STORAGE_PRIVATE_SOCKET_H
 #define AWF_STORAGE_PRIVATE_SOCKET_H

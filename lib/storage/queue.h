@@ -1,7 +1,6 @@
 /*
- * The queue of a workflow's name: which awf-run processes run it or wait for their turn.
- * It knows who is there, and in which order they came; what follows from that is decided
- * in cmd/run/overlap.
+ * The queue of a workflow's name: the awf-run processes that run it or wait for their turn, in the
+ * order in which they came. cmd/run/overlap decides what follows from that.
  *
  *     queues/<SHA-256 of the name>/lock       F_WRLCK held while the queue is looked at
  *                                             or changed, and no longer
@@ -10,16 +9,17 @@
  *                                             held by whose it is, as long as it lives
  *
  * What the code relies on, and keeps:
- *   - A ticket gets its name and its lock under `lock`. So one that is seen under `lock`
- *     and is not locked is that of a process that is gone, however it went; who sees it
- *     removes it. Nothing that a crash or a power cut leaves holds anybody up.
- *   - A new number is above all that are there: numbers are the order of arrival. It is
- *     the turn of the lowest. Nobody waits in line for a lock, so the order in which the
- *     kernel wakes up processes says nothing.
- *   - The last one removes the directory. So who has locked `lock` looks whether that is
- *     still its name, and begins anew if not.
- *   - Runs that were started without a ticket are known by the locks of their run
- *     directories (storage/run_lock.h) and the names in their transcripts.
+ *   - A ticket is created and locked while `lock` is held. So a ticket that is not locked while
+ *     `lock` is held belongs to a process that has ended in some way, and is removed by the
+ *     process that finds it. Tickets left by a crash or a power failure therefore never block
+ *     others.
+ *   - A new number is higher than all existing ones, so numbers are the order of arrival, and the
+ *     lowest has its turn. Processes do not queue for a lock, so the order in which the kernel
+ *     wakes them does not matter.
+ *   - The last process removes the directory. So after locking `lock` a process checks that the
+ *     file still has that name, and starts again if not.
+ *   - Runs that were started without a ticket are known by the locks of their run directories
+ *     (storage/run_lock.h) and the names in their transcripts.
  */
 #ifndef AWF_STORAGE_QUEUE_H
 #define AWF_STORAGE_QUEUE_H

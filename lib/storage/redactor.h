@@ -1,19 +1,18 @@
 /*
- * The filter of awf-run --mask: a shell command that masks secrets in events, see
- * transcript/redaction.h for what it is given and may answer.
+ * The filter process of awf-run --mask: a shell command that masks secrets in events.
+ * transcript/redaction.h describes its input and output.
  *
  * What the code relies on, and keeps:
- *   - Each process that appends to the transcript has a filter of its own, started
- *     with its first event; a child made by fork() starts another.
- *   - One line goes in, one comes out, before anything else is done. A filter that
- *     ends, is late or writes more is killed, and every later event of the process
- *     fails: nothing is written unmasked.
- *   - The filter outlives the signals that cancel a run, so that the end of what was
- *     cancelled can still be masked: they are ignored in it, it has a process group of
- *     its own, and it is spared when descendants are ended. It ends at the end of its
- *     input.
- *   - Its command is in the environment of the run's processes, never in the storage.
- *     The directory of the run has a mark of it (storage/run.h).
+ *   - Each process that appends to the transcript has a filter of its own, started with its first
+ *     event; a child made by fork() starts another.
+ *   - For each line to the filter one line is read back, before anything else is done. A filter
+ *     that exits, is late or writes more is killed, and every later event of the process fails:
+ *     nothing is written unmasked.
+ *   - The filter survives the signals that cancel a run, so that the ends of cancelled calls can
+ *     still be masked: it ignores them, has a process group of its own, and is not ended with the
+ *     other descendants. It ends at the end of its input.
+ *   - Its command is in the environment of the run's processes, never in the storage. The
+ *     directory of the run has a mark of it (storage/run.h).
  */
 #ifndef AWF_STORAGE_REDACTOR_H
 #define AWF_STORAGE_REDACTOR_H

@@ -1,11 +1,11 @@
 /*
- * Retention: which runs go, of those that there are. It knows figures alone; what a run
- * is, and how it is removed, is in run/prune.
+ * Retention: which runs are to be removed, computed from numbers only. decide/prune finds the runs
+ * and removes them.
  *
- * What stays whatever the rule: what is not selected, what is protected (it lives, or
- * waits), and what something that stays was forked from, as that could not be gone on
- * with otherwise. Of the rest the newest stay that the rule has room for; once there is
- * no more room, all that are older go. What is protected takes up room.
+ * These runs are always kept: those that are not selected, protected ones (running or waiting),
+ * and those from which a kept run was forked, since that could not be resumed without them. Of the
+ * others, the newest are kept as far as the limits allow, and all older ones are removed.
+ * Protected runs count towards the limits.
  */
 #ifndef AWF_STORAGE_RETENTION_H
 #define AWF_STORAGE_RETENTION_H

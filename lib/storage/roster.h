@@ -1,28 +1,26 @@
 /*
- * The roster: which awf-step processes of a run have begun and ended, and so
- * which of them died. It lies in runs/<id>/roster/, with one record of 320 bytes per process:
- * at top level in one file per step name, within enclosing calls in one for some sixteen calls,
- * as a file of its own for each would cost more than all else. The OCCURRENCE of a process is its
- * number among those of its name in its call. It is coordination, not record: it goes with the run
- * directory.
+ * The roster: which awf-step processes of a run have begun and ended, and so which of them died.
+ * It lies in runs/<id>/roster/, with one record of 320 bytes per process: at top level in one file
+ * per step name, within enclosing calls in one for some sixteen calls, as a file of its own for
+ * each would cost more than all else. The OCCURRENCE of a process is its number among those of its
+ * name in its call. It is used for coordination and is not part of the record: it is removed with
+ * the run directory.
  *
  * What the code relies on:
- *   - A process holds a POSIX F_SETLK lock on its record while it lives. The
- *     kernel frees it before it closes the pipe, so whoever sees EOF sees a free
- *     lock.
- *   - Closing any descriptor of a file frees the process's locks on it, so the
- *     descriptor of a process's own file is kept until the end and used for
- *     looking at its neighbours too.
+ *   - A process holds a POSIX F_SETLK lock on its record while it lives. The kernel frees it
+ *     before it closes the pipe, so whoever sees EOF sees a free lock.
+ *   - Closing any descriptor of a file frees the process's locks on it, so the descriptor of a
+ *     process's own file is kept until the end and used for looking at its neighbours too.
  *   - A process is dead if it began, did not end, and its lock is free.
- *   - A process that the machine failed, so that it can record no end, writes why into its
- *     own record: that overwrites bytes that are there, for which a full disk has room. It
- *     stays dead for who reads what it wrote.
- *   - The input of a child run is relayed to its workflow. That is a process in the child's
- *     roster too, ROSTER_INPUT, only tried, which ends if the input was whole and has the
- *     process of the parent that died for a reason if it was not: so who reads it knows, as
- *     if no run were in between.
- *   - A record names the pipe that its process writes to, so that who reads it knows of
- *     writers of whom nothing came.
+ *   - If a system error, such as a full disk, keeps a process from recording its end, it writes
+ *     the reason into its own roster record, which overwrites existing bytes and so needs no disk
+ *     space. For readers of its output it still counts as dead.
+ *   - The relay that passes the input of a child run to its workflow is also a process in the
+ *     child's roster, named ROSTER_INPUT (its death does not make the run fail). It is recorded as
+ *     ended if the input was complete, otherwise as dead, with the parent's process that died as
+ *     the reason: so the reader learns this as if no child run were in between.
+ *   - A record names the pipe to which its process writes, so that the reader of the pipe can find
+ *     writers that have written nothing.
  */
 #ifndef AWF_STORAGE_ROSTER_H
 #define AWF_STORAGE_ROSTER_H

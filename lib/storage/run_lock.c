@@ -133,7 +133,7 @@ run_lock_take_over(const char *directory, struct error *err)
 			reason = EAGAIN;
 			if (lock_look(fd, LOCK_WHOLE, &owner) == 1 && owner != 0)
 				error_set(err, ERROR_SYSTEM, path_base(directory),
-				    "the run is alive: process %ld has it", (long)owner);
+				    "the run is running: process %ld has its lock", (long)owner);
 			else
 				error_set(err, ERROR_SYSTEM, path_base(directory),
 				    "the run is alive");

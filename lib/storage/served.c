@@ -89,7 +89,7 @@ served_read_error(struct error *err, struct span line)
 	free(message);
 }
 
-/* Takes a line. NULL, or the type of one that is of interest. */
+/* Processes a line. Returns its type, or NULL if the caller need not handle it. */
 static const char *
 served_read_line(struct served *s, struct span line, struct served_change *change)
 {

@@ -19,14 +19,14 @@
 /* Stores bytes (sync: see transcript.h) and fills name. */
 int blob_write(const char *directory, const void *bytes, size_t len, bool sync,
     char name[DIGEST_SIZE], struct error *err);
-/* Likewise, but a blob that is there whole is left alone, unsynced: who wrote it has put
- * it on disk before it had this name. For what many processes name again and again. */
+/* The same, but a complete existing blob is not touched or synced: its writer synced it before
+ * it got this name. For blobs that many processes write again and again. */
 int blob_keep(const char *directory, const void *bytes, size_t len, bool sync,
     char name[DIGEST_SIZE], struct error *err);
 /* Makes the file at path, which fd is open to, the blob called name. */
 int blob_take(const char *directory, const char *path, int fd, bool sync, const char *name,
     struct error *err);
-/* Whether it is one, so that it can be part of a path. */
+/* Whether a text is a valid name of a blob, and so can safely be part of a path. */
 bool blob_name_valid(const char *name);
 /* Appends the bytes of a blob; ERROR_SYSTEM if it is missing or its digest is not
  * its name. */

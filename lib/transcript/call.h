@@ -1,7 +1,7 @@
 /*
- * The events of one call: whoever does the work (a command, the turn loop)
- * appends through here, and causes come out right (awf-transcript(5)): inside a
- * call an event's parent is the event before it, unless another is named.
+ * The events of one call. All code that does the work of a call (running a command, the turn loop)
+ * appends its events with these functions, which set their causes as awf-transcript(5) requires:
+ * inside a call the parent of an event is the event before it, unless another one is named.
  */
 #ifndef AWF_TRANSCRIPT_CALL_H
 #define AWF_TRANSCRIPT_CALL_H
@@ -28,16 +28,16 @@ struct call {
 	size_t raw_count;
 };
 
-/* Appends an event of this call. parent NULL: the last one; the links collected
- * are used and emptied then. One that names the last as its parent has them too, and
- * leaves them to the next. The event's id is copied to id (may be NULL), and
- * becomes the last one unless parent was given. */
+/* Appends an event of this call. If parent is NULL, the parent is the last event, and the
+ * collected links are used and cleared. An event that explicitly names the last event as its
+ * parent gets the links, too, but does not clear them. The event's id is copied to id (may be
+ * NULL); unless parent was given, it becomes the last event. */
 int call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err);
 /* The next event follows these (the first is its parent, others its links): the
  * results of several tool calls. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
-/* Appends one that stands beside the others: nothing follows it. id NULL: a new one. */
+/* Appends an event that no later event has as its cause. id NULL: a new id. */
 int call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
     struct span payload, struct error *err);
 /* A further cause of the next event. */
@@ -50,12 +50,13 @@ void call_name_next(struct call *c, const char *id);
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
-/* What people name a call by: its identity, the path of its step, or that and its item, "map[3]",
- * as messages say it. Whether it can be one; and whether it is that of a call. */
+/* How users name a call: by its id, by the path of its step, or by the path and the item,
+ * "map[3]", as in messages. The first checks that a text is such a name, the second whether it
+ * names the given call. */
 bool call_name_valid(const char *name);
 bool call_is_named(const char *name, const char *call, const char *path, int64_t item);
-/* Whether the call has the name of the one around it, as the rounds and branches of a group
- * have; so has a step in it that is called as the group is. */
+/* Whether the call has the same name as the enclosing call, like rounds and branches of a group
+ * (and a step in the group that has the group's name). */
 bool call_is_member(const char *id);
 /* The name of a call's step, the caller's: send for brief:0:0/send:1:0. */
 char *call_id_name(const char *id);
@@ -68,7 +69,8 @@ void call_write_branches(struct writer *w, char *const *commands);
 /* The call and the path around this process, as its environment tells; "" for none.
  * ERROR_SYSTEM if they are not what AWF sets. */
 int call_around(const char **call, const char **path, struct error *err);
-/* In which try of the call around it this process runs: how many have failed before. */
+/* The try of the enclosing call in which this process runs: the number of tries that have
+ * failed before. */
 int64_t call_try_around(void);
 #define CALL_TRY "AWF_TRY" /* the variable that says so */
 /* The call of an agent's tool that this process runs in, by an id that is the same in each attempt of the

@@ -1,9 +1,9 @@
 /*
- * Checkpoints, which users know as heads: what a transcript ended in once, kept
+ * Checkpoints, called heads in the manual: the last line of a transcript at some time, stored
  * elsewhere. A file of them has a line "RUN_ID SEQ DIGEST" for each, where DIGEST is the
- * BLAKE2b-256 of line SEQ. As that line holds the digest of all before it, a transcript that
- * contains the checkpoint is still the same up to there: nothing was cut off or gone back on
- * since.
+ * BLAKE2b-256 of line SEQ. As each line has the digest of the line before, a transcript that
+ * contains the checkpoint is unchanged up to there: it was not truncated or replaced by an earlier
+ * version since.
  */
 #ifndef AWF_TRANSCRIPT_CHECKPOINT_H
 #define AWF_TRANSCRIPT_CHECKPOINT_H

@@ -1,9 +1,9 @@
 /*
- * Definition files: what a run or a step is made of, as `files` of its record tells it:
- * the workflow's script; the files of agents, prompts, tools, skills and schemas; and those
- * of the workspace that its commands run. Their bytes are kept in blobs of the run before the
- * event that names them, once for each digest, so that a recording tells what was run when the
- * files have long changed.
+ * Definition files: the files that a run or a step uses, listed in `files` of its record: the
+ * workflow's script; the files of agents, prompts, tools, skills and schemas; and the files of the
+ * workspace that its commands run. Their bytes are stored in blobs of the run before the event
+ * that names them, once for each digest, so that the recording has them even after the files have
+ * changed.
  */
 #ifndef AWF_TRANSCRIPT_DEFINITION_FILE_H
 #define AWF_TRANSCRIPT_DEFINITION_FILE_H
@@ -26,7 +26,7 @@ struct definition_file {
 	char sha256[DIGEST_SIZE];  /* "": not recorded */
 	bool kept;                 /* in a blob of that name */
 	bool executable;
-	bool program;              /* a command runs it: no part of what the call is known by */
+	bool program;              /* a command runs it: not part of the call's definition */
 };
 
 /* Reads an element; a string is a path alone. False if it is none, or names no absolute
@@ -36,8 +36,8 @@ void definition_file_free(struct definition_file *f);
 /* Whether the file at path has its bytes. */
 bool definition_file_is_at(const struct definition_file *f, const char *path);
 
-/* The files that a recording names, the latest of each path; and those that another of their path
- * has replaced, whose bytes were others. */
+/* The files that a recording names: the latest version of each path, and the earlier versions
+ * with other bytes. */
 struct definition_files {
 	struct definition_file *list, *replaced;
 	size_t count, replaced_count;

@@ -1,11 +1,11 @@
 /*
- * Events: the lines of a transcript, awf-transcript(5). The ten types stand in
- * one table; AWF emits nothing else by itself, readers meet others without failing.
+ * Events: the lines of a transcript, awf-transcript(5). A table lists the ten types that AWF
+ * itself writes; readers must accept other types, too.
  *
- * An event that another program has made and handed over (lib/ingest) is a foreign one. It has
- * a type of its own, or that of a message or tool event, and a payload that begins with where it
- * comes from (`source`). Whoever reads a run takes it for an event of a type that he does not
- * know, so that nobody goes by it who has not asked what it tells of.
+ * A foreign event was reported by another program (lib/ingest). It has a type of its own, or that
+ * of a message or tool event, and its payload begins with its origin (`source`). Code that reads a
+ * run treats it like an event of an unknown type, so that it has no influence except where code
+ * explicitly asks for foreign events.
  */
 #ifndef AWF_TRANSCRIPT_EVENT_H
 #define AWF_TRANSCRIPT_EVENT_H
@@ -36,8 +36,8 @@ enum event_type {
 
 const char *event_type_name(enum event_type type);
 enum event_type event_type_from_name(const char *name, size_t len);
-/* Whether lines of this type are synced when AWF_SYNC=step (a fault at or before
- * one of them is loss, not a torn tail). */
+/* Whether lines of this type are synced when AWF_SYNC=step. (Damage at or before such a line
+ * means lost data, not just an incomplete last line.) */
 bool event_type_synced(enum event_type type);
 /* Whether a call begins, or ends, with an event of this type. */
 bool event_type_starts_call(enum event_type type);
@@ -78,8 +78,8 @@ struct event_raw {
 	size_t len;
 };
 
-/* What readers need of a line, found without parsing the payload. Spans point
- * into the line. Absent keys have .at NULL. */
+/* The parts of a line that readers need, found without parsing the payload. Spans point into
+ * the line; .at is NULL for absent keys. */
 struct event_view {
 	int64_t seq;
 	enum event_type type;      /* EVENT_TYPES if unknown, and of foreign events */
@@ -90,27 +90,28 @@ struct event_view {
 };
 /* line without its LF. -1 if it is no JSON object with a seq and a type. */
 int event_view(const char *line, size_t len, struct event_view *view);
-/* The same of a line from anywhere: false if it is not whole (event_line_whole()), is no JSON or
- * too deep, or no event. */
+/* The same for a line from any source: false if it is incomplete (event_line_whole()), not
+ * JSON, nested too deep, or not an event. */
 bool event_view_whole(const char *line, size_t len, struct event_view *view);
 /* What stands in front of the path of a line. Spans are of the text between the quotes. */
 struct event_head {
 	int64_t seq;
 	enum event_type type; /* EVENT_TYPES if unknown */
 	struct span type_name;
-	/* Where the head is byte for byte as ours are, each key at its place and no escapes in
-	 * what it holds: its time, and its length, as far as the type. SPAN_NONE and 0 elsewhere. */
+	/* If the beginning of the line has exactly the form that AWF writes (each key in its
+	 * place, no escapes): the timestamp, and the length up to the type. Otherwise SPAN_NONE
+	 * and 0. */
 	struct span timestamp;
 	size_t len;
 };
-/* seq and type alone, at their places if the head is as ours are, else by walking over the
- * members. -1, and a seq of 0, if the line does not begin like a transcript's. */
+/* Finds only seq and type: directly if the line begins exactly as AWF writes it, otherwise by
+ * reading all members. -1, and a seq of 0, if the line does not begin like one of a transcript. */
 int event_peek(const char *line, size_t len, struct event_head *head);
 /* Whether an event of this type, with this payload, is a foreign one. */
 bool event_is_foreign(enum event_type told, struct span payload);
-/* Whether it is no answer, but tells that a try failed, and that another follows. */
+/* Whether the event is not an answer, but reports that a try failed and another one follows. */
 bool event_tells_retry(const struct event_view *view);
-/* Likewise that the call waits until its provider may be asked, or has waited. */
+/* Whether the event reports that the call waits until its provider may be asked, or has waited. */
 bool event_tells_wait(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */
 bool event_copy_id(struct span value, char id[ID_SIZE]);

@@ -1,9 +1,9 @@
 /*
- * The keys of the lines of a transcript and of what stands in their payloads, each once, as the
- * event table has them (transcript/event_table.h). Who writes or reads a line names its members
- * by these: a key that is misspelt does not compile, and a search for one finds all its users.
- * Keys of other formats, though they may be the same words, are no business of this file: model
- * APIs, agent and tool files, state lines, MCP, projections.
+ * The keys of the lines of a transcript and of their payloads, as in the event table
+ * (transcript/event_table.h). All code that writes or reads lines uses these constants, so that a
+ * misspelt key does not compile, and a search finds all uses of a key. Keys of other formats
+ * (model APIs, agent and tool files, state lines, MCP, projections) are not defined here, even if
+ * they are the same words.
  */
 #ifndef AWF_TRANSCRIPT_EVENT_KEYS_H
 #define AWF_TRANSCRIPT_EVENT_KEYS_H

@@ -1,7 +1,7 @@
 /*
- * Filters: which events a reader wants to see. Cheap questions come first, so
- * that a line that is not wanted costs little more than finding its end; a line
- * that passes has been checked to be JSON, whether it is chained as ours are or not.
+ * Filters: which events a reader selects. Cheap tests come first, so that rejecting a line costs
+ * little more than finding its end. A line that passes has been checked to be valid JSON, even if
+ * it is not part of the chain.
  */
 #ifndef AWF_TRANSCRIPT_FILTER_H
 #define AWF_TRANSCRIPT_FILTER_H

@@ -1,12 +1,10 @@
 /*
- * The form of one line of a transcript, awf-transcript(5): its keys, their order
- * and their values, checked against the event table in one pass over the bytes. Its
- * verdict is that of the published schema, and stricter only in what a schema cannot
- * say: the order of keys, a key that stands twice, and how writers write ids and
- * whole numbers (no escapes, no fraction, no exponent).
+ * Checks the form of one line of a transcript, awf-transcript(5): its keys, their order and their
+ * values, against the event table, in one pass over the bytes. The result is the same as with the
+ * published schema, except for rules that a schema cannot express: the order of keys, duplicate
+ * keys, and the notation of ids and integers (no escapes, no fraction, no exponent).
  *
- * Types and keys that it does not know are no fault; what they hold need only
- * be JSON.
+ * Unknown types and keys are not faults; their values only have to be valid JSON.
  */
 #ifndef AWF_TRANSCRIPT_FORM_H
 #define AWF_TRANSCRIPT_FORM_H
@@ -52,9 +50,9 @@ struct form {
 /* line without its LF. 0, or -1 with *fault. */
 int form_check(const char *line, size_t len, struct form *form, struct form_fault *fault);
 
-/* What comes of a provider, by the same rules, so that whatever passes here can be
- * recorded: an answer (its `blocks`, `model`, `stop_reason`, `usage`), and the
- * payload of a tool.call or tool.result. Other keys are not looked at. */
+/* Checks output of a provider by the same rules, so that it can be recorded if it passes: an
+ * answer (its `blocks`, `model`, `stop_reason`, `usage`), and the payload of a tool.call or
+ * tool.result. Other keys are ignored. */
 int form_check_answer(const char *line, size_t len, struct form_fault *fault);
 int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
 /* The payload of an event, as form_check() looks at it within its line; of a type that is none of

@@ -1,6 +1,6 @@
 /*
- * Where, below the root of a storage, lies what belongs to a transcript: all that its readers
- * have to know of a storage (storage/storage.h).
+ * The paths of transcripts and their files in a storage. This is all that readers of transcripts
+ * need to know of the storage (storage/storage.h).
  */
 #ifndef AWF_TRANSCRIPT_LAYOUT_H
 #define AWF_TRANSCRIPT_LAYOUT_H
@@ -15,12 +15,12 @@ char *layout_blobs(const char *root, const char *run_id);
 char *layout_beside(const char *transcript, const char *run_id);
 /* Where it stands who has sent a run that was recorded elsewhere (storage/origin.h). */
 char *layout_origin(const char *root, const char *run_id);
-/* Whether another process holds the lock of the run, and so writes its transcript; *pid (may
- * be NULL) is that process, 0 if that cannot be told. The owner itself must not ask: closing
- * the file would free its lock. */
+/* Whether another process holds the lock of the run, and so writes its transcript; *pid (may be
+ * NULL) is set to that process, or 0 if it is unknown. The owner itself must not call this:
+ * closing the file would release its lock. */
 bool layout_run_owner(const char *root, const char *run_id, pid_t *pid);
-/* Whether somebody may write to the transcript still: its owner, or who sends a run that is
- * recorded elsewhere, as long as the lease lasts. */
+/* Whether lines may still be appended to the transcript: by its owner, or, for a run that is
+ * recorded elsewhere, by its sender while the lease lasts. */
 bool layout_run_alive(const char *root, const char *run_id);
 
 #endif

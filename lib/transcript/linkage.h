@@ -1,7 +1,6 @@
 /*
- * Linkage: what one transcript says of others, checked against those that lie in
- * the same directory. What is not there is no fault: runs may be moved or deleted
- * one by one.
+ * Linkage: checks references from one transcript to others in the same directory. A missing
+ * transcript is not a fault, since runs may be moved or deleted separately.
  */
 #ifndef AWF_TRANSCRIPT_LINKAGE_H
 #define AWF_TRANSCRIPT_LINKAGE_H

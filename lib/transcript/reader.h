@@ -1,11 +1,11 @@
 /*
- * The reader: lines of a transcript that may be growing, being repaired, or
- * damaged. It takes no lock and maps nothing.
+ * The reader: reads lines of a transcript, which may be growing, being repaired, or damaged. It
+ * takes no lock and does not map the file.
  *
  * What the code relies on:
- *   - The position is 0 or just after a LF. Bytes after the last LF are never kept, but read
- *     again (asserted). If the file has become shorter than the position, the reader goes back to
- *     the last LF (tests/unit/test_reader: test_shorter_file).
+ *   - The position is 0 or just after a LF. Bytes after the last LF are never kept, but read again
+ *     (asserted). If the file has become shorter than the position, the reader goes back to the
+ *     last LF (tests/unit/test_reader: test_shorter_file).
  *   - What lies before a LF does not change. What a killed writer left after the last LF may be
  *     cut off and written over at any moment, also during a read. So the reader looks for the last
  *     LF first, and reads only lines before it (test_cut_while_reading).
@@ -39,10 +39,9 @@ int64_t reader_unfinished(struct reader *r);
 /* Positions after the line whose seq is seq (or the last below it), by bisection:
  * O(log size) reads. Lines without a seq are passed over. */
 int reader_seek_after(struct reader *r, int64_t seq, struct error *err);
-/* Likewise after the last line whose time is before that of clock_text(), in a file whose times
- * do not go back. Where they do, lines of that time or later may stand before the position, and
- * those that are not may behind it anywhere. Lines that do not tell their time at its place are
- * passed over. */
+/* Positions after the last line whose time is before `since` (clock_text()), by bisection,
+ * assuming that times never decrease. If they do, later lines may be before the position, and
+ * earlier ones after it. Lines without a time at its usual place are skipped. */
 int reader_seek_since(struct reader *r, const char since[CLOCK_TEXT_SIZE], struct error *err);
 /* Positions at the last count lines (fewer if there are fewer), reading from the
  * end. */

@@ -1,19 +1,19 @@
 /*
- * Redaction: an event passes a filter of the user's (awf-run --mask) before any of it
- * is written, so that what is recorded holds no secrets. This is the form of the
- * exchange, awf-run(1); the filter itself, a process, is lib/storage/redactor.
+ * Redaction: every event passes a filter of the user (awf-run --mask) before any of it is written,
+ * so that the record contains no secrets. This file implements the protocol, awf-run(1); the
+ * filter process is started by lib/storage/redactor.
  *
  * What the code relies on, and keeps:
- *   - The filter is given the event as one line (asserted): what will stand in the transcript,
- *     without seq, timestamp and prev, which are not known yet. Large values are in place, and
- *     bytes that are no UTF-8 are base64 strings, whose pointers are in refs.
+ *   - The filter gets the event as one line (asserted): as in the transcript, but without seq,
+ *     timestamp and prev, which are not known yet. Large values are included, and bytes that are
+ *     not UTF-8 are base64 strings, whose pointers are in refs.
  *   - Only the payload of the answer is used, and only if everything that identifies the event, or
- *     that readers go by, is unchanged, and it has the form of an event (tests/cli/mask.bats: "what
- *     identifies an event must not change").
- *   - Whoever guesses a short secret could recognise its digest. So the digests in payloads are
- *     keyed: HMAC-SHA256 under the run's key, which is removed with the run. Within a run equal
- *     values still have equal digests ("digests are keyed"). The names of blobs are digests of
- *     masked values.
+ *     that readers go by, is unchanged, and it has the form of an event (tests/cli/mask.bats:
+ *     "what identifies an event must not change").
+ *   - A short secret could be guessed from its digest. So the digests in payloads are keyed:
+ *     HMAC-SHA256 under the run's key, which is removed with the run. Within a run equal values
+ *     still have equal digests ("digests are keyed"). The names of blobs are digests of masked
+ *     values.
  *   - A seal is signed over the masked line; the filter does not see the signature (asserted).
  */
 #ifndef AWF_TRANSCRIPT_REDACTION_H

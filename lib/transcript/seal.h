@@ -1,14 +1,13 @@
 /*
- * Seals: an Ed25519 signature (RFC 8032) that run.completed carries over its own
- * line, and through prev over every line before it. Unlike the chain and the tokens
- * it guards against whoever can write the transcript, as far as the secret key is out
- * of their reach.
+ * Seals: an Ed25519 signature (RFC 8032) that run.completed carries over its own line, and through
+ * prev over every line before it. Unlike the chain and the tokens, it protects against anybody who
+ * can write the transcript but has no access to the secret key.
  *
- * What is signed is the line without its LF, the signature an empty string. seq,
- * timestamp and prev are part of it, so a line is signed under the transcript's lock.
+ * What is signed is the line without its LF, the signature an empty string. seq, timestamp and
+ * prev are part of it, so a line is signed under the transcript's lock.
  *
- * A secret key lies in a file of its own, one line that says so; the public one
- * beside it, as 64 hex digits. The secret one is in no message.
+ * A secret key is stored in a file with one line, which says that it is a secret key; the public
+ * key is in a file next to it, as 64 hex digits. No message contains the secret key.
  */
 #ifndef AWF_TRANSCRIPT_SEAL_H
 #define AWF_TRANSCRIPT_SEAL_H
@@ -33,9 +32,9 @@ struct seal_key {
 /* Makes a key: the secret one in FILE (0600), the public one in FILE.pub. Neither may
  * exist. */
 int seal_key_make(const char *path, struct error *err);
-/* ERROR_SYSTEM if the file cannot be read, or belongs or is open to others. It may be
- * a pipe, from where other processes of the same user cannot read the key: so this process's
- * memory is not for them either from here on (PR_SET_DUMPABLE of prctl(2), where there is one). */
+/* ERROR_SYSTEM if the file cannot be read, belongs to another user, or is accessible to others.
+ * It may be a pipe, so that other processes of the same user cannot read the key; from then on
+ * they cannot read this process's memory either (PR_SET_DUMPABLE of prctl(2), where it exists). */
 int seal_key_load(struct seal_key *key, const char *path, struct error *err);
 /* Likewise of a file, or, if that is NULL, of the user's own key. 1; 0: there is none, and none
  * is demanded; -1: ERROR_USAGE at --seal if it is demanded and the user has no home, or as

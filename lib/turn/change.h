@@ -1,7 +1,7 @@
 /*
- * Changes of a turn: what a before_turn program of an agent answers, awf-agent(5), read
- * and checked. They are for the next turn alone: the conversation stays as it was, and
- * the turn after it is asked for anew.
+ * Changes to a turn: reads and checks the output of an agent's before_turn program, awf-agent(5).
+ * They apply to the next turn only: the conversation is not changed, and the program runs again
+ * before the following turn.
  */
 #ifndef AWF_TURN_CHANGE_H
 #define AWF_TURN_CHANGE_H

@@ -1,8 +1,7 @@
 /*
- * Continuation (continue_from in an agent file): the conversation that the latest completed
- * call of a step came to, in this run, whichever attempt made it. An agent CLI goes on by the
- * id of its session, if it is the one that answered; any other provider is sent the messages
- * as they were recorded.
+ * Continuation (continue_from in an agent file): the conversation of the latest completed call of
+ * a step in this run, from any attempt. If the same agent CLI answered that call, it continues its
+ * session by the session's id; any other provider gets the recorded messages.
  */
 #ifndef AWF_TURN_CONTINUATION_H
 #define AWF_TURN_CONTINUATION_H

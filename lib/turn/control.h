@@ -1,9 +1,9 @@
 /*
- * Control tools: what a model is offered as tools and no program of their own answers. They
- * steer the call (another agent goes on, the next phase begins, the result is given), or ask
- * a server of tools (mcp_tools.h). The call and its result are recorded, and go back to the
- * model, as those of any tool. What they lead to takes hold when the result stands, wherever
- * it came from:
+ * Control tools: tools that are implemented inside awf-step, not by a program. They control the
+ * call (hand over to another agent, begin the next phase, give the result), or call a tool of an
+ * MCP server (mcp_tools.h). Their calls and results are recorded, and sent back to the model, like
+ * those of any tool. Their effect on the call is applied by settle() when the result is final,
+ * wherever it comes from:
  *
  *     tool.call → answer() → tool.result → settle()    live, and in a replay
  *     the recorded result → settle()                   in a call that is gone on with

@@ -1,7 +1,7 @@
 /*
- * Tool calls that an agent CLI makes while it answers. Those that it runs itself and tells of
- * are recorded as its word (fidelity "agent_emitted"); those that AWF runs for it are recorded
- * by who runs them (toolrun.h), and only known here: the answer follows all of them.
+ * Tool calls that an agent CLI makes while it answers. Tools that it runs itself and reports are
+ * recorded here (fidelity "agent_emitted"). Tools that AWF runs for it are recorded by the code
+ * that runs them (toolrun.h), and only listed here, because the answer has all of them as causes.
  */
 #ifndef AWF_TURN_EMITTED_H
 #define AWF_TURN_EMITTED_H

@@ -1,19 +1,18 @@
 /*
- * The tools of MCP servers as an agent has them: called mcp__SERVER__TOOL, offered to the
- * model beside its other tools, and answered by their server. Their calls and results are
- * recorded as those of any tool; effects are external, unless annotations of the server say
- * that the tool only reads (read), or may be called twice (idempotent).
+ * The tools of MCP servers as an agent has them: called mcp__SERVER__TOOL, offered to the model
+ * beside its other tools, and answered by their server. Their calls and results are recorded as
+ * those of any tool; effects are external, unless annotations of the server say that the tool only
+ * reads (read), or may be called twice (idempotent).
  *
  * What a server has beside tools are tools here as well (mcp_methods.h), unless it has one of the
  * name itself.
  *
- * Which tools there are, a conversation knows from the message.user that it began with,
- * whose payload has them (`mcp`); where a server told that they are others now, from a
- * further one. So a replay needs no server, and a call that is gone on with needs one only
- * when it is called.
+ * The list of tools is recorded in the message.user with which a conversation begins (`mcp`), and
+ * in a further one if a server reports a change. So a replay needs no server, and a resumed call
+ * needs one only when it calls a tool.
  *
- * A schema that this version cannot compile is passed on to the model, and arguments are
- * left to the server to judge: one keyword must not make a whole server useless.
+ * A schema that this version cannot compile is passed to the model unchanged, and the server
+ * checks the arguments, so that an unsupported keyword does not make the whole server unusable.
  */
 #ifndef AWF_TURN_MCP_TOOLS_H
 #define AWF_TURN_MCP_TOOLS_H
@@ -43,7 +42,7 @@ struct mcp_tool {
 struct mcp_tools {
 	struct mcp_tool *list;
 	size_t count;
-	bool known;                /* they were told, if there are none too */
+	bool known;                /* the list is known, even if it is empty */
 	unsigned listings;         /* of the servers, when they were taken from there */
 };
 

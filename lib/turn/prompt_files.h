@@ -1,13 +1,14 @@
 /*
- * Files of instructions: what the prompts of a step's agents are made of beside the data. These are
- * agent files, their output schemas, AGENTS.md and SKILL.md files, the files of tools, which say what they
- * are for, and the template of -p @FILE. A
- * sandboxed program that writes one would have the next agent do what it may not do itself, so such a
- * file is refused to an agent that has more than a sandbox: a tool, server or provider that runs in
- * none, or the network. An agent whose tools are all in sandboxes without the network takes it: it can
- * do no more than the program that wrote it. Who may hand over to another agent has the rights of that.
+ * Instruction files: the parts of a prompt other than the data. These are agent files, their
+ * output schemas, AGENTS.md and SKILL.md files, tool files with their descriptions, and the
+ * template of -p @FILE. A sandboxed program that writes such a file could make the next agent do
+ * what the program itself may not do. So an agent with more rights than a sandbox (a tool, server
+ * or provider outside of a sandbox, or the network) is refused if a sandboxed program may have
+ * written one of its instruction files. An agent whose tools all run in sandboxes without network
+ * accepts the file, since it can do no more than the program that wrote it. An agent that may hand
+ * over to another one has the rights of both.
  *
- * What is data is no matter of this: input, attachments, what tools read.
+ * Data is not restricted: input, attachments, what tools read.
  */
 #ifndef AWF_TURN_PROMPT_FILES_H
 #define AWF_TURN_PROMPT_FILES_H

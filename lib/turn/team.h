@@ -1,10 +1,9 @@
 /*
- * A team: the agents that may work on a call of a step. The first is the one that the
- * step names; the others are those that it, or one of them, may hand the conversation
- * over to. Each is there once, whoever names it; agents may name each other. All are
- * loaded, with their models, tools and skills, before any input is read; MCP servers are
- * known then, and start when their tools are needed. No agent has a tool that the run
- * forbids (limits/ceiling.h).
+ * A team: the agents that may work on a call of a step. The first is the one that the step names;
+ * the others are those to which it, or one of the others, may hand over the conversation. Each
+ * agent is listed once; agents may name each other. All are loaded, with their models, tools and
+ * skills, before any input is read; MCP servers are known then, and start when their tools are
+ * needed. No agent has a tool that the run forbids (limits/ceiling.h).
  */
 #ifndef AWF_TURN_TEAM_H
 #define AWF_TURN_TEAM_H

@@ -1,9 +1,9 @@
 /*
- * The turn loop: asks the model, runs the tools it calls, gives it the results,
- * until it answers without calling any, a stop condition holds, or a limit ends
- * the call with a named error. Everything is recorded through the call. A call's
- * model sees its system prompt, its input with the attachments, its tools, this
- * conversation, and the one that it goes on with if it does; nothing else.
+ * The turn loop: asks the model, runs the tools it calls, gives it the results, until it answers
+ * without calling any, a stop condition holds, or a limit ends the call with a named error.
+ * Everything is recorded through the call. The model of a call sees its system prompt, its input
+ * with the attachments, its tools, this conversation, and the conversation that it continues, if
+ * any; nothing else.
  *
  *     message.user → message.assistant → tool.call → tool.result → message.assistant …
  */

@@ -1,7 +1,7 @@
 /*
- * Text under way: what a model is writing just now, for people in other processes who look on
- * while it does. It is no record: the transcript has each answer once it is whole, and what
- * came of one that was cut off.
+ * Answers in progress: what a model is writing at the moment, for other processes that display it.
+ * It is not part of the record: the transcript gets each answer when it is complete, or what
+ * arrived of an interrupted one.
  *
  *     runs/<id>/live/<event id of the call's step.started>
  *
@@ -11,9 +11,8 @@
  *     {"turn":0,"restart":true}   the turn is asked anew: its text so far is void
  *     {"turn":0,"cut":true}       no more comes of this turn: the file is full
  *
- * What is being written is the text of the turn that came last, since its last restart. When
- * its answer stands in the transcript, that has all of it, of which the end may have come in no
- * piece.
+ * The answer in progress is the text of the last turn in the file, after its last restart. The end
+ * of an answer may never appear here; the transcript then has the complete answer.
  *
  * What the code relies on, and keeps:
  *   - One process writes a file, which it makes when there is something to write and removes when
@@ -22,13 +21,13 @@
  *   - A piece waits for LIVE_PAUSE_MS, and what has come meanwhile is written with it; nothing is
  *     synced. What waits when the answer is whole is not written at all: a call whose answers come
  *     sooner costs no system call, and no file, of which file systems make and remove some slowly.
- *   - What fails ends the text under way and nothing else, and nobody is told.
+ *   - An error ends the file, silently and without other consequences.
  *   - There is none of a run that is masked, or keeps no transcript (live_place()).
- *   - It goes with the run's directory, whoever removes that: so does the file of a process
- *     that was killed, which until then tells of what no longer happens. Whether the run lives,
- *     and the call is open, others know.
- *   - Who follows it trusts nothing that lies there: what is no regular file, no such line or
- *     beyond the limits is passed over, and no descriptor of it is kept but the directory's.
+ *   - It goes with the run's directory, whoever removes that: so does the file of a process that
+ *     was killed, which until then tells of what no longer happens. Whether the run lives, and the
+ *     call is open, others know.
+ *   - Readers do not trust the contents: anything that is not a regular file, not a valid line or
+ *     beyond the limits is skipped, and only the descriptor of the directory is kept open.
  */
 #ifndef AWF_VIEW_LIVE_H
 #define AWF_VIEW_LIVE_H

@@ -1,7 +1,7 @@
 /*
- * What a live view is fed: the events of runs that are followed (model/follow.h), which its user
- * hands on as their models take them, and what their models are writing, which is looked up here
- * when the view is drawn. Nothing is waited for, and what cannot be read is not shown.
+ * The input of a live view: the events of followed runs (model/follow.h), which the caller passes
+ * on when it feeds their models, and answers in progress, which are read here each time the view
+ * is drawn. It never waits, and data that cannot be read is not shown.
  */
 #ifndef AWF_VIEW_LIVE_FEED_H
 #define AWF_VIEW_LIVE_FEED_H

@@ -1,20 +1,20 @@
 /*
- * The live view: what runs are doing just now, as lines for a person at a terminal, drawn anew
- * while they do it; and what they have done, as lines that stay.
+ * The live view: lines on a terminal that show what runs are doing at the moment and are redrawn
+ * all the time, and permanent lines for what has ended.
  *
  *     slow.awf 56e42a39   12.4s   2 running, 1 failed   $0.031   1.7k in 320 out
  *     / panel           3.4s  1 of 3
  *       / pro           3.4s  writing, 41 words  "...the price of lithium"
  *     / crunch          4.6s  84 done, 1 failed, 30 running, oldest crunch[33] 4.6s
  *
- * It is fed the events of the models of runs (model/model.h), of MODEL_INSIDE at least, and the text
- * under way of their calls (view/live.h); the clock and the size of the terminal are arguments.
- * It neither reads nor writes anything: how its lines reach the terminal, its users know.
+ * It is fed the events of the models of runs (model/model.h), of MODEL_INSIDE at least, and the
+ * text under way of their calls (view/live.h); the clock and the size of the terminal are
+ * arguments. It does no input or output: callers write its lines to the terminal.
  *
  * What is shown, and its users rely on:
- *   - A run that goes on has a line, and below it one for each step that is active; what is in
- *     it, a branch, a round, a child run, stands below it. Calls of one step, in the same call
- *     around them, are one line that counts them.
+ *   - A run that goes on has a line, and below it one for each step that is active; what is in it,
+ *     a branch, a round, a child run, stands below it. Calls of one step, in the same call around
+ *     them, are one line that counts them.
  *   - What has ended is told once, in a line that stays: a step when nothing of it has been active
  *     for a second, or when what it is in has ended; a failure, and what waits for somebody, at
  *     once, each call for itself; the run when it has ended.

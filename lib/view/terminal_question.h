@@ -1,6 +1,6 @@
 /*
- * A question to whoever sits at the terminal: what programs print there and read from there when
- * they ask. What is asked, and what an answer means, is theirs.
+ * Asking the user a question on the terminal: printing it and reading the answer. The callers
+ * define the question and interpret the answer.
  *
  * What the code relies on, and keeps:
  *   - There is somebody to ask if stderr is a terminal and this process is in the foreground of

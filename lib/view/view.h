@@ -1,9 +1,9 @@
 /*
- * The view: an event as one line for a person. Time since the start, indentation by path, who,
- * what, the figures that matter in parentheses, and the start of the text.
+ * The view: formats an event as one line: time since the start, indentation by path, the step,
+ * what happened, important figures in parentheses, and the beginning of the text.
  *
- * What models, tools and users wrote is data: it reaches the terminal through
- * text_visible() alone. Colours and symbols stand only in what is added here.
+ * What models, tools and users wrote is data: it reaches the terminal through text_visible()
+ * alone. Colours and symbols stand only in what is added here.
  */
 #ifndef AWF_VIEW_VIEW_H
 #define AWF_VIEW_VIEW_H

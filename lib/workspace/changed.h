@@ -2,16 +2,16 @@
  * Files that a call changes in the workspace, the directory that awf-step works in, for
  * payload.changed of tool.result and step.completed, awf-transcript(5).
  *
- * A tool that says which argument names the file that it changes is watched there alone,
- * exactly: what the file is afterwards, and how many lines came and went. Of any other
- * call all regular files of the workspace are looked at before and after: what differs in
- * inode, size or time of change was changed. Such a look sees what others do meanwhile,
- * too: calls that overlap in a run know of each other by runs/<id>/changing, in which each
- * holds a lock on a byte of its own, and their changes are marked.
+ * If a tool declares which argument names the file that it changes, only that file is compared,
+ * exactly: its contents afterwards, and the numbers of added and removed lines. For any other call
+ * all regular files of the workspace are compared before and after: a file whose inode, size or
+ * change time differs was changed. This also finds changes by other processes. Overlapping calls
+ * of a run detect each other through runs/<id>/changing, in which each holds a lock on a byte of
+ * its own, and their changes are marked as shared.
  *
- * A look leaves out directories called .git, the storage, and other file systems; it is
- * given up above CHANGED_LOOKED files. No link is followed. Whether HEAD has moved is read
- * from .git in the workspace, as files: git itself would run what a repository says.
+ * The comparison leaves out directories named .git, the storage, and other file systems; it is
+ * given up above CHANGED_LOOKED files. Links are not followed. Whether HEAD has moved is read
+ * directly from files in .git, because git itself would run programs that the repository names.
  */
 #ifndef AWF_WORKSPACE_CHANGED_H
 #define AWF_WORKSPACE_CHANGED_H

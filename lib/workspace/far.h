@@ -1,6 +1,6 @@
 /*
- * Commands and tools that a launcher runs elsewhere (proc/via.h): what of a step's environment goes
- * there, and what is recorded of where they ran.
+ * Commands and tools that a launcher runs on another machine (proc/via.h): which variables of a
+ * step are passed, and what is recorded about that machine.
  */
 #ifndef AWF_WORKSPACE_FAR_H
 #define AWF_WORKSPACE_FAR_H

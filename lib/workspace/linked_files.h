@@ -1,8 +1,8 @@
 /*
- * Files of several names (hard links) that sandboxed programs may have changed. Whoever removes or
- * renames one of the names later changes the time of the file itself (ctime), and says nothing of
- * what is in it: such a file stays the program's until it is written or touched, which its other
- * time (mtime) tells.
+ * Files with several names (hard links) that sandboxed programs may have changed. Removing or
+ * renaming one of the names later changes the ctime of the file, although nobody has reviewed its
+ * contents. So such a file counts as written by the program until it is written or touched, which
+ * changes its mtime.
  *
  * They are noted when a program has ended, as " =IDENTITY@MTIME" each, or as LINKED_UNKNOWN.
  */

@@ -1,6 +1,7 @@
 /*
- * Which directories below one another has put in their places: what was where before is noted, and compared with
- * what is there now. A directory that is renamed takes its files along, whose own times tell nothing of it.
+ * Finds directories that a program has moved: the directories below another one are listed before
+ * it runs, and compared with those after it. This is needed because renaming a directory does not
+ * change the times of the files in it.
  *
  * A note is a text of entries, INODE PATH and a NUL, the path relative to the directory.
  */

@@ -1,10 +1,9 @@
 /*
- * What a sandboxed program sees of the environment: the names of one list (where programs and
- * libraries lie, languages, terminals, tool-chains, certificates, what AWF tells every program), and
- * the variables that the workflow has set since the run was started, be it the one that runs or one
- * around it. Of these no secret that is recognised by name or value (proc/environment.h), and
- * nothing else at all, but for what somebody names (--pass-env): a name that nobody knows may be a
- * secret's.
+ * The environment of a sandboxed program: the variables in a list (paths of programs and
+ * libraries, languages, terminals, toolchains, certificates, AWF's own variables), and those that
+ * the workflow of this run, or of an enclosing run, has set since it was started. Variables whose
+ * name or value looks like a secret (proc/environment.h) are left out. Any other variable may be a
+ * secret, and is only passed if it is named (--pass-env).
  */
 #ifndef AWF_WORKSPACE_SANDBOX_ENVIRONMENT_H
 #define AWF_WORKSPACE_SANDBOX_ENVIRONMENT_H

@@ -291,8 +291,8 @@ call_read(const struct buffer *text, int64_t *begin, struct call_note *n)
 	return true;
 }
 
-/* The directories that a program may have moved. file: that of the workspace's times, by whose name it is known,
- * as something else may have its path now. */
+/* Finds the directories that a program may have moved. file: the time file of the workspace,
+ * whose name identifies it, since its path may have been given to another directory. */
 static void
 find_moved(struct buffer *moved, const struct call_note *n, const char *workspace, const char *file, int64_t begin)
 {
@@ -530,7 +530,8 @@ call_tells(int fd, const char *workspace, const struct look *l)
 	return tells;
 }
 
-/* Whether a directory's files tell that it was changed at such a time, or moved with a directory. */
+/* Whether the time files of a directory show that something was changed while a sandboxed
+ * program ran, or was moved together with a directory. */
 static bool
 directory_tells(const char *times, DIR *dir, const char *directory, const struct look *l)
 {

@@ -1,23 +1,27 @@
 /*
- * When sandboxed programs ran that could write to a directory: what was changed there at such a
- * time may be their work, what was changed at no such time is not. The time is that of the last
- * change (ctime), which the kernel sets and no sandboxed program does.
+ * Records when sandboxed programs ran that could write to a directory. A file whose last change
+ * (ctime) was at such a time may have been written by them, any other file was not. Only the
+ * kernel sets the ctime; programs cannot.
  *
- * A directory that is renamed takes its files along with their times. So those that are not where they were when the
- * program began are noted too (workspace/moved_directories.h): what lies in one counts until it is changed after that program
- * has ended. A directory in which a program makes, renames or removes something does not count for that.
+ * Renaming a directory does not change the times of the files in it. So directories that were
+ * moved while the program ran are recorded, too (workspace/moved_directories.h): files in them
+ * count as written by the program until they are changed after it has ended. Creating, renaming or
+ * removing entries of a directory does not make it count as moved.
  *
- * A time of change that is later than that of the program does not say that somebody wrote the file: one that had
- * several names when the program had ended counts until it is written or touched (workspace/linked_files.h).
+ * A later ctime does not always mean that the file was rewritten: a file that had several names
+ * when the program ended counts as written by it until it is written or touched
+ * (workspace/linked_files.h).
  *
- * STORAGE/sandboxed/times holds a file for each directory, called as that is known after it was
- * moved (its inode, and the time of its birth): the directory's path, a NUL, and a line for each
- * time, BEGIN END in nanoseconds, the inodes of the moved directories and the files of several names; * for the
- * directories if they are too many to tell: then all count that were changed since BEGIN. While a program runs there is FILE.ID.call, which it has locked,
- * with the path, a NUL, BEGIN, a newline and the note of the directories; what a killed one leaves ends when somebody
- * looks. Where no sandboxed program ran there is no such directory: a look costs next to nothing.
+ * STORAGE/sandboxed/times has a file for each directory, named by its inode and birth time, so
+ * that it is still found after the directory was moved. It contains the directory's path, a NUL,
+ * and a line for each program: BEGIN END in nanoseconds, the inodes of the moved directories (* if
+ * there are too many: then all directories changed since BEGIN count), and the files with several
+ * names. While a program runs, it holds a lock on FILE.ID.call, which contains the path, a NUL,
+ * BEGIN, a newline and the list of directories; if it was killed, its end is taken to be the time
+ * of the next check. If no sandboxed program has run, the directory does not exist, and checks
+ * cost almost nothing.
  *
- * On tmpfs a file can be changed through a mapping of its memory without a change of its times.
+ * Limitation: on tmpfs a file can be changed through a memory mapping without changing its times.
  */
 #ifndef AWF_WORKSPACE_SANDBOXED_TIMES_H
 #define AWF_WORKSPACE_SANDBOXED_TIMES_H

@@ -1,13 +1,11 @@
 /*
- * What sandboxed programs made in a workspace under the names that AWF takes up there (agent
- * files, tools …), where there was nothing when they began. It is not taken up before
- * somebody has seen it: until its last change (the kernel's time, which no sandboxed program
- * sets) is newer than the end of all programs that can have made it.
- * It stays the same when the workspace, or a directory that they made, is moved.
+ * Files that sandboxed programs created in a workspace under names that AWF reads as definitions
+ * (agent files, tools …). They are refused until the user has reviewed them: until their last
+ * change (ctime, which programs cannot set) is later than the end of all programs that could have
+ * created them. It stays the same when the workspace, or a directory that they made, is moved.
  *
- * STORAGE/sandboxed/made holds ID.call while such a program runs, and after it a file for
- * each name that came into being. Without any there is no such directory: a look costs next
- * to nothing.
+ * STORAGE/sandboxed/made holds ID.call while such a program runs, and after it a file for each
+ * name that came into being. Without any there is no such directory: a look costs next to nothing.
  */
 #ifndef AWF_WORKSPACE_UNREVIEWED_H
 #define AWF_WORKSPACE_UNREVIEWED_H

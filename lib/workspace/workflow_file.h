@@ -1,6 +1,6 @@
 /*
- * Files of workflows that a program starts, as if they were called by hand: awf-run is told what
- * their #! line says to it.
+ * Starting workflow files from a program as if they were run by hand: awf-run gets the options in
+ * their #! line.
  */
 #ifndef AWF_WORKSPACE_WORKFLOW_FILE_H
 #define AWF_WORKSPACE_WORKFLOW_FILE_H

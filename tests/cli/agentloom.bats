@@ -285,7 +285,7 @@ hash() {
 	cp "$(transcript)" recorded.jsonl
 	same "$(AWF_REPLAY=none AWF_PROVIDER=none from recorded.jsonl 'awf-step -n -p hi -m nowhere/m a -r')" x
 	run -1 --separate-stderr awf-replay --canonical --from rec.json
-	same "$stderr" 'awf-replay: --from: it has to come first: what follows it is for awf-run'
+	same "$stderr" 'awf-replay: --from: must be the first option: what follows it is for awf-run'
 	run -1 --separate-stderr awf-replay --from
 	same "$stderr" 'awf-replay: --from: needs an argument, FILE'
 	run -125 --separate-stderr awf-replay --from rec.json
@@ -401,7 +401,7 @@ find_isolation() {
 		same "$(tail -n 1 <<<"$stderr")" "awf-verify: $message"
 	done <<-'END'
 		1|--from rec.json true|--from: only with --determinism
-		1|--determinism @ --from rec.json true|@: no run goes with --from, whose workflow stands behind it
+		1|--determinism @ --from rec.json true|@: a run cannot be given with --from; the workflow follows it
 		1|--determinism --from|--from: needs an argument, FILE
 		1|--determinism --from bad.json true|bad.json: entry 'ask': expected an answer, or a list of them
 		1|--determinism --from none.json true|none.json: unable to open: No such file or directory

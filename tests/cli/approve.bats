@@ -187,7 +187,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	waits ./flow <<<cake
 	decide approve ok
 	run -3 decide deny ok
-	same "$output" "awf-ctl: ok:0:0: waits no more: approved by $ME"
+	same "$output" "awf-ctl: ok:0:0: does not wait any more: approved by $ME"
 	resume
 	run -3 decide approve ok
 	same "$(events ok '.approval.decides | select(.)' | wc -l)" 1
@@ -202,7 +202,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	wait
 	same "$(wc -l <taken) $(grep -vc "goes on with" refused)" '1 19'
 	same "$(events ok '.approval.reason | select(.)')" "\"$(cat taken)\""
-	grep -v 'goes on with' refused | grep -vq 'waits no more' && { cat refused; false; }
+	grep -v 'goes on with' refused | grep -vq 'does not wait any more' && { cat refused; false; }
 	awf-verify
 }
 

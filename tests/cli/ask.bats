@@ -135,7 +135,7 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 	sleep 2.2
 	kill -0 $RUN
 	for case in 'nonsense|an answer is a line of JSON' '{"data":1,"failed":true,"by":"x"}|an answer is a line' \
-		'{}|an answer is a line' '{"data":1}|is missing: who answers'; do
+		'{}|an answer is a line' '{"data":1}|is missing: the name of who answers'; do
 		echo "${case%%|*}" >&"${COPROC[1]}"
 		read -r line <&"${COPROC[0]}"
 		[[ $line == *'"code":"invalid_input"'*"${case#*|}"* ]] || { echo "$line"; false; }
@@ -196,7 +196,7 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 	same "$(grep -c ' 0$' taken)" 1
 	same "$(cat out)" "$(grep ' 0$' taken | cut -d ' ' -f 1)"
 	# Who is there when it has its end is late; who comes later finds nobody.
-	same "$(cat ./*.err | sort -u | sed "s/$(id)/RUN/" | grep -vxF -e 'awf-ctl: why:0:0: waits no more' \
+	same "$(cat ./*.err | sort -u | sed "s/$(id)/RUN/" | grep -vxF -e 'awf-ctl: why:0:0: does not wait any more' \
 		-e 'awf-ctl: why: no call of run RUN waits for a result')" ''
 }
 
@@ -223,7 +223,7 @@ answer() { run --separate-stderr awf-ctl complete "$@"; }
 	ends 0
 	same "$(cat out)" YES
 	answer why <<<no
-	same "$status $stderr" '3 awf-ctl: why:0:0: waits no more: ended in a further attempt of the run'
+	same "$status $stderr" '3 awf-ctl: why:0:0: does not wait any more: ended in a further attempt of the run'
 	awf-verify
 	awf-verify --determinism
 }

@@ -414,7 +414,7 @@ Is cake right?'
 
 @test "mistakes of who starts it are told" {
 	run -1 --separate-stderr awf-mcp </dev/null
-	same "$stderr" 'awf-mcp: say where the workflows are: --workflows DIR'
+	same "$stderr" 'awf-mcp: no directory of workflows given: --workflows DIR'
 	run -1 --separate-stderr awf-mcp -w nowhere </dev/null
 	same "$stderr" 'awf-mcp: nowhere: unable to read the workflows: No such file or directory'
 	run -1 --separate-stderr awf-mcp -w flows more </dev/null
@@ -486,7 +486,7 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 	says '[{"action":"decline"},{"first":"awf-ctl deny check </dev/null","action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
 TOOL:wait_workflow {\"run\":\"\$RUN\"}
 TOOL:wait_workflow {\"run\":\"\$RUN\"}"
-	grep -q 'run [0-9a-f-]\{36\}: what was asked about waits no more' out
+	grep -q 'run [0-9a-f-]\{36\}: what was asked about does not wait any more' out
 	same "$(tail -n 1 out | jq -c .[:2])" '["failed",true]'
 	same "$(decided | jq -r .[0])" denied
 	# Who is not in time: the request is told that the run waits, and what he says counts all the same.
@@ -512,7 +512,7 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 	same "$(sed 's/run [0-9a-f-]*:/run ID:/' out)" 'requestState: names no run that this session leads
 waiting
 inputResponses: has no answer
-run ID: what was asked about waits no more: wait_workflow tells how the run stands'
+run ID: what was asked about does not wait any more: wait_workflow tells how the run stands'
 	same "$(decided)" ''
 }
 
@@ -530,7 +530,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 	same "$(sed 's/run [0-9a-f-]*/run ID/; s/[0-9a-f-]\{36\}/ID/' out)" '["waiting",false,"Is cake right?"]
 ["waiting",false,"And true?"]
 [null,null,"nosuch: is no question that run ID has asked itself: give the `call` of one (inspect_workflow tells them)"]
-[null,null,"x: is not led by this session: resume_session takes it over"]
+[null,null,"x: belongs to another session: resume_session takes it over"]
 [null,null,"ID: goes on: it can be rewound when it has ended (cancel_workflow)"]
 ["success",true,"fine\n"]
 ["waiting",false,"And true?"]

@@ -653,7 +653,7 @@ one             ??????????????????????? unfinished
 	refused 1 '--all: only with --tree or --timeline, and not with --html' --timeline --html x --all
 	refused 1 '--tree: not with --timeline' --timeline --tree
 	refused 1 "--state: 'a b' is neither a step (a.b) nor a call (a[0], or a:0:0/b:0:0)" --state 'a b' "$BRIEF"
-	refused 1 "--state: no step or call 'a' is in this run (see awf-replay --tree)" --state a "$BRIEF"
+	refused 1 "--state: this run has no step or call 'a' (see awf-replay --tree)" --state a "$BRIEF"
 	refused 1 '--canonical: not with --order' --order seq --canonical
 	refused 1 'b: only one run at a time' --canonical a b
 	run -1 --separate-stderr awf-replay --canonical @none

@@ -298,7 +298,7 @@ killing_feed() {
 @test "--by-name joins by the names of the steps" {
 	same "$(awf-run -c '{ awf-step -n a -- echo 1; awf-step -n b -- echo 2; } | awf-step -s --by-name -r c -- cat')" '{"a":"1","b":"2"}'
 	run -1 --separate-stderr awf-run -c '{ awf-step -n a -- echo 1; awf-step -n a -- echo 2; } | awf-step -s --by-name -r c -- cat'
-	[[ "$stderr" == *"--by-name: two items of a"* ]]
+	[[ "$stderr" == *"--by-name: there are two items of a"* ]]
 }
 
 @test "--by-name makes no difference of which came first" {

@@ -21,7 +21,7 @@ load ../support/helpers
 	# It goes nowhere where a name is taken, and leaves all as it is.
 	cd .. && mkdir taken && echo mine >taken/notes.txt
 	run -1 awf init taken
-	same "$output" 'awf: taken/notes.txt: is there already; nothing was written'
+	same "$output" 'awf: taken/notes.txt: exists already; nothing was written'
 	same "$(ls taken)" notes.txt
 	run -0 awf init "a b\$"
 	same "$output" "Run it: cd -- 'a b\$' && ./brief.awf"
@@ -38,7 +38,7 @@ load ../support/helpers
 	# Nor on a full disk, of which nothing is left.
 	cd .. && echo file >file
 	run -1 awf init file
-	same "$output" 'awf: file: is there already, and no directory'
+	same "$output" 'awf: file: exists already, and is not a directory'
 	mkdir small
 	mount -t tmpfs -o size=8k none small 2>/dev/null || return 0
 	run -4 awf init small/a
@@ -72,7 +72,7 @@ load ../support/helpers
 	[ "${lines[-1]}" = 'Run it: AWF_MODEL=replay/recordings/router.jsonl ./router.awf <samples/mail.txt' ]
 	[[ $(AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf <<<'solid-state batteries') == 'Solid-state batteries: '* ]]
 	run -1 awf init --examples
-	[[ $output == "awf: ./"*": is there already; nothing was written" ]]
+	[[ $output == "awf: ./"*": exists already; nothing was written" ]]
 }
 
 @test "a command is a program beside it, or of one's own; and has other names" {

@@ -175,7 +175,7 @@ write	command'
 		run -1 --separate-stderr awf complete $words
 		same "$stderr" "awf: $message"
 	done <<-'END'
-		|complete: say what: awf complete KIND [OF]
+		|complete: no kind given: awf complete KIND [OF]
 		nothing|nothing: is nothing that can be completed
 		agents x|x: is one word too many
 		steps @ x|x: is one word too many

@@ -38,7 +38,7 @@ runs() { echo "$(ls "$AWF_STORAGE/transcripts" | wc -l) $(status_of_run)"; }
 	[ ! -e effect ]
 	[ ! -e child ]
 	[ ! -e late ]
-	grep -q "awf-step: e: not begun: the run is being ended" errors
+	grep -q "awf-step: e: not started: the run is being ended" errors
 	same "$(events step.started .payload.name | tr -d '\n')" '"a""c"'
 }
 
@@ -69,7 +69,7 @@ runs() { echo "$(ls "$AWF_STORAGE/transcripts" | wc -l) $(status_of_run)"; }
 	[ ! -e child ]
 	[ ! -e deep ]
 	[ -e other ]
-	[[ $output == *"awf-step: e: not begun: the call around it is being ended"* ]]
+	[[ $output == *"awf-step: e: not started: the call around it is being ended"* ]]
 	[[ $output == *"not started: the call around it is being ended"* ]]
 	same "$(ls "$AWF_STORAGE/runs")" ''
 }

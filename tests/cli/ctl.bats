@@ -111,7 +111,7 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 @test "what does not live is not cancelled" {
 	awf-run --name done true
 	run -3 awf-ctl cancel @done
-	[[ $output == "awf-ctl: "*": does not live: it has ended as 'success'" ]]
+	[[ $output == "awf-ctl: "*": is not running: it has ended as 'success'" ]]
 	run -1 awf-ctl cancel 00000000-0000-4000-8000-000000000000
 	run -1 awf-ctl cancel @nobody
 	same "$output" "awf-ctl: @nobody: no run of this name in $AWF_STORAGE (awf-tail --list shows what there is)"
@@ -129,7 +129,7 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 		"[[\"ok:0:0\",\"ok\",0,\"approval\",null,null],[\"job:0:0\",\"job\",0,\"completion\",\"json\",\"$id/job:0:0@1.1\"],[\"job:0:1\",\"job\",1,\"completion\",\"json\",\"$id/job:0:1@1.1\"]]"
 	same "$(awf-ctl list --json | jq -r '.waits[].token // empty')" "$(cat tokens)"
 	same "$(awf-ctl list --json | jq -r '.waits[1].deadline')" "$(jq -r 'select(.payload.call == "job:0:0" and .type == "step.completed") | .payload.approval.deadline' "$AWF_STORAGE/transcripts/$id.jsonl")"
-	# What was decided waits no more; nor does anything in a run that has succeeded.
+	# What was decided does not wait any more; nor does anything in a run that has succeeded.
 	awf-ctl list --json | jq -r '.waits[].token // empty' | while read -r token; do echo 1 | awf-ctl complete "$token"; done
 	same "$(awf-ctl list --json | jq -c '[.waits[].call]')" '["ok:0:0"]'
 	awf-ctl approve ok

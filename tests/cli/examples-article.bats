@@ -27,7 +27,7 @@ written_from() {
 	same "$(answers "$(transcript)")" ' 3 research 3 write '
 	deterministic
 	run -3 --separate-stderr awf-ctl deny findings
-	[[ $stderr == *'findings:0:0: waits no more: approved by '* ]]
+	[[ $stderr == *'findings:0:0: does not wait any more: approved by '* ]]
 }
 
 @test "what the person has changed is what is written from" {

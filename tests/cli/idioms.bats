@@ -63,7 +63,7 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 }
 
 @test "side by side" {
-	same "$(try 'Side by side' in | data)" '{"a":"x of TODO","b":"y of TODO"}'
+	same "$(try 'Two commands at the same time' in | data)" '{"a":"x of TODO","b":"y of TODO"}'
 }
 
 @test "named pipes and tee" {
@@ -170,12 +170,12 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 }
 
 @test "change on the way" {
-	same "$(try 'Change on the way' in | data)" 'y of X OF TODO'
+	same "$(try 'Change the data between steps' in | data)" 'y of X OF TODO'
 	same "$(jq -sr '.[2:5] | [.[1].event_id == .[2].parent_event_id] | tojson' "$(readlink -f "$AWF_STORAGE/latest")")" '[true]'
 }
 
 @test "look between" {
-	text=$(idiom 'Look between')
+	text=$(idiom 'Show the data between steps')
 	same "$(awf-run -c "${text/\/dev\/tty/looked}" <in | data)" 'y of x of TODO'
 	same "$(data <looked)" 'x of TODO'
 }

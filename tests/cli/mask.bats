@@ -471,7 +471,7 @@ END
 	run -4 awf-mask-patterns nowhere </dev/null
 	same "$output" 'awf-mask-patterns: nowhere: unable to open: No such file or directory'
 	run -1 awf-mask-patterns </dev/null
-	same "$output" 'awf-mask-patterns: a FILE of patterns is missing (see --help)'
+	same "$output" 'awf-mask-patterns: no FILE of patterns given (see --help)'
 	run -1 awf-mask-patterns patterns patterns </dev/null
 	same "$output" 'awf-mask-patterns: patterns: one FILE only'
 	run -0 awf-mask-patterns --help

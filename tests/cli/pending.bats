@@ -132,7 +132,7 @@ awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	[[ $(last job .approval.timeout_ms) == 3000 ]]
 	sleep 3.1
 	run -3 awf-ctl complete job <<<late
-	[[ $output == 'awf-ctl: job:0:0: waits no more: its time was over at '*Z ]]
+	[[ $output == 'awf-ctl: job:0:0: does not wait any more: its time was over at '*Z ]]
 	run -3 awf-ctl heartbeat job
 	run -3 resume
 	[[ $output == *'step job:0:0 failed: no result came until '*Z* ]]
@@ -295,7 +295,7 @@ b $(id)/job:0:0"
 	same "$(last job '|[.result.job,.exit_code,.approval.decision,.approval.by]')" "[\"early\",75,\"completed\",\"$ME\"]"
 	awf-ctl complete "$(cat task)" <<<early
 	run -3 awf-ctl complete "$(cat task)" <<<other
-	same "$output" "awf-ctl: job:0:0: waits no more: completed by $ME"
+	same "$output" "awf-ctl: job:0:0: does not wait any more: completed by $ME"
 	awf-verify
 	awf-verify --determinism
 }

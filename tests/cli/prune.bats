@@ -39,8 +39,8 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		same "$output" ""
 		same "$stderr" "awf-ctl: $message"
 	done <<-'END'
-		|prune: say what goes: --older-than, --max-count or --max-size
-		--name x --dry-run|prune: say what goes: --older-than, --max-count or --max-size
+		|prune: no limit given: --older-than, --max-count or --max-size
+		--name x --dry-run|prune: no limit given: --older-than, --max-count or --max-size
 		--older-than soon|--older-than: 'soon' is no age and no time (as in 12h, 30d, 2026-10-01)
 		--older-than 30|--older-than: '30' is no age and no time (as in 12h, 30d, 2026-10-01)
 		--max-count -1|--max-count: -1 is not between 0 and 2147483647
@@ -48,7 +48,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		--max-size 9999999T|--max-size: '9999999T' is not a size (as in 500, 64K, 20M, 2G)
 		--max-size ''|--max-size: '' is not a size (as in 500, 64K, 20M, 2G)
 		--max-count 1 --archive ''|--archive: the command is empty
-		--archive true|prune: say what goes: --older-than, --max-count or --max-size
+		--archive true|prune: no limit given: --older-than, --max-count or --max-size
 		--max-count 1 true|true: is one word too many: awf-ctl prune [options]
 		--max-count 1 --keep 1d|--keep: unknown option (see --help)
 	END

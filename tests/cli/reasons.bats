@@ -37,7 +37,7 @@ reason_of() {
 	printf '#!/bin/sh\nprintf "ssh: no host build\\r\\n" >&2; exit 255\n' >launch
 	chmod +x launch
 	same "$(reason_of 'awf-step -n -q --via ./launch get -- true')" \
-		'true: the launcher ended (exit status 255) before awf-exec answered: nothing was begun: ssh: no host build'
+		'true: the launcher ended (exit status 255) before awf-exec answered: the command was not started: ssh: no host build'
 	same "$(reason_of 'echo "{\"command\": \"echo one; echo disk full >&2; exit 7\"}" | awf-step -i json -q -t bash get')" \
 		'bash: exit status 7: disk full'
 	awf-replay --tree | grep -qF 'bash failed'

@@ -95,7 +95,7 @@ awf-record: stdin:6, event 2: it has no type, a text of 1 to 128 bytes'
 	awf-run -n --name flow true
 	seq 2000 | jq -c '{type: "x", event_id: .}' >events
 	run -3 --separate-stderr awf-record @flow <events
-	same "$stderr" "awf-record: stdin:1: $(basename "$(transcript)" .jsonl): does not live, and is no run of awf-record's, which could go on"
+	same "$stderr" "awf-record: stdin:1: $(basename "$(transcript)" .jsonl): is not running, and was not made by awf-record, so it cannot be continued"
 	same "$output" ''
 	# So it is of one that ends meanwhile; what it has is known all the same.
 	mkfifo in guest
@@ -168,7 +168,7 @@ awf-record: stdin:6, event 2: it has no type, a text of 1 to 128 bytes'
 	awf-verify
 	awf-run -n --name flow true
 	run -3 --separate-stderr awf-record @flow < <(event x)
-	[[ $stderr == *'does not live, and is no run of awf-record'* ]]
+	[[ $stderr == *'is not running, and was not made by awf-record'* ]]
 	same "$(foreign "$(transcript)")" ''
 	cp "$(transcript)" elsewhere.jsonl
 	run -1 --separate-stderr awf-record ./elsewhere.jsonl < <(event x)

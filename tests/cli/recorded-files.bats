@@ -86,7 +86,7 @@ home/.config/awf/tools/awf"
 		same "$output" "$(cat ../recorded)"
 	done
 	run -3 --separate-stderr awf-replay -q --current --isolation "$ISOLATION"
-	[[ $stderr == *"the workflow's script is not what it was, or not there"* ]]
+	[[ $stderr == *"the workflow's script has changed or does not exist any more"* ]]
 	same "$(cat flow.awf tools/own)" "$(printf 'false\n#!/bin/sh\necho {}')"
 }
 

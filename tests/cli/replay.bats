@@ -252,7 +252,7 @@ differs() {
 	awf-run ./flow
 	printf 'awf-step -n a -q -- echo two\n' >flow
 	differs 'a:0:0: step.started ID: /payload/blocks/0/command differs' --current
-	[[ $stderr == *"  the workflow's script is not what it was, or not there"* ]]
+	[[ $stderr == *"  the workflow's script has changed or does not exist any more"* ]]
 }
 
 @test "a run inside of a replay does nothing" {
@@ -563,7 +563,7 @@ work/tools/add.tool.json"
 	sed -i 's/"files":\[{"path":\("[^"]*"\)[^]]*\]/"files":[\1]/; /"type":"run.started"/s/"files":\[[^]]*\],//' "$(transcript)"
 	echo x >>flows/flow
 	run -1 --separate-stderr awf-replay --export ../exported
-	same "$stderr" "awf-replay: flow: the workflow's script is not what it was, or not there"
+	same "$stderr" "awf-replay: flow: the workflow's script has changed or does not exist any more"
 	sed -i '$d' flows/flow
 	file=$(grep -o '"files":\["[^"]*' "$(transcript)" | sed 's/.*"//; q')
 	mv "$file" "$file.gone"

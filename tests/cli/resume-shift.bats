@@ -114,11 +114,11 @@ fin='awf-step -s fin -r -- jq -c .'
 	same "$(ledger)" "a b c"
 	sed -i 's/work -- tee/work -- tee -i/' flow.awf
 	resume 0
-	same "${stderr_lines[-1]}" "awf-run: flow.awf: 3 recorded calls were made anew instead of taken over: work 3 (another definition)"
+	same "${stderr_lines[-1]}" "awf-run: flow.awf: 3 recorded calls were made again instead of used from the record: work 3 (another definition)"
 	same "$(ledger)" "a b c a b c"
 	first 3
 	sed -i 's/c.n/d\\n/' flow.awf
 	resume 0
-	same "${stderr_lines[-1]}" "awf-run: flow.awf: 2 recorded calls were made anew instead of taken over: $(
+	same "${stderr_lines[-1]}" "awf-run: flow.awf: 2 recorded calls were made again instead of used from the record: $(
 		grep -o 'same 1 (another input), work 1 (another input)\|work 1 (another input), same 1 (another input)' <<<"$stderr")"
 }

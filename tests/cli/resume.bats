@@ -212,7 +212,7 @@ untouched() {
 	cp "$record" before
 	mv there/flow.awf .
 	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
-	says "$PWD/there: has no script any more that this ran: /bin/sh ./flow.awf; it is recorded, and brought back by: awf-replay --show $PWD/there/flow.awf $(head -c 8 id) >$PWD/there/flow.awf"
+	says "$PWD/there: the script of its command line does not exist any more: /bin/sh ./flow.awf; it is recorded, and brought back by: awf-replay --show $PWD/there/flow.awf $(head -c 8 id) >$PWD/there/flow.awf"
 	untouched
 	# What it says to do does it.
 	sh -c "${stderr##*brought back by: }"
@@ -463,7 +463,7 @@ dies_in_stdin() {
 		--continue --mask cat true|--continue: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--fork $id --no-transcript --at a|--fork: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--fork $id --continue --at a true|--fork: not with --continue
-		--fork $id|--fork: say where: --at PATH
+		--fork $id|--fork: no step or call given: --at PATH
 		--at a true|--at: only with --fork
 		--redo a true|--redo: only with --resume, --continue or --fork
 		--skip a true|--skip: only with --resume, --continue or --fork

@@ -280,8 +280,8 @@ sandbox: workspace'
 		run -"$1" --separate-stderr "$sandbox" "${@:3}"
 		same "$stderr" "awf-sandbox: $2"
 	}
-	complains 1 'nothing to run: say -- command (awf-sandbox --help)'
-	complains 1 'nothing to run: say -- command (awf-sandbox --help)' --
+	complains 1 'no command given: awf-sandbox [options] -- command (awf-sandbox --help)'
+	complains 1 'no command given: awf-sandbox [options] -- command (awf-sandbox --help)' --
 	complains 1 'true: a command goes after --' true
 	complains 1 "--without: 'x' is none of landlock, namespaces, seccomp" --without seccomp,x -- true
 	complains 77 'nowhere: unable to use it as the workspace: No such file or directory' -w nowhere -- true
@@ -370,7 +370,7 @@ lacking() {
 	run -77 "$sandbox" --check
 	same "$(jq -c 'keys' <<<"$output")" '["message","ready"]'
 	run -1 "$sandbox" --check -- true
-	same "$output" 'awf-sandbox: --check: runs nothing: say no command'
+	same "$output" 'awf-sandbox: --check: runs nothing, so no command can be given'
 }
 
 @test "without namespaces a storage in the workspace is refused, with them it is not seen" {

@@ -149,7 +149,7 @@ removed_and_replaced() {
 	awf-ship --to "$TO"
 	eventually names_are 1 'after before'
 	same "$(grep -c 'is tried again' serve1.err)" 1
-	same "$(grep -c 'is there again' serve1.err)" 1
+	same "$(grep -c 'can be reached again' serve1.err)" 1
 }
 
 @test "what cannot be done there is refused in a word" {

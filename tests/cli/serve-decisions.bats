@@ -240,7 +240,7 @@ decides_itself() {
 	same "$(login "{\"code\":\"$CODE\"}")" null
 }
 
-@test "what is not there is 404, what waits no more 409" {
+@test "what is not there is 404, what does not wait any more 409" {
 	waits 'awf-step --approve ok' <<<cake
 	id=$(basename "$(transcript)" .jsonl)
 	serve
@@ -256,7 +256,7 @@ decides_itself() {
 	wait "${deciders[@]}"
 	same "$(cut -c 1-3 answer.* | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd' ')" '1 200 19 409'
 	same "$(payloads step.completed 'select(.approval.decision) | .approval.reason' | jq -r .)" "$(sed 's/.*/&/' <(grep -l '^200' answer.* | sed 's/answer\.//'))"
-	[[ $(decide '{"decision":"approve","call":"ok"}') == "409 conflict: ok:0:0: waits no more: "* ]]
+	[[ $(decide '{"decision":"approve","call":"ok"}') == "409 conflict: ok:0:0: does not wait any more: "* ]]
 	awf-verify
 	# Several calls of a step.
 	printf 'a\nb\n' | waits 'awf-step -i lines --approve ok'
@@ -264,7 +264,7 @@ decides_itself() {
 	same "$(decide '{"decision":"approve","call":"ok:0:1"}' | cut -c 1-3)" 200
 	# A run whose deadline is over.
 	waits 'awf-step -n --pending=1ms job -q -- sh -c "exit 75"'
-	[[ $(decide '{"decision":"heartbeat","call":"job"}') == '409 conflict: job:0:0: waits no more: its time was over at '* ]]
+	[[ $(decide '{"decision":"heartbeat","call":"job"}') == '409 conflict: job:0:0: does not wait any more: its time was over at '* ]]
 }
 
 @test "runs that are recorded elsewhere, masked ones, and damaged lines" {
@@ -324,7 +324,7 @@ decides_itself() {
 	run -143 wait "$RUN"
 	run ! pgrep -xf 'sleep 77.62'
 	same "$(payloads run.completed '[.status, .error.message]')" "[\"cancelled\",\"cancelled by $ME\"]"
-	[[ $(decide '{"decision":"cancel"}' @work) == "409 conflict: "*": does not live: it has ended as 'cancelled'" ]]
+	[[ $(decide '{"decision":"cancel"}' @work) == "409 conflict: "*": is not running: it has ended as 'cancelled'" ]]
 }
 
 @test "a run that takes long to end is left to it" {

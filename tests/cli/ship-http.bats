@@ -74,7 +74,7 @@ same_files() {
 	rm "$XDG_CONFIG_HOME/awf/keys"
 	key "$URL" awf_none
 	run -1 --separate-stderr there awf-ship --to "$TO"
-	same "$stderr" "awf-ship-http: $URL: its token in the keys file is not good (any more)"
+	same "$stderr" "awf-ship-http: $URL: its token in the keys file is not valid (any more)"
 	rm "$XDG_CONFIG_HOME/awf/keys"
 	key "$URL" "$(awf-serve --new-token ingest --label other)"
 	there awf-ship --to "$TO" @fails

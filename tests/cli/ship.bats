@@ -316,11 +316,11 @@ the target has lost lines: it has 0, and had 2'
 		run "-$status" --separate-stderr awf-ship --to mine:x
 		same "$stderr" "awf-ship: $PWD/filters/awf-ship-mine: $message"
 	done <<-'END'
-		4|exit 0|has ended before all was safe: exit status 0
-		4|kill -9 $$|has ended before all was safe: killed by signal 9 (Killed)
-		4|echo hello; cat >/dev/null|says what is no JSON
+		4|exit 0|has ended before everything was stored: exit status 0
+		4|kill -9 $$|has ended before everything was stored: killed by signal 9 (Killed)
+		4|echo hello; cat >/dev/null|sends invalid JSON
 		4|echo "{\"awf_ship\":2}"; cat >/dev/null|does not speak as awf-ship(7) says
-		4|echo "{\"awf_ship\":1}"; echo "{\"run_id\":\"x\",\"seq\":1}"; cat >/dev/null|speaks of a run that it was not told of
+		4|echo "{\"awf_ship\":1}"; echo "{\"run_id\":\"x\",\"seq\":1}"; cat >/dev/null|names a run that it was not asked about
 	END
 	filter 'echo "mine: not today" >&2; exit 3'
 	run -3 --separate-stderr awf-ship --to mine:x

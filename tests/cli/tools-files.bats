@@ -164,7 +164,7 @@ gmm'
 @test "edit: errors say how often the text is there, or what is like it" {
 	refuses edit <<-'END'
 		{"file_path":"src/a.c","old_string":"delta","new_string":"x"} src/a.c: old_string is not in the file
-		{"file_path":"src/a.c","old_string":"  beta\n gamma","new_string":"x"} src/a.c: old_string is not in the file as it is given, though line 2 is like its first line: read the file there
+		{"file_path":"src/a.c","old_string":"  beta\n gamma","new_string":"x"} src/a.c: old_string is not in the file exactly as given, but line 2 resembles its first line: read the file there
 		{"file_path":"src/a.c","old_string":" ","new_string":"x"} src/a.c: old_string is not in the file
 		{"file_path":"src/a.c","old_string":"a\n","new_string":"x"} src/a.c: old_string is there 3 times (lines 1, 2, 3): give more of what is around it, or replace_all
 		{"file_path":"src/a.c","old_string":"a","new_string":"a"} old_string and new_string are the same
@@ -192,7 +192,7 @@ gamma'
 	END
 	same "$(od -An -c crlf | tr -d ' \n')" '1\r\n2\r\n2a\r\nthree'
 	same "$(od -An -c mixed | tr -d ' \n')" 'one\r\n2\nthree\n'
-	refuses edit <<<'{"file_path":"mixed","old_string":"one\n2","new_string":"x"} mixed: old_string is not in the file as it is given, though line 1 is like its first line: read the file there'
+	refuses edit <<<'{"file_path":"mixed","old_string":"one\n2","new_string":"x"} mixed: old_string is not in the file exactly as given, but line 1 resembles its first line: read the file there'
 }
 
 @test "glob: patterns" {

@@ -61,7 +61,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 @test "awf trust shows what would run, asks once, and asks again when that changes" {
 	run -1 --separate-stderr awf trust </dev/null
 	[[ $output == *$'MCP server lint: sh ./lint.sh --stdio\n  .mcp.json: '* ]]
-	[[ $stderr == *'nobody is there to be asked'* ]]
+	[[ $stderr == *'nobody can be asked'* ]]
 	run -0 awf trust --yes
 	[[ $output == *"allowed for $PWD" ]]
 	same "$(stat -c %a "$XDG_DATA_HOME/awf/trust")" 600
@@ -262,7 +262,7 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	echo 'echo other' >>tools/fmt
 	step 2 -a formatter
 	run -1 --separate-stderr awf-step --trust nonsense -a formatter ask <<<hello
-	[[ $stderr == "awf-step: --trust: 'nonsense' is no digest: awf trust --digests prints those of this project" ]]
+	[[ $stderr == "awf-step: --trust: 'nonsense' is not a digest: awf trust --digests prints those of this project" ]]
 	nothing_ran
 }
 

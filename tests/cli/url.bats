@@ -403,13 +403,13 @@ cut() {
 	RUNNER=$!
 	eventually eval '[ "$(wc -l <"$(transcript)")" -ge "$before" ]'
 	serve_again
-	eventually has 'is void' said.json
+	eventually has 'the record has changed after event' said.json
 	echo >go
 	wait "$RUNNER"
 	wait "$TAIL_json"
 	# What was shown up to the cut, and from there on what stands there now.
 	{ head -n "$before" json | head -n $((before - 2)); tail -n +$((before + 1)) json; } | cmp - "$(transcript)"
-	[[ $(cat said.json) == *"$URL/runs/"*": the record is another one after event $((before - 2)), as after a power cut: "*void ]]
+	[[ $(cat said.json) == *"$URL/runs/"*": the record has changed after event $((before - 2)), as after a power failure: discard "* ]]
 	wait "$TAIL_lines"
 	awf-tail --as runtime >whole
 	tail -n 4 whole >end.whole
@@ -434,7 +434,7 @@ cut() {
 		fails 4 "$URL: a token is needed, and the keys file has none: AWF_SERVE_TOKEN=$URL TOKEN" $program "$URL/runs/@"
 	done
 	key "$URL" awf_0000000000000000000000000000000000000000000
-	fails 4 'is not good (any more)' awf-tail "$URL/runs/@"
+	fails 4 'is not valid (any more)' awf-tail "$URL/runs/@"
 	rm "$XDG_CONFIG_HOME/awf/keys"
 	key "$URL" "$(awf-serve --new-token ingest)"
 	fails 4 'HTTP 403: ' awf-tail "$URL/runs/@"
@@ -490,7 +490,7 @@ cut() {
 	eventually test -s port
 	key "$URL"
 	run -4 --separate-stderr awf-tail "http://127.0.0.1:$(cat port)/runs/@"
-	same "$stderr" "awf-tail: http://127.0.0.1:$(cat port): leads to $URL/api/runs/@, and the token goes nowhere else: name that"
+	same "$stderr" "awf-tail: http://127.0.0.1:$(cat port): redirects to $URL/api/runs/@, and the token is not sent elsewhere: use that URL"
 	same "$(cat asked)" None
 	key "http://127.0.0.1:$(cat port)" awf_another
 	run -4 awf-tail "http://127.0.0.1:$(cat port)/runs/@"
@@ -543,7 +543,7 @@ cut() {
 	run -4 --separate-stderr awf-tail "$fake/odd/runs/@"
 	same "$stderr" "awf-tail: $fake/odd: does not answer as awf-serve does"
 	run -4 --separate-stderr awf-tail --json --inline "$fake/blob/runs/@"
-	[[ $stderr == "awf-tail: $fake/blob/api/runs/"*"/blobs/"*': the server has other bytes of this name'* ]]
+	[[ $stderr == "awf-tail: $fake/blob/api/runs/"*"/blobs/"*': the server has different bytes under this name'* ]]
 	same "$(ls "$TMPDIR")" ''
 }
 
@@ -581,7 +581,7 @@ cut() {
 	eventually has first
 	awf-serve --revoke-token "$(sed 's/.* //' "$XDG_CONFIG_HOME/awf/keys")"
 	ends 4 "$TAIL"
-	[[ $(cat said) == *'is not good (any more)' ]]
+	[[ $(cat said) == *'is not valid (any more)' ]]
 	cmp out "$(transcript)"
 	# Before anything has come.
 	kill -STOP "$SERVE_PID"

@@ -145,7 +145,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		run -0 --separate-stderr awf-step -n --retries 1 --delay 0 --retry-on lost --via "sh early tried$asked" a -r -- echo done
 		same "$output" "done"
 		same "$(ended '.retries[0].code')" '"lost"'
-		ended ".retries[0].message" | grep -F "nothing was begun"
+		ended ".retries[0].message" | grep -F "the command was not started"
 	done
 }
 
@@ -185,7 +185,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	END
 	awf-step -n --via 'sh slow' --timeout 0.9 -r a -- echo in time
 	run -3 --separate-stderr awf-step -n --via 'sleep 3002; true' --launch-timeout 0.2 a -- touch ran
-	same "$stderr" "awf-step: a: touch: nothing was begun: awf-exec has not answered within 200ms"
+	same "$stderr" "awf-step: a: touch: the command was not started: awf-exec has not answered within 200ms"
 	same "$(code)" '"lost"'
 	nothing_left 'sleep 3002'
 	run -3 --separate-stderr awf-step -n --via "$FAR" --timeout 0.3 a -- sh -c 'trap "echo ended; exit 3" TERM; sleep 3003 & wait'
@@ -204,7 +204,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 		exit 0
 	END
 	run -3 --separate-stderr awf-step -n --via 'sh dies' a -- sh -c 'echo part; echo >began; exec sleep 3004'
-	same "${stderr##*$'\n'}" "awf-step: a: sh: the launcher ended (exit status 0) before the far end has told how the command did"
+	same "${stderr##*$'\n'}" "awf-step: a: sh: the launcher ended (exit status 0) before the end of the command was reported"
 	same "$(ended '[.error.code, .exit_code, .result, .far_end.host]')" "[\"lost\",null,null,\"$(hostname)\"]"
 	# The guardian has ended the command.
 	eventually nothing_left 'sleep 3004'
@@ -325,7 +325,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	STOPPED=$(cat pid)
 	kill -STOP "$STOPPED"
 	wait "$!" || :
-	same "$(cat said)" "awf-step: a: sh: nothing was heard of the far end any more"
+	same "$(cat said)" "awf-step: a: sh: nothing has arrived from the far machine any more"
 	same "$(code)" '"lost"'
 	kill -CONT "$STOPPED" 2>/dev/null || :
 	eventually nothing_left 'sleep 3009'
@@ -341,7 +341,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	END
 	run -3 --separate-stderr awf-step -n --via 'sh terms' a -- sh -c 'echo >began; exec sleep 3010'
 	same "$(ended '[.error.code, .error.message, .exit_code]')" \
-		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
+		'["interrupted","ended on the far machine by signal 15 (Terminated)",143]'
 }
 
 @test "TERM that the command gets before awf-exec does is told as interrupted, too" {
@@ -358,7 +358,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	run -3 --separate-stderr awf-step -n --retries 1 --delay 0 --via 'sh terms' a -- \
 		sh -c 'echo >>ran; sleep 3012 & echo "$!" >began; wait "$!"; exit "$?"'
 	same "$(ended '[.error.code, .error.message, .exit_code]')" \
-		'["interrupted","ended at the far end, by signal 15 (Terminated)",143]'
+		'["interrupted","ended on the far machine by signal 15 (Terminated)",143]'
 	same "$(wc -l <ran)" 1
 	# Without it, it is the command's own.
 	printf '"$@"' >own
@@ -481,12 +481,12 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 
 @test "awf-exec itself says who starts it" {
 	run -1 --separate-stderr awf-exec </dev/null
-	same "$stderr" "awf-exec: stdin: nobody says what to do: this program is started by awf-step --via"
+	same "$stderr" "awf-exec: stdin: no request on stdin: this program is started by awf-step --via"
 	run -1 --separate-stderr awf-exec <<<'{"type":"request"}'
 	same "$stderr" "awf-exec: is no request: this program is started by awf-step --via"
 	run -1 --separate-stderr awf-exec word
 	run -3 --separate-stderr script -qec awf-exec /dev/null </dev/null
-	[[ $output == *"a terminal is in between"* ]]
+	[[ $output == *"there is a terminal in between"* ]]
 	awf-exec --help | grep -q 'awf-step --via'
 	awf-exec --version
 }

@@ -256,7 +256,7 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 		run "-$1" --separate-stderr worker "${@:3}"
 		same "$stderr" "awf-worker: $2"
 	}
-	mistake 1 'say the directory of the jobs (see --help)'
+	mistake 1 'no directory of jobs given (see --help)'
 	mistake 1 '-j: 0 is not between 1 and 1000' -j 0 jobs
 	mistake 1 "--timeout: 'x' is not a duration (as in 30, 500ms, 20m, 2h)" -t x jobs
 	mistake 1 '--onec: unknown option (did you mean --once?)' --onec jobs

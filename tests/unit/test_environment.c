@@ -231,7 +231,7 @@ bad_files_are_refused(void **state)
 	}
 	write_keys("A=b\0c", 5, 0600);
 	assert_int_equal(keys_load(&k, &err), -1);
-	assert_string_equal(err.message, "holds a NUL byte");
+	assert_string_equal(err.message, "contains a NUL byte");
 	unlink(file);
 	assert_int_equal(mkfifo(file, 0600), 0);
 	assert_int_equal(keys_load(&k, &err), -1);

@@ -172,7 +172,7 @@ an_end_tells_what_the_command_came_to(void **state)
 	frame_write_refused(&out, &why, &key);
 	assert_true(frame_read_refused(frame_open(first_line(&out), &key), &refused));
 	assert_int_equal(refused.code, ERROR_LOST);
-	assert_string_equal(refused.message, "ended: nothing was begun");
+	assert_string_equal(refused.message, "ended: the command was not started");
 	buffer_free(&out);
 }
 

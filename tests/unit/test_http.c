@@ -298,7 +298,7 @@ test_idle(void **state)
 	(void)state;
 	assert_int_equal(post(&request, HALF, false, &answer, &err), -1);
 	assert_int_equal(err.code, ERROR_NETWORK);
-	assert_string_equal(err.message, "no byte came for 100 ms");
+	assert_string_equal(err.message, "no byte arrived for 100 ms");
 	assert_true(clock_monotonic() - began >= 100);
 	assert_true(clock_monotonic() - began < 5000);
 	buffer_free(&body);
@@ -335,7 +335,7 @@ test_endless(void **state)
 		    "the head of the answer is above 256 KiB" },
 		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\nX-A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
 		    false, 0, 0, "the head of the answer is above 256 KiB" },
-		{ "HTTP/1.1 200 OK\r\n\nX-A: b\r\n", true, 300, 0, "no byte came for 300 ms" },
+		{ "HTTP/1.1 200 OK\r\n\nX-A: b\r\n", true, 300, 0, "no byte arrived for 300 ms" },
 		{ "HTTP/1.1 500 Oops\r\n\r\n\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", false, 0, 500, NULL },
 		{ "HTTP/1.1 200 OK\r\n\r\n!\n\n: alive\n", true, 0, 0, "for " },
 		{ "HTTP/1.1 200 OK\r\n\r\n\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", false, 0, 0,
@@ -485,7 +485,7 @@ test_gets(void **state)
 	assert_int_equal(gets[WHOLE_ONE].answer.status, 200);
 	assert_int_equal(gets[CUT].error.code, ERROR_NETWORK);
 	assert_true(buffer_equal(&bodies[CUT], "hel"));
-	assert_string_equal(gets[STALLED].error.message, "no byte came for 300 ms");
+	assert_string_equal(gets[STALLED].error.message, "no byte arrived for 300 ms");
 	assert_int_equal(gets[NONE].answer.status, 404);
 	assert_true(buffer_equal(&gets[NONE].answer.body, "none"));
 	assert_string_equal(gets[MOVED].answer.location, "http://127.0.0.1:1/x");

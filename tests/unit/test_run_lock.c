@@ -89,7 +89,8 @@ test_take_over(void **state)
 	assert_int_equal(mkdir(record_path("dead/roster"), 0700), 0);
 	record_put(record_path("dead/roster/entry"), "x", 1);
 	assert_int_equal(run_lock_take_over(directory, &err), -1);
-	snprintf(expected, sizeof expected, "the run is alive: process %ld has it", (long)owner);
+	snprintf(expected, sizeof expected, "the run is running: process %ld has its lock",
+	    (long)owner);
 	assert_string_equal(err.place, "dead");
 	assert_string_equal(err.message, expected);
 	assert_true(exists(record_path("dead/roster/entry")));

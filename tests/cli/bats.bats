@@ -101,6 +101,8 @@ torn\nok 3 is left out # skip no time\ntorn\nnot ok 4 cannot be torn down\n# tea
 	same "$output" $'1..1\nok 1 b'
 	tell '!torture' <<<"$tests"
 	same "$output" $'1..2\nok 1 a\nok 2 c'
+	tell '!torture' '!ci' <<<"$tests"$'\n# bats test_tags=ci\n@test "d" { :; }'
+	same "$output" $'1..2\nok 1 a\nok 2 c'
 	tell other <<<"$tests"
 	same "$status:$output" '0:1..0'
 }

@@ -443,7 +443,7 @@ switches() {
 }
 
 @test "settings of the project are switched off, unless the agent file or the user's config allows them" {
-	export JQ=jq COPILOT_ALLOW_ALL=true
+	export COPILOT_ALLOW_ALL=true
 	local name arguments
 	off() {
 		arguments=$(switches "$1" "$2")
@@ -471,7 +471,7 @@ switches() {
 }
 
 @test "what a CLI cannot be told to leave is refused" {
-	export JQ=jq HOME=$PWD/../home
+	export HOME=$PWD/../home
 	local file
 	mkdir -p ../home/.copilot below
 	for file in opencode.json opencode.jsonc .opencode/opencode.json .opencode/plugin/a.js .opencode/plugins/a.js; do
@@ -499,7 +499,6 @@ switches() {
 }
 
 @test "a directory that is a git repository itself, as a cloned one may hold, is refused" {
-	export JQ=jq
 	local name
 	git init -q .
 	mkdir -p inner/objects inner/refs inner/below plain/objects plain/refs worktree
@@ -525,7 +524,6 @@ switches() {
 }
 
 @test "a file of versions that names a place is refused where a manager of versions stands before a CLI" {
-	export JQ=jq
 	local name words
 	mkdir -p shims below
 	for name in $CLIS; do

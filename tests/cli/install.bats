@@ -135,8 +135,10 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	done
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
 	[ -n "$(make -s -C "$ROOT" --eval='static: ; @echo $(STATIC)' static)" ] || skip 'no static programs here'
-	for program in bin/awf-run bin/awf-step libexec/awf/awf-tool-read; do
-		make -s -C "$ROOT" BUILD="$ROOT/build" "$ROOT/build/static-pie/$program"
+	programs="bin/awf-run bin/awf-step libexec/awf/awf-tool-read"
+	# shellcheck disable=SC2086
+	make -s -C "$ROOT" BUILD="$ROOT/build" $(printf "$ROOT/build/static-pie/%s " $programs)
+	for program in $programs; do
 		readelf -d "$ROOT/build/static-pie/$program" >dynamic
 		grep -q 'Flags:.* PIE$' dynamic
 		run -1 grep NEEDED dynamic

@@ -511,6 +511,7 @@ switches() {
 	[ -e ran ]
 	for name in $CLIS; do
 		for place in inner inner/below worktree; do
+			case_is_chosen 2 || continue
 			(cd $place && FAKE_CLI=$(fixture "$name" tool) provider "$name" <<<"$(request 1)") >answers
 			[[ $(jq -r .message answers) == "$PWD/${place%/below} has the shape of a git repository, "*", or allow project_settings" ]]
 		done
@@ -533,6 +534,7 @@ switches() {
 		run -1 jq -e .category answers
 		mv "clis/$name" shims
 		for words in 'nodejs path:./evil' '../../evil' './evil' '/tmp/evil' '~/evil' $'20.1.0\nnodejs path:x'; do
+			case_is_chosen 4 || continue
 			rm -f .tool-versions below/.tool-versions .node-version
 			echo 'nodejs 20.1.0' >below/.tool-versions
 			case $words in nodejs*) echo "$words" >.tool-versions ;; *) echo "$words" >.node-version ;; esac

@@ -219,7 +219,7 @@ is_data() {
 	while read -r name; do
 		is_data "$name" && continue
 		number=$((number + 1))
-		case_is_chosen 4 || continue
+		case_is_chosen 7 || continue
 		ways=(write rename link symlink directory)
 		[ "$(rounds few many)" = many ] || ways=("${ways[number % 5]}")
 		for way in "${ways[@]}"; do
@@ -334,7 +334,7 @@ END
 	for options in '' '--without namespaces'; do
 		while read -r line; do
 			# In make check few of them without namespaces.
-			case_is_chosen $((${#options} > 0 ? 13 : 4)) || continue
+			case_is_chosen $((${#options} > 0 ? 13 : 7)) || continue
 			fresh
 			# shellcheck disable=SC2086
 			attempt "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b
@@ -438,7 +438,7 @@ nothing_written() {
 	index_writer ../writer
 	for options in '' '--without namespaces'; do
 		while read -r how paths; do
-			case_is_chosen 3 || continue
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			cp ../writer .
@@ -483,7 +483,7 @@ nothing_written() {
 @test "a symbolic ref that a sandboxed program left leads the user's git to no other file" {
 	for options in '' '--without namespaces'; do
 		while IFS='|' read -r file content; do
-			case_is_chosen 3 || continue
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			cp -a ../first nested
@@ -540,7 +540,7 @@ nothing_written() {
 	for name in objects/pack objects/info objects/info/commit-graphs objects/pack/pack-1234.pack refs/heads/deep refs/remotes refs/tags \
 		logs/refs logs/refs/heads rr-cache lfs/objects lfs/tmp; do
 		for options in '' '--without namespaces'; do
-			case_is_chosen 3 || continue
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			# shellcheck disable=SC2086
@@ -574,7 +574,7 @@ nothing_written() {
 named() {
 	local setting=$1 command=$2 options
 	for options in '' '--without namespaces'; do
-		case_is_chosen "${every:-7}" || continue
+		case_is_chosen "${every:-11}" || continue
 		fresh
 		rm -r evil
 		mkdir -p scripts hooks

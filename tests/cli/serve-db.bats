@@ -225,7 +225,7 @@ taken_in_at_once() {
 	local i n pids=()
 	serve_db 1
 	serve_db 2
-	many=$(rounds 12 100)
+	many=$(rounds 8 100)
 	awf-run -n --name many -c "for i in $(seq -s ' ' "$many"); do awf-step -n s\$i -q -- true; done"
 	for ((n = 1; n <= $(wc -l <"$(transcript)"); n += 3)); do
 		for i in 1 2; do

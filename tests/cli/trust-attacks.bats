@@ -221,6 +221,7 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	mkdir -p pkg lib/server bin
 	# What a definition says, and the file that becomes another.
 	while IFS='|' read -r how file; do
+		case_is_chosen 3 || continue
 		rm -rf .mcp.json tools/* program "$file"
 		mkdir -p "$(dirname "$file")"
 		cp good "$file"

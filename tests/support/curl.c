@@ -44,7 +44,7 @@ static int status;      /* of the answer */
 static FILE *out;
 
 /* Becomes the first curl of PATH that is not this program. */
-static void become_curl(char **argv)
+static _Noreturn void become_curl(char **argv)
 {
 	const char *path = getenv("PATH");
 	char own[4096], file[4096], *found;
@@ -105,6 +105,18 @@ static bool read_body(void)
 	return false;
 }
 
+/* Whether a header is one that this program writes itself, or would have to understand. */
+static bool is_own(const char *header)
+{
+	static const char *const names[] = { "Host:", "User-Agent:", "Accept:", "Content-Length:",
+		"Transfer-Encoding:", "Expect:", "Connection:", NULL };
+
+	for (const char *const *name = names; *name != NULL; name++)
+		if (strncasecmp(header, *name, strlen(*name)) == 0)
+			return true;
+	return false;
+}
+
 /* Takes the words of the command line; false: there is one that only curl knows. */
 static bool take_words(int argc, char **argv)
 {
@@ -140,11 +152,8 @@ static bool take_words(int argc, char **argv)
 		} else if (strcmp(word, "-H") == 0) {
 			const char *colon = strchr(value, ':');
 
-			if (colon == NULL || colon[1] == '\0' || value[0] == '@' || asked.header_count == HEADERS_MOST ||
-			    strncasecmp(value, "Host:", 5) == 0 || strncasecmp(value, "Content-Length:", 15) == 0 ||
-			    strncasecmp(value, "Transfer-Encoding:", 18) == 0 || strncasecmp(value, "Expect:", 7) == 0 ||
-			    strncasecmp(value, "User-Agent:", 11) == 0 || strncasecmp(value, "Accept:", 7) == 0 ||
-			    strncasecmp(value, "Connection:", 11) == 0)
+			if (colon == NULL || colon[1] == '\0' || value[0] == '@' || is_own(value) ||
+			    asked.header_count == HEADERS_MOST)
 				return false;
 			asked.headers[asked.header_count++] = value;
 		} else if (strcmp(word, "-d") == 0 || strcmp(word, "--data-binary") == 0) {
@@ -203,7 +212,8 @@ static bool take_url(char host[80], unsigned *port, const char **path)
 		return false;
 	at += 7;
 	len = strcspn(at, "/?#");
-	if (len == 0 || len >= 64 || at[len] == '?' || strpbrk(at, "#[]{}\\ \"") != NULL || memchr(at, '@', len) != NULL)
+	if (len == 0 || len >= 64 || at[len] == '?' || strpbrk(at, "#[]{}\\ \"") != NULL ||
+	    memchr(at, '@', len) != NULL)
 		return false;
 	memcpy(host, at, len);
 	host[len] = '\0';
@@ -254,9 +264,9 @@ static void send_request(const char *host, const char *path)
 	if (asked.has_body)
 		len += (size_t)snprintf(text + len, 128, "Content-Length: %zu\r\n%s", asked.body_len,
 		    typed ? "" : "Content-Type: application/x-www-form-urlencoded\r\n");
-	memcpy(text + len, "\r\n", 2);
-	memcpy(text + len + 2, asked.body, asked.body_len);
-	len += 2 + asked.body_len;
+	len += (size_t)snprintf(text + len, 8, "\r\n");
+	memcpy(text + len, asked.body, asked.body_len);
+	len += asked.body_len;
 	while (sent < len) {
 		n = send(in.fd, text + sent, len - sent, MSG_NOSIGNAL);
 		if (n > 0)
@@ -273,9 +283,10 @@ static bool fill(void)
 {
 	ssize_t n;
 
-	while ((n = recv(in.fd, in.bytes, sizeof in.bytes, 0)) == -1 && (errno == EAGAIN || errno == EINTR)) {
-		if (out != NULL)
-			fflush(out);
+	while ((n = recv(in.fd, in.bytes, sizeof in.bytes, 0)) == -1 &&
+	    (errno == EAGAIN || errno == EINTR)) {
+		if (out != NULL && fflush(out) != 0)
+			end(WRITE_ERROR, "Failed writing body");
 		wait_for(POLLIN);
 	}
 	if (n < 0)
@@ -325,8 +336,8 @@ static bool pass(int64_t count)
 int main(int argc, char **argv)
 {
 	char host[80], line[16384];
-	const char *path;
-	unsigned port;
+	const char *path = "/";
+	unsigned port = 0;
 	int64_t length = -1;
 	bool chunked = false, whole = true;
 	FILE *head = NULL;
@@ -337,7 +348,7 @@ int main(int argc, char **argv)
 		if (strlen(asked.headers[i]) > 600)
 			become_curl(argv);
 	if (strlen(path) > 4000 || getenv("http_proxy") != NULL ||
-	    (asked.socket != NULL && strlen(asked.socket) >= sizeof ((struct sockaddr_un *)0)->sun_path))
+	    (asked.socket != NULL && strlen(asked.socket) >= sizeof ((struct sockaddr_un){ 0 }).sun_path))
 		become_curl(argv);
 	if (asked.from_stdin && !read_body())
 		become_curl(argv);

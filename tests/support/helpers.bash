@@ -19,7 +19,9 @@ setup() {
 	: "${BUILD:=$ROOT/build/test}"
 	export ROOT BUILD
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"
-	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf" "$XDG_DATA_HOME/awf"
+	# bats.bash has made them for all tests of a file at once.
+	[ -d "$XDG_DATA_HOME/awf" ] ||
+		mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf" "$XDG_DATA_HOME/awf"
 	# What tests define is their own: as awf trust --edits has it.
 	(umask 077 && printf 'edits %s\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/work" >"$XDG_DATA_HOME/awf/trust")
 	cd "$BATS_TEST_TMPDIR/work" || return 1

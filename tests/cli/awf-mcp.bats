@@ -566,6 +566,8 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 		>elsewhere/two.awf
 	chmod +x elsewhere/two.awf
 	mkdir same
+	# Nobody answers the one that is started without a client.
+	sed -i 's/--ask-grace 30/--ask-grace 1/' flows/two.awf
 	cp flows/two.awf same/two.awf
 	run -75 awf-run -n --id-file id elsewhere/two.awf
 	run -3 awf-run -n --name two.awf -c 'echo ran >>ledger; exit 3'

@@ -317,6 +317,7 @@ environment() {
 	hinted "$HOME/lib"
 }
 
+# bats test_tags=ci
 @test "modules of Node that are links: the hint names what they lead to, and suffices" {
 	needs_namespaces
 	command -v node >/dev/null || skip 'node is not installed'

@@ -193,7 +193,6 @@ alike() { sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\<[0-9a-f]{8}\>/ID
 }
 
 @test "README: cost, and who is told" {
-	export JQ=jq
 	run -0 sh -c "$(readme --dry-run)"
 	same "$(jq -c '[.step, .model]' <<<"$output" | head -n 1)" '["research","claude-sonnet-4-5"]'
 	printf '#!/bin/sh\nawf-step -n -q a -- false\n' >brief.awf
@@ -372,7 +371,6 @@ a failed (): exit_status: sh: exit status 1: why 22
 }
 
 @test "awf-replay(1): what it shows" {
-	export JQ=jq
 	brief
 	stub less 'cat'
 	stub xdg-open 'grep -c "<details class=.call " "$1"'
@@ -424,7 +422,6 @@ mcp__files__number	read'
 }
 
 @test "awf-provider-replay(1) and awf-provider(7)" {
-	export JQ=jq
 	same "$(try awf-provider-replay.1 Translate)" 'GUTEN TAG'
 	brief
 	echo 'solid-state batteries' >topic
@@ -440,7 +437,6 @@ mcp__files__number	read'
 }
 
 @test "awf-mask-patterns(1), and masking in awf-run(1)" {
-	export JQ=jq
 	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q a -- echo "key sk-%s"\n' "$(printf '%030d' 7)" >digest.awf
 	chmod +x digest.awf
 	./digest.awf
@@ -460,7 +456,6 @@ mcp__files__number	read'
 }
 
 @test "awf-record(1)" {
-	export JQ=jq
 	awf-run -n -c "$(example awf-record.1 'awf-step -n train')"
 	same "$(try awf-record.1 '--type epoch' | paste -sd,)" '0.5,0.25'
 	[[ $(try awf-record.1 fetch) == *' call fetch: url='*' result fetch '* ]]
@@ -533,7 +528,6 @@ mcp__files__number	read'
 }
 
 @test "awf-ctl(1) and awf(1)" {
-	export JQ=jq
 	printf '#!/usr/bin/env -S awf-run --\nawf-step --approve editor | awf-step publish -r -- tr a-z A-Z\n' >brief.awf
 	echo draft | awf-run ./brief.awf || true
 	stub vi 'echo edited >"$1"'
@@ -552,7 +546,6 @@ mcp__files__number	read'
 }
 
 @test "awf-prices(5) and awf-models(5)" {
-	export JQ=jq
 	unset XDG_CONFIG_HOME
 	awf trust --edits .
 	try awf-prices.5 gpt-oss
@@ -582,7 +575,6 @@ mcp__files__number	read'
 }
 
 @test "awf-worker(1)" {
-	export JQ=jq
 	printf '#!/usr/bin/env -S awf-run\nawf-step -r review -- tr a-z A-Z\n' >review.awf
 	chmod +x review.awf
 	mkdir -p ~/jobs ~/bin incoming results stubs
@@ -615,7 +607,6 @@ mcp__files__number	read'
 }
 
 @test "awf(1): providers are those alone that can be asked" {
-	export JQ=jq
 	mkdir -p ~/.config/awf && echo '* at-once=2' >~/.config/awf/limits
 	OPENAI_API_KEY=none try awf.1 '"providers"' >asked
 	same "$(grep -cx 'replay\|openai' asked)" 2
@@ -625,7 +616,6 @@ mcp__files__number	read'
 }
 
 @test "awf-limits(5)" {
-	export JQ=jq
 	unset XDG_CONFIG_HOME
 	awf trust --edits .
 	try awf-limits.5 'at-once=4'
@@ -648,7 +638,6 @@ mcp__files__number	read'
 }
 
 @test "awf-sandbox(1), awf-tools(7) and awf-skills(7)" {
-	export JQ=jq
 	[ "$(isolation)" = namespaces ] || skip "no namespaces here"
 	mkdir -p empty/{src,stubs,agents} && cd empty && touch src/a src/b
 	export PATH="$PWD/stubs:$PATH"
@@ -679,7 +668,6 @@ mcp__files__number	read'
 }
 
 @test "awf-projections(7), and what awf-replay(1) does with recordings" {
-	export JQ=jq
 	brief
 	same "$(try awf-projections.7 task_sent | head -n 1 | cut -d' ' -f1-3)" 'brief.awf -> researcher'
 	[[ $(try awf-projections.7 'sort -rn | head' | head -n 1) == *brief.awf* ]]

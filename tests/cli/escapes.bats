@@ -152,6 +152,7 @@ hostile_calls() {
 		{ $call --help=all || $call --help; } 2>/dev/null </dev/null | LC_ALL=C grep -oE '^ +(-., )?--[a-z-]+(\[?=[^ ]*)?( [A-Z|@]+)?' |
 			grep -vE -- '--(help|version|command|on-[a-z]+|when|until|via|follow|forever)\b' |
 			sed -E 's/.*(--[a-z-]+)(\[?=| )?.*/\1 \2/' | while read -r option word; do
+			case_is_chosen 6 || continue
 			case ${word:- } in
 			' ') printf 'run %s %s "@$EVIL" <text\nrun %s %s @latest <json\n' "$call" "$option" "$call" "$option" ;;
 			*) printf 'run %s %s="$EVIL" "$EVIL" <text\n' "$call" "$option" ;;

@@ -135,8 +135,10 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	done
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
 	[ -n "$(make -s -C "$ROOT" --eval='static: ; @echo $(STATIC)' static)" ] || skip 'no static programs here'
-	for program in bin/awf-run bin/awf-step libexec/awf/awf-tool-read; do
-		make -s -C "$ROOT" BUILD="$ROOT/build" "$ROOT/build/static-pie/$program"
+	programs="bin/awf-run bin/awf-step libexec/awf/awf-tool-read"
+	# shellcheck disable=SC2086
+	make -s -C "$ROOT" BUILD="$ROOT/build" $(printf "$ROOT/build/static-pie/%s " $programs)
+	for program in $programs; do
 		readelf -d "$ROOT/build/static-pie/$program" >dynamic
 		grep -q 'Flags:.* PIE$' dynamic
 		run -1 grep NEEDED dynamic
@@ -184,14 +186,15 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 
 @test "the prefix has the name that other makefiles give it, too" {
 	for name in PREFIX prefix; do
-		commands=$(env -u PREFIX make -n -C "$ROOT" BUILD="$PWD/build" "$name=/one" install 2>&1)
+		commands=$(env -u PREFIX make -n -C "$ROOT" -o all STATIC= BUILD="$BUILD" "$name=/one" install 2>&1)
 		grep -q ' "/one/bin"' <<<"$commands"
 		run ! grep '/usr/local/bin"' <<<"$commands"
 	done
-	commands=$(env -u PREFIX -u prefix make -n -C "$ROOT" BUILD="$PWD/build" install 2>&1)
+	commands=$(env -u PREFIX -u prefix make -n -C "$ROOT" -o all STATIC= BUILD="$BUILD" install 2>&1)
 	grep -q ' "/usr/local/bin"' <<<"$commands"
 }
 
+# bats test_tags=ci
 @test "with SHARED_LIBS=1 programs have no library that updates do not reach" {
 	ls "$(cc -print-file-name=libjansson.a)" || skip "no archives here"
 	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" SHARED_LIBS=1 install DESTDIR="$PWD/root" 2>&1)
@@ -201,6 +204,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	[[ $commands == *libjansson.a* ]]
 }
 
+# bats test_tags=ci
 @test "a cross build runs no program of the target, and makes its filters of system calls" {
 	command -v "${CC:-cc}" || skip "no compiler here"
 	# Of a compiler for another machine its name is what counts.

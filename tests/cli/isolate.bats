@@ -15,7 +15,7 @@ cleanup() {
 	pids=$(jobs -p)
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
-	rm -f "$BUILD/isolate.sock"
+	rm -f "$BUILD/isolate.$$.sock"
 }
 
 # Runs a shell text isolated, in the workspace.
@@ -145,12 +145,12 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	mkdir ../seen
 	listen "$WORK/sock" 1
 	listen "${WORK%/*}/seen/sock" 2
-	listen "$BUILD/isolate.sock" 3
+	listen "$BUILD/isolate.$$.sock" 3
 	listen "@awf-isolate-$$" 4
 	perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1") or die;
 		open(F, ">", $ARGV[0]); print F $s->sockport; close F; sleep 60' "$WORK/../port" 3>&- &
 	eventually test -s "$WORK/../port"
-	for name in "$WORK/sock" "${WORK%/*}/seen/sock" "$BUILD/isolate.sock" "@awf-isolate-$$"; do
+	for name in "$WORK/sock" "${WORK%/*}/seen/sock" "$BUILD/isolate.$$.sock" "@awf-isolate-$$"; do
 		same "$(perl -MSocket -e "$CONNECT" "$name")" connected
 		run ! isolated -v "${WORK%/*}/seen" -v "$BUILD" "$WORK" perl -MSocket -e "$CONNECT" "$name"
 		same "$output" 'Connection refused'

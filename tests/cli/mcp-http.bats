@@ -261,6 +261,8 @@ none_left() { [ -z "$(bridges)" ]; }
 	ask
 	[[ $(results) == *'"tool"'*'["again",null,null]'* || $(results) == *'"tool"'* ]]
 	serve
+	# That it is cut off is still said: on a busy machine too.
+	patient
 	calls slow '{"seconds":60}'
 	define '{timeout: 100}'
 	ask

@@ -92,6 +92,9 @@ agents() {
 	agents 'read -r line <go'
 	mkfifo go
 	for name in $NAMES; do
+		# Both followers are there, by what they write, before the run goes on: they would wait for the
+		# next run, were this one over.
+		rm -f whole part
 		awf-run script 3>&- &
 		RUN=$!
 		until [ "$(cat "$(transcript)" 2>/dev/null | grep -c '"type":"step.completed"')" = 2 ] &&
@@ -102,8 +105,8 @@ agents() {
 		TAIL=$!
 		as "$name" -f -n 3 >part 3>&- &
 		second=$!
-		until [ -s whole ]; do sleep 0.01; done
-		sleep 0.1
+		eventually test -s whole
+		eventually test -s part
 		echo >go
 		wait "$RUN" "$TAIL" "$second"
 		last=$(basename "$(transcript)" .jsonl)

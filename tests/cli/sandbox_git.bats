@@ -219,7 +219,7 @@ is_data() {
 	while read -r name; do
 		is_data "$name" && continue
 		number=$((number + 1))
-		[ "$(rounds few many)" = many ] || [ $((number % 3)) = 0 ] || continue
+		case_is_chosen 7 || continue
 		ways=(write rename link symlink directory)
 		[ "$(rounds few many)" = many ] || ways=("${ways[number % 5]}")
 		for way in "${ways[@]}"; do
@@ -331,12 +331,10 @@ END
 }
 
 @test "whatever a sandboxed program leaves, the user's git runs nothing of it" {
-	number=0
 	for options in '' '--without namespaces'; do
 		while read -r line; do
-			number=$((number + 1))
-			# In make check every third, a few of them without namespaces.
-			[ "$(rounds few many)" = many ] || [ $((number % (${#options} > 0 ? 11 : 3))) = 0 ] || continue
+			# In make check few of them without namespaces.
+			case_is_chosen $((${#options} > 0 ? 13 : 7)) || continue
 			fresh
 			# shellcheck disable=SC2086
 			attempt "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b
@@ -440,6 +438,7 @@ nothing_written() {
 	index_writer ../writer
 	for options in '' '--without namespaces'; do
 		while read -r how paths; do
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			cp ../writer .
@@ -484,6 +483,7 @@ nothing_written() {
 @test "a symbolic ref that a sandboxed program left leads the user's git to no other file" {
 	for options in '' '--without namespaces'; do
 		while IFS='|' read -r file content; do
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			cp -a ../first nested
@@ -540,6 +540,7 @@ nothing_written() {
 	for name in objects/pack objects/info objects/info/commit-graphs objects/pack/pack-1234.pack refs/heads/deep refs/remotes refs/tags \
 		logs/refs logs/refs/heads rr-cache lfs/objects lfs/tmp; do
 		for options in '' '--without namespaces'; do
+			case_is_chosen 5 || continue
 			fresh
 			rm -r evil
 			# shellcheck disable=SC2086
@@ -573,6 +574,7 @@ nothing_written() {
 named() {
 	local setting=$1 command=$2 options
 	for options in '' '--without namespaces'; do
+		case_is_chosen "${every:-11}" || continue
 		fresh
 		rm -r evil
 		mkdir -p scripts hooks
@@ -600,7 +602,7 @@ named() {
 @test "what the user's settings of git name, wherever they stand, is not what a sandboxed program makes of it" {
 	local where
 	for where in '' --global; do
-		named 'core.hooksPath .githooks' 'mkdir .githooks; evil .githooks/pre-commit' $where
+		every=1 named 'core.hooksPath .githooks' 'mkdir .githooks; evil .githooks/pre-commit' $where
 		same "$(ls -d .githooks*)" .githooks.unreviewed
 		grep -q '^awf-sandbox: .githooks: git may run it' "$BATS_TEST_TMPDIR/said"
 		named 'core.hooksPath .githooks' 'mkdir deep; evil deep/pre-commit; ln -s deep .githooks' $where
@@ -656,13 +658,13 @@ named() {
 	git -C ../first config --unset core.hooksPath
 	git -C ../first worktree remove --force "$WORK/../tree"
 	# Of a repository that it makes.
-	named 'core.hooksPath .githooks' 'git init -q made; mkdir made/.githooks; evil made/.githooks/pre-commit' --global
+	every=1 named 'core.hooksPath .githooks' 'git init -q made; mkdir made/.githooks; evil made/.githooks/pre-commit' --global
 	same "$(ls -d made/.githooks*)" made/.githooks.unreviewed
 	git config --global --unset-all core.hooksPath
 }
 
 @test "the settings of git are read as git reads them" {
-	named 'x.y z' 'evil hook.sh; evil "a b.sh"' # prepares, and sets nothing
+	every=1 named 'x.y z' 'evil hook.sh; evil "a b.sh"' # prepares, and sets nothing
 	cp .git/config plain
 	while IFS= read -r text; do
 		cp plain .git/config

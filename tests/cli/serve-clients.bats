@@ -320,7 +320,7 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 		[t.start() for t in threads]
 		[t.join() for t in threads]
 	END
-	busy() { [ "$(used)" -gt 50 ]; }
+	busy() { [ "$(used)" -gt 20 ]; }
 	eventually busy
 	serve_end
 	wait "$!"

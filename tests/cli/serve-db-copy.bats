@@ -99,6 +99,7 @@ refused_stays() {
 	ask 1 "/api/runs/$(run_id 1)/events" | cmp - "$(transcript)"
 }
 @test "SQLite: a run that is refused stays as it is, until it is right" { on_sqlite; refused_stays; }
+# bats test_tags=ci
 @test "PostgreSQL: a run that is refused stays as it is, until it is right" { on_postgresql; refused_stays; }
 
 @test "SQLite: a file that is put in the place of the database is the database" {

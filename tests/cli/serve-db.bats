@@ -79,6 +79,7 @@ two_servers() {
 	same "$(cat ship.err)" ''
 }
 @test "SQLite: two servers of one database show a run as it goes on, each event once" { on_sqlite; two_servers; }
+# bats test_tags=ci
 @test "PostgreSQL: two servers of one database show a run as it goes on, each event once" { on_postgresql; two_servers; }
 
 removed_and_replaced() {
@@ -123,6 +124,7 @@ removed_and_replaced() {
 	sed -n 's/^data: {"seq"/{"seq"/p' again | cmp - "$AWF_STORAGE/transcripts/$other.jsonl"
 }
 @test "SQLite: what --keep has removed is not served, nor what was replaced" { on_sqlite; removed_and_replaced; }
+# bats test_tags=ci
 @test "PostgreSQL: what --keep has removed is not served, nor what was replaced" { on_postgresql; removed_and_replaced; }
 
 @test "SQLite: a database that is not there yet is waited for" {
@@ -215,6 +217,7 @@ taken_in() {
 	same "$(sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "$there" .jsonl)' ORDER BY seq")" "$(cat "$there")"
 }
 @test "SQLite: lines that are sent to either server are in the database, once" { on_sqlite; taken_in; }
+# bats test_tags=ci
 @test "PostgreSQL: lines that are sent to either server are in the database, once" { on_postgresql; taken_in; }
 
 # What both servers take in at once, of one run: lines, and events, each sent to both.
@@ -222,7 +225,7 @@ taken_in_at_once() {
 	local i n pids=()
 	serve_db 1
 	serve_db 2
-	many=$(rounds 12 100)
+	many=$(rounds 8 100)
 	awf-run -n --name many -c "for i in $(seq -s ' ' "$many"); do awf-step -n s\$i -q -- true; done"
 	for ((n = 1; n <= $(wc -l <"$(transcript)"); n += 3)); do
 		for i in 1 2; do
@@ -309,6 +312,7 @@ blobs_taken_in() {
 	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
 }
 @test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
+# bats test_tags=ci
 @test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }
 
 @test "PostgreSQL: what is sent while the database is gone is not acknowledged, and is taken afterwards" {

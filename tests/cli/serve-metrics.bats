@@ -19,7 +19,10 @@ prepare() {
 	awf-run -n --name one -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
 	one=$(transcript)
 	id=$(basename "$one" .jsonl)
-	for ((i = 10000; i < 13000; i++)); do sed "s/$id/${id%?????}$i/g" "$one" >"$AWF_STORAGE/transcripts/${id%?????}$i.jsonl"; done
+	text=$(<"$one")
+	for ((i = 10000; i < 13000; i++)); do
+		printf '%s\n' "${text//"$id"/"${id%?????}$i"}" >"$AWF_STORAGE/transcripts/${id%?????}$i.jsonl"
+	done
 	serve
 	before=$(awk '/^VmHWM/ { print $2 }' "/proc/$SERVE_PID/status")
 	ask /metrics | grep -Fx 'awf_runs{status="success"} 3001'

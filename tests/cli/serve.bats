@@ -331,3 +331,26 @@ old 1969-12-31 00:40:31"
 	wait "$stream"
 	same "$(messages <stream | tail -n 1 | jq -Rc 'ltrimstr("end: ") | fromjson | [.status, .alive]')" '["removed",false]'
 }
+
+@test "the curl of tests/support is told what curl is told" {
+	local real words
+	real=$(PATH=${PATH//"$BUILD/tests/support:"/} type -P curl)
+	serve
+	TOKEN=$(awf-serve --new-token read)
+	said() { "$1" -s --max-time 20 "${@:2}" 2>&1 || echo "exit $?"; }
+	while read -r words; do
+		eval "set -- $words"
+		same "$words: $(said curl "$@")" "$words: $(said "$real" "$@")"
+	done <<-'END'
+		"$URL/healthz" -w '%{http_code}'
+		"$URL/api/runs"
+		"$URL/api/runs" -H "Authorization: Bearer $TOKEN" -w '\n%{http_code}'
+		"$URL/nowhere" -o /dev/stdout -w '\n%{http_code}'
+		--unix-socket "$BATS_TEST_TMPDIR/socket" http://localhost/api/runs
+		--unix-socket "$BATS_TEST_TMPDIR/socket" http://localhost/api/ingest -d '{}'
+		--unix-socket "$BATS_TEST_TMPDIR/socket" http://localhost/openapi.json -X POST --data-binary "@$ROOT/README.md"
+		--unix-socket "$PWD/nobody" http://localhost/ -w '%{http_code}'
+		http://127.0.0.1:1/ -w '%{http_code}'
+		-I "$URL/healthz" --unknown-option
+	END
+}

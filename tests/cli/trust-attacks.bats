@@ -221,6 +221,7 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	mkdir -p pkg lib/server bin
 	# What a definition says, and the file that becomes another.
 	while IFS='|' read -r how file; do
+		case_is_chosen 3 || continue
 		rm -rf .mcp.json tools/* program "$file"
 		mkdir -p "$(dirname "$file")"
 		cp good "$file"
@@ -589,6 +590,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 			'mv lib old; ln -s samples lib' \
 			'mv samples other; mv lib old; ln -s other lib' \
 			'mv lib old; mv samples lib; chmod 711 lib; chmod 755 lib; touch -d 2001-01-01 lib'; do
+			case_is_chosen 2 || continue
 			rm -rf lib samples old other made
 			mkdir -p "$(dirname "$path")" "$(dirname "samples/${path#lib/}")"
 			cp user/p "$path"
@@ -768,6 +770,7 @@ installed() {
 	# Without a commit every file counts, with one those that git tracks.
 	for state in new committed; do
 		while IFS='|' read -r how file; do
+			case_is_chosen 5 || continue
 			rm -rf "$XDG_DATA_HOME/awf/trust" .mcp.json .git lib bin list script.sh package.json node_modules && git init -q . && mkdir lib bin
 			printf 'true\n' >script.sh
 			mkdir -p "$(dirname "$file")"

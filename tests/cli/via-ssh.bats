@@ -210,6 +210,7 @@ rounds_of() {
 	disrupted_rounds "${SSH_SEED:-${TORTURE_SEED:-$$}}" "$1" "$2"
 }
 
+# bats test_tags=ci
 @test "items go through connections of which everything breaks, and no effect is doubled" { rounds_of 1 8; }
 
 # bats test_tags=torture

@@ -238,6 +238,7 @@ END
 		while [ "$(jobs -r | wc -l)" -gt 0 ]; do
 			now=$(workers | wc -l)
 			[ "$now" -le "$most" ] || most=$now
+			sleep 0.02
 		done
 		wait; [ "$most" -le 32 ] && echo "few"'
 	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 few 36 fine '

@@ -891,7 +891,7 @@ try_script(const struct script *s)
 	memset(p.id, 0, sizeof p.id);
 	for (size_t i = 0; i < p.all->count; i++) {
 		progress_enter(&p, i, p.all->list[i].id);
-		if (i % tier_stride(2) == 0)
+		if (i % tier_stride(10) == 0)
 			resume_each(s, &whole, &p, i + 1);
 	}
 	outcome_free(&whole);

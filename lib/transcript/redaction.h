@@ -8,7 +8,7 @@
  *     timestamp and prev, which are not known yet. Large values are included, and bytes that are
  *     not UTF-8 are base64 strings, whose pointers are in refs.
  *   - Only the payload of the answer is used, and only if everything that identifies the event, or
- *     that readers go by, is unchanged, and it has the form of an event (tests/cli/mask.bats:
+ *     that readers go by, is unchanged, and it has the form of an event (tests/cli/run/mask.bats:
  *     "what identifies an event must not change").
  *   - A short secret could be guessed from its digest. So the digests in payloads are keyed:
  *     HMAC-SHA256 under the run's key, which is removed with the run. Within a run equal values

@@ -75,10 +75,14 @@ fin='awf-step -s fin -r -- jq -c .'
 		[[ $stderr == *"send:0:0: its input is '\"new\"', the recorded one '\"x\"'"*"--redo send:0:0"* ]]
 		[[ $stderr == *"send:0:0: its input is '\"other\"'"* ]]
 		same "$(sort ledger | paste -sd' ')" "x y z"
-		resume 0 --skip send:0:0
+		# The answer is about one of them; the other asks whether it is to be made.
+		resume 75 --skip send:0:0
+		[[ $stderr == *"send: has asked whether it is send:0:0@1, which another call has taken over"* ]]
+		same "$(sort ledger | paste -sd' ')" "x y z"
+		resume 0 --new send
 		same "$output" "$(printf '%s\n' y new other z)"
 		same "$(sort ledger | paste -sd' ')" "other x y z"
-		same "$(jq -r 'select(.payload.skipped == "by_user").payload.call' "$(transcript)")" send:0:1
+		same "$(jq -r 'select(.payload.skipped == "by_user").payload.call' "$(transcript)" | sort -u)" send:0:1
 	done
 }
 

@@ -77,7 +77,8 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	run -0 --separate-stderr awf-run -c 'echo x | awf-step --parallel --strategy any p -r -- "exit 3" \
 		"sleep 77.33; echo b" "sleep 0.1; awf-step in -- echo c" | cat'
 	same "$output" c
-	same "$stderr" ''
+	# A busy machine may be told of what still holds an output open.
+	same "$(grep -v 'holds its output open' <<<"$stderr")" ''
 	same "$(ended .payload.winner p:0:0)" 2
 	same "$(ended .payload.error.code p:0:0/p:0:1)" '"cancelled"'
 	same "$(started .payload.strategy p:0:0)" '"any"'

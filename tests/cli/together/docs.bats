@@ -135,13 +135,21 @@ complete_line() {
 }
 
 @test "completions in bash" {
+	local asking=
 	for program in $(programs); do
 		# shellcheck disable=SC1090
 		. "$ROOT/completions/$program.bash"
 		complete -p "$program"
 		complete_line "$program --hel"
 		same "${COMPREPLY[*]}" --help
+		grep -q "_awf_options $program" "$ROOT/completions/$program.bash" || continue
+		complete_line "$program --"
+		same "${COMPREPLY[*]}" "$("$program" --help=all | grep -oE '^ {2,6}(-., )?--[a-z-]*' | grep -o -- '--[a-z-]*' | paste -sd' ')"
+		asking+=" $program"
 	done
+	same "$asking" ' awf-exec awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
+	complete_line 'awf-run --timeout x'
+	same "${COMPREPLY[*]}" ''
 	complete_line 'awf-step -a res'
 	same "${COMPREPLY[*]}" researcher
 	complete_line 'awf doctor --j'

@@ -105,6 +105,15 @@ has_words() {
 	done <pages
 }
 
+@test "every kind of work is in awf-step(1)" {
+	awk '/^\.It / { on = /Fl -kind / } on' "$ROOT/man/awf-step.1" >page
+	sed -n 's/^\t\.kind = "\(.*\)",$/\1/p' "$ROOT"/cmd/step_kinds/work_*.c | sort -u >kinds
+	[ "$(wc -l <kinds)" -ge 9 ]
+	while read -r kind; do
+		grep -qw -- "$kind" page || { echo "$kind"; false; }
+	done <kinds
+}
+
 @test "every variable that the programs read or set is in a page" {
 	grep -rhoE '"AWF_[A-Z_]*[A-Z]' --include='*.[ch]' "$ROOT/lib" "$ROOT/cmd" | tr -d '"' | sort -u |
 		grep -vx AWF_INVARIANT_LOG >variables # programs of tests alone read it

@@ -44,6 +44,15 @@ typed() {
 		awf-run --overlap buffer-o|awf-run --overlap buffer-one
 		awf-run --name oth|awf-run --name other
 		awf-run --deta|awf-run --detach
+		awf-run --timeout |awf-run --timeout
+		awf-run --timeout 5m --id-f|awf-run --timeout 5m --id-file
+		awf-mcp --workf|awf-mcp --workflows
+		awf-record --max-l|awf-record --max-line
+		awf-replay --canon|awf-replay --canonical
+		awf-serve --ingest-r|awf-serve --ingest-rate
+		awf-ship --blo|awf-ship --blobs
+		awf-verify --print-h|awf-verify --print-head
+		awf-worker --onc|awf-worker --once
 		awf-step -a wri|awf-step -a writer
 		awf-step -m openai/gpt-5-n|awf-step -m openai/gpt-5-nano
 		awf-step -m son|awf-step -m sonnet

@@ -105,6 +105,15 @@ has_words() {
 	done <pages
 }
 
+@test "every kind of work is in awf-step(1)" {
+	awk '/^\.It / { on = /Fl -kind / } on' "$ROOT/man/awf-step.1" >page
+	sed -n 's/^\t\.kind = "\(.*\)",$/\1/p' "$ROOT"/cmd/step_kinds/work_*.c | sort -u >kinds
+	[ "$(wc -l <kinds)" -ge 9 ]
+	while read -r kind; do
+		grep -qw -- "$kind" page || { echo "$kind"; false; }
+	done <kinds
+}
+
 @test "every variable that the programs read or set is in a page" {
 	grep -rhoE '"AWF_[A-Z_]*[A-Z]' --include='*.[ch]' "$ROOT/lib" "$ROOT/cmd" | tr -d '"' | sort -u |
 		grep -vx AWF_INVARIANT_LOG >variables # programs of tests alone read it
@@ -135,13 +144,21 @@ complete_line() {
 }
 
 @test "completions in bash" {
+	local asking=
 	for program in $(programs); do
 		# shellcheck disable=SC1090
 		. "$ROOT/completions/$program.bash"
 		complete -p "$program"
 		complete_line "$program --hel"
 		same "${COMPREPLY[*]}" --help
+		grep -q "_awf_options $program" "$ROOT/completions/$program.bash" || continue
+		complete_line "$program --"
+		same "${COMPREPLY[*]}" "$("$program" --help=all | grep -oE '^ {2,6}(-., )?--[a-z-]*' | grep -o -- '--[a-z-]*' | paste -sd' ')"
+		asking+=" $program"
 	done
+	same "$asking" ' awf-exec awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
+	complete_line 'awf-run --timeout x'
+	same "${COMPREPLY[*]}" ''
 	complete_line 'awf-step -a res'
 	same "${COMPREPLY[*]}" researcher
 	complete_line 'awf doctor --j'

@@ -240,6 +240,7 @@ be_command(struct command *c)
 		message_print(PROGRAM, "%s", error_text(&err, text, sizeof text));
 		_exit(SANDBOX_REFUSED);
 	}
+	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (c->settings->check)
 		_exit(EXIT_SUCCESS);

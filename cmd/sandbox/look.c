@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-enum { NAMED = 100, SPARE = 8 };
+enum { NAMED = 100, SPARE = 72 /* two for each level of directories, and some */ };
 
 static struct {
 	size_t count;

@@ -29,7 +29,7 @@ size_t look_missed(void);
 char *const *look_names(void);
 /* -1 with ERROR_BLOCKED if any was missed. */
 int look_check(struct error *err);
-/* Opens so many descriptors that a later look has at least as many as this one: -1 with errno. */
+/* Opens as many descriptors as a later look may take beyond those of this one: -1 with errno. */
 int look_reserve(int fd);
 void look_release(void);
 

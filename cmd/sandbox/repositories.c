@@ -46,6 +46,7 @@
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define NAMES_ASIDE 1000
 #define USED_LIMIT 1000
+#define DEPTH 32                 /* of directories that lie in each other in a repository */
 #define REPOSITORY ".git"
 
 struct walk {
@@ -56,6 +57,7 @@ struct walk {
 	size_t count, capacity;
 	size_t seen_capacity;
 	size_t used_count;
+	size_t depth;          /* of the directories that are being judged */
 	size_t missed;         /* so many names had not been looked at when the judgement in hand began */
 };
 
@@ -174,12 +176,14 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	file_close(&fd);
 }
 
-/* What a directory holds, as far as the kernel tells without its contents being read. */
+/* What a directory holds, as far as the kernel tells without its contents being read. One directory is open at
+ * a time, however deep they lie. */
 static void
 repositories_describe_directory(struct buffer *out, int root, const char *path)
 {
 	DIR *dir = open_directory(root, path);
 	const struct dirent *entry;
+	char **below = NULL;
 	struct stat st;
 
 	while (dir != NULL && (entry = next_entry(dir)) != NULL) {
@@ -188,15 +192,14 @@ repositories_describe_directory(struct buffer *out, int root, const char *path)
 		buffer_format(out, "%s %llu %lld %lld.%09ld\n", entry->d_name,
 		    (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_ctim.tv_sec,
 		    st.st_ctim.tv_nsec);
-		if (S_ISDIR(st.st_mode)) {
-			char *below = path_join(path, entry->d_name);
-
-			repositories_describe_directory(out, root, below);
-			free(below);
-		}
+		if (S_ISDIR(st.st_mode))
+			list_take(&below, path_join(path, entry->d_name));
 	}
 	if (dir != NULL)
 		closedir(dir);
+	for (char **directory = below; directory != NULL && *directory != NULL; directory++)
+		repositories_describe_directory(out, root, *directory);
+	list_free(below);
 }
 
 /* What is neither a file, nor a directory, nor a link: who opens it may wait for ever. */
@@ -410,7 +413,8 @@ judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Judges each name in a directory of a repository; a link in its place is odd. */
+/* Judges each name in a directory of a repository; a link in its place is odd, and so is one that lies deeper than
+ * those of git do: no depth takes more descriptors than there are (look_reserve()). */
 static void
 judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
 {
@@ -419,11 +423,12 @@ judge_each(struct walk *w, int at, const char *directory, const char *name, judg
 	struct stat st;
 	DIR *dir;
 
-	if (look_status(at, name, &st) == 0 && !S_ISDIR(st.st_mode)) {
+	if (look_status(at, name, &st) == 0 && (!S_ISDIR(st.st_mode) || w->depth == DEPTH)) {
 		add_item(w, at, directory, name, NULL, NULL);
 		free(path);
 		return;
 	}
+	w->depth++;
 	dir = open_directory(w->r->workspace, path);
 	while (dir != NULL && (entry = next_entry(dir)) != NULL)
 		if (!text_ends(entry->d_name, REPOSITORY_ASIDE)) {
@@ -432,6 +437,7 @@ judge_each(struct walk *w, int at, const char *directory, const char *name, judg
 		}
 	if (dir != NULL)
 		closedir(dir);
+	w->depth--;
 	free(path);
 }
 

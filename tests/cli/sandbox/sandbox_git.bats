@@ -940,7 +940,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	rm -r evil
 	git pack-refs --all
 	was=$(as_it_was)
-	for ((n = 4; n <= 64; n += n < 24 ? 1 : 4)); do
+	for ((n = 4; n <= 192; n += n < 24 ? 1 : n < 64 ? 4 : 16)); do
 		rc=0
 		PATH=$BUILD/bin:/usr/bin:/bin timeout -k 2 20 sh -c 'ulimit -n "$1" && exec "$2" -q -- true' - $n "$sandbox" >/dev/null 2>../err 3>&- || rc=$?
 		same "$n: $(as_it_was)" "$n: $was"
@@ -951,4 +951,21 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 		esac
 	done
 	same "$rc" 0
+}
+
+@test "however deep the directories are that a sandboxed program makes, what it left in a repository is found" {
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr sh -c 'ulimit -n 256; exec "$@"' - "$sandbox" $options -- sh -c '
+			deep() { at=$1; i=0; while [ $i -lt 400 ]; do at=$at/a; i=$((i + 1)); done; mkdir -p "$at"; }
+			for place in refs/heads logs rr-cache modules hooks rebase-apply remotes; do deep .git/$place; done
+			(at=.git/refs/heads; i=0; while [ $i -lt 300 ]; do at=$at/a; i=$((i + 1)); done; ln -s /outside $at/link)
+			echo x >.git/rebase-apply/patch; echo x >.git/commondir'
+		[[ $stderr != *'could not be looked at'* ]]
+		[ -e .git/commondir.unreviewed ] && [ -d .git/rebase-apply.unreviewed ] && [ ! -e .git/rebase-apply ]
+		same "$(find .git -type l ! -path '*.unreviewed/*')" ''
+		git status >/dev/null
+	done
 }

@@ -476,6 +476,5 @@ main(int argc, char **argv)
 		return program_fail(PROGRAM, &err);
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	return record_read_stdin(&p, &spec);
 }

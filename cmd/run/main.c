@@ -327,7 +327,6 @@ main(int argc, char **argv)
 
 	program_begin();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	status = settings_parse(&job.settings, argc, argv, &err);
 	if (status == OPTION_VERSION)
 		program_version(PROGRAM);

@@ -36,9 +36,9 @@ enum {
 	LOOK_AGAIN_MAX = 50
 };
 
-/* The names by which all others know a process that goes a way of its own. */
+/* The names by which all others know a process that goes a way of its own. No program has one of them. */
 #define DETACHED_NAME "awf-detached"
-#define HELPER_NAME "awf-worker"
+#define HELPER_NAME "awf-helper"
 
 struct entry {
 	pid_t pid, parent;

@@ -853,3 +853,119 @@ named() {
 		done
 	done
 }
+
+@test "what is no file, in the place of one of git's, holds up the user's git nowhere" {
+	mine='index HEAD packed-refs MERGE_HEAD ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG MERGE_MSG shallow gc.pid index.lock HEAD.lock
+		sharedindex.0123456789012345678901234567890123456789 refs/heads/main refs/heads/other.lock logs/HEAD
+		objects/info/commit-graph objects/info/packs objects/pack/x.idx info/sparse-checkout info/exclude'
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		git pack-refs --all
+		git init -q nested
+		was=$(git status --porcelain | grep -v nested; git log --oneline)
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr "$sandbox" $options -- sh -c '
+			for name; do rm -rf ".git/$name"; mkdir -p "$(dirname ".git/$name")"; mkfifo ".git/$name"; done
+			rm nested/.git/HEAD nested/.git/config && mkfifo nested/.git/HEAD nested/.git/config
+			mkdir beside && mkfifo beside/.git .gitignore .gitmodules
+			python3 -Sc "import os, stat; os.mknod(\".git/MERGE_MODE\", stat.S_IFSOCK | 0o600)"' - $mine
+		[[ $stderr == *': git may wait for ever to read it, outside of the sandbox: it is now called '* ]]
+		same "$(find . -type p ! -name '*.unreviewed*'; find . -type s ! -name '*.unreviewed*')" ''
+		same "$(find . -type p -o -type s | wc -l)" $(($(wc -w <<<"$mine") + 6))
+		for directory in . nested beside; do
+			timeout 5 git -C "$directory" status >/dev/null 2>&1 || same "$directory: $?" "$directory: 128"
+		done
+		# The ref itself was the program's to change.
+		git update-ref refs/heads/main "$(git -C ../../first rev-parse main 2>/dev/null || git -C ../first rev-parse main)"
+		same "$(git status --porcelain | grep -v unreviewed | grep -v nested; git log --oneline)" "$was"
+	done
+}
+
+@test "what was no file before stays as it is, and so does the socket of git's own daemon" {
+	fresh
+	rm -r evil
+	mkfifo .git/mine .gitignore
+	python3 -Sc 'import socket; socket.socket(socket.AF_UNIX).bind(".git/fsmonitor--daemon.ipc")'
+	for options in '' '--without namespaces'; do
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr "$sandbox" $options -- sh -c 'echo x >new; echo x >.git/new; rm .git/new'
+		same "$stderr$(find . -name '*.unreviewed')" ''
+	done
+	[ -p .git/mine ] && [ -p .gitignore ] && [ -S .git/fsmonitor--daemon.ipc ]
+}
+
+# FAULT WHEN COMMAND...: awf-sandbox with a call that fails.
+short_of() {
+	env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LD_PRELOAD="$BUILD/tests/fault/preload.so" \
+		FAULT_NAME="$1" ${2:+FAULT_WHEN="$2"} "$sandbox" "${@:3}"
+}
+
+# Everything of the repository as it was, and nothing beside it.
+as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -name '*unreviewed*'; }
+
+@test "what cannot be looked at is not taken for a sandboxed program's: nothing runs, nothing is renamed" {
+	fresh
+	rm -r evil
+	git pack-refs --all
+	git config core.hooksPath hooks
+	mkdir hooks tools
+	was=$(as_it_was)
+	for reason in $(rounds "EMFILE EACCES" "EMFILE ENFILE ENOMEM EIO EACCES"); do
+		for call in 'open HEAD' 'open index' 'open packed-refs' 'open exclude' 'open .git' 'open refs' 'stat HEAD' 'stat refs' 'readdir .' \
+			'open config' 'open hooks' 'stat hooks' 'open /etc/passwd' 'open tools'; do
+			[ "$reason $call" != 'EACCES readdir .' ] || continue
+			run -77 --separate-stderr short_of "$call $reason" '' -- touch ran
+			same "$call $reason: ${#stderr_lines[@]} $(as_it_was)" "$call $reason: 1 $was"
+			[ ! -e ran ]
+			# The same when the command has ended.
+			rm -f after
+			run -0 --separate-stderr short_of "$call $reason" "$PWD/after" -- sh -c ': >after'
+			rm after
+			same "$call $reason: $(as_it_was)" "$call $reason: $was"
+			case $call in
+			'open /etc/passwd' | 'open tools' | 'open config' | 'open hooks' | 'stat hooks') ;;
+			*) [[ $stderr == *'could not be looked at when the command had ended'* ]] || { echo "$call $reason: $stderr"; false; } ;;
+			esac
+		done
+	done
+	# What can be looked at is put right all the same.
+	run -0 --separate-stderr short_of 'open index EIO' "$PWD/after" -- sh -c ': >after; echo x >.git/commondir; mkfifo .git/shallow'
+	[ -e .git/commondir.unreviewed ] && [ -p .git/shallow.unreviewed ] && [ -e .git/index ]
+	[[ $stderr == *'.git/index (Input/output error): could not be looked at when the command had ended'* ]]
+}
+
+@test "short of descriptors nothing of the user's is renamed" {
+	fresh
+	rm -r evil
+	git pack-refs --all
+	was=$(as_it_was)
+	for ((n = 4; n <= 192; n += n < 24 ? 1 : n < 64 ? 4 : 16)); do
+		rc=0
+		PATH=$BUILD/bin:/usr/bin:/bin timeout -k 2 20 sh -c 'ulimit -n "$1" && exec "$2" -q -- true' - $n "$sandbox" >/dev/null 2>../err 3>&- || rc=$?
+		same "$n: $(as_it_was)" "$n: $was"
+		case $rc in
+		0) ;;
+		77) same "$n: $(wc -l <../err)" "$n: 1" ;;
+		*) same "$n: $rc $(cat ../err)" 'an end as awf-sandbox(1) has it' ;;
+		esac
+	done
+	same "$rc" 0
+}
+
+@test "however deep the directories are that a sandboxed program makes, what it left in a repository is found" {
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr sh -c 'ulimit -n 256; exec "$@"' - "$sandbox" $options -- sh -c '
+			deep() { at=$1; i=0; while [ $i -lt 400 ]; do at=$at/a; i=$((i + 1)); done; mkdir -p "$at"; }
+			for place in refs/heads logs rr-cache modules hooks rebase-apply remotes; do deep .git/$place; done
+			(at=.git/refs/heads; i=0; while [ $i -lt 300 ]; do at=$at/a; i=$((i + 1)); done; ln -s /outside $at/link)
+			echo x >.git/rebase-apply/patch; echo x >.git/commondir'
+		[[ $stderr != *'could not be looked at'* ]]
+		[ -e .git/commondir.unreviewed ] && [ -d .git/rebase-apply.unreviewed ] && [ ! -e .git/rebase-apply ]
+		same "$(find .git -type l ! -path '*.unreviewed/*')" ''
+		git status >/dev/null
+	done
+}

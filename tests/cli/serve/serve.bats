@@ -354,3 +354,11 @@ old 1969-12-31 00:40:31"
 		-I "$URL/healthz" --unknown-option
 	END
 }
+
+@test "a server whose link nobody gets ends, and says why" {
+	mkdir -p "$AWF_STORAGE"
+	run -4 --separate-stderr env -u JOURNAL_STREAM timeout 10 sh -c 'exec awf-serve --listen 127.0.0.1:0 >/dev/full'
+	same "${stderr_lines[-1]}" 'awf-serve: stdout: unable to write: No space left on device'
+	run -4 --separate-stderr env -u JOURNAL_STREAM timeout 10 sh -c 'exec awf-serve --listen 127.0.0.1:0 >&-'
+	same "${stderr_lines[-1]}" 'awf-serve: stdout: unable to write: Bad file descriptor'
+}

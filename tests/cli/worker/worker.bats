@@ -335,3 +335,26 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	run -0 worker --once scripts
 	[ -e ran ]
 }
+
+@test "a worker that a workflow starts ends with the run, however that ends" {
+	worker="awf-worker '$PWD/jobs' -- -c 'cat >/dev/null; touch \"$PWD/ran\"'"
+	started() { pgrep -f "awf-worker $PWD/jobs" >/dev/null; }
+	ended() { ! started; }
+	run -0 awf-run -n -c "$worker & while ! [ -d '$PWD/jobs/running' ]; do sleep 0.05; done"
+	ended
+	awf-run -n -c "$worker" >/dev/null 2>&1 3>&- &
+	run=$!
+	eventually started
+	kill -TERM "$run"
+	wait "$run" || same $? 143
+	ended
+	# It may have a run of its own.
+	mkdir -p jobs
+	echo x >jobs/one
+	awf-run -n -c "awf-worker '$PWD/jobs' -- -c 'touch \"$PWD/begun\"; sleep 300'" >/dev/null 2>&1 3>&- &
+	run=$!
+	eventually test -e begun
+	kill -KILL "$run"
+	eventually ended
+	[ ! -e ran ]
+}

@@ -10,7 +10,7 @@ CORE = base io json schema transcript proc isolate storage workspace model histo
 	limits rerun shared clock ctl exec run run_resume step step_call tail replay verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
-ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs ship worker
+ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs setup ship worker
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
@@ -99,8 +99,7 @@ NEEDS_tool = base io json schema proc isolate workspace definitions
 NEEDS_sandbox = base io json proc isolate storage workspace
 NEEDS_mcp_servers = base io json proc start mcp_client net
 
-NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions \
-	turn projection
+NEEDS_awf = base io proc
 NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_mask = base io json transcript
 NEEDS_mcp = base io json schema transcript proc storage workspace model decide
@@ -110,6 +109,8 @@ NEEDS_record = base io json transcript proc storage model ingest
 NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
 	serve_runs
 NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection
+NEEDS_setup = base io json transcript proc isolate storage model view providers formats definitions \
+	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
 NEEDS_worker = base io json proc storage workspace model
 
@@ -124,6 +125,7 @@ PROGRAM_awf = awf
 PROGRAM_fetch = awf-fetch-run
 PROGRAM_models = awf-models-proxy
 PREFIX_mcp_servers = awf-mcp-
+PREFIX_setup = awf-
 
 # What is started for each run, step and tool: its programs are static where that can be.
 STARTED_ROOMS = exec run step tool sandbox

@@ -7,16 +7,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "awf/doctor.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/installation.h"
 #include "isolate/isolate.h"
 #include "isolate/sandbox.h"
 #include "json/scan.h"
 #include "model/price.h"
 #include "proc/libexec.h"
+#include "setup/doctor.h"
 #include "storage/storage.h"
 
 #define SCARCE ((int64_t)1 << 30)
@@ -102,8 +103,8 @@ check_tools_sandbox(struct findings *f)
 void
 check_sandbox(struct findings *f)
 {
-	char *own = libexec_sibling("awf"), *directory = path_directory(own);
-	const struct isolate_spec spec = { .workspace = directory };
+	char *directory = installation_programs();
+	const struct isolate_spec spec = { .workspace = directory != NULL ? directory : "/" };
 	struct error err = ERROR_INIT;
 	struct isolate_end end;
 
@@ -115,7 +116,6 @@ check_sandbox(struct findings *f)
 		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay "
 		    "--isolation copy, or none", err.message);
 	free(directory);
-	free(own);
 }
 
 /* ---- storage ---- */

@@ -1,14 +1,14 @@
 /*
+ * awf-trust, as `awf trust` starts it: what the definitions of this project would run outside of
+ * a sandbox is shown, and allowed if the user says so (definitions/trust.h has the rule).
+ *
  * Agents and tools that are found from this directory are loaded as a step would load them, and
  * what they would run is gathered, each once. A program that says itself what tool it is counts
  * before it is run for the first time.
  */
-#include "awf/trust.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "awf/doctor.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "definitions/trust.h"
@@ -17,6 +17,7 @@
 #include "io/terminal.h"
 #include "proc/message.h"
 #include "program.h"
+#include "setup/doctor.h"
 #include "turn/team.h"
 #include "view/terminal_question.h"
 
@@ -29,13 +30,14 @@ static const char usage[] =
     "       awf trust --list\n"
     "       awf trust --revoke DIRECTORY\n"
     "\n"
-    "Shows what the agents, tools and MCP servers that are defined in this project would run\n"
-    "outside of a sandbox, or send data to, and asks whether they may. The answer is kept for\n"
-    "this repository, its worktrees too, until something of it changes.\n"
+    "Shows what the agents, tools and MCP servers that are defined in this project\n"
+    "would run outside of a sandbox, or send data to, and asks whether they may. The\n"
+    "answer is kept for this repository, its worktrees too, until something of it\n"
+    "changes.\n"
     "\n"
     "  --yes               allow what is shown, without a question\n"
-    "  --digests           print the digests of it, for --trust and the config of a CI job\n"
-    "  --edits DIRECTORY   none but your own edits reach this directory: ask about nothing there\n"
+    "  --digests           print the digests of it, for --trust and a CI job's config\n"
+    "  --edits DIRECTORY   nobody else edits this directory: ask nothing there\n"
     "  --list              print what was allowed\n"
     "  --revoke DIRECTORY  allow nothing of it any more\n";
 
@@ -172,20 +174,25 @@ directory_revoke(const char *directory)
 }
 
 int
-trust_command(char *const *words)
+main(int argc, char **argv)
 {
+	char *const *words = argv + (argc > 0);
 	const char *option = words[0], *value = option != NULL ? words[1] : NULL;
 	struct error err = ERROR_INIT;
 	bool takes_value;
 	int failed = 0;
 
+	program_begin();
 	if (option == NULL)
 		return project_show_and_ask(false);
 	takes_value = strcmp(option, "--edits") == 0 || strcmp(option, "--revoke") == 0;
-	if (strcmp(option, "--help") == 0 || strcmp(option, "-h") == 0) {
+	if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0 ||
+	    strcmp(option, "--help=all") == 0) {
 		fputs(usage, stdout);
 		return program_end(PROGRAM, STATUS_OK);
 	}
+	if (strcmp(option, "--version") == 0)
+		return program_end(PROGRAM, program_version("awf-trust"));
 	if (takes_value && value == NULL)
 		failed = error_set(&err, ERROR_USAGE, option, "expected a DIRECTORY");
 	else if (value != NULL && (!takes_value || words[2] != NULL))

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "awf/doctor.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -16,6 +15,7 @@
 #include "proc/libexec.h"
 #include "providers/provider_find.h"
 #include "providers/throttle.h"
+#include "setup/doctor.h"
 
 /* Names alone: values are keys. */
 static void

@@ -2,7 +2,6 @@
  * What the checks of awf doctor share: findings, who asks for which provider, and programs that
  * are asked what they have, several at the same time.
  */
-#include "awf/doctor.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "proc/api_keys.h"
+#include "setup/doctor.h"
 
 #define ANSWER_BYTES ((size_t)64 << 10)
 

@@ -7,8 +7,8 @@
  * Each check adds findings of its own, and none of them knows another. A finding is a line: its
  * text has no line ends, no control characters and no API keys.
  */
-#ifndef AWF_AWF_DOCTOR_H
-#define AWF_AWF_DOCTOR_H
+#ifndef AWF_SETUP_DOCTOR_H
+#define AWF_SETUP_DOCTOR_H
 
 #include <stddef.h>
 
@@ -16,9 +16,6 @@
 #include "base/error.h"
 #include "json/scan.h"
 #include "proc/subprocess.h"
-
-/* argv[0] is the command's name. Prints, and returns the exit status. */
-int doctor_check_installation(int argc, char **argv);
 
 /* In the order in which they are told. */
 enum finding_group {

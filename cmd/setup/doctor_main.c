@@ -1,9 +1,9 @@
 /*
+ * awf-doctor, as `awf doctor` starts it: says what is there of AWF, and what is missing (doctor.h).
+ *
  * Agents come first, though they are told last: a key that one of them needs is missed. Findings
  * are kept in the order in which they come, and told group by group.
  */
-#include "awf/doctor.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,11 @@
 #include "json/writer.h"
 #include "proc/descendants.h"
 #include "program.h"
+#include "setup/doctor.h"
 #include "view/screen.h"
 
 #define PROGRAM "awf"
+#define VERSION_PROGRAM "awf-doctor"
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
 #define NAME_WIDTH 16 /* a name that is longer has its message further right */
@@ -89,10 +91,8 @@ write_findings(const struct findings *f, bool json, bool quiet, struct buffer *o
 		    f->wrong == 1 ? "thing is" : "things are");
 }
 
-/* ---- the command ---- */
-
 int
-doctor_check_installation(int argc, char **argv)
+main(int argc, char **argv)
 {
 	struct findings f = { NULL, 0, 0 };
 	struct demands d = { NULL, 0, NULL };
@@ -101,6 +101,7 @@ doctor_check_installation(int argc, char **argv)
 	struct options o;
 	int status;
 
+	program_begin();
 	options_begin(&o, options, argc, argv);
 	switch (options_next(&o, &err)) {
 	case OPTION_END:
@@ -109,7 +110,7 @@ doctor_check_installation(int argc, char **argv)
 		options_help(stdout, "awf doctor [options]\n", options, OPTION_HELP);
 		return program_end(PROGRAM, STATUS_OK);
 	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(PROGRAM));
+		return program_end(PROGRAM, program_version(VERSION_PROGRAM));
 	case OPTION_WORD:
 		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
 		return program_fail(PROGRAM, &err);

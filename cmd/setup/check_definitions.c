@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "awf/doctor.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -16,6 +15,7 @@
 #include "formats/model_alias.h"
 #include "io/file.h"
 #include "proc/libexec.h"
+#include "setup/doctor.h"
 #include "turn/team.h"
 
 #define TOOL_FILE ".tool.json"

@@ -4,14 +4,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "awf/doctor.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "formats/definition.h"
 #include "io/file.h"
+#include "io/installation.h"
 #include "proc/libexec.h"
 #include "providers/provider_find.h"
+#include "setup/doctor.h"
 #include "view/screen.h"
 
 #define AGAIN "install AWF anew"
@@ -21,9 +22,9 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-exec", "awf-mcp",
 	"awf-worker", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
-static const char *const others[] = { "awf-sandbox", "awf-mask-patterns", "awf-fetch-run", "awf-mcp-http",
-    "awf-mcp-keep", "awf-mcp-tools", "awf-mirror", "awf-models-proxy", "awf-ship-http",
-    "awf-ship-otlp", NULL };
+static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run", "awf-init",
+	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
+	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-trust", NULL };
 /* Built where there is the library. */
 static const struct { const char *name, *library; } optional[] = {
 	{ "awf-mirror-postgresql", "libpq" },
@@ -165,7 +166,7 @@ check_view(struct findings *f)
 void
 check_programs(struct findings *f)
 {
-	char *own = libexec_sibling(programs[0]), *directory = path_directory(own);
+	char *found = installation_programs(), *directory = found != NULL ? found : memory_text(".");
 	char *list = libexec_path(), *home, **parts = NULL;
 	size_t good;
 
@@ -209,5 +210,4 @@ check_programs(struct findings *f)
 	free(home);
 	free(list);
 	free(directory);
-	free(own);
 }

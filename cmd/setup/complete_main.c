@@ -1,15 +1,22 @@
-/* A table of kinds, each with the function that writes its lines. Runs are told by the names of
+/*
+ * awf-complete, as `awf complete` starts it: what the completions of shells offer, for they cannot know it: the runs that
+ * there are, the steps of one, agents, providers, models and so on. A line for each, with a tab
+ * before what it is; nothing that holds a control character, for it goes to a terminal.
+ *
+ * It is asked at each key, so it looks at no more than may take some milliseconds: at the runs
+ * that changed last, and at so much of a transcript. What cannot be read is not offered, and no
+ * error is told.
+ *
+ * A table of kinds, each with the function that writes its lines. Runs are told by the names of
  * their transcripts and the times of these: first lines are read of those alone that are
- * offered. */
-#include "awf/complete.h"
-
+ * offered.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "awf/doctor.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -20,6 +27,7 @@
 #include "program.h"
 #include "projection/projection.h"
 #include "providers/provider_find.h"
+#include "setup/doctor.h"
 #include "storage/storage.h"
 #include "transcript/event.h"
 
@@ -325,8 +333,9 @@ complete_types(const char *ignored)
 }
 
 int
-complete_words(char *const *words)
+main(int argc, char **argv)
 {
+	char *const *words = argv + (argc > 0);
 	static const struct kind {
 		const char *name;
 		bool of;         /* it may be of something */
@@ -347,8 +356,19 @@ complete_words(char *const *words)
 	struct error err = ERROR_INIT;
 	int kind = -1;
 
+	program_begin();
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		names[i] = kinds[i].name;
+	if (words[0] != NULL && strcmp(words[0], "--version") == 0)
+		return program_end(PROGRAM, program_version("awf-complete"));
+	if (words[0] != NULL && (strcmp(words[0], "-h") == 0 ||
+	    strcmp(words[0], "--help") == 0 || strcmp(words[0], "--help=all") == 0)) {
+		printf("usage: awf complete KIND [OF]\n\n"
+		    "Prints what a shell can complete, a line for each. Kinds:\n\n");
+		for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+			printf("  %s%s\n", names[i], kinds[i].of ? " [OF]" : "");
+		return program_end(PROGRAM, STATUS_OK);
+	}
 	if (words[0] == NULL)
 		error_set(&err, ERROR_USAGE, "complete", "no kind given: awf complete KIND [OF]");
 	else if ((kind = text_index(words[0], names)) == -1)

@@ -7,7 +7,8 @@
 # steps whose work asks models. Add-ons are built on both from outside.
 
 CORE = base io json schema transcript proc isolate storage workspace model history start decide view \
-	limits rerun shared clock ctl exec run run_resume step step_call tail replay verify
+	limits rerun shared clock ctl exec run run_resume step step_call tail replay \
+	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
 ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs setup ship worker
@@ -74,7 +75,7 @@ NEEDS_net = base io
 NEEDS_httpd = base io json
 NEEDS_api = base json transcript model providers net
 
-NEEDS_rerun = base io json transcript proc isolate storage model history start
+NEEDS_rerun = base io json transcript storage
 NEEDS_ingest = base io json transcript proc storage model
 NEEDS_projection = base json transcript storage model rerun
 
@@ -90,7 +91,8 @@ NEEDS_step_call = base io json transcript proc isolate storage workspace model h
 NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide \
 	view limits providers formats definitions mcp_client turn step_call
 NEEDS_tail = base io json transcript proc storage model view projection
-NEEDS_replay = base io json transcript proc storage model view rerun
+NEEDS_replay = base io json transcript proc storage model view rerun replay_run
+NEEDS_replay_run = base io json transcript proc isolate storage model history start rerun
 NEEDS_verify = base io json schema transcript proc storage rerun projection
 
 NEEDS_provider = base io json transcript proc storage workspace model start rerun providers net \

@@ -14,7 +14,7 @@ _awf_replay()
 	*)
 		case $cur in
 		-*) _awf_among --tree --all --timeline --html --state --show --order --canonical --color --from \
-		--isolation --visible --record --current --quiet --export --with-workspace --help \
+		--isolation --visible --record --current --vary --quiet --export --with-workspace --help \
 		--version ;;
 		*) _awf_of runs; _awf_files ;;
 		esac ;;

@@ -17,6 +17,7 @@ complete -c awf-replay -l record -x -a '(__fish_complete_directories)' -d 'keep 
 complete -c awf-replay -l export -x -a '(__fish_complete_directories)' -d 'write a storage that can be replayed elsewhere'
 complete -c awf-replay -l with-workspace -d "with --export: the workspace as it is now, if there is no snapshot"
 complete -c awf-replay -l current -d 'use scripts, agents and other files as they are now'
+complete -c awf-replay -l vary -d 'with other pids, host name, day, times and order of files'
 complete -c awf-replay -s q -l quiet -d 'do not say what it runs in'
 complete -c awf-replay -s h -l help -d 'print the help'
 complete -c awf-replay -l version -d 'print the version'

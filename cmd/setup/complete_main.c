@@ -25,7 +25,7 @@
 #include "model/model.h"
 #include "model/summary.h"
 #include "program.h"
-#include "projection/projection.h"
+#include "projection/projection_names.h"
 #include "providers/provider_find.h"
 #include "setup/doctor.h"
 #include "storage/storage.h"

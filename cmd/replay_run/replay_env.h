@@ -14,16 +14,16 @@
  *     time zone, and a copy of the workspace in which files have other inodes and times
  *     and stand in another order.
  */
-#ifndef AWF_RERUN_REPLAY_ENV_H
-#define AWF_RERUN_REPLAY_ENV_H
+#ifndef AWF_REPLAY_RUN_REPLAY_ENV_H
+#define AWF_REPLAY_RUN_REPLAY_ENV_H
 
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "isolate/isolate.h"
 #include "proc/environment.h"
-#include "rerun/source.h"
-#include "rerun/workspace_copy.h"
+#include "replay_run/source.h"
+#include "replay_run/workspace_copy.h"
 
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
 
@@ -40,11 +40,6 @@ struct replay_env_spec {
 
 /* Takes the directory of --visible into a list: it must be there. */
 int replay_env_show(char ***visible, const char *directory, struct error *err);
-
-/* Of a directory of PATH, PREFIX/bin: the prefix, if a Python has its modules below it, or a virtual
- * environment its settings: without them it would take another's. Not what is everybody's, nor what
- * the home directory lies in. In memory of its own; NULL: no. */
-char *replay_env_python(const char *directory);
 
 struct replay_env {
 	const struct replay_env_spec *spec;

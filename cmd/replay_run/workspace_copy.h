@@ -2,8 +2,8 @@
  * Copies of a workspace that replays run in: a directory in memory to keep one in, and a change
  * of one in what no work should depend on.
  */
-#ifndef AWF_RERUN_WORKSPACE_COPY_H
-#define AWF_RERUN_WORKSPACE_COPY_H
+#ifndef AWF_REPLAY_RUN_WORKSPACE_COPY_H
+#define AWF_REPLAY_RUN_WORKSPACE_COPY_H
 
 #include "base/error.h"
 

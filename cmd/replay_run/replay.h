@@ -1,6 +1,6 @@
 /*
  * Replay: a recorded run is made once more. Its workflow runs as it did, in an environment of
- * its own (lib/rerun/replay_env.h), in a storage of its own that nobody else looks into; the
+ * its own (cmd/replay_run/replay_env.h), in a storage of its own that nobody else looks into; the
  * run bears the recorded id, and so do its events; its steps find the history in its
  * directory and take from it what they must not do again, awf-step(1). What comes of
  * it is a transcript that is compared with the recording (lib/rerun/against.h).
@@ -12,23 +12,21 @@
  *   - The workflow is supervised as awf-run does it, inside of the isolation: when
  *     replay_run() returns nothing of it is left.
  */
-#ifndef AWF_RERUN_REPLAY_H
-#define AWF_RERUN_REPLAY_H
+#ifndef AWF_REPLAY_RUN_REPLAY_H
+#define AWF_REPLAY_RUN_REPLAY_H
 
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "rerun/replay_env.h"
-#include "rerun/source.h"
+#include "replay_run/replay_env.h"
+#include "replay_run/source.h"
 
 struct replay_end {
 	int signal_number;       /* that ended it; 0: none */
 };
 
-/* Makes a directory for a replay in replays/ of a storage; its path is the caller's,
- * NULL with *err. */
-char *replay_place(const struct storage *storage, struct error *err);
-/* The same of one that the user names: it is made, or is empty. ERROR_USAGE else. */
+/* Makes the directory for a replay that the user names, or takes it if it is empty; its path is the
+ * caller's. ERROR_USAGE else. */
 char *replay_place_at(const char *path, struct error *err);
 
 /* Runs it; spec->place is an empty directory, which becomes a storage; stdout and stderr are

@@ -3,7 +3,7 @@
  * is told by the text of the path below the root, and where a root itself lies by that
  * below the home directory.
  */
-#include "rerun/recorded_file.h"
+#include "replay_run/recorded_file.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -12,11 +12,11 @@
  * never by a link that leads out of these, and never to what is hidden in them, but for
  * .awf, .agents, .claude and .mcp.json. Both lead to what the user has named (--visible).
  */
-#ifndef AWF_RERUN_RECORDED_FILE_H
-#define AWF_RERUN_RECORDED_FILE_H
+#ifndef AWF_REPLAY_RUN_RECORDED_FILE_H
+#define AWF_REPLAY_RUN_RECORDED_FILE_H
 
 #include "base/error.h"
-#include "rerun/source.h"
+#include "replay_run/source.h"
 
 /* Whether the file, absolute, may be read for this recording; visible: directories, ends
  * with NULL, may be NULL. What is not there is no question. ERROR_USAGE at path. */

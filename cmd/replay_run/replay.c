@@ -4,10 +4,16 @@
  * follows from the run's, as the key does. What runs and judges the workflow is what awf-run
  * uses too.
  */
-#include "rerun/replay.h"
+#ifdef __linux__
+#define _GNU_SOURCE /* sched_setaffinity */
+#endif
+#include "replay_run/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <signal.h>
 #include <sodium/crypto_hash_sha256.h>
 #include <stdio.h>
@@ -30,7 +36,6 @@
 #include "storage/run.h"
 #include "transcript/event_keys.h"
 
-#define PLACES "replays"
 #define SECOND_UMASK 077
 
 /* One replay, as the process that makes it sees it; result is shared with the one that
@@ -48,24 +53,6 @@ struct performance {
 		bool done;
 	} *result;
 };
-
-char *
-replay_place(const struct storage *storage, struct error *err)
-{
-	char *parent = path_join(storage->root, PLACES), *place, id[ID_SIZE];
-
-	if (directory_make(parent, 0700, err) != 0) {
-		free(parent);
-		return NULL;
-	}
-	place = path_join(parent, id_new(id));
-	free(parent);
-	if (mkdir(place, 0700) == 0)
-		return place;
-	error_errno(err, ERROR_SYSTEM, place, "unable to make the directory");
-	free(place);
-	return NULL;
-}
 
 char *
 replay_place_at(const char *path, struct error *err)
@@ -142,6 +129,24 @@ replay_print_failures(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
+/* One processor less, where there are several. */
+static void
+replay_leave_processor(void)
+{
+#ifdef __linux__
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+		return;
+	for (size_t i = CPU_SETSIZE; i-- > 0;)
+		if (CPU_ISSET(i, &set)) {
+			CPU_CLR(i, &set);
+			break;
+		}
+	sched_setaffinity(0, sizeof set, &set);
+#endif
+}
+
 /* The workflow runs, and what it comes to is judged, as by awf-run. */
 static int
 run_workflow(struct performance *p, struct error *err)
@@ -197,8 +202,10 @@ replay_run_performance(struct performance *p, struct error *err)
 	int failed;
 
 	setenv("AWF_SYNC", "none", 1); /* of the replay's own transcript */
-	if (p->spec->second)
+	if (p->spec->second) {
 		umask(SECOND_UMASK);
+		replay_leave_processor();
+	}
 	signals_hold();
 	if (replay_env_settle(&p->env, err) != 0)
 		return -1;

@@ -5,7 +5,7 @@
  * have links to anywhere, so files are put in beneath it, directory by directory, never by a
  * path.
  */
-#include "rerun/replay_env.h"
+#include "replay_run/replay_env.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 #include "proc/libexec.h"
-#include "rerun/recorded_file.h"
+#include "replay_run/recorded_file.h"
 #include "transcript/event_keys.h"
 
 #define SECOND_HOST "replay"
@@ -459,7 +459,10 @@ show_list(struct replay_env *env, const char *list)
 	}
 }
 
-char *
+/* Of a directory of PATH, PREFIX/bin: the prefix, if a Python has its modules below it, or a virtual
+ * environment its settings: without them it would take another's. Not what is everybody's, nor what
+ * the home directory lies in. In memory of its own; NULL: no. */
+static char *
 replay_env_python(const char *directory)
 {
 	static const char *const everybodys[] = { "/", "/usr", "/usr/local", NULL };
@@ -559,7 +562,7 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	show_record(env, memory_text(s->blobs));
 	if (s->input != NULL)
 		show_record(env, path_directory(s->input));
-	else if (s->child_count > 0 && s->storage.root != NULL)
+	else if (s->children.count > 0 && s->storage.root != NULL)
 		show_record(env, path_join(s->storage.root, "inputs"));
 	if (s->config != NULL)
 		replay_env_show_path(env, memory_text(s->config));

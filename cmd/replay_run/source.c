@@ -3,7 +3,7 @@
  * what steps name of files and providers is added up. A path out of the recording is made
  * plain before it is used, so that no ".." leads out of an export or a snapshot.
  */
-#include "rerun/source.h"
+#include "replay_run/source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,16 +13,18 @@
 #include <unistd.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "history/recorded_providers.h"
 #include "io/beneath.h"
 #include "io/file.h"
 #include "model/model.h"
+#include "rerun/found_run.h"
+#include "storage/lineage.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
+#include "transcript/reader.h"
 #include "transcript/transcript.h"
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
@@ -30,7 +32,6 @@
 /* What is gathered while the transcript is read. */
 struct gathering {
 	struct source *source;
-	struct map known;          /* children that are listed already */
 	struct definition_files latest; /* that the attempt has named so far */
 	bool fed;                  /* a first step had an input */
 	char stdin_sha256[DIGEST_SIZE];
@@ -52,61 +53,6 @@ if_there(char *path, bool (*there)(const char *))
 		return path;
 	free(path);
 	return NULL;
-}
-
-/* The directory's only run, or its latest. */
-static int
-find_in_directory(struct source *s, const char *directory, struct error *err)
-{
-	struct run_entry *runs;
-	struct run_ref ref;
-	size_t count;
-	int failed = 0;
-
-	s->storage.root = realpath(directory, NULL);
-	if (s->storage.root == NULL)
-		return error_errno(err, ERROR_SYSTEM, directory, "unable to find it");
-	if (storage_resolve(&s->storage, NULL, &ref, NULL) == 0) {
-		s->transcript = memory_text(ref.path);
-		run_ref_free(&ref);
-		return 0;
-	}
-	if (storage_list(&s->storage, &runs, &count, err) != 0)
-		return -1;
-	if (count == 1)
-		s->transcript = storage_transcript(&s->storage, runs[0].run_id);
-	else
-		failed = error_set(err, ERROR_USAGE, directory, count == 0 ?
-		    "no transcript is there (transcripts/*.jsonl)" :
-		    "there are several runs, and none of them is marked as the latest: name the "
-		    "file of one");
-	free(runs);
-	return failed;
-}
-
-/* The transcript, and the storage around it. */
-static int
-source_find_transcript(struct source *s, const struct storage *storage, const char *argument,
-    struct error *err)
-{
-	struct run_ref ref;
-	char *directory;
-
-	if (argument != NULL && path_is_directory(argument))
-		return find_in_directory(s, argument, err);
-	if (storage_resolve(storage, argument, &ref, err) != 0)
-		return -1;
-	s->transcript = realpath(ref.path, NULL);
-	if (s->transcript == NULL) {
-		error_errno(err, ERROR_SYSTEM, ref.path, "unable to find it");
-	} else {
-		directory = path_directory(s->transcript);
-		if (strcmp(path_base(directory), "transcripts") == 0)
-			s->storage.root = path_directory(directory);
-		free(directory);
-	}
-	run_ref_free(&ref);
-	return s->transcript == NULL ? -1 : 0;
 }
 
 /* ---- what the transcript says ---- */
@@ -133,6 +79,20 @@ settle_definitions(struct gathering *g)
 		definition_files_put(all, &g->latest.list[i]);
 	free(g->latest.list);
 	g->latest = (struct definition_files)DEFINITION_FILES_INIT;
+}
+
+/* The name of the provider that a message says is unknown: between quotes, as no name has one. NULL: the
+ * message says something else. In memory of its own. */
+static char *
+source_read_refused_provider(const char *message)
+{
+	const char *at = strstr(message, PROVIDER_REFUSED_BEGIN), *end;
+
+	if (at == NULL)
+		return NULL;
+	at += sizeof PROVIDER_REFUSED_BEGIN - 1;
+	end = strchr(at, '\'');
+	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
 }
 
 /* Takes the name over, which may be NULL or anything. */
@@ -170,6 +130,7 @@ source_read_run_started(struct gathering *g, const struct event_view *event, str
 		return error_set(err, ERROR_SCHEMA, s->transcript, "its run.started is damaged: "
 		    "see awf-verify");
 	s->payload = view.payload;
+	s->parent = view.parent_run_id;
 	s->attempt = (int)attempt;
 	settle_definitions(g);
 	for (char **word = s->providers; word != NULL && *word != NULL; word++) {
@@ -192,33 +153,11 @@ source_read_call(struct gathering *g, const struct event_view *event)
 {
 	struct source *s = g->source;
 	struct span input = span_member(event->payload, KEY_INPUT);
-	char child[ID_SIZE];
 
 	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id, s->started))
 		g->fed = true;
-	if (event_copy_id(event->child_run_id, child) &&
-	    map_get(&g->known, child, strlen(child)) == NULL) {
-		map_put(&g->known, child, strlen(child), 0);
-		s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);
-		memcpy(s->children[s->child_count++], child, ID_SIZE);
-	}
 	definition_files_begin(&g->latest, event->payload);
 	add_provider(s, "", span_text(span_member(event->payload, KEY_PROVIDER)));
-}
-
-/* A call that has asked whether it is a recorded one is of no child run yet. */
-static void
-source_forget_asking_child(struct source *s, const struct event_view *event)
-{
-	size_t i = s->child_count;
-
-	if (!span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_WAITING)) ||
-	    span_member(event->payload, KEY_EXIT_CODE).at != NULL)
-		return;
-	while (i > 0 && !span_is(event->child_run_id, s->children[i - 1]))
-		i--;
-	if (i > 0)
-		memmove(s->children[i - 1], s->children[i], (--s->child_count - (i - 1)) * ID_SIZE);
 }
 
 static int
@@ -241,14 +180,13 @@ source_read_event(void *context, const struct placed *placed, struct error *err)
 		return source_read_run_started(g, event, placed->line, err);
 	if (event_type_starts_call(event->type))
 		source_read_call(g, event);
-	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
-		source_forget_asking_child(s, event);
+	child_runs_note(&s->children, event);
 	if (event->type == EVENT_STEP_COMPLETED &&
 	    span_is(span_member(error, KEY_CODE), error_name(ERROR_DEFINITION))) {
 		char *message = span_text(span_member(error, KEY_MESSAGE));
 
 		if (message != NULL)
-			add_provider(s, PROVIDER_UNKNOWN, provider_refused(message));
+			add_provider(s, PROVIDER_UNKNOWN, source_read_refused_provider(message));
 		free(message);
 	}
 	if (event->type == EVENT_RUN_COMPLETED) {
@@ -317,6 +255,62 @@ read_started(struct source *s, struct error *err)
 	return 0;
 }
 
+/* Where the snapshot of a run's workspace shows that of a child, NULL if it does not. */
+static char *
+source_part_of_snapshot(const struct source *s, const char *snapshot, const char *workspace)
+{
+	if (workspace == NULL || !path_within(s->workspace, workspace))
+		return NULL;
+	return if_there(memory_format("%s%s", snapshot, s->workspace + strlen(workspace)),
+	    path_is_directory);
+}
+
+/* Reads how a run began: where, and in which run. -1: that cannot be read. */
+static int
+source_read_beginning(const char *transcript, char **workspace, char parent[ID_SIZE])
+{
+	struct event_view event;
+	struct reader reader;
+	struct error ignored;
+	const char *line;
+	size_t len;
+	int failed = -1;
+
+	if (reader_open(&reader, transcript, &ignored) != 0)
+		return -1;
+	if (reader_next(&reader, &line, &len, &ignored) == 1 && event_view_whole(line, len, &event)) {
+		*workspace = recorded_path(span_member(event.payload, KEY_CWD));
+		event_copy_id(event.parent_run_id, parent);
+		failed = 0;
+	}
+	reader_close(&reader);
+	return failed;
+}
+
+/* A child run without a snapshot of its own finds that of the nearest run around it, if that shows
+ * where it was started. */
+static void
+find_snapshot_around(struct source *s)
+{
+	char run_id[ID_SIZE];
+	bool named = event_copy_id(s->parent, run_id);
+
+	for (size_t depth = 0; named && s->snapshot == NULL && depth < LINEAGE_LIMIT; depth++) {
+		char *transcript = storage_transcript(&s->storage, run_id);
+		char *snapshot = storage_snapshot(&s->storage, run_id), *workspace = NULL;
+		const bool kept = path_is_directory(snapshot);
+
+		named = source_read_beginning(transcript, &workspace, run_id) == 0 && *run_id != '\0';
+		if (kept) {
+			s->snapshot = source_part_of_snapshot(s, snapshot, workspace);
+			named = false;
+		}
+		free(workspace);
+		free(snapshot);
+		free(transcript);
+	}
+}
+
 /* What lies beside the transcript. */
 static void
 find_parts(struct source *s)
@@ -332,6 +326,8 @@ find_parts(struct source *s)
 		free(path);
 	}
 	s->snapshot = if_there(storage_snapshot(&s->storage, s->run_id), path_is_directory);
+	if (s->snapshot == NULL && !span_true(span_member(s->payload, KEY_SNAPSHOT)))
+		find_snapshot_around(s);
 	path = path_join(s->storage.root, SOURCE_MANIFEST);
 	if (is_file(path)) {
 		s->files = path_join(s->storage.root, SOURCE_FILES);
@@ -369,14 +365,18 @@ int
 source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err)
 {
-	struct gathering g = { .source = s, .known = MAP_INIT };
+	struct gathering g = { .source = s };
 	struct stat own, given;
+	struct found_run found;
 	const char *base;
 	char *directory;
 	int failed;
 
 	memset(s, 0, sizeof *s);
-	if (source_find_transcript(s, storage, argument, err) != 0)
+	failed = found_run_find(&found, storage, argument, err);
+	s->storage = found.storage;
+	s->transcript = found.transcript;
+	if (failed != 0)
 		return -1;
 	s->own = s->storage.root != NULL && storage->root != NULL &&
 	    stat(s->storage.root, &given) == 0 && stat(storage->root, &own) == 0 &&
@@ -393,7 +393,6 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	free(directory);
 
 	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
-	map_free(&g.known);
 	definition_files_free(&g.latest);
 	if (failed)
 		return -1;
@@ -415,15 +414,6 @@ source_open_child(struct source *s, const struct source *parent, const char *run
 	else
 		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
 	s->own = parent->own;
-	if (failed == 0 && s->snapshot == NULL && parent->snapshot != NULL) {
-		size_t len = strlen(parent->workspace);
-		const char *inside = s->workspace + len;
-
-		if (strncmp(s->workspace, parent->workspace, len) == 0 &&
-		    (*inside == '\0' || *inside == '/'))
-			s->snapshot = if_there(memory_format("%s%s", parent->snapshot, inside),
-			    path_is_directory);
-	}
 	free(path);
 	free(directory);
 	return failed;
@@ -560,7 +550,7 @@ source_close(struct source *s)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
 	definition_files_free(&s->definitions);
-	free(s->children);
+	child_runs_free(&s->children);
 	list_free(s->argv);
 	list_free(s->providers);
 	buffer_free(&s->line);

@@ -10,8 +10,8 @@
  *     workflow/files/…   the files that steps are made of, below their absolute paths
  *     workflow/config/   the same of the user's configuration
  */
-#ifndef AWF_RERUN_SOURCE_H
-#define AWF_RERUN_SOURCE_H
+#ifndef AWF_REPLAY_RUN_SOURCE_H
+#define AWF_REPLAY_RUN_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
+#include "rerun/child_runs.h"
 #include "storage/storage.h"
 #include "transcript/definition_file.h"
 
@@ -36,7 +37,7 @@ struct source {
 	char run_id[ID_SIZE];
 	char *transcript, *blobs;
 	char *input;                /* what its stdin was; NULL: none was kept */
-	char *snapshot;             /* of the workspace; NULL */
+	char *snapshot;             /* of the workspace, its own or of a run around it; NULL */
 	char *files, *config;       /* of an export; NULL: it is none, it has none */
 
 	/* Of the last attempt. */
@@ -45,7 +46,7 @@ struct source {
 	char completed[ID_SIZE];    /* of run.completed; "": the attempt has no end */
 	char status[16];            /* that it says; "" */
 	struct buffer line;         /* run.started, its blobs put back */
-	struct span payload;        /* in line */
+	struct span payload, parent; /* in line: its payload, and the run that it was started in */
 	char *name, *kind;
 	char **argv;                /* these end with NULL */
 	char *workspace;            /* where it was started */
@@ -59,8 +60,7 @@ struct source {
 	                               last attempt had them first */
 	char **providers;           /* as PROVIDER_RECORDED has them; those unknown are the
 	                               last attempt's; NULL: none */
-	char (*children)[ID_SIZE];
-	size_t child_count;
+	struct child_runs children;
 };
 
 /* argument: RUN as in storage_resolve(), or a directory: a storage, whose latest run
@@ -69,9 +69,8 @@ struct source {
  * ERROR_SCHEMA if it is no transcript. s is for source_close() in all cases. */
 int source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err);
-/* Likewise of a child, whose transcript lies beside its parent's. Unless it has a snapshot
- * of its own it finds the parent's, if it was started in what that shows. ERROR_USAGE also
- * if it has no transcript. */
+/* Likewise of a child, whose transcript lies beside its parent's. ERROR_USAGE also if it has no
+ * transcript. */
 int source_open_child(struct source *s, const struct source *parent, const char *run_id,
     struct error *err);
 /* Where a recorded path leads: into the snapshot, the export, or as it stands. In

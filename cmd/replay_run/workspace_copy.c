@@ -7,7 +7,7 @@
  * is renamed away and back, the last listed first: on file systems that list by age they stand
  * the other way round then.
  */
-#include "rerun/workspace_copy.h"
+#include "replay_run/workspace_copy.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -15,9 +15,9 @@ ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve 
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
-#   run:providers         usual.c starts the provider that the run will probably ask
+#           usual.c starts the provider that the run will probably ask
 #   tail:projection, verify:projection  lines of other vocabularies are shown where lines are shown
-ACROSS = step:step_kinds run:providers tail:projection verify:projection
+ACROSS = step:step_kinds tail:projection verify:projection
 
 # Of the core and of agents, add-ons include these headers alone; of some rooms all.
 PUBLIC_ROOMS = base io json
@@ -82,8 +82,7 @@ NEEDS_projection = base json transcript storage model rerun
 NEEDS_clock =
 NEEDS_ctl = base io proc storage model decide
 NEEDS_exec = base io json proc isolate storage
-NEEDS_run = base io json transcript proc storage model history start decide view limits providers \
-	run_resume
+NEEDS_run = base io json transcript proc storage model history start decide view limits run_resume
 NEEDS_run_resume = base io json transcript proc storage model history start limits
 NEEDS_step = base io json transcript proc storage model history start view step_kinds step_call
 NEEDS_step_call = base io json transcript proc isolate storage workspace model history decide view \

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "definitions/trust.h"
 #include "io/copytree.h"
@@ -25,6 +26,24 @@
 #define TOOL_END ".tool.json"
 /* What a shell takes as it stands. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
+
+enum { OPT_EXAMPLES = 1 };
+
+static const char usage[] =
+    "awf init [--examples] [DIRECTORY]\n"
+    "\n"
+    "Makes a workflow to begin with there, or here: two agents, a tool, and answers\n"
+    "of a model that it runs against.";
+
+struct init_command {
+	bool examples;
+};
+
+static const struct option_spec options_table[] = {
+	{ OPT_EXAMPLES, 0, "examples", NULL, "all the examples of AWF instead, with answers for each",
+	    OPTION_INTO_FLAG(struct init_command, examples) },
+	{ 0, 0, NULL, NULL, NULL },
+};
 
 static int
 init_print_usage_error(const char *place, const char *what)
@@ -159,34 +178,34 @@ run_tell(const char *directory, const char *command)
 int
 main(int argc, char **argv)
 {
-	char *const *words = argv + (argc > 0);
+	struct init_command command = { false };
+	const char *directory = ".";
 	struct error err = ERROR_INIT;
+	bool made = false, named = false, examples;
+	struct options o;
 	char *share;
-	bool made = false, examples = words[0] != NULL && strcmp(words[0], "--examples") == 0;
-	int failed;
-	const char *directory;
+	int failed, id;
 
 	program_begin();
-	words += examples;
-	directory = words[0] != NULL ? words[0] : ".";
-	if (words[0] != NULL && (strcmp(words[0], "-h") == 0 ||
-	    strcmp(words[0], "--help") == 0 || strcmp(words[0], "--help=all") == 0)) {
-		printf("usage: awf init [--examples] [DIRECTORY]\n\n"
-		    "Makes a workflow to begin with there, or here: two agents, a tool, and answers\n"
-		    "of a model that it runs against.\n\n"
-		    "  --examples  all the examples of AWF instead, with answers for each\n");
+	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, &command);
+	while ((id = options_next(&o, &err)) == OPTION_WORD) {
+		if (named)
+			return init_print_usage_error(o.value, "one DIRECTORY only");
+		directory = o.value;
+		named = true;
+	}
+	if (id == OPTION_HELP || id == OPTION_HELP_ALL) {
+		options_help(stdout, usage, options_table, id);
 		return program_end(PROGRAM, STATUS_OK);
 	}
-	if (words[0] != NULL && strcmp(words[0], "--version") == 0)
+	if (id == OPTION_VERSION)
 		return program_end(PROGRAM, program_version("awf-init"));
-	if (words[0] != NULL && strcmp(words[0], "--") == 0)
-		directory = *++words != NULL ? *words : ".";
-	else if (words[0] != NULL && *words[0] == '-')
-		return init_print_usage_error(words[0], "unknown option (see awf init --help)");
+	if (id != OPTION_END)
+		return program_fail(PROGRAM, &err);
 	if (*directory == '\0')
 		return init_print_usage_error("init", "the name of the DIRECTORY is empty");
-	if (words[0] != NULL && words[1] != NULL)
-		return init_print_usage_error(words[1], "one DIRECTORY only");
+	examples = command.examples;
 	share = examples ? installation_examples() : path_join(installation_share(), "init");
 	failed = entries_copy(share, directory, &made, &err);
 	free(share);

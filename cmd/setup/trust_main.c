@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "definitions/trust.h"
 #include "io/config.h"
 #include "io/file.h"
@@ -23,23 +24,42 @@
 
 #define PROGRAM "awf trust"
 
+enum { OPT_YES = 1, OPT_DIGESTS, OPT_EDITS, OPT_LIST, OPT_REVOKE };
+
 static const char usage[] =
-    "usage: awf trust [--yes]\n"
-    "       awf trust --digests\n"
-    "       awf trust --edits DIRECTORY\n"
-    "       awf trust --list\n"
-    "       awf trust --revoke DIRECTORY\n"
+    "awf trust [--yes]\n"
+    "awf trust --digests\n"
+    "awf trust --edits DIRECTORY\n"
+    "awf trust --list\n"
+    "awf trust --revoke DIRECTORY\n"
     "\n"
     "Shows what the agents, tools and MCP servers that are defined in this project\n"
     "would run outside of a sandbox, or send data to, and asks whether they may. The\n"
     "answer is kept for this repository, its worktrees too, until something of it\n"
-    "changes.\n"
-    "\n"
-    "  --yes               allow what is shown, without a question\n"
-    "  --digests           print the digests of it, for --trust and a CI job's config\n"
-    "  --edits DIRECTORY   nobody else edits this directory: ask nothing there\n"
-    "  --list              print what was allowed\n"
-    "  --revoke DIRECTORY  allow nothing of it any more\n";
+    "changes.";
+
+struct trust_command {
+	const char *edits, *revoke; /* directories; NULL */
+};
+
+static const struct option_spec options_table[] = {
+	{ OPT_YES, 0, "yes", NULL, "allow what is shown, without a question", OPTION_ONLY_SAID },
+	{ OPT_DIGESTS, 0, "digests", NULL, "print the digests of it, for --trust and a CI job's config",
+	    OPTION_ONLY_SAID },
+	{ OPT_EDITS, 0, "edits", "DIRECTORY", "nobody else edits this directory: ask nothing there",
+	    OPTION_INTO_TEXT(struct trust_command, edits) },
+	{ OPT_LIST, 0, "list", NULL, "print what was allowed", OPTION_ONLY_SAID },
+	{ OPT_REVOKE, 0, "revoke", "DIRECTORY", "allow nothing of it any more",
+	    OPTION_INTO_TEXT(struct trust_command, revoke) },
+	{ 0, 0, NULL, NULL, NULL },
+};
+
+#define SAID(id) OPTION_SAID(id)
+#define ALL (SAID(OPT_YES) | SAID(OPT_DIGESTS) | SAID(OPT_EDITS) | SAID(OPT_LIST) | SAID(OPT_REVOKE))
+
+static const struct option_rule rules[] = {
+	{ ALL, ALL, 0, NULL },
+};
 
 /* What cannot be loaded is told once all that it may run is allowed: a program that says itself what
  * tool it is has to be run for that. */
@@ -176,39 +196,35 @@ directory_revoke(const char *directory)
 int
 main(int argc, char **argv)
 {
-	char *const *words = argv + (argc > 0);
-	const char *option = words[0], *value = option != NULL ? words[1] : NULL;
+	struct trust_command command = { NULL, NULL };
 	struct error err = ERROR_INIT;
-	bool takes_value;
-	int failed = 0;
+	struct options o;
+	int failed = 0, id;
 
 	program_begin();
-	if (option == NULL)
-		return project_show_and_ask(false);
-	takes_value = strcmp(option, "--edits") == 0 || strcmp(option, "--revoke") == 0;
-	if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0 ||
-	    strcmp(option, "--help=all") == 0) {
-		fputs(usage, stdout);
+	options_begin(&o, options_table, argc, argv);
+	options_bind(&o, &command);
+	id = options_next(&o, &err);
+	if (id == OPTION_HELP || id == OPTION_HELP_ALL) {
+		options_help(stdout, usage, options_table, id);
 		return program_end(PROGRAM, STATUS_OK);
 	}
-	if (strcmp(option, "--version") == 0)
+	if (id == OPTION_VERSION)
 		return program_end(PROGRAM, program_version("awf-trust"));
-	if (takes_value && value == NULL)
-		failed = error_set(&err, ERROR_USAGE, option, "expected a DIRECTORY");
-	else if (value != NULL && (!takes_value || words[2] != NULL))
-		failed = error_set(&err, ERROR_USAGE, takes_value ? words[2] : value, "too many "
-		    "arguments (see --help)");
-	else if (strcmp(option, "--edits") == 0)
-		failed = trust_record_edits(value, &err);
-	else if (strcmp(option, "--revoke") == 0)
-		return directory_revoke(value);
-	else if (strcmp(option, "--list") == 0)
-		failed = trust_list(&err);
-	else if (strcmp(option, "--yes") == 0)
-		return project_show_and_ask(true);
-	else if (strcmp(option, "--digests") == 0)
+	if (id == OPTION_WORD)
+		error_set(&err, ERROR_USAGE, o.value, "one word too many (see --help)");
+	if (id != OPTION_END || options_check(&o, rules, sizeof rules / sizeof *rules, &err) != 0)
+		return program_fail(PROGRAM, &err);
+
+	if (command.revoke != NULL)
+		return directory_revoke(command.revoke);
+	if ((o.said & SAID(OPT_DIGESTS)) != 0)
 		return digests_print();
+	if (command.edits != NULL)
+		failed = trust_record_edits(command.edits, &err);
+	else if ((o.said & SAID(OPT_LIST)) != 0)
+		failed = trust_list(&err);
 	else
-		failed = error_set(&err, ERROR_USAGE, option, "unknown option (see --help)");
+		return project_show_and_ask((o.said & SAID(OPT_YES)) != 0);
 	return failed == 0 ? program_end(PROGRAM, STATUS_OK) : program_fail(PROGRAM, &err);
 }

@@ -202,12 +202,13 @@ $(call object,$(wildcard $(patsubst %,lib/%/*.c,$(call closure,shared)))): SHARE
 
 # What has a place of the installation compiled in is built again for another one.
 PLACED = $(call object,lib/io/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
-$(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"'
+$(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
+	-DAWF_BINDIR='"$(BINDIR)"'
 $(PLACED): $(BUILD)/places
 $(BUILD)/places: always
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' | cmp -s - $@ || \
-	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' >$@
+	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' '$(BINDIR)' | cmp -s - $@ || \
+	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' '$(BINDIR)' >$@
 always:
 
 ifneq ($(TARGET),)

@@ -88,8 +88,6 @@ find_workflow(struct job *j, struct error *err)
 			resume_tell_script(&j->resume, err);
 		return failed;
 	}
-	if (failed == 0 && s->pipeline == NULL)
-		job_tell_misplaced(j);
 	if (failed == 0 && s->workspace != NULL)
 		return workflow_pin(&j->workflow, err);
 	return failed;

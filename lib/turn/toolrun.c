@@ -359,7 +359,7 @@ ended_by_circumstance(const struct recalled *recalled, struct error *error)
 {
 	return recalled != NULL && recalled->end == RECALL_FAILED &&
 	    recalled_error(recalled_result(recalled), error) &&
-	    recalled_circumstance(error->code);
+	    error_is_of_circumstances(error->code);
 }
 
 /* What a call of a tool is known by: an answer is the same event in all attempts. */
@@ -394,7 +394,7 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	run->recorded = result;
 	if (r->answers && recalled_used_before(r->turns->recalled, tool_call_id(r, run, id)))
 		outside = true;
-	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
+	if (outside || (recalled_error(result, &error) && error_is_of_circumstances(error.code))) {
 		run->source = TOOL_RECORDED;
 		tool_run_reuse_result(run, result);
 	}

@@ -5,7 +5,7 @@ which it does include some. There is no way back. What only the programs of one 
 them: the linker says who links what. Files that need each other are one thing, and few. Of the core
 and of agents add-ons include public headers alone. A line for each fault.
 
-With names of programs behind BUILD, what each links: lines of source, in all and by room."""
+With names of programs behind BUILD, what each links: lines of .c files, in all and by room."""
 import collections
 import os
 import re
@@ -249,15 +249,14 @@ def links(build):
 
 
 def print_links(build, programs):
-    """How many lines of source these programs link, and of which rooms."""
+    """How many lines of .c files these programs link, and of which rooms."""
     linked = links(build)
     for program in programs:
         lines = collections.Counter()
-        for stem in linked[program]:
-            for path in (stem + ".c", stem + ".h"):
-                if os.path.exists(path):
-                    with open(path, encoding="utf-8") as text:
-                        lines[room(path)] += sum(1 for _ in text)
+        for path in (stem + ".c" for stem in linked[program]):
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as text:
+                    lines[room(path)] += sum(1 for _ in text)
         print(program, sum(lines.values()),
               " ".join("%s:%d" % pair for pair in lines.most_common()))
 

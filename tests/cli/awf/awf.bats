@@ -128,7 +128,7 @@ load ../../support/helpers
 		../x|../x: no such command, nor a program awf-../x (see --help)
 		init a b|b: one DIRECTORY only
 		init --examples a b|b: one DIRECTORY only
-		init --force|--force: unknown option (see awf init --help)
+		init --force|--force: unknown option (see --help)
 		init -- a b|b: one DIRECTORY only
 		help run step|step: one COMMAND only
 	END

@@ -703,7 +703,7 @@ inner (child run $(id_of inner)): two replays agree"
 	child=$(basename "$(transcript_of sub)" .jsonl)
 	rm "$AWF_STORAGE/inputs/$child"
 	checked 4
-	same "$stderr" "awf-verify: ID: its standard input (inputs/ID in the storage) is missing"
+	same "$stderr" "awf-verify: sub (child run ID): ID: its standard input (inputs/ID in the storage) is missing"
 }
 
 @test "determinism: children that are not replayed are told, and change nothing" {

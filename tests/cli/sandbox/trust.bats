@@ -90,6 +90,8 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	run -2 awf-step -r -a reviewer ask <<<hello
 	run -0 awf trust --revoke .
 	refused formatter
+	run -1 awf trust --yes --list
+	same "$output" 'awf trust: --list: not with --yes'
 	run -1 awf trust --revoke .
 }
 

@@ -403,10 +403,12 @@ find_isolation() {
 		1|--from rec.json true|--from: only with --determinism
 		1|--determinism @ --from rec.json true|@: a run cannot be given with --from; the workflow follows it
 		1|--determinism --from|--from: needs an argument, FILE
-		1|--determinism --from bad.json true|bad.json: entry 'ask': expected an answer, or a list of them
-		1|--determinism --from none.json true|none.json: unable to open: No such file or directory
-		1|--determinism --from rec.json|rec.json: no run was made on these answers: awf-run ended with exit status 125
+		1|--determinism --from bad.json true|bad.json: no run was made on these answers: exit status 1
+		1|--determinism --from none.json true|none.json: no run was made on these answers: exit status 1
+		1|--determinism --from rec.json|rec.json: no run was made on these answers: exit status 125
 	END
+	run -1 --separate-stderr awf-verify --determinism --from bad.json true
+	same "${stderr_lines[0]}" "awf-replay: bad.json: entry 'ask': expected an answer, or a list of them"
 	[ ! -e "$AWF_STORAGE/transcripts" ] || same "$(ls "$AWF_STORAGE/transcripts")" ''
 }
 

@@ -146,34 +146,6 @@ awf-step: b: its input is of another run, and this is a run of its own: awf-run 
 	END
 }
 
-@test "an option behind a script that takes no arguments is told" {
-	local text words expected
-	: >library
-	while IFS='|' read -r text words expected; do
-		printf '%b' "$text" >flow.awf
-		eval "run -0 --separate-stderr awf-run $words" </dev/null
-		same "$stderr" "${expected:+awf-run: $expected}"
-	done <<-'END'
-		:|flow.awf --input a=b|--input: stands behind the workflow, which takes no arguments; put it before: awf-run --input … ./flow.awf
-		:|flow.awf x --timeout=5 --name y|--timeout: stands behind the workflow, which takes no arguments; put it before: awf-run --timeout=… ./flow.awf
-		#!/bin/bash -e\n:|./flow.awf -n|-n: stands behind the workflow, which takes no arguments; put it before: awf-run -n ./flow.awf
-		for i in a b; do :; done; awf-step --timeout 5m -n a -q -- true|flow.awf --timeout 5|--timeout: stands behind the workflow, which takes no arguments; put it before: awf-run --timeout … ./flow.awf
-		:|-n flow.awf --in a -x -- --input a=b|
-		:|-n flow.awf input|
-		: "$@"|flow.awf --input a=b|
-		: "${1-}"|flow.awf --input a=b|
-		: ${#}|flow.awf --input a=b|
-		for i; do :; done|flow.awf --input a=b|
-		for i\ndo :; done|flow.awf --input a=b|
-		while getopts n o; do :; done|flow.awf -n|
-		x=1\nwhile getopts vn: o; do :; done|-n flow.awf -v -n x|
-		true && shift|flow.awf -n|
-		. ./library|flow.awf -n|
-		#!/usr/bin/env python3\nimport sys|./flow.awf --name x|
-		:|-c true --name x|
-	END
-}
-
 @test "which item failed is told by its data, wherever it came from" {
 	run -3 --separate-stderr awf-run -c 'awf-step -i lines fetch -- cat | awf-step map -q -- sh -c "read -r x; [ \$x != 137 ]"' < <(seq 136 138)
 	same "${stderr_lines[0]}" 'awf-step: map[1] ("137"): sh: exit status 1'

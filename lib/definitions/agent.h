@@ -60,7 +60,7 @@ struct agent {
 		char **skill_directories;  /* absolute; what skills_compose() found; NULL */
 		char **composed;           /* absolute paths of the files that are in its system
 		                              prompt, as skills_compose() left it; NULL */
-	} prompt;                     /* what its system prompt is made of */
+	} prompt;                     /* what its system prompt is made of, and whose settings a CLI takes */
 	struct sandbox sandbox;    /* of its tools, as far as it says */
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */

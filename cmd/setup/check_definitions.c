@@ -230,7 +230,7 @@ load_skill(struct findings *f, struct demands *d, const char *path, const char *
 		loaded = 1;
 	} else if (found != NULL) {
 		agent_plain(&a, name);
-		list_add(&a.skills, name);
+		list_add(&a.prompt.skills, name);
 		loaded = skills_compose(&a, true, workflow_directory(), err);
 		agent_free(&a);
 	}

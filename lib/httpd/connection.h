@@ -114,16 +114,20 @@ struct connection {
 	bool paused;                 /* no more of its body is read for now */
 	bool called;                 /* the handler is being called: what it asks for is done after that */
 	bool chunked;                /* the stream is written in chunks */
-	struct buffer in;            /* read, and not taken yet */
-	size_t looked;               /* of it, for the end of a head */
-	bool spaced;                 /* an empty line came before the head */
-	size_t dropped;              /* bytes, while it drains */
-	struct framing framing;
-	size_t room;                 /* bytes that its body may fill so far */
-	struct buffer head, content; /* of the answer */
-	size_t sent;                 /* of both */
-	int file;                    /* behind them, this part of it; -1 */
-	int64_t file_at, file_left;
+	struct {
+		struct buffer in;            /* read, and not taken yet */
+		size_t looked;               /* of it, for the end of a head */
+		bool spaced;                 /* an empty line came before the head */
+		size_t dropped;              /* bytes, while it drains */
+		struct framing framing;
+		size_t room;                 /* bytes that its body may fill so far */
+	} input;                      /* the request that comes */
+	struct {
+		struct buffer head, content; /* of the answer */
+		size_t sent;                 /* of both */
+		int file;                    /* behind them, this part of it; -1 */
+		int64_t file_at, file_left;
+	} answer;                     /* that goes */
 	struct connection *previous, *next;
 };
 

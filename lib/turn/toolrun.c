@@ -164,8 +164,8 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run->warning = "the run's list of tools does not allow it";
 	/* A tool that starts runs may do so as often as the user said. */
 	if (run->tool != NULL && run->tool->starts_run && run->error.code == ERROR_NONE) {
-		if (t->max_children == 0 || t->children < t->max_children)
-			t->children++;
+		if (t->max_children == 0 || t->outcome.children < t->max_children)
+			t->outcome.children++;
 		else
 			error_set(&run->error, ERROR_BLOCKED, NULL,
 			    "this call may start no more than %lld runs (--max-children)",
@@ -545,7 +545,7 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	if (!sandbox_holds(&run->sandbox)) {
 		argv = list_copy(tool->argv);
 	} else {
-		char *const *directory = t->member == NULL ? NULL : t->member->agent.skill_directories;
+		char *const *directory = t->member == NULL ? NULL : t->member->agent.prompt.skill_directories;
 
 		list_take(&readable, path_directory(tool->path));
 		for (; directory != NULL && *directory != NULL; directory++)
@@ -697,7 +697,7 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
 		    run_record_call(r, &batch[i], err) == -1)
 			return -1;
-	r->turns->tool_calls += (int64_t)count;
+	r->turns->outcome.tool_calls += (int64_t)count;
 
 	/* The answer that asked for it must be on disk before it begins, and the calls themselves, if
 	 * they may change something; else while it runs, and before its result is recorded. */

@@ -29,6 +29,10 @@ APART = ("cmd/clock/",)
 # .c files of a room.
 ROOM_MOST = 24
 
+# Structs with so many members, and how many of them there may be.
+STRUCT_LARGE = 30
+STRUCTS_LARGE_MOST = 4
+
 # Circles of files that need each other by their nature: a file of each, and why.
 CIRCLES = {
     r"cmd/step/stream\.c": "items joined are a stream of one, with the same ends",
@@ -144,6 +148,36 @@ def check_includes(files):
                 faults.append("rooms.mk: %s does not need %s" % (name, other))
     for name in sorted(unused):
         faults.append("rooms.mk: %s is public, and no add-on includes it" % name)
+
+
+def members(text):
+    """The names of the structs in the text of a file, with the number of members that each has."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for found in re.finditer(r"\bstruct\s+(\w+)\s*\{", text):
+        depth, at, count, declaration = 1, found.end(), 0, ""
+        while depth > 0 and at < len(text):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            if depth == 1 and text[at] == ";":
+                # Parameters of functions, and sizes, may have commas.
+                while re.search(r"\([^()]*\)", declaration):
+                    declaration = re.sub(r"\([^()]*\)", "", declaration)
+                count += 1 + declaration.count(",")
+                declaration = ""
+            elif depth == 1 and text[at] != "}":
+                declaration += text[at]
+            at += 1
+        yield found.group(1), count
+
+
+def check_structs(files):
+    large = []
+    for path in files:
+        with open(path, encoding="utf-8") as text:
+            large += ["%s (%s, %d)" % (name, path, count) for name, count in members(text.read())
+                      if count >= STRUCT_LARGE]
+    if len(large) > STRUCTS_LARGE_MOST:
+        faults.append("structs of %d members or more: %d, more than %d: %s" % (STRUCT_LARGE, len(large),
+                      STRUCTS_LARGE_MOST, ", ".join(sorted(large))))
 
 
 def check_rooms(files):
@@ -295,6 +329,7 @@ def main():
     sources = [path for path in files if path.endswith(".c") and not path.startswith(APART)]
     read_table()
     check_rooms(files)
+    check_structs(files)
     check_includes(files)
     needs, defined = symbols(sources, build)
     check_symbols(sources, needs, defined)

@@ -341,9 +341,9 @@ bench_outcome(struct bench *b, int status, struct outcome *o)
 	o->status = status;
 	if (status == -1)
 		o->err = b->err;
-	buffer_text(&o->result, buffer_string(&b->turns.result));
-	buffer_text(&o->usage, buffer_string(&b->turns.usage));
-	o->tool_calls = b->turns.tool_calls;
+	buffer_text(&o->result, buffer_string(&b->turns.outcome.result));
+	buffer_text(&o->usage, buffer_string(&b->turns.outcome.usage));
+	o->tool_calls = b->turns.outcome.tool_calls;
 	load("log", &o->log);
 	load("ran", &o->ran);
 	record_read(&o->record, b);

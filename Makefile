@@ -11,7 +11,7 @@
 #                   VERSIONS=pinned, newest or oldest
 #   make check-otlp install the definitions of OpenTelemetry from npm, and check what is sent
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
-#   make check-invariants  break what invariants promise, one after the other, and see them fail: ten minutes
+#   make check-invariants  break what invariants promise, one after the other, and see them fail
 #   make demo       build and show the main job
 #   make picture    make the picture of README anew, from a run
 #   make bench      measure, beside the peer commands

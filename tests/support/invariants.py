@@ -18,9 +18,9 @@ import threading
 
 # file: the source that is changed. promise: how the condition begins of the invariant that fails; with
 # "FILE: " before it if it stands elsewhere. line: what stands in the file once, in one line or several,
-# without tabs at their beginnings; broken: what stands there instead, in as many lines. test: the name of
-# a unit test, or "FILE.bats: a part of its name" of a test. programs: below BUILD/test, those of a
-# bats file that are linked again.
+# without tabs at their beginnings; broken: what stands there instead, in as many lines. test: a program
+# of tests/unit/, or "FILE: PART", the tests of a file below tests/cli/ that have this in their names.
+# programs: below BUILD/test, those that such tests run and that are linked again.
 Mutation = collections.namedtuple("Mutation", "file promise line broken test programs",
                                   defaults=("",))
 
@@ -126,7 +126,7 @@ MUTATIONS = [Mutation(*row) for row in (
      "l->signature - l->start);", "l->signature);", "test_seal"),
     ("lib/transcript/linkage.c", "claims_hold(claims, count)",
      "if (l->count > 0)\nqsort(l->claims, l->count, sizeof *l->claims, linkage_compare_claims);", "\n",
-     "awf-verify.bats: ", "bin/awf-verify"),
+     "verify/awf-verify.bats: ", "bin/awf-verify"),
     ("lib/transcript/reader.c", "reader_holds(r) && r->position <= r->settled",
      "if (r->position > start)\nr->position = start;", "\n", "test_reader"),
     ("lib/transcript/seal.c", "seal_valid(span_of(line, len)",
@@ -138,8 +138,9 @@ MUTATIONS = [Mutation(*row) for row in (
      "t->locked = false;\npthread_sigmask(SIG_SETMASK, before, NULL);",
      "\npthread_sigmask(SIG_SETMASK, before, NULL);", "test_transcript"),
     ("lib/transcript/transcript.c", "t->parent_run_id[0] == '\\0'",
-     "if (e->parent_run_id == NULL && t->parent_run_id[0] != '\\0')\ne->parent_run_id = t->parent_run_id;", "\n",
-     "child.bats: each line of a child names its parent", "bin/awf-run bin/awf-step"),
+     "if (e->parent_run_id == NULL && t->parent_run_id[0] != '\\0')\ne->parent_run_id = t->parent_run_id;",
+     "\n",
+     "run/child.bats: each line of a child names its parent", "bin/awf-run bin/awf-step"),
     ("lib/transcript/transcript.c", "transcript_holds(t)",
      "t->seq = e->seq;", "t->seq = 0;", "test_transcript"),
     ("lib/transcript/verify.c", "result != 0 || report->faulty",
@@ -197,9 +198,10 @@ MUTATIONS = [Mutation(*row) for row in (
     ("lib/model/follow.c", "follow_find(f, child->run_id) == run",
      "run = new_run(f, path, parent, parent->depth + child->depth);",
      "run = new_run(f, path, parent, child->depth);",
-     "child.bats: one tree", "bin/awf-tail"),
+     "run/child.bats: one tree", "bin/awf-tail"),
     ("lib/model/listing.c", "l->count <= spec->count",
-     "if (l->count >= spec->count)\nbreak;", "\n", "awf-replay-show.bats: what was cancelled", "bin/awf-tail"),
+     "if (l->count >= spec->count)\nbreak;", "\n", "replay/awf-replay-show.bats: what was cancelled",
+     "bin/awf-tail"),
     ("lib/model/model.c", "(m->first == NULL) == (m->final == NULL)",
      "*(c->next != NULL ? &back_of(c->next)->previous : &m->final) = back->previous;",
      "if (c->next != NULL) back_of(c->next)->previous = back->previous;", "test_model"),
@@ -251,27 +253,27 @@ MUTATIONS = [Mutation(*row) for row in (
     ("lib/turn/turn.c", "runs->count > 0 && (agent->stuck_after == 0",
      "if (++l->conversation.same_calls == agent->stuck_after) {",
      "if (l->conversation.same_calls++ == agent->stuck_after) {",
-     "handoff.bats: handing over and over", "bin/awf-step"),
+     "run/handoff.bats: handing over and over", "bin/awf-step"),
     ("cmd/replay/call_tree.c", "(group->first == CALL_TREE_NONE)",
      "else\ntree->entries[group->last].next = at;\ngroup->last = at;",
      "else {\ntree->entries[group->last].next = at;\ngroup->last = at; }",
-     "awf-replay-show.bats: --tree and --timeline of the recorded runs", "bin/awf-replay"),
+     "replay/awf-replay-show.bats: --tree and --timeline of the recorded runs", "bin/awf-replay"),
     ("cmd/replay/call_tree.c", "group->last == CALL_TREE_NONE || tree->entries",
      "e->above = above;", "e->above = above; e->next = group->first;",
-     "awf-replay-show.bats: --tree and --timeline of the recorded runs", "bin/awf-replay"),
+     "replay/awf-replay-show.bats: --tree and --timeline of the recorded runs", "bin/awf-replay"),
     ("cmd/run/overlap.c", "before->number < q->number",
      "for (size_t i = 0; i < q->count && q->others[i].number < q->number; i++)",
-     "for (size_t i = 0; i < q->count; i++)", "overlap.bats: buffer-all: all run", "bin/awf-run"),
+     "for (size_t i = 0; i < q->count; i++)", "run/overlap.bats: buffer-all: all run", "bin/awf-run"),
     ("cmd/serve_runs/feed.c", "cmd/serve_runs/backlog.c: backlog_holds(b)",
      "backlog_add(b, at, before, feed->end);", "backlog_add(b, at, feed->end, feed->end);",
-     "serve-live.bats: text comes while", "bin/awf-serve"),
+     "serve/serve-live.bats: text comes while", "bin/awf-serve"),
     ("cmd/serve_runs/feed.c", "kept <= old",
      "taken = len < FEED_TAIL ? len : FEED_TAIL;", "taken = len;",
-     "serve-live.bats: text comes while", "bin/awf-serve"),
+     "serve/serve-live.bats: text comes while", "bin/awf-serve"),
     ("cmd/serve_runs/frame.c", "strlen(id) < FRAME_ID_SIZE",
      "snprintf(id, FRAME_ID_SIZE, \"%\" PRId64 \"-%.*s\", seq, FRAME_DIGITS,",
      "snprintf(id, FRAME_ID_SIZE, \"%\" PRId64 \"-%.*s\", seq, FRAME_DIGITS - 1,",
-     "serve-live.bats: text comes while", "bin/awf-serve"),
+     "serve/serve-live.bats: text comes while", "bin/awf-serve"),
     ("cmd/serve_runs/pace.c", "stock->left <= p->rate",
      "if (stock->left > full)\nstock->left = full;", "\n", "test_pace"),
     ("cmd/step_call/workers.c", "workers_hold(w)",
@@ -279,7 +281,14 @@ MUTATIONS = [Mutation(*row) for row in (
     ("cmd/step_kinds/work_group.c", "lib/transcript/event.c: id_valid(event_id",
      "done = step_result_unpack(&message, &b->results[b->ended++], err);",
      "done = step_result_unpack(&message, &b->results[b->ended], err);",
-     "group-parallel.bats: lines come out in the order", "bin/awf-step"),
+     "step/group-parallel.bats: lines come out in the order", "bin/awf-step"),
+    ("cmd/tail/main.c", "lib/base/options.c: table_holds(table)",
+     "OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },",
+     "OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) }, {200, 'n', \"newest\", NULL, \"the newest\"},",
+     "tail/awf-tail.bats: the view, as it is on no terminal", "bin/awf-tail"),
+    ("cmd/replay/call_series.c", "call_siblings_hold(s)",
+     "if (until > series->until)\nseries->until = until;", "\n",
+     "replay/awf-replay-show.bats: --tree and --timeline of the recorded runs", "bin/awf-replay"),
 )]
 
 # As many invariants at least are shown.
@@ -367,7 +376,7 @@ def mutated(text, mutation):
     return "\n".join(lines)
 
 
-def one_test(text, name):
+def some_tests(text, name):
     """A bats file with those tests alone that have this in their names."""
     return re.sub(r'^@test "(.*)" \{\n(?:.*\n)*?\}\n',
                   lambda test: test[0] if name in test[1] else "", text, flags=re.M)
@@ -389,10 +398,12 @@ def show(tree, mutation):
     if mutation.programs:
         name, part = mutation.test.split(": ", 1)
         test = "tests/cli/" + name
+        if not os.path.exists(test):
+            raise Refused("there is no %s" % test)
         with open(test, encoding="utf-8") as text:
-            only = one_test(text.read(), part)
+            only = some_tests(text.read(), part)
         if "\n@test " not in only:
-            raise Refused("%s has no such test" % name)
+            raise Refused("%s has no such test" % test)
         tree.replace(test, only)
         changed.append(test)
     tree.replace(mutation.file, source)
@@ -423,17 +434,17 @@ def work(build, number, rows, results):
             results.append(show(tree, mutation))
             print("ok - " + results[-1], flush=True)
         except Refused as why:
-            results.append(None)
             print("not ok - %s: %s: %s" % (*place_of(mutation), why), flush=True)
 
 
 def main():
     build, words = os.path.abspath(sys.argv[1]), sys.argv[2:]
     shutil.rmtree(os.path.join(build, "invariants"), ignore_errors=True)
-    rows, results = queue.Queue(), []
+    rows, results = queue.Queue(), []  # the places of what was shown
     for mutation in MUTATIONS:
         if not words or any(word in mutation.file for word in words):
             rows.put(mutation)
+    count = rows.qsize()
     workers = [threading.Thread(target=work, args=(build, number, rows, results))
                for number in range(int(os.environ.get("JOBS", os.cpu_count())))]
     for worker in workers:
@@ -441,10 +452,9 @@ def main():
     for worker in workers:
         worker.join()
     shutil.rmtree(os.path.join(build, "invariants"), ignore_errors=True)
-    failed = results.count(None)
-    shown = len(set(results) - {None})
-    print("%d shown, %d not shown" % (shown, failed))
-    sys.exit(failed > 0 or shown < (1 if words else FEWEST))
+    shown = len(set(results))
+    print("%d shown, %d not shown" % (shown, count - len(results)))
+    sys.exit(len(results) < count or shown < (1 if words else FEWEST))
 
 
 main()

@@ -431,8 +431,9 @@ def work(build, number, rows, results):
         except queue.Empty:
             return
         try:
-            results.append(show(tree, mutation))
-            print("ok - " + results[-1], flush=True)
+            place = show(tree, mutation)
+            results.append(place)
+            print("ok - " + place, flush=True)
         except Refused as why:
             print("not ok - %s: %s: %s" % (*place_of(mutation), why), flush=True)
 

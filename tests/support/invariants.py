@@ -1,11 +1,12 @@
-"""Shows that invariants fail: python3 tests/support/invariants.py BUILD [WORD...], after make tests.
+"""Shows that invariants fail: python3 tests/support/invariants.py [BUILD [WORD...]], after make tests.
 
 Each row of MUTATIONS breaks what one INVARIANT() promises by a mistake that a person makes, and names
 a test in which it fails then. Two copies of the tree, below BUILD, share all of its files but those
 that a mutation changes: the source, its object, and what is linked of that. A line for each: "ok -
 FILE:LINE", the place of the invariant that failed, or "not ok - FILE: CONDITION: what happened".
 
-With WORDs, the rows whose file has one of these in its name alone."""
+With WORDs, the rows whose file has one of these in its name alone. Without BUILD nothing is made: a line
+for each row whose line is not there any more (make lint)."""
 import collections
 import os
 import queue
@@ -250,9 +251,9 @@ MUTATIONS = [Mutation(*row) for row in (
     ("lib/net/sse.c", "s->line.len == 0 && stop < end",
      "result = sse_read_line(s, s->line.data, s->line.len);\nbuffer_clear(&s->line);",
      "result = sse_read_line(s, s->line.data, s->line.len);\n", "test_sse"),
-    ("lib/turn/turn.c", "runs->count > 0 && (agent->stuck_after == 0",
-     "if (++l->conversation.same_calls == agent->stuck_after) {",
-     "if (l->conversation.same_calls++ == agent->stuck_after) {",
+    ("lib/turn/turn.c", "runs->count > 0 && (agent->limits.stuck_after == 0",
+     "if (++l->conversation.same_calls == agent->limits.stuck_after) {",
+     "if (l->conversation.same_calls++ == agent->limits.stuck_after) {",
      "run/handoff.bats: handing over and over", "bin/awf-step"),
     ("cmd/replay/call_tree.c", "(group->first == CALL_TREE_NONE)",
      "else\ntree->entries[group->last].next = at;\ngroup->last = at;",
@@ -376,6 +377,14 @@ def mutated(text, mutation):
     return "\n".join(lines)
 
 
+def read_mutated(mutation):
+    try:
+        with open(mutation.file, encoding="utf-8") as text:
+            return mutated(text.read(), mutation)
+    except FileNotFoundError:
+        raise Refused("there is no %s" % mutation.file) from None
+
+
 def some_tests(text, name):
     """A bats file with those tests alone that have this in their names."""
     return re.sub(r'^@test "(.*)" \{\n(?:.*\n)*?\}\n',
@@ -390,8 +399,7 @@ def place_of(mutation):
 
 def show(tree, mutation):
     """The place of the invariant that a mutation makes fail."""
-    with open(mutation.file, encoding="utf-8") as text:
-        source = mutated(text.read(), mutation)
+    source = read_mutated(mutation)
     stem = "%s/obj/%s" % (tree.build, mutation.file[:-2])
     changed, test = [mutation.file], "%s/tests/unit/%s" % (tree.build, mutation.test)
     targets = ["%s/test/%s" % (tree.build, name) for name in mutation.programs.split()] or [test]
@@ -438,7 +446,21 @@ def work(build, number, rows, results):
             print("not ok - %s: %s: %s" % (*place_of(mutation), why), flush=True)
 
 
+def check_lines():
+    """Whether each row can still be made: 1 if not."""
+    failed = 0
+    for mutation in MUTATIONS:
+        try:
+            read_mutated(mutation)
+        except Refused as why:
+            print("tests/support/invariants.py: %s: %s: %s" % (*place_of(mutation), why))
+            failed = 1
+    return failed
+
+
 def main():
+    if len(sys.argv) == 1:
+        sys.exit(check_lines())
     build, words = os.path.abspath(sys.argv[1]), sys.argv[2:]
     shutil.rmtree(os.path.join(build, "invariants"), ignore_errors=True)
     rows, results = queue.Queue(), []  # the places of what was shown

@@ -1,4 +1,4 @@
-/* The name is between quotes: no name of a provider has one. */
+/* Searches for the name between quotes: no name of a provider has a quote. */
 #include "history/recorded_providers.h"
 
 #include <string.h>

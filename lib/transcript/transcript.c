@@ -1,7 +1,7 @@
 /*
- * The line is made before the lock is taken (transcript/line.h), with blobs written and filters
- * asked; under it the file is caught up with, backwards from its end, at most to where this
- * process last saw it end. Signals are blocked while the lock is held.
+ * Builds the line before the lock is taken (transcript/line.h), which also writes blobs and asks
+ * filters; under the lock it first catches up with the file, reading backwards from its end, at
+ * most to the end that this process saw last. Signals are blocked while the lock is held.
  */
 #include "transcript/transcript.h"
 
@@ -23,7 +23,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/torn.h"
 
-/* What it remembers of the file's last line: all of it, or nothing. */
+/* Checks what t remembers of the file's last line: all of it, or nothing. */
 static bool
 transcript_holds(const struct transcript *t)
 {
@@ -33,8 +33,8 @@ transcript_holds(const struct transcript *t)
 	    strlen(t->prev) == DIGEST_SIZE - 1 && (t->seq > 0 || strcmp(t->prev, zeros) == 0);
 }
 
-/* Whether this process may write now: by the lock, on a descriptor of its own, which no signal
- * makes it keep. */
+/* Whether this process may write now: it has the lock, on a descriptor of its own, and signals
+ * are blocked, so that none can leave the lock held. */
 static bool
 transcript_may_write(const struct transcript *t)
 {
@@ -45,7 +45,7 @@ transcript_may_write(const struct transcript *t)
 	    sigismember(&blocked, SIGTSTP) == 1;
 }
 
-/* Whether what is written of an event in a masked run is what its filter has passed. */
+/* Checks that in a masked run only text that the filter has passed is written of an event. */
 static bool
 event_is_masked(const struct transcript *t, const struct event *e)
 {
@@ -61,7 +61,7 @@ open_file(const char *path, int flags)
 	return file_open_plain(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
-/* flags: O_CREAT | O_EXCL makes the file. */
+/* flags: O_CREAT | O_EXCL creates the file. */
 static int
 open_as(struct transcript *t, const char *path, int flags, const char *blobs, const char *run_id,
     struct error *err)
@@ -71,7 +71,8 @@ open_as(struct transcript *t, const char *path, int flags, const char *blobs, co
 
 	INVARIANT(strlen(run_id) < ID_SIZE);
 	*t = (struct transcript){ .fd = fd, .owner = getpid(), .lock_ms = TRANSCRIPT_LOCK_MS };
-	/* From here on t has the descriptor: memory may run out (lib/shared). */
+	/* t owns the descriptor from here on: running out of memory may longjmp away
+	 * (lib/shared). */
 	t->path = memory_text(path);
 	t->blobs = memory_text(blobs);
 	memcpy(t->run_id, run_id, strlen(run_id) + 1);
@@ -125,8 +126,8 @@ transcript_close(struct transcript *t)
 	window_free(&t->tail);
 }
 
-/* A child made by fork() shares its parent's lock through an inherited descriptor,
- * so it opens the file anew. */
+/* A child made by fork() would share its parent's lock through the inherited descriptor, so it
+ * opens the file again. */
 static int
 transcript_own(struct transcript *t, struct error *err)
 {
@@ -146,7 +147,8 @@ transcript_own(struct transcript *t, struct error *err)
 
 /* The lock. */
 
-/* Stopped or ended by a signal with the lock held, all others would wait. */
+/* Block signals: if one stopped or ended this process while it holds the lock, all others would
+ * wait. */
 static int
 transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 {
@@ -177,7 +179,7 @@ transcript_unlock(struct transcript *t, const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* What the file ends in. All of this runs under the lock. */
+/* The end of the file. All of these functions run under the lock. */
 
 static void
 tail_forget(struct transcript *t)
@@ -188,8 +190,7 @@ tail_forget(struct transcript *t)
 	t->decided = false;
 }
 
-/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to
- * where it ends. */
+/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to its end. */
 static int
 tail_learn(struct transcript *t, int64_t end, struct error *err)
 {
@@ -230,8 +231,8 @@ tail_learn(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. A file that does not
- * begin like a transcript is not ours to cut; a power cut may have left zeros anywhere. */
+/* Moves [t->size, end) away; nothing is cut off before it is safely elsewhere. A file that does
+ * not begin like a transcript must not be cut; a power failure may have left zeros anywhere. */
 static int
 tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
@@ -252,8 +253,8 @@ tail_repair(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* Brings t up to the file: its last line, and no torn tail. *moved is set to the
- * bytes of a tail that was moved away. */
+/* Catches up with the file: reads its last line, and moves a torn tail away. *moved is set to
+ * the bytes that were moved. */
 static int
 transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 {
@@ -283,10 +284,10 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 
 /* Appending. */
 
-/* What stands before the causes of line 1 has one form, and fits into this. */
+/* The members of line 1 before its causes have one form, and fit into this many bytes. */
 #define FIRST_IDS ((size_t)256)
 
-/* Whose child the run is stands in the first line, which is looked at once. */
+/* Reads the parent of the run from the first line, once. */
 static void
 find_parent_run(struct transcript *t)
 {
@@ -306,7 +307,7 @@ find_parent_run(struct transcript *t)
 	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
 }
 
-/* Makes t->line, but for what is known under the lock alone. */
+/* Builds t->line, except for what is known only under the lock. */
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -328,7 +329,7 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 	return line_make(&t->line, &place, e, err);
 }
 
-/* Appends t->line; the file has been caught up with. */
+/* Appends t->line; the caller has caught up with the file. */
 static int
 append_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -353,8 +354,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 		return 0;
 	}
 
-	/* Why a write was short is what the rest meets. Its LF is held back, for a reader would
-	 * take the line for whole before it is cut off. */
+	/* Writing the rest finds out why the write was short. Its LF is written separately,
+	 * since a reader would take the line for complete before it is cut off. */
 	int cause = errno;
 	if (n != -1) {
 		size_t rest = line.len - (size_t)n;
@@ -367,8 +368,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
-/* Appends lines that were made elsewhere; the file has been caught up with. Those that came to
- * stand whole before a write failed stay. */
+/* Appends lines that were built elsewhere; the caller has caught up with the file. Lines that
+ * are complete in the file before a write fails stay there. */
 static int
 append_lines(struct transcript *t, struct span lines, struct error *err)
 {
@@ -399,10 +400,10 @@ append_lines(struct transcript *t, struct span lines, struct error *err)
 	return result;
 }
 
-/* Asked under the lock. */
+/* Called under the lock. */
 typedef int decide_function(void *context, struct event *e, struct error *err);
 
-/* Told once the lock is free: whoever reads the text may be slow. */
+/* Called after the lock is released: the reader of the text may be slow. */
 static void
 transcript_report_repair(const struct transcript *t, int64_t moved)
 {
@@ -418,7 +419,7 @@ transcript_report_repair(const struct transcript *t, int64_t moved)
 	free(torn);
 }
 
-/* ahead: the line is made before the lock is taken. */
+/* ahead: the line is built before the lock is taken. */
 static int
 transcript_append_event(struct transcript *t, struct event *e, bool ahead, decide_function *decide,
     void *context, struct error *err)
@@ -442,7 +443,7 @@ transcript_append_event(struct transcript *t, struct event *e, bool ahead, decid
 	transcript_report_repair(t, moved);
 	if (result == -1)
 		return -1;
-	/* Outside the lock, for it takes a while. */
+	/* Outside the lock, because it takes time. */
 	struct span line = line_span(&t->line);
 	digest_blake2b(line.at, line.len - 1, t->prev);
 	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;
@@ -517,7 +518,7 @@ transcript_trim(struct transcript *t)
 		line_free(&t->line);
 }
 
-/* Moves away what follows the last whole line, or, with moved NULL, [at, end). */
+/* Moves away what follows the last whole line or, with moved NULL, [at, end). */
 static int
 transcript_repair_file(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
 {

@@ -23,7 +23,7 @@ static const struct {
 	{ "stop", "\"end_turn\"" }
 };
 #define REASONS (sizeof reasons / sizeof reasons[0])
-#define OURS (REASONS - 1) /* the last entry is another name for one of them */
+#define OURS (REASONS - 1) /* all but the last are names of awf-provider(7) */
 
 static const char *
 find_reason(const char *said, size_t len)

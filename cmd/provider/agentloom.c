@@ -4,7 +4,6 @@
  * two providers of a run give the same one. It is converted here into the form of AWF's own
  * recorded answers, and is handled as these from then on.
  *
- *
  * The file of given answers is only appended to, under a lock of the whole of it (fcntl(2)). The
  * provider that takes the lock reads on from where it stopped, and has all lines in a map, so a
  * provider reads each line once however many answers are given.

@@ -3,21 +3,13 @@
  * the CLI and a socket of this process, where they are parsed. A call is passed to awf-step, which
  * runs the tool like any other, and its result comes back with the call's number.
  *
- *
  * What the code relies on:
- *
  *   - The socket is in the request's own directory, and a client must first send a secret that
- *
  *     only the CLI's configuration contains: other processes of the user, such as tools, are
- *
  *     refused.
- *
  *   - If a server dies, its calls run to their end, and their results are dropped. The CLI may
- *
  *     start another server.
- *
  *   - When the request ends, the socket is closed, and each server ends with it.
- *
  *
  * Of the Model Context Protocol there is what a server of tools needs: initialize, ping, tools/list
  * and tools/call.

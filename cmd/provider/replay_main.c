@@ -3,7 +3,6 @@
  * `message` and `error` answers with optional `match` and `turn`, or from a recording of AgentLoom.
  * No network.
  *
- *
  * Wherever possible the answer depends only on the request and the file, so that several providers
  * can serve the steps of a pipeline from one file at once. The first line decides whether the file
  * is a transcript; then the model of the run says which call each answer belongs to. Four rules are

@@ -2,7 +2,6 @@
  * After fork(2) the child has only one thread, whatever the other threads of this process were
  * doing: it uses nothing that they lock, and the memory allocator is consistent after a fork(2).
  *
- *
  * An answer is small enough for one write(2) to the pipe. The process is waited for when its end of
  * the pipe is closed, which is the last thing that it does.
  */

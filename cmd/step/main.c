@@ -1,17 +1,11 @@
 /*
  * awf-step: runs one step of a workflow for each item on stdin.
  *
- *
  * What the code relies on:
- *
  *   - The process registers its beginning in the run's roster before it reads input, and its end
- *
  *     before it closes stdout; a process that dies in between is seen to be dead.
- *
  *   - stdout gets whole lines only, and only of calls whose end is in the transcript.
- *
  *   - SIGPIPE is ignored here and default in children; a step whose output nobody reads ends
- *
  *     its work, records that, and then dies of SIGPIPE as any filter would.
  */
 #include <errno.h>

@@ -3,17 +3,14 @@
  * the other, several at a time (-j), or one call for all items (-s, stream_join.c). The exit status
  * is the worst of all calls.
  *
- *
  * In a further attempt items may arrive at other positions than before. While there are records
  * that have changed something and have not found their call, a call that matches no record waits,
  * because it may be such a call with another input. Until all of these records are found, or the
  * input has ended, the items behind it are read and kept, and for each of them that matches a
  * record this record is reserved.
  *
- *
  * After the last item the end of the input itself is judged, after EOF: only then the locks of the
  * writers tell whether they died.
- *
  *
  * With -j an item is sent to a worker as a struct and its bytes; the worker is the same program
  * after a fork().

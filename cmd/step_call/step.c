@@ -1,7 +1,6 @@
 /*
  * The step itself, independent of any call.
  *
- *
  * A worker sends a result as the struct in memory, because both ends are the same program after a
  * fork(), followed by the lines; the struct's own buffer of lines is sent empty.
  */

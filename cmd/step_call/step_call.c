@@ -3,7 +3,6 @@
  * a failure to write the record ends the call at once. If somebody has decided about the call
  * between its work and its end, the decision becomes the end.
  *
- *
  * Whatever completes its input besides the item's data is in the digest of the input before a
  * recorded call is searched for.
  */

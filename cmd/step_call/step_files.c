@@ -3,7 +3,6 @@
  * files under these names. Files that come with AWF are named but not kept; the configurations of
  * MCP servers, which may contain keys, are represented only by their digests.
  *
- *
  * Files run by commands come last, in a separate list: they are not part of a call's identity, so a
  * result stays valid when they change. This applies to the command itself, to --when and similar
  * texts, to providers, and to what tools, servers and before_turn run; but not to files next to a

@@ -1,12 +1,10 @@
 /*
  * What happened inside and around a call, as far as only records tell it.
  *
- *
  * What was made inside a call is found by the models of its run and of child runs. A call with
  * effects counts from its start, unless its end says that it failed by itself; the same holds for a
  * tool's call. Only the part of the run behind the call's start is read, of which the model knows
  * only what it needs: ids tell what is inside the call.
- *
  *
  * That a call was interrupted is seen in the run's directory: processes that died leave their
  * records there, and whoever ends a run, or a call, first notes this there.

@@ -1,12 +1,10 @@
 /*
  * What a call outputs: the results that it has made, or the lines that a body has printed.
  *
- *
  * A body's output is parsed as state lines if it begins like one. Lines made by steps of this run
  * are passed on as they came; of other lines, only the data is passed on, as output of this call.
  * In the record a token is replaced by whether it was valid, because the next attempt has another
  * key for tokens.
- *
  *
  * Each line for stdout is built from one spec that is filled from the call. A line that is read
  * before the call has ended names the start event instead, and has no time or number of an end,

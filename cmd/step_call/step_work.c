@@ -1,10 +1,8 @@
 /*
  * The work of a call, in as many tries as are allowed, and the conditions before and after it.
  *
- *
  * Each try sets the call's error anew, and the loop around them decides. A try is not repeated if
  * it, or something inside it, may have had an effect.
- *
  *
  * A condition is shell text that reads a state line. A resume takes the recorded answer; a replay
  * evaluates the condition again, and an answer that differs is the call's error.

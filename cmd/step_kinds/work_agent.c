@@ -2,7 +2,6 @@
  * -a, -m: an agent, or an agent that it hands over to, does the work. It makes its retries itself,
  * and continues from the record of its call.
  *
- *
  * Its input is completed by the digests of attachments and by the end of the call whose
  * conversation it continues: if that call changes, this is another call.
  */

@@ -4,7 +4,6 @@
  * or that --accept refuses, gets the reason and changes nothing: the next one may be better. An
  * accepted answer is recorded before its sender is told so.
  *
- *
  * While nobody is connected, --ask-grace runs: after it, the call ends as one that waits for its
  * result. A resume takes a decision that was made meanwhile if the question accepts it, and asks
  * again otherwise.

@@ -3,16 +3,10 @@
  * lines of this run, made by the steps inside, they are passed on unchanged. Anything else that it
  * prints is its result, as for a command.
  *
- *
- *
  *   for_each   --each: the call is one body call (work_body)
- *
  *   while      --while, --until, --max: a call makes one iteration after the other; each is a
- *
  *              body call on the output of the one before it
- *
  *   parallel   --parallel: a call makes one body call per branch
- *
  *
  * The iterations of a loop and the branches of a parallel group are calls inside the group's call,
  * with its name and path: NAME:OCC:ITEM/NAME:0:ITERATION. They are calls like any other, of a step
@@ -22,21 +16,14 @@
  * "result" is these, {data, metadata}), so that they can be output again, with new tokens where
  * they had valid ones.
  *
- *
  * If a body fails, or one of its lines is an error line, the group's call fails with that error,
  * the first in order, and passes its own input on. A parallel group does so according to its
  * strategy:
  *
- *
- *
  *   all          the first failure stops the other branches
- *
  *   any          the first success stops them; only its lines are output
- *
  *   best-effort  all are made, and one success is enough; for a branch that failed,
- *
  *                its error line is output
- *
  *
  * A branch that waits for somebody does not stop the others; the group then waits, unless it
  * reaches its end without that branch. The outcome of a parallel group never depends on which of

@@ -4,25 +4,16 @@
  * generation as a message of the user and one of the assistant, anything else as a tool call, each
  * with request and answer, byte for byte.
  *
- *
- *
  *   - An answer is recorded, and on disk, before the command gets the end of it.
- *
  *   - A resume answers recorded requests from the record, and the others from the API; a replay
- *
  *     has only the record, and a request that is not in it is a divergence.
- *
  *   - The start of the call is the cause of each request, a request that of its answer, and all
- *
  *     answers, in the order of their requests, are causes of the call's end: so causes do not
- *
  *     depend on timing.
- *
  *
  * The proxy is a line peer, served beside the command. Each line of it is a request that waits for
  * an answer, a piece of text, or the outcome of a request; lines for it are sent with the next look
  * at its pipes.
- *
  *
  * A request is searched for in the record first. If it is there, a resume answers from it and links
  * to it; a replay records both events again as they were, with the tries that had failed before. A

@@ -4,7 +4,6 @@
  * Only roots are checked against the rule; sizes are computed only if the rule or the caller asks
  * for them.
  *
- *
  * For a root, prune first takes its lock and those of all runs inside, as many as descriptors
  * allow, and only then renames transcripts and removes files. The name that is removed last is
  * claimed by flock(2), so that only one process reports that a run was removed. `latest` is set

@@ -3,7 +3,6 @@
  * ring behind them, as long as any limit. Its room on disk is allocated at the beginning, so that
  * no later call fails on a full disk.
  *
- *
  * Every change of the file wakes all waiting calls; each then sleeps a little, so that changes at
  * about the same time are handled together. A call that was killed changes nothing, so each also
  * looks from time to time. A call that finds everything free but is not the next lets the earlier

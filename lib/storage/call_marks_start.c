@@ -5,7 +5,6 @@
  * own) for each variable. The file has no values: whether a text is one of them, or contains it, is
  * found by length and hash.
  *
- *
  * In run.started each variable is 20 digits: 8 of its name, 12 of its value.
  */
 #include <errno.h>

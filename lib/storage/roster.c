@@ -4,7 +4,6 @@
  * overwritten in place by one small pwrite(). A record is read again after its lock was found free:
  * its process may have ended between the two looks.
  *
- *
  * At top level a file has the processes of one name, and an occurrence is a position in it.
  * Processes inside calls share one file for many calls; its records are searched, from the end for
  * the last of a name. Such a file is named after the call, without its numbers, of which sixteen

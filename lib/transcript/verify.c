@@ -3,12 +3,12 @@
  * the first checks everything else and reads the next piece: hashing takes as long as both.
  *
  * What the code relies on:
- *  - The last LF is searched for first, and nothing behind it is read as a line: a writer may cut
- *    that off and write over it at any moment (asserted).
- *  - The first fault in the file is the one reported: a fault ends the pass, and if both threads
- *    find one, that of the earlier line counts (asserted).
- *  - Calls and attempts without an end are named in a second pass, which is rare, so that the
- *    first pass need not remember names.
+ *   - The last LF is searched for first, and nothing behind it is read as a line: a writer may cut
+ *     that off and write over it at any moment (asserted).
+ *   - The first fault in the file is the one reported: a fault ends the pass, and if both threads
+ *     find one, that of the earlier line counts (asserted).
+ *   - Calls and attempts without an end are named in a second pass, which is rare, so that the
+ *     first pass need not remember names.
  */
 #include "transcript/verify.h"
 

@@ -5,7 +5,6 @@
  * the agent that it names; the conversation is handed over when all results of the answer are
  * recorded.
  *
- *
  * The events of a conversation say which tools it has. Servers are asked only if no event does;
  * between turns they are asked whether their tools have changed, and only a changed list is
  * recorded.

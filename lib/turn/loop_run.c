@@ -3,7 +3,6 @@
  * answer (toolrun.h), one after another, but its cause is the event that the answer would follow:
  * the answer itself is recorded after they have run, and follows them.
  *
- *
  * Their ids are numbers within the turn, in the order of the calls, since the CLIs' own ids do not
  * reach the programs that run them. So, after a resume, if a CLI calls again what it had called
  * before it was interrupted, the recorded calls are found.

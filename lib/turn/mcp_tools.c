@@ -4,7 +4,6 @@
  * offer them again; what the request contains of them is not recorded a second time. Versions of
  * the list are counted, so that a change is noticed without comparing lists.
  *
- *
  * The texts of a result are joined with line feeds; structured content is used instead of texts
  * that repeat it. Every failure except one of the machine becomes the result of the tool call.
  */

@@ -4,7 +4,6 @@
  * runs, and synced by then if they may change something; their results are recorded in order after
  * it. A call that is refused gets a result without having run.
  *
- *
  * A recorded call is found by id, name and arguments among those that follow the same answer. A
  * resume takes its result, or stops if it is unknown whether the call was done. A replay takes the
  * results of effects outside, and makes all other calls again, to compare them.

@@ -3,12 +3,10 @@
  * answer, its tools or its end, and which agent continues. Each part says whether the loop
  * continues, ends or fails.
  *
- *
  * If the result must match a schema and does not, it is sent back. A stop command reads the last
  * text; exit status 0 ends the call, 1 continues it. If another agent takes over, it gets the
  * conversation; thoughts are left out if another model reads it, because they are signed for the
  * model that had them.
- *
  *
  * An operation runs one tool call that no model asked for, with the same code as the tools of a
  * turn.

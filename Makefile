@@ -24,7 +24,7 @@
 # Cross building: make CC=aarch64-linux-gnu-gcc PKG_CONFIG=aarch64-linux-gnu-pkg-config. What has
 # to run meanwhile is built for this machine, by BUILD_CC and BUILD_PKG_CONFIG (cc, pkg-config).
 #
-# Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
+# Single files: make tests && sh tests/run tests/cli/step/cost.bats build/tests/unit/test_span
 # Below build/ lie the programs as they are installed. Tests run those below build/test/,
 # made of the same objects but for one: their patience is divided by twenty
 # (lib/base/patience.h). AWF_TEST_PATIENCE=real lets tests run the first.
@@ -202,12 +202,13 @@ $(call object,$(wildcard $(patsubst %,lib/%/*.c,$(call closure,shared)))): SHARE
 
 # What has a place of the installation compiled in is built again for another one.
 PLACED = $(call object,lib/io/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
-$(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"'
+$(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
+	-DAWF_BINDIR='"$(BINDIR)"'
 $(PLACED): $(BUILD)/places
 $(BUILD)/places: always
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' | cmp -s - $@ || \
-	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' >$@
+	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' '$(BINDIR)' | cmp -s - $@ || \
+	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' '$(BINDIR)' >$@
 always:
 
 ifneq ($(TARGET),)
@@ -350,12 +351,12 @@ torture:
 check-mcp: tests
 	npm install --prefix $(BUILD)/test/mcp --no-audit --no-fund --silent $(MCP_SERVERS) $(MCP_CLIENTS)
 	npm_config_cache=$(abspath $(BUILD))/test/mcp/cache npx -y --package $(lastword $(MCP_SERVERS)) -c true
-	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-http.bats tests/cli/mcp-keep.bats \
-	  tests/cli/mcp-real.bats tests/cli/awf-mcp-real.bats
+	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp/mcp.bats tests/cli/mcp/mcp-http.bats tests/cli/mcp/mcp-keep.bats \
+	  tests/cli/mcp/mcp-real.bats tests/cli/mcp/awf-mcp-real.bats
 	BUILD=$(abspath $(BUILD)) VERSIONS=$(VERSIONS) bash tests/mcp/run
 check-otlp: tests
 	npm install --prefix $(BUILD)/test/otlp --no-audit --no-fund --silent $(OTLP_MODULES)
-	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/ship-otlp.bats tests/cli/ship-otlp-real.bats
+	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/ship/ship-otlp.bats tests/cli/ship/ship-otlp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
 # The agent CLIs themselves, from npm.

@@ -7,16 +7,17 @@
 # steps whose work asks models. Add-ons are built on both from outside.
 
 CORE = base io json schema transcript proc isolate storage workspace model history start decide view \
-	limits rerun shared clock ctl exec run run_resume step step_call tail replay verify
+	limits rerun shared clock ctl exec run run_resume step step_call tail replay \
+	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
-ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs ship worker
+ADD_ONS = httpd ingest projection awf fetch mask mcp mirror models record serve serve_runs setup ship worker
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
-#   run:providers         usual.c starts the provider that the run will probably ask
+#           usual.c starts the provider that the run will probably ask
 #   tail:projection, verify:projection  lines of other vocabularies are shown where lines are shown
-ACROSS = step:step_kinds run:providers tail:projection verify:projection
+ACROSS = step:step_kinds tail:projection verify:projection
 
 # Of the core and of agents, add-ons include these headers alone; of some rooms all.
 PUBLIC_ROOMS = base io json
@@ -74,15 +75,14 @@ NEEDS_net = base io
 NEEDS_httpd = base io json
 NEEDS_api = base json transcript model providers net
 
-NEEDS_rerun = base io json transcript proc isolate storage model history start
+NEEDS_rerun = base io json transcript storage
 NEEDS_ingest = base io json transcript proc storage model
 NEEDS_projection = base json transcript storage model rerun
 
 NEEDS_clock =
 NEEDS_ctl = base io proc storage model decide
 NEEDS_exec = base io json proc isolate storage
-NEEDS_run = base io json transcript proc storage model history start decide view limits providers \
-	run_resume
+NEEDS_run = base io json transcript proc storage model history start decide view limits run_resume
 NEEDS_run_resume = base io json transcript proc storage model history start limits
 NEEDS_step = base io json transcript proc storage model history start view step_kinds step_call
 NEEDS_step_call = base io json transcript proc isolate storage workspace model history decide view \
@@ -90,7 +90,8 @@ NEEDS_step_call = base io json transcript proc isolate storage workspace model h
 NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide \
 	view limits providers formats definitions mcp_client turn step_call
 NEEDS_tail = base io json transcript proc storage model view projection
-NEEDS_replay = base io json transcript proc storage model view rerun
+NEEDS_replay = base io json transcript proc storage model view rerun replay_run
+NEEDS_replay_run = base io json transcript proc isolate storage model history start rerun
 NEEDS_verify = base io json schema transcript proc storage rerun projection
 
 NEEDS_provider = base io json transcript proc storage workspace model start rerun providers net \
@@ -99,8 +100,7 @@ NEEDS_tool = base io json schema proc isolate workspace definitions
 NEEDS_sandbox = base io json proc isolate storage workspace
 NEEDS_mcp_servers = base io json proc start mcp_client net
 
-NEEDS_awf = base io json transcript proc isolate storage model view providers formats definitions \
-	turn projection
+NEEDS_awf = base io proc
 NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_mask = base io json transcript
 NEEDS_mcp = base io json schema transcript proc storage workspace model decide
@@ -110,6 +110,8 @@ NEEDS_record = base io json transcript proc storage model ingest
 NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
 	serve_runs
 NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection
+NEEDS_setup = base io json transcript proc isolate storage model view providers formats definitions \
+	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
 NEEDS_worker = base io json proc storage workspace model
 
@@ -124,6 +126,7 @@ PROGRAM_awf = awf
 PROGRAM_fetch = awf-fetch-run
 PROGRAM_models = awf-models-proxy
 PREFIX_mcp_servers = awf-mcp-
+PREFIX_setup = awf-
 
 # What is started for each run, step and tool: its programs are static where that can be.
 STARTED_ROOMS = exec run step tool sandbox

@@ -21,7 +21,9 @@
  * empty then, writing to stdout is the failure that it would be, stderr is lost.
  * SIGCHLD is not ignored, whatever the parent does: the kernel would throw away how children
  * end, and waitpid() would find none. No signal is blocked: one that is to end the program would
- * never arrive. Signals that are ignored to be so, as by nohup, stay ignored. */
+ * never arrive. Signals that are ignored to be so, as by nohup, stay ignored.
+ * A file that would grow beyond the limit (ulimit -f) is an error that is told, and no end of the program:
+ * what it starts gets the signal again. */
 static inline void
 program_begin(void)
 {
@@ -30,6 +32,7 @@ program_begin(void)
 	int fd;
 
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 

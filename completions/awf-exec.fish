@@ -1,4 +1,4 @@
 # fish completion for awf-exec
+functions -q __awf_options; or source (status dirname)/awf.fish
 complete -c awf-exec -f
-complete -c awf-exec -s h -l help -d 'print the help'
-complete -c awf-exec -l version -d 'print the version'
+__awf_options awf-exec

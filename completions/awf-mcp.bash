@@ -5,7 +5,7 @@ _awf_mcp()
 {
 	case $prev in
 	-w | --workflows) _awf_files -d ;;
-	*) _awf_among --workflows --help --version ;;
+	*) _awf_options awf-mcp || _awf_among "${options[@]}" ;;
 	esac
 }
 complete -F _awf_complete awf-mcp

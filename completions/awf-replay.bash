@@ -11,13 +11,7 @@ _awf_replay()
 	--record | --visible | --export) _awf_files -d ;;
 	--state) _awf_steps ;;
 	--show) _awf_among stdin stdout; _awf_files ;;
-	*)
-		case $cur in
-		-*) _awf_among --tree --all --timeline --html --state --show --order --canonical --color --from \
-		--isolation --visible --record --current --quiet --export --with-workspace --help \
-		--version ;;
-		*) _awf_of runs; _awf_files ;;
-		esac ;;
+	*) _awf_options awf-replay || { _awf_of runs; _awf_files; } ;;
 	esac
 }
 complete -F _awf_complete awf-replay

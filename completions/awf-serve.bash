@@ -13,11 +13,7 @@ _awf_serve()
 		*) _awf_among sqlite: postgresql:// ;;
 		esac ;;
 	--name) _awf_of names ;;
-	-l | --listen | --host | --clients | --clients-per-address | --ingest-rate | --blob-quota | --label | \
-		--revoke-token) ;;
-	*) [[ $cur != -* ]] || _awf_among --listen --db --workflows --new-token --name --label --list-tokens --revoke-token \
-		--host --trusted-proxy --require-token --clients --clients-per-address \
-		--ingest-rate --blob-quota --help --version ;;
+	*) _awf_options awf-serve ;;
 	esac
 }
 complete -F _awf_complete awf-serve

@@ -1,19 +1,9 @@
 # fish completion for awf-serve
+functions -q __awf_options; or source (status dirname)/awf.fish
 complete -c awf-serve -f
-complete -c awf-serve -s l -l listen -x -d 'ADDRESS:PORT or unix:PATH'
 complete -c awf-serve -l db -x -a 'sqlite: postgresql://' -d 'serve the runs of a database'
-complete -c awf-serve -l host -x -d 'a name that clients know this server by'
 complete -c awf-serve -l trusted-proxy -x -a '127.0.0.1 ::1 unix' -d 'who says whose requests it passes on'
-complete -c awf-serve -l require-token -d 'on Unix sockets, too'
 complete -c awf-serve -l workflows -x -a '(__fish_complete_directories)' -d 'directory of workflows that POST /hooks/NAME starts'
-complete -c awf-serve -l clients -x -d 'at most so many'
-complete -c awf-serve -l clients-per-address -x -d 'from one address'
-complete -c awf-serve -l ingest-rate -x -d 'take so many events a second of one run, or address'
-complete -c awf-serve -l blob-quota -x -d 'keep so much in blobs of runs that have not come'
 complete -c awf-serve -l new-token -x -a 'read decide ingest start' -d 'make a token'
 complete -c awf-serve -l name -x -a '(awf complete names 2>/dev/null)' -d 'for runs of these workflows alone'
-complete -c awf-serve -l label -x -d 'whose the token is'
-complete -c awf-serve -l list-tokens -d 'print the digests, roles and labels of all tokens'
-complete -c awf-serve -l revoke-token -x -d 'revoke the token with this digest'
-complete -c awf-serve -s h -l help -d 'print the help'
-complete -c awf-serve -l version -d 'print the version'
+__awf_options awf-serve

@@ -9,12 +9,7 @@ _awf_ship()
 		sqlite:*) _awf_files sqlite: ;;
 		*) _awf_among sqlite: postgresql:// https:// http:// otlp+http:// otlp+https:// otlp: ;;
 		esac ;;
-	--blobs | --keep | --origin) ;;
-	*)
-		case $cur in
-		-*) _awf_among --to -f --follow --blobs --keep --origin --help --version ;;
-		*) _awf_of runs ;;
-		esac ;;
+	*) _awf_options awf-ship || _awf_of runs ;;
 	esac
 }
 complete -F _awf_complete awf-ship

@@ -29,7 +29,7 @@ _awf_step()
 	--pass-env | --pass-key | --env) _awf_generated -v ;;
 	-o | --output | --attach | --output-schema | --open) _awf_files ;;
 	--) _awf_generated -c ;;
-	*) _awf_options awf-step ;;
+	*) _awf_options awf-step || _awf_among "${options[@]}" ;;
 	esac
 }
 complete -F _awf_complete awf-step

@@ -10,12 +10,7 @@ _awf_tail()
 	--color) _awf_among auto always never ;;
 	--status) _awf_among queued running waiting success failed cancelled timeout died ;;
 	--name) _awf_of names ;;
-	-n | --lines | --after | --since | --grep | --buffer) ;;
-	*)
-		case $cur in
-		-*) _awf_options awf-tail ;;
-		*) _awf_of runs; _awf_files ;;
-		esac ;;
+	*) _awf_options awf-tail || { _awf_of runs; _awf_files; } ;;
 	esac
 }
 complete -F _awf_complete awf-tail

@@ -8,12 +8,7 @@ _awf_verify()
 	--isolation) _awf_among namespaces copy none ;;
 	--visible) _awf_files -d ;;
 	--schema) _awf_among transcript; _awf_of projections ;;
-	*)
-		case $cur in
-		-*) _awf_among --repair --key --head --print-head --keygen --determinism --isolation --visible \
-		--from --quiet --verbose --schema --against --formats --help --version ;;
-		*) _awf_of runs; _awf_files ;;
-		esac ;;
+	*) _awf_options awf-verify || { _awf_of runs; _awf_files; } ;;
 	esac
 }
 complete -F _awf_complete awf-verify

@@ -1,19 +1,12 @@
 # fish completion for awf-verify
+functions -q __awf_options; or source (status dirname)/awf.fish
 complete -c awf-verify -a '(awf complete runs 2>/dev/null)'
-complete -c awf-verify -l repair -d 'repair after a crash: move an incomplete line to <run-id>.torn'
 complete -c awf-verify -l key -r -F -d 'require a seal by this key: 64 hex digits, or a file with them'
 complete -c awf-verify -l head -r -F -d 'require the heads that FILE has of the run'
-complete -c awf-verify -l print-head -d 'print RUN_ID SEQ DIGEST of what was verified'
-complete -c awf-verify -l determinism -d 'replay it twice, and check that the results are the same'
 complete -c awf-verify -l isolation -x -a 'namespaces copy none' -d 'of the replays'
 complete -c awf-verify -l visible -x -a '(__fish_complete_directories)' -d 'what they see of private places too'
 complete -c awf-verify -l from -r -F -d 'of a workflow on these recorded answers'
 complete -c awf-verify -l keygen -r -F -d 'create a key for seals: FILE, and FILE.pub'
-complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
 complete -c awf-verify -n '__fish_contains_opt schema' -a 'transcript (awf complete projections 2>/dev/null)'
 complete -c awf-verify -l against -r -F -d 'check lines of JSON against the JSON Schema in this file'
-complete -c awf-verify -l formats -d 'with --against: "format" is checked too'
-complete -c awf-verify -s q -l quiet -d 'no warnings'
-complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'
-complete -c awf-verify -s h -l help -d 'print the help'
-complete -c awf-verify -l version -d 'print the version'
+__awf_options awf-verify

@@ -6,10 +6,10 @@
 # name of no file.
 #
 # words are those up to the cursor as a program is given them, cword is the number of the last one,
-# cur it, and prev the one before. What fits goes into found.
+# cur it, and prev the one before. What fits goes into found. options and taking: _awf_read_options.
 _awf_complete()
 {
-	local words=() cword cur prev before open value quote found=() list=
+	local words=() cword cur prev before open value quote found=() list= options=() taking=()
 	COMPREPLY=()
 	if ! _awf_words "$2"; then
 		# What the word comes to is for bash to say.
@@ -112,16 +112,42 @@ _awf_among()
 	done
 }
 
-# Likewise of the options of a program, as its --help has them.
-_awf_options()
+# The options of a program, as its --help has them: the long ones go into options, the names of those
+# whose argument is the next word into taking.
+_awf_read_options()
 {
 	local line
+	options=() taking=()
 	while IFS= read -r line; do
-		[[ ! $line =~ ^\ {2,6}(-.,\ )?(--[a-z-]+) ]] || _awf_among "${BASH_REMATCH[2]}"
+		[[ $line =~ ^\ {2,6}(-.)?(,\ )?(--[a-z-]+)(\ [^\ ])? ]] || continue
+		options+=("${BASH_REMATCH[3]}")
+		[[ -z ${BASH_REMATCH[4]} ]] || taking+=("${BASH_REMATCH[3]}" ${BASH_REMATCH[1]:+"${BASH_REMATCH[1]}"})
 	done < <("$1" --help=all 2>/dev/null)
 }
 
-# Likewise of what there is of a kind: KIND [OF].
+# Whether a word is one of those that follow.
+_awf_is_of()
+{
+	local word=$1
+	shift
+	while (($# > 0)); do
+		[[ $1 != "$word" ]] || return 0
+		shift
+	done
+	return 1
+}
+
+# What begins with the word of the options of a program; nothing behind one that takes an argument.
+# Fails if the word is another one.
+_awf_options()
+{
+	_awf_read_options "$1"
+	! _awf_is_of "$prev" "${taking[@]}" || return 0
+	[[ $cur == -* ]] || return 1
+	_awf_among "${options[@]}"
+}
+
+# What begins with the word of what there is of a kind: KIND [OF].
 _awf_of()
 {
 	local value

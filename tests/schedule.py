@@ -19,6 +19,8 @@ import time
 
 # Seconds, for a file.
 LIMIT = 1200 if os.environ.get("AWF_TEST_TIER") == "torture" else 600
+# Tests that a tier does not run.
+LEFT_OUT = {"check": ["!torture", "!ci"], "ci": ["!torture"]}
 RESULT = re.compile(r"(not )?ok\b")
 SKIPPED = re.compile(r"#\s*skip\b", re.I)
 # cmocka prints a test that is skipped as one that failed.
@@ -28,10 +30,10 @@ CMOCKA_SKIP = re.compile(r"^not (ok \d+) # SKIP\b")
 def command(path):
     if not path.endswith(".bats"):
         return [os.path.abspath(path)]
-    tag = os.environ.get("TEST_TAG")
-    if tag is None and os.environ.get("AWF_TEST_TIER") != "torture":
-        tag = "!torture"
-    return ["bash", "tests/support/bats.bash", path, *([tag] if tag else [])]
+    tags = LEFT_OUT.get(os.environ.get("AWF_TEST_TIER"), [])
+    if "TEST_TAG" in os.environ:
+        tags = [os.environ["TEST_TAG"]]
+    return ["bash", "tests/support/bats.bash", path, *tags]
 
 
 class File:

@@ -67,7 +67,7 @@ struct run {
 	int64_t seq;               /* there */
 	int64_t have;              /* here; -1: that was not looked at */
 	int64_t seen;              /* when its last line came there, µs since 1970 */
-	int64_t again;             /* when one that was refused is tried anew, clock_monotonic() */
+	int64_t again;             /* when to try a refused one again, clock_monotonic() */
 	int64_t pause;             /* before that */
 	char *origin;
 	enum state state;
@@ -82,27 +82,31 @@ struct copier {
 	struct directory directory;
 	struct run **runs;
 	size_t count;
-	struct map places;         /* run id to its place in runs */
+	struct map places;         /* run id → its place in runs */
 	struct run **wanted;       /* in this order, from next_wanted on */
 	size_t wanted_count, next_wanted;
 	struct run *asked[ASKED_AT_ONCE];
 	size_t asked_count;
 
-	/* The answer that comes, to asked[0]. */
-	struct buffer text;        /* lines that are not in the directory yet */
-	int64_t next;              /* seq of the line that is expected */
-	bool skipping;             /* it is of no use */
-	bool answered;             /* one was written whole since the filter was started */
+	struct {
+		struct buffer text;    /* lines that are not in the directory yet */
+		int64_t next;          /* seq of the line that is expected */
+		bool skipping;         /* it is of no use */
+		bool answered;         /* one was written whole since the filter was started */
+	} answer;                  /* that comes, to asked[0] */
 
 	struct peer peer;
 	bool ready, listed;        /* it has said what it is; which runs there are */
-	bool lost, same;           /* what was said last: it is gone; all that there was is here */
-	bool unwritable;           /* the directory, as was said last */
 	bool misspoken;            /* what failed is the filter, and not the directory */
-	int64_t pause, start_at;   /* before it is started once more */
-	int64_t said_at;           /* when figures were said last */
+	int64_t pause, start_at;   /* until it is started again */
 	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
-	size_t refused, gone, said_refused, said_there, said_behind;
+	size_t refused, gone;
+	struct {
+		bool lost, same;       /* it is gone; all that there was is here */
+		bool unwritable;       /* the directory */
+		int64_t said_at;       /* when figures were */
+		size_t said_refused, said_there, said_behind;
+	} told;                    /* what was said last */
 };
 
 /* ---- what is said ---- */
@@ -120,19 +124,19 @@ mirror_print_progress(struct copier *m)
 	const bool same = m->listed && mirror_count_pending_runs(m) == 0;
 	struct buffer line = BUFFER_INIT;
 	/* Without the database: what there was. */
-	const size_t there = m->listed ? m->count - m->gone : m->said_there;
+	const size_t there = m->listed ? m->count - m->gone : m->told.said_there;
 	struct writer w;
 
-	if (same == m->same && m->refused == m->said_refused && there == m->said_there &&
-	    mirror_count_pending_runs(m) == m->said_behind)
+	if (same == m->told.same && m->refused == m->told.said_refused && there == m->told.said_there &&
+	    mirror_count_pending_runs(m) == m->told.said_behind)
 		return;
-	if (same == m->same && clock_monotonic() - m->said_at < SAID_PAUSE_MS)
+	if (same == m->told.same && clock_monotonic() - m->told.said_at < SAID_PAUSE_MS)
 		return;
-	m->said_at = clock_monotonic();
-	m->same = same;
-	m->said_refused = m->refused;
-	m->said_there = there;
-	m->said_behind = mirror_count_pending_runs(m);
+	m->told.said_at = clock_monotonic();
+	m->told.same = same;
+	m->told.said_refused = m->refused;
+	m->told.said_there = there;
+	m->told.said_behind = mirror_count_pending_runs(m);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_bool(&w, "same", same);
@@ -211,8 +215,8 @@ mirror_skip_answer(struct copier *m, const struct run *run)
 {
 	if (m->asked_count == 0 || m->asked[0] != run)
 		return;
-	m->skipping = true;
-	buffer_clear(&m->text);
+	m->answer.skipping = true;
+	buffer_clear(&m->answer.text);
 }
 
 static void
@@ -383,9 +387,9 @@ drop_first(struct copier *m)
 {
 	m->asked_count--;
 	memmove(&m->asked[0], &m->asked[1], m->asked_count * sizeof m->asked[0]);
-	buffer_clear(&m->text);
-	m->skipping = m->asked_count > 0 && m->asked[0]->state != RUN_ASKED;
-	m->next = m->asked_count > 0 ? first_asked(m->asked[0]) : 0;
+	buffer_clear(&m->answer.text);
+	m->answer.skipping = m->asked_count > 0 && m->asked[0]->state != RUN_ASKED;
+	m->answer.next = m->asked_count > 0 ? first_asked(m->asked[0]) : 0;
 }
 
 /* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
@@ -397,15 +401,15 @@ write_lines(struct copier *m, struct error *err)
 	struct error why = ERROR_INIT;
 	enum ingest_fault fault;
 
-	if (m->text.len == 0)
+	if (m->answer.text.len == 0)
 		return 0;
-	fault = directory_add(&m->directory, run->origin, span_of(m->text.data, m->text.len), &why);
-	buffer_clear(&m->text);
+	fault = directory_add(&m->directory, run->origin, span_of(m->answer.text.data, m->answer.text.len), &why);
+	buffer_clear(&m->answer.text);
 	if (fault == INGEST_NONE) {
 		directory_lease(&m->directory, run->run_id, (clock_wall() - run->seen) / 1000);
 		return 0;
 	}
-	m->skipping = true;
+	m->answer.skipping = true;
 	if (fault == INGEST_FAILED) {
 		*err = why;
 		return -1;
@@ -423,8 +427,8 @@ write_lines(struct copier *m, struct error *err)
 static void
 has_come(const struct copier *m, struct run *run)
 {
-	if (m->next > run->have)
-		run->have = m->next - 1;
+	if (m->answer.next > run->have)
+		run->have = m->answer.next - 1;
 }
 
 /* A line of the run that is asked for. */
@@ -438,38 +442,38 @@ mirror_read_event_line(struct copier *m, struct span line, struct error *err)
 
 	if (run == NULL)
 		return mirror_set_protocol_error(m, "sends a line that it was not asked for", err);
-	if (m->skipping)
+	if (m->answer.skipping)
 		return 0;
-	if (!event_view_whole(line.at, line.len, &view) || view.seq != m->next ||
+	if (!event_view_whole(line.at, line.len, &view) || view.seq != m->answer.next ||
 	    !span_is(view.run_id, run->run_id)) {
 		if (write_lines(m, err) != 0)
 			return -1;
-		if (m->skipping)
+		if (m->answer.skipping)
 			return 0;
 		has_come(m, run);
 		error_set(&why, ERROR_SCHEMA, NULL, "what the database has as line %" PRId64 " is not that line",
-		    m->next);
+		    m->answer.next);
 		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	/* It is here: it is only to be the same. */
-	if (m->next <= run->have) {
+	if (m->answer.next <= run->have) {
 		digest_blake2b(line.at, line.len, digest);
-		m->next++;
+		m->answer.next++;
 		return strcmp(digest, run->have_digest) == 0 ? 0 : mirror_recopy_run(m, run, err);
 	}
-	buffer_append(&m->text, line.at, line.len);
-	buffer_byte(&m->text, '\n');
+	buffer_append(&m->answer.text, line.at, line.len);
+	buffer_byte(&m->answer.text, '\n');
 	digest_blake2b(line.at, line.len, run->have_digest);
-	m->next++;
-	return m->text.len >= TEXT_MOST ? write_lines(m, err) : 0;
+	m->answer.next++;
+	return m->answer.text.len >= TEXT_MOST ? write_lines(m, err) : 0;
 }
 
 /* All of an answer is here. */
 static int
 end_answer(struct copier *m, struct run *run, struct error *err)
 {
-	const bool more = m->next - 1 > run->have, came = m->next > run->have;
+	const bool more = m->answer.next - 1 > run->have, came = m->answer.next > run->have;
 	struct error why = ERROR_INIT;
 
 	has_come(m, run);
@@ -484,13 +488,13 @@ end_answer(struct copier *m, struct run *run, struct error *err)
 	}
 	if (!more) {
 		error_set(&why, ERROR_SCHEMA, NULL, "the database reports line %" PRId64 ", but "
-		    "does not have it", m->next);
+		    "does not have it", m->answer.next);
 		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
 	run->renewed = run->reason_printed = false;
 	run->pause = 0;
-	m->answered = true;
+	m->answer.answered = true;
 	if (run->have < run->seq) {
 		mirror_queue_run(m, run);
 		return 0;
@@ -509,7 +513,7 @@ mirror_finish_answer(struct copier *m, struct run *run, struct error *err)
 	if (write_lines(m, err) != 0)
 		return -1;
 	/* A run that was asked for once more meanwhile is not meant. */
-	if (!m->skipping && end_answer(m, run, err) != 0)
+	if (!m->answer.skipping && end_answer(m, run, err) != 0)
 		return -1;
 	drop_first(m);
 	return 0;
@@ -528,7 +532,7 @@ mirror_read_blob_line(struct copier *m, struct span line, struct error *err)
 	if (run == NULL || span_type(data) != 's' || !span_is(span_member(line, KEY_RUN_ID), run->run_id) ||
 	    !span_copy(span_member(line, FETCH_BLOB), sha256, sizeof sha256) || !blob_name_valid(sha256))
 		return mirror_set_protocol_error(m, "sends a blob that it was not asked for", err);
-	if (m->skipping)
+	if (m->answer.skipping)
 		return 0;
 	/* Base64 has no escapes. */
 	if (base64_decode(data.at + 1, data.len - 2, &bytes) != 0)
@@ -575,7 +579,7 @@ mirror_read_run_message(struct copier *m, struct span line, struct error *err)
 			return mirror_set_protocol_error(m, "answers what it was not asked", err);
 		if (values[2].at != NULL && write_lines(m, err) != 0)
 			return -1;
-		if (values[2].at != NULL && !m->skipping) {
+		if (values[2].at != NULL && !m->answer.skipping) {
 			message = span_text(span_member(values[2], KEY_MESSAGE));
 			error_set(&why, ERROR_SCHEMA, NULL, "%s", message != NULL ? message : "cannot be had");
 			free(message);
@@ -617,9 +621,9 @@ mirror_read_line(struct copier *m, struct span line, struct error *err)
 	if (!span_is(first.key, FETCH_LISTED) || m->listed)
 		return 0; /* or what a later version says */
 	m->listed = true;
-	if (m->lost)
+	if (m->told.lost)
 		message_print(PROGRAM, "the database can be reached again");
-	m->lost = false;
+	m->told.lost = false;
 	return remove_unknown(m, err);
 }
 
@@ -648,9 +652,9 @@ mirror_start_filter(struct copier *m, struct error *err)
 
 	m->peer.ends_unheard = m->peer.ignores_signals = true;
 	m->peer.end_ms = MIRROR_FILTER_END_MS;
-	m->ready = m->listed = m->skipping = false;
+	m->ready = m->listed = m->answer.skipping = false;
 	m->asked_count = m->wanted_count = m->next_wanted = 0;
-	buffer_clear(&m->text);
+	buffer_clear(&m->answer.text);
 	for (size_t i = 0; i < m->count; i++) {
 		/* What a write that failed has left of it is looked at. */
 		m->runs[i]->have = -1;
@@ -678,7 +682,7 @@ mirror_request_runs(struct copier *m)
 		buffer_byte(&m->peer.outgoing, '\n');
 		set_state(m, run, RUN_ASKED);
 		if (m->asked_count == 0)
-			m->next = first_asked(run);
+			m->answer.next = first_asked(run);
 		m->asked[m->asked_count++] = run;
 	}
 	peer_send(&m->peer);
@@ -688,7 +692,7 @@ mirror_request_runs(struct copier *m)
 static int
 mirror_schedule_restart(struct copier *m, const struct error *failure, int *status)
 {
-	bool *told = failure->code != ERROR_NONE && !m->misspoken ? &m->unwritable : &m->lost;
+	bool *told = failure->code != ERROR_NONE && !m->misspoken ? &m->told.unwritable : &m->told.lost;
 	char text[64], *said;
 	struct error why = ERROR_INIT;
 	int wait_status;
@@ -707,7 +711,7 @@ mirror_schedule_restart(struct copier *m, const struct error *failure, int *stat
 		    sizeof text));
 	free(said);
 	buffer_clear(&m->peer.errors);
-	m->listed = m->answered = m->misspoken = false;
+	m->listed = m->answer.answered = m->misspoken = false;
 	/* What is wrong with the database's name, or with us, is so the next time, too. */
 	if (*status == STATUS_USAGE || *status == STATUS_DEFINITION) {
 		program_fail(PROGRAM, &why);
@@ -728,12 +732,12 @@ mirror_schedule_restart(struct copier *m, const struct error *failure, int *stat
 static void
 note_success(struct copier *m)
 {
-	if (!m->listed || (!m->answered && mirror_count_pending_runs(m) > 0))
+	if (!m->listed || (!m->answer.answered && mirror_count_pending_runs(m) > 0))
 		return;
 	m->pause = SERVER_RETRY_MS;
-	if (m->unwritable)
+	if (m->told.unwritable)
 		message_print(PROGRAM, "%s: can be written again", m->directory.path);
-	m->unwritable = false;
+	m->told.unwritable = false;
 }
 
 /* Until stdin is closed. The exit status. */
@@ -820,7 +824,7 @@ mirror_free_copier(struct copier *m)
 	free(m->wanted);
 	free(m->filter);
 	map_free(&m->places);
-	buffer_free(&m->text);
+	buffer_free(&m->answer.text);
 }
 
 int

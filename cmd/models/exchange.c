@@ -84,8 +84,8 @@ exchange_begin(struct request *r)
 	e->body = r->connection->body;
 	r->head = r->connection->body = (struct buffer)BUFFER_INIT;
 	head_read(&h, e->head.data, e->head.len);
-	stream_open(&e->stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
-	e->stream.secret = p->keys[meaning.family];
+	stream_open(&e->came.stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
+	e->came.stream.secret = p->keys[meaning.family];
 	apis_bare_target(&e->target, h.target);
 	e->next = p->exchanges;
 	p->exchanges = e;
@@ -118,21 +118,21 @@ exchange_free(struct exchange *e)
 {
 	if (e->request != NULL)
 		e->request->exchange = NULL;
-	if (e->easy != NULL) {
-		curl_multi_remove_handle(e->proxy->multi, e->easy);
-		curl_easy_cleanup(e->easy);
+	if (e->way.easy != NULL) {
+		curl_multi_remove_handle(e->proxy->multi, e->way.easy);
+		curl_easy_cleanup(e->way.easy);
 	}
-	curl_slist_free_all(e->fields);
-	stream_close(&e->stream);
-	spent_free(&e->spent);
+	curl_slist_free_all(e->way.fields);
+	stream_close(&e->came.stream);
+	spent_free(&e->way.spent);
 	buffer_free(&e->head);
 	buffer_free(&e->body);
 	buffer_free(&e->target);
-	buffer_free(&e->url);
-	buffer_free(&e->sent);
-	buffer_free(&e->lines);
-	buffer_free(&e->answer);
-	buffer_free(&e->held);
+	buffer_free(&e->way.url);
+	buffer_free(&e->way.sent);
+	buffer_free(&e->way.lines);
+	buffer_free(&e->came.answer);
+	buffer_free(&e->came.held);
 	free(e);
 }
 
@@ -198,7 +198,7 @@ next_field(struct span *rest, struct span *line, struct span *name, struct span 
 static struct span
 answer_field(const struct exchange *e, const char *name)
 {
-	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, key, value;
+	struct span rest = span_of(buffer_string(&e->way.lines), e->way.lines.len), line, key, value;
 
 	while (next_field(&rest, &line, &key, &value))
 		if (head_is(key, name))
@@ -213,7 +213,7 @@ send_head(struct exchange *e, long status, struct span fields, long long length)
 {
 	struct buffer head = BUFFER_INIT;
 
-	e->begun = true;
+	e->came.begun = true;
 	if (e->request == NULL)
 		return;
 	buffer_append(&head, fields.at, fields.len);
@@ -225,7 +225,7 @@ send_head(struct exchange *e, long status, struct span fields, long long length)
 static void
 pass_head(struct exchange *e, long long length)
 {
-	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
+	struct span rest = span_of(buffer_string(&e->way.lines), e->way.lines.len), line, name, value;
 	struct buffer fields = BUFFER_INIT;
 
 	while (next_field(&rest, &line, &name, &value))
@@ -234,9 +234,9 @@ pass_head(struct exchange *e, long long length)
 			buffer_text(&fields, "\r\n");
 		}
 	/* Where there can be no body, the field tells how long it would be. */
-	if ((e->bodiless || e->status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
+	if ((e->bodiless || e->way.status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
 		length = -1;
-	send_head(e, e->status, span_of(buffer_string(&fields), fields.len), length);
+	send_head(e, e->way.status, span_of(buffer_string(&fields), fields.len), length);
 	buffer_free(&fields);
 }
 
@@ -246,15 +246,15 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 {
 	if (len == 0)
 		return;
-	e->answer_bytes += len;
-	if (e->answer.len + len <= ANSWER_LIMIT)
-		buffer_append(&e->answer, bytes, len);
+	e->came.answer_bytes += len;
+	if (e->came.answer.len + len <= ANSWER_LIMIT)
+		buffer_append(&e->came.answer, bytes, len);
 	else
-		e->too_long = true;
+		e->came.too_long = true;
 	if (e->request == NULL)
 		return;
-	if (e->holds)
-		buffer_append(&e->held, bytes, len);
+	if (e->came.holds)
+		buffer_append(&e->came.held, bytes, len);
 	else
 		connection_write(e->request->connection, bytes, len);
 }
@@ -264,8 +264,8 @@ static void
 exchange_send_held_answer(struct exchange *e)
 {
 	if (e->request != NULL) {
-		connection_write(e->request->connection, e->held.data, e->held.len);
-		connection_end(e->request->connection, e->broken);
+		connection_write(e->request->connection, e->came.held.data, e->came.held.len);
+		connection_end(e->request->connection, e->came.broken);
 	}
 	exchange_remove(e);
 }
@@ -290,21 +290,21 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 	struct exchange *e = context;
 	size_t len = size * count;
 
-	e->long_head = !handle_take_line(&e->heads, len);
-	if (e->long_head)
+	e->came.long_head = !handle_take_line(&e->came.heads, len);
+	if (e->came.long_head)
 		return 0;
 	/* Fields behind the body are of the connection. */
-	if (e->headed)
+	if (e->came.headed)
 		return len;
 	/* What comes first may be no more than that something comes (1xx). */
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
-		buffer_clear(&e->lines);
-	e->two_lengths = tells_other_length(e, span_of(bytes, len));
-	if (e->two_lengths)
+		buffer_clear(&e->way.lines);
+	e->came.two_lengths = tells_other_length(e, span_of(bytes, len));
+	if (e->came.two_lengths)
 		return 0;
-	buffer_append(&e->lines, bytes, len);
-	curl_easy_getinfo(e->easy, CURLINFO_RESPONSE_CODE, &e->status);
-	e->headed = e->status >= 200 && (*bytes == '\r' || *bytes == '\n');
+	buffer_append(&e->way.lines, bytes, len);
+	curl_easy_getinfo(e->way.easy, CURLINFO_RESPONSE_CODE, &e->way.status);
+	e->came.headed = e->way.status >= 200 && (*bytes == '\r' || *bytes == '\n');
 	return len;
 }
 
@@ -313,13 +313,13 @@ begin_answer(struct exchange *e)
 {
 	struct span type = answer_field(e, "Content-Type");
 
-	e->events = type.len >= 17 && strncasecmp(type.at, "text/event-stream", 17) == 0;
-	e->asks_spent = e->asks_spent && e->events && e->status == 200;
-	e->length = -1;
+	e->came.events = type.len >= 17 && strncasecmp(type.at, "text/event-stream", 17) == 0;
+	e->asks_spent = e->asks_spent && e->came.events && e->way.status == 200;
+	e->way.length = -1;
 	if (!e->asks_spent && (e->meaning.generation == NULL ||
 	    answer_field(e, "Content-Encoding").at == NULL))
-		curl_easy_getinfo(e->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &e->length);
-	pass_head(e, e->length);
+		curl_easy_getinfo(e->way.easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &e->way.length);
+	pass_head(e, e->way.length);
 }
 
 static size_t
@@ -327,32 +327,32 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct exchange *e = context;
 	size_t len = size * count;
-	bool reads = e->meaning.generation != NULL && e->status >= 200 && e->status <= 299;
+	bool reads = e->meaning.generation != NULL && e->way.status >= 200 && e->way.status <= 299;
 
 	/* A few MiB can hold a thousand times as much: what is decompressed here has an end. */
-	e->swollen = e->meaning.generation != NULL && e->too_long &&
+	e->came.swollen = e->meaning.generation != NULL && e->came.too_long &&
 	    answer_field(e, "Content-Encoding").at != NULL;
-	if (e->swollen)
+	if (e->came.swollen)
 		return 0;
 
 	if (e->request != NULL && connection_unsent(e->request->connection) > EXCHANGE_ROOM) {
 		e->paused = true;
 		return CURL_WRITEFUNC_PAUSE;
 	}
-	if (!e->begun)
+	if (!e->came.begun)
 		begin_answer(e);
-	if (reads && e->events && !e->stream.failed && !e->stream.message.ended)
-		stream_feed(&e->stream, bytes, len);
-	e->holds |= e->events && e->stream.message.ended;
+	if (reads && e->came.events && !e->came.stream.failed && !e->came.stream.message.ended)
+		stream_feed(&e->came.stream, bytes, len);
+	e->came.holds |= e->came.events && e->came.stream.message.ended;
 	if (e->asks_spent) {
 		struct buffer passed = BUFFER_INIT;
 
-		spent_take(&e->spent, bytes, len, &passed);
+		spent_take(&e->way.spent, bytes, len, &passed);
 		pass_bytes(e, buffer_string(&passed), passed.len);
 		buffer_free(&passed);
 	} else {
 		/* The last byte of an answer of known length is its end. */
-		e->holds |= e->length >= 0 && e->answer_bytes + len >= (uint64_t)e->length;
+		e->came.holds |= e->way.length >= 0 && e->came.answer_bytes + len >= (uint64_t)e->way.length;
 		pass_bytes(e, bytes, len);
 	}
 	return len;
@@ -377,7 +377,7 @@ on_delta(void *context, const char *kind, const char *text, size_t len)
 static void
 add_field(struct exchange *e, const char *text)
 {
-	e->fields = curl_slist_append(e->fields, text);
+	e->way.fields = curl_slist_append(e->way.fields, text);
 }
 
 /* The fields of the request, with a key where the token was; libcurl's own are kept off. */
@@ -426,51 +426,51 @@ exchange_send_request(struct exchange *e)
 	size_t bad;
 
 	head_read(&h, e->head.data, e->head.len);
-	buffer_clear(&e->url);
-	apis_url(&e->url, e->meaning.family, p->bases[e->meaning.family], h.target,
+	buffer_clear(&e->way.url);
+	apis_url(&e->way.url, e->meaning.family, p->bases[e->meaning.family], h.target,
 	    p->keys[e->meaning.family]);
 	buffer_append(&method, h.method.at, h.method.len);
-	if (e->meaning.chat && e->sent.len == 0 && scan_check(body.at, body.len, &bad) == NULL)
-		e->asks_spent = spent_ask(body, &e->sent);
-	if (e->sent.len > 0)
-		sent = &e->sent;
+	if (e->meaning.chat && e->way.sent.len == 0 && scan_check(body.at, body.len, &bad) == NULL)
+		e->asks_spent = spent_ask(body, &e->way.sent);
+	if (e->way.sent.len > 0)
+		sent = &e->way.sent;
 
-	e->easy = curl_easy_init();
-	if (e->easy == NULL) {
+	e->way.easy = curl_easy_init();
+	if (e->way.easy == NULL) {
 		exchange_transferred(e, CURLE_FAILED_INIT);
 		buffer_free(&method);
 		return;
 	}
-	e->began = clock_monotonic();
-	e->authorities = p->authorities;
-	handle_prepare(e->easy, e->url.data, e->authorities);
+	e->way.began = clock_monotonic();
+	e->way.authorities = p->authorities;
+	handle_prepare(e->way.easy, e->way.url.data, e->way.authorities);
 	make_fields(e, &h);
-	curl_easy_setopt(e->easy, CURLOPT_PRIVATE, (void *)e);
-	curl_easy_setopt(e->easy, CURLOPT_HTTPHEADER, e->fields);
-	curl_easy_setopt(e->easy, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(e->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	curl_easy_setopt(e->easy, CURLOPT_ERRORBUFFER, e->message);
-	curl_easy_setopt(e->easy, CURLOPT_HEADERFUNCTION, on_head);
-	curl_easy_setopt(e->easy, CURLOPT_HEADERDATA, (void *)e);
-	curl_easy_setopt(e->easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(e->easy, CURLOPT_WRITEDATA, (void *)e);
+	curl_easy_setopt(e->way.easy, CURLOPT_PRIVATE, (void *)e);
+	curl_easy_setopt(e->way.easy, CURLOPT_HTTPHEADER, e->way.fields);
+	curl_easy_setopt(e->way.easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(e->way.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(e->way.easy, CURLOPT_ERRORBUFFER, e->way.message);
+	curl_easy_setopt(e->way.easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(e->way.easy, CURLOPT_HEADERDATA, (void *)e);
+	curl_easy_setopt(e->way.easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e->way.easy, CURLOPT_WRITEDATA, (void *)e);
 	/* Some servers compress whatever is asked for: what a generation says is to be read. */
 	if (e->meaning.generation != NULL)
-		curl_easy_setopt(e->easy, CURLOPT_ACCEPT_ENCODING, "");
+		curl_easy_setopt(e->way.easy, CURLOPT_ACCEPT_ENCODING, "");
 	if (e->bodiless) {
-		curl_easy_setopt(e->easy, CURLOPT_NOBODY, 1L);
+		curl_easy_setopt(e->way.easy, CURLOPT_NOBODY, 1L);
 	} else {
-		e->posted = (struct handle_body){ .bytes = buffer_string(sent), .len = sent->len };
+		e->way.posted = (struct handle_body){ .bytes = buffer_string(sent), .len = sent->len };
 		if (sent->len > 0 || h.chunked || head_value(&h, "Content-Length").at != NULL ||
 		    head_is(h.method, "POST"))
-			handle_post(e->easy, &e->posted);
-		curl_easy_setopt(e->easy, CURLOPT_CUSTOMREQUEST, method.data);
+			handle_post(e->way.easy, &e->way.posted);
+		curl_easy_setopt(e->way.easy, CURLOPT_CUSTOMREQUEST, method.data);
 	}
 	if (p->tells_text && !(e->within && p->passes)) {
-		e->stream.delta = on_delta;
-		e->stream.context = e;
+		e->came.stream.delta = on_delta;
+		e->came.stream.context = e;
 	}
-	curl_multi_add_handle(p->multi, e->easy);
+	curl_multi_add_handle(p->multi, e->way.easy);
 	buffer_free(&method);
 }
 
@@ -481,45 +481,45 @@ exchange_send_request(struct exchange *e)
 static bool
 is_whole(const struct exchange *e, bool transferred)
 {
-	const struct stream *s = &e->stream;
+	const struct stream *s = &e->came.stream;
 
-	if (!transferred || e->status < 200 || e->status > 299 || e->too_long)
+	if (!transferred || e->way.status < 200 || e->way.status > 299 || e->came.too_long)
 		return false;
 	if (e->meaning.generation == NULL)
 		return true;
-	return !s->refused && (!e->events || s->message.ended || s->failed);
+	return !s->refused && (!e->came.events || s->message.ended || s->failed);
 }
 
 /* Why it did not come. */
 static const char *
 broken_by(const struct exchange *e)
 {
-	if (e->two_lengths)
+	if (e->came.two_lengths)
 		return "the API tells two lengths of its answer";
-	if (e->long_head)
+	if (e->came.long_head)
 		return HANDLE_HEAD_LONG;
-	if (e->swollen)
+	if (e->came.swollen)
 		return "the answer is above 128 MiB when it is decompressed";
-	return handle_failure(e->result, e->message);
+	return handle_failure(e->way.result, e->way.message);
 }
 
 static void
 write_failure(const struct exchange *e, struct writer *w, bool transferred)
 {
-	struct failure f = { .status = e->status };
+	struct failure f = { .status = e->way.status };
 
 	if (e->request == NULL && !transferred)
 		error_set(&f.error, ERROR_CANCELLED, NULL, "the program has closed the connection");
 	else if (!transferred)
 		error_set(&f.error, ERROR_NETWORK, NULL, "%s", broken_by(e));
-	else if (e->status < 200 || e->status > 299)
-		failure_from_body(&f, &e->answer, e->proxy->keys[e->meaning.family]);
-	else if (e->too_long)
+	else if (e->way.status < 200 || e->way.status > 299)
+		failure_from_body(&f, &e->came.answer, e->proxy->keys[e->meaning.family]);
+	else if (e->came.too_long)
 		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is too large to be stored "
 		    "(%zu MiB)",
 		    ANSWER_LIMIT >> 20);
-	else if (e->stream.refused)
-		f.error = e->stream.failure.error;
+	else if (e->came.stream.refused)
+		f.error = e->came.stream.failure.error;
 	else
 		error_set(&f.error, ERROR_NETWORK, NULL, "the stream ended before the answer did");
 	writer_member_object(w, KEY_ERROR);
@@ -531,7 +531,7 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 static void
 write_fields(const struct exchange *e, struct writer *w)
 {
-	struct span rest = span_of(buffer_string(&e->lines), e->lines.len), line, name, value;
+	struct span rest = span_of(buffer_string(&e->way.lines), e->way.lines.len), line, name, value;
 
 	writer_member_array(w, KEY_HEADERS);
 	/* How long a body is is told by the body, if there is one. */
@@ -546,34 +546,34 @@ write_fields(const struct exchange *e, struct writer *w)
 static void
 exchange_report_answer(struct exchange *e, bool transferred)
 {
-	struct stream *s = &e->stream;
+	struct stream *s = &e->came.stream;
 	const char *key = e->proxy->keys[e->meaning.family];
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 	bool whole;
 
-	if (e->meaning.generation != NULL && e->status >= 200 && e->status <= 299) {
-		if (transferred && !e->events && !e->too_long)
-			stream_body(s, buffer_string(&e->answer), e->answer.len);
+	if (e->meaning.generation != NULL && e->way.status >= 200 && e->way.status <= 299) {
+		if (transferred && !e->came.events && !e->came.too_long)
+			stream_body(s, buffer_string(&e->came.answer), e->came.answer.len);
 		if (!s->failed)
 			stream_finish(s);
 	}
 	whole = is_whole(e, transferred);
 	/* An API that repeats the key puts it into no record: hide it in the answer's bytes, which
 	 * may be recorded in base64, and in what was made of them. */
-	text_hide(e->answer.data, e->answer.len, key);
+	text_hide(e->came.answer.data, e->came.answer.len, key);
 	begin_line(&w, &line, e, "answered");
 	writer_member_bool(&w, "whole", whole);
-	writer_member_integer(&w, KEY_DURATION_MS, e->began > 0 ? clock_monotonic() - e->began : 0);
+	writer_member_integer(&w, KEY_DURATION_MS, e->way.began > 0 ? clock_monotonic() - e->way.began : 0);
 	if (!whole)
 		write_failure(e, &w, transferred);
 	writer_member_object(&w, KEY_RESPONSE);
-	writer_member_integer(&w, KEY_STATUS, e->status);
+	writer_member_integer(&w, KEY_STATUS, e->way.status);
 	write_fields(e, &w);
-	if (!e->too_long)
-		exchange_write_body(&w, &e->answer);
+	if (!e->came.too_long)
+		exchange_write_body(&w, &e->came.answer);
 	/* What is not kept a replay cannot give: an empty answer would be another one. */
-	if (e->broken || e->too_long)
+	if (e->came.broken || e->came.too_long)
 		writer_member_bool(&w, KEY_BROKEN, true);
 	writer_object_end(&w);
 	if (e->meaning.generation != NULL) {
@@ -599,49 +599,49 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	struct proxy *p = e->proxy;
 	bool transferred = result == CURLE_OK;
 
-	e->result = result;
-	if (e->easy != NULL) {
-		curl_multi_remove_handle(p->multi, e->easy);
-		curl_easy_cleanup(e->easy);
-		e->easy = NULL;
+	e->way.result = result;
+	if (e->way.easy != NULL) {
+		curl_multi_remove_handle(p->multi, e->way.easy);
+		curl_easy_cleanup(e->way.easy);
+		e->way.easy = NULL;
 	}
-	curl_slist_free_all(e->fields);
-	e->fields = NULL;
+	curl_slist_free_all(e->way.fields);
+	e->way.fields = NULL;
 	/* Maybe the bundle has the authority; nothing was sent. */
-	if (result == CURLE_PEER_FAILED_VERIFICATION && e->authorities != NULL) {
+	if (result == CURLE_PEER_FAILED_VERIFICATION && e->way.authorities != NULL) {
 		p->authorities = NULL;
-		e->message[0] = '\0';
+		e->way.message[0] = '\0';
 		exchange_send_request(e);
 		return;
 	}
-	e->holds = true;
-	if (transferred && !e->begun) {
+	e->came.holds = true;
+	if (transferred && !e->came.begun) {
 		pass_head(e, 0);
-	} else if (!transferred && !e->begun && e->headed) {
+	} else if (!transferred && !e->came.begun && e->came.headed) {
 		begin_answer(e);
-		e->broken = true;
-	} else if (!transferred && !e->begun) {
+		e->came.broken = true;
+	} else if (!transferred && !e->came.begun) {
 		/* No answer at all is one of ours. */
 		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;
 
 		buffer_format(&text, "awf-models-proxy: %s", broken_by(e));
 		text_hide(text.data, text.len, p->keys[e->meaning.family]);
 		apis_error(&body, e->meaning.family, 502, text.data);
-		e->status = 502;
-		buffer_clear(&e->lines);
-		buffer_text(&e->lines, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json\r\n");
+		e->way.status = 502;
+		buffer_clear(&e->way.lines);
+		buffer_text(&e->way.lines, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json\r\n");
 		e->asks_spent = false;
 		send_head(e, 502, span_of("Content-Type: application/json\r\n", 32), (long long)body.len);
 		pass_bytes(e, body.data, body.len);
 		buffer_free(&body);
 		buffer_free(&text);
 	} else {
-		e->broken = !transferred;
+		e->came.broken = !transferred;
 	}
 	if (e->asks_spent) {
 		struct buffer rest = BUFFER_INIT;
 
-		spent_end(&e->spent, &rest);
+		spent_end(&e->way.spent, &rest);
 		pass_bytes(e, buffer_string(&rest), rest.len);
 		buffer_free(&rest);
 	}
@@ -665,7 +665,7 @@ exchange_desert(struct exchange *e)
 {
 	e->request = NULL;
 	/* An answer that has come to its end is waited for: it is whole. */
-	if (e->easy != NULL && !e->stream.message.ended)
+	if (e->way.easy != NULL && !e->came.stream.message.ended)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 	if (!e->asked)
 		exchange_report_unsent(e);
@@ -674,10 +674,10 @@ exchange_desert(struct exchange *e)
 void
 exchange_resume(struct exchange *e)
 {
-	if (e->paused && e->easy != NULL &&
+	if (e->paused && e->way.easy != NULL &&
 	    connection_unsent(e->request->connection) <= EXCHANGE_ROOM / 2) {
 		e->paused = false;
-		curl_easy_pause(e->easy, CURLPAUSE_CONT);
+		curl_easy_pause(e->way.easy, CURLPAUSE_CONT);
 	}
 }
 
@@ -702,9 +702,9 @@ answer_from_record(struct exchange *e, struct span response)
 		span_decode(field.value, &fields);
 		buffer_text(&fields, "\r\n");
 	}
-	e->broken = span_true(span_member(response, KEY_BROKEN));
+	e->came.broken = span_true(span_member(response, KEY_BROKEN));
 	send_head(e, (long)status, span_of(buffer_string(&fields), fields.len),
-	    e->broken || e->bodiless ? -1 : (long long)body.len);
+	    e->came.broken || e->bodiless ? -1 : (long long)body.len);
 	if (!e->bodiless)
 		pass_bytes(e, buffer_string(&body), body.len);
 	buffer_free(&fields);
@@ -771,7 +771,7 @@ exchanges_end(struct proxy *p)
 		if (e->request != NULL)
 			e->request->exchange = NULL;
 		e->request = NULL;
-		if (e->easy != NULL)
+		if (e->way.easy != NULL)
 			exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 		exchange_free(e);
 	}

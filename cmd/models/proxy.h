@@ -55,43 +55,43 @@ struct exchange {
 	struct buffer head, body;     /* as they came */
 	struct buffer target;         /* without a key */
 
-	/* On its way. */
-	CURL *easy;                   /* NULL: it is not, or is no more */
-	struct curl_slist *fields;
-	struct handle_body posted;
-	struct buffer url, sent;
-	const char *authorities;      /* as of handle_prepare() */
-	struct buffer lines;          /* of the answer's head */
-	long status;
-	curl_off_t length;            /* of the answer, for the program; -1: not known */
-	struct spent spent;
-	int64_t began;                /* monotonic ms */
-
-	/* What came. */
-	struct stream stream;         /* read, of a generation */
-	struct buffer answer;         /* as the program gets it */
-	uint64_t answer_bytes;        /* of it, those too that are not kept */
-	struct buffer held;           /* what of it the program has not yet, as it is not recorded */
+	struct {
+		CURL *easy;                   /* NULL: it is not, or is no more */
+		struct curl_slist *fields;
+		struct handle_body posted;
+		struct buffer url, sent;
+		const char *authorities;      /* as of handle_prepare() */
+		struct buffer lines;          /* of the answer's head */
+		long status;
+		curl_off_t length;            /* of the answer, for the program; -1: not known */
+		struct spent spent;
+		int64_t began;                /* monotonic ms */
+		CURLcode result;              /* of its way, and why it went wrong: */
+		char message[CURL_ERROR_SIZE];
+	} way;                        /* to the API */
+	struct {
+		struct stream stream;         /* read, of a generation */
+		struct buffer answer;         /* as the program gets it */
+		uint64_t answer_bytes;        /* of it, those too that are not kept */
+		struct buffer held;           /* what of it the program has not yet, as it is not recorded */
+		bool headed;                  /* its head has come */
+		bool two_lengths;             /* the API has told, which differ */
+		bool long_head;               /* and lines of heads without an end: */
+		size_t heads;                 /* their bytes */
+		bool events;                  /* the answer is a stream of events */
+		bool too_long;                /* to be kept */
+		bool swollen;                 /* it was compressed, and is larger than that */
+		bool begun;                   /* the answer, to the program */
+		bool holds;                   /* what comes now is held */
+		bool broken;                  /* it did not come whole */
+	} came;                       /* of the answer */
 	struct exchange *next;
-
 	bool within;                  /* a step inside of the program asks, and records it */
 	bool asked;                   /* awf-step has said what becomes of it */
 	bool bodiless;                /* it is a HEAD */
 	bool asks_spent;              /* the answer's usage was asked for by the proxy */
 	bool paused;
-	bool headed;                  /* its head has come */
-	bool two_lengths;             /* the API has told, which differ */
-	bool long_head;               /* and lines of heads without an end: */
-	size_t heads;                 /* their bytes */
-	bool events;                  /* the answer is a stream of events */
-	bool too_long;                /* to be kept */
-	bool swollen;                 /* it was compressed, and is larger than that */
-	bool begun;                   /* the answer, to the program */
-	bool holds;                   /* what comes now is held */
 	bool reported;                /* awf-step knows what came of it */
-	bool broken;                  /* it did not come whole */
-	CURLcode result;              /* of its way, and why it went wrong: */
-	char message[CURL_ERROR_SIZE];
 };
 
 struct proxy {

@@ -39,10 +39,10 @@ write_prompt(struct cli_run *r)
 
 	buffer_text(&line, "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":["
 	    "{\"type\":\"text\",\"text\":");
-	json_quote(&line, buffer_string(&r->prompt), r->prompt.len);
+	json_quote(&line, buffer_string(&r->start.prompt), r->start.prompt.len);
 	buffer_text(&line, "},{\"type\":\"text\",\"text\":\"\"}]}}\n");
-	buffer_free(&r->prompt);
-	r->prompt = line;
+	buffer_free(&r->start.prompt);
+	r->start.prompt = line;
 }
 
 static void
@@ -55,10 +55,10 @@ claude_set_arguments(struct cli_run *r)
 	const char *file;
 
 	cli_arguments(r, arguments);
-	if (!r->project_settings)
+	if (!r->start.project_settings)
 		cli_argument(r, "--setting-sources", "user");
 	write_prompt(r);
-	environment_set(&r->environment, "CLAUDE_CODE_DISABLE_ATTACHMENTS", "1");
+	environment_set(&r->start.environment, "CLAUDE_CODE_DISABLE_ATTACHMENTS", "1");
 	if (r->request->stream)
 		cli_arguments(r, (const char *const []){ "--include-partial-messages", NULL });
 	cli_model(r, "--model");
@@ -70,11 +70,11 @@ claude_set_arguments(struct cli_run *r)
 		cli_argument(r, "--allowedTools", allowed);
 	if (served[0] != '\0')
 		cli_argument(r, "--allowedTools", served);
-	if (r->session != NULL)
-		cli_argument(r, "--resume", r->session);
+	if (r->start.session != NULL)
+		cli_argument(r, "--resume", r->start.session);
 	if (system != NULL && (file = cli_file(r, "system.md", system)) != NULL)
 		cli_argument(r, "--system-prompt-file", file);
-	environment_set(&r->environment, "DISABLE_AUTOUPDATER", "1");
+	environment_set(&r->start.environment, "DISABLE_AUTOUPDATER", "1");
 	free(system);
 	free(allowed);
 	free(served);

@@ -186,12 +186,12 @@ cli_total(struct cli_run *r, const struct usage *total)
 	writer_begin(&w, &r->total);
 	writer_object(&w);
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-		long long then = r->session == NULL ? 0 : -1;
+		long long then = r->start.session == NULL ? 0 : -1;
 
 		if (numbers[i].now < 0)
 			continue;
 		writer_member_integer(&w, numbers[i].name, numbers[i].now);
-		number_set(&then, span_path(r->known, "total", numbers[i].name, NULL));
+		number_set(&then, span_path(r->start.known, "total", numbers[i].name, NULL));
 		if (then >= 0 && numbers[i].now >= then)
 			*numbers[i].since = numbers[i].now - then;
 	}
@@ -600,9 +600,9 @@ cli_free(struct cli_run *r)
 	}
 	free(r->calls);
 	map_free(&r->call_index);
-	free(r->session);
+	free(r->start.session);
 	free(r->version);
-	buffer_free(&r->prompt);
+	buffer_free(&r->start.prompt);
 	buffer_free(&r->rest);
 	buffer_free(&r->errors);
 	buffer_free(&r->errors_rest);

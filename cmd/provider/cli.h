@@ -94,15 +94,17 @@ struct cli_run {
 	const struct provider_request *request;
 
 	/* How it is started. */
-	char **argv;                     /* lib/base/list.h */
-	struct environment environment;
-	struct buffer prompt;            /* for its stdin */
-	char *session;                   /* to go on with; NULL: a new one */
-	struct span known;               /* the raw members that told of it; may be absent */
-	char *directory;                 /* of files made for it; NULL: none yet */
-	char **files;
-	bool project_settings;           /* it may take the settings of the project */
-	struct cli_tools *server;        /* of tools of ours; NULL: none */
+	struct {
+		char **argv;                     /* lib/base/list.h */
+		struct environment environment;
+		struct buffer prompt;            /* for its stdin */
+		char *session;                   /* to go on with; NULL: a new one */
+		struct span known;               /* the raw members that told of it; may be absent */
+		char *directory;                 /* of files made for it; NULL: none yet */
+		char **files;
+		bool project_settings;           /* it may take the settings of the project */
+		struct cli_tools *server;        /* of tools of ours; NULL: none */
+	} start;                      /* how it is started */
 
 	/* What it said. */
 	struct message message;

@@ -54,7 +54,7 @@ static int
 cli_process_start(struct running *s)
 {
 	struct cli_run *r = s->run;
-	struct process_spec spec = { .argv = r->argv, .environment = r->environment.list,
+	struct process_spec spec = { .argv = r->start.argv, .environment = r->start.environment.list,
 	    .in = -1, .out = -1, .err = -1 };
 	struct error err = ERROR_INIT;
 	int exit_code = PROCESS_CANNOT_RUN, result;
@@ -137,7 +137,7 @@ cli_process_serve_round(struct running *s)
 		[OUR_IN] = { s->watches ? STDIN_FILENO : -1, POLLIN, 0 },
 		[OUR_OUT] = { STDOUT_FILENO, 0, 0 },
 	};
-	const struct buffer *prompt = &s->run->prompt;
+	const struct buffer *prompt = &s->run->start.prompt;
 	size_t count;
 	ssize_t n = 0;
 

@@ -47,13 +47,13 @@ find_session(struct cli_run *r)
 		raw = span_member(last, KEY_RAW);
 		if (is_assistant(message.value) && span_is(span_member(last, KEY_API), r->cli->name) &&
 		    span_type(span_member(raw, "session")) == 's') {
-			r->known = raw;
+			r->start.known = raw;
 			known = count;
 		}
 	}
 	if (known == 0)
-		r->known = r->request->session_raw;
-	r->session = span_text(known > 0 ? span_member(r->known, "session") : r->request->session);
+		r->start.known = r->request->session_raw;
+	r->start.session = span_text(known > 0 ? span_member(r->start.known, "session") : r->request->session);
 	return known;
 }
 
@@ -70,7 +70,7 @@ static void
 add_block(struct cli_run *r, struct span block)
 {
 	struct span type = span_member(block, KEY_TYPE);
-	struct buffer *prompt = &r->prompt;
+	struct buffer *prompt = &r->start.prompt;
 
 	if (span_is(type, "text")) {
 		begin_part(prompt, "");
@@ -109,12 +109,12 @@ cli_read_request(struct cli_run *r)
 			continue;
 		/* If there are several messages, each is preceded by its role. */
 		if (count - known > 1)
-			begin_part(&r->prompt, is_assistant(message.value) ? "ASSISTANT:" : "USER:");
+			begin_part(&r->start.prompt, is_assistant(message.value) ? "ASSISTANT:" : "USER:");
 		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
 		    span_next(&block);)
 			add_block(r, block.value);
 	}
-	if (r->prompt.len == 0)
+	if (r->start.prompt.len == 0)
 		cli_fail_as(r, ERROR_INVALID, "the prompt is empty");
 
 	/* AWF's names of its tools, each once; several tools of the CLI that have one AWF name
@@ -163,14 +163,14 @@ void
 cli_arguments(struct cli_run *r, const char *const *arguments)
 {
 	for (; *arguments != NULL; arguments++)
-		list_add(&r->argv, *arguments);
+		list_add(&r->start.argv, *arguments);
 }
 
 void
 cli_argument(struct cli_run *r, const char *option, const char *value)
 {
-	list_add(&r->argv, option);
-	list_add(&r->argv, value);
+	list_add(&r->start.argv, option);
+	list_add(&r->start.argv, value);
 }
 
 void
@@ -200,7 +200,7 @@ cli_environment_number(struct cli_run *r, const char *name, long long value)
 	char text[32];
 
 	snprintf(text, sizeof text, "%lld", value);
-	environment_set(&r->environment, name, text);
+	environment_set(&r->start.environment, name, text);
 }
 
 char *
@@ -220,9 +220,9 @@ cli_before_prompt(struct cli_run *r, const char *text)
 	struct buffer prompt = BUFFER_INIT;
 
 	buffer_format(&prompt, "%s\n\n", text);
-	buffer_append(&prompt, buffer_string(&r->prompt), r->prompt.len);
-	buffer_free(&r->prompt);
-	r->prompt = prompt;
+	buffer_append(&prompt, buffer_string(&r->start.prompt), r->start.prompt.len);
+	buffer_free(&r->start.prompt);
+	r->start.prompt = prompt;
 }
 
 const char *
@@ -230,17 +230,17 @@ cli_directory(struct cli_run *r)
 {
 	const char *place = environment_text("TMPDIR");
 
-	if (r->directory == NULL) {
-		r->directory = memory_format("%s/%s-XXXXXX", place == NULL ? "/tmp" : place,
+	if (r->start.directory == NULL) {
+		r->start.directory = memory_format("%s/%s-XXXXXX", place == NULL ? "/tmp" : place,
 		    r->cli->program);
-		if (mkdtemp(r->directory) == NULL) {
-			cli_fail_as(r, ERROR_PROVIDER, "%s: unable to make a directory: %s", r->directory,
+		if (mkdtemp(r->start.directory) == NULL) {
+			cli_fail_as(r, ERROR_PROVIDER, "%s: unable to make a directory: %s", r->start.directory,
 			    strerror(errno));
-			free(r->directory);
-			r->directory = NULL;
+			free(r->start.directory);
+			r->start.directory = NULL;
 		}
 	}
-	return r->directory;
+	return r->start.directory;
 }
 
 const char *
@@ -251,8 +251,8 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 
 	if (cli_directory(r) == NULL)
 		return NULL;
-	path = path_join(r->directory, name);
-	list_take(&r->files, path);
+	path = path_join(r->start.directory, name);
+	list_take(&r->start.files, path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	failed = fd == -1 || file_write(fd, text, strlen(text)) != 0;
 	if (fd != -1 && close(fd) != 0)
@@ -422,12 +422,12 @@ decide_project_settings(struct cli_run *r)
 
 	if (!word && config_word(CONFIG_PROJECT_SETTINGS, words, &word, NULL, &err) != 0)
 		cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
-	r->project_settings = word == 1;
-	if (!r->project_settings) {
+	r->start.project_settings = word == 1;
+	if (!r->start.project_settings) {
 		refuse_inner_repository(r);
 		refuse_version_place(r);
 	}
-	for (const struct project_file *file = project_files; r->project_settings && !r->failed &&
+	for (const struct project_file *file = project_files; r->start.project_settings && !r->failed &&
 	    file->program != NULL; file++) {
 		const char *const names[] = { file->name, NULL };
 		char *path = is_taken(file, r) ? cli_project_file(names) : NULL, *written;
@@ -451,7 +451,7 @@ static void
 withhold_key(struct cli_run *r, const char *name)
 {
 	if (!list_has((char *const *)(uintptr_t)r->cli->keys, name))
-		environment_unset(&r->environment, name);
+		environment_unset(&r->start.environment, name);
 }
 
 void
@@ -463,8 +463,8 @@ cli_prepare(struct cli_run *r)
 	struct buffer left = BUFFER_INIT;
 	struct keys keys;
 
-	list_add(&r->argv, r->cli->name);
-	environment_begin(&r->environment);
+	list_add(&r->start.argv, r->cli->name);
+	environment_begin(&r->start.environment);
 	/* Removes keys of APIs, and those that the user's file names: awf-step passes on all of
 	 * them. */
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
@@ -498,14 +498,14 @@ void
 cli_clear(struct cli_run *r)
 {
 	cli_tools_close(r);
-	for (size_t i = 0; i < list_count(r->files); i++)
-		unlink(r->files[i]);
-	if (r->directory != NULL)
-		rmdir(r->directory);
-	free(r->directory);
-	list_free(r->files);
-	list_free(r->argv);
-	environment_free(&r->environment);
-	r->directory = NULL;
-	r->files = r->argv = NULL;
+	for (size_t i = 0; i < list_count(r->start.files); i++)
+		unlink(r->start.files[i]);
+	if (r->start.directory != NULL)
+		rmdir(r->start.directory);
+	free(r->start.directory);
+	list_free(r->start.files);
+	list_free(r->start.argv);
+	environment_free(&r->start.environment);
+	r->start.directory = NULL;
+	r->start.files = r->start.argv = NULL;
 }

@@ -130,12 +130,12 @@ cli_tools_open_server(struct cli_run *r)
 {
 	unsigned char random[SECRET_BYTES];
 	char text[sizeof r->failure.error.message];
-	struct cli_tools *t = r->server;
+	struct cli_tools *t = r->start.server;
 	struct error err = ERROR_INIT;
 
 	if (t != NULL)
 		return t;
-	t = r->server = memory_zero(1, sizeof *t);
+	t = r->start.server = memory_zero(1, sizeof *t);
 	t->limits = connection_limits_of(CONNECTION_TOOLS);
 	t->listening = -1;
 	t->program = libexec_sibling(SERVER);
@@ -148,8 +148,8 @@ cli_tools_open_server(struct cli_run *r)
 	}
 	if (cli_directory(r) == NULL)
 		return NULL;
-	t->path = path_join(r->directory, "tools");
-	list_add(&r->files, t->path);
+	t->path = path_join(r->start.directory, "tools");
+	list_add(&r->start.files, t->path);
 	if (listen_at(t, &err) == 0)
 		return t;
 	cli_fail_as(r, ERROR_PROVIDER, "%s", error_text(&err, text, sizeof text));
@@ -184,8 +184,8 @@ cli_server_environment(struct cli_run *r)
 
 	if (t == NULL)
 		return;
-	environment_set(&r->environment, SOCKET, t->path);
-	environment_set(&r->environment, SECRET, t->secret);
+	environment_set(&r->start.environment, SOCKET, t->path);
+	environment_set(&r->start.environment, SECRET, t->secret);
 }
 
 const char *
@@ -215,7 +215,7 @@ cli_server_file(struct cli_run *r, const char *name, const char *members)
 void
 cli_tools_close(struct cli_run *r)
 {
-	struct cli_tools *t = r->server;
+	struct cli_tools *t = r->start.server;
 
 	if (t == NULL)
 		return;
@@ -230,7 +230,7 @@ cli_tools_close(struct cli_run *r)
 	free(t->path);
 	free(t->program);
 	free(t);
-	r->server = NULL;
+	r->start.server = NULL;
 }
 
 /* ---- the protocol ---- */
@@ -284,7 +284,7 @@ write_tools(const struct cli_run *r, struct writer *w)
 static void
 cli_tools_forward_call(struct cli_run *r, struct client *c, struct span id, struct span params)
 {
-	struct cli_tools *t = r->server;
+	struct cli_tools *t = r->start.server;
 	struct span arguments = span_member(params, "arguments");
 	char *name = span_text(span_member(params, "name"));
 
@@ -404,8 +404,8 @@ cli_tools_results(struct cli_run *r)
 {
 	struct span line;
 
-	while (r->server != NULL && provider_tool_result(r->provider, &line))
-		cli_tools_read_result(r->server, line);
+	while (r->start.server != NULL && provider_tool_result(r->provider, &line))
+		cli_tools_read_result(r->start.server, line);
 }
 
 /* ---- the servers ---- */
@@ -426,7 +426,7 @@ oldest_stranger(const struct cli_tools *t)
 int64_t
 cli_tools_deadline(const struct cli_run *r)
 {
-	const struct cli_tools *t = r->server;
+	const struct cli_tools *t = r->start.server;
 	size_t oldest = t != NULL ? oldest_stranger(t) : 0;
 
 	return t == NULL || oldest == t->count ? 0 : t->clients[oldest].until;
@@ -435,7 +435,7 @@ cli_tools_deadline(const struct cli_run *r)
 size_t
 cli_tools_poll(const struct cli_run *r, struct pollfd fds[CLI_TOOL_FDS])
 {
-	const struct cli_tools *t = r->server;
+	const struct cli_tools *t = r->start.server;
 
 	if (t == NULL)
 		return 0;
@@ -487,7 +487,7 @@ cli_tools_read_client_lines(struct cli_run *r, struct client *c)
 
 	while ((taken = peer_line(&c->peer, &line)) == 1) {
 		if (!c->trusted) {
-			const char *secret = r->server->secret;
+			const char *secret = r->start.server->secret;
 
 			c->trusted = line.len == strlen(secret) && memcmp(line.at, secret, line.len) == 0;
 			if (!c->trusted)
@@ -497,14 +497,14 @@ cli_tools_read_client_lines(struct cli_run *r, struct client *c)
 		}
 	}
 	/* A client without the secret is given little memory and time. */
-	return taken == 0 && (c->trusted || (peer_untaken(&c->peer) <= r->server->limits.head_bytes &&
+	return taken == 0 && (c->trusted || (peer_untaken(&c->peer) <= r->start.server->limits.head_bytes &&
 	    clock_monotonic() < c->until));
 }
 
 void
 cli_tools_serve(struct cli_run *r, const struct pollfd fds[CLI_TOOL_FDS])
 {
-	struct cli_tools *t = r->server;
+	struct cli_tools *t = r->start.server;
 
 	if (t == NULL)
 		return;

@@ -100,7 +100,7 @@ codex_set_arguments(struct cli_run *r)
 	char *system = cli_system(r);
 
 	cli_arguments(r, arguments);
-	if (!r->project_settings)
+	if (!r->start.project_settings)
 		codex_distrust_project(r);
 	cli_model(r, "--model");
 	/* It reads and lists files by commands, so every tool needs commands; its sandbox limits
@@ -118,8 +118,8 @@ codex_set_arguments(struct cli_run *r)
 		codex_add_setting(r, "developer_instructions", system);
 	else if (system != NULL)
 		cli_before_prompt(r, system);
-	if (r->session != NULL)
-		cli_argument(r, "resume", r->session);
+	if (r->start.session != NULL)
+		cli_argument(r, "resume", r->start.session);
 	cli_arguments(r, (const char *const []){ "-", NULL });
 	free(system);
 }

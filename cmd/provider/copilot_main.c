@@ -78,7 +78,7 @@ copilot_distrust_project(struct cli_run *r)
 	char *path = is_trusted() ? cli_project_file(names) : NULL;
 
 	for (size_t i = 0; i < sizeof allowing / sizeof *allowing; i++)
-		environment_unset(&r->environment, allowing[i]);
+		environment_unset(&r->start.environment, allowing[i]);
 	cli_arguments(r, (const char *const []){ "--no-custom-instructions", NULL });
 	if (path != NULL)
 		cli_fail_as(r, ERROR_INVALID, "copilot would take %s for its settings, as its own settings "
@@ -102,7 +102,7 @@ copilot_set_arguments(struct cli_run *r)
 	char *servers_option = servers == NULL ? NULL : memory_format("@%s", servers);
 
 	cli_arguments(r, arguments);
-	if (!r->project_settings)
+	if (!r->start.project_settings)
 		copilot_distrust_project(r);
 	cli_model(r, "--model");
 	cli_arguments(r, (const char *const []){ "--allow-all-tools", tool_option, NULL });
@@ -110,9 +110,9 @@ copilot_set_arguments(struct cli_run *r)
 		cli_argument(r, "--additional-mcp-config", servers_option);
 	if (file != NULL)
 		cli_argument(r, "--usage-output-file", file);
-	if (r->session != NULL)
-		cli_argument(r, "--session-id", r->session);
-	if (system != NULL && r->session == NULL)
+	if (r->start.session != NULL)
+		cli_argument(r, "--session-id", r->start.session);
+	if (system != NULL && r->start.session == NULL)
 		cli_before_prompt(r, system);
 	free(servers_option);
 	free(served);
@@ -219,7 +219,7 @@ copilot_read_usage_file(struct cli_run *r, int exit_code)
 	size_t bad;
 
 	(void)exit_code;
-	if (r->files == NULL || file_load(r->files[0], USAGE_LIMIT, &text, &err) != 0)
+	if (r->start.files == NULL || file_load(r->start.files[0], USAGE_LIMIT, &text, &err) != 0)
 		return;
 	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL) {
 		models = span_member(span_of(text.data, text.len), "modelMetrics");

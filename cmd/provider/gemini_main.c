@@ -63,7 +63,7 @@ gemini_set_arguments(struct cli_run *r)
 {
 	static const char *const arguments[] = { "--output-format", "stream-json", "--skip-trust",
 	    "--approval-mode", "default", NULL };
-	const char *means = meaning_of(&r->prompt);
+	const char *means = meaning_of(&r->start.prompt);
 	char *system = cli_system(r), *allowed = cli_allowed(r, "\", \"");
 	const char *file = system == NULL ? NULL : cli_file(r, "system.md", system), *rules;
 	struct buffer policy = BUFFER_INIT;
@@ -71,7 +71,7 @@ gemini_set_arguments(struct cli_run *r)
 	if (means != NULL)
 		cli_fail_as(r, ERROR_INVALID, "gemini cannot be sent this prompt as it is: %s", means);
 	cli_arguments(r, arguments);
-	if (!r->project_settings)
+	if (!r->start.project_settings)
 		gemini_refuse_project_settings(r);
 	cli_model(r, "--model");
 	/* Its policy engine hides tools from the model that are denied outright. */
@@ -82,10 +82,10 @@ gemini_set_arguments(struct cli_run *r)
 	rules = cli_file(r, "awf.toml", policy.data);
 	if (rules != NULL)
 		cli_argument(r, "--policy", rules);
-	if (r->session != NULL)
-		cli_argument(r, "--resume", r->session);
+	if (r->start.session != NULL)
+		cli_argument(r, "--resume", r->start.session);
 	if (file != NULL)
-		environment_set(&r->environment, "GEMINI_SYSTEM_MD", file);
+		environment_set(&r->start.environment, "GEMINI_SYSTEM_MD", file);
 	buffer_free(&policy);
 	free(allowed);
 	free(system);

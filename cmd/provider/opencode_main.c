@@ -40,7 +40,7 @@ opencode_distrust_project(struct cli_run *r)
 	char *path = cli_project_file(names);
 
 	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
-		environment_set(&r->environment, switches[i], "1");
+		environment_set(&r->start.environment, switches[i], "1");
 	if (path != NULL)
 		cli_fail_as(r, ERROR_INVALID, "opencode would load %s, and cannot be told not to: remove "
 		    "it, or allow project_settings", path);
@@ -57,12 +57,12 @@ opencode_set_arguments(struct cli_run *r)
 	struct writer w;
 
 	cli_arguments(r, arguments);
-	if (!r->project_settings)
+	if (!r->start.project_settings)
 		opencode_distrust_project(r);
 	cli_model(r, "--model");
 	/* A session with a title needs no model that invents one. */
-	if (r->session != NULL)
-		cli_argument(r, "--session", r->session);
+	if (r->start.session != NULL)
+		cli_argument(r, "--session", r->start.session);
 	else
 		cli_argument(r, "--title", "awf");
 
@@ -71,7 +71,7 @@ opencode_set_arguments(struct cli_run *r)
 	writer_object(&w);
 	/* Language servers and formatters run programs of the project: its tsserver, its
 	 * prettier. */
-	if (!r->project_settings) {
+	if (!r->start.project_settings) {
 		writer_member_bool(&w, "lsp", false);
 		writer_member_bool(&w, "formatter", false);
 	}
@@ -102,8 +102,8 @@ opencode_set_arguments(struct cli_run *r)
 		writer_object_end(&w);
 	}
 	writer_object_end(&w);
-	environment_set(&r->environment, "OPENCODE_CONFIG_CONTENT", config.data);
-	environment_set(&r->environment, "OPENCODE_DISABLE_AUTOUPDATE", "1");
+	environment_set(&r->start.environment, "OPENCODE_CONFIG_CONTENT", config.data);
+	environment_set(&r->start.environment, "OPENCODE_DISABLE_AUTOUPDATE", "1");
 	buffer_free(&config);
 	free(system);
 }

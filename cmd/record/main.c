@@ -247,7 +247,7 @@ close_destination(struct destination *to, const struct error *failure, int statu
 	return failed;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void
 record_acknowledge_event(void *context, const struct ingest_taken *taken)
@@ -476,6 +476,5 @@ main(int argc, char **argv)
 		return program_fail(PROGRAM, &err);
 	interrupts = interrupts_catch(ends);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	return record_read_stdin(&p, &spec);
 }

@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 #include "json/writer.h"
-#include "rerun/recorded_file.h"
+#include "replay_run/recorded_file.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 #define MANIFEST_FORMAT 1
@@ -111,8 +111,8 @@ export_record(const struct exporting *x, const char *run_id, struct error *err)
 static int
 export_children(struct exporting *x, const struct source *parent, struct error *err)
 {
-	for (size_t i = 0; x->source->storage.root != NULL && i < parent->child_count; i++) {
-		const char *run_id = parent->children[i];
+	for (size_t i = 0; x->source->storage.root != NULL && i < parent->children.count; i++) {
+		const char *run_id = parent->children.ids[i];
 		struct source child;
 		char *snapshot;
 		int failed;

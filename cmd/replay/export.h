@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "rerun/source.h"
+#include "replay_run/source.h"
 
 /* Makes the directory, or takes one that is empty; today: the workspace as it is
  * now stands in for a snapshot; visible: as for recorded_file_check(). ERROR_USAGE if it is

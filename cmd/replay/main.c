@@ -14,10 +14,10 @@
 #include "proc/message.h"
 #include "replay/display.h"
 #include "replay/export.h"
+#include "replay/from.h"
 #include "rerun/against.h"
-#include "rerun/from.h"
-#include "rerun/replay.h"
-#include "rerun/unseen.h"
+#include "rerun/found_run.h"
+#include "replay_run/replay.h"
 #include "storage/served.h"
 #include "view/screen.h"
 
@@ -25,7 +25,7 @@
 
 enum { OPT_TREE = 1, OPT_ALL, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
 	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE,
-	OPT_CURRENT };
+	OPT_CURRENT, OPT_VARY };
 
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|URL|DIR]\n"
@@ -64,6 +64,7 @@ struct replay {
 	const char *export;        /* NULL: it is run */
 	bool with_workspace, quiet;
 	bool current;              /* files are not taken from the recording */
+	bool vary;                 /* what must not matter is another */
 };
 
 static const struct option_spec options_table[] = {
@@ -95,6 +96,8 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_TEXT(struct replay, record) },
 	{ OPT_CURRENT, 0, "current", NULL, "use scripts, agents and other files as they are now",
 	    OPTION_INTO_FLAG(struct replay, current) },
+	{ OPT_VARY, 0, "vary", NULL, "with other pids, host name, day, times and order of files",
+	    OPTION_INTO_FLAG(struct replay, vary) },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not print how the replay is isolated",
 	    OPTION_INTO_FLAG(struct replay, quiet) },
 
@@ -115,7 +118,7 @@ static const struct option_spec options_table[] = {
 static const struct option_rule rules[] = {
 	{ SHOWS, SHOWS, 0, NULL },
 	{ SAID(OPT_EXPORT), SHOWS, 0, NULL },
-	{ SAID(OPT_ISOLATION) | SAID(OPT_RECORD) | SAID(OPT_CURRENT), SHOWS | SAID(OPT_EXPORT), 0,
+	{ SAID(OPT_ISOLATION) | SAID(OPT_RECORD) | SAID(OPT_CURRENT) | SAID(OPT_VARY), SHOWS | SAID(OPT_EXPORT), 0,
 	    "not with %s, which runs nothing" },
 	{ SAID(OPT_VISIBLE) | SAID(OPT_QUIET), SHOWS, 0, "not with %s, which runs nothing" },
 	{ SAID(OPT_COLOR), 0, CHARTS, NULL },
@@ -203,7 +206,7 @@ static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
 	const struct replay_env_spec spec = { .source = source, .isolation = r->isolation,
-		.visible = r->visible, .place = place };
+		.visible = r->visible, .place = place, .second = r->vary };
 	struct error err = ERROR_INIT;
 	struct replay_end end = { .signal_number = 0 };
 	struct difference difference;
@@ -223,7 +226,6 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 		free(transcript);
 		if (differ > 0) {
 			difference_text(&difference, "recording", "replay", &text);
-			unseen_tell(&spec, &difference, &text);
 			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
 			if (source_script_lost(source)) /* it may be the reason */
@@ -266,7 +268,7 @@ use_source(const struct replay *r, const struct storage *storage)
 			message_print(PROGRAM, "no snapshot of the workspace: only the files of steps "
 			    "are exported (--with-workspace takes today's)");
 	} else if (status == STATUS_OK) {
-		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
+		place = r->record ? replay_place_at(r->record, &err) : found_run_make_place(storage, &err);
 		status = place ? replay_at(r, &source, place) : replay_print_error(&err);
 		free(place);
 	}

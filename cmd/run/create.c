@@ -115,7 +115,7 @@ job_attempt(struct job *j, struct error *err)
 {
 	struct run_spec spec = describe_run(j, NULL);
 
-	spec.snapshot = j->resume.snapshot; /* it is the run's, and stays */
+	spec.snapshot = j->resume.settings.snapshot; /* it is the run's, and stays */
 	if (place_set_around(&j->place, j->run.directory, err) != 0 || reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
 		return -1;
@@ -214,7 +214,7 @@ create_build_nested_resume(struct job *j, struct error *err)
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
 	r->excused = n->recalled.stands;
 	r->programs_in = job_workspace(j);
-	r->text = j->workflow.script < 0 && j->workflow.argv[1] != NULL ? j->workflow.argv[2] : NULL;
+	r->words.text = j->workflow.script < 0 && j->workflow.argv[1] != NULL ? j->workflow.argv[2] : NULL;
 	if (resume_check_record(r, &plan, j->forks ? NULL : job_repaired, err) != 0)
 		return -1;
 	if (j->forks)

@@ -76,9 +76,6 @@ int job_create(struct job *j, struct error *err);
 int job_take_turn(struct job *j, struct error *err);
 /* A further attempt at the run that is in our hands. */
 int job_attempt(struct job *j, struct error *err);
-/* misplaced.c: one line about the first option of awf-run that stands behind a script which
- * takes no arguments. */
-void job_tell_misplaced(const struct job *j);
 /* What the workflow reads, and what its steps find of the run it is a fork of. */
 int job_open_input(struct job *j, struct error *err);
 int job_build_fork(struct job *j, struct error *err);

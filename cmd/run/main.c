@@ -33,7 +33,6 @@
 #include "run/leftovers.h"
 #include "run/notice.h"
 #include "run/report.h"
-#include "run/usual.h"
 #include "start/pool.h"
 #include "storage/storage.h"
 #include "transcript/call.h"
@@ -126,7 +125,6 @@ run_workflow(struct job *j)
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
 	pool_open(&workers, j->run.directory);
-	usual_start(j);
 	s->service = &workers;
 	supervise_workflow(s);
 	pool_close(&workers);
@@ -192,7 +190,6 @@ run_finish_job(struct job *j)
 	struct cost cost;
 
 	overlap_ended(&j->overlap);
-	usual_keep(j);
 	/* Why it was cancelled: by the run that takes its place, or by somebody. */
 	by = cancelled_by(j->run.directory);
 	if (report_successor(j, id)) {
@@ -327,7 +324,6 @@ main(int argc, char **argv)
 
 	program_begin();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	status = settings_parse(&job.settings, argc, argv, &err);
 	if (status == OPTION_VERSION)
 		program_version(PROGRAM);

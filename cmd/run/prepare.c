@@ -88,8 +88,6 @@ find_workflow(struct job *j, struct error *err)
 			resume_tell_script(&j->resume, err);
 		return failed;
 	}
-	if (failed == 0 && s->pipeline == NULL)
-		job_tell_misplaced(j);
 	if (failed == 0 && s->workspace != NULL)
 		return workflow_pin(&j->workflow, err);
 	return failed;
@@ -104,16 +102,16 @@ prepare_apply_record(struct job *j, struct error *err)
 	char here[PATH_MAX], *told;
 
 	/* --input comes before what was recorded under the same key. */
-	inputs_complete(&s->inputs, r->inputs);
-	s->no_input |= r->no_input;
+	inputs_complete(&s->inputs, r->settings.inputs);
+	s->no_input |= r->settings.no_input;
 	if (run_in_environment())
-		ceiling_lower(r->allow_tools, r->tools_policy);
+		ceiling_lower(r->settings.allow_tools, r->settings.tools_policy);
 	else if (s->allow_tools == NULL && s->tools_policy == TOOLS_UNSAID)
-		ceiling_restore(r->allow_tools, r->tools_policy);
-	for (char **name = r->variables; name != NULL && *name != NULL; name++)
+		ceiling_restore(r->settings.allow_tools, r->settings.tools_policy);
+	for (char **name = r->settings.variables; name != NULL && *name != NULL; name++)
 		if (!list_has(s->recorded, *name))
 			list_add(&s->recorded, *name);
-	for (char **name = r->ignored; name != NULL && *name != NULL; name++)
+	for (char **name = r->settings.ignored; name != NULL && *name != NULL; name++)
 		if (!list_has(s->ignored, *name))
 			list_add(&s->ignored, *name);
 	if (s->pipeline != NULL || *s->words != NULL)
@@ -134,7 +132,7 @@ prepare_apply_record(struct job *j, struct error *err)
 		return error_set(err, ERROR_USAGE, r->directory, "unable to start there again: %s; if the "
 		    "workspace is elsewhere now: --workspace DIRECTORY", strerror(errno));
 	setenv("PWD", r->directory, 1);
-	s->workspace = r->workspace;
+	s->workspace = r->settings.workspace;
 	return 0;
 }
 

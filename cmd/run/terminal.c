@@ -468,7 +468,7 @@ on_finish(void *context)
 	give_back(t);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole call ---- */
 
 bool
 terminal_open(struct terminal *t, const struct run *run)

@@ -150,8 +150,8 @@ changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
 {
 	const struct history_summary *history = &r->history;
 
-	for (size_t i = 0; i < r->files.count; i++) {
-		const struct definition_file *f = &r->files.list[i];
+	for (size_t i = 0; i < r->words.files.count; i++) {
+		const struct definition_file *f = &r->words.files.list[i];
 
 		/* A program of the workflow's own words is as a script of it. */
 		if ((!f->program || changed_results(history, f->path) == -1) && f->sha256[0] != '\0' &&
@@ -160,7 +160,7 @@ changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
 	}
 	for (size_t i = 0; i < history->program_count; i++) {
 		const struct history_program *program = &history->programs[i];
-		const struct definition_file *f = definition_files_find(&r->files, program->path);
+		const struct definition_file *f = definition_files_find(&r->words.files, program->path);
 
 		if (f == NULL || f->program || definition_file_is_at(f, f->path))
 			put_first_line(program->path, program->results, redo_changed, who, out);

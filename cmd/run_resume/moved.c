@@ -76,8 +76,8 @@ moved_files(struct resume *r, const char *directory, const char *stored)
 	const struct move moves[] = { { r->directory, memory_text(directory) }, both };
 
 	if (strcmp(directory, r->directory) != 0)
-		for (size_t i = 0; i < r->files.count; i++)
-			move_text(&r->files.list[i].path, moves, 2);
+		for (size_t i = 0; i < r->words.files.count; i++)
+			move_text(&r->words.files.list[i].path, moves, 2);
 	free(moves[0].to);
 	free(both.from);
 	free(both.to);
@@ -97,11 +97,11 @@ move_record(struct resume *r, const char *to, const struct move *both)
 	for (size_t i = 0; i < 3 && r->recorded.argv != NULL && r->recorded.argv[i] != NULL; i++)
 		if (*r->recorded.argv[i] == '/')
 			move_text(&r->recorded.argv[i], moves, count);
-	for (size_t i = 0; i < r->files.count; i++)
-		move_text(&r->files.list[i].path, moves, count);
-	if (r->workspace != NULL) {
-		free(r->workspace);
-		r->workspace = memory_text(to);
+	for (size_t i = 0; i < r->words.files.count; i++)
+		move_text(&r->words.files.list[i].path, moves, count);
+	if (r->settings.workspace != NULL) {
+		free(r->settings.workspace);
+		r->settings.workspace = memory_text(to);
 	}
 	free(r->moved_from);
 	r->moved_from = r->directory;

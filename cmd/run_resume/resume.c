@@ -74,8 +74,8 @@ resume_add_ignored(struct resume *r, struct span names)
 	for (struct span_walk name = span_walk(names); span_next(&name);) {
 		char *text = span_text(name.value);
 
-		if (text != NULL && !list_has(r->ignored, text))
-			list_add(&r->ignored, text);
+		if (text != NULL && !list_has(r->settings.ignored, text))
+			list_add(&r->settings.ignored, text);
 		free(text);
 	}
 }
@@ -97,7 +97,7 @@ resume_read_place(struct resume *r, struct span payload)
 	}
 	resume_set_text(&r->recorded.directory, payload, KEY_DIRECTORY);
 	resume_set_text(&r->directory, payload, KEY_CWD);
-	resume_set_text(&r->workspace, payload, KEY_WORKSPACE);
+	resume_set_text(&r->settings.workspace, payload, KEY_WORKSPACE);
 	resume_set_text(&r->stored, payload, KEY_STORAGE);
 	resume_add_ignored(r, span_path(payload, KEY_START, KEY_IGNORED, NULL));
 	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
@@ -130,14 +130,14 @@ resume_read_run_started(struct resume *r, const char *line, size_t len, struct e
 		    "was masked (--mask), so that it cannot be gone on from");
 	resume_read_place(r, payload);
 	r->recorded.name = span_text(span_member(payload, KEY_NAME));
-	r->snapshot = span_true(span_member(payload, KEY_SNAPSHOT));
-	r->no_input = span_true(span_member(payload, KEY_NO_INPUT));
-	resume_add_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
-	resume_add_members(&r->variables, span_member(payload, KEY_ENV), false);
-	r->allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
+	r->settings.snapshot = span_true(span_member(payload, KEY_SNAPSHOT));
+	r->settings.no_input = span_true(span_member(payload, KEY_NO_INPUT));
+	resume_add_members(&r->settings.inputs, span_member(payload, KEY_INPUTS), true);
+	resume_add_members(&r->settings.variables, span_member(payload, KEY_ENV), false);
+	r->settings.allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
 	policy = span_text(span_path(payload, KEY_ENV, CEILING_POLICY, NULL));
 	if (policy != NULL)
-		tools_policy_parse(policy, NULL, &r->tools_policy, NULL);
+		tools_policy_parse(policy, NULL, &r->settings.tools_policy, NULL);
 	free(policy);
 	span_copy(span_member(payload, KEY_FORKED_FROM), r->forked_from, sizeof r->forked_from);
 	r->forked_at = span_text(span_member(payload, KEY_FORKED_AT));
@@ -316,7 +316,7 @@ static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
-		.answers = plan->answers, .prefix = r->prefix, .excused = r->excused, .names = &r->names };
+		.answers = plan->answers, .prefix = r->prefix, .excused = r->excused, .names = &r->words.names };
 
 	history_reading_free(r->reading);
 	if (plan->forks) {
@@ -370,7 +370,7 @@ add_text(struct resume *r, struct span payload)
 	char *text = span_is(span_element(argv, 1), "-c") ? span_text(span_element(argv, 2)) : NULL;
 
 	if (text != NULL)
-		list_take(&r->texts, text);
+		list_take(&r->words.texts, text);
 }
 
 static void
@@ -386,16 +386,16 @@ resume_read_checked_line(void *context, const char *line, size_t len, int64_t at
 	if (c->again || event_view(line, len, &event) != 0)
 		return;
 	if (at == 0) {
-		definition_files_free(&c->r->files);
-		file_names_free(&c->r->file_names);
-		list_free(c->r->texts);
-		c->r->texts = NULL;
+		definition_files_free(&c->r->words.files);
+		file_names_free(&c->r->words.file_names);
+		list_free(c->r->words.texts);
+		c->r->words.texts = NULL;
 	}
 	if (at > 0 && event.type == EVENT_RUN_STARTED && !c->failed)
 		c->failed = resume_read_attempt(c->r, line, len, c->err) != 0;
 	if (event.type == EVENT_RUN_STARTED)
 		add_text(c->r, event.payload);
-	definition_files_take(&c->r->files, &event);
+	definition_files_take(&c->r->words.files, &event);
 }
 
 /* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all
@@ -555,7 +555,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	int built;
 
 	inner->indexes_in = parent->indexes_in;
-	inner->around = &parent->file_names;
+	inner->words.around = &parent->words.file_names;
 	inner->prefix = memory_format("%s%s/", parent->prefix != NULL ? parent->prefix : "", child->call);
 	built = read_lines(inner, plan, false, err);
 	if (built == 0) {
@@ -584,7 +584,7 @@ resume_check_child(void *context, const struct history_child *child)
 		add_answers(&l->found, &l->plan->answers, child, &inner.history);
 		if (outdated)
 			add_programs(&l->found, &inner.history);
-		l->parent->file_names.edited |= inner.file_names.edited;
+		l->parent->words.file_names.edited |= inner.words.file_names.edited;
 	}
 	resume_free(&inner);
 	nested_answers_free(&answers);
@@ -618,7 +618,7 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 	if (!failed) {
 		inner.excused = child->excused;
 		failed = build_inside(&inner, r, child, &plan, err) == -1;
-		r->file_names.edited |= inner.file_names.edited;
+		r->words.file_names.edited |= inner.words.file_names.edited;
 		add_answers(own, &around->answers, child, &inner.history);
 	}
 	/* Its parent died before it knew that it had succeeded. One whose reader had gone goes on. */
@@ -648,7 +648,7 @@ is_dropped(void *context, const char *name, bool lately)
 {
 	const struct resume *r = context;
 
-	return file_names_dropped(&r->file_names, name, lately);
+	return file_names_dropped(&r->words.file_names, name, lately);
 }
 
 static bool
@@ -656,7 +656,7 @@ is_written(void *context, const char *text)
 {
 	const struct resume *r = context;
 
-	return file_names_written(&r->file_names, text);
+	return file_names_written(&r->words.file_names, text);
 }
 
 static bool
@@ -664,7 +664,7 @@ calls_step(void *context, const char *name, const char *command)
 {
 	const struct resume *r = context;
 
-	return file_names_calls(&r->file_names, name, command);
+	return file_names_calls(&r->words.file_names, name, command);
 }
 
 /* As resume_build(), with the index at a path; NULL: none. inside: none either if nothing has changed. */
@@ -679,14 +679,15 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 	history_summary_free(&r->history);
 	if (r->reading == NULL || !history_is_of(r->reading))
 		failed = read_lines(r, plan, true, err);
-	if (failed == 0 && !r->file_names.read) {
-		file_names_read(&r->file_names, &r->files, r->blobs);
-		if (r->texts != NULL && r->text != NULL)
-			file_names_add_texts(&r->file_names, r->texts, r->text);
-		else if (r->texts != NULL && r->around != NULL)
-			file_names_add(&r->file_names, r->around);
+	if (failed == 0 && !r->words.file_names.read) {
+		file_names_read(&r->words.file_names, &r->words.files, r->blobs);
+		if (r->words.texts != NULL && r->words.text != NULL)
+			file_names_add_texts(&r->words.file_names, r->words.texts, r->words.text);
+		else if (r->words.texts != NULL && r->words.around != NULL)
+			file_names_add(&r->words.file_names, r->words.around);
 	}
-	r->names = (struct history_names){ r->file_names.edited, is_dropped, is_written, calls_step, r };
+	r->words.names = (struct history_names){ r->words.file_names.edited, is_dropped, is_written,
+	    calls_step, r };
 	if (failed == 0) {
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
@@ -706,7 +707,7 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 	/* What is named in child runs is known now; a child run is told what was said of others, too. */
 	if (failed == 0 && r->prefix == NULL)
 		failed = history_check_answers(&plan->answers, &r->history, err);
-	r->names.edited = r->file_names.edited;
+	r->words.names.edited = r->words.file_names.edited;
 	if (failed == 0 && index != NULL && (!inside || r->history.changed || r->history.has_children))
 		failed = history_write(r->reading, index, err);
 	if (index != NULL) {
@@ -753,18 +754,18 @@ resume_free(struct resume *r)
 	free(r->moved_from);
 	free(r->programs_in);
 	free(r->stored);
-	free(r->workspace);
+	free(r->settings.workspace);
 	free(r->forked_at);
 	free(r->traceparent);
 	free(r->prefix);
-	list_free(r->inputs);
-	list_free(r->variables);
-	list_free(r->ignored);
-	list_free(r->texts);
-	free(r->allow_tools);
+	list_free(r->settings.inputs);
+	list_free(r->settings.variables);
+	list_free(r->settings.ignored);
+	list_free(r->words.texts);
+	free(r->settings.allow_tools);
 	history_summary_free(&r->history);
-	definition_files_free(&r->files);
-	file_names_free(&r->file_names);
+	definition_files_free(&r->words.files);
+	file_names_free(&r->words.file_names);
 	history_reading_free(r->reading);
 	*r = (struct resume){ .path = NULL };
 }

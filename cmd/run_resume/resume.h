@@ -31,14 +31,16 @@ struct resume {
 	char *script;                 /* where the file of that was; NULL: not recorded */
 	char *directory;              /* where its last attempt was started */
 	char *stored;                 /* the storage that this recorded into; NULL: an older version's */
-	char *workspace;              /* of --workspace; NULL */
-	bool snapshot;                /* of which a copy was kept */
-	bool no_input;                /* its stdin was /dev/null */
-	char **inputs;                /* KEY=VALUE */
-	char *allow_tools;            /* its ceiling, limits/ceiling.h; NULL */
-	enum tools_policy tools_policy;
-	char **ignored;               /* variables that no call depends on */
-	char **variables;             /* names that were recorded of the environment */
+	struct {
+		char *workspace;              /* of --workspace; NULL */
+		bool snapshot;                /* of which a copy was kept */
+		bool no_input;                /* its stdin was /dev/null */
+		char **inputs;                /* KEY=VALUE */
+		char *allow_tools;            /* its ceiling, limits/ceiling.h; NULL */
+		enum tools_policy tools_policy;
+		char **ignored;               /* variables that no call depends on */
+		char **variables;             /* names that were recorded of the environment */
+	} settings;                   /* that it was started with */
 	char status[16];              /* of its last attempt; "" if that has no end */
 	bool reader_gone;             /* it ended as nobody read its output any more */
 	bool interrupted;             /* that was ended from outside (run.completed) */
@@ -54,12 +56,14 @@ struct resume {
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix;                 /* history_spec.prefix; NULL */
 	const char *indexes_in;       /* directory for those of the runs inside, while they are built; NULL */
-	struct definition_files files; /* that its record names */
-	struct file_names file_names; /* of steps in these */
-	char **texts;                 /* that its attempts ran (-c), NULL: none */
-	const char *text;             /* what it runs now; NULL: not known, */
-	const struct file_names *around; /* but these may have it; NULL */
-	struct history_names names;   /* history_spec.names */
+	struct {
+		struct definition_files files; /* that its record names */
+		struct file_names file_names; /* of steps in these */
+		char **texts;                 /* that its attempts ran (-c), NULL: none */
+		const char *text;             /* what it runs now; NULL: not known, */
+		const struct file_names *around; /* but these may have it; NULL */
+		struct history_names names;   /* history_spec.names */
+	} words;                      /* of the workflow */
 	struct history_reading *reading; /* its recorded calls; NULL: not read */
 	struct history_summary history;
 };

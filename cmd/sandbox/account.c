@@ -5,6 +5,7 @@
  */
 #include "sandbox/account.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/subprocess.h"
+#include "sandbox/look.h"
 
 #define ACCOUNTS "/etc/passwd"
 #define ACCOUNTS_LIMIT ((size_t)16 << 20)
@@ -39,34 +41,42 @@ find_home(char *lines, const char *id)
 }
 
 /* The same as all sources of the system have it. */
-static char *
-account_query_getent(const char *id)
+static int
+account_query_getent(const char *id, char **home, struct error *err)
 {
 	static char program[] = "getent", database[] = "passwd", path[] = "PATH=/usr/bin:/bin",
 	    *const environment[] = { path, NULL };
-	char *user = memory_text(id), *const argv[] = { program, database, user, NULL }, *home = NULL;
+	char *user = memory_text(id), *const argv[] = { program, database, user, NULL };
 	struct subprocess process = { .argv = argv, .environment = environment, .quiet = true,
 	    .timeout_ms = ASK_MS, .output_limit = ACCOUNTS_LIMIT };
+	int failed;
 
 	descendants_adopt();
-	if (subprocesses_run(&process, 1, NULL, NULL) == 0 && process.error.code == ERROR_NONE)
-		home = find_home(process.output.data, id);
+	failed = subprocesses_run(&process, 1, NULL, err);
+	if (failed == 0 && process.error.code == ERROR_NONE)
+		*home = find_home(process.output.data, id);
 	subprocess_free(&process);
 	free(user);
-	return home;
+	return failed;
 }
 
-char *
-account_home(void)
+int
+account_home(char **home, struct error *err)
 {
-	char *id = memory_format("%lu", (unsigned long)getuid()), *home = NULL;
+	char *id = memory_format("%lu", (unsigned long)getuid());
 	struct buffer accounts = BUFFER_INIT;
+	int failed = 0;
 
-	if (file_load(ACCOUNTS, ACCOUNTS_LIMIT, &accounts, NULL) == 0)
-		home = find_home(accounts.data, id);
-	if (home == NULL)
-		home = account_query_getent(id);
+	*home = NULL;
+	if (file_load(ACCOUNTS, ACCOUNTS_LIMIT, &accounts, err) == 0)
+		*home = find_home(accounts.data, id);
+	else if (!look_tells(AT_FDCWD, ACCOUNTS))
+		failed = -1;
+	if (failed == 0 && *home == NULL)
+		failed = account_query_getent(id, home, err);
+	if (failed != 0)
+		err->code = ERROR_BLOCKED;
 	buffer_free(&accounts);
 	free(id);
-	return home;
+	return failed;
 }

@@ -4,7 +4,10 @@
 #ifndef AWF_SANDBOX_ACCOUNT_H
 #define AWF_SANDBOX_ACCOUNT_H
 
-/* The user's home directory, in memory of its own; NULL: nobody knows one. */
-char *account_home(void);
+#include "base/error.h"
+
+/* The user's home directory, in memory of its own; NULL: nobody knows one. -1 (ERROR_BLOCKED): nobody
+ * could be asked. */
+int account_home(char **home, struct error *err);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "isolate/git_config.h"
+#include "sandbox/look.h"
 
 #define FILE_LIMIT ((size_t)4 << 20)
 #define FILES_LIMIT 1000
@@ -255,8 +256,13 @@ git_settings_read(struct git_settings *s, const char *path)
 	list_add(&s->read, path);
 	/* Whatever lies there, nobody waits for it. */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    file_read(fd, &text, FILE_LIMIT) == 0) {
+	if (fd == -1) {
+		look_tells(AT_FDCWD, path);
+	} else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		file_close(&fd);
+	} else if (file_read(fd, &text, FILE_LIMIT) != 0) {
+		look_tells(AT_FDCWD, path);
+	} else {
 		r.at = buffer_string(&text);
 		r.end = r.at + text.len;
 		read_settings(&r);

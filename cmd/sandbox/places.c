@@ -22,6 +22,7 @@
 #include "proc/project_files.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
+#include "sandbox/look.h"
 #include "sandbox/resolve.h"
 #include "sandbox/scripts.h"
 
@@ -138,8 +139,12 @@ add_unasked(struct places *p, const char *path)
 {
 	struct resolved r;
 
-	if (*path != '/' || resolve_path(&r, path, p->workspace_fd) == -1)
+	if (*path != '/')
 		return;
+	if (resolve_path(&r, path, p->workspace_fd) == -1) {
+		look_tells(AT_FDCWD, path);
+		return;
+	}
 	/* What of the configuration may be read is a place already. */
 	if (!r.strayed && !touches_secret(p, r.path) &&
 	    !path_within(places_configuration, r.path) && !path_within(r.path, places_configuration))
@@ -162,6 +167,8 @@ add_programs(struct places *p, const char *directory)
 	more = more && !holds_home(p, prefix) && allowed_by(p, directory, PLACE_READ) == NULL;
 	add_unasked(p, directory);
 	fd = more ? open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (more && fd == -1)
+		look_tells(AT_FDCWD, prefix);
 	for (size_t i = 0; fd != -1 && beside_programs[i] != NULL; i++) {
 		char *path;
 
@@ -483,14 +490,17 @@ int
 places_find(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *script = getenv("AWF_WORKFLOW_FILE"), *first = getenv("AWF_WORKFLOW_DIR");
-	char **seen = NULL, **scripts, *home = account_home();
+	char **seen = NULL, **scripts, *home;
 
 	*p = (struct places){ .workspace_fd = -1 };
+	look_begin();
+	if (account_home(&home, err) == -1)
+		return -1;
 	/* That which the environment names may be another one, or none. */
 	add_home(p, getenv("HOME"));
 	add_home(p, home);
 	free(home);
-	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
+	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1 || look_check(err) == -1)
 		return -1;
 
 	/* What no place shows need not be hidden. */

@@ -13,6 +13,8 @@
  *     lies in a repository's data need not be looked through.
  *   - What was plain before and is not plain any more was made by the command, or by the user
  *     meanwhile: nobody can tell these apart. It is set aside, and not removed.
+ *   - Of what could not be looked at (sandbox/look.h) nothing is known: it is left as it is, and said.
+ *     If that happens at the first pass there is no command.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories.h"
@@ -38,11 +40,13 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "isolate/git_config.h"
+#include "sandbox/look.h"
 #include "sandbox/repository_data.h"
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define NAMES_ASIDE 1000
 #define USED_LIMIT 1000
+#define DEPTH 32                 /* of directories that lie in each other in a repository */
 #define REPOSITORY ".git"
 
 struct walk {
@@ -53,6 +57,8 @@ struct walk {
 	size_t count, capacity;
 	size_t seen_capacity;
 	size_t used_count;
+	size_t depth;          /* of the directories that are being judged */
+	size_t missed;         /* so many names had not been looked at when the judgement in hand began */
 };
 
 /* What is judged in a repository: by its name, with the open directory that it lies in and the path
@@ -60,7 +66,7 @@ struct walk {
 typedef void judge(struct walk *w, int at, const char *directory, const char *name);
 
 static int
-open_below(int root, const char *path, int flags)
+open_below_unnoted(int root, const char *path, int flags)
 {
 	if (*path == '\0')
 		path = ".";
@@ -72,6 +78,16 @@ open_below(int root, const char *path, int flags)
 #else
 	return openat(root, path, flags | O_NOFOLLOW | O_CLOEXEC);
 #endif
+}
+
+static int
+open_below(int root, const char *path, int flags)
+{
+	const int fd = open_below_unnoted(root, path, flags);
+
+	if (fd == -1)
+		look_tells(root, *path == '\0' ? "." : path);
+	return fd;
 }
 
 /* "" stands for the workspace. */
@@ -101,9 +117,19 @@ open_directory(int root, const char *path)
 		close(entry);
 	}
 	dir = fd == -1 ? NULL : fdopendir(fd);
-	if (dir == NULL && fd != -1)
+	if (dir == NULL && fd != -1) {
+		look_tells(fd, ".");
 		close(fd);
+	}
 	return dir;
+}
+
+static bool
+is_there(int at, const char *name)
+{
+	struct stat st;
+
+	return look_status(at, name, &st) == 0;
 }
 
 /* The next but "." and ".."; NULL at the end. */
@@ -112,9 +138,12 @@ next_entry(DIR *dir)
 {
 	const struct dirent *entry;
 
-	do
+	do {
+		errno = 0;
 		entry = readdir(dir);
-	while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	} while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	if (entry == NULL && errno != 0)
+		look_tells(dirfd(dir), ".");
 	return entry;
 }
 
@@ -125,7 +154,7 @@ kind_of(DIR *dir, const struct dirent *entry)
 
 	if (entry->d_type != DT_UNKNOWN)
 		return (mode_t)DTTOIF(entry->d_type);
-	return fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
+	return look_status(dirfd(dir), entry->d_name, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
 /* ---- items ---- */
@@ -137,38 +166,58 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	*whole = fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    file_read(fd, content, CONTENT_LIMIT) == 0;
+	if (fd == -1)
+		look_tells(at, name);
+	*whole = fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (*whole && file_read(fd, content, CONTENT_LIMIT) != 0) {
+		look_tells(at, name);
+		*whole = false;
+	}
 	file_close(&fd);
 }
 
-/* What a directory holds, as far as the kernel tells without its contents being read. */
+/* What a directory holds, as far as the kernel tells without its contents being read. One directory is open at
+ * a time, however deep they lie. */
 static void
 repositories_describe_directory(struct buffer *out, int root, const char *path)
 {
 	DIR *dir = open_directory(root, path);
 	const struct dirent *entry;
+	char **below = NULL;
 	struct stat st;
 
 	while (dir != NULL && (entry = next_entry(dir)) != NULL) {
-		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		if (look_status(dirfd(dir), entry->d_name, &st) != 0)
 			continue;
 		buffer_format(out, "%s %llu %lld %lld.%09ld\n", entry->d_name,
 		    (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_ctim.tv_sec,
 		    st.st_ctim.tv_nsec);
-		if (S_ISDIR(st.st_mode)) {
-			char *below = path_join(path, entry->d_name);
-
-			repositories_describe_directory(out, root, below);
-			free(below);
-		}
+		if (S_ISDIR(st.st_mode))
+			list_take(&below, path_join(path, entry->d_name));
 	}
 	if (dir != NULL)
 		closedir(dir);
+	for (char **directory = below; directory != NULL && *directory != NULL; directory++)
+		repositories_describe_directory(out, root, *directory);
+	list_free(below);
+}
+
+/* What is neither a file, nor a directory, nor a link: who opens it may wait for ever. */
+static bool
+is_special(mode_t mode)
+{
+	return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode);
+}
+
+/* From here on something is judged: if a part of it cannot be looked at it counts for nothing. */
+static void
+begin_judgement(struct walk *w)
+{
+	w->missed = look_missed();
 }
 
 /* settings are taken over. Of a directory `content` may say what is in it; else NULL. Returns it; NULL: it is no
- * longer there. */
+ * longer there, or it is not known what it is. */
 static struct odd_item *
 add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
     const char *content)
@@ -180,13 +229,14 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 	struct stat st;
 	ssize_t len;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+	if (look_status(at, name, &st) != 0) {
 		free(item.path);
 		list_free(settings);
 		return NULL;
 	}
 	item.mode = st.st_mode;
 	item.linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
+	item.waits = is_special(st.st_mode);
 	if (content != NULL) {
 		buffer_text(&bytes, content);
 	} else if (S_ISLNK(st.st_mode)) {
@@ -202,6 +252,12 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 		buffer_clear(&bytes);
 		buffer_format(&bytes, "%llu %lld %lld.%09ld", (unsigned long long)st.st_ino,
 		    (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	}
+	if (look_missed() != w->missed) {
+		buffer_free(&bytes);
+		free(item.path);
+		list_free(settings);
+		return NULL;
 	}
 	item.len = bytes.len;
 	item.content = buffer_take(&bytes);
@@ -239,6 +295,17 @@ path_from(const struct walk *w, const char *directory, const char *path)
 	return normal;
 }
 
+/* As realpath(3); NULL: there is none, or that is not known. */
+static char *
+real_path(const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	if (real == NULL)
+		look_tells(AT_FDCWD, path);
+	return real;
+}
+
 /* Where the files of a submodule lie: in the workspace. */
 static bool
 is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
@@ -246,7 +313,7 @@ is_work_tree_here(const struct walk *w, const char *directory, const char *setti
 	static const char name[] = "core.worktree=";
 	char *path = strncmp(setting, name, sizeof name - 1) != 0 ? NULL :
 	    path_from(w, directory, setting + sizeof name - 1);
-	char *real = path == NULL ? NULL : realpath(path, NULL);
+	char *real = path == NULL ? NULL : real_path(path);
 	bool here = real != NULL && is_here(w, real);
 
 	free(path);
@@ -346,7 +413,8 @@ judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Judges each name in a directory of a repository; a link in its place is odd. */
+/* Judges each name in a directory of a repository; a link in its place is odd, and so is one that lies deeper than
+ * those of git do: no depth takes more descriptors than there are (look_reserve()). */
 static void
 judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
 {
@@ -355,17 +423,21 @@ judge_each(struct walk *w, int at, const char *directory, const char *name, judg
 	struct stat st;
 	DIR *dir;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
+	if (look_status(at, name, &st) == 0 && (!S_ISDIR(st.st_mode) || w->depth == DEPTH)) {
 		add_item(w, at, directory, name, NULL, NULL);
 		free(path);
 		return;
 	}
+	w->depth++;
 	dir = open_directory(w->r->workspace, path);
 	while (dir != NULL && (entry = next_entry(dir)) != NULL)
-		if (!text_ends(entry->d_name, REPOSITORY_ASIDE))
+		if (!text_ends(entry->d_name, REPOSITORY_ASIDE)) {
+			begin_judgement(w);
 			one(w, dirfd(dir), path, entry->d_name);
+		}
 	if (dir != NULL)
 		closedir(dir);
+	w->depth--;
 	free(path);
 }
 
@@ -375,7 +447,7 @@ judge_hook(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_hook);
 	else if (!text_ends(name, ".sample"))
 		add_item(w, at, directory, name, NULL, NULL);
@@ -393,12 +465,13 @@ judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_odd);
 }
 
+/* Neither a file nor a directory: a link, or what nobody writes into and reads again. */
 static bool
-is_link(int at, const char *name)
+is_no_file(int at, const char *name)
 {
 	struct stat st;
 
-	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+	return look_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
 /* A '*' at the end stands for any letters. What git writes first as another name ends in .lock. */
@@ -442,7 +515,7 @@ judge_info_entry(struct walk *w, int at, const char *directory, const char *name
 
 	if (strcmp(name, "exclude") == 0)
 		judge_exclude(w, at, directory, name);
-	else if (!is_one_of(name, data) || is_link(at, name))
+	else if (!is_one_of(name, data) || is_no_file(at, name))
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
@@ -458,7 +531,7 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
 		"commit-graphs", "tmp_*", NULL };
 
-	if (!is_one_of(name, data) || is_link(at, name))
+	if (!is_one_of(name, data) || is_no_file(at, name))
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
@@ -471,11 +544,11 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 		item->leads = true;
 }
 
-/* Of those in a directory that git, or a program that it calls, makes files in. */
+/* What is no file, of those in a directory that git, or a program that it calls, makes files in. */
 static void
 judge_link(struct walk *w, int at, const char *directory, const char *name)
 {
-	if (is_link(at, name))
+	if (is_no_file(at, name))
 		add_leading(w, at, directory, name);
 }
 
@@ -487,11 +560,11 @@ judge_links(struct walk *w, int at, const char *directory, const char *name)
 	const bool deep = strlen(name) == 2 && strlen(path_base(directory)) == 2;
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (look_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode) && !deep)
 		judge_each(w, at, directory, name, judge_links);
-	else if (S_ISLNK(st.st_mode))
+	else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		add_leading(w, at, directory, name);
 }
 
@@ -502,7 +575,7 @@ judge_object(struct walk *w, int at, const char *directory, const char *name)
 {
 	if (strcmp(name, "info") == 0)
 		judge_each(w, at, directory, name, judge_object_info);
-	else if (strcmp(name, "pack") == 0 && !is_link(at, name))
+	else if (strcmp(name, "pack") == 0 && !is_no_file(at, name))
 		judge_each(w, at, directory, name, judge_link);
 	else
 		judge_link(w, at, directory, name);
@@ -523,7 +596,7 @@ is_shared(struct walk *w, int at, const char *directory, const char *name)
 	bool shared;
 	char *file;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+	if (look_status(at, name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
 		return false;
 	file = memory_format("%llu:%llu:%llu %s/%s", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
 	    (unsigned long long)st.st_nlink, directory, name);
@@ -540,7 +613,7 @@ judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (look_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_files);
@@ -554,9 +627,9 @@ judge_ref(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (look_status(at, name, &st) != 0)
 		return;
-	if (!repository_ref_is_plain(at, name))
+	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || !repository_ref_is_plain(at, name))
 		add_leading(w, at, directory, name);
 	else if (S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_ref);
@@ -576,7 +649,7 @@ is_plain_todo(int at, const char *name, const char *const *words)
 	bool whole, plain = true;
 	char *rest, *line;
 
-	if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!is_there(at, name))
 		return true;
 	repositories_load_file(at, name, &text, &whole);
 	rest = text.data;
@@ -722,6 +795,7 @@ judge_data(struct walk *w, int at, const char *directory, const char *name)
 static void
 judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 {
+	static const char daemon[] = "fsmonitor--daemon";
 	const size_t before = w->r->count;
 	const struct dirent *entry;
 
@@ -731,7 +805,9 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 	rewinddir(dir);
 	while ((entry = next_entry(dir)) != NULL) {
 		bool judged = false;
+		mode_t kind;
 
+		begin_judgement(w);
 		for (size_t i = 0; !judged && i < sizeof read_by_git / sizeof *read_by_git; i++)
 			if (strcmp(entry->d_name, read_by_git[i].name) == 0) {
 				read_by_git[i].judge(w, dirfd(dir), path, entry->d_name);
@@ -739,10 +815,13 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 			}
 		if (judged || text_ends(entry->d_name, REPOSITORY_ASIDE))
 			continue;
-		if (kind_of(dir, entry) == S_IFLNK ? is_data(entry->d_name) || !one_by_shape :
+		kind = kind_of(dir, entry);
+		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
+			continue; /* nobody waits for one that nobody serves */
+		if (kind != S_IFREG && kind != S_IFDIR ? is_data(entry->d_name) || !one_by_shape :
 		    !is_data(entry->d_name) && !one_by_shape)
 			add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
-		else if (kind_of(dir, entry) == S_IFREG && is_data(entry->d_name))
+		else if (kind == S_IFREG && is_data(entry->d_name))
 			judge_data(w, dirfd(dir), path, entry->d_name);
 	}
 	for (size_t i = before; one_by_shape && i < w->r->count; i++)
@@ -756,10 +835,7 @@ has_shape(DIR *dir)
 {
 	int fd = dirfd(dir);
 
-	return faccessat(fd, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (faccessat(fd, "commondir", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-	    (faccessat(fd, "objects", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    faccessat(fd, "refs", F_OK, AT_SYMLINK_NOFOLLOW) == 0));
+	return is_there(fd, "HEAD") && (is_there(fd, "commondir") || (is_there(fd, "objects") && is_there(fd, "refs")));
 }
 
 /* A submodule may be called a/b. */
@@ -769,7 +845,7 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 	char *path = repositories_join_path(directory, name);
 	DIR *dir;
 
-	if (is_link(at, name)) {
+	if (is_no_file(at, name)) {
 		add_item(w, at, directory, name, NULL, NULL);
 	} else if ((dir = open_directory(w->r->workspace, path)) != NULL) {
 		if (has_shape(dir))
@@ -786,12 +862,12 @@ static void
 judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
 {
 	char *path = repositories_join_path(directory, name);
-	DIR *dir = is_link(at, name) ? NULL : open_directory(w->r->workspace, path);
+	DIR *dir = is_no_file(at, name) ? NULL : open_directory(w->r->workspace, path);
 
 	if (dir != NULL) {
 		judge_repository(w, dir, path, false);
 		closedir(dir);
-	} else if (is_link(at, name)) {
+	} else if (is_no_file(at, name)) {
 		add_item(w, at, directory, name, NULL, NULL);
 	}
 	free(path);
@@ -869,9 +945,12 @@ repositories_examine_entry(struct walk *w, int at, const char *directory, const 
 	char *path = repositories_join_path(directory, name);
 	DIR *repository;
 
-	if (strcasecmp(name, REPOSITORY) != 0) {
+	begin_judgement(w);
+	if (strcasecmp(name, REPOSITORY) != 0 && kind != S_IFDIR) {
+		add_item(w, at, directory, name, NULL, NULL);
+	} else if (strcasecmp(name, REPOSITORY) != 0) {
 		/* One that was seen is looked at anyhow. */
-		if (kind == S_IFDIR && (w->before == NULL || find_seen(w->before, path) == NULL)) {
+		if (w->before == NULL || find_seen(w->before, path) == NULL) {
 			add_directory(w, path);
 			return;
 		}
@@ -893,6 +972,8 @@ repositories_examine_entry(struct walk *w, int at, const char *directory, const 
 static void
 repositories_examine_directory(struct walk *w, const char *path)
 {
+	/* What git reads beside its repositories. */
+	static const char *const read_here[] = { ".gitattributes", ".gitignore", ".gitmodules", ".mailmap", NULL };
 	DIR *dir = open_directory(w->r->workspace, path);
 	const struct dirent *entry;
 	bool head = false;
@@ -906,7 +987,8 @@ repositories_examine_directory(struct walk *w, const char *path)
 		mode_t kind = kind_of(dir, entry);
 
 		head = head || strcmp(entry->d_name, "HEAD") == 0;
-		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0)
+		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0 ||
+		    (is_special(kind) && text_index(entry->d_name, read_here) != -1))
 			repositories_examine_entry(w, dirfd(dir), path, entry->d_name, kind);
 	}
 	if (head && has_shape(dir))
@@ -950,20 +1032,26 @@ judge_pointer(struct walk *w, const char *path)
 	static const char word[] = "gitdir: ";
 	char *directory = path_directory(path), *line, *target = NULL, *real = NULL;
 	struct odd_item *item;
-	bool plain;
+	const char *repository = NULL;
+	bool plain, unknown;
 	int at;
 
+	begin_judgement(w);
 	if (strcmp(directory, ".") == 0)
 		*directory = '\0';
 	at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
 	line = load_line(at, path_base(path));
 	if (strncmp(line, word, sizeof word - 1) == 0) {
 		target = path_from(w, directory, line + sizeof word - 1);
-		real = realpath(target, NULL);
+		real = real_path(target);
 	}
-	plain = real != NULL && is_here(w, real) && is_plain_repository(w,
-	    real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "");
-	if (!plain || w->before == NULL) {
+	if (real != NULL && is_here(w, real))
+		repository = real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "";
+	plain = repository != NULL && is_plain_repository(w, repository);
+	/* One that was there may be one of those that could not be looked at. */
+	unknown = repository != NULL && w->before != NULL && look_missed() > 0 &&
+	    repositories_have(w->before, repository) && !repositories_have(w->r, repository);
+	if (!unknown && (!plain || w->before == NULL)) {
 		item = add_item(w, at, directory, path_base(path), NULL, NULL);
 		if (item != NULL)
 			item->plain = plain;
@@ -1038,7 +1126,7 @@ read_settings_above(struct walk *w)
 	do {
 		char *repository = path_join(top, REPOSITORY), *file = path_join(repository, "config");
 		struct stat st;
-		const bool is = lstat(repository, &st) == 0;
+		const bool is = look_status(AT_FDCWD, repository, &st) == 0;
 
 		if (is && S_ISDIR(st.st_mode))
 			git_settings_read(&w->r->settings, file);
@@ -1060,7 +1148,7 @@ path_real(const char *path)
 	char *normal = path_normal(path), *there = memory_text(normal), *real, *whole;
 	const char *rest;
 
-	while ((real = realpath(there, NULL)) == NULL && path_climb(&there))
+	while ((real = real_path(there)) == NULL && path_climb(&there))
 		continue;
 	rest = normal + strlen(there);
 	rest += *rest == '/';
@@ -1079,7 +1167,7 @@ add_used(struct walk *w, const char *top, const char *name, bool word)
 	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
 	char *paths[] = { path_normal(joined), path_real(joined) };
 	struct stat st;
-	const bool there = lstat(paths[1], &st) == 0,
+	const bool there = look_status(AT_FDCWD, paths[1], &st) == 0,
 	    is_file = !word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL);
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
@@ -1140,7 +1228,7 @@ judge_used_below(struct walk *w, int at, const char *directory, const char *name
 {
 	struct stat st;
 
-	if (w->used_count++ >= USED_LIMIT || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	if (w->used_count++ >= USED_LIMIT || look_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_used_below);
@@ -1162,12 +1250,13 @@ judge_used(struct walk *w, const char *path)
 		int at;
 
 		end += strcspn(end, "/");
+		begin_judgement(w);
 		part = memory_copy(from, (size_t)(end - from));
 		directory = path_directory(part);
 		if (strcmp(directory, ".") == 0)
 			*directory = '\0';
 		at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
-		if (at == -1 || fstatat(at, path_base(part), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		if (at == -1 || look_status(at, path_base(part), &st) != 0) {
 			done = true;
 		} else if (S_ISLNK(st.st_mode) || *end == '\0') {
 			if (w->before == NULL)
@@ -1196,20 +1285,27 @@ end_walk(struct walk *w)
 	free(w->directories);
 }
 
-void
-repositories_find(struct repositories *r, int workspace, const char *root, const char *home)
+int
+repositories_find(struct repositories *r, int workspace, const char *root, const char *home, struct error *err)
 {
 	struct walk w = { .r = r };
+	bool reserved;
 
 	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
+	look_begin();
+	reserved = look_reserve(workspace) == 0;
+	if (!reserved)
+		look_tells(workspace, ".");
 	git_settings_read_users(&r->settings, home);
 	add_directory(&w, memory_text(""));
 	repositories_examine_all(&w);
 	end_walk(&w);
 	if (r->seen_count > 0)
 		qsort(r->seen, r->seen_count, sizeof *r->seen, by_path);
+	look_release();
+	return look_check(err);
 }
 
 /* Whatever was found before is judged again; directories are listed if they may hold something new. */
@@ -1221,6 +1317,7 @@ find_again(struct repositories *r, const struct repositories *before)
 	DIR *dir;
 
 	*r = (struct repositories){ .workspace = before->workspace, .root = memory_text(before->root) };
+	look_begin();
 	for (char **path = before->found; path != NULL && *path != NULL; path++) {
 		dir = open_directory(r->workspace, *path);
 		if (dir == NULL)
@@ -1236,7 +1333,7 @@ find_again(struct repositories *r, const struct repositories *before)
 	for (size_t i = 0; i < before->seen_count; i++) {
 		const struct seen_directory *seen = &before->seen[i];
 
-		if (fstatat(r->workspace, *seen->path == '\0' ? "." : seen->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (look_status(r->workspace, *seen->path == '\0' ? "." : seen->path, &st) == 0 &&
 		    S_ISDIR(st.st_mode) && !is_unchanged(seen, &st))
 			add_directory(&w, memory_text(seen->path));
 	}
@@ -1285,7 +1382,7 @@ static int
 open_parent(const struct repositories *r, const char *path)
 {
 	char *directory = path_directory(path), link[48];
-	int fd = open_below(r->workspace, strcmp(directory, ".") == 0 ? "" : directory,
+	int fd = open_below_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory,
 	    O_PATH | O_DIRECTORY);
 	struct stat st;
 
@@ -1350,8 +1447,8 @@ settle_item(const struct repositories *before, const struct repositories *after,
     const struct odd_item *item, char ***done)
 {
 	const struct odd_item *was = find_item(before, item->path);
-	bool made = item->repository != NULL && !repositories_have(before, item->repository), back;
-	const char *harm = item->leads ? "git may write to other files by what it says," :
+	bool made = item->repository != NULL && !repositories_have(before, item->repository), back, lost;
+	const char *harm = item->waits ? "git may wait for ever to read it," : item->leads ? "git may write to other files by what it says," :
 	    item->hides ? "git status may not tell of files by what it says," :
 	    "git may run it, or what it says,";
 	char *path = made ? repositories_join_path(item->repository, "HEAD") :
@@ -1361,9 +1458,11 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	aside = set_aside(after, path);
 	reason = errno;
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
+	lost = aside != NULL && !made && was != NULL && was->whole && !back;
 	if (aside != NULL)
-		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s", path, harm, aside,
-		    back ? ", and what was there is there again" : ""));
+		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
+		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
+		    lost ? strerror(errno) : ""));
 	else if (reason != ENOENT) /* with its repository it may have gone already */
 		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
 		    path, harm, strerror(reason)));
@@ -1378,10 +1477,12 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	char *directory = path_directory(was->path), *aside;
 	int at = open_below(before->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
 	struct buffer content = BUFFER_INIT;
+	const size_t missed = look_missed();
 	bool whole, same;
 
 	repositories_load_file(at, path_base(was->path), &content, &whole);
-	same = whole && content.len == was->len && memcmp(buffer_string(&content), was->content, was->len) == 0;
+	same = look_missed() != missed || (whole && content.len == was->len &&
+	    memcmp(buffer_string(&content), was->content, was->len) == 0);
 	aside = same ? NULL : set_aside(before, was->path);
 	if (aside != NULL && put_back(before, was))
 		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
@@ -1424,6 +1525,9 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}
+	for (char *const *name = look_names(); *name != NULL; name++)
+		list_take(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
+		    "of it, so look before git is used there", *name));
 	for (char **unknown = before->unknown; unknown != NULL && *unknown != NULL; unknown++)
 		if (is_within(before->root, *unknown, kept))
 			list_take(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "sandbox/git_settings.h"
 
 #define REPOSITORY_ASIDE ".unreviewed"
@@ -42,6 +43,7 @@ struct odd_item {
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
 	bool hides;          /* likewise, because git status would not tell of files */
+	bool waits;          /* likewise, because git would wait for somebody to write to it, as a FIFO */
 };
 
 /* A directory that was looked at. */
@@ -68,13 +70,15 @@ struct repositories {
 	size_t seen_count;
 };
 
-/* Looks through the workspace (its path: absolute, without links). home: the user's, beside HOME; NULL. */
-void repositories_find(struct repositories *r, int workspace, const char *root, const char *home);
+/* Looks through the workspace (its path: absolute, without links). home: the user's, beside HOME; NULL.
+ * -1 (ERROR_BLOCKED): something could not be looked at, so nobody could tell afterwards what the command made. */
+int repositories_find(struct repositories *r, int workspace, const char *root, const char *home, struct error *err);
 /* Whether there is such a one at the path: relative to the workspace. */
 bool repositories_have(const struct repositories *r, const char *path);
 /* Looks again, and sets aside what the command made that is not plain, but for what is one of
  * these paths of the workspace or lies in one (both lists are of absolute paths): it could not change the kept ones,
- * and the opened ones are its to change. Returns a list of lines that say what was done. */
+ * and the opened ones are its to change. What cannot be looked at is left as it is. Returns a list of lines that say
+ * what was done, and that. */
 char **repositories_settle(const struct repositories *before, char *const *kept, char *const *opened);
 void repositories_free(struct repositories *r);
 

@@ -18,6 +18,7 @@
 #include "io/file.h"
 #include "isolate/git_index.h"
 #include "isolate/git_names.h"
+#include "sandbox/look.h"
 #include "sandbox/repositories.h"
 
 #define DATA_LIMIT ((size_t)256 << 20)
@@ -31,9 +32,14 @@ load_data(int at, const char *name, struct buffer *content, size_t limit)
 {
 	int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
-	bool whole = fd == -1 ? errno == ENOENT :
-	    fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && file_read(fd, content, limit) == 0;
+	bool whole = fd == -1 ? errno == ENOENT : fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 
+	if (fd == -1)
+		look_tells(at, name);
+	if (whole && fd != -1 && file_read(fd, content, limit) != 0) {
+		look_tells(at, name);
+		whole = false;
+	}
 	file_close(&fd);
 	return whole;
 }
@@ -119,6 +125,8 @@ is_ref_plain(int at, const char *name, bool invalid)
 	bool plain = len >= 0;
 	const char *target;
 
+	if (len < 0)
+		look_tells(at, name);
 	file_close(&fd);
 	if (len == (ssize_t)sizeof start && memcmp(start, word, sizeof start) == 0) {
 		plain = load_data(at, name, &content, REF_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;

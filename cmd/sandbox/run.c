@@ -53,6 +53,7 @@
 #include "proc/process.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
+#include "sandbox/look.h"
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
 #include "sandbox/resolve.h"
@@ -239,6 +240,7 @@ be_command(struct command *c)
 		message_print(PROGRAM, "%s", error_text(&err, text, sizeof text));
 		_exit(SANDBOX_REFUSED);
 	}
+	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (c->settings->check)
 		_exit(EXIT_SUCCESS);
@@ -345,8 +347,11 @@ keep_apart(void *context)
 	setsid();
 	if (c->settings->loopback > 0 && loopback_lend((int)c->settings->loopback, &no.error) == -1)
 		keeper_refuse(c->report, &no.error);
-	if (view_make(&c->view, c->places, &no.error) == -1)
+	if (view_make(&c->view, c->places, &no.error) == -1) {
+		if (no.error.code == ERROR_BLOCKED)
+			no.what = KEEPER_REFUSED;
 		keeper_tell(c->report, &no);
+	}
 	c->places->temporary = memory_text(view_temporary(c->places));
 	c->watch.processes = !c->view.counted;
 	c->watch.apart = true;
@@ -440,17 +445,22 @@ note_makeable(struct command *c, struct error *err)
 	char **names = NULL;
 	int failed;
 
+	look_begin();
 	for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
 		const char *name = *kept + strlen(p->workspace) + 1;
 		int fd = resolve_exact(*kept);
 
+		if (fd == -1)
+			look_tells(AT_FDCWD, *kept);
 		if (places_taken_up(name) &&
 		    (fd == -1 || (!c->namespaces && unreviewed_noted(p->workspace, name))))
 			list_add(&names, name);
 		if (fd != -1)
 			close(fd);
 	}
-	failed = unreviewed_begin(&c->made, p->workspace, names, err);
+	failed = look_check(err);
+	if (failed == 0)
+		failed = unreviewed_begin(&c->made, p->workspace, names, err);
 	if (failed == 0)
 		failed = sandboxed_time_begin(&c->time, p->workspace, err);
 	list_free(names);
@@ -462,17 +472,21 @@ note_makeable(struct command *c, struct error *err)
 enum { LINES_TOLD = 5 };
 
 /* What mounts keep, of that which is to be kept: what is there, and no link. */
-static void
-find_held(struct command *c)
+static int
+find_held(struct command *c, struct error *err)
 {
+	look_begin();
 	for (char **kept = c->places->kept; kept != NULL && *kept != NULL; kept++) {
 		int fd = resolve_exact(*kept);
 
 		if (fd != -1) {
 			close(fd);
 			list_add(&c->held, *kept);
+		} else {
+			look_tells(AT_FDCWD, *kept);
 		}
 	}
+	return look_check(err);
 }
 
 /* Whether a path of the workspace is of what the user's git is told to run, which is kept as a whole. */
@@ -489,15 +503,19 @@ is_used(const struct repositories *r, const char *workspace, const char *path)
 }
 
 /* Before the mounts are made. */
-static void
-find_repositories(struct command *c)
+static int
+find_repositories(struct command *c, struct error *err)
 {
 	struct places *p = c->places;
 	struct repositories *r = &c->repositories;
-	char *home = account_home();
+	char *home;
+	int failed = account_home(&home, err);
 
-	repositories_find(r, p->workspace_fd, p->workspace, home);
+	if (failed == 0)
+		failed = repositories_find(r, p->workspace_fd, p->workspace, home, err);
 	free(home);
+	if (failed != 0)
+		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (!r->items[i].plain && !is_used(r, p->workspace, r->items[i].path))
 			places_keep(p, r->items[i].path);
@@ -505,7 +523,7 @@ find_repositories(struct command *c)
 		places_keep(p, *unknown);
 	for (char **used = r->used_there; used != NULL && *used != NULL; used++)
 		places_keep(p, *used);
-	find_held(c);
+	return find_held(c, err);
 }
 
 /* One of which nothing can be judged afterwards is kept by a mount, or the command does not run. */
@@ -542,25 +560,27 @@ static _Noreturn void
 be_successor(struct command *c, int input)
 {
 	const struct timespec pause = { 0, SUCCESSOR_PAUSE_MS * 1000000L };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int workspace;
 	ssize_t got;
 	char said;
 
 	descendants_detach();
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
 	/* These may have one of the numbers. */
 	input = fcntl(input, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
-	null = fcntl(c->repositories.workspace, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
-	dup2(input, SUCCESSOR_INPUT);
-	dup2(null, SUCCESSOR_WORKSPACE);
+	workspace = fcntl(c->repositories.workspace, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (dup2(input, SUCCESSOR_INPUT) == -1 || dup2(workspace, SUCCESSOR_WORKSPACE) == -1)
+		_exit(EXIT_FAILURE); /* it would hear nothing, or not what is meant for it */
 	closefrom(SUCCESSOR_FILES);
 	c->repositories.workspace = SUCCESSOR_WORKSPACE;
-	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0)
-		if (got == 1 && said == SAY_DONE)
+	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0) {
+		if ((got == -1 && errno != EINTR) || (got == 1 && said == SAY_DONE))
 			_exit(EXIT_SUCCESS);
-		else if (got == 1)
+		if (got == 1)
 			c->namespaces = false;
+	}
 	for (int i = 0; i < SUCCESSOR_LOOKS; i++) {
 		list_free(settle_repositories(c));
 		nanosleep(&pause, NULL);
@@ -766,9 +786,11 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 		return -1;
 	}
 	parts->known = places_find(&places, s, err) == 0;
-	if (parts->known && !s->read_only && !s->check)
-		find_repositories(&c);
-	status = parts->known ? run_blocked(&c, err) : -1;
+	status = parts->known ? 0 : -1;
+	if (status == 0 && !s->read_only && !s->check)
+		status = find_repositories(&c, err);
+	if (status == 0)
+		status = run_blocked(&c, err);
 	parts->landlock = c.landlock;
 	parts->namespaces = c.namespaces;
 	parts->seccomp = c.seccomp;

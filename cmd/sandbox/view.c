@@ -25,6 +25,7 @@
 #include "io/file.h"
 #include "isolate/limits.h"
 #include "isolate/mounts.h"
+#include "sandbox/look.h"
 #include "sandbox/resolve.h"
 
 /* Values of <linux/mount.h>, where the C library's header is without them. */
@@ -75,10 +76,13 @@ view_temporary(const struct places *p)
 	return NULL;
 }
 
+/* ERROR_BLOCKED: the machine is short of something, and no mounts are what this system lacks. */
 static int
 view_set_error(struct error *err, const char *what, const char *path)
 {
-	return error_errno(err, ERROR_SYSTEM, NULL, "unable to %s %s", what, path);
+	const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO;
+
+	return error_errno(err, is_short ? ERROR_BLOCKED : ERROR_SYSTEM, NULL, "unable to %s %s", what, path);
 }
 
 static void
@@ -203,9 +207,11 @@ view_plan_layers(struct layers *l, const struct view *v, struct places *p, struc
 				return -1;
 		for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
 			int fd = path_within(*kept, place->path) && !is_cloned(l, *kept) ?
-			    resolve_exact(*kept) : -1;
+			    resolve_exact(*kept) : -2;
 
-			if (fd == -1)
+			if (fd == -1 && !look_tells(AT_FDCWD, *kept))
+				return view_set_error(err, "open", *kept);
+			if (fd < 0)
 				continue;
 			if (pin_way(l, place, *kept, err) == -1) {
 				close(fd);

@@ -171,10 +171,10 @@ change_tokens(struct serve_command *c, struct error *err)
 	return failed;
 }
 
-/* Prints the addresses, and a link with which a browser can log in once; not to systemd's
- * journal, where the link could be read. */
-static void
-serve_print_listeners(struct server *s)
+/* Where it listens, and a link by which a browser logs in, once. What systemd notes is no place
+ * for that. -1: the link is lost. */
+static int
+serve_print_listeners(struct server *s, struct error *err)
 {
 	const struct listener *tcp = NULL;
 	char code[TOKEN_SIZE];
@@ -192,7 +192,8 @@ serve_print_listeners(struct server *s)
 			    "in with a token: "
 			    PROGRAM " --new-token decide");
 	}
-	fflush(stdout);
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 :
+	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
 static int
@@ -204,10 +205,10 @@ serve_listen_and_run(struct serve_command *c, struct error *err)
 	failed = server_open(s, err);
 	if (failed == 0)
 		failed = listen_open(s, err);
-	if (failed == 0) {
-		serve_print_listeners(s);
+	if (failed == 0)
+		failed = serve_print_listeners(s, err);
+	if (failed == 0)
 		failed = server_run(s, err);
-	}
 	server_close(s);
 	return failed;
 }

@@ -124,7 +124,7 @@ outline_event_start(const struct overview *o, const struct event_view *event,
 	if (event_type_ends_call(event->type))
 		return call != NULL && !event_decides(event) ? call->started : 0;
 	if (event->type == EVENT_TOOL_RESULT) {
-		cause = event_index_find(&o->model.events, event_key(event->parent_event_id));
+		cause = event_index_find(&o->model.index.events, event_key(event->parent_event_id));
 		return cause != NULL ? cause->wall : 0;
 	}
 	if ((event->type == EVENT_MESSAGE_ASSISTANT || event->type == EVENT_RUN_COMPLETED) &&

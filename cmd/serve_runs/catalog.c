@@ -35,7 +35,7 @@
 
 /* ---- the runs ---- */
 
-/* Copies the run id of "<run-id>.jsonl"; false if name is no such name. */
+/* Copies the run id of "<run-id>.jsonl"; false if name has another form. */
 static bool
 run_of_name(const char *name, char run_id[ID_SIZE])
 {

@@ -93,7 +93,7 @@ static void
 upload_set_refusal(struct upload *u, enum ingest_fault fault, const struct error *err)
 {
 	u->result.refusal = (struct ingest_refusal){ .fault = fault, .error = *err };
-	u->refused = true;
+	u->work.refused = true;
 }
 
 static bool
@@ -113,11 +113,11 @@ upload_prepare_run(void *context, const char *run_id, struct error *err)
 static void
 upload_note_run(struct upload *u, const char *run_id)
 {
-	for (size_t i = 0; i < u->touched_count; i++)
-		if (strcmp(u->touched[i], run_id) == 0)
+	for (size_t i = 0; i < u->work.touched_count; i++)
+		if (strcmp(u->work.touched[i], run_id) == 0)
 			return;
-	u->touched = memory_array(u->touched, u->touched_count + 1, sizeof *u->touched);
-	memcpy(u->touched[u->touched_count++], run_id, ID_SIZE);
+	u->work.touched = memory_array(u->work.touched, u->work.touched_count + 1, sizeof *u->work.touched);
+	memcpy(u->work.touched[u->work.touched_count++], run_id, ID_SIZE);
 }
 
 static void
@@ -137,13 +137,13 @@ feed_lines(struct upload *u, const char *bytes, size_t len)
 	struct error err;
 	size_t held;
 
-	if (!u->begun)
-		ingest_input_begin(&u->input, &all->ingest, &spec);
-	u->begun = true;
-	u->refused = ingest_feed(&u->input, bytes, len) != 0;
-	held = ingest_held(&u->input);
-	all->held += held - u->held;
-	u->held = held;
+	if (!u->work.begun)
+		ingest_input_begin(&u->work.input, &all->ingest, &spec);
+	u->work.begun = true;
+	u->work.refused = ingest_feed(&u->work.input, bytes, len) != 0;
+	held = ingest_held(&u->work.input);
+	all->held += held - u->work.held;
+	u->work.held = held;
 	if (held > HELD_FREE && all->held > HELD_MOST) {
 		error_set(&err, ERROR_BLOCKED, NULL, "too many long lines come at a time");
 		upload_set_refusal(u, INGEST_TOO_FAST, &err);
@@ -158,17 +158,17 @@ end_lines(struct upload *u, bool whole)
 	struct upload_result *result = &u->result;
 
 	/* A line that was cut off is not a line. */
-	if (!u->ended && whole && !u->refused)
-		ingest_input_end(&u->input);
-	else if (!u->ended)
-		ingest_flush(&u->input);
-	result->accepted = u->input.accepted;
-	result->duplicates = u->input.duplicates;
-	result->missing_blobs = u->input.missing_blobs;
-	if (u->input.refusal.fault != INGEST_NONE)
-		result->refusal = u->input.refusal;
-	u->all->held -= u->held;
-	ingest_input_free(&u->input);
+	if (!u->work.ended && whole && !u->work.refused)
+		ingest_input_end(&u->work.input);
+	else if (!u->work.ended)
+		ingest_flush(&u->work.input);
+	result->accepted = u->work.input.accepted;
+	result->duplicates = u->work.input.duplicates;
+	result->missing_blobs = u->work.input.missing_blobs;
+	if (u->work.input.refusal.fault != INGEST_NONE)
+		result->refusal = u->work.input.refusal;
+	u->all->held -= u->work.held;
+	ingest_input_free(&u->work.input);
 }
 
 static void
@@ -195,26 +195,26 @@ upload_ingest_received(struct upload *u)
 {
 	struct error err;
 
-	u->touched_count = 0;
-	if (u->refused)
+	u->work.touched_count = 0;
+	if (u->work.refused)
 		return;
 	if (has_lines(u)) {
-		if (u->piece.len > 0 || !u->begun)
-			feed_lines(u, buffer_string(&u->piece), u->piece.len);
-		u->ended = u->last && !u->refused;
+		if (u->work.piece.len > 0 || !u->work.begun)
+			feed_lines(u, buffer_string(&u->work.piece), u->work.piece.len);
+		u->work.ended = u->work.last && !u->work.refused;
 		/* What came before a refusal counts. */
-		if (u->ended)
-			u->refused = ingest_input_end(&u->input) != 0;
+		if (u->work.ended)
+			u->work.refused = ingest_input_end(&u->work.input) != 0;
 		else
-			ingest_flush(&u->input);
-	} else if (u->kind == UPLOAD_END && u->last) {
+			ingest_flush(&u->work.input);
+	} else if (u->kind == UPLOAD_END && u->work.last) {
 		if (outbox_prepare(&u->all->outbox, u->run_id, &err) != 0) {
 			upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_CONFLICT :
 			    INGEST_FAILED, &err);
 			return;
 		}
 		upload_end_run(u);
-		if (!u->refused)
+		if (!u->work.refused)
 			upload_note_run(u, u->run_id);
 	}
 }
@@ -223,10 +223,10 @@ upload_ingest_received(struct upload *u)
 static void
 upload_ingest_again(struct upload *u)
 {
-	u->refused = u->ended = false;
+	u->work.refused = u->work.ended = false;
 	u->result.refusal = (struct ingest_refusal){ .fault = INGEST_NONE };
 	if (has_lines(u))
-		ingest_rewind(&u->input, &u->mark);
+		ingest_rewind(&u->work.input, &u->work.mark);
 	upload_ingest_received(u);
 }
 
@@ -234,7 +234,7 @@ upload_ingest_again(struct upload *u)
 static const char *
 upload_doubted_run(const struct upload *u)
 {
-	const struct ingest_refusal *refusal = has_lines(u) ? &u->input.refusal : &u->result.refusal;
+	const struct ingest_refusal *refusal = has_lines(u) ? &u->work.input.refusal : &u->result.refusal;
 	const char *run_id = has_lines(u) ? refusal->run_id : u->run_id;
 
 	return *run_id != '\0' && (refusal->fault == INGEST_GAP || refusal->fault == INGEST_CONFLICT ||
@@ -249,8 +249,8 @@ is_other(const struct upload *u, struct error *err)
 	const struct outbox *o = &u->all->outbox;
 	const char *run_id = upload_doubted_run(u);
 
-	for (size_t i = 0; i < u->touched_count; i++)
-		if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
+	for (size_t i = 0; i < u->work.touched_count; i++)
+		if (outbox_result(o, u->work.touched[i]) == OUTBOX_OTHER)
 			return true;
 	return run_id != NULL && (outbox_result(o, run_id) == OUTBOX_OTHER ||
 	    outbox_behind(&u->all->outbox, run_id, err) == 1);
@@ -265,22 +265,22 @@ upload_ingest_changed_runs(struct upload *list, struct error *err)
 	bool again = false;
 
 	for (struct upload *u = list; u != NULL; u = u->next) {
-		u->again = is_other(u, err);
-		again |= u->again;
+		u->work.again = is_other(u, err);
+		again |= u->work.again;
 	}
 	if (err->code != ERROR_NONE)
 		return false;
 	for (struct upload *u = list; u != NULL; u = u->next) {
-		if (!u->again)
+		if (!u->work.again)
 			continue;
-		for (size_t i = 0; i < u->touched_count; i++)
-			if (outbox_result(o, u->touched[i]) == OUTBOX_OTHER)
-				outbox_drop(o, u->touched[i]);
+		for (size_t i = 0; i < u->work.touched_count; i++)
+			if (outbox_result(o, u->work.touched[i]) == OUTBOX_OTHER)
+				outbox_drop(o, u->work.touched[i]);
 		if (upload_doubted_run(u) != NULL)
 			outbox_drop(o, upload_doubted_run(u));
 	}
 	for (struct upload *u = list; u != NULL; u = u->next)
-		if (u->again)
+		if (u->work.again)
 			upload_ingest_again(u);
 	return again;
 }
@@ -290,14 +290,14 @@ static void
 fail_all(struct upload *list, const struct error *err)
 {
 	for (struct upload *u = list; u != NULL; u = u->next) {
-		for (size_t i = 0; i < u->touched_count; i++)
-			outbox_drop(&u->all->outbox, u->touched[i]);
-		if (u->touched_count == 0 && upload_doubted_run(u) == NULL)
+		for (size_t i = 0; i < u->work.touched_count; i++)
+			outbox_drop(&u->all->outbox, u->work.touched[i]);
+		if (u->work.touched_count == 0 && upload_doubted_run(u) == NULL)
 			continue;
 		upload_set_refusal(u, INGEST_FAILED, err);
 		if (has_lines(u)) {
-			u->input.refusal = u->result.refusal;
-			u->input.accepted = u->input.duplicates = 0;
+			u->work.input.refusal = u->result.refusal;
+			u->work.input.accepted = u->work.input.duplicates = 0;
 		}
 	}
 }
@@ -307,9 +307,9 @@ static void
 uploads_drop_ended_runs(struct upload *list)
 {
 	for (struct upload *u = list; u != NULL; u = u->next)
-		for (size_t i = 0; i < u->touched_count; i++)
-			if (!storage_run_alive(u->all->storage, u->touched[i]))
-				outbox_drop(&u->all->outbox, u->touched[i]);
+		for (size_t i = 0; i < u->work.touched_count; i++)
+			if (!storage_run_alive(u->all->storage, u->work.touched[i]))
+				outbox_drop(&u->all->outbox, u->work.touched[i]);
 }
 
 /* If the database cannot store lines, that is the fault of their sender; other senders go on. */
@@ -319,22 +319,22 @@ fail_refused(struct upload *list)
 	struct error err;
 
 	for (struct upload *u = list; u != NULL; u = u->next)
-		for (size_t i = 0; i < u->touched_count; i++) {
-			if (outbox_result(&u->all->outbox, u->touched[i]) != OUTBOX_REFUSED)
+		for (size_t i = 0; i < u->work.touched_count; i++) {
+			if (outbox_result(&u->all->outbox, u->work.touched[i]) != OUTBOX_REFUSED)
 				continue;
-			outbox_refusal(&u->all->outbox, u->touched[i], &err);
+			outbox_refusal(&u->all->outbox, u->work.touched[i], &err);
 			upload_set_refusal(u, INGEST_INVALID, &err);
-			memcpy(u->result.refusal.run_id, u->touched[i], sizeof u->result.refusal.run_id);
+			memcpy(u->result.refusal.run_id, u->work.touched[i], sizeof u->result.refusal.run_id);
 			if (has_lines(u)) {
-				u->input.refusal = u->result.refusal;
-				u->input.accepted = u->input.duplicates = 0;
+				u->work.input.refusal = u->result.refusal;
+				u->work.input.accepted = u->work.input.duplicates = 0;
 			}
 		}
 	/* Two uploads may have sent lines of it. */
 	for (struct upload *u = list; u != NULL; u = u->next)
-		for (size_t i = 0; i < u->touched_count; i++)
-			if (outbox_result(&u->all->outbox, u->touched[i]) == OUTBOX_REFUSED)
-				outbox_drop(&u->all->outbox, u->touched[i]);
+		for (size_t i = 0; i < u->work.touched_count; i++)
+			if (outbox_result(&u->all->outbox, u->work.touched[i]) == OUTBOX_REFUSED)
+				outbox_drop(&u->all->outbox, u->work.touched[i]);
 }
 
 /* Processes a list of uploads, and sends them to the database. */
@@ -350,18 +350,19 @@ uploads_ingest_and_send(struct upload *list)
 		return;
 	outbox_begin_round(o);
 	for (struct upload *u = list; u != NULL; u = u->next) {
-		u->mark = (struct ingest_mark){ .line = 0 };
+		u->work.mark = (struct ingest_mark){ .line = 0 };
 		/* An incomplete line, or an incomplete upload, is not processed. */
-		if (has_lines(u) && u->begun && (u->last || (u->kind == UPLOAD_LINES && u->piece.len > 0 &&
-		    memchr(u->piece.data, '\n', u->piece.len) != NULL)))
-			ingest_mark(&u->input, &u->mark);
+		if (has_lines(u) && u->work.begun &&
+		    (u->work.last || (u->kind == UPLOAD_LINES && u->work.piece.len > 0 &&
+		    memchr(u->work.piece.data, '\n', u->work.piece.len) != NULL)))
+			ingest_mark(&u->work.input, &u->work.mark);
 		upload_ingest_received(u);
 	}
 	do {
 		again = false;
 		for (struct upload *u = list; u != NULL; u = u->next)
-			for (size_t i = 0; i < u->touched_count; i++)
-				outbox_add(o, u->touched[i], u->sender);
+			for (size_t i = 0; i < u->work.touched_count; i++)
+				outbox_add(o, u->work.touched[i], u->sender);
 		if (outbox_send(o, &err) != 0)
 			break;
 		again = upload_ingest_changed_runs(list, &err);
@@ -375,8 +376,8 @@ uploads_ingest_and_send(struct upload *list)
 		uploads_drop_ended_runs(list);
 	}
 	for (struct upload *u = list; u != NULL; u = u->next) {
-		ingest_mark_free(&u->mark);
-		u->touched_count = 0;
+		ingest_mark_free(&u->work.mark);
+		u->work.touched_count = 0;
 	}
 	outbox_end_round(o);
 }
@@ -403,19 +404,20 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 	struct error err;
 
 	/* The database may have the run, of another sender, even if it is not here. */
-	char *whose = !u->begun && for_database(u->all) ? origin_name(u->all->outbox.record, u->run_id) : NULL;
+	char *whose = !u->work.begun && for_database(u->all) ?
+	    origin_name(u->all->outbox.record, u->run_id) : NULL;
 
 	if (whose != NULL && strcmp(whose, u->sender) != 0) {
 		error_set(&err, ERROR_BLOCKED, u->run_id, "belongs to '%s', who sent its first line", whose);
 		upload_set_refusal(u, INGEST_FORBIDDEN, &err);
-	} else if (!u->begun && blob_upload_begin(&u->blob, &spec, &err) != 0) {
+	} else if (!u->work.begun && blob_upload_begin(&u->work.blob, &spec, &err) != 0) {
 		upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_FAST, &err);
 		u->result.wait_ms = QUOTA_WAIT_MS;
 	}
 	free(whose);
-	u->begun = true;
-	if (!u->refused && len > 0 && blob_upload_feed(&u->blob, bytes, len, &err) != 0)
+	u->work.begun = true;
+	if (!u->work.refused && len > 0 && blob_upload_feed(&u->work.blob, bytes, len, &err) != 0)
 		upload_set_refusal(u, err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_TOO_LARGE,
 		    &err);
 }
@@ -490,9 +492,9 @@ end_blob(struct upload *u, bool whole)
 {
 	struct error err;
 
-	if (!whole || u->refused)
-		blob_upload_abandon(&u->blob);
-	else if (blob_upload_end(&u->blob, &err) != 0)
+	if (!whole || u->work.refused)
+		blob_upload_abandon(&u->work.blob);
+	else if (blob_upload_end(&u->work.blob, &err) != 0)
 		upload_set_refusal(u, err.code == ERROR_BLOCKED ? INGEST_FORBIDDEN :
 		    err.code == ERROR_SYSTEM ? INGEST_FAILED : INGEST_INVALID, &err);
 	else if (for_database(u->all))
@@ -529,9 +531,9 @@ upload_enqueue(struct upload *u)
 {
 	struct upload_thread *t = u->thread;
 
-	if (u->queued || u->at_work || u->over)
+	if (u->shared.queued || u->shared.at_work || u->shared.over)
 		return;
-	u->queued = true;
+	u->shared.queued = true;
 	u->next = NULL;
 	*(t->last != NULL ? &t->last->next : &t->first) = u;
 	t->last = u;
@@ -544,9 +546,9 @@ upload_notify_loop(struct upload *u)
 {
 	const uint64_t one = 1;
 
-	if (u->is_told)
+	if (u->shared.is_told)
 		return;
-	u->is_told = true;
+	u->shared.is_told = true;
 	u->next_told = u->all->first_told;
 	u->all->first_told = u;
 	while (write(u->all->told.fd, &one, sizeof one) == -1 && errno == EINTR)
@@ -563,11 +565,11 @@ upload_thread_do_work(struct upload_thread *t)
 
 	t->first = t->last = NULL;
 	for (u = list; u != NULL; u = u->next) {
-		u->queued = false;
-		u->at_work = true;
-		u->piece = u->come;
-		u->come = (struct buffer)BUFFER_INIT;
-		u->last = u->whole && !u->gone;
+		u->shared.queued = false;
+		u->shared.at_work = true;
+		u->work.piece = u->shared.come;
+		u->shared.come = (struct buffer)BUFFER_INIT;
+		u->work.last = u->shared.whole && !u->shared.gone;
 	}
 	pthread_mutex_unlock(lock);
 	if (settles)
@@ -575,23 +577,24 @@ upload_thread_do_work(struct upload_thread *t)
 	else if (for_database(t->all))
 		outbox_begin_round(&t->all->blob_outbox);
 	for (u = list; u != NULL; u = u->next) {
-		if (!settles && !u->refused)
-			upload_feed_bytes(u, &u->piece);
-		buffer_free(&u->piece);
+		if (!settles && !u->work.refused)
+			upload_feed_bytes(u, &u->work.piece);
+		buffer_free(&u->work.piece);
 	}
 	pthread_mutex_lock(lock);
 	while ((u = list) != NULL) {
-		bool whole = u->whole && u->come.len == 0 && !u->gone && (u->last || !settles);
+		bool whole = u->shared.whole && u->shared.come.len == 0 && !u->shared.gone &&
+		    (u->work.last || !settles);
 
 		list = u->next;
-		if (whole || u->gone || u->refused) {
+		if (whole || u->shared.gone || u->work.refused) {
 			pthread_mutex_unlock(lock);
 			upload_end_kind(u, whole);
 			pthread_mutex_lock(lock);
-			u->over = true;
+			u->shared.over = true;
 		}
-		u->at_work = false;
-		if (u->come.len > 0 || u->whole || u->gone)
+		u->shared.at_work = false;
+		if (u->shared.come.len > 0 || u->shared.whole || u->shared.gone)
 			upload_enqueue(u);
 		upload_notify_loop(u);
 	}
@@ -649,8 +652,8 @@ static void
 upload_destroy(struct upload *u)
 {
 	u->all->count--;
-	buffer_free(&u->come);
-	free(u->touched);
+	buffer_free(&u->shared.come);
+	free(u->work.touched);
 	token_release(u->token);
 	free(u->sender);
 	free(u);
@@ -666,9 +669,9 @@ next_told(struct uploads *all, bool *over, bool *taken)
 	u = all->first_told;
 	if (u != NULL) {
 		all->first_told = u->next_told;
-		u->is_told = false;
-		*over = u->over;
-		*taken = u->come.len == 0;
+		u->shared.is_told = false;
+		*over = u->shared.over;
+		*taken = u->shared.come.len == 0;
 	}
 	pthread_mutex_unlock(&all->lock);
 	return u;
@@ -785,8 +788,8 @@ bool
 upload_bytes(struct upload *u, const char *bytes, size_t len)
 {
 	pthread_mutex_lock(&u->all->lock);
-	buffer_append(&u->come, bytes, len);
-	u->full = u->come.len >= UPLOAD_AHEAD && !u->over;
+	buffer_append(&u->shared.come, bytes, len);
+	u->full = u->shared.come.len >= UPLOAD_AHEAD && !u->shared.over;
 	upload_enqueue(u);
 	pthread_mutex_unlock(&u->all->lock);
 	return !u->full;
@@ -796,7 +799,7 @@ void
 upload_end(struct upload *u)
 {
 	pthread_mutex_lock(&u->all->lock);
-	u->whole = true;
+	u->shared.whole = true;
 	upload_enqueue(u);
 	pthread_mutex_unlock(&u->all->lock);
 }
@@ -808,9 +811,9 @@ upload_free(struct upload *u)
 
 	pthread_mutex_lock(&u->all->lock);
 	u->context = NULL;
-	u->gone = true;
+	u->shared.gone = true;
 	upload_enqueue(u);
-	over = u->over && !u->is_told;
+	over = u->shared.over && !u->shared.is_told;
 	pthread_mutex_unlock(&u->all->lock);
 	if (over)
 		upload_destroy(u);

@@ -78,7 +78,7 @@ enum upload_kind {
 	UPLOAD_FETCH                 /* of a blob, from the database to what is served: without a body */
 };
 
-/* What has come of it. */
+/* The child's answer. */
 struct upload_result {
 	int64_t accepted, duplicates, missing_blobs;
 	char runs[UPLOAD_RUNS][ID_SIZE]; /* that something has come of */
@@ -100,30 +100,34 @@ struct upload {
 	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
 
 	/* The loop's: */
-	void *context;               /* NULL: nobody waits for it */
+	void *context;               /* NULL: nobody waits for the answer */
 	void (*done)(void *context);
 	void (*taken)(void *context);
 	bool is_done, full;
 	/* Under the lock: */
-	struct buffer come;          /* and not taken yet */
-	bool whole;                  /* that is all */
-	bool gone;                   /* and its client, too */
-	bool queued, at_work;        /* a thread's list has it; a thread has it */
-	bool over;                   /* nothing more is done about it */
-	bool is_told;
+	struct {
+		struct buffer come;          /* and not taken yet */
+		bool whole;                  /* that is all */
+		bool gone;                   /* and its client, too */
+		bool queued, at_work;        /* a thread's list has it; a thread has it */
+		bool over;                   /* nothing more is done about it */
+		bool is_told;
+	} shared;                     /* under the lock */
 	struct upload *next, *next_told;
 	/* The thread's, until it is over: */
-	struct buffer piece;         /* that is taken just now */
-	bool last;                   /* and that is all */
-	bool ended;                  /* the input was */
-	bool again;                  /* it is to be taken in once more */
-	struct ingest_mark mark;     /* before it */
-	char (*touched)[ID_SIZE];    /* runs that something has come of in it */
-	size_t touched_count;
-	bool begun, refused;
-	struct ingest_input input;
-	size_t held;
-	struct blob_upload blob;
+	struct {
+		struct buffer piece;         /* that is taken just now */
+		bool last;                   /* and that is all */
+		bool ended;                  /* the input was */
+		bool again;                  /* it is to be taken in once more */
+		struct ingest_mark mark;     /* before it */
+		char (*touched)[ID_SIZE];    /* runs that something has come of in it */
+		size_t touched_count;
+		bool begun, refused;
+		struct ingest_input input;
+		size_t held;
+		struct blob_upload blob;
+	} work;                       /* the thread's, until it is over */
 	struct upload_result result; /* then the loop's */
 };
 

@@ -80,7 +80,7 @@ struct step_end {
 
 	int exit_code;             /* of a command; -1 */
 	struct far_end far;        /* of a command that ran elsewhere */
-	struct buffer retries;     /* inside of a JSON array */
+	struct buffer retries;     /* elements of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;
 	struct changed changed;    /* files, by a command */
@@ -200,10 +200,12 @@ void step_note_decision(struct step_call *call, const struct decision *d);
 int step_recall(const struct step_call *call, struct call_verdict *verdict, struct error *err);
 /* What stands of the recorded call, whose end may be another by now. */
 void step_judge(const struct step *s, struct call_verdict *verdict);
-/* The rules for kinds of work (judge in work.h). In a resume all are alike. In a replay, unless its
- * work was done elsewhere, or it was skipped: again does it again; of a decision the recorded one
- * stands; of a command what the record alone decides, and else it is true: it is done again unless the
- * kind says otherwise. */
+/* The rules for kinds of work (judge in work.h). In a resume all are alike: what has succeeded stands. In a
+ * replay what was skipped, or done in another run, is settled, and else
+ *   _again       it is done again;
+ *   _decision    the recorded end stands;
+ *   _command     false: the record has settled it, as it waits, or its effects lie outside; true: it is
+ *                done again, unless the kind changes v->says. */
 void step_judge_again(const struct step *s, struct call_verdict *v);
 void step_judge_decision(const struct step *s, struct call_verdict *v);
 bool step_judge_command(const struct step *s, struct call_verdict *v);

@@ -113,7 +113,7 @@ step_ended_by_circumstance(const struct step *s, const struct recalled *r, struc
 	if (!recalled_error(end, error))
 		return false;
 	span_integer(span_member(end->view.payload, KEY_EXIT_CODE), &exit_code);
-	return recalled_circumstance(error->code) || (s->place.recall->cut_off && exit_code > 128);
+	return error_is_of_circumstances(error->code) || (s->place.recall->cut_off && exit_code > 128);
 }
 
 static void

@@ -228,7 +228,7 @@ step_ask_when(struct step_call *call, struct error *err)
 	 * condition, so it ends the same way now. */
 	if (call->verdict.recalls && replays && r->end == RECALL_FAILED &&
 	    span_type(recorded) == '0' && recalled_error(recalled_result(r), &error) &&
-	    recalled_circumstance(error.code)) {
+	    error_is_of_circumstances(error.code)) {
 		call->when.asked = true;
 		call->end.error = error;
 		return 0;

@@ -12,9 +12,10 @@
  * How a kind is added, in one commit of five files:
  *   1. cmd/step_kinds/work_NAME.c: its functions, and its row, const struct work work_NAME;
  *   2. cmd/step_call/step_options.h: its line in WORKS, and what its option sets;
- *   3. cmd/step/settings.c: that option, in the table and in WORK, and what it does not go together with;
- *   4. man/awf-step.1: the option;
- *   5. tests/cli/NAME.bats.
+ *   3. cmd/step/settings.c: that option, in the table and in WORK, and what it does not go together with
+ *      (one that runs nothing: as --approve and --terminal);
+ *   4. man/awf-step.1: the option, and at --kind the word that is recorded;
+ *   5. tests/cli/step/NAME.bats.
  */
 #ifndef AWF_STEP_CALL_WORK_H
 #define AWF_STEP_CALL_WORK_H
@@ -76,7 +77,8 @@ struct work {
 	void (*prepare)(struct step_call *call);
 	/* Appends what it does, for people, where that is not what was recorded. */
 	void (*label)(const struct step *s, struct buffer *out);
-	/* What stands of the recorded call. NULL: nothing, it is done again. */
+	/* What stands of the recorded call, by one of the rules of step_call.h: step_judge_again() and so on.
+	 * NULL: nothing, in a resume neither: it is done again. */
 	void (*judge)(const struct step *s, struct call_verdict *v);
 	/* It is to be made, and its start is recorded next. */
 	void (*open)(struct step_call *call);

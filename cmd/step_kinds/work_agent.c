@@ -100,7 +100,7 @@ agent_load_team(struct step *s, struct agent_work *w, struct error *err)
 	s->definition.agent_name = first_agent(w)->name;
 	s->definition.follows_calls = first_agent(w)->continue_from != NULL;
 	if (s->options.timeout_ms == 0)
-		s->options.timeout_ms = first_agent(w)->timeout_ms;
+		s->options.timeout_ms = first_agent(w)->limits.timeout_ms;
 	if (s->options.effects == EFFECTS_UNDECLARED && team_runs_cli(&w->team))
 		s->options.effects = team_clis_only_read(&w->team) ? EFFECTS_READ : EFFECTS_EXTERNAL;
 
@@ -318,7 +318,7 @@ name_member(struct step_files *f, const struct member *m)
 		name_provider(f, team_agent_provider(a, k));
 	step_files_name(f, a->path);
 	step_files_name(f, a->output.path);
-	for (char **path = a->composed; path != NULL && *path != NULL; path++)
+	for (char **path = a->prompt.composed; path != NULL && *path != NULL; path++)
 		step_files_name(f, *path);
 	for (size_t k = 0; k < m->tool_count; k++)
 		work_name_tool(f, &m->tools[k]);

@@ -151,10 +151,10 @@ tool_try(struct step_call *call, void *context, struct error *err)
 		t.recalled = NULL; /* the first try was the recorded one */
 	}
 	result = turns_operation(&t, tool, input, &call->end.error);
-	call->end.killed = t.exit_code > 128;
-	call->end.begun_elsewhere = t.begun_elsewhere;
+	call->end.killed = t.outcome.exit_code > 128;
+	call->end.begun_elsewhere = t.outcome.begun_elsewhere;
 	if (result == -1)
-		print_output(&t.result);
+		print_output(&t.outcome.result);
 	work_turns_end(call, &t, result);
 	return 0;
 }

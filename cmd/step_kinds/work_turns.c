@@ -73,15 +73,15 @@ work_turns_end(struct step_call *call, struct turns *t, int result)
 	struct step_end *end = &call->end;
 	struct data data = { BUFFER_INIT, false, false };
 
-	end->tool_calls += t->tool_calls;
-	if (t->retries.len > 0) {
+	end->tool_calls += t->outcome.tool_calls;
+	if (t->outcome.retries.len > 0) {
 		if (end->retries.len > 0)
 			buffer_byte(&end->retries, ',');
-		buffer_append(&end->retries, t->retries.data, t->retries.len);
+		buffer_append(&end->retries, t->outcome.retries.data, t->outcome.retries.len);
 	}
 	if (result == 0) {
-		data.json = t->result;
-		memset(&t->result, 0, sizeof t->result);
+		data.json = t->outcome.result;
+		memset(&t->outcome.result, 0, sizeof t->outcome.result);
 		step_add_result(end, &data);
 	}
 	turns_free(t);

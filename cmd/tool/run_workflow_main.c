@@ -95,14 +95,12 @@ find_workflow(const char *name, struct error *err)
 static char *
 find_awf_run(void)
 {
-	char *program = installation_program(), *directory, *path;
+	char *directory = installation_programs(), *path;
 
-	if (program == NULL)
+	if (directory == NULL)
 		return memory_text("awf-run");
-	directory = path_directory(program);
-	path = path_join(directory, "../../bin/awf-run");
+	path = path_join(directory, "awf-run");
 	free(directory);
-	free(program);
 	if (access(path, X_OK) == 0)
 		return path;
 	free(path);

@@ -1,194 +1,293 @@
 /*
- * Two children made by fork() tell what came of them in shared memory, and write to files.
- * They run at once, but for in the workspace itself. Signals are blocked and taken by
- * sigwaitinfo(2), so that they end both. The replays are compared with each other before one
- * of them is with the recording: chance would show there as well, and be taken for something
+ * Two processes of awf-replay make the replays, each with a record that is kept (--record), and
+ * write to files. They run at once, but for in the workspace itself. What ends this program ends
+ * both first. The records are compared with each other before one of them is with the recording: chance would show there as well, and be taken for something
  * else.
  *
  * The run first, then its children one after another, and theirs: each run once, kept in a
  * map. A child that no replay can repeat (it was cancelled, timed out or never ended) is a
  * warning, no fault.
  */
-#ifdef __linux__
-#define _GNU_SOURCE /* sched_setaffinity */
-#endif
 #include "verify/determinism.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#ifdef __linux__
-#include <sched.h>
-#include <sys/prctl.h>
-#endif
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/terminal.h"
-#include "proc/message.h"
-#include "program.h"
-
+#include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/copytree.h"
 #include "io/file.h"
+#include "io/terminal.h"
 #include "proc/interrupts.h"
+#include "proc/libexec.h"
+#include "proc/message.h"
 #include "proc/process.h"
+#include "program.h"
 #include "rerun/against.h"
-#include "rerun/replay.h"
-#include "rerun/unseen.h"
+#include "rerun/child_runs.h"
+#include "rerun/found_run.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
+#include "verify/children.h"
 
 #define PROGRAM "awf-verify"
+#define REPLAYER "awf-replay"
 #define SHOWN_COLUMNS 72
+#define TOLD_MOST ((size_t)64 << 20) /* of what a replay wrote on stderr */
 
-/* What a replay's process tells. */
-struct told {
-	struct replay_end end;
-	struct error error;
-	bool done;
+/* What a transcript says of its run, of several attempts the last. */
+struct recorded {
+	struct storage storage;     /* that it lies in; root NULL: a file by itself */
+	char *transcript, *name;
+	char run_id[ID_SIZE];
+	char status[16];            /* of its end; "": it has none */
+	int attempt;
+	struct child_runs children;
 };
+
+enum { TO_STDOUT, TO_STDERR, STREAMS };
+static const char *const stream_names[STREAMS] = { "stdout", "stderr" };
 
 struct pair {
-	struct replay_env_spec specs[2];
+	const struct recorded *recorded;
+	const struct determinism_spec *spec;
+	char *places[2];        /* of the replays: each becomes a storage, with files stdout and stderr */
+	struct replacement streams[2][STREAMS];
 	pid_t pids[2];          /* 0: it does not run */
-	struct told *told;      /* two, shared with their processes */
-	sigset_t before;
+	int ends[2];            /* wait statuses */
 };
+
+/* ---- what the transcript says ---- */
+
+static void
+recorded_note_event(struct recorded *r, const struct event_view *event)
+{
+	long long attempt;
+
+	child_runs_note(&r->children, event);
+	if (event->type == EVENT_RUN_STARTED) {
+		free(r->name);
+		r->name = span_text(span_member(event->payload, KEY_NAME));
+		if (r->name != NULL)
+			text_line(r->name); /* it is for messages */
+		if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) &&
+		    attempt > 0 && attempt <= INT_MAX)
+			r->attempt = (int)attempt;
+		event_copy_id(event->run_id, r->run_id);
+		r->status[0] = '\0';
+	} else if (event->type == EVENT_RUN_COMPLETED) {
+		span_copy(span_member(event->payload, KEY_STATUS), r->status, sizeof r->status);
+	}
+}
+
+/* Takes what was found over. What cannot be replayed for another reason awf-replay refuses. */
+static int
+recorded_read(struct recorded *r, const struct found_run *found, struct error *err)
+{
+	struct event_view event;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got = 0;
+
+	*r = (struct recorded){ .storage = found->storage, .transcript = found->transcript,
+		.children = CHILD_RUNS_INIT };
+	if (reader_open(&reader, r->transcript, err) != 0)
+		return -1;
+	while ((got = reader_next(&reader, &line, &len, err)) == 1)
+		if (event_view_whole(line, len, &event))
+			recorded_note_event(r, &event);
+	reader_close(&reader);
+	if (r->name == NULL)
+		r->name = memory_text(r->run_id);
+	return got < 0 ? -1 : 0;
+}
+
+static void
+recorded_free(struct recorded *r)
+{
+	child_runs_free(&r->children);
+	storage_close(&r->storage);
+	free(r->transcript);
+	free(r->name);
+}
 
 /* ---- two processes ---- */
 
-/* One processor less, where there are several. */
-static void
-leave_processor(void)
+/* What awf-replay is to do; the list is the caller's. */
+static char **
+determinism_list_arguments(const struct pair *p, int i)
 {
-#ifdef __linux__
-	cpu_set_t set;
+	char **argv = NULL;
 
-	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
-		return;
-	for (size_t i = CPU_SETSIZE; i-- > 0;)
-		if (CPU_ISSET(i, &set)) {
-			CPU_CLR(i, &set);
-			break;
-		}
-	sched_setaffinity(0, sizeof set, &set);
-#endif
+	list_take(&argv, libexec_sibling(REPLAYER));
+	list_take(&argv, memory_format("--record=%s", p->places[i]));
+	list_take(&argv, memory_format("--isolation=%s", p->spec->isolation));
+	for (char *const *directory = p->spec->visible; directory != NULL && *directory != NULL; directory++)
+		list_take(&argv, memory_format("--visible=%s", *directory));
+	if (i == 1)
+		list_add(&argv, "--vary");
+	/* How the replays are isolated is told once, if at all. */
+	if (i == 1 || !p->spec->verbose)
+		list_add(&argv, "--quiet");
+	list_add(&argv, "--");
+	list_add(&argv, p->recorded->transcript);
+	return argv;
 }
 
-/* Its stdout and stderr are files beside its transcript. */
+/* Its stdout and stderr are files beside its place, until it has ended. */
 static int
-determinism_redirect_fd(const struct replay_env_spec *spec, const char *name, int fd,
-    struct error *err)
+determinism_open_streams(struct pair *p, int i, struct error *err)
 {
-	char *path = path_join(spec->place, name);
-	int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int failed = file < 0 || dup2(file, fd) < 0 ?
-	    error_errno(err, ERROR_SYSTEM, path, "unable to make the file") : 0;
+	int failed = 0;
 
-	if (file >= 0)
-		close(file);
-	free(path);
+	for (int stream = 0; failed == 0 && stream < STREAMS; stream++) {
+		char *path = memory_format("%s.%s", p->places[i], stream_names[stream]);
+
+		failed = replacement_open(&p->streams[i][stream], path, 0600, err);
+		free(path);
+	}
 	return failed;
 }
 
 static int
-determinism_start_replay(struct pair *p, int i, struct error *err)
+determinism_start_replay(struct pair *p, int i, const struct held_signals *held, struct error *err)
 {
-	const struct replay_env_spec *spec = &p->specs[i];
-	struct told *told = &p->told[i];
+	char **argv;
+	pid_t pid;
 
-	fflush(NULL);
-	p->pids[i] = fork();
-	if (p->pids[i] < 0) {
-		p->pids[i] = 0;
-		return error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
-	}
-	if (p->pids[i] > 0)
-		return 0;
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-	sigprocmask(SIG_SETMASK, &p->before, NULL);
-	if (spec->second)
-		leave_processor();
-	told->done = determinism_redirect_fd(spec, "stdout", STDOUT_FILENO, &told->error) == 0 &&
-	    determinism_redirect_fd(spec, "stderr", STDERR_FILENO, &told->error) == 0 &&
-	    replay_run(spec, &told->end, &told->error) == 0;
-	_exit(STATUS_OK);
+	if (determinism_open_streams(p, i, err) != 0)
+		return -1;
+	argv = determinism_list_arguments(p, i);
+	pid = children_start(argv, p->streams[i][TO_STDOUT].fd, p->streams[i][TO_STDERR].fd, SIGKILL,
+	    held, err);
+	list_free(argv);
+	if (pid < 0)
+		return -1;
+	p->pids[i] = pid;
+	return 0;
 }
 
-static void
-signal_all(const struct pair *p, int number)
-{
-	for (int i = 0; i < 2; i++)
-		if (p->pids[i] > 0)
-			kill(p->pids[i], number);
-}
-
-/* Waits for those that run; a signal that would end this process is passed on first.
- * Returns the last such signal. */
+/* What a replay wrote lies in its place from now on, whatever the workflow has put there. */
 static int
-wait_for_all(struct pair *p, const sigset_t *signals)
+determinism_keep_streams(struct pair *p, int i, struct error *err)
 {
-	int passed = 0, status;
-	char text[64];
+	int failed = 0;
 
-	while (p->pids[0] > 0 || p->pids[1] > 0) {
-		int number = sigwaitinfo(signals, NULL);
+	directory_make(p->places[i], 0700, NULL); /* a replay that was refused may have none */
+	for (int stream = 0; failed == 0 && stream < STREAMS; stream++) {
+		char *path = memory_format("%s.%s", p->places[i], stream_names[stream]);
+		char *to = path_join(p->places[i], stream_names[stream]);
 
-		if (number > 0 && number != SIGCHLD)
-			signal_all(p, passed = number);
-		for (int i = 0; number == SIGCHLD && i < 2; i++) {
-			if (p->pids[i] <= 0 || waitpid(p->pids[i], &status, WNOHANG) != p->pids[i])
-				continue;
-			p->pids[i] = 0;
-			if (status != 0)
-				error_set(&p->told[i].error, ERROR_SYSTEM, p->specs[i].place,
-				    "the replay was ended: %s",
-				    process_status_text(status, text, sizeof text));
+		failed = replacement_commit(&p->streams[i][stream], false, err);
+		if (failed == 0 && rename(path, to) != 0) {
+			failed = error_errno(err, ERROR_SYSTEM, to, "unable to keep what the replay wrote");
+			unlink(path);
 		}
+		free(path);
+		free(to);
 	}
-	return passed;
+	return failed;
+}
+
+/* The first or last line that awf-replay itself has said, without its name and what it is about;
+ * NULL: none. */
+static char *
+determinism_find_said(const struct pair *p, int i, bool first)
+{
+	char *path = path_join(p->places[i], stream_names[TO_STDERR]), *found = NULL;
+	struct buffer text = BUFFER_INIT;
+	size_t at = 0;
+
+	file_load(path, TOLD_MOST, &text, NULL);
+	free(path);
+	for (char *line = text.len > 0 ? (char *)(uintptr_t)buffer_string(&text) : NULL; line != NULL && at < text.len;) {
+		size_t len = strcspn(line, "\n");
+
+		if (strncmp(line, REPLAYER ": ", sizeof REPLAYER + 1) == 0) {
+			free(found);
+			found = memory_copy(line + sizeof REPLAYER + 1, len - (sizeof REPLAYER + 1));
+		}
+		if (first)
+			break;
+		at += len + 1;
+		line += len + 1;
+	}
+	buffer_free(&text);
+	return found;
+}
+
+/* Whether a replay was made: status 3 says how it came out. */
+static int
+determinism_check_end(const struct pair *p, int i, int *signal_number, struct error *err)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	const char *run_id = p->recorded->run_id;
+	const int end = p->ends[i];
+	char *said, *transcript, text[64];
+	enum error_code code = ERROR_SYSTEM;
+	bool made;
+
+	for (size_t s = 0; s < sizeof ending / sizeof *ending; s++)
+		if (WIFSIGNALED(end) && WTERMSIG(end) == ending[s]) {
+			*signal_number = ending[s];
+			return 0;
+		}
+	if (!WIFEXITED(end))
+		return error_set(err, ERROR_SYSTEM, p->places[i], "the replay was ended: %s",
+		    process_status_text(end, text, sizeof text));
+	transcript = memory_format("%s/transcripts/%s.jsonl", p->places[i], run_id);
+	made = transcript_begun(transcript);
+	free(transcript);
+	if (made && (WEXITSTATUS(end) == STATUS_OK || WEXITSTATUS(end) == STATUS_WORK))
+		return 0;
+	if (WEXITSTATUS(end) == STATUS_USAGE)
+		code = ERROR_USAGE;
+	else if (WEXITSTATUS(end) == STATUS_WORK)
+		code = ERROR_SCHEMA;
+	said = determinism_find_said(p, i, false);
+	if (said == NULL)
+		error_set(err, code, p->places[i], "the replay was ended: %s",
+		    process_status_text(end, text, sizeof text));
+	else if (strncmp(said, run_id, strlen(run_id)) == 0 && said[strlen(run_id)] == ':')
+		error_set(err, code, run_id, "%s", said + strlen(run_id) + 2);
+	else
+		error_set(err, code, NULL, "%s", said);
+	free(said);
+	return -1;
 }
 
 /* Makes both replays: at once, unless they share the workspace itself. */
 static int
 run_both(struct pair *p, int *signal_number, struct error *err)
 {
-	static const int numbers[] = { SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-	bool at_once = p->specs[0].isolation != ISOLATION_NONE;
-	struct sigaction action;
-	sigset_t signals;
+	const bool at_once = strcmp(p->spec->isolation, "none") != 0;
+	struct held_signals held;
 	int failed;
 
-	sigemptyset(&signals);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (sigaction(numbers[i], NULL, &action) == 0 &&
-		    (action.sa_handler != SIG_IGN || numbers[i] == SIGCHLD))
-			sigaddset(&signals, numbers[i]);
-	sigprocmask(SIG_BLOCK, &signals, &p->before);
-	failed = determinism_start_replay(p, 0, err);
+	children_hold_signals(&held);
+	failed = determinism_start_replay(p, 0, &held, err);
 	if (!at_once)
-		*signal_number = wait_for_all(p, &signals);
+		*signal_number = children_wait(p->pids, p->ends, 2, &held);
 	if (failed == 0 && *signal_number == 0)
-		failed = determinism_start_replay(p, 1, err);
-	if (failed != 0)
-		signal_all(p, SIGTERM);
+		failed = determinism_start_replay(p, 1, &held, err);
+	if (failed != 0 && p->pids[0] > 0)
+		kill(p->pids[0], SIGTERM);
 	if (*signal_number == 0)
-		*signal_number = wait_for_all(p, &signals);
-	sigprocmask(SIG_SETMASK, &p->before, NULL);
-	for (int i = 0; failed == 0 && i < 2 && *signal_number == 0; i++) {
-		*signal_number = p->told[i].end.signal_number;
-		if (*signal_number == 0 && !p->told[i].done) {
-			*err = p->told[i].error;
-			failed = -1;
-		}
-	}
+		*signal_number = children_wait(p->pids, p->ends, 2, &held);
+	children_let_go(&held);
+	for (int i = 0; failed == 0 && i < 2 && *signal_number == 0; i++)
+		failed = determinism_keep_streams(p, i, err) != 0 ||
+		    determinism_check_end(p, i, signal_number, err) != 0 ? -1 : 0;
 	return failed;
 }
 
@@ -251,8 +350,7 @@ determinism_describe_lines(struct buffer *text, long number, char *const lines[2
 	}
 }
 
-/* What the replays wrote, unless a workflow put something else in the file's place. 1: that
- * differs, and *text tells how; -1: *err. */
+/* What the replays wrote. 1: that differs, and *text tells how; -1: *err. */
 static int
 compare_output(const struct pair *p, struct buffer *text, struct error *err)
 {
@@ -261,7 +359,7 @@ compare_output(const struct pair *p, struct buffer *text, struct error *err)
 	long number = -1;
 
 	for (int i = 0; i < 2; i++) {
-		char *path = path_join(p->specs[i].place, "stdout");
+		char *path = path_join(p->places[i], stream_names[TO_STDOUT]);
 		int fd = file_open_plain(path, O_RDONLY, 0);
 		struct stat status;
 
@@ -295,8 +393,8 @@ static int
 compare_events(const struct pair *p, char *const transcripts[2], struct buffer *text,
     struct error *err)
 {
-	const int attempt = p->specs[0].source->attempt;
-	bool whole = p->specs[0].isolation == ISOLATION_NAMESPACES;
+	const int attempt = p->recorded->attempt;
+	bool whole = strcmp(p->spec->isolation, "namespaces") == 0;
 	struct difference first = { .kind = DIFFERENCE_VALUE }, by_call = first;
 	int differ = 1, told = 0;
 
@@ -319,8 +417,11 @@ static int
 determinism_compare_replays(const struct pair *p, const char **verdict, struct buffer *text,
     struct error *err)
 {
-	const struct source *s = p->specs[0].source;
-	char *transcripts[2] = { replay_transcript(&p->specs[0]), replay_transcript(&p->specs[1]) };
+	const struct recorded *r = p->recorded;
+	char *transcripts[2] = {
+		memory_format("%s/transcripts/%s.jsonl", p->places[0], r->run_id),
+		memory_format("%s/transcripts/%s.jsonl", p->places[1], r->run_id),
+	};
 	struct difference d;
 	int differ = compare_events(p, transcripts, text, err);
 
@@ -329,11 +430,10 @@ determinism_compare_replays(const struct pair *p, const char **verdict, struct b
 	/* Where the replays come to something else than the recording did, their state lines tell
 	 * the time of day: which step it was says more than that. */
 	if (differ == 0) {
-		differ = against_recording(s->transcript, transcripts[0], s->attempt, &d, err);
+		differ = against_recording(r->transcript, transcripts[0], r->attempt, &d, err);
 		if (differ == 1) {
 			*verdict = "the replays agree, the recording differs";
 			difference_text(&d, "recording", "replays", text);
-			unseen_tell(&p->specs[0], &d, text);
 		}
 		difference_free(&d);
 	}
@@ -361,98 +461,123 @@ determinism_raise_status(struct checking *c, int status)
 
 /* -1: it could not be replayed, or compared. */
 static int
-check_one(struct checking *c, const struct source *source, const char *who, struct error *err)
+check_one(struct checking *c, const struct recorded *recorded, const char *who, struct error *err)
 {
-	struct pair p = { .pids = { 0, 0 } };
-	size_t size = 2 * sizeof *p.told;
-	char *places[2] = { NULL, NULL }; /* of the replays, each with files stdout and stderr */
+	struct pair p = { .recorded = recorded, .spec = c->spec };
 	struct buffer text = BUFFER_INIT, lines = BUFFER_INIT;
 	const char *verdict = NULL;
 	int failed = 0, signal_number = 0;
 
-	p.told = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (p.told == MAP_FAILED)
-		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
+	for (int i = 0; i < 2; i++)
+		for (int stream = 0; stream < STREAMS; stream++)
+			p.streams[i][stream].fd = -1;
 	for (int i = 0; failed == 0 && i < 2; i++) {
-		places[i] = replay_place(c->spec->storage, err);
-		p.specs[i] = (struct replay_env_spec){ .source = source, .isolation = c->spec->isolation,
-			.visible = c->spec->visible, .place = places[i], .second = i == 1 };
-		failed = places[i] != NULL ? 0 : -1;
+		p.places[i] = found_run_make_place(c->spec->storage, err);
+		failed = p.places[i] != NULL ? 0 : -1;
 	}
 	if (failed == 0)
 		failed = run_both(&p, &signal_number, err);
 	if (failed == 0 && signal_number == 0)
 		failed = determinism_compare_replays(&p, &verdict, &text, err);
-	/* Replays that differ are kept, to be looked at. */
-	for (int i = 0; i < 2 && verdict == NULL; i++)
-		if (places[i] != NULL)
-			copytree_remove(places[i], NULL);
-	munmap(p.told, size);
-	if (failed == 0 && signal_number != 0)
-		signals_die(signal_number);
 
 	if (verdict != NULL) {
 		buffer_format(&lines, PROGRAM ": %s: %s: %s  the replays are kept in %s and %s\n", who, verdict,
-		    buffer_string(&text), places[0], places[1]);
+		    buffer_string(&text), p.places[0], p.places[1]);
 		message_print_lines(buffer_string(&lines));
 		buffer_free(&lines);
 		determinism_raise_status(c, STATUS_WORK);
-	} else if (failed == 0 && c->spec->verbose) {
-		char *remark = replay_env_remark(source, c->spec->isolation);
+	} else if (failed == 0 && signal_number == 0 && c->spec->verbose) {
+		char *remark = determinism_find_said(&p, 0, true);
 
 		if (remark)
 			terminal_printf("%s: %s\n", who, remark);
 		terminal_printf("%s: two replays agree with the recording\n", who);
 		free(remark);
 	}
+	/* Replays that differ are kept, to be looked at. */
+	for (int i = 0; i < 2; i++) {
+		for (int stream = 0; stream < STREAMS; stream++)
+			replacement_abandon(&p.streams[i][stream]);
+		if (p.places[i] != NULL && verdict == NULL)
+			copytree_remove(p.places[i], NULL);
+		free(p.places[i]);
+	}
 	buffer_free(&text);
-	free(places[0]);
-	free(places[1]);
+	if (failed == 0 && signal_number != 0)
+		signals_die(signal_number);
 	return failed;
 }
 
-static void
-check_children(struct checking *c, const struct source *parent)
+/* Why no replay can repeat a child run; NULL: none is known. */
+static const char *
+determinism_find_hindrance(const struct recorded *child)
 {
-	/* Ways to end that no replay can repeat. */
 	static const struct { const char *status, *why; } ends[] = {
 		{ "", "it never ended" }, { "cancelled", "it was cancelled" },
 		{ "timeout", "a time limit ended it" },
 	};
 
-	for (size_t i = 0; i < parent->child_count; i++) {
-		const char *run_id = parent->children[i], *why = NULL;
+	if (child->storage.root != NULL && storage_run_alive(&child->storage, child->run_id))
+		return "the run is alive: wait for its end";
+	for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+		if (strcmp(child->status, ends[e].status) == 0)
+			return ends[e].why;
+	return NULL;
+}
+
+/* Reads the record of a child run, which lies beside its parent's. ERROR_USAGE if it has none. */
+static int
+recorded_read_child(struct recorded *child, const struct recorded *parent, const char *run_id,
+    struct error *err)
+{
+	char *directory = path_directory(parent->transcript);
+	char *path = memory_format("%s/%s.jsonl", directory, run_id);
+	struct found_run found;
+	int failed;
+
+	memset(child, 0, sizeof *child);
+	if (!transcript_begun(path))
+		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
+	else if ((failed = found_run_find(&found, &parent->storage, path, err)) == 0)
+		failed = recorded_read(child, &found, err);
+	free(path);
+	free(directory);
+	return failed;
+}
+
+static void
+check_children(struct checking *c, const struct recorded *parent)
+{
+	for (size_t i = 0; i < parent->children.count; i++) {
+		const char *run_id = parent->children.ids[i], *why = NULL;
 		struct error err = ERROR_INIT, named;
-		struct source child;
-		bool opened;
+		struct recorded child;
+		char *who = NULL, text[sizeof err.place + sizeof err.message + 4];
+		int failed;
 
 		if (map_get(&c->seen, run_id, strlen(run_id)) != NULL)
 			continue;
 		map_put(&c->seen, run_id, strlen(run_id), 0);
-		opened = source_open_child(&child, parent, run_id, &err) == 0;
-		for (size_t e = 0; opened && e < sizeof ends / sizeof *ends; e++)
-			if (strcmp(child.status, ends[e].status) == 0)
-				why = ends[e].why;
-		if (!opened && err.code == ERROR_USAGE)
+		failed = recorded_read_child(&child, parent, run_id, &err);
+		if (failed == 0) {
+			who = memory_format("%s (child run %s)", child.name, child.run_id);
+			why = determinism_find_hindrance(&child);
+		}
+		if (failed == 0 && why == NULL)
+			failed = check_one(c, &child, who, &err);
+		if (failed != 0 && err.code == ERROR_USAGE)
 			why = err.message;
 		if (why != NULL && !c->spec->quiet)
 			message_print(PROGRAM, "%s: warning: child run %s is not replayed: %s",
 			    parent->name, run_id, why);
-		if (!opened && why == NULL)
-			determinism_raise_status(c, program_fail(PROGRAM, &err));
-		if (opened && why == NULL) {
-			char *who = memory_format("%s (child run %s)", child.name, child.run_id);
-			char text[sizeof err.place + sizeof err.message + 4];
-
-			if (check_one(c, &child, who, &err) == 0) {
-				check_children(c, &child);
-			} else {
-				error_set(&named, err.code, who, "%s", error_text(&err, text, sizeof text));
-				determinism_raise_status(c, program_fail(PROGRAM, &named));
-			}
-			free(who);
+		if (why == NULL && failed == 0) {
+			check_children(c, &child);
+		} else if (why == NULL) {
+			error_set(&named, err.code, who, "%s", error_text(&err, text, sizeof text));
+			determinism_raise_status(c, program_fail(PROGRAM, &named));
 		}
-		source_close(&child);
+		free(who);
+		recorded_free(&child);
 	}
 }
 
@@ -460,17 +585,23 @@ int
 determinism_check(const struct determinism_spec *spec, const char *argument)
 {
 	struct checking c = { .spec = spec, .seen = MAP_INIT };
+	struct recorded recorded = { .transcript = NULL };
 	struct error err = ERROR_INIT;
-	struct source source;
+	struct found_run found;
 
-	if (source_open(&source, spec->storage, argument, &err) != 0 ||
-	    check_one(&c, &source, source.name, &err) != 0) {
+	if (found_run_find(&found, spec->storage, argument, &err) != 0) {
+		free(found.transcript);
+		storage_close(&found.storage);
+		return program_fail(PROGRAM, &err);
+	}
+	if (recorded_read(&recorded, &found, &err) != 0 ||
+	    check_one(&c, &recorded, recorded.name, &err) != 0) {
 		determinism_raise_status(&c, program_fail(PROGRAM, &err));
 	} else {
-		map_put(&c.seen, source.run_id, strlen(source.run_id), 0);
-		check_children(&c, &source);
+		map_put(&c.seen, recorded.run_id, strlen(recorded.run_id), 0);
+		check_children(&c, &recorded);
 	}
-	source_close(&source);
+	recorded_free(&recorded);
 	map_free(&c.seen);
 	return c.status;
 }

@@ -20,8 +20,7 @@
 #include "json/line_input.h"
 #include "json/value.h"
 #include "proc/message.h"
-#include "projection/projection.h"
-#include "rerun/from.h"
+#include "projection/projection_names.h"
 #include "schema/schema.h"
 #include "storage/storage.h"
 #include "transcript/checkpoint.h"
@@ -31,6 +30,7 @@
 #include "transcript/verify.h"
 #include "verify/determinism.h"
 #include "verify/event_schema.h"
+#include "verify/recorded_answers.h"
 
 #define PROGRAM "awf-verify"
 #define SUFFIX ".jsonl"
@@ -49,9 +49,11 @@ static const char usage[] =
     "awf-verify --schema [NAME]\n"
     "awf-verify --against SCHEMA [--formats] [FILE]...";
 
+static const char *const isolations[] = { "namespaces", "copy", "none", NULL };
+
 struct verify_command {
 	bool repair, quiet, verbose, print_head, determinism;
-	enum isolation isolation;
+	const char *isolation;
 	char **visible;
 	const char *from;            /* recorded answers; NULL: the words are recorded runs */
 	char seal_key[DIGEST_SIZE];  /* "": any */
@@ -253,7 +255,7 @@ static int
 verify_argument(struct verify_command *command, const char *argument)
 {
 	const struct determinism_spec replays = { .storage = &command->storage,
-		.isolation = command->isolation, .visible = command->visible,
+		.isolation = command->isolation ? command->isolation : isolations[0], .visible = command->visible,
 		.quiet = command->quiet, .verbose = command->verbose };
 	struct error err = ERROR_INIT;
 	struct run_ref ref;
@@ -287,7 +289,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice, and check that the results "
 	    "are the same",
 	    OPTION_INTO_FLAG(struct verify_command, determinism) },
-	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
+	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none",
+	    OPTION_INTO_CHOICE(struct verify_command, isolation, isolations) },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "make visible for replays; repeatable" },
 	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings", OPTION_INTO_FLAG(struct verify_command, quiet) },
@@ -321,6 +324,19 @@ static const struct option_rule rules[] = {
 	{ REPLAYS, 0, SAID(OPT_DETERMINISM), NULL },
 };
 
+static int
+verify_add_visible(struct verify_command *command, const char *directory, struct error *err)
+{
+	char *path = realpath(directory, NULL);
+
+	if (path == NULL || !path_is_directory(path)) {
+		free(path);
+		return error_set(err, ERROR_USAGE, "--visible", "'%s' is no directory", directory);
+	}
+	list_take(&command->visible, path);
+	return 0;
+}
+
 /* Words of the command line that are no options, in order, then NULL. Those behind --from
  * FILE are all for awf-run. */
 static int
@@ -340,8 +356,7 @@ verify_read_options(struct verify_command *command, int argc, char **argv, const
 		else if (id == OPT_FROM)
 			command->from = o.value;
 		else if (id == OPT_KEY ? seal_public_key(o.value, command->seal_key, err) != 0 :
-		    id == OPT_ISOLATION ? isolation_parse(o.value, &command->isolation, err) != 0 :
-		    replay_env_show(&command->visible, o.value, err) != 0)
+		    verify_add_visible(command, o.value, err) != 0)
 			return -1;
 	}
 	if (command->from != NULL && count > 0)
@@ -372,7 +387,7 @@ verify_all(struct verify_command *command, const char **words)
 		storage_close(&command->storage);
 		return program_fail(PROGRAM, &err);
 	}
-	if (command->from && from_make_run(command->from, (char *const *)(uintptr_t)words, run_id,
+	if (command->from && recorded_answers_make_run(command->from, (char *const *)(uintptr_t)words, run_id,
 	    &err) != 0)
 		status = program_fail(PROGRAM, &err);
 	else if (command->from)
@@ -471,7 +486,7 @@ static int
 print_schema(const char **words)
 {
 	static const char *const transcript[] = { TRANSCRIPT, NULL };
-	const struct projection *projection = NULL;
+	int projection = -1;
 	struct buffer schema = BUFFER_INIT;
 	struct error err;
 
@@ -489,10 +504,10 @@ print_schema(const char **words)
 		error_set(&err, ERROR_USAGE, "--schema", "no such vocabulary '%s' (did you mean '%s'?)",
 		    words[0], TRANSCRIPT);
 	else
-		projection = projection_find(words[0], "--schema", &err);
-	if (!projection)
+		projection = projection_index(words[0], "--schema", &err);
+	if (projection < 0)
 		return program_fail(PROGRAM, &err);
-	fputs(projection->schema, stdout);
+	fputs(projection_schema(projection), stdout);
 	return STATUS_OK;
 }
 

@@ -56,7 +56,7 @@ spool_close(struct spool *s)
 	*s = (struct spool){ NULL, NULL };
 }
 
-/* ---- what there is ---- */
+/* ---- which runs exist ---- */
 
 struct found {
 	char *name;

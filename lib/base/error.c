@@ -163,3 +163,21 @@ error_phase(enum error_code code)
 {
 	return codes[code].phase;
 }
+
+bool
+error_is_of_circumstances(enum error_code code)
+{
+	switch (code) {
+	case ERROR_TIMEOUT:
+	case ERROR_CANCELLED:
+	case ERROR_INTERRUPTED:
+	case ERROR_DOWNSTREAM_CLOSED:
+	case ERROR_UPSTREAM_INCOMPLETE:
+	case ERROR_LOST:
+	case ERROR_CANNOT_LAUNCH:
+	case ERROR_MAX_COST: /* prices change */
+		return true;
+	default:
+		return code >= ERROR_RATE_LIMIT && code < ERROR_CODES;
+	}
+}

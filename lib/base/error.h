@@ -116,5 +116,8 @@ bool error_of_work(enum error_code code);
 int error_status(enum error_code code);
 /* "usage", "definition", "input", "execution", "provider" or "system". */
 const char *error_phase(enum error_code code);
+/* Whether an error is due to circumstances (a signal, a cancelled run) rather than the work, so
+ * that it need not occur again. */
+bool error_is_of_circumstances(enum error_code code);
 
 #endif

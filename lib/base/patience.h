@@ -152,8 +152,9 @@ patience_of(int ms)
 
 /* ---- limits where users give none ---- */
 
-/* Before a client of awf-mcp is told that a run goes on: those give up after a minute. */
-#define GATE_WAIT_MS patience_of(45000)
+/* Before a client of awf-mcp is told that a run goes on: those give up after a minute. In tests long
+ * enough for a busy machine to come to the next question. */
+#define GATE_WAIT_MS (3000 + patience_of(42000))
 /* --ask-grace. */
 #define ASK_GRACE_MS patience_of(10000)
 
@@ -177,10 +178,10 @@ patience_of(int ms)
 #define CLIENT_LEAVE_MS patience_of(5000)
 /* For a run that a client has cancelled to end, before he is told that it was told to. */
 #define CANCEL_ANSWER_MS patience_of(20000)
-/* For a workflow that a hook has started to begin, before that is answered; and for another delivery
- * of the hook that is under way. */
+/* For a workflow that a hook has started to begin, before that is answered; and for other deliveries
+ * of the hook that are under way: in tests twenty of them, on a busy machine. */
 #define HOOK_START_MS patience_of(20000)
-#define HOOK_LOCK_MS patience_of(40000)
+#define HOOK_LOCK_MS (8000 + patience_of(32000))
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
 /* Between looks whether those who are sent streams may have them still. */

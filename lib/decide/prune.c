@@ -720,8 +720,7 @@ prune_runs(const struct storage *s, const struct prune_spec *spec, struct error 
 		{ STORAGE_SANDBOXED, prune_remove_workspace_mark, false },
 		{ STORAGE_MADE, prune_remove_workspace_mark, false },
 		{ STORAGE_TIMES, prune_remove_workspace_mark, false },
-		{ STORAGE_USUAL, prune_remove_unused_name, false },
-		    { STORAGE_KEPT, prune_remove_unused_name, false },
+		{ STORAGE_KEPT, prune_remove_unused_name, false },
 	};
 	struct pruner p = { .storage = s, .spec = spec, .now = clock_wall(), .index = MAP_INIT,
 		.names = MAP_INIT, .err = err };

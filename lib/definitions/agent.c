@@ -190,13 +190,13 @@ read_skills(const struct definition *d, const struct definition_key *key, json_t
 
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
-	for (char **name = a->skills; name != NULL && *name != NULL; name++)
+	for (char **name = a->prompt.skills; name != NULL && *name != NULL; name++)
 		if (!skill_name_valid(*name))
 			return definition_fail(d, key->name, err, "'%s' is no skill's name "
 			    "(1 to 64 of a-z 0-9 and single hyphens between them)", *name);
-	if (definition_once(d, key, a->skills, err) != 0)
+	if (definition_once(d, key, a->prompt.skills, err) != 0)
 		return -1;
-	a->skills_place = definition_place(d, key->name);
+	a->prompt.skills_place = definition_place(d, key->name);
 	return 0;
 }
 
@@ -206,7 +206,7 @@ read_agents_md(const struct definition *d, const struct definition_key *key, jso
 {
 	struct agent *a = object;
 
-	a->agents_md_place = definition_place(d, key->name);
+	a->prompt.agents_md_place = definition_place(d, key->name);
 	return definition_flag(d, key, value, object, err);
 }
 
@@ -226,15 +226,15 @@ static const struct definition_key keys[] = {
 	{ "cache", params_flag, MEMBER(params), 0, 0 },
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
-	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
-	{ "stuck_after", definition_integer, MEMBER(stuck_after), 0, INT_MAX },
-	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
-	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
+	{ "max_turns", definition_integer, MEMBER(limits.max_turns), 0, INT_MAX },
+	{ "stuck_after", definition_integer, MEMBER(limits.stuck_after), 0, INT_MAX },
+	{ "max_tokens_total", definition_integer, MEMBER(limits.max_tokens_total), 0, INT64_MAX },
+	{ "timeout", definition_duration, MEMBER(limits.timeout_ms), 0, 0 },
 	{ "stop_when", read_stop_when, 0, 0, 0 },
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
-	{ "skills", read_skills, MEMBER(skills), 0, 0 },
-	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
-	{ "project_settings", definition_flag, MEMBER(project_settings), 0, 0 },
+	{ "skills", read_skills, MEMBER(prompt.skills), 0, 0 },
+	{ "agents_md", read_agents_md, MEMBER(prompt.agents_md), 0, 0 },
+	{ "project_settings", definition_flag, MEMBER(prompt.project_settings), 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
@@ -278,8 +278,8 @@ agent_begin(struct agent *a)
 	memset(a, 0, sizeof *a);
 	a->params = json_object();
 	a->tools = memory_zero(1, sizeof *a->tools);
-	a->max_turns = DEFAULT_MAX_TURNS;
-	a->stuck_after = DEFAULT_STUCK_AFTER;
+	a->limits.max_turns = DEFAULT_MAX_TURNS;
+	a->limits.stuck_after = DEFAULT_STUCK_AFTER;
 	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }
@@ -458,7 +458,7 @@ check_project_settings(const struct agent *a, struct error *err)
 	char *project, *real, *own = path_config("agents"), *ours;
 	bool inside;
 
-	if (!a->project_settings) {
+	if (!a->prompt.project_settings) {
 		free(own);
 		return 0;
 	}
@@ -676,11 +676,11 @@ agent_free(struct agent *a)
 	list_free(a->tools);
 	list_free(a->handoffs);
 	free(a->handoffs_place);
-	list_free(a->skills);
-	free(a->skills_place);
-	free(a->agents_md_place);
-	list_free(a->skill_directories);
-	list_free(a->composed);
+	list_free(a->prompt.skills);
+	free(a->prompt.skills_place);
+	free(a->prompt.agents_md_place);
+	list_free(a->prompt.skill_directories);
+	list_free(a->prompt.composed);
 	free(a->path);
 	free(a->name);
 	free(a->description);

@@ -33,10 +33,12 @@ struct agent {
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
-	int64_t max_turns;         /* 30; 0: no limit */
-	int64_t stuck_after;       /* turns that call the same with the same result: 5; 0: no limit */
-	int64_t max_tokens_total;  /* 0: no limit */
-	int64_t timeout_ms;        /* 0: none */
+	struct {
+		int64_t max_turns;         /* 30; 0: no limit */
+		int64_t stuck_after;       /* turns that call the same with the same result: 5; 0: no limit */
+		int64_t max_tokens_total;  /* 0: no limit */
+		int64_t timeout_ms;        /* 0: none */
+	} limits;                     /* of its work */
 	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one
 	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
@@ -48,15 +50,17 @@ struct agent {
 	char *continue_from;   /* path of the step whose conversation goes on; NULL */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
-	char **skills;             /* names (skills.h); NULL: none */
-	char *skills_place;        /* FILE:LINE of that; NULL */
-	bool agents_md;            /* AGENTS.md files belong to its system prompt */
-	char *agents_md_place;     /* NULL */
-	bool project_settings;     /* an agent CLI takes the project's settings, which can run anything
-	                              (proc/project_files.h) */
-	char **skill_directories;  /* absolute; what skills_compose() found; NULL */
-	char **composed;           /* absolute paths of the files that are in its system
-	                              prompt, as skills_compose() left it; NULL */
+	struct {
+		char **skills;             /* names (skills.h); NULL: none */
+		char *skills_place;        /* FILE:LINE of that; NULL */
+		bool agents_md;            /* AGENTS.md files belong to its system prompt */
+		char *agents_md_place;     /* NULL */
+		bool project_settings;     /* an agent CLI takes the project's settings, which can run anything
+		                              (proc/project_files.h) */
+		char **skill_directories;  /* absolute; what skills_compose() found; NULL */
+		char **composed;           /* absolute paths of the files that are in its system
+		                              prompt, as skills_compose() left it; NULL */
+	} prompt;                     /* what its system prompt is made of, and whose settings a CLI takes */
 	struct sandbox sandbox;    /* of its tools, as far as it says */
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */

@@ -62,7 +62,7 @@ note_file(struct composition *c, const char *path, const struct buffer *bytes)
 {
 	char *joined = *path == '/' ? memory_text(path) : path_join(c->here, path);
 
-	list_take(&c->agent->composed, path_normal(joined));
+	list_take(&c->agent->prompt.composed, path_normal(joined));
 	digest_add(&c->digest, buffer_string(bytes), bytes->len);
 	free(joined);
 }
@@ -221,7 +221,7 @@ add_skill(struct composition *c, const char *name, bool whole, const char *workf
 	int result;
 
 	if (s.path == NULL)
-		return error_set(err, why.code, c->agent->skills_place, "skills: %s/" SKILL_FILE ": %s",
+		return error_set(err, why.code, c->agent->prompt.skills_place, "skills: %s/" SKILL_FILE ": %s",
 		    name, why.message);
 	/* A path in this directory is given relative to it, so that it is the same wherever the
 	 * directory is. */
@@ -238,8 +238,8 @@ add_skill(struct composition *c, const char *name, bool whole, const char *workf
 		else
 			buffer_format(&c->text, "<location>%s</location>\n</skill>\n", s.path);
 		free(directory);
-		list_take(&c->agent->skill_directories,
-		    path_directory(c->agent->composed[list_count(c->agent->composed) - 1]));
+		list_take(&c->agent->prompt.skill_directories,
+		    path_directory(c->agent->prompt.composed[list_count(c->agent->prompt.composed) - 1]));
 	}
 	free(s.path);
 	free(s.name);
@@ -258,7 +258,7 @@ add_skills(struct composition *c, bool reads, const char *workflow_directory, st
 		"Skills are instructions for certain kinds of work. Follow those that are for the work "
 		"at hand. Paths in them are taken from their directories.",
 	};
-	char **name = c->agent->skills;
+	char **name = c->agent->prompt.skills;
 
 	if (name == NULL || *name == NULL)
 		return 0;
@@ -345,7 +345,7 @@ add_agents_files(struct composition *c, struct error *err)
 {
 	struct buffer looked = BUFFER_INIT;
 	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
-	size_t found = list_count(c->agent->composed);
+	size_t found = list_count(c->agent->prompt.composed);
 	int result = skills_add_directory(c, installation_share(), NULL, NULL, &looked, err);
 
 	if (result == 0 && user != NULL)
@@ -354,8 +354,8 @@ add_agents_files(struct composition *c, struct error *err)
 	free(user);
 	if (result == 0)
 		result = skills_add_project(c, c->here, AGENTS_FILE, &looked, err);
-	if (result == 0 && list_count(c->agent->composed) == found)
-		result = error_set(err, ERROR_DEFINITION, c->agent->agents_md_place,
+	if (result == 0 && list_count(c->agent->prompt.composed) == found)
+		result = error_set(err, ERROR_DEFINITION, c->agent->prompt.agents_md_place,
 		    "agents_md: there is no " AGENTS_FILE " in %s", looked.data);
 	buffer_free(&looked);
 	return result;
@@ -367,14 +367,14 @@ skills_compose(struct agent *a, bool reads, const char *workflow_directory, stru
 	struct composition c = { .agent = a, .text = BUFFER_INIT };
 	int result = 0;
 
-	if (!a->agents_md && a->skills == NULL)
+	if (!a->prompt.agents_md && a->prompt.skills == NULL)
 		return 0;
 	if (getcwd(c.here, sizeof c.here) == NULL)
 		return error_errno(err, ERROR_SYSTEM, ".", "unable to tell where this is");
 	c.project = project_of(&c, c.here);
 	digest_begin(&c.digest);
 	digest_add(&c.digest, a->sha256, strlen(a->sha256));
-	if (a->agents_md)
+	if (a->prompt.agents_md)
 		result = add_agents_files(&c, err);
 	if (result == 0)
 		result = add_skills(&c, reads, workflow_directory, err);

@@ -16,7 +16,7 @@
 #include "io/file.h"
 
 enum {
-	INTERPRETERS = 5    /* of interpreters; the kernel goes no further either */
+	INTERPRETERS = 5    /* of interpreters; the kernel has the same limit */
 };
 
 struct search {

@@ -122,7 +122,7 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	if (c->links.enclosing != NO_CALL)
 		root = model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, around);
 	if (c->key.use != NO_USE)
-		root = rec->marks.data + rec->uses[c->key.use].id;
+		root = rec->marks.data + rec->tool_uses.uses[c->key.use].id;
 	read_position(id, &occurrence, &item);
 	index_key(root, name, c->kind.member || replay ? item : ANY_ITEM, sorted.key);
 	sorted.superseded = !replay && c->links.enclosing != NO_CALL &&
@@ -467,7 +467,7 @@ add_asked_last(struct index *x)
 	uint64_t at;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
-		if (!rec->calls[i].status.asked || rec->calls[i].attempt != rec->attempt)
+		if (!rec->calls[i].status.asked || rec->calls[i].attempt != rec->now.attempt)
 			continue;
 		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
 		buffer_format(&all, "%s\n", text);
@@ -557,16 +557,16 @@ static uint64_t
 add_used_before(struct index *x)
 {
 	const struct recording *rec = x->rec;
-	bool *now = memory_zero(rec->use_count + 1, sizeof *now);
+	bool *now = memory_zero(rec->tool_uses.use_count + 1, sizeof *now);
 	struct buffer all = BUFFER_INIT;
 	uint64_t at;
 
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (rec->calls[i].key.use != NO_USE && rec->calls[i].attempt == rec->attempt)
+		if (rec->calls[i].key.use != NO_USE && rec->calls[i].attempt == rec->now.attempt)
 			now[rec->calls[i].key.use] = true;
-	for (uint32_t use = 0; rec->spec->mode == RECALL_REPLAY && use < rec->use_count; use++)
+	for (uint32_t use = 0; rec->spec->mode == RECALL_REPLAY && use < rec->tool_uses.use_count; use++)
 		if (!now[use])
-			buffer_format(&all, "%s\n", rec->marks.data + rec->uses[use].id);
+			buffer_format(&all, "%s\n", rec->marks.data + rec->tool_uses.uses[use].id);
 	at = history_add_text(x, buffer_string(&all));
 	buffer_free(&all);
 	free(now);
@@ -647,7 +647,7 @@ index_write(const char *path, const struct recording *rec, struct error *err)
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_counts(rec, i))
 			calls[count++] = sort_by(rec, &rec->calls[i]);
-	failed = put_index(&x, rec->sources, calls, count);
+	failed = put_index(&x, rec->now.sources, calls, count);
 	if (failed != 0)
 		error_errno(err, ERROR_SYSTEM, path, "unable to write");
 	close(x.fd);
@@ -744,10 +744,10 @@ bool
 history_is_of(const struct history_reading *r)
 {
 	const struct recording *rec = &r->recording;
-	const struct index_source *last = &rec->sources[rec->source];
+	const struct index_source *last = &rec->now.sources[rec->now.source];
 	struct stat status;
 
-	return lstat(history_source(rec->spec, rec->source)->path, &status) == 0 &&
+	return lstat(history_source(rec->spec, rec->now.source)->path, &status) == 0 &&
 	    (uint64_t)status.st_dev == last->device && (uint64_t)status.st_ino == last->inode &&
 	    status.st_size == last->size;
 }
@@ -772,7 +772,7 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		    sizeof *summary->children);
 		summary->children[summary->child_count++] = describe_child(rec, i);
 	}
-	summary->attempts = rec->own_attempts;
+	summary->attempts = rec->now.own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
 	recording_changed_programs(rec, summary);

@@ -103,24 +103,6 @@ recalled_replays(const struct recalled *r)
 	return r != NULL && r->mode == RECALL_REPLAY;
 }
 
-bool
-recalled_circumstance(enum error_code code)
-{
-	switch (code) {
-	case ERROR_TIMEOUT:
-	case ERROR_CANCELLED:
-	case ERROR_INTERRUPTED:
-	case ERROR_DOWNSTREAM_CLOSED:
-	case ERROR_UPSTREAM_INCOMPLETE:
-	case ERROR_LOST:
-	case ERROR_CANNOT_LAUNCH:
-	case ERROR_MAX_COST: /* prices change */
-		return true;
-	default:
-		return code >= ERROR_RATE_LIMIT && code < ERROR_CODES;
-	}
-}
-
 static const size_t *
 find_answer(const struct recalled *r, int64_t turn)
 {

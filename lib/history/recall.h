@@ -110,9 +110,6 @@ bool recalled_decided(const struct recalled *r);
 bool recalled_binary(const struct recalled_event *e, const char *pointer);
 /* The recorded error, if it has one; its code is of those that this version knows. */
 bool recalled_error(const struct recalled_event *e, struct error *error);
-/* Whether an error is due to circumstances (a signal, a cancelled run) rather than the work, so
- * that it need not occur again. */
-bool recalled_circumstance(enum error_code code);
 /* The answer of a turn, the last if the model was asked again; NULL if there is none. */
 struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);
 /* A tool call as an answer has it. Its id is the model's, which need not be the only

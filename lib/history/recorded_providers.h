@@ -13,7 +13,5 @@
 /* What ERROR_DEFINITION's message begins with that says there is no provider of a name: that follows,
  * then a quote. */
 #define PROVIDER_REFUSED_BEGIN "unknown provider '"
-/* That name; NULL: the message says something else. In memory of its own. */
-char *provider_refused(const char *message);
 
 #endif

@@ -75,7 +75,7 @@ history_source(const struct history_spec *spec, size_t index)
 uint32_t
 recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 {
-	const struct indexed_event *event = event_index_find(&rec->model.events, id);
+	const struct indexed_event *event = event_index_find(&rec->model.index.events, id);
 	/* The call that a line begins is not there before the next line, but the line may name
 	 * it. */
 	uint32_t call = event != NULL && event->call != NULL &&
@@ -84,7 +84,7 @@ recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 
 	if (start != NULL)
 		*start = call != NO_CALL &&
-		    event_type_starts_call(event_index_type(&rec->model.events, event)) &&
+		    event_type_starts_call(event_index_type(&rec->model.index.events, event)) &&
 		    event->call == rec->calls[call].call;
 	return call;
 }
@@ -111,7 +111,7 @@ recording_counts(const struct recording *rec, uint32_t call)
 	const struct recorded_call *c = &rec->calls[call];
 
 	if (rec->spec->mode == RECALL_REPLAY)
-		return c->attempt == rec->attempt;
+		return c->attempt == rec->now.attempt;
 	/* A call that waits in another run is decided about there. */
 	if (c->status.state == RECALL_WAITING && c->source < rec->spec->other_count)
 		return false;
@@ -182,8 +182,8 @@ call_doubt(const struct recorded_call *c)
 static uint32_t
 next_doubt(const struct recording *rec, uint32_t i)
 {
-	for (; i != NO_TOOL; i = rec->tools[i].before) {
-		const struct recorded_tool *t = &rec->tools[i];
+	for (; i != NO_TOOL; i = rec->tool_uses.tools[i].before) {
+		const struct recorded_tool *t = &rec->tool_uses.tools[i];
 
 		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
 			break;
@@ -433,13 +433,13 @@ check_tool_path(const struct recording *rec, const char *option, const char *pat
 			continue;
 		last = call;
 		for (uint32_t t = first_doubt(rec, call); t != NO_TOOL;
-		     t = next_doubt(rec, rec->tools[t].before)) {
+		     t = next_doubt(rec, rec->tool_uses.tools[t].before)) {
 			char *label, *rest = labels;
 
-			if (!answers_by_tool(rec, call, &rec->tools[t]))
+			if (!answers_by_tool(rec, call, &rec->tool_uses.tools[t]))
 				continue;
-			label = tool_label(rec, call, &rec->tools[t]);
-			named |= names_tool(path, &rec->tools[t]);
+			label = tool_label(rec, call, &rec->tool_uses.tools[t]);
+			named |= names_tool(path, &rec->tool_uses.tools[t]);
 			labels = memory_format("%s%s%s", label, rest != NULL ? " or " : "", rest != NULL ? rest : "");
 			free(label);
 			free(rest);
@@ -651,12 +651,13 @@ recording_tool_answers(const struct recording *rec, uint32_t call, struct buffer
 {
 	bool all = call_doubt(&rec->calls[call]) == NULL && first_doubt(rec, call) != NO_TOOL;
 
-	for (uint32_t t = first_doubt(rec, call); t != NO_TOOL; t = next_doubt(rec, rec->tools[t].before)) {
-		enum recall_decision decided = tool_decision(rec, call, &rec->tools[t]);
+	for (uint32_t t = first_doubt(rec, call); t != NO_TOOL;
+	    t = next_doubt(rec, rec->tool_uses.tools[t].before)) {
+		enum recall_decision decided = tool_decision(rec, call, &rec->tool_uses.tools[t]);
 
 		all = all && decided != RECALL_UNDECIDED;
 		if (decided != RECALL_UNDECIDED)
-			buffer_format(out, "%s %s\n", decided == RECALL_REDO ? "redo" : "skip", rec->tools[t].id);
+			buffer_format(out, "%s %s\n", decided == RECALL_REDO ? "redo" : "skip", rec->tool_uses.tools[t].id);
 	}
 	return all;
 }
@@ -677,8 +678,9 @@ tool_began(const struct recording *rec, uint32_t call, bool twice)
 {
 	uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
 
-	while (i != NO_TOOL && (rec->tools[i].blocked || (twice && rec->tools[i].idempotent)))
-		i = rec->tools[i].before;
+	while (i != NO_TOOL && (rec->tool_uses.tools[i].blocked ||
+	    (twice && rec->tool_uses.tools[i].idempotent)))
+		i = rec->tool_uses.tools[i].before;
 	return i != NO_TOOL;
 }
 
@@ -727,7 +729,7 @@ recording_used_up(const struct recording *rec, uint32_t call)
 {
 	uint32_t use = rec->calls[call].key.use;
 
-	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->uses[use].ended;
+	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->tool_uses.uses[use].ended;
 }
 
 bool
@@ -735,7 +737,7 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call], *around;
 
-	if (!recording_counts(rec, call) || c->attempt == rec->attempt || (!c->kind.child &&
+	if (!recording_counts(rec, call) || c->attempt == rec->now.attempt || (!c->kind.child &&
 	    !recording_changed(rec, call) && rec->calls[c->links.root].chain.changed_inside == NO_CALL))
 		return false;
 	if (c->links.enclosing == NO_CALL)
@@ -745,7 +747,7 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 	/* What is inside a call that is reported, or that was taken over whole, or inside an
 	 * earlier try, is not reported separately. */
 	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
-	if (around->attempt != rec->attempt)
+	if (around->attempt != rec->now.attempt)
 		return false;
 	/* What a group with a valid result did without this call, since it was edited. */
 	if (around->links.result_from != NO_CALL)
@@ -1031,9 +1033,9 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 		}
 		first = summary->doubt_count;
 		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
-		     t = next_doubt(rec, rec->tools[t].before)) {
+		     t = next_doubt(rec, rec->tool_uses.tools[t].before)) {
 			doubtful = true;
-			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tools[t], err) != 0)
+			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tool_uses.tools[t], err) != 0)
 				return -1;
 		}
 		/* They were found from the last to the first: reverse them. */

@@ -188,11 +188,14 @@ struct recording {
 	size_t number_capacity;
 	struct recorded_event *events;
 	uint32_t event_count, event_capacity;
-	struct recorded_tool *tools;
-	uint32_t tool_count, tool_capacity;
-	struct map tool_by_event;    /* tool.call → tool */
-	struct recorded_use *uses;
-	struct map use_by_id, use_by_event; /* payload.tool_call, tool.call → use */
+	struct {
+		struct recorded_tool *tools;
+		uint32_t tool_count, tool_capacity;
+		struct map tool_by_event;    /* tool.call → tool */
+		struct recorded_use *uses;
+		uint32_t use_count;
+		struct map use_by_id, use_by_event; /* payload.tool_call, tool.call → use */
+	} tool_uses;                       /* of tools */
 	bool branch_failed;          /* of a best-effort group */
 	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
 	                                that failed behind a branch that did */
@@ -200,7 +203,7 @@ struct recording {
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	char *workspace;             /* of the attempt that is being read; NULL */
 	struct recorded_program *programs; /* recording_programs.c */
-	uint32_t program_count, use_count;
+	uint32_t program_count;
 	struct recorded_programs *program_lists;
 	uint32_t program_list_count;
 	struct map programs_by_text; /* → number of the list, from 1 */
@@ -208,14 +211,16 @@ struct recording {
 	struct map calls_by_id;      /* id → how many calls that count have it, in a resume */
 	uint32_t *redo_before, *skip_before; /* recording_named_before() of the answers, in a resume */
 	struct buffer marks;         /* texts, each with its NUL; the first is empty */
-	size_t start;                /* of the attempt that is being read */
-	struct index_source *sources;
-	uint32_t *first_events;      /* of each source, so far: its events begin here */
-	uint32_t attempt;            /* that is being read, over all sources */
-	uint32_t source;             /* that is being read */
-	int64_t lines;               /* read of it */
-	uint32_t first_of_source;    /* its calls begin here */
-	int own_attempts;
+	struct {
+		size_t start;                /* of the attempt that is being read */
+		struct index_source *sources;
+		uint32_t *first_events;      /* of each source, so far: its events begin here */
+		uint32_t attempt;            /* that is being read, over all sources */
+		uint32_t source;             /* that is being read */
+		int64_t lines;               /* read of it */
+		uint32_t first_of_source;    /* its calls begin here */
+		int own_attempts;
+	} now;                        /* what is being read */
 	char status[16];             /* of the last attempt; "": it has no end */
 	bool reader_gone;            /* which came as nobody read its output any more */
 };

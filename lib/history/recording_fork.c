@@ -96,7 +96,7 @@ recording_read_child(struct recording *rec, uint32_t call)
 		return;
 	rec->reads = memory_array(rec->reads, rec->read_count + 1, sizeof *rec->reads);
 	rec->reads[rec->read_count++] = (struct recorded_reads){ .call = call };
-	directory = path_directory(history_source(rec->spec, rec->source)->path);
+	directory = path_directory(history_source(rec->spec, rec->now.source)->path);
 	recording_read_run(&(struct child_reading){ rec, rec->read_count - 1, directory }, run_id);
 	free(directory);
 }
@@ -187,10 +187,10 @@ recording_leave_out(struct recording *rec, uint32_t call, const struct event_vie
 	bool any = false;
 	uint32_t by = 0;
 
-	if (rec->source >= rec->spec->other_count)
+	if (rec->now.source >= rec->spec->other_count)
 		return;
 	/* The last fork, of this source or of a later one, that named the call. */
-	for (uint32_t i = rec->source; i < rec->spec->other_count; i++) {
+	for (uint32_t i = rec->now.source; i < rec->spec->other_count; i++) {
 		const char *path = rec->spec->others[i].left_out;
 
 		any |= path != NULL;
@@ -216,7 +216,7 @@ recording_leave_out_child(struct recording *rec, uint32_t call)
 	struct recorded_call *c = &rec->calls[call];
 	const struct recorded_reads *reads = NULL;
 
-	if (c->kind.child && rec->source < rec->spec->other_count)
+	if (c->kind.child && rec->now.source < rec->spec->other_count)
 		reads = recording_reads(rec, c->call->rare->child_run_id);
 	if (reads != NULL)
 		leave_out_by(rec, c, child_left_by(rec, reads));

@@ -189,7 +189,7 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 static void
 recording_read_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
-	c->key.start = rec->start;
+	c->key.start = rec->now.start;
 	if (at->members[DIRECTORY].at != NULL) {
 		c->key.directory = rec->marks.len;
 		span_decode(at->members[DIRECTORY], &rec->marks);
@@ -222,30 +222,31 @@ recording_read_tool_use(struct recording *rec, struct recorded_call *c, const st
 	c->key.use = NO_USE;
 	if (id.at == NULL || !event_copy_id(id, text))
 		return;
-	known = map_get(&rec->use_by_id, text, strlen(text));
+	known = map_get(&rec->tool_uses.use_by_id, text, strlen(text));
 	if (known != NULL) {
 		c->key.use = (uint32_t)*known;
 	} else {
-		c->key.use = rec->use_count++;
-		rec->uses = memory_array(rec->uses, rec->use_count, sizeof *rec->uses);
-		map_put(&rec->use_by_id, text, strlen(text), c->key.use);
-		rec->uses[c->key.use].id = rec->marks.len;
+		c->key.use = rec->tool_uses.use_count++;
+		rec->tool_uses.uses = memory_array(rec->tool_uses.uses, rec->tool_uses.use_count,
+		    sizeof *rec->tool_uses.uses);
+		map_put(&rec->tool_uses.use_by_id, text, strlen(text), c->key.use);
+		rec->tool_uses.uses[c->key.use].id = rec->marks.len;
 		buffer_text(&rec->marks, text);
 		buffer_byte(&rec->marks, '\0');
 	}
-	rec->uses[c->key.use].ended = false;
+	rec->tool_uses.uses[c->key.use].ended = false;
 	follows = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
 	if (c->links.enclosing == NO_CALL || follows == NO_CALL ||
 	    rec->calls[follows].links.root != rec->calls[c->links.enclosing].links.root)
 		return;
 	copy_cause(at->view.parent_event_id, cause);
-	map_put(&rec->use_by_event, cause, strlen(cause), c->key.use);
+	map_put(&rec->tool_uses.use_by_event, cause, strlen(cause), c->key.use);
 }
 
 static void
 recording_read_attempt(struct recording *rec, const struct reading *at)
 {
-	rec->start = rec->marks.len;
+	rec->now.start = rec->marks.len;
 	marks_read_start(at->view.payload, &rec->marks);
 	buffer_byte(&rec->marks, '\0');
 }
@@ -277,7 +278,7 @@ recording_read_started(struct recording *rec, const struct reading *at)
 		rec->calls = memory_array(rec->calls, rec->call_capacity, sizeof *rec->calls);
 	}
 	c = &rec->calls[index];
-	*c = (struct recorded_call){ .call = call, .source = rec->source, .attempt = rec->attempt,
+	*c = (struct recorded_call){ .call = call, .source = rec->now.source, .attempt = rec->now.attempt,
 		.links.root = index, .links.claims = NO_CALL, .links.claimed_by = NO_CALL, .links.input_from = NO_CALL,
 		.links.result_from = NO_CALL, .chain.winner = NO_CALL, .chain.last_tool = NO_TOOL, .last_event = NO_EVENT,
 		.chain.changed_inside = NO_CALL, .failure.first = index, .links.enclosing = NO_CALL,
@@ -322,12 +323,12 @@ recording_read_started(struct recording *rec, const struct reading *at)
 		INVARIANT(c->links.claims < index && before->links.root == c->links.root);
 		/* Except for a call that was made in its place. */
 		INVARIANT(before->links.claimed_by == NO_CALL ||
-		    rec->calls[before->links.claimed_by].attempt == rec->attempt);
+		    rec->calls[before->links.claimed_by].attempt == rec->now.attempt);
 		before->links.claimed_by = index;
 		c->links.left_by = before->links.left_by;
 		/* A call that a fork leaves out may have been made in an earlier attempt. What a
 		 * fork of an older source did has been done again here. */
-		if (before->links.reopened_by > rec->source) {
+		if (before->links.reopened_by > rec->now.source) {
 			c->status.reopened = true;
 			c->links.reopened_by = before->links.reopened_by;
 		}
@@ -469,9 +470,9 @@ last_number(const struct recording *rec, uint32_t i, const char *name)
 {
 	uint32_t number = 0;
 
-	for (; i != NO_TOOL; i = rec->tools[i].before)
-		if (rec->tools[i].number > number && strcmp(rec->tools[i].name, name) == 0)
-			number = rec->tools[i].number;
+	for (; i != NO_TOOL; i = rec->tool_uses.tools[i].before)
+		if (rec->tool_uses.tools[i].number > number && strcmp(rec->tool_uses.tools[i].name, name) == 0)
+			number = rec->tool_uses.tools[i].number;
 	return number;
 }
 
@@ -495,8 +496,8 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 		t.name = memory_text("");
 
 	/* A tool call that was interrupted and called again is no longer in doubt. */
-	for (uint32_t i = *last; i != NO_TOOL; i = rec->tools[i].before) {
-		struct recorded_tool *old = &rec->tools[i];
+	for (uint32_t i = *last; i != NO_TOOL; i = rec->tool_uses.tools[i].before) {
+		struct recorded_tool *old = &rec->tool_uses.tools[i];
 
 		if (!old->repeated && old->cut != NULL && old->call != call &&
 		    strcmp(old->call_id, t.call_id) == 0 &&
@@ -508,14 +509,15 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 	}
 	if (t.number == 0)
 		t.number = last_number(rec, *last, t.name) + 1;
-	if (rec->tool_count == rec->tool_capacity) {
-		rec->tool_capacity = rec->tool_capacity == 0 ? 64 : rec->tool_capacity * 2;
-		rec->tools = memory_array(rec->tools, rec->tool_capacity, sizeof *rec->tools);
+	if (rec->tool_uses.tool_count == rec->tool_uses.tool_capacity) {
+		rec->tool_uses.tool_capacity = rec->tool_uses.tool_capacity == 0 ? 64 : rec->tool_uses.tool_capacity * 2;
+		rec->tool_uses.tools = memory_array(rec->tool_uses.tools, rec->tool_uses.tool_capacity,
+		    sizeof *rec->tool_uses.tools);
 	}
-	*last = rec->tool_count;
+	*last = rec->tool_uses.tool_count;
 	event_copy_id(at->view.event_id, t.id);
-	map_put(&rec->tool_by_event, t.id, strlen(t.id), rec->tool_count);
-	rec->tools[rec->tool_count++] = t;
+	map_put(&rec->tool_uses.tool_by_event, t.id, strlen(t.id), rec->tool_uses.tool_count);
+	rec->tool_uses.tools[rec->tool_uses.tool_count++] = t;
 }
 
 static void
@@ -532,13 +534,13 @@ read_tool_result(struct recording *rec, const struct reading *at)
 	span_integer(at->members[EXIT_CODE], &exit_code);
 	if (cut == NULL && exit_code > 128)
 		cut = "ended by a signal";
-	found = map_get(&rec->use_by_event, id, strlen(id));
+	found = map_get(&rec->tool_uses.use_by_event, id, strlen(id));
 	if (found != NULL)
-		rec->uses[*found].ended = cut == NULL;
-	found = map_get(&rec->tool_by_event, id, strlen(id));
+		rec->tool_uses.uses[*found].ended = cut == NULL;
+	found = map_get(&rec->tool_uses.tool_by_event, id, strlen(id));
 	if (found == NULL)
 		return;
-	t = &rec->tools[*found];
+	t = &rec->tool_uses.tools[*found];
 	t->cut = cut;
 	t->blocked = span_is(code, "blocked");
 }
@@ -575,10 +577,10 @@ read_event(struct recording *rec, const struct reading *at)
 
 	switch (at->view.type) {
 	case EVENT_RUN_STARTED:
-		rec->attempt++;
+		rec->now.attempt++;
 		recording_take_workspace(rec, at->view.payload);
 		recording_read_attempt(rec, at);
-		rec->own_attempts += rec->source == rec->spec->other_count;
+		rec->now.own_attempts += rec->now.source == rec->spec->other_count;
 		rec->status[0] = '\0';
 		break;
 	case EVENT_RUN_COMPLETED:
@@ -623,8 +625,8 @@ read_event(struct recording *rec, const struct reading *at)
 		else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
 			/* The model was told the outcome of its tool calls, and continued. */
 			for (uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
-			     i != NO_TOOL && !rec->tools[i].answered; i = rec->tools[i].before)
-				rec->tools[i].answered = true;
+			     i != NO_TOOL && !rec->tool_uses.tools[i].answered; i = rec->tool_uses.tools[i].before)
+				rec->tool_uses.tools[i].answered = true;
 		break;
 	default:
 		break;
@@ -660,11 +662,11 @@ int
 recording_take(struct recording *rec, const char *line, size_t len, int64_t offset,
     struct error *err)
 {
-	struct index_source *source = &rec->sources[rec->source];
-	struct reading at = { .place = { offset, (uint32_t)len, rec->source } };
+	struct index_source *source = &rec->now.sources[rec->now.source];
+	struct reading at = { .place = { offset, (uint32_t)len, rec->now.source } };
 	char id[ID_SIZE], *place;
 
-	rec->lines++;
+	rec->now.lines++;
 	source->size = offset + (int64_t)len + 1;
 	if (event_line_whole(line, len, NULL) && history_tail(line, len, source->tail) == 0 &&
 	    model_line(&rec->model, line, len, (struct event_place){ offset, (uint32_t)len },
@@ -680,8 +682,8 @@ recording_take(struct recording *rec, const char *line, size_t len, int64_t offs
 			return 0;
 		}
 	}
-	place = memory_format("%s:%lld", history_source(rec->spec, rec->source)->path,
-	    (long long)rec->lines);
+	place = memory_format("%s:%lld", history_source(rec->spec, rec->now.source)->path,
+	    (long long)rec->now.lines);
 	error_set(err, ERROR_SCHEMA, place, "no event of a transcript (see awf-verify)");
 	free(place);
 	return -1;
@@ -696,7 +698,7 @@ recording_read_line(void *context, const char *line, size_t len, int64_t offset,
 int
 recording_read_source(struct recording *rec, struct error *err)
 {
-	return model_lines(history_source(rec->spec, rec->source)->path, 0, recording_read_line,
+	return model_lines(history_source(rec->spec, rec->now.source)->path, 0, recording_read_line,
 	    rec, err);
 }
 
@@ -708,19 +710,19 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	*rec = (struct recording){ .spec = spec };
 	buffer_byte(&rec->marks, '\0');
 	model_begin(&rec->model, MODEL_EVENTS);
-	rec->sources = memory_zero(count, sizeof *rec->sources);
-	rec->first_events = memory_zero(count, sizeof *rec->first_events);
+	rec->now.sources = memory_zero(count, sizeof *rec->now.sources);
+	rec->now.first_events = memory_zero(count, sizeof *rec->now.first_events);
 	for (uint32_t i = 0; i < count; i++) {
 		const char *path = history_source(spec, i)->path;
-		struct index_source *source = &rec->sources[i];
+		struct index_source *source = &rec->now.sources[i];
 		struct stat status;
 
 		/* The previous source has been read to its end. */
-		rec->source = i;
+		rec->now.source = i;
 		rec->status[0] = '\0';
-		rec->lines = 0;
-		rec->first_of_source = rec->call_count;
-		rec->first_events[i] = rec->event_count;
+		rec->now.lines = 0;
+		rec->now.first_of_source = rec->call_count;
+		rec->now.first_events[i] = rec->event_count;
 		source->foreign = i < spec->other_count;
 		if (lstat(path, &status) != 0)
 			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
@@ -730,7 +732,7 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 			break;
 		if (recording_read_source(rec, err) != 0)
 			return -1;
-		recording_leave_out_children(rec, rec->first_of_source);
+		recording_leave_out_children(rec, rec->now.first_of_source);
 	}
 	return 0;
 }
@@ -743,7 +745,7 @@ recorded_call_holds(const struct recording *rec, uint32_t i)
 	const struct recorded_call *c = &rec->calls[i], *before = i > 0 ? c - 1 : c;
 	const uint32_t named[] = { c->links.input_from, c->links.result_from, c->chain.winner, c->chain.changed_inside };
 	bool holds = before->source <= c->source && before->attempt <= c->attempt &&
-	    c->source <= rec->source && c->attempt <= rec->attempt;
+	    c->source <= rec->now.source && c->attempt <= rec->now.attempt;
 
 	holds = holds && c->links.root <= i && (c->links.root == i) == (c->links.claims == NO_CALL) &&
 	    (c->links.claims == NO_CALL || (c->links.claims < i &&
@@ -769,9 +771,9 @@ recording_holds(const struct recording *rec)
 	for (uint32_t i = 0; i < rec->event_count; i++)
 		if (rec->events[i].before != NO_EVENT && rec->events[i].before >= i)
 			return false;
-	for (uint32_t i = 0; i < rec->tool_count; i++)
-		if (rec->tools[i].call >= rec->call_count ||
-		    (rec->tools[i].before != NO_TOOL && rec->tools[i].before >= i))
+	for (uint32_t i = 0; i < rec->tool_uses.tool_count; i++)
+		if (rec->tool_uses.tools[i].call >= rec->call_count ||
+		    (rec->tool_uses.tools[i].before != NO_TOOL && rec->tool_uses.tools[i].before >= i))
 			return false;
 	return rec->marks.len > 0 && rec->marks.data[0] == '\0' &&
 	    rec->marks.data[rec->marks.len - 1] == '\0';
@@ -785,16 +787,16 @@ forget_names(struct recording *rec)
 	free(rec->by_number);
 	rec->by_number = NULL;
 	rec->number_capacity = 0;
-	map_free(&rec->tool_by_event);
-	map_free(&rec->use_by_id);
-	map_free(&rec->use_by_event);
+	map_free(&rec->tool_uses.tool_by_event);
+	map_free(&rec->tool_uses.use_by_id);
+	map_free(&rec->tool_uses.use_by_event);
 	recording_free_reads(rec);
 }
 
 void
 recording_end(struct recording *rec)
 {
-	recording_leave_out_children(rec, rec->first_of_source);
+	recording_leave_out_children(rec, rec->now.first_of_source);
 	if (rec->spec->own.path == NULL)
 		rec->status[0] = '\0';
 	if (rec->spec->mode == RECALL_RESUME) {
@@ -820,11 +822,11 @@ recording_end(struct recording *rec)
 struct place
 recording_event_place(const struct recording *rec, uint32_t event)
 {
-	uint32_t source = rec->source;
+	uint32_t source = rec->now.source;
 
-	while (source > 0 && event < rec->first_events[source])
+	while (source > 0 && event < rec->now.first_events[source])
 		source--;
-	INVARIANT(event < rec->event_count && rec->first_events[source] <= event);
+	INVARIANT(event < rec->event_count && rec->now.first_events[source] <= event);
 	return (struct place){ rec->events[event].offset, rec->events[event].len, source };
 }
 
@@ -832,21 +834,21 @@ void
 recording_close(struct recording *rec)
 {
 	forget_names(rec);
-	for (uint32_t i = 0; i < rec->tool_count; i++) {
-		free(rec->tools[i].call_id);
-		free(rec->tools[i].name);
+	for (uint32_t i = 0; i < rec->tool_uses.tool_count; i++) {
+		free(rec->tool_uses.tools[i].call_id);
+		free(rec->tool_uses.tools[i].name);
 	}
 	recording_free_programs(rec);
 	map_free(&rec->calls_by_id);
 	buffer_free(&rec->marks);
 	free(rec->calls);
 	free(rec->events);
-	free(rec->tools);
-	free(rec->uses);
+	free(rec->tool_uses.tools);
+	free(rec->tool_uses.uses);
 	free(rec->redo_before);
 	free(rec->skip_before);
-	free(rec->sources);
-	free(rec->first_events);
+	free(rec->now.sources);
+	free(rec->now.first_events);
 	model_free(&rec->model);
 	*rec = (struct recording){ .calls = NULL };
 }

@@ -28,7 +28,7 @@
 
 #define ACCEPTED_AT_ONCE 64
 #define SPARE_PLACES 16                 /* beyond limits.connections: for admitted clients, and
-                                           to tell others that there is no room */
+                                                                                      to tell others that there is no room */
 #define READ_AT_ONCE 16384
 #define TURN ((size_t)1 << 20)          /* bytes for one connection, until it is the next one's turn */
 #define ROOM_AT_ONCE ((size_t)16 << 10) /* by which the memory of a body grows */
@@ -87,8 +87,8 @@ end_request(struct connection *c)
 	if (c->request != NULL)
 		c->httpd->handler->end(c);
 	c->request = NULL;
-	c->httpd->held -= c->room;
-	c->room = 0;
+	c->httpd->held -= c->input.room;
+	c->input.room = 0;
 	buffer_free(&c->body);
 }
 
@@ -102,10 +102,10 @@ connection_close(struct connection *c)
 	loop_leave(h->loop, &c->task);
 	loop_remove(h->loop, &c->source);
 	close(c->source.fd);
-	file_close(&c->file);
-	buffer_free(&c->in);
-	buffer_free(&c->head);
-	buffer_free(&c->content);
+	file_close(&c->answer.file);
+	buffer_free(&c->input.in);
+	buffer_free(&c->answer.head);
+	buffer_free(&c->answer.content);
 	*(c->previous != NULL ? &c->previous->next : &h->first) = c->next;
 	if (c->next != NULL)
 		c->next->previous = c->previous;
@@ -118,16 +118,16 @@ static void
 begin_request(struct connection *c)
 {
 	c->state = CONNECTION_READS_HEAD;
-	c->looked = 0;
-	c->spaced = false;
-	if (c->in.len > 0)
+	c->input.looked = 0;
+	c->input.spaced = false;
+	if (c->input.in.len > 0)
 		set_limit(c, c->httpd->limits.head_ms);
 	else
 		set_patient_limit(c, c->httpd->limits.idle_ms);
-	if (c->in.len == 0)
-		buffer_free(&c->in);
+	if (c->input.in.len == 0)
+		buffer_free(&c->input.in);
 	/* Other connections have their turn between two requests. */
-	if (c->in.len > 0 || c->readable)
+	if (c->input.in.len > 0 || c->readable)
 		loop_enter(c->httpd->loop, &c->task);
 }
 
@@ -135,12 +135,12 @@ begin_request(struct connection *c)
 static bool
 begin_draining(struct connection *c)
 {
-	if (!c->linger && !c->readable && c->in.len == 0) {
+	if (!c->linger && !c->readable && c->input.in.len == 0) {
 		connection_close(c);
 		return false;
 	}
 	shutdown(c->source.fd, SHUT_WR);
-	buffer_free(&c->in);
+	buffer_free(&c->input.in);
 	c->state = CONNECTION_DRAINS;
 	set_limit(c, c->httpd->limits.leave_ms);
 	return true;
@@ -197,8 +197,8 @@ connection_read_whole_head(struct connection *c, size_t len)
 	struct head head;
 	bool whole;
 
-	INVARIANT(c->request == NULL && c->room == 0);
-	refusal = head_read(&head, c->in.data, len);
+	INVARIANT(c->request == NULL && c->input.room == 0);
+	refusal = head_read(&head, c->input.in.data, len);
 	c->close = head.close;
 	c->http11 = head.http11;
 	c->bodiless = head_is(head.method, "HEAD");
@@ -208,9 +208,9 @@ connection_read_whole_head(struct connection *c, size_t len)
 		return refuse_last(c, refusal);
 	whole = !head.chunked && head.length == 0;
 	c->called = true;
-	refusal = c->httpd->handler->begin(c, &head, span_of(c->in.data, len));
+	refusal = c->httpd->handler->begin(c, &head, span_of(c->input.in.data, len));
 	c->called = false;
-	buffer_drop(&c->in, len);
+	buffer_drop(&c->input.in, len);
 	if (whole) {
 		set_limit(c, 0);
 		c->state = CONNECTION_ASKS;
@@ -218,12 +218,12 @@ connection_read_whole_head(struct connection *c, size_t len)
 	}
 	if (refusal != NULL)
 		return refuse_last(c, refusal);
-	if (head.expects && c->in.len == 0 && send(c->source.fd, continue_head,
+	if (head.expects && c->input.in.len == 0 && send(c->source.fd, continue_head,
 	    sizeof continue_head - 1, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof continue_head - 1) {
 		connection_close(c);
 		return false;
 	}
-	framing_begin(&c->framing, head.chunked, head.length);
+	framing_begin(&c->input.framing, head.chunked, head.length);
 	c->state = CONNECTION_READS_BODY;
 	set_limit(c, c->body_ms);
 	return true;
@@ -237,26 +237,27 @@ read_head(struct connection *c)
 	const size_t most = c->httpd->limits.head_bytes;
 
 	/* Accept one empty line before a request (RFC 9112, section 2.2). */
-	if (!c->spaced && c->in.len >= 2 && memcmp(c->in.data, "\r\n", 2) == 0) {
-		buffer_drop(&c->in, 2);
-		c->spaced = true;
-		c->looked = 0;
+	if (!c->input.spaced && c->input.in.len >= 2 && memcmp(c->input.in.data, "\r\n", 2) == 0) {
+		buffer_drop(&c->input.in, 2);
+		c->input.spaced = true;
+		c->input.looked = 0;
 	}
-	if (c->in.len > 0 && (*c->in.data < '!' || *c->in.data > '~') &&
-	    (c->spaced || *c->in.data != '\r'))
+	if (c->input.in.len > 0 && (*c->input.in.data < '!' || *c->input.in.data > '~') &&
+	    (c->input.spaced || *c->input.in.data != '\r'))
 		return refuse_last(c, &no_http);
-	end = c->in.len > c->looked ? head_end(c->in.data, c->in.len, c->looked) : 0;
-	if (end > most || (end == 0 && c->in.len >= most))
-		return refuse_last(c, memchr(c->in.data, '\n', most) != NULL ? &too_large : &too_long);
+	end = c->input.in.len > c->input.looked ?
+	    head_end(c->input.in.data, c->input.in.len, c->input.looked) : 0;
+	if (end > most || (end == 0 && c->input.in.len >= most))
+		return refuse_last(c, memchr(c->input.in.data, '\n', most) != NULL ? &too_large : &too_long);
 	if (end > 0)
 		return connection_read_whole_head(c, end);
-	c->looked = c->in.len;
+	c->input.looked = c->input.in.len;
 	switch (read_more(c, bytes, sizeof bytes, &len)) {
 	case READ_SOME:
 		/* The time limit runs from the first byte on. */
-		if (c->in.len == 0)
+		if (c->input.in.len == 0)
 			set_limit(c, c->httpd->limits.head_ms);
-		buffer_append(&c->in, bytes, len);
+		buffer_append(&c->input.in, bytes, len);
 		return true;
 	case READ_ENDED:
 		connection_close(c);
@@ -275,14 +276,14 @@ connection_read_body_bytes(struct connection *c)
 	size_t at = 0, used;
 	struct span piece;
 
-	while (state == FRAMING_MORE && at < c->in.len) {
-		state = framing_take(&c->framing, c->in.data + at, c->in.len - at, &used, &piece);
+	while (state == FRAMING_MORE && at < c->input.in.len) {
+		state = framing_take(&c->input.framing, c->input.in.data + at, c->input.in.len - at, &used, &piece);
 		at += used;
-		INVARIANT(at <= c->in.len && c->framing.left >= 0);
+		INVARIANT(at <= c->input.in.len && c->input.framing.left >= 0);
 		if (state == FRAMING_BROKEN)
 			return refuse_last(c, &bad_framing);
 		c->called = true;
-		refusal = c->httpd->handler->body(c, piece, c->framing.left);
+		refusal = c->httpd->handler->body(c, piece, c->input.framing.left);
 		c->called = false;
 		if (refusal != NULL)
 			return refuse_last(c, refusal);
@@ -290,7 +291,7 @@ connection_read_body_bytes(struct connection *c)
 		if (c->state != CONNECTION_READS_BODY)
 			return true;
 	}
-	buffer_drop(&c->in, at);
+	buffer_drop(&c->input.in, at);
 	if (state == FRAMING_END) {
 		c->state = CONNECTION_ASKS;
 		set_limit(c, 0);
@@ -306,7 +307,7 @@ read_body(struct connection *c)
 	while (c->state == CONNECTION_READS_BODY) {
 		if (c->paused)
 			return false;
-		if (c->in.len > 0) {
+		if (c->input.in.len > 0) {
 			if (!connection_read_body_bytes(c))
 				return false;
 			continue;
@@ -315,9 +316,9 @@ read_body(struct connection *c)
 			loop_enter(c->httpd->loop, &c->task);
 			return false;
 		}
-		switch (read_more(c, buffer_reserve(&c->in, READ_AT_ONCE), READ_AT_ONCE, &len)) {
+		switch (read_more(c, buffer_reserve(&c->input.in, READ_AT_ONCE), READ_AT_ONCE, &len)) {
 		case READ_SOME:
-			c->in.len = len;
+			c->input.in.len = len;
 			taken += len;
 			break;
 		case READ_ENDED:
@@ -339,7 +340,7 @@ connection_drain(struct connection *c)
 	enum read got;
 
 	while ((got = read_more(c, bytes, sizeof bytes, &len)) == READ_SOME &&
-	    (c->dropped += len) <= c->httpd->limits.leave_bytes)
+	    (c->input.dropped += len) <= c->httpd->limits.leave_bytes)
 		continue;
 	if (got != READ_NOTHING)
 		connection_close(c);
@@ -355,8 +356,8 @@ held_from(const struct httpd *h, const char *address)
 	size_t held = 0;
 
 	for (const struct connection *c = h->first; c != NULL; c = c->next)
-		if (c->room > 0 && strcmp(c->address, address) == 0)
-			held += c->room;
+		if (c->input.room > 0 && strcmp(c->address, address) == 0)
+			held += c->input.room;
 	return held;
 }
 
@@ -367,7 +368,7 @@ connection_keep(struct connection *c, struct span piece)
 	struct httpd *h = c->httpd;
 	size_t more = 0;
 
-	while (c->room + more < c->body.len + piece.len)
+	while (c->input.room + more < c->body.len + piece.len)
 		more += ROOM_AT_ONCE;
 	INVARIANT(h->held <= h->limits.bodies_bytes);
 	if (more > h->limits.bodies_bytes - h->held)
@@ -375,7 +376,7 @@ connection_keep(struct connection *c, struct span piece)
 	if (more > 0 && h->limits.address_bytes > 0 &&
 	    held_from(h, c->address) + more > h->limits.address_bytes)
 		return &too_much_from;
-	c->room += more;
+	c->input.room += more;
 	h->held += more;
 	buffer_append(&c->body, piece.at, piece.len);
 	return NULL;
@@ -409,36 +410,37 @@ connection_wake(struct connection *c)
 size_t
 connection_unsent(const struct connection *c)
 {
-	return c->head.len + c->content.len - c->sent;
+	return c->answer.head.len + c->answer.content.len - c->answer.sent;
 }
 
 /* Sends the part of the answer that is in memory. */
 static ssize_t
 send_memory(struct connection *c)
 {
-	size_t from = c->sent < c->head.len ? c->sent : c->head.len, into = c->sent - from;
+	size_t from = c->answer.sent < c->answer.head.len ? c->answer.sent : c->answer.head.len;
+	size_t into = c->answer.sent - from;
 	struct iovec parts[2];
 	struct msghdr message = { .msg_iov = parts };
 
-	if (from < c->head.len)
-		parts[message.msg_iovlen++] = (struct iovec){ c->head.data + from, c->head.len - from };
-	if (into < c->content.len)
-		parts[message.msg_iovlen++] = (struct iovec){ c->content.data + into,
-			c->content.len - into };
+	if (from < c->answer.head.len)
+		parts[message.msg_iovlen++] = (struct iovec){ c->answer.head.data + from, c->answer.head.len - from };
+	if (into < c->answer.content.len)
+		parts[message.msg_iovlen++] = (struct iovec){ c->answer.content.data + into,
+			c->answer.content.len - into };
 	return sendmsg(c->source.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL |
-	    (c->file_left > 0 ? MSG_MORE : 0));
+	    (c->answer.file_left > 0 ? MSG_MORE : 0));
 }
 
 static ssize_t
 send_file(struct connection *c)
 {
-	off_t at = c->file_at;
-	ssize_t sent = sendfile(c->source.fd, c->file, &at,
-	    c->file_left < (int64_t)TURN ? (size_t)c->file_left : TURN);
+	off_t at = c->answer.file_at;
+	ssize_t sent = sendfile(c->source.fd, c->answer.file, &at,
+	    c->answer.file_left < (int64_t)TURN ? (size_t)c->answer.file_left : TURN);
 
 	if (sent > 0) {
-		c->file_at += sent;
-		c->file_left -= sent;
+		c->answer.file_at += sent;
+		c->answer.file_left -= sent;
 	}
 	return sent;
 }
@@ -458,7 +460,7 @@ enum written { WRITTEN_ALL, WRITTEN_SOME, WRITTEN_BLOCKED, WRITTEN_FAILED };
 static enum written
 write_some(struct connection *c, size_t *len)
 {
-	for (*len = 0; connection_unsent(c) > 0 || c->file_left > 0;) {
+	for (*len = 0; connection_unsent(c) > 0 || c->answer.file_left > 0;) {
 		bool memory = connection_unsent(c) > 0;
 		ssize_t sent = memory ? send_memory(c) : send_file(c);
 
@@ -472,7 +474,7 @@ write_some(struct connection *c, size_t *len)
 		if (sent <= 0)
 			return WRITTEN_FAILED;
 		if (memory)
-			c->sent += (size_t)sent;
+			c->answer.sent += (size_t)sent;
 		*len += (size_t)sent;
 		c->httpd->stream_bytes += c->state == CONNECTION_STREAMS ? sent : 0;
 		if (*len >= TURN) {
@@ -480,17 +482,18 @@ write_some(struct connection *c, size_t *len)
 			break;
 		}
 	}
-	INVARIANT(c->sent <= c->head.len + c->content.len);
+	INVARIANT(c->answer.sent <= c->answer.head.len + c->answer.content.len);
 	if (connection_unsent(c) == 0) {
-		buffer_free(&c->head);
-		buffer_free(&c->content);
-		c->sent = 0;
-		return c->file_left == 0 ? WRITTEN_ALL : c->blocked ? WRITTEN_BLOCKED : WRITTEN_SOME;
+		buffer_free(&c->answer.head);
+		buffer_free(&c->answer.content);
+		c->answer.sent = 0;
+		return c->answer.file_left == 0 ? WRITTEN_ALL : c->blocked ? WRITTEN_BLOCKED : WRITTEN_SOME;
 	}
 	/* Free the part of a stream that a slow reader has read. */
-	if (c->sent > c->head.len + TURN && c->sent - c->head.len > c->content.len / 2) {
-		buffer_drop(&c->content, c->sent - c->head.len);
-		c->sent = c->head.len;
+	if (c->answer.sent > c->answer.head.len + TURN &&
+	    c->answer.sent - c->answer.head.len > c->answer.content.len / 2) {
+		buffer_drop(&c->answer.content, c->answer.sent - c->answer.head.len);
+		c->answer.sent = c->answer.head.len;
 	}
 	return c->blocked ? WRITTEN_BLOCKED : WRITTEN_SOME;
 }
@@ -514,7 +517,7 @@ connection_write_answer(struct connection *c)
 		break;
 	}
 	end_request(c);
-	file_close(&c->file);
+	file_close(&c->answer.file);
 	if (c->close)
 		return begin_draining(c);
 	begin_request(c);
@@ -569,17 +572,17 @@ begin_answer(struct connection *c, unsigned status, struct buffer *fields, int64
 		c->close = c->linger = true;
 	INVARIANT(c->http11 || c->close);
 	c->chunked = length < 0 && !c->bodiless && c->http11;
-	c->sent = 0;
-	buffer_format(&c->head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
-	buffer_append(&c->head, fields->data, fields->len);
+	c->answer.sent = 0;
+	buffer_format(&c->answer.head, "HTTP/1.1 %u %s\r\n", status, head_reason(status));
+	buffer_append(&c->answer.head, fields->data, fields->len);
 	buffer_free(fields);
 	if (c->chunked)
-		buffer_text(&c->head, "Transfer-Encoding: chunked\r\n");
+		buffer_text(&c->answer.head, "Transfer-Encoding: chunked\r\n");
 	else if (length >= 0 && status != 204)
-		buffer_format(&c->head, "Content-Length: %" PRId64 "\r\n", length);
+		buffer_format(&c->answer.head, "Content-Length: %" PRId64 "\r\n", length);
 	if (c->close)
-		buffer_text(&c->head, "Connection: close\r\n");
-	buffer_text(&c->head, "\r\n");
+		buffer_text(&c->answer.head, "Connection: close\r\n");
+	buffer_text(&c->answer.head, "\r\n");
 	work_later(c);
 }
 
@@ -591,7 +594,7 @@ connection_answer(struct connection *c, unsigned status, struct buffer *fields,
 	c->state = CONNECTION_ANSWERS;
 	if (c->bodiless)
 		buffer_free(content);
-	c->content = *content;
+	c->answer.content = *content;
 	*content = (struct buffer)BUFFER_INIT;
 }
 
@@ -605,9 +608,9 @@ connection_answer_file(struct connection *c, unsigned status, struct buffer *fie
 		file_close(&fd);
 		return;
 	}
-	c->file = fd;
-	c->file_at = offset;
-	c->file_left = len;
+	c->answer.file = fd;
+	c->answer.file_at = offset;
+	c->answer.file_left = len;
 }
 
 void
@@ -649,10 +652,10 @@ connection_write(struct connection *c, const char *bytes, size_t len)
 	if (c->state != CONNECTION_STREAMS || c->bodiless || len == 0)
 		return;
 	if (c->chunked)
-		start = framing_chunk(&c->content);
-	buffer_append(&c->content, bytes, len);
+		start = framing_chunk(&c->answer.content);
+	buffer_append(&c->answer.content, bytes, len);
 	if (c->chunked)
-		framing_chunk_end(&c->content, start);
+		framing_chunk_end(&c->answer.content, start);
 	connection_flush(c);
 }
 
@@ -680,7 +683,7 @@ void
 connection_queue(struct connection *c, const char *bytes, size_t len)
 {
 	if (c->state == CONNECTION_STREAMS)
-		buffer_append(&c->content, bytes, len);
+		buffer_append(&c->answer.content, bytes, len);
 }
 
 void
@@ -694,7 +697,7 @@ connection_end(struct connection *c, bool cut_off)
 	if (cut_off)
 		c->close = true;
 	else if (c->chunked)
-		buffer_append(&c->content, last_chunk, sizeof last_chunk - 1);
+		buffer_append(&c->answer.content, last_chunk, sizeof last_chunk - 1);
 	c->state = CONNECTION_ANSWERS;
 	work_later(c);
 }
@@ -790,7 +793,7 @@ limit_due(struct loop_timer *timer)
 	struct connection *c = (struct connection *)(void *)((char *)timer -
 	    offsetof(struct connection, limit));
 
-	if (c->state == CONNECTION_READS_HEAD && c->in.len > 0)
+	if (c->state == CONNECTION_READS_HEAD && c->input.in.len > 0)
 		refuse_last(c, &late_head);
 	else if (c->state == CONNECTION_READS_BODY)
 		refuse_last(c, &late_body);
@@ -839,7 +842,7 @@ is_idle(const struct connection *c)
 {
 	char byte;
 
-	return c->state == CONNECTION_READS_HEAD && c->in.len == 0 &&
+	return c->state == CONNECTION_READS_HEAD && c->input.in.len == 0 &&
 	    recv(c->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
@@ -926,7 +929,7 @@ httpd_admit(struct httpd *h, int fd)
 	c->source = (struct loop_source){ .fd = fd, .ready = socket_ready };
 	c->task.step = work_on_task;
 	c->limit.due = limit_due;
-	c->file = -1;
+	c->answer.file = -1;
 	connection_peer_of(&c->peer, fd);
 	memcpy(c->address, c->peer.address, PEER_ADDRESS);
 	/* This machine may have any number of connections: a proxy on it says whose they are. */

@@ -74,7 +74,7 @@ struct httpd {
 	struct connection_limits limits;
 	size_t per_address;          /* connections from one address, at most; 0: any number */
 	unsigned spare_files;        /* descriptors that must stay free for other things; 0: not
-	                                checked */
+	                                	                                checked */
 	/* Whether a client for which there is no place is told so. If not, it waits for a place,
 	 * and connections without a request, admitted or not, are closed. */
 	bool turns_away;
@@ -118,18 +118,22 @@ struct connection {
 	bool linger;                 /* though more of the request may come */
 	bool paused;                 /* reading the body is suspended */
 	bool called;                 /* the handler is being called: what it requests is done
-	                                afterwards */
+	                                	                                afterwards */
 	bool chunked;                /* the stream is written in chunks */
-	struct buffer in;            /* read, and not taken yet */
-	size_t looked;               /* bytes that were searched for the end of a head */
-	bool spaced;                 /* an empty line came before the head */
-	size_t dropped;              /* bytes, while it drains */
-	struct framing framing;
-	size_t room;                 /* bytes reserved for its body so far */
-	struct buffer head, content; /* of the answer */
-	size_t sent;                 /* of both */
-	int file;                    /* behind them, this part of it; -1 */
-	int64_t file_at, file_left;
+	struct {
+		struct buffer in;            /* read, and not taken yet */
+		size_t looked;               /* bytes that were searched for the end of a head */
+		bool spaced;                 /* an empty line came before the head */
+		size_t dropped;              /* bytes, while it drains */
+		struct framing framing;
+		size_t room;                 /* bytes reserved for its body so far */
+	} input;                      /* the request that comes */
+	struct {
+		struct buffer head, content; /* of the answer */
+		size_t sent;                 /* of both */
+		int file;                    /* behind them, this part of it; -1 */
+		int64_t file_at, file_left;
+	} answer;                     /* that goes */
 	struct connection *previous, *next;
 };
 

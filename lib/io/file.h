@@ -1,5 +1,6 @@
 /*
- * Files: whole reads and writes, directories, and replacing a file at once.
+ * Files: whole reads and writes, and directories; with the paths of files (path.h), and replacing
+ * one at once (replacement.h).
  * Every descriptor made here is CLOEXEC.
  */
 #ifndef AWF_IO_FILE_H
@@ -12,6 +13,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "io/path.h"
+#include "io/replacement.h"
 
 /* Closes a descriptor, unless it is -1, and sets it to -1; errno is not changed. */
 void file_close(int *fd);
@@ -60,49 +63,5 @@ int file_is_remote(const char *path, const char **name, struct error *err);
 /* Whether path is on a file system that any user can mount (FUSE), and whose file attributes
  * that user therefore controls. True also if this cannot be determined. */
 bool file_is_users_mount(const char *path);
-
-/* "DIR/NAME", which the caller frees; no second slash if DIR ends in one. */
-char *path_join(const char *directory, const char *name);
-/* The part after the last slash, within path. */
-const char *path_base(const char *path);
-/* The directory part ("." if there is none), in memory of its own. */
-char *path_directory(const char *path);
-/* Replaces a path, which is in memory of its own, by path_directory() of it; false if that is the
- * same: / or . */
-bool path_climb(char **path);
-/* Whether it is a directory, or a link to one. */
-bool path_is_directory(const char *path);
-/* An absolute path without empty parts, "." and "..", computed from the text only, without
- * resolving links. The caller frees it. */
-char *path_normal(const char *path);
-/* Whether an absolute path is the directory or is below it, comparing only the texts. */
-bool path_within(const char *path, const char *directory);
-/* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
- * of its own. */
-char *path_config(const char *name);
-/* The same of "$XDG_DATA_HOME/awf/NAME", "~/.local/share/awf/NAME". */
-char *path_data(const char *name);
-/* $HOME, if it is an absolute path; else NULL: it would name another place in each
- * directory. */
-const char *path_home(void);
-/* First executable regular file called name in a colon-separated list; NULL if
- * there is none. In memory of its own. */
-char *path_search(const char *list, const char *name);
-
-/* Replaces a file atomically. The new file is written without a name (O_TMPFILE), so that a
- * killed process leaves nothing, or under a temporary name if the file system does not support
- * that, and then renamed. The permissions of an existing file are kept (except set-user-ID and
- * the like, as the owner may change). If path is a device or a pipe, it is written to directly. */
-struct replacement {
-	int fd;          /* write here */
-	char *path;      /* of the file, to which symbolic links led */
-	char *temporary; /* NULL: no regular file */
-	bool unnamed;    /* it has not even the temporary name yet */
-};
-/* -1 leaves errno too. */
-int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);
-/* Renames; with sync it is on disk, name included, when this returns. */
-int replacement_commit(struct replacement *r, bool sync, struct error *err);
-void replacement_abandon(struct replacement *r);
 
 #endif

@@ -14,6 +14,8 @@
 
 /* From build/bin two directories up, from build/SANITIZER/test/bin four. */
 #define LEVELS_MAX 4
+/* Where programs lie that AWF starts itself. */
+#define LIBEXEC "/libexec/awf"
 /* What is searched without a PATH, too. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -51,6 +53,27 @@ installation_parent_directory(char *path)
 	return directory;
 }
 
+char *
+installation_programs(void)
+{
+	char *program = installation_program(), *directory, *above;
+
+	if (program == NULL)
+		return NULL;
+	directory = installation_parent_directory(program);
+	if (strcmp(directory, AWF_LIBEXECDIR) == 0) {
+		free(directory);
+		return memory_text(AWF_BINDIR);
+	}
+	if (text_ends(directory, LIBEXEC)) {
+		above = memory_copy(directory, strlen(directory) - strlen(LIBEXEC));
+		free(directory);
+		directory = path_join(above, "bin");
+		free(above);
+	}
+	return directory;
+}
+
 const char *
 installation_share(void)
 {
@@ -59,9 +82,9 @@ installation_share(void)
 
 	if (share != NULL)
 		return share;
-	directory = installation_program();
+	directory = installation_programs();
 	if (directory != NULL) {
-		directory = installation_parent_directory(installation_parent_directory(directory));
+		directory = installation_parent_directory(directory);
 		if (installation_directory_has(directory, "share/awf"))
 			share = path_join(directory, "share/awf");
 		for (int i = 1; share == NULL && i < LEVELS_MAX && directory[1] != '\0'; i++) {

@@ -7,8 +7,10 @@
 
 /* The path of this program, in memory of its own; NULL where the system does not say. */
 char *installation_program(void);
-/* The directory of prices, agents, tools and skills: ../share/awf beside the program's
- * directory; share in the source tree, if it was built there; else that of the compiled-in
+/* The directory of the programs that users start, in memory of its own: that of this program, or
+ * bin beside the libexec/awf in which it lies. NULL where the system does not say. */
+char *installation_programs(void);
+/* The directory of prices, agents, tools and skills: ../share/awf beside that; share in the source tree, if it was built there; else that of the compiled-in
  * prefix. It need not exist. Looked for once. */
 const char *installation_share(void);
 /* The directory of the examples: ../doc/awf/examples beside that; examples in the source tree. In

@@ -2,7 +2,7 @@
  * What the code relies on: a process in a user namespace of its own does nothing before its parent
  * has written the maps of ids and sent a byte; its ids are then those outside (asserted). If that
  * byte does not come, the parent has died; if the parent dies later, PDEATHSIG kills the process
- * (tests/cli/isolate.bats: "when it ends, by SIGKILL too, nothing goes on running").
+ * (tests/cli/sandbox/isolate.bats: "when it ends, by SIGKILL too, nothing goes on running").
  */
 #define _GNU_SOURCE
 #include "isolate/userns.h"

@@ -68,17 +68,17 @@ model_member_is_given(struct span value)
 static const char *
 keep_text(struct model *m, struct span value)
 {
-	const size_t *at = value.at != NULL ? map_get(&m->text_places, value.at, value.len) : NULL;
+	const size_t *at = value.at != NULL ? map_get(&m->index.text_places, value.at, value.len) : NULL;
 	char *text;
 
 	if (at != NULL)
-		return m->texts[*at];
+		return m->index.texts[*at];
 	text = span_text(value);
 	if (text == NULL)
 		return NULL;
-	map_put(&m->text_places, value.at, value.len, m->text_count);
-	m->texts = memory_array(m->texts, m->text_count + 1, sizeof *m->texts);
-	return m->texts[m->text_count++] = text;
+	map_put(&m->index.text_places, value.at, value.len, m->index.text_count);
+	m->index.texts = memory_array(m->index.texts, m->index.text_count + 1, sizeof *m->index.texts);
+	return m->index.texts[m->index.text_count++] = text;
 }
 
 static const char *
@@ -193,7 +193,7 @@ forget_inside(struct model *m, struct model_call *c)
 	struct back *back = back_of(c);
 
 	for (size_t i = 0; i < back->event_count; i++)
-		event_index_remove(&m->events, back->events[i]);
+		event_index_remove(&m->index.events, back->events[i]);
 	free(back->events);
 	back->events = NULL;
 	back->event_count = 0;
@@ -204,7 +204,7 @@ forget_inside(struct model *m, struct model_call *c)
 struct model_call *
 model_find(const struct model *m, const char *id, size_t len)
 {
-	return call_index_find(&m->calls, id, len);
+	return call_index_find(&m->index.calls, id, len);
 }
 
 char *
@@ -219,7 +219,7 @@ model_call_event_id(const struct model_call *call, char out[ID_SIZE])
 struct model_call *
 model_call_of(const struct model *m, struct span event_id)
 {
-	const struct indexed_event *found = event_index_find(&m->events, event_key(event_id));
+	const struct indexed_event *found = event_index_find(&m->index.events, event_key(event_id));
 
 	return found != NULL ? found->call : NULL;
 }
@@ -261,10 +261,10 @@ enter_tree(struct model *m, struct model_call *c, struct span parent)
 	if (slash != NULL)
 		c->around = model_find(m, c->id, (size_t)(slash - c->id));
 	if (slash != NULL && c->around == NULL) {
-		const struct indexed_event *cause = event_index_find(&m->events, event_key(parent));
+		const struct indexed_event *cause = event_index_find(&m->index.events, event_key(parent));
 
 		if (cause != NULL && cause->call != NULL)
-			c->around = event_type_ends_call(event_index_type(&m->events, cause)) ?
+			c->around = event_type_ends_call(event_index_type(&m->index.events, cause)) ?
 			    cause->call->around : cause->call;
 	}
 	if (c->around == NULL)
@@ -298,10 +298,10 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 static void
 enter_work(struct model *m, struct model_call *c)
 {
-	const struct indexed_event *last = event_index_find(&m->works, c->work->key);
+	const struct indexed_event *last = event_index_find(&m->index.works, c->work->key);
 
 	c->work->before = last != NULL ? last->call : NULL;
-	event_index_put(&m->works, (struct indexed_event){ .id = c->work->key, .call = c }, EVENT_TYPES);
+	event_index_put(&m->index.works, (struct indexed_event){ .id = c->work->key, .call = c }, EVENT_TYPES);
 }
 
 /* Removes a call from that list. If it succeeded, it counts as having replaced the failed ones
@@ -309,7 +309,7 @@ enter_work(struct model *m, struct model_call *c)
 static void
 leave_work(struct model *m, const struct model_call *c)
 {
-	struct indexed_event *last = event_index_find(&m->works, c->work->key);
+	struct indexed_event *last = event_index_find(&m->index.works, c->work->key);
 	struct model_call **link = last != NULL ? &last->call : NULL;
 
 	while (link != NULL && *link != c)
@@ -324,7 +324,7 @@ leave_work(struct model *m, const struct model_call *c)
 		*link = NULL;
 	}
 	if (last->call == NULL)
-		event_index_remove(&m->works, c->work->key);
+		event_index_remove(&m->index.works, c->work->key);
 }
 
 static bool
@@ -360,8 +360,8 @@ forget_done(struct model *m, struct model_call *c)
 			model_remove_call(&own_rare(r->given.list[i])->given_to, c);
 		for (size_t i = 0; i < r->given_to.count; i++)
 			model_remove_call(&own_rare(r->given_to.list[i])->given, c);
-		call_index_remove(&m->calls, c);
-		event_index_remove(&m->events, c->start);
+		call_index_remove(&m->index.calls, c);
+		event_index_remove(&m->index.events, c->start);
 		free_call(m, c);
 		c = around;
 	}
@@ -440,10 +440,10 @@ static void
 follow_result(const struct model *m, struct model_call *c, struct span event_id, bool rescue,
     struct model_calls *before)
 {
-	const struct indexed_event *cause = event_index_find(&m->events, event_key(event_id));
+	const struct indexed_event *cause = event_index_find(&m->index.events, event_key(event_id));
 
 	if (cause == NULL || cause->call == NULL ||
-	    !event_type_ends_call(event_index_type(&m->events, cause)))
+	    !event_type_ends_call(event_index_type(&m->index.events, cause)))
 		return;
 	if (m->level == MODEL_EVENTS)
 		add_to(before, cause->call);
@@ -514,7 +514,7 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	c->allowed = span_is(members[MODE], "allow-failure");
 	c->race = span_is(members[STRATEGY], "any");
 	c->lenient = span_is(members[STRATEGY], "best-effort");
-	c->by_tool = event_index_find(&m->tools, event_key(event->parent_event_id)) != NULL;
+	c->by_tool = event_index_find(&m->index.tools, event_key(event->parent_event_id)) != NULL;
 	if (span_integer(members[TRY], &number) && number != 0)
 		own_rare(c)->try_number = number;
 
@@ -522,7 +522,7 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	enter_tree(m, c, event->parent_event_id);
 	if (c->id[0] != '\0') {
 		m->begun++;
-		call_index_put(&m->calls, c);
+		call_index_put(&m->index.calls, c);
 		c->work = memory_zero(1, sizeof *c->work);
 		c->work->key = work_of(c, members, event->type == EVENT_CALL_WORKFLOW_STARTED);
 		if (event->type == EVENT_STEP_STARTED)
@@ -651,7 +651,7 @@ model_apply_end(struct model *m, struct placed *p)
 static void
 model_apply_decision(struct model *m, struct placed *p)
 {
-	const struct indexed_event *wait = event_index_find(&m->events,
+	const struct indexed_event *wait = event_index_find(&m->index.events,
 	    event_key(p->event->parent_event_id));
 
 	if (wait == NULL)
@@ -678,7 +678,7 @@ follow_cause(struct model *m, struct placed *p)
 {
 	static const char *const names[] = { KEY_PROVIDER, KEY_MODEL };
 	const struct event_view *event = p->event;
-	const struct indexed_event *cause = event_index_find(&m->events,
+	const struct indexed_event *cause = event_index_find(&m->index.events,
 	    event_key(event->parent_event_id));
 	struct model_call *c = cause != NULL ? cause->call : NULL;
 	struct span said[2];
@@ -686,7 +686,7 @@ follow_cause(struct model *m, struct placed *p)
 
 	p->call = c;
 	if (cause != NULL)
-		p->cause = event_index_type(&m->events, cause);
+		p->cause = event_index_type(&m->index.events, cause);
 	if (c != NULL && placed_handoff(p)) {
 		/* From here on another agent works on the call. */
 		struct model_step step = *c->step;
@@ -738,11 +738,11 @@ model_apply_inner_event(struct model *m, struct placed *p)
 			m->used[i] = true;
 		}
 	} else if (event->type == EVENT_TOOL_CALL) {
-		event_index_put(&m->tools, (struct indexed_event){ .id = event_key(event->event_id) },
+		event_index_put(&m->index.tools, (struct indexed_event){ .id = event_key(event->event_id) },
 		    event->type);
-		m->open_tools++;
-	} else if (event->type == EVENT_TOOL_RESULT && m->open_tools > 0 && --m->open_tools == 0) {
-		event_index_free(&m->tools);
+		m->index.open_tools++;
+	} else if (event->type == EVENT_TOOL_RESULT && m->index.open_tools > 0 && --m->index.open_tools == 0) {
+		event_index_free(&m->index.tools);
 	}
 	if (m->level >= MODEL_INSIDE)
 		follow_cause(m, p);
@@ -762,7 +762,7 @@ forget_all(struct model *m)
 	}
 	arena_free(&m->memory);
 	m->first = m->final = NULL;
-	event_index_free(&m->events);
+	event_index_free(&m->index.events);
 }
 
 /* Calls of an earlier attempt that have no end will not get one. */
@@ -775,10 +775,10 @@ start_attempt(struct model *m, const struct placed *p)
 
 	if (m->level < MODEL_EVENTS)
 		forget_all(m);
-	call_index_free(&m->calls);
-	event_index_free(&m->works);
-	event_index_free(&m->tools);
-	m->open_tools = 0;
+	call_index_free(&m->index.calls);
+	event_index_free(&m->index.works);
+	event_index_free(&m->index.tools);
+	m->index.open_tools = 0;
 	m->first_of_attempt = NULL;
 	span_integer(span_member(payload, KEY_ATTEMPT), &attempt);
 	m->attempt = attempt;
@@ -814,7 +814,7 @@ index_event(struct model *m, const struct placed *p, bool verdict)
 	const struct uuid id = event_key(p->event->event_id);
 
 	if (m->level == MODEL_INSIDE && !matters && p->call != NULL && p->call->state == CALL_OPEN &&
-	    event_index_find(&m->events, id) == NULL) {
+	    event_index_find(&m->index.events, id) == NULL) {
 		struct back *back = back_of(p->call);
 
 		back->events = memory_array(back->events, back->event_count + 1, sizeof *back->events);
@@ -822,7 +822,7 @@ index_event(struct model *m, const struct placed *p, bool verdict)
 		matters = true;
 	}
 	if (matters)
-		event_index_put(&m->events, (struct indexed_event){
+		event_index_put(&m->index.events, (struct indexed_event){
 			.id = id, .call = outlives ? NULL : p->call, .wall = p->wall }, p->event->type);
 }
 
@@ -872,8 +872,8 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	index_event(m, p, verdict);
 	INVARIANT(p->call == NULL || model_call_holds(m, p->call));
 	INVARIANT(p->call == NULL || (p->step == p->call->step && p->number == p->call->number));
-	INVARIANT(m->level > MODEL_LIVE || (m->open_tools == 0 && m->tools.count == 0));
-	INVARIANT(m->open_tools >= 0 && (m->open_tools > 0 || m->tools.count == 0));
+	INVARIANT(m->level > MODEL_LIVE || (m->index.open_tools == 0 && m->index.tools.count == 0));
+	INVARIANT(m->index.open_tools >= 0 && (m->index.open_tools > 0 || m->index.tools.count == 0));
 	INVARIANT(p->cause == EVENT_TYPES || m->level >= MODEL_INSIDE);
 	if (m->level < MODEL_EVENTS && ends && p->call != NULL && is_done(m, p->call)) {
 		forget_done(m, p->call);
@@ -958,10 +958,10 @@ void
 model_settle(struct model *m)
 {
 	INVARIANT(model_calls_hold(m));
-	event_index_free(&m->events);
-	call_index_free(&m->calls);
-	event_index_free(&m->works);
-	event_index_free(&m->tools);
+	event_index_free(&m->index.events);
+	call_index_free(&m->index.calls);
+	event_index_free(&m->index.works);
+	event_index_free(&m->index.tools);
 }
 
 void
@@ -970,10 +970,10 @@ model_free(struct model *m)
 	model_settle(m);
 	forget_all(m);
 	waitings_free(&m->waits);
-	for (size_t i = 0; i < m->text_count; i++)
-		free(m->texts[i]);
-	free(m->texts);
-	map_free(&m->text_places);
+	for (size_t i = 0; i < m->index.text_count; i++)
+		free(m->index.texts[i]);
+	free(m->index.texts);
+	map_free(&m->index.text_places);
 	for (size_t i = 0; i < m->step_count; i++)
 		free(m->steps[i]);
 	free(m->steps);

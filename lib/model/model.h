@@ -166,15 +166,17 @@ struct model {
 	void *context;
 
 	/* Inside. */
-	struct event_index events;    /* below MODEL_EVENTS: starts of calls, ends that may matter, and
-	                                 of MODEL_INSIDE messages and tools of calls that are open */
-	struct call_index calls;      /* of the last attempt */
-	struct event_index works;     /* likewise, the last of each work */
-	struct event_index tools;     /* tool.calls, until none of them is open */
-	int64_t open_tools;
-	struct map text_places;       /* names, kinds …: each once */
-	char **texts;
-	size_t text_count;
+	struct {
+		struct event_index events;    /* below MODEL_EVENTS: starts of calls, ends that may matter, and
+		                                 of MODEL_INSIDE messages and tools of calls that are open */
+		struct call_index calls;      /* of the last attempt */
+		struct event_index works;     /* likewise, the last of each work */
+		struct event_index tools;     /* tool.calls, until none of them is open */
+		int64_t open_tools;
+		struct map text_places;       /* names, kinds …: each once */
+		char **texts;
+		size_t text_count;
+	} index;                      /* of what was read */
 	struct map step_places;       /* steps: likewise */
 	struct model_step **steps;
 	size_t step_count;

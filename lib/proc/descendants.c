@@ -36,9 +36,9 @@ enum {
 	LOOK_AGAIN_MAX = 50
 };
 
-/* The names by which a process that continues independently is recognized. */
+/* The names by which all others know a process that goes a way of its own. No program has one of them. */
 #define DETACHED_NAME "awf-detached"
-#define HELPER_NAME "awf-worker"
+#define HELPER_NAME "awf-helper"
 
 struct entry {
 	pid_t pid, parent;
@@ -320,8 +320,8 @@ descendants_descends_from(const struct table *t, const struct entry *e, pid_t an
 	return false;
 }
 
-/* Signals (0: none) the living descendants and returns their number; with reap, dead children of
- * this process among them are waited for. */
+/* Signals (0: none) the living descendants and returns their number; with reap,
+ * dead children of this process among them are waited for. */
 static size_t
 descendants_visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 {

@@ -1,28 +1,16 @@
 /*
- * Environments are lists of the form of environ. A value counts as a secret by the words of its
- * variable's name, without trailing digits; by its beginning; by credentials in a URL; or by
- * parameters in it. A line of the file of keys is never in a message, and its bytes are wiped after
- * use.
+ * Environments are lists as environ is. Whose value is a secret is told by the words of its
+ * name, with their trailing digits left out, by how the value begins, by who is named in a URL, and
+ * by parameters in it.
  */
 #include "proc/environment.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sodium/utils.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "io/file.h"
-
-#define KEYS_LIMIT ((size_t)1 << 20)
 
 extern char **environ;
 
@@ -288,103 +276,6 @@ environment_is_secret(const char *name, const char *value)
 	return begins_secretly(value) || has_url_credentials(value) || has_secret_parameter(value);
 }
 
-void
-environment_free(struct environment *e)
-{
-	for (size_t i = 0; i < e->count; i++)
-		free(e->list[i]);
-	free(e->list);
-	*e = (struct environment){ NULL, 0, 0 };
-}
-
-/* ---- the file of keys ---- */
-
-/* Parses all lines. A message never contains a line: it may be a key. */
-static int
-keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
-{
-	static const char blank[] = " \t\r";
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-	char *line = text->data, *end, place[256];
-
-	if (strlen(buffer_string(text)) != text->len)
-		return error_set(err, ERROR_DEFINITION, path, "contains a NUL byte");
-	if (line != NULL)
-		line += text_byte_order_mark(line, text->len);
-	for (int number = 1; line != NULL; number++, line = end) {
-		size_t len, name;
-
-		end = strchr(line, '\n');
-		if (end != NULL)
-			*end++ = '\0';
-		line += strspn(line, blank);
-		for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
-			line[len - 1] = '\0';
-		if (line[0] == '\0' || line[0] == '#')
-			continue;
-		name = strspn(line, letters);
-		if (name == 0 || line[name] != '=' || (line[0] >= '0' && line[0] <= '9')) {
-			snprintf(place, sizeof place, "%s:%d", path, number);
-			return error_set(err, ERROR_DEFINITION, place,
-			    "is not NAME=VALUE; comments begin with #");
-		}
-		k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
-		k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
-		k->names[k->count] = memory_copy(line, name);
-		k->values[k->count++] = memory_text(line + name + 1);
-	}
-	return 0;
-}
-
-int
-keys_load(struct keys *k, struct error *err)
-{
-	char *path = path_config("keys");
-	struct buffer text = BUFFER_INIT;
-	struct stat st;
-	int fd, status = 0;
-
-	*k = (struct keys){ NULL, NULL, 0 };
-	if (path == NULL)
-		return 0;
-	/* O_NONBLOCK: a FIFO in its place must not block the program. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd == -1) {
-		if (errno != ENOENT && errno != ENOTDIR)
-			status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	} else {
-		if (fstat(fd, &st) == -1)
-			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-		else if (!S_ISREG(st.st_mode))
-			status = error_set(err, ERROR_SYSTEM, path, "is no regular file");
-		else if (file_check_private(fd, path, err) == -1)
-			status = -1;
-		else if (file_read(fd, &text, KEYS_LIMIT) == -1)
-			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-		else
-			status = keys_parse(k, &text, path, err);
-		if (text.data != NULL)
-			sodium_memzero(text.data, text.len);
-		buffer_free(&text);
-		close(fd);
-	}
-	free(path);
-	if (status == -1)
-		keys_free(k);
-	return status;
-}
-
-const char *
-keys_value(const struct keys *k, const char *name)
-{
-	const char *value = getenv(name);
-
-	for (size_t i = 0; k != NULL && value == NULL && i < k->count; i++)
-		if (strcmp(k->names[i], name) == 0)
-			value = k->values[i];
-	return value;
-}
-
 bool
 keys_is_secret(const struct keys *k, const char *name, const char *value)
 {
@@ -395,14 +286,10 @@ keys_is_secret(const struct keys *k, const char *name, const char *value)
 }
 
 void
-keys_free(struct keys *k)
+environment_free(struct environment *e)
 {
-	for (size_t i = 0; i < k->count; i++) {
-		sodium_memzero(k->values[i], strlen(k->values[i]));
-		free(k->names[i]);
-		free(k->values[i]);
-	}
-	free(k->names);
-	free(k->values);
-	*k = (struct keys){ NULL, NULL, 0 };
+	for (size_t i = 0; i < e->count; i++)
+		free(e->list[i]);
+	free(e->list);
+	*e = (struct environment){ NULL, 0, 0 };
 }

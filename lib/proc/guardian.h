@@ -2,7 +2,7 @@
  * The guardian: a process between a program and the processes that it runs, which makes sure that
  * none of them outlives the program, however the program ends.
  *
- * What the code relies on, and keeps (tests: tests/cli/awf-run.bats, tests/fault/awf-run.bats):
+ * What the code relies on, and keeps (tests: tests/cli/run/awf-run.bats, tests/fault/awf-run.bats):
  *   - The guardian is the reaper of orphans below it (child subreaper), so a setsid() child or a
  *     double fork stays its descendant.
  *   - When the program dies, by SIGKILL too, the guardian gets a signal (PDEATHSIG), kills all its

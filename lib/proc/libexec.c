@@ -29,14 +29,12 @@ libexec_sibling(const char *name)
 char *
 libexec_path(void)
 {
-	char *program = installation_program(), *bin, *prefix, *list;
+	char *bin = installation_programs(), *prefix, *list;
 
-	if (program == NULL)
+	if (bin == NULL)
 		return memory_text(AWF_LIBEXECDIR);
-	bin = path_directory(program);
 	prefix = path_directory(bin);
 	list = memory_format("%s/libexec/awf:%s", prefix, AWF_LIBEXECDIR);
-	free(program);
 	free(bin);
 	free(prefix);
 	return list;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 /* A colon-separated list for path_search(), in memory of its own: ../libexec/awf
- * seen from this program's directory, then the directory of the installation. */
+ * seen from the directory of users' programs, then the directory of the installation. */
 char *libexec_path(void);
 /* Whether a path leads into one of its directories, by its text. */
 bool libexec_has(const char *program);

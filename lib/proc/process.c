@@ -454,25 +454,6 @@ process_shell(char *argv[4], const char *text)
 	argv[3] = NULL;
 }
 
-int
-process_exit_code(int wait_status)
-{
-	if (WIFSIGNALED(wait_status))
-		return 128 + WTERMSIG(wait_status);
-	return WEXITSTATUS(wait_status);
-}
-
-const char *
-process_status_text(int wait_status, char *buf, size_t size)
-{
-	if (WIFSIGNALED(wait_status))
-		snprintf(buf, size, "killed by signal %d (%s)", WTERMSIG(wait_status),
-		    strsignal(WTERMSIG(wait_status)));
-	else
-		snprintf(buf, size, "exit status %d", WEXITSTATUS(wait_status));
-	return buf;
-}
-
 bool
 process_read(pid_t pid, const char *name, struct buffer *text)
 {

@@ -95,17 +95,17 @@ subprocess_start_launcher(struct subprocess *s, struct process_spec *spec)
 	spec->session = true;
 	if (words != NULL) {
 		spec->argv = words;
-		result = process_start(&s->process, spec, NULL, &s->error);
+		result = process_start(&s->state.process, spec, NULL, &s->error);
 	}
 	if (result == -1) {
 		s->error = (struct error)ERROR_INIT;
 		process_shell(shell, text);
 		spec->argv = shell;
-		result = process_start(&s->process, spec, &s->exit_code, &s->error);
+		result = process_start(&s->state.process, spec, &s->exit_code, &s->error);
 	}
 	if (result == 0) {
-		via_begin(s->via, s->process.in, s->process.out, s->input, s->input_len);
-		s->process.in = -1;
+		via_begin(s->via, s->state.process.in, s->state.process.out, s->input, s->input_len);
+		s->state.process.in = -1;
 	}
 	list_free(words);
 	free(text);
@@ -141,20 +141,20 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 		marked[count] = NULL;
 	}
 
-	s->output = s->errors = s->passing = s->cut = s->line = (struct buffer)BUFFER_INIT;
+	s->output = s->errors = s->state.passing = s->state.cut = s->state.line = (struct buffer)BUFFER_INIT;
 	s->within_line = false;
 	s->errors_bytes = s->duration_ms = 0;
-	s->wait_status = s->exit_code = s->exit_fd = -1;
+	s->wait_status = s->exit_code = s->state.exit_fd = -1;
 	s->error = (struct error)ERROR_INIT;
-	s->orphans = (struct orphans){ NULL, 0, NULL, 0 };
-	s->started = clock_monotonic();
-	s->deadline = limit == 0 ? 0 : s->started + limit;
-	s->look_at = s->told_as != NULL && s->via == NULL ? s->started + OUTPUT_HELD_TOLD_MS : 0;
-	s->stage = SUBPROCESS_RUNNING;
+	s->state.orphans = (struct orphans){ NULL, 0, NULL, 0 };
+	s->state.started = clock_monotonic();
+	s->state.deadline = limit == 0 ? 0 : s->state.started + limit;
+	s->state.look_at = s->told_as != NULL && s->via == NULL ? s->state.started + OUTPUT_HELD_TOLD_MS : 0;
+	s->state.stage = SUBPROCESS_RUNNING;
 	if ((s->via != NULL ? subprocess_start_launcher(s, &spec) :
-	    process_start(&s->process, &spec, &s->exit_code, &s->error)) == -1) {
+	    process_start(&s->state.process, &spec, &s->exit_code, &s->error)) == -1) {
 		s->wait_status = s->exit_code << 8;
-		s->stage = SUBPROCESS_ENDED;
+		s->state.stage = SUBPROCESS_ENDED;
 	}
 	if (marked != NULL)
 		free(marked[0]);
@@ -168,20 +168,20 @@ begin_end(const struct subprocesses *all, struct subprocess *s, const struct err
 {
 	char *mark;
 
-	if (s->stage != SUBPROCESS_RUNNING)
+	if (s->state.stage != SUBPROCESS_RUNNING)
 		return;
-	INVARIANT(s->orphans.signalled == NULL && s->orphans.mark == NULL);
+	INVARIANT(s->state.orphans.signalled == NULL && s->state.orphans.mark == NULL);
 	mark = orphans_mark(all, s);
 	s->error = *why;
-	s->stage = SUBPROCESS_TERMINATED;
-	s->deadline = clock_monotonic() + GRACE_MS;
+	s->state.stage = SUBPROCESS_TERMINATED;
+	s->state.deadline = clock_monotonic() + GRACE_MS;
 	if (s->call != NULL)
 		ending_begin_call(s->run_directory, s->call);
-	orphans_begin(&s->orphans, s->process.pid, mark);
+	orphans_begin(&s->state.orphans, s->state.process.pid, mark);
 	if (s->via != NULL && via_cancel(s->via))
-		s->deadline += GRACE_MS;
+		s->state.deadline += GRACE_MS;
 	else
-		tree_signal(s->process.pid, SIGTERM);
+		tree_signal(s->state.process.pid, SIGTERM);
 	free(mark);
 }
 
@@ -205,19 +205,19 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 	int received = via_receive(via, &s->output, &errors);
 
 	if (received == -1)
-		file_close(&s->process.out);
+		file_close(&s->state.process.out);
 	keep_errors(s, buffer_string(&errors), errors.len);
 	buffer_free(&errors);
-	if (launched && via->state == VIA_CONNECTED && s->stage == SUBPROCESS_RUNNING)
-		s->deadline = s->timeout_ms == 0 ? 0 : clock_monotonic() + s->timeout_ms;
+	if (launched && via->state == VIA_CONNECTED && s->state.stage == SUBPROCESS_RUNNING)
+		s->state.deadline = s->timeout_ms == 0 ? 0 : clock_monotonic() + s->timeout_ms;
 	if (via->state == VIA_FAILED)
 		begin_end(all, s, &via->error);
 	if (via->state == VIA_ENDED)
-		s->deadline = clock_monotonic() + FAR_LEAVE_MS;
+		s->state.deadline = clock_monotonic() + FAR_LEAVE_MS;
 	if (via->state == VIA_ENDED || via->state == VIA_FAILED) {
 		/* Nothing else that it says counts. */
 		via_hang_up(via);
-		file_close(&s->process.out);
+		file_close(&s->state.process.out);
 	}
 	return received == 1;
 }
@@ -235,10 +235,10 @@ collect_output(const struct subprocesses *all, struct subprocess *s)
 	if (s->via != NULL) {
 		came = collect_frames(all, s);
 	} else {
-		n = read(s->process.out, piece, sizeof piece);
+		n = read(s->state.process.out, piece, sizeof piece);
 		if (n <= 0) {
 			if (n == 0 || (errno != EAGAIN && errno != EINTR))
-				file_close(&s->process.out);
+				file_close(&s->state.process.out);
 			return false;
 		}
 		buffer_append(&s->output, piece, (size_t)n);
@@ -266,20 +266,20 @@ pass_errors(struct subprocess *s)
 	short ready = 0;
 
 	/* POLLOUT promises room for PIPE_BUF bytes in a pipe. */
-	while (passed < s->passing.len && n != -1 &&
+	while (passed < s->state.passing.len && n != -1 &&
 	    (ready = poll_now(STDERR_FILENO, POLLOUT)) != 0) {
-		size_t left = s->passing.len - passed;
+		size_t left = s->state.passing.len - passed;
 
 		n = (ready & POLLOUT) == 0 ? -1 :
-		    write(STDERR_FILENO, s->passing.data + passed,
+		    write(STDERR_FILENO, s->state.passing.data + passed,
 		    left < PIPE_BUF ? left : PIPE_BUF);
 		passed += n > 0 ? (size_t)n : 0;
 	}
 	if (n == -1 && ((ready & POLLOUT) == 0 || (errno != EAGAIN && errno != EINTR))) {
 		s->quiet = true; /* nobody is there to read it */
-		passed = s->passing.len;
+		passed = s->state.passing.len;
 	}
-	buffer_drop(&s->passing, passed);
+	buffer_drop(&s->state.passing, passed);
 }
 
 /* A piece of stderr that is to be passed through. */
@@ -291,9 +291,9 @@ add_passing(struct subprocess *s, const char *piece, size_t len)
 	if (shown == -1)
 		shown = terminal_is(STDERR_FILENO);
 	if (shown == 1)
-		terminal_piece(&s->passing, &s->cut, piece, len);
+		terminal_piece(&s->state.passing, &s->state.cut, piece, len);
 	else
-		buffer_append(&s->passing, piece, len);
+		buffer_append(&s->state.passing, piece, len);
 }
 
 /* Whether a line, or the beginning of one, is or may be of one of our programs. */
@@ -322,15 +322,15 @@ filter_passing(struct subprocess *s, const char *piece, size_t len)
 		if (s->within_line) {
 			add_passing(s, piece, part);
 		} else {
-			buffer_append(&s->line, piece, part);
-			if (!may_be_ours(&s->line) || s->line.len > (size_t)LINE_MOST)
+			buffer_append(&s->state.line, piece, part);
+			if (!may_be_ours(&s->state.line) || s->state.line.len > (size_t)LINE_MOST)
 				s->within_line = true;
 			else if (end == NULL)
 				return;
-			INVARIANT(memchr(s->line.data, '\n', s->line.len - 1) == NULL);
-			if (s->within_line || s->passes(s->passes_context, s->line.data, s->line.len))
-				add_passing(s, s->line.data, s->line.len);
-			buffer_clear(&s->line);
+			INVARIANT(memchr(s->state.line.data, '\n', s->state.line.len - 1) == NULL);
+			if (s->within_line || s->passes(s->passes_context, s->state.line.data, s->state.line.len))
+				add_passing(s, s->state.line.data, s->state.line.len);
+			buffer_clear(&s->state.line);
 		}
 		s->within_line = end == NULL;
 		piece += part;
@@ -361,12 +361,12 @@ static void
 collect_errors(struct subprocess *s)
 {
 	char piece[READ_SIZE];
-	ssize_t n = read(s->process.err, piece, sizeof piece);
+	ssize_t n = read(s->state.process.err, piece, sizeof piece);
 
 	if (n > 0)
 		keep_errors(s, piece, (size_t)n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		file_close(&s->process.err);
+		file_close(&s->state.process.err);
 }
 
 /* How a command elsewhere has ended, in place of its launcher's end. */
@@ -399,8 +399,9 @@ says_why(enum error_code code)
 static bool
 subprocess_has_ended(const struct subprocess *s)
 {
-	return s->stage == SUBPROCESS_ENDED && s->process.out == -1 && s->process.err == -1 &&
-	    s->exit_fd == -1 && s->passing.data == NULL && s->cut.data == NULL && s->line.data == NULL &&
+	return s->state.stage == SUBPROCESS_ENDED && s->state.process.out == -1 && s->state.process.err == -1 &&
+	    s->state.exit_fd == -1 && s->state.passing.data == NULL && s->state.cut.data == NULL &&
+	    s->state.line.data == NULL &&
 	    s->errors.len <= SUBPROCESS_STDERR_TAIL && (int64_t)s->errors.len <= s->errors_bytes &&
 	    (s->error.code != ERROR_NONE || s->exit_code == 0);
 }
@@ -413,18 +414,18 @@ subprocess_finish(struct subprocess *s)
 	    s->errors.len - SUBPROCESS_STDERR_TAIL : 0;
 	char text[64];
 
-	file_close(&s->process.out);
-	file_close(&s->process.err);
-	file_close(&s->exit_fd);
-	if (s->line.len > 0)
-		add_passing(s, s->line.data, s->line.len);
-	buffer_free(&s->line);
-	if (s->cut.len > 0)
-		terminal_piece(&s->passing, &s->cut, "", 0);
+	file_close(&s->state.process.out);
+	file_close(&s->state.process.err);
+	file_close(&s->state.exit_fd);
+	if (s->state.line.len > 0)
+		add_passing(s, s->state.line.data, s->state.line.len);
+	buffer_free(&s->state.line);
+	if (s->state.cut.len > 0)
+		terminal_piece(&s->state.passing, &s->state.cut, "", 0);
 	pass_errors(s);
-	buffer_free(&s->passing);
-	buffer_free(&s->cut);
-	orphans_free(&s->orphans);
+	buffer_free(&s->state.passing);
+	buffer_free(&s->state.cut);
+	orphans_free(&s->state.orphans);
 
 	/* Of stderr its tail is kept, from the beginning of a character on. */
 	if ((int64_t)(s->errors.len - drop) < s->errors_bytes)
@@ -435,10 +436,10 @@ subprocess_finish(struct subprocess *s)
 	if (s->errors.data != NULL)
 		s->errors.data[s->errors.len] = '\0';
 
-	if (s->call != NULL && s->stage != SUBPROCESS_RUNNING)
+	if (s->call != NULL && s->state.stage != SUBPROCESS_RUNNING)
 		ending_over(s->run_directory, s->call);
-	s->stage = SUBPROCESS_ENDED;
-	s->duration_ms = clock_monotonic() - s->started;
+	s->state.stage = SUBPROCESS_ENDED;
+	s->duration_ms = clock_monotonic() - s->state.started;
 	if (s->via != NULL)
 		subprocess_set_far_end(s);
 	if (s->wait_status != -1)
@@ -455,13 +456,13 @@ subprocess_finish(struct subprocess *s)
 static bool
 subprocess_reap(struct subprocess *s)
 {
-	pid_t ended = s->process.pid > 0 ? waitpid(s->process.pid, &s->wait_status, WNOHANG) : 0;
+	pid_t ended = s->state.process.pid > 0 ? waitpid(s->state.process.pid, &s->wait_status, WNOHANG) : 0;
 
 	if (ended == -1 && s->error.code == ERROR_NONE)
 		error_errno(&s->error, ERROR_SYSTEM, name_of(s), "unable to wait for its end");
 	if (ended != 0)
-		s->process.pid = 0;
-	return s->process.pid == 0;
+		s->state.process.pid = 0;
+	return s->state.process.pid == 0;
 }
 
 /* Sees to it that one which is being ended, and all that is left of it, is gone. Then it
@@ -469,18 +470,18 @@ subprocess_reap(struct subprocess *s)
 static void
 subprocess_end_remaining(const struct subprocesses *all, struct subprocess *s)
 {
-	int signal_number = s->stage == SUBPROCESS_KILLED ? SIGKILL : SIGTERM;
+	int signal_number = s->state.stage == SUBPROCESS_KILLED ? SIGKILL : SIGTERM;
 
 	if (!subprocess_reap(s)) {
-		if (s->stage == SUBPROCESS_KILLED)
-			tree_signal(s->process.pid, SIGKILL);
+		if (s->state.stage == SUBPROCESS_KILLED)
+			tree_signal(s->state.process.pid, SIGKILL);
 		return;
 	}
-	if (orphans_end(&s->orphans, signal_number, all->spare))
+	if (orphans_end(&s->state.orphans, signal_number, all->spare))
 		return;
-	while (s->process.out != -1 && collect_output(all, s))
+	while (s->state.process.out != -1 && collect_output(all, s))
 		;
-	if (s->process.err != -1)
+	if (s->state.process.err != -1)
 		collect_errors(s);
 	subprocess_finish(s);
 }
@@ -496,25 +497,25 @@ subprocess_report_output_holder(const struct subprocesses *all, struct subproces
 	pid_t holder;
 	bool ended;
 
-	if (waitid(P_PID, (id_t)s->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	if (waitid(P_PID, (id_t)s->state.process.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
 	    info.si_pid == 0) {
-		s->look_at = clock_monotonic() + OUTPUT_HELD_TOLD_MS;
+		s->state.look_at = clock_monotonic() + OUTPUT_HELD_TOLD_MS;
 		return;
 	}
-	s->look_at = 0;
+	s->state.look_at = 0;
 	while ((holder = descendants_next_child(&children, &ended)) != 0)
 		if (!ended && !pids_have(all->spare, holder) && !descendants_kept(holder))
 			break;
 	if (s->quiet)
 		return;
-	buffer_format(&s->passing, "%s: %s has ended, but ", s->told_as, name_of(s));
+	buffer_format(&s->state.passing, "%s: %s has ended, but ", s->told_as, name_of(s));
 	if (holder != 0 && process_stat(holder, &process)) {
 		text_line(process.name);
-		buffer_format(&s->passing, "%s (process %ld), which it started,", process.name, (long)holder);
+		buffer_format(&s->state.passing, "%s (process %ld), which it started,", process.name, (long)holder);
 	} else {
-		buffer_text(&s->passing, "a process that it started");
+		buffer_text(&s->state.passing, "a process that it started");
 	}
-	buffer_text(&s->passing, " holds its output open: waiting for that to end\n");
+	buffer_text(&s->state.passing, " holds its output open: waiting for that to end\n");
 	pass_errors(s);
 }
 
@@ -529,54 +530,55 @@ subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
 	if (fds[SLOT_IN].revents != 0)
 		via_send(s->via);
 	if (fds[SLOT_OUT].revents == POLLHUP && s->via == NULL)
-		file_close(&s->process.out);
-	else if (fds[SLOT_OUT].revents != 0 && s->process.out != -1)
+		file_close(&s->state.process.out);
+	else if (fds[SLOT_OUT].revents != 0 && s->state.process.out != -1)
 		collect_output(all, s);
-	if (fds[SLOT_ERR].revents != 0 && s->passing.len != 0)
+	if (fds[SLOT_ERR].revents != 0 && s->state.passing.len != 0)
 		pass_errors(s);
 	else if (fds[SLOT_ERR].revents == POLLHUP)
-		file_close(&s->process.err);
+		file_close(&s->state.process.err);
 	else if (fds[SLOT_ERR].revents != 0)
 		collect_errors(s);
 
-	if (s->stage != SUBPROCESS_RUNNING) {
+	if (s->state.stage != SUBPROCESS_RUNNING) {
 		subprocess_end_remaining(all, s);
-	} else if (s->process.out == -1 && (s->process.err == -1 || ended_elsewhere(s)) &&
-	    s->passing.len == 0) {
+	} else if (s->state.process.out == -1 && (s->state.process.err == -1 || ended_elsewhere(s)) &&
+	    s->state.passing.len == 0) {
 		/* One that ends by itself has closed its pipes, then it can be waited for. */
 		if (subprocess_reap(s)) {
-			if (s->process.err != -1)
+			if (s->state.process.err != -1)
 				collect_errors(s);
 			subprocess_finish(s);
-		} else if (s->exit_fd == -1) {
-			s->exit_fd = wait_descriptor(s->process.pid);
+		} else if (s->state.exit_fd == -1) {
+			s->state.exit_fd = wait_descriptor(s->state.process.pid);
 		}
 	}
 
-	if (s->stage == SUBPROCESS_RUNNING && s->look_at != 0 && s->process.pid > 0 &&
-	    (s->process.out != -1 || s->process.err != -1) && clock_monotonic() >= s->look_at)
+	if (s->state.stage == SUBPROCESS_RUNNING && s->state.look_at != 0 && s->state.process.pid > 0 &&
+	    (s->state.process.out != -1 || s->state.process.err != -1) && clock_monotonic() >= s->state.look_at)
 		subprocess_report_output_holder(all, s);
-	if (s->stage != SUBPROCESS_ENDED && s->via != NULL) {
+	if (s->state.stage != SUBPROCESS_ENDED && s->via != NULL) {
 		via_tick(s->via);
 		if (s->via->state == VIA_FAILED)
 			begin_end(all, s, &s->via->error);
 	}
-	if (s->stage == SUBPROCESS_ENDED || s->deadline == 0 || clock_monotonic() < s->deadline)
+	if (s->state.stage == SUBPROCESS_ENDED || s->state.deadline == 0 ||
+	    clock_monotonic() < s->state.deadline)
 		return;
-	if (s->stage == SUBPROCESS_RUNNING && ended_elsewhere(s)) {
+	if (s->state.stage == SUBPROCESS_RUNNING && ended_elsewhere(s)) {
 		begin_end(all, s, &(struct error)ERROR_INIT); /* the launcher, which does not leave */
-	} else if (s->stage == SUBPROCESS_RUNNING && s->via != NULL && s->via->state == VIA_LAUNCHED) {
+	} else if (s->state.stage == SUBPROCESS_RUNNING && s->via != NULL && s->via->state == VIA_LAUNCHED) {
 		error_set(&why, ERROR_LOST, name_of(s), "the command was not started: awf-exec "
 		    "has not answered within %s",
 		    duration_text(s->via->launch_ms, text, sizeof text));
 		begin_end(all, s, &why);
-	} else if (s->stage == SUBPROCESS_RUNNING) {
+	} else if (s->state.stage == SUBPROCESS_RUNNING) {
 		error_set(&why, ERROR_TIMEOUT, name_of(s), "timed out after %s",
 		    duration_text(s->timeout_ms, text, sizeof text));
 		begin_end(all, s, &why);
-	} else if (s->stage == SUBPROCESS_TERMINATED) {
-		s->stage = SUBPROCESS_KILLED;
-		s->deadline = clock_monotonic() + GRACE_MS;
+	} else if (s->state.stage == SUBPROCESS_TERMINATED) {
+		s->state.stage = SUBPROCESS_KILLED;
+		s->state.deadline = clock_monotonic() + GRACE_MS;
 	} else {
 		error_set(&s->error, ERROR_SYSTEM, name_of(s), "cannot be killed");
 		s->wait_status = SIGKILL;
@@ -595,12 +597,12 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct subprocess *s = &all->list[i];
 		struct pollfd *fds = all->fds + 1 + i * SLOTS;
-		int out = s->process.out, errors = s->process.err;
-		int64_t due = s->deadline, soon = clock_monotonic() + LOOK_AGAIN;
+		int out = s->state.process.out, errors = s->state.process.err;
+		int64_t due = s->state.deadline, soon = clock_monotonic() + LOOK_AGAIN;
 
 		for (int slot = 0; slot < SLOTS; slot++)
 			fds[slot] = (struct pollfd){ -1, 0, 0 };
-		if (s->stage == SUBPROCESS_ENDED)
+		if (s->state.stage == SUBPROCESS_ENDED)
 			continue;
 		if (s->beside != NULL) {
 			int64_t beside_due = s->due(s->context);
@@ -609,14 +611,14 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			if (beside_due != 0 && (due == 0 || beside_due < due))
 				due = beside_due;
 		}
-		if (s->stage == SUBPROCESS_RUNNING && s->look_at != 0 && (out != -1 || errors != -1) &&
-		    (due == 0 || s->look_at < due))
-			due = s->look_at;
+		if (s->state.stage == SUBPROCESS_RUNNING && s->state.look_at != 0 && (out != -1 || errors != -1) &&
+		    (due == 0 || s->state.look_at < due))
+			due = s->state.look_at;
 		running = true;
-		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
+		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->state.exit_fd : out, POLLIN, 0 };
 		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
 		/* No more is read than our own stderr takes. */
-		if (s->passing.len != 0)
+		if (s->state.passing.len != 0)
 			fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
 		if (s->via != NULL) {
 			int64_t tick = via_due(s->via);
@@ -625,8 +627,8 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			if (tick != 0 && (due == 0 || due > tick))
 				due = tick;
 		}
-		if ((s->stage != SUBPROCESS_RUNNING ||
-		    (out == -1 && (errors == -1 || ended_elsewhere(s)) && s->exit_fd == -1)) &&
+		if ((s->state.stage != SUBPROCESS_RUNNING ||
+		    (out == -1 && (errors == -1 || ended_elsewhere(s)) && s->state.exit_fd == -1)) &&
 		    (due == 0 || due > soon))
 			due = soon;
 		if (due != 0 && (*deadline == 0 || due < *deadline))
@@ -660,8 +662,8 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 	all.spare = memory_zero(count + 1, sizeof *all.spare);
 	for (size_t i = 0; i < count; i++) {
 		subprocess_start(&all, &list[i]);
-		if (list[i].stage != SUBPROCESS_ENDED)
-			all.spare[spared++] = list[i].process.pid;
+		if (list[i].state.stage != SUBPROCESS_ENDED)
+			all.spare[spared++] = list[i].state.process.pid;
 	}
 	/* When the machine fails, all end. */
 	for (size_t i = 0; i < count && status == 0; i++)
@@ -681,7 +683,7 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 		for (size_t i = 0; i < count; i++) {
 			const struct pollfd *fds = all.fds + 1 + i * SLOTS;
 
-			if (list[i].stage == SUBPROCESS_ENDED)
+			if (list[i].state.stage == SUBPROCESS_ENDED)
 				continue;
 			if (list[i].beside != NULL && serve_beside(&list[i], fds + SLOT_BESIDE, &why) == -1) {
 				*err = why;
@@ -692,7 +694,7 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 		}
 	}
 	for (size_t i = 0; i < count; i++)
-		INVARIANT(list[i].stage == SUBPROCESS_ENDED);
+		INVARIANT(list[i].state.stage == SUBPROCESS_ENDED);
 	free(all.fds);
 	free(all.spare);
 	return status;

@@ -73,18 +73,20 @@ struct subprocess {
 	                               cancelled, downstream_closed, system; via: interrupted, lost,
 	                               cannot_launch too */
 	/* For subprocesses_run() alone. */
-	enum {
-		SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED
-	} stage;
-	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
-	struct process process;
-	struct orphans orphans;
-	struct buffer passing;      /* stderr not yet passed through */
-	struct buffer cut;          /* what of it may begin a character; for a terminal */
-	struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
-	int64_t started, deadline;
-	int64_t look_at;            /* when to look whether it has ended with its output held open;
-	                               0: never (again) */
+	struct {
+		enum {
+			SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED
+		} stage;
+		int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
+		struct process process;
+		struct orphans orphans;
+		struct buffer passing;      /* stderr not yet passed through */
+		struct buffer cut;          /* what of it may begin a character; for a terminal */
+		struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
+		int64_t started, deadline;
+		int64_t look_at;            /* when to look whether it has ended with its output held open;
+		                               0: never (again) */
+	} state;                      /* for subprocesses_run() alone */
 };
 
 /* Runs them all to their end. -1 only if the machine fails (poll, fork); what

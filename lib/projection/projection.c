@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "model/follow.h"
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 
+/* In the order of projection_names(). */
 static const struct projection *const projections[] = {
 	&projection_interagent,
 	&projection_agent_event,
@@ -25,31 +26,13 @@ static const struct projection *const projections[] = {
 };
 #define PROJECTIONS (sizeof projections / sizeof *projections)
 
-const char *const *
-projection_names(void)
-{
-	static const char *names[PROJECTIONS + 1];
-
-	for (size_t i = 0; i < PROJECTIONS; i++)
-		names[i] = projections[i]->name;
-	return names;
-}
-
 const struct projection *
 projection_find(const char *name, const char *option, struct error *err)
 {
-	const char *near = text_suggest(name, projection_names());
+	const int i = projection_index(name, option, err);
 
-	for (size_t i = 0; i < PROJECTIONS; i++)
-		if (strcmp(projections[i]->name, name) == 0)
-			return projections[i];
-	if (near)
-		error_set(err, ERROR_USAGE, option, "no such vocabulary '%s' (did you mean '%s'?)",
-		    name, near);
-	else
-		error_set(err, ERROR_USAGE, option, "no such vocabulary '%s' (see awf-projections(7))",
-		    name);
-	return NULL;
+	INVARIANT(i < (int)PROJECTIONS && (i < 0 || strcmp(projections[i]->name, name) == 0));
+	return i < 0 ? NULL : projections[i];
 }
 
 bool

@@ -3,7 +3,7 @@
  * object per line, awf-projections(7). A projection is a table of rows, each saying
  * which events become which line, and one function that writes what all its lines
  * have (lib/projection/projection_write.h). To add one: such a file, its schema beside it, and a
- * place in the table of projection.c.
+ * place in the tables of projection.c and projection_names.c.
  *
  * One that is a file rather than a stream is a document: it takes in the events, with
  * the messages whole, and is written when all were read.
@@ -25,13 +25,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "projection/projection_names.h"
 #include "projection/projection_write.h"
 
 /* NULL with ERROR_USAGE, and the option for place, if there is none of that name. */
 const struct projection *projection_find(const char *name, const char *option,
     struct error *err);
-/* All names, then NULL. */
-const char *const *projection_names(void);
 /* Whether some of its lines are made on request only. */
 bool projection_has_tools(const struct projection *projection);
 

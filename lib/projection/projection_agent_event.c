@@ -15,8 +15,6 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-extern const char agent_event_schema[];
-
 /* ---- how many lines each event makes ---- */
 
 static size_t
@@ -361,5 +359,5 @@ agent_event_write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_agent_event = {
-	"agent-event", agent_event_schema, 1, rows, agent_event_write_line, NULL
+	"agent-event", 1, rows, agent_event_write_line, NULL
 };

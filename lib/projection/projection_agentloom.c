@@ -14,8 +14,6 @@
 #include "rerun/agentloom.h"
 #include "transcript/event_keys.h"
 
-extern const char agentloom_schema[];
-
 #define NO_CALL ((size_t)-1)
 
 /* A call, with all its attempts. */
@@ -327,5 +325,5 @@ static const struct projection_document document = {
 static const struct projection_row rows[] = { { 0, 0, NULL, NULL, NULL, NULL } };
 
 const struct projection projection_agentloom = {
-	"agentloom", agentloom_schema, 1, rows, NULL, &document
+	"agentloom", 1, rows, NULL, &document
 };

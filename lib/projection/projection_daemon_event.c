@@ -5,8 +5,6 @@
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
-extern const char daemon_event_schema[];
-
 #define STEP \
 	{ "stepId", PROJECT_PAYLOAD, KEY_CALL }, \
 	{ "path", PROJECT_PATH, NULL }, \
@@ -64,5 +62,5 @@ daemon_event_write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_daemon_event = {
-	"daemon-event", daemon_event_schema, 1, rows, daemon_event_write_line, NULL
+	"daemon-event", 1, rows, daemon_event_write_line, NULL
 };

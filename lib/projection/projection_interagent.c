@@ -13,8 +13,6 @@
 
 #define HASH_DIGITS 16
 
-extern const char interagent_schema[];
-
 /* A version 4 UUID derived from the id of what was sent: the start of a call, or the message
  * that hands a conversation over. */
 static void
@@ -175,5 +173,5 @@ interagent_write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_interagent = {
-	"interagent", interagent_schema, 1, rows, interagent_write_line, NULL
+	"interagent", 1, rows, interagent_write_line, NULL
 };

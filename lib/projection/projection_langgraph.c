@@ -13,8 +13,6 @@
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
-extern const char langgraph_schema[];
-
 /* NAME:TASK of each enclosing call, from the outermost. */
 static void
 write_namespace(struct writer *w, const struct model_call *call)
@@ -226,5 +224,5 @@ langgraph_write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_langgraph = {
-	"langgraph", langgraph_schema, 1, rows, langgraph_write_line, NULL
+	"langgraph", 1, rows, langgraph_write_line, NULL
 };

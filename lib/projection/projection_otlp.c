@@ -19,8 +19,6 @@
 
 enum { KIND_INTERNAL = 1, KIND_CLIENT = 3, STATUS_CODE_ERROR = 2 };
 
-extern const char otlp_schema[];
-
 static char *
 call_span(const struct model_call *call, char out[SPAN_ID_SIZE])
 {
@@ -449,5 +447,5 @@ projection_otlp_died(const struct model *run, struct buffer *out)
 }
 
 const struct projection projection_otlp = {
-	"otlp", otlp_schema, 1, rows, otlp_write_line, NULL
+	"otlp", 1, rows, otlp_write_line, NULL
 };

@@ -8,8 +8,6 @@
 
 #define ID_DIGITS 16
 
-extern const char runtime_schema[];
-
 #define STEP \
 	{ "step", PROJECT_PAYLOAD, KEY_CALL }, \
 	{ "path", PROJECT_PATH, NULL }, \
@@ -114,5 +112,5 @@ runtime_write_line(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_runtime = {
-	"runtime", runtime_schema, 0, rows, runtime_write_line, NULL
+	"runtime", 0, rows, runtime_write_line, NULL
 };

@@ -89,7 +89,7 @@ struct projection_document {
 };
 
 struct projection {
-	const char *name, *schema;
+	const char *name;
 	int64_t first;                     /* number of the first line */
 	const struct projection_row *rows; /* the last has no type */
 	/* Writes all members but source_seq. */

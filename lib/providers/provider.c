@@ -89,29 +89,6 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 	return fits;
 }
 
-void
-provider_expect(const char *name, const struct run *r, const struct environment *environment)
-{
-	struct environment e;
-	struct pool_spec spec;
-	struct keys keys;
-	struct error none;
-	char **read = NULL, *program = provider_find(name, &none);
-
-	if (program == NULL || keys_load(&keys, &none) == -1) {
-		free(program);
-		return;
-	}
-	environment_copy(&e, environment);
-	provider_environment_add(&keys, &e);
-	if (describe_worker(name, r, program, &e, &spec, &read))
-		pool_expect(&spec);
-	list_free(read);
-	environment_free(&e);
-	keys_free(&keys);
-	free(program);
-}
-
 /* Returns the wait status, as peer_end() does. */
 static int
 provider_end_process(struct provider *p)

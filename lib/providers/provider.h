@@ -48,9 +48,6 @@ void provider_begin(struct provider *p, const char *name, const struct keys *key
 int provider_start(struct provider *p, struct error *err);
 /* Whether it may be a worker. */
 bool provider_shared(const struct provider *p);
-/* For awf-run: a step of this run, in this environment, will probably start such a one. Where that
- * would be a worker, it is started now, and nothing is waited for. */
-void provider_expect(const char *name, const struct run *r, const struct environment *e);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text", "thinking" or "tool");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose

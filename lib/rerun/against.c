@@ -13,7 +13,6 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "history/recall.h"
 #include "transcript/event_keys.h"
 
 /* The two sides of the comparison. */
@@ -130,7 +129,7 @@ against_note_event(struct reading *r, uint32_t i, struct span payload)
 	uint32_t parent = node->parented ? g->causes[node->cause] : GRAPH_NONE;
 	char *call = span_text(span_member(payload, KEY_CALL));
 	char *code = span_text(span_path(payload, KEY_ERROR, KEY_CODE, NULL));
-	bool ended = code != NULL && recalled_circumstance(error_from_name(code, strlen(code)));
+	bool ended = code != NULL && error_is_of_circumstances(error_from_name(code, strlen(code)));
 
 	if (event_type_starts_call((enum event_type)node->type)) {
 		/* A call that a tool made, whose result is taken, is not made itself either. */
@@ -397,7 +396,7 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 	return differ == 1 && against_describe_failure(a, err) != 0 ? -1 : differ;
 }
 
-/* ---- all of them ---- */
+/* ---- all streams of a feed ---- */
 
 /* Whether the end of an attempt tells of its work: a signal or a time limit from
  * outside does not come again. */

@@ -46,7 +46,6 @@
 #define KEEPER "awf-mcp-keep"
 #define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
 #define HELLO POOL_HELLO "\n"
-#define FIRST "first"
 #define WORKERS "workers"
 
 enum {
@@ -365,15 +364,6 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	return started;
 }
 
-/* Whether the worker of a slot has not yet looked for anybody: it will say when it does. */
-static bool
-is_expected(int lock)
-{
-	struct stat st;
-
-	return fstat(lock, &st) == 0 && st.st_size > 0;
-}
-
 /* In the first of so many slots that nobody else has. */
 static bool
 connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
@@ -388,8 +378,8 @@ connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, i
 		w->lock = lock_slot(&p, i, wait_ms, w->slot, &taken);
 	if (w->lock != -1) {
 		w->fd = private_socket_connect(p.directory, w->slot);
-		w->starts = w->fd == -1 || is_expected(w->lock);
-		if (w->fd == -1 && ftruncate(w->lock, 0) == 0)
+		w->starts = w->fd == -1;
+		if (w->fd == -1)
 			start_worker(&p, w->slot, &w->fd);
 	}
 	file_close(&p.directory);
@@ -414,33 +404,6 @@ void
 pool_share(struct pool_worker *w)
 {
 	file_close(&w->lock);
-}
-
-void
-pool_expect(const struct pool_spec *spec)
-{
-	char slot[POOL_SLOT_SIZE];
-	struct pool p;
-	bool taken;
-	int lock;
-
-	if (!open_pool(&p, spec))
-		return;
-	lock = lock_slot(&p, 0, 0, slot, &taken);
-	if (lock != -1 && file_write(lock, "\n", 1) == 0)
-		start_worker(&p, slot, NULL);
-	file_close(&lock);
-	file_close(&p.directory);
-}
-
-char *
-pool_first(const char *run_directory)
-{
-	char *path = path_join(run_directory, "workers/" FIRST), text[NAME_MAX + 1];
-	ssize_t len = readlink(path, text, sizeof text);
-
-	free(path);
-	return len <= 0 || (size_t)len == sizeof text ? NULL : memory_copy(text, (size_t)len);
 }
 
 void
@@ -515,34 +478,6 @@ pool_try_retire(const struct pool_slot *s)
 	return true; /* the lock goes with the process */
 }
 
-/* Whoever comes from now on is told at once. */
-static void
-be_ready(struct pool_slot *s)
-{
-	int fd = s->ready ? -1 : open(s->lock, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	s->ready = true;
-	if (fd != -1 && ftruncate(fd, 0) == -1)
-		errno = 0; /* who comes waits longer, if it does not listen */
-	file_close(&fd);
-}
-
-/* While the first client is about to ask. */
-static void
-note_first(struct pool_slot *s)
-{
-	char *directory = s->asked ? NULL : path_directory(s->path), *path;
-
-	s->asked = true;
-	if (directory == NULL)
-		return;
-	path = path_join(directory, FIRST);
-	if (symlink(s->program + sizeof PROVIDER - 1, path) == -1)
-		errno = 0; /* another was the first */
-	free(path);
-	free(directory);
-}
-
 /* A client that has come, told hello. -1: it has gone, or is none of ours; or *lost: nobody can
  * come. */
 static int
@@ -571,7 +506,6 @@ pool_accept(struct pool_slot *s)
 	bool lost;
 	int fd;
 
-	be_ready(s);
 	while (pool_named(s)) {
 		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
 			if (pool_try_retire(s))
@@ -581,10 +515,8 @@ pool_accept(struct pool_slot *s)
 		fd = pool_accept_client(s, 0, &lost);
 		if (lost)
 			return -1;
-		if (fd != -1) {
-			note_first(s);
+		if (fd != -1)
 			return fd;
-		}
 	}
 	return -1;
 }
@@ -642,19 +574,6 @@ pool_abandon(struct pool_worker *w, const char *run_directory)
 {
 	(void)w;
 	(void)run_directory;
-}
-
-void
-pool_expect(const struct pool_spec *spec)
-{
-	(void)spec;
-}
-
-char *
-pool_first(const char *run_directory)
-{
-	(void)run_directory;
-	return NULL;
 }
 
 int

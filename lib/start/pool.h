@@ -5,9 +5,7 @@
  *
  *     runs/<id>/workers/ask-WHERE      the guardian of the run is asked here for workers
  *     runs/<id>/workers/NAME.N         the socket of a worker, N from 0 to 31
- *     runs/<id>/workers/NAME.N.lock    who holds it; not empty while a worker that nobody waits
- *                                      for is being started
- *     runs/<id>/workers/first          the provider whose worker had a client first, as a link
+ *     runs/<id>/workers/NAME.N.lock    who holds it
  *
  * What the code relies on, and keeps:
  *   - Workers are helpers of the run's guardian (proc/guardian.h), never children of a step: a
@@ -70,10 +68,6 @@ bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
 bool pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec);
 /* Others may come there. */
 void pool_share(struct pool_worker *w);
-/* For awf-run: has one started that a step will probably ask for, and waits for nothing. */
-void pool_expect(const struct pool_spec *spec);
-/* The provider that was asked first, in memory of its own; NULL: none was. */
-char *pool_first(const char *run_directory);
 /* Lets it go, the slot too; twice is once. */
 void pool_release(struct pool_worker *w);
 /* The same with one that did not keep to the protocol, or not to the time: nobody is to be
@@ -85,7 +79,6 @@ void pool_abandon(struct pool_worker *w, const char *run_directory);
 struct pool_slot {
 	const char *lock, *program; /* the caller's */
 	char *path;         /* of the socket */
-	bool ready, asked;  /* it has been waiting for clients; one has come */
 	int listener;
 	dev_t device;       /* of the socket's name */
 	ino_t inode;

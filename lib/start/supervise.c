@@ -30,9 +30,6 @@
 
 enum { LOOK_EVERY_MS = 10 };
 
-static const int caught[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-#define CAUGHT (sizeof caught / sizeof caught[0])
-
 /* Signals of the terminal that are relayed. */
 static const int of_terminal[] = { SIGWINCH, SIGCONT, SIGTSTP };
 #define OF_TERMINAL (sizeof of_terminal / sizeof of_terminal[0])
@@ -57,103 +54,6 @@ on_signal(int number)
 	/* If the pipe is full, it has enough signals. */
 	(void)!write(signal_pipe[1], &byte, 1);
 	errno = saved;
-}
-
-static void
-mask_signals(int how)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < CAUGHT; i++)
-		sigaddset(&set, caught[i]);
-	sigprocmask(how, &set, NULL);
-}
-
-void
-signals_hold(void)
-{
-	mask_signals(SIG_BLOCK);
-}
-
-void
-signals_let_go(void)
-{
-	mask_signals(SIG_UNBLOCK);
-}
-
-int
-signals_held(void)
-{
-	struct sigaction action;
-	sigset_t pending;
-
-	sigpending(&pending);
-	for (size_t i = 0; i < CAUGHT; i++)
-		if (sigismember(&pending, caught[i]) == 1 && sigaction(caught[i], NULL, &action) == 0 &&
-		    action.sa_handler != SIG_IGN)
-			return caught[i];
-	return 0;
-}
-
-/* Signals that were ignored stay ignored. */
-static void
-catch_signals(void (*handler)(int), struct sigaction before[CAUGHT])
-{
-	struct sigaction action = { .sa_handler = handler };
-
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < CAUGHT; i++) {
-		sigaction(caught[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(caught[i], &action, NULL);
-	}
-}
-
-static void
-catch_no_more(const struct sigaction before[CAUGHT])
-{
-	for (size_t i = 0; i < CAUGHT; i++)
-		sigaction(caught[i], &before[i], NULL);
-}
-
-static volatile sig_atomic_t woken_by;
-
-static void
-wake_up(int number)
-{
-	woken_by = number;
-}
-
-int
-signals_wait(int fd, int timeout_ms)
-{
-	struct sigaction before[CAUGHT];
-	struct pollfd watched = { .fd = fd, .events = POLLIN };
-	sigset_t mask;
-
-	sigprocmask(SIG_SETMASK, NULL, &mask);
-	for (size_t i = 0; i < CAUGHT; i++)
-		sigdelset(&mask, caught[i]);
-	catch_signals(wake_up, before);
-	woken_by = 0;
-	poll_unblocked(&watched, 1, clock_monotonic() + timeout_ms, &mask);
-	catch_no_more(before);
-	if (woken_by != 0)
-		raise(woken_by); /* held again */
-	return signals_held();
-}
-
-void
-signals_drop(void)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-
-	sigemptyset(&ignore.sa_mask);
-	for (size_t i = 0; i < CAUGHT; i++) {
-		sigaction(caught[i], &ignore, &before); /* drops what is pending */
-		sigaction(caught[i], &before, NULL);
-	}
 }
 
 static void
@@ -392,7 +292,7 @@ catch_of_terminal(struct sigaction before[OF_TERMINAL])
 void
 supervise_workflow(struct supervision *s)
 {
-	struct sigaction before[CAUGHT], of_terminal_before[OF_TERMINAL];
+	struct sigaction before[SIGNALS_ENDING], of_terminal_before[OF_TERMINAL];
 	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	struct watcher w = { .s = s,
 		.foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp() };
@@ -406,7 +306,7 @@ supervise_workflow(struct supervision *s)
 		error_errno(&s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
 		return;
 	}
-	catch_signals(on_signal, before);
+	signals_catch(on_signal, before);
 	if (s->terminal != NULL)
 		catch_of_terminal(of_terminal_before);
 	signals_let_go();
@@ -417,7 +317,7 @@ supervise_workflow(struct supervision *s)
 		for (size_t i = 0; i < OF_TERMINAL; i++)
 			sigaction(of_terminal[i], &of_terminal_before[i], NULL);
 	}
-	catch_no_more(before);
+	signals_catch_no_more(before);
 	close(signal_pipe[0]);
 	close(signal_pipe[1]);
 }

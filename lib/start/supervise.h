@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "proc/held_signals.h"
 #include "proc/guardian.h"
 #include "proc/process.h"
 #include "start/input.h"
@@ -81,18 +82,6 @@ struct supervision {
 	bool survivors;             /* some descendants could not be ended */
 	struct error error;
 };
-
-/* Blocks the signals that cancel. */
-void signals_hold(void);
-/* One of them that came meanwhile and is not ignored; 0: none. */
-int signals_held(void);
-/* They do again what they do. */
-void signals_let_go(void);
-/* Waits until fd (-1: none) can be read, at most timeout_ms, or for one of them: its
- * number, still held; 0. */
-int signals_wait(int fd, int timeout_ms);
-/* Forgets those that came. */
-void signals_drop(void);
 
 void supervise_workflow(struct supervision *s);
 

@@ -11,7 +11,6 @@
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
  *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h)
  *     limits/PROVIDER: what is under way of its calls (providers/throttle.h)
- *     providers/NAME: which provider the last run of a name asked (cmd/run/usual.h)
  *     advised: which shell runs a workflow file without awf-run (cmd/step/script_advice.h)
  *     ship/<sha256>/: how far runs were sent to a collector of that address (cmd/ship)
  *     sandboxed/made/: what was made in one that AWF takes up (workspace/unreviewed.h)
@@ -31,7 +30,6 @@
 
 #define STORAGE_SANDBOXED "sandboxed"
 #define STORAGE_KEPT "kept"
-#define STORAGE_USUAL "providers"
 
 struct storage {
 	char *root;       /* absolute */

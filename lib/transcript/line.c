@@ -154,9 +154,3 @@ line_span(const struct line *l)
 {
 	return span_of(l->bytes.data + l->start, l->bytes.len - l->start);
 }
-
-void
-line_free(struct line *l)
-{
-	buffer_free(&l->bytes);
-}

@@ -33,6 +33,11 @@ void line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
     const char prev[DIGEST_SIZE]);
 /* The finished line, with its LF. */
 struct span line_span(const struct line *l);
-void line_free(struct line *l);
+
+static inline void
+line_free(struct line *l)
+{
+	buffer_free(&l->bytes);
+}
 
 #endif

@@ -248,19 +248,6 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 
 /* Replaces the event by the answer. */
 
-static void
-redaction_forget_raws(struct redaction *r)
-{
-	for (size_t i = 0; i < r->raw_count; i++)
-		buffer_free(&r->bytes[i]);
-	free(r->raws);
-	free(r->bytes);
-	r->raws = NULL;
-	r->bytes = NULL;
-	r->raw_count = 0;
-	buffer_clear(&r->payload);
-}
-
 /* Keeps the payload, with null for the bytes that go into blobs. The filter may have changed the
  * order of members, so each is searched for again. If the filter replaced base64 by another
  * text, that text stays in the payload. */
@@ -356,13 +343,4 @@ struct span
 redaction_member(const struct redaction *r, const char *name)
 {
 	return span_member(span_of(buffer_string(&r->payload), r->payload.len), name);
-}
-
-void
-redaction_close(struct redaction *r)
-{
-	if (r->end != NULL)
-		r->end(r->context);
-	redaction_forget_raws(r);
-	buffer_free(&r->payload);
 }

@@ -8,7 +8,7 @@
  *     timestamp and prev, which are not known yet. Large values are included, and bytes that are
  *     not UTF-8 are base64 strings, whose pointers are in refs.
  *   - Only the payload of the answer is used, and only if everything that identifies the event, or
- *     that readers go by, is unchanged, and it has the form of an event (tests/cli/mask.bats:
+ *     that readers go by, is unchanged, and it has the form of an event (tests/cli/run/mask.bats:
  *     "what identifies an event must not change").
  *   - A short secret could be guessed from its digest. So the digests in payloads are keyed:
  *     HMAC-SHA256 under the run's key, which is removed with the run. Within a run equal values
@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/buffer.h"
 #include "base/digest.h"
@@ -51,8 +52,29 @@ struct redaction {
 int redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct error *err);
 /* A member of the payload that passed last. */
 struct span redaction_member(const struct redaction *r, const char *name);
+/* Forgets the event that passed last. */
+static inline void
+redaction_forget_raws(struct redaction *r)
+{
+	for (size_t i = 0; i < r->raw_count; i++)
+		buffer_free(&r->bytes[i]);
+	free(r->raws);
+	free(r->bytes);
+	r->raws = NULL;
+	r->bytes = NULL;
+	r->raw_count = 0;
+	buffer_clear(&r->payload);
+}
+
 /* Ends the filter, frees what was kept. */
-void redaction_close(struct redaction *r);
+static inline void
+redaction_close(struct redaction *r)
+{
+	if (r->end != NULL)
+		r->end(r->context);
+	redaction_forget_raws(r);
+	buffer_free(&r->payload);
+}
 
 /* What tells, in the run's directory, by which filter its events pass. */
 char *redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE]);

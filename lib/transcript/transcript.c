@@ -1,7 +1,6 @@
 /*
- * Builds the line before the lock is taken (transcript/line.h), which also writes blobs and asks
- * filters; under the lock it first catches up with the file, reading backwards from its end, at
- * most to the end that this process saw last. Signals are blocked while the lock is held.
+ * Under the lock the file is caught up with, backwards from its end, at most to where this
+ * process last saw it end. Signals are blocked while the lock is held.
  */
 #include "transcript/transcript.h"
 
@@ -22,9 +21,9 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/torn.h"
+#include "transcript/transcript_file.h"
 
-/* Checks what t remembers of the file's last line: all of it, or nothing. */
-static bool
+bool
 transcript_holds(const struct transcript *t)
 {
 	static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -33,9 +32,7 @@ transcript_holds(const struct transcript *t)
 	    strlen(t->prev) == DIGEST_SIZE - 1 && (t->seq > 0 || strcmp(t->prev, zeros) == 0);
 }
 
-/* Whether this process may write now: it has the lock, on a descriptor of its own, and signals
- * are blocked, so that none can leave the lock held. */
-static bool
+bool
 transcript_may_write(const struct transcript *t)
 {
 	sigset_t blocked;
@@ -43,14 +40,6 @@ transcript_may_write(const struct transcript *t)
 	return t->locked && t->owner == getpid() && !t->broken &&
 	    pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGTERM) == 1 &&
 	    sigismember(&blocked, SIGTSTP) == 1;
-}
-
-/* Checks that in a masked run only text that the filter has passed is written of an event. */
-static bool
-event_is_masked(const struct transcript *t, const struct event *e)
-{
-	return !t->masked || (t->redaction != NULL &&
-	    (e->payload.at == NULL || e->payload.at == t->redaction->payload.data));
 }
 
 /* Opening and closing. */
@@ -126,9 +115,7 @@ transcript_close(struct transcript *t)
 	window_free(&t->tail);
 }
 
-/* A child made by fork() would share its parent's lock through the inherited descriptor, so it
- * opens the file again. */
-static int
+int
 transcript_own(struct transcript *t, struct error *err)
 {
 	if (t->broken)
@@ -147,9 +134,7 @@ transcript_own(struct transcript *t, struct error *err)
 
 /* The lock. */
 
-/* Block signals: if one stopped or ended this process while it holds the lock, all others would
- * wait. */
-static int
+int
 transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 {
 	sigset_t all;
@@ -171,7 +156,7 @@ transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 	return -1;
 }
 
-static void
+void
 transcript_unlock(struct transcript *t, const sigset_t *before)
 {
 	lock_file_release(t->fd);
@@ -190,9 +175,8 @@ tail_forget(struct transcript *t)
 	t->decided = false;
 }
 
-/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to its end. */
-static int
-tail_learn(struct transcript *t, int64_t end, struct error *err)
+int
+transcript_learn_tail(struct transcript *t, int64_t end, struct error *err)
 {
 	int64_t floor = t->size, start, seq = 0;
 	char timestamp[CLOCK_TEXT_SIZE];
@@ -253,9 +237,7 @@ tail_repair(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* Catches up with the file: reads its last line, and moves a torn tail away. *moved is set to
- * the bytes that were moved. */
-static int
+int
 transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 {
 	struct stat status;
@@ -271,7 +253,7 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 		return 0;
 	if (status.st_size < t->size)
 		tail_forget(t);
-	if (tail_learn(t, status.st_size, err) == -1)
+	if (transcript_learn_tail(t, status.st_size, err) == -1)
 		return -1;
 	if (t->size == status.st_size)
 		return 0;
@@ -283,211 +265,6 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 }
 
 /* Appending. */
-
-/* The members of line 1 before its causes have one form, and fit into this many bytes. */
-#define FIRST_IDS ((size_t)256)
-
-/* Reads the parent of the run from the first line, once. */
-static void
-find_parent_run(struct transcript *t)
-{
-	static const char key[] = ",\"" KEY_PARENT_RUN_ID "\":\"";
-	char text[FIRST_IDS];
-	ssize_t len = pread(t->fd, text, sizeof text - 1, 0);
-	const char *at;
-
-	if (len <= 0)
-		return;
-	t->parent_known = true;
-	text[len] = '\0';
-	at = strstr(text, key);
-	if (at == NULL || strcspn(at + strlen(key), "\"") != ID_SIZE - 1 ||
-	    !id_valid(at + strlen(key), ID_SIZE - 1))
-		return;
-	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
-}
-
-/* Builds t->line, except for what is known only under the lock. */
-static int
-transcript_line(struct transcript *t, struct event *e, struct error *err)
-{
-	const struct line_place place = { t->path, t->blobs, t->run_id, t->sync != SYNC_NONE };
-
-	if (e->event_id == NULL)
-		id_new(e->id);
-	else
-		memcpy(e->id, e->event_id, ID_SIZE);
-	if (e->parent_run_id == NULL && !t->parent_known)
-		find_parent_run(t);
-	if (e->parent_run_id == NULL && t->parent_run_id[0] != '\0')
-		e->parent_run_id = t->parent_run_id;
-	if (t->masked && t->redaction == NULL)
-		return error_set(err, ERROR_SYSTEM, t->path,
-		    "the run is masked, and its filter is not known here: nothing is written");
-	if (t->masked && redaction_apply(t->redaction, t->run_id, e, err) == -1)
-		return -1;
-	return line_make(&t->line, &place, e, err);
-}
-
-/* Appends t->line; the caller has caught up with the file. */
-static int
-append_line(struct transcript *t, struct event *e, struct error *err)
-{
-	int64_t wall = clock_wall(), last = t->wall;
-	struct span line;
-	ssize_t n;
-
-	if (t->wall < wall)
-		t->wall = wall;
-	line_finish(&t->line, e, t->seq + 1, t->wall, t->prev);
-	line = line_span(&t->line);
-	INVARIANT(transcript_may_write(t) && event_is_masked(t, e));
-	INVARIANT(e->seq == t->seq + 1 && t->wall >= last);
-	INVARIANT(t->parent_run_id[0] == '\0' || e->parent_run_id != NULL);
-	n = write(t->fd, line.at, line.len);
-	if (n == (ssize_t)line.len) {
-		t->seq = e->seq;
-		t->last = e->type;
-		t->decided = false;
-		t->size += (int64_t)line.len;
-		INVARIANT(transcript_holds(t));
-		return 0;
-	}
-
-	/* Writing the rest finds out why the write was short. Its LF is written separately,
-	 * since a reader would take the line for complete before it is cut off. */
-	int cause = errno;
-	if (n != -1) {
-		size_t rest = line.len - (size_t)n;
-
-		cause = rest > 1 && write(t->fd, line.at + n, rest - 1) == -1 ? errno : EIO;
-	}
-	bool cut = ftruncate(t->fd, t->size) == 0;
-	errno = cause;
-	return error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
-	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
-}
-
-/* Appends lines that were built elsewhere; the caller has caught up with the file. Lines that
- * are complete in the file before a write fails stay there. */
-static int
-append_lines(struct transcript *t, struct span lines, struct error *err)
-{
-	int64_t start = t->size;
-	size_t done = 0, whole;
-	ssize_t n = 1;
-	int result = 1;
-
-	INVARIANT(transcript_may_write(t) && lines.len > 0 && lines.at[lines.len - 1] == '\n');
-	while (n > 0 && done < lines.len) {
-		n = write(t->fd, lines.at + done, lines.len - done);
-		done += n > 0 ? (size_t)n : 0;
-	}
-	whole = done;
-	if (done < lines.len) {
-		int cause = n == 0 ? EIO : errno;
-		bool cut;
-
-		while (whole > 0 && lines.at[whole - 1] != '\n')
-			whole--;
-		cut = done == whole || ftruncate(t->fd, start + (int64_t)whole) == 0;
-		errno = cause;
-		result = error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
-		    cut ? "" : ", and a torn line is left for the next writer to move");
-	}
-	if (whole > 0 && tail_learn(t, start + (int64_t)whole, err) == -1)
-		result = -1;
-	return result;
-}
-
-/* Called under the lock. */
-typedef int decide_function(void *context, struct event *e, struct error *err);
-
-/* Called after the lock is released: the reader of the text may be slow. */
-static void
-transcript_report_repair(const struct transcript *t, int64_t moved)
-{
-	char *torn, *text;
-
-	if (moved == 0 || t->repaired == NULL)
-		return;
-	torn = torn_path(t->path);
-	text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path, (long long)moved,
-	    torn);
-	t->repaired(text);
-	free(text);
-	free(torn);
-}
-
-/* ahead: the line is built before the lock is taken. */
-static int
-transcript_append_event(struct transcript *t, struct event *e, bool ahead, decide_function *decide,
-    void *context, struct error *err)
-{
-	sigset_t before;
-	int64_t moved = 0;
-	int result;
-
-	if (transcript_own(t, err) == -1 || (ahead && transcript_line(t, e, err) == -1) ||
-	    transcript_lock(t, &before, err) == -1)
-		return -1;
-	result = transcript_catch_up(t, &moved, err);
-	if (result == 0 && decide != NULL)
-		result = decide(context, e, err);
-	if (result != -1 && !ahead)
-		result = transcript_line(t, e, err);
-	if (result != -1)
-		result = append_line(t, e, err);
-	transcript_unlock(t, &before);
-
-	transcript_report_repair(t, moved);
-	if (result == -1)
-		return -1;
-	/* Outside the lock, because it takes time. */
-	struct span line = line_span(&t->line);
-	digest_blake2b(line.at, line.len - 1, t->prev);
-	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;
-}
-
-int
-transcript_append(struct transcript *t, struct event *e, struct error *err)
-{
-	return transcript_append_event(t, e, true, NULL, NULL, err);
-}
-
-int
-transcript_append_deciding(struct transcript *t, struct event *e,
-    int (*decide)(void *context, struct event *e, struct error *err), void *context,
-    struct error *err)
-{
-	return transcript_append_event(t, e, false, decide, context, err);
-}
-
-int
-transcript_append_allowed(struct transcript *t, struct event *e,
-    int (*allow)(void *context, struct event *e, struct error *err), void *context,
-    struct error *err)
-{
-	return transcript_append_event(t, e, true, allow, context, err);
-}
-
-int
-transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
-    struct error *err)
-{
-	sigset_t before;
-	int64_t moved = 0;
-	int result;
-
-	if (transcript_own(t, err) == -1 || transcript_lock(t, &before, err) == -1)
-		return -1;
-	result = transcript_catch_up(t, &moved, err);
-	if (result == 0 && seq == t->seq + 1 && memcmp(prev, t->prev, DIGEST_SIZE - 1) == 0)
-		result = append_lines(t, lines, err);
-	transcript_unlock(t, &before);
-	transcript_report_repair(t, moved);
-	return result;
-}
 
 int
 transcript_sync(struct transcript *t, struct error *err)

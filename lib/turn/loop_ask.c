@@ -156,7 +156,7 @@ loop_event(void *context, struct span line, struct error *err)
 	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
 		return -1;
 	if (span_is(span_member(line, KEY_TYPE), "tool_call")) {
-		l->turns->tool_calls++;
+		l->turns->outcome.tool_calls++;
 		show_call(l, line);
 	}
 	return 0;
@@ -318,7 +318,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			failed.model = asked.model;
 		}
 		failed.duration_ms = clock_monotonic() - l->turn.began;
-		retried_list(&t->retries, &failed);
+		retried_list(&t->outcome.retries, &failed);
 		if (again) {
 			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
 				delay };

@@ -81,7 +81,7 @@ loop_apply_change(const struct loop *l, struct error *err)
 	int status = CONTINUES;
 
 	if (c->result.at != NULL && output_schema_check(&agent->output, c->result, &why) == 0) {
-		buffer_append(&l->turns->result, c->result.at, c->result.len);
+		buffer_append(&l->turns->outcome.result, c->result.at, c->result.len);
 		status = ENDED;
 	} else if (c->result.at != NULL) {
 		status = error_set(err, ERROR_SCHEMA, agent->name,

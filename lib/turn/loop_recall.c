@@ -51,7 +51,7 @@ loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct 
 		    e->view.seq > r->started.view.seq : recalled_led_to(r, e, answer)))
 			continue;
 		e->used = true;
-		l->turns->tool_calls += e->view.type == EVENT_TOOL_CALL;
+		l->turns->outcome.tool_calls += e->view.type == EVENT_TOOL_CALL;
 		if (r->mode == RECALL_REPLAY)
 			status = emitted_repeat(&l->turn.emitted, l->turns->call, e, err);
 	}

@@ -128,7 +128,7 @@ loop_write_asked(const struct loop *l, struct writer *w)
 	loop_write_params(w, change->params != NULL ? change->params : agent->params);
 	if (agent->stop_tool == NULL && agent->phases.count == 0)
 		writer_member_buffer(w, "output_schema", &agent->output.text);
-	if (agent->project_settings)
+	if (agent->prompt.project_settings)
 		writer_member_bool(w, "project_settings", true);
 	writer_member_string(w, "session", session_of(l));
 	return len;

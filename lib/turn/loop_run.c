@@ -63,7 +63,7 @@ loop_repeat_tools(struct loop *l, const struct recalled_event *answer, struct er
 			continue;
 		if (r->mode != RECALL_REPLAY) {
 			e->used = true;
-			l->turns->tool_calls++;
+			l->turns->outcome.tool_calls++;
 			continue;
 		}
 		if (!event_copy_id(e->view.parent_event_id, cause))

@@ -488,7 +488,7 @@ phases_move(struct loop *l, struct error *err)
 	if (end_phase(l, NULL, err) == -1)
 		return -1;
 	if (p->move == PHASE_FINISHES) {
-		buffer_append(&l->turns->result, p->output.data, p->output.len);
+		buffer_append(&l->turns->outcome.result, p->output.data, p->output.len);
 		return 1;
 	}
 	INVARIANT(p->move == PHASE_PROCEEDS && !at_last(l) && strlen(p->next) == PHASE_TOKEN_SIZE - 1);
@@ -511,7 +511,7 @@ phases_leave(struct loop *l, const struct error *why, struct error *err)
 	if (p->outer == NULL)
 		return 0;
 	if (p->open && why == NULL)
-		buffer_append(&p->output, l->turns->result.data, l->turns->result.len);
+		buffer_append(&p->output, l->turns->outcome.result.data, l->turns->outcome.result.len);
 	if (p->open && !p->silent)
 		failed = end_phase(l, why, err);
 	l->turns->call = p->outer;

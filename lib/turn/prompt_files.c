@@ -114,7 +114,7 @@ prompt_files_check(const struct team *team, const char *template, const struct s
 		failed = prompt_files_check_file(team, m, m->agent.path, step, err);
 		if (failed == 0)
 			failed = prompt_files_check_file(team, m, m->agent.output.path, step, err);
-		for (char **path = m->agent.composed; failed == 0 && path != NULL && *path != NULL; path++)
+		for (char **path = m->agent.prompt.composed; failed == 0 && path != NULL && *path != NULL; path++)
 			failed = prompt_files_check_file(team, m, *path, step, err);
 		if (failed == 0)
 			failed = check_tools(team, m, step, err);

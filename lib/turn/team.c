@@ -341,9 +341,9 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	else if (agent->tools_policy == TOOLS_UNSAID)
 		agent->tools_policy = run;
 	if (source->max_turns >= 0)
-		agent->max_turns = source->max_turns;
+		agent->limits.max_turns = source->max_turns;
 	if (source->max_tokens_total >= 0)
-		agent->max_tokens_total = source->max_tokens_total;
+		agent->limits.max_tokens_total = source->max_tokens_total;
 	if (source->output_schema != NULL &&
 	    output_schema_load(&agent->output, source->output_schema, NULL, err) == -1)
 		return -1;

@@ -164,8 +164,8 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run->warning = "the run's list of tools does not allow it";
 	/* A tool that starts runs may be called as often as the user allowed. */
 	if (run->tool != NULL && run->tool->starts_run && run->error.code == ERROR_NONE) {
-		if (t->max_children == 0 || t->children < t->max_children)
-			t->children++;
+		if (t->max_children == 0 || t->outcome.children < t->max_children)
+			t->outcome.children++;
 		else
 			error_set(&run->error, ERROR_BLOCKED, NULL,
 			    "this call may start no more than %lld runs (--max-children)",
@@ -361,7 +361,7 @@ ended_by_circumstance(const struct recalled *recalled, struct error *error)
 {
 	return recalled != NULL && recalled->end == RECALL_FAILED &&
 	    recalled_error(recalled_result(recalled), error) &&
-	    recalled_circumstance(error->code);
+	    error_is_of_circumstances(error->code);
 }
 
 /* The identity of a tool call: an answer is the same event in all attempts. */
@@ -396,7 +396,7 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	run->recorded = result;
 	if (r->answers && recalled_used_before(r->turns->recalled, tool_call_id(r, run, id)))
 		outside = true;
-	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
+	if (outside || (recalled_error(result, &error) && error_is_of_circumstances(error.code))) {
 		run->source = TOOL_RECORDED;
 		tool_run_reuse_result(run, result);
 	}
@@ -549,7 +549,7 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	if (!sandbox_holds(&run->sandbox)) {
 		argv = list_copy(tool->argv);
 	} else {
-		char *const *directory = t->member == NULL ? NULL : t->member->agent.skill_directories;
+		char *const *directory = t->member == NULL ? NULL : t->member->agent.prompt.skill_directories;
 
 		list_take(&readable, path_directory(tool->path));
 		for (; directory != NULL && *directory != NULL; directory++)
@@ -703,7 +703,7 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
 		    run_record_call(r, &batch[i], err) == -1)
 			return -1;
-	r->turns->tool_calls += (int64_t)count;
+	r->turns->outcome.tool_calls += (int64_t)count;
 
 	/* The answer that asked for the call must be on disk before the call begins, and so must
 	 * the calls if they may change something; otherwise they are synced while the call runs,

@@ -88,7 +88,7 @@ turn_finish_call(struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
 	struct span text = span_of(buffer_string(&l->conversation.text), l->conversation.text.len);
-	struct buffer *result = &l->turns->result, why = BUFFER_INIT, message = BUFFER_INIT;
+	struct buffer *result = &l->turns->outcome.result, why = BUFFER_INIT, message = BUFFER_INIT;
 	int status = ENDED;
 
 	if (agent->output.schema == NULL) {
@@ -261,15 +261,16 @@ check_stuck(struct loop *l, const struct tool_runs *runs, struct error *err)
 		buffer_append(&text, buffer_string(&run->output), run->output.len);
 		buffer_byte(&text, '\n');
 	}
-	INVARIANT(runs->count > 0 && (agent->stuck_after == 0 || l->conversation.same_calls < agent->stuck_after));
+	INVARIANT(runs->count > 0 && (agent->limits.stuck_after == 0 ||
+	    l->conversation.same_calls < agent->limits.stuck_after));
 	digest_sha256(text.data, text.len, sha256);
 	if (strcmp(sha256, l->conversation.calls_sha256) != 0)
 		l->conversation.same_calls = 0;
 	memcpy(l->conversation.calls_sha256, sha256, sizeof sha256);
-	if (++l->conversation.same_calls == agent->stuck_after) {
+	if (++l->conversation.same_calls == agent->limits.stuck_after) {
 		scan_minify(first->asked, &input);
 		status = error_set(err, ERROR_STUCK, agent->name, "made the same tool call in %lld turns, and "
-		    "the same came of it (stuck_after): %s %.*s", (long long)agent->stuck_after, first->name,
+		    "the same came of it (stuck_after): %s %.*s", (long long)agent->limits.stuck_after, first->name,
 		    INPUT_SHOWN, buffer_string(&input));
 	}
 	buffer_free(&input);
@@ -310,7 +311,7 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 		const struct tool_run *run = &runs->list[i];
 
 		if (strcmp(run->name, agent->stop_tool) == 0 && run->error.code == ERROR_NONE) {
-			scan_minify(run->input, &l->turns->result);
+			scan_minify(run->input, &l->turns->outcome.result);
 			return ENDED;
 		}
 	}
@@ -374,7 +375,7 @@ hand_over(struct loop *l, struct error *err)
 	int64_t own;
 
 	INVARIANT(to != NULL && to != t->member);
-	own = clock_monotonic() + to->agent.timeout_ms;
+	own = clock_monotonic() + to->agent.limits.timeout_ms;
 	if (strcmp(asked.provider, to->agent.provider) != 0 ||
 	    strcmp(asked.model, to->agent.model) != 0)
 		forget_thoughts(l);
@@ -385,7 +386,7 @@ hand_over(struct loop *l, struct error *err)
 	t->member = to;
 	/* The time limit of the call, or that of the agent's part in it, whichever ends first. */
 	t->deadline = l->deadline;
-	if (to != l->lead && to->agent.timeout_ms != 0 && (l->deadline == 0 || own < l->deadline))
+	if (to != l->lead && to->agent.limits.timeout_ms != 0 && (l->deadline == 0 || own < l->deadline))
 		t->deadline = own;
 	loop_forget_asked(l);
 	if (loop_begin_mcp(l, loop_recorded_prompt(l), err) == -1 || loop_offer(l, err) == -1)
@@ -408,13 +409,13 @@ turn_run_once(struct loop *l, struct error *err)
 	int status;
 
 	l->turn.sent_back = false;
-	if (agent->max_turns != 0 && l->turn.number >= agent->max_turns)
+	if (agent->limits.max_turns != 0 && l->turn.number >= agent->limits.max_turns)
 		return error_set(err, ERROR_MAX_TURNS, agent->name,
-		    "reached max_turns (%lld) without a result", (long long)agent->max_turns);
-	if (agent->max_tokens_total != 0 && tokens >= agent->max_tokens_total)
+		    "reached max_turns (%lld) without a result", (long long)agent->limits.max_turns);
+	if (agent->limits.max_tokens_total != 0 && tokens >= agent->limits.max_tokens_total)
 		return error_set(err, ERROR_MAX_TOKENS, agent->name,
 		    "reached max_tokens_total (%lld of %lld) without a result", (long long)tokens,
-		    (long long)agent->max_tokens_total);
+		    (long long)agent->limits.max_tokens_total);
 	if (phases_check_limit(l, err) == -1)
 		return FAILED;
 
@@ -474,7 +475,7 @@ turns_run(struct turns *t, struct error *err)
 		    (long long)l.turn.number - 1);
 	if (phases_leave(&l, status == ENDED ? NULL : err, err) == -1)
 		status = FAILED;
-	writer_begin(&w, &t->usage);
+	writer_begin(&w, &t->outcome.usage);
 	usage_write(&l.conversation.usage, &w);
 	loop_free(&l);
 	return status == ENDED ? 0 : -1;
@@ -518,8 +519,8 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	runs.list[0].tool = tool;
 	run = &runs.list[0];
 	status = tool_runs_run(&runs, err);
-	t->exit_code = run->process.exit_code;
-	t->begun_elsewhere = run->far.begun;
+	t->outcome.exit_code = run->process.exit_code;
+	t->outcome.begun_elsewhere = run->far.begun;
 	if (status == 0 && run->source == TOOL_TAKEN)
 		call_follow_recorded(t->call, run->resulted, t->started);
 	if (status == 0 && run->error.code != ERROR_NONE) {
@@ -530,7 +531,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 		status = -1;
 	}
 	if (status == 0 || run->source == TOOL_RUN)
-		buffer_append(&t->result, run->output.data, run->output.len);
+		buffer_append(&t->outcome.result, run->output.data, run->output.len);
 	tool_runs_free(&runs);
 	buffer_free(&name);
 	return status;
@@ -566,7 +567,7 @@ turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
 void
 turns_free(struct turns *t)
 {
-	buffer_free(&t->result);
-	buffer_free(&t->usage);
-	buffer_free(&t->retries);
+	buffer_free(&t->outcome.result);
+	buffer_free(&t->outcome.usage);
+	buffer_free(&t->outcome.retries);
 }

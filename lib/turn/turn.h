@@ -58,14 +58,16 @@ struct turns {
 	int64_t max_children;             /* runs that its tools may start; 0: no limit */
 
 	/* Filled. */
-	struct buffer result;             /* JSON: the answer's text, or the stop tool's input; of an
-	                                     operation that failed what the tool printed */
-	int64_t tool_calls;
-	int64_t children;                 /* calls of tools that start runs */
-	int exit_code;                    /* of an operation's tool */
-	bool begun_elsewhere;             /* that has, at a far end */
-	struct buffer usage;              /* JSON object, summed over turns */
-	struct buffer retries;            /* inside of a JSON array: failed requests */
+	struct {
+		struct buffer result;             /* JSON: the answer's text, or the stop tool's input; of an
+		                                     operation that failed what the tool printed */
+		int64_t tool_calls;
+		int64_t children;                 /* calls of tools that start runs */
+		int exit_code;                    /* of an operation's tool */
+		bool begun_elsewhere;             /* that has, at a far end */
+		struct buffer usage;              /* JSON object, summed over turns */
+		struct buffer retries;            /* inside of a JSON array: failed requests */
+	} outcome;                    /* filled */
 };
 
 /* 0, or -1 with the error that ended the call. */

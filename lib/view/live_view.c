@@ -27,15 +27,15 @@
 static void
 free_call(struct live_call *c)
 {
-	for (size_t i = 0; i < c->tool_count; i++)
-		free(c->tools[i].name);
-	free(c->tools);
+	for (size_t i = 0; i < c->asking.tool_count; i++)
+		free(c->asking.tools[i].name);
+	free(c->asking.tools);
 	free(c->label);
 	free(c->child);
 	free(c->command);
 	free(c->whom);
-	free(c->retry);
-	buffer_free(&c->text);
+	free(c->asking.retry);
+	buffer_free(&c->asking.text);
 	free(c);
 }
 
@@ -419,12 +419,12 @@ add_success(struct buffer *out, const struct live_call *c, const struct placed *
 	struct span result;
 	long long lines = 0;
 
-	if (c->turns > 0)
-		buffer_format(out, "%lld turn%s", (long long)c->turns, c->turns == 1 ? "" : "s");
-	for (size_t i = 0; i < c->tool_count; i++) {
-		buffer_format(out, "%s%s", out->len > 0 ? ", " : "", c->tools[i].name);
-		if (c->tools[i].times > 1)
-			buffer_format(out, " ×%u", c->tools[i].times);
+	if (c->asking.turns > 0)
+		buffer_format(out, "%lld turn%s", (long long)c->asking.turns, c->asking.turns == 1 ? "" : "s");
+	for (size_t i = 0; i < c->asking.tool_count; i++) {
+		buffer_format(out, "%s%s", out->len > 0 ? ", " : "", c->asking.tools[i].name);
+		if (c->asking.tools[i].times > 1)
+			buffer_format(out, " ×%u", c->asking.tools[i].times);
 	}
 	if (c->rounds > 0 && c->branches == 0)
 		buffer_format(out, "%lld round%s", (long long)c->rounds, c->rounds == 1 ? "" : "s");
@@ -516,7 +516,7 @@ call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 	c->run = r;
 	c->step = s;
 	c->started = p->wall;
-	c->answered = -1;
+	c->asking.answered = -1;
 	model_call_event_id(m, c->start);
 	view_call_label(m, &text);
 	c->label = memory_text(buffer_string(&text));
@@ -624,9 +624,9 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 static void
 drop_text(struct live_call *c)
 {
-	buffer_clear(&c->text);
-	c->words = 0;
-	c->in_word = false;
+	buffer_clear(&c->asking.text);
+	c->asking.words = 0;
+	c->asking.in_word = false;
 }
 
 static void
@@ -639,37 +639,37 @@ live_view_note_answer(struct live_view *v, struct live_call *c, const struct pla
 	int64_t cost;
 
 	drop_text(c);
-	c->asked = false;
-	free(c->retry);
-	c->retry = NULL;
+	c->asking.asked = false;
+	free(c->asking.retry);
+	c->asking.retry = NULL;
 	if (event_tells_retry(p->event)) {
 		span_integer(span_member(retry, KEY_TRY), &next);
 		span_integer(span_member(retry, KEY_OF), &of);
 		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
 		add_value(&text, span_member(retry, KEY_MESSAGE));
 		buffer_format(&text, ", try %lld of %lld", next, of);
-		c->retry = buffer_take(&text);
-		c->retry_at = p->wall + delay * 1000;
+		c->asking.retry = buffer_take(&text);
+		c->asking.retry_at = p->wall + delay * 1000;
 		return;
 	}
 	if (event_tells_wait(p->event)) {
 		const struct span wait = span_member(payload, KEY_WAIT);
 
 		/* The model is asked when the wait is over. */
-		c->asked = span_type(span_member(wait, KEY_REASON)) != 's';
-		if (c->asked)
+		c->asking.asked = span_type(span_member(wait, KEY_REASON)) != 's';
+		if (c->asking.asked)
 			return;
 		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
 		call_wait_text(wait, 0, &text);
 		if (delay > 0)
 			buffer_text(&text, ", next try");
-		c->retry = buffer_take(&text);
-		c->retry_at = p->wall + delay * 1000;
+		c->asking.retry = buffer_take(&text);
+		c->asking.retry_at = p->wall + delay * 1000;
 		return;
 	}
-	c->turns++;
+	c->asking.turns++;
 	if (span_integer(span_member(payload, KEY_TURN), &turn))
-		c->answered = turn;
+		c->asking.answered = turn;
 	cost = v->cost != NULL ? cost_take(v->cost, p) : COST_NONE;
 	if (cost > 0)
 		own->cost = count_add(own->cost, cost);
@@ -684,20 +684,20 @@ tool_called(struct live_call *c, const struct placed *p)
 	char *name = span_text(span_member(p->event->payload, KEY_NAME));
 	size_t at = 0;
 
-	c->open_tools++;
-	c->asked = false;
+	c->asking.open_tools++;
+	c->asking.asked = false;
 	if (name == NULL)
 		return;
-	while (at < c->tool_count && strcmp(c->tools[at].name, name) != 0)
+	while (at < c->asking.tool_count && strcmp(c->asking.tools[at].name, name) != 0)
 		at++;
-	if (at == c->tool_count) {
-		c->tools = memory_array(c->tools, at + 1, sizeof *c->tools);
-		c->tools[c->tool_count++] = (struct live_tool){ name, 0 };
+	if (at == c->asking.tool_count) {
+		c->asking.tools = memory_array(c->asking.tools, at + 1, sizeof *c->asking.tools);
+		c->asking.tools[c->asking.tool_count++] = (struct live_tool){ name, 0 };
 	} else {
 		free(name);
 	}
-	c->tools[at].times++;
-	c->tool = c->tools[at].name;
+	c->asking.tools[at].times++;
+	c->asking.tool = c->asking.tools[at].name;
 }
 
 /* The model is asked for the next turn. */
@@ -709,7 +709,7 @@ live_view_note_request(struct live_call *c, const struct placed *p)
 	const char *model = step->fallback_model != NULL ? step->fallback_model : step->model;
 
 	drop_text(c);
-	c->asked = true;
+	c->asking.asked = true;
 	free(c->whom);
 	c->whom = provider == NULL ? NULL : model == NULL ? memory_text(provider) :
 	    memory_format("%s/%s", provider, model);
@@ -742,7 +742,7 @@ live_view_take(struct live_view *v, const struct placed *p)
 			live_view_note_answer(v, c, p);
 		else if (event->type == EVENT_TOOL_CALL)
 			tool_called(c, p);
-		else if (event->type == EVENT_TOOL_RESULT && c->open_tools > 0 && --c->open_tools == 0 &&
+		else if (event->type == EVENT_TOOL_RESULT && c->asking.open_tools > 0 && --c->asking.open_tools == 0 &&
 		    c->agent)
 			live_view_note_request(c, p);
 		else if (event_type_ends_call(event->type) && !event_decides(event))
@@ -760,31 +760,31 @@ live_view_write(void *context, const struct live_news *news)
 		for (size_t i = 0; i < v->runs[r]->open_count; i++)
 			if (strcmp(v->runs[r]->open[i]->start, news->call) == 0)
 				c = v->runs[r]->open[i];
-	if (c == NULL || news->turn <= c->answered)
+	if (c == NULL || news->turn <= c->asking.answered)
 		return;
-	if (news->event == LIVE_RESTARTED || news->event == LIVE_DONE || news->turn != c->turn ||
-	    (news->event == LIVE_APPENDED && news->kind != c->kind))
+	if (news->event == LIVE_RESTARTED || news->event == LIVE_DONE || news->turn != c->asking.turn ||
+	    (news->event == LIVE_APPENDED && news->kind != c->asking.kind))
 		drop_text(c);
-	c->turn = news->turn;
+	c->asking.turn = news->turn;
 	if (news->event != LIVE_APPENDED)
 		return;
-	c->asked = false;
-	free(c->retry);
-	c->retry = NULL;
-	c->kind = news->kind;
+	c->asking.asked = false;
+	free(c->asking.retry);
+	c->asking.retry = NULL;
+	c->asking.kind = news->kind;
 	for (size_t i = 0; i < news->text.len; i++) {
 		const bool blank = strchr(" \t\r\n", news->text.at[i]) != NULL;
 
-		c->words += !blank && !c->in_word;
-		c->in_word = !blank;
+		c->asking.words += !blank && !c->asking.in_word;
+		c->asking.in_word = !blank;
 	}
-	buffer_append(&c->text, news->text.at, news->text.len);
-	if (c->text.len > 2 * LIVE_VIEW_TEXT) {
-		size_t from = c->text.len - LIVE_VIEW_TEXT;
+	buffer_append(&c->asking.text, news->text.at, news->text.len);
+	if (c->asking.text.len > 2 * LIVE_VIEW_TEXT) {
+		size_t from = c->asking.text.len - LIVE_VIEW_TEXT;
 
-		while (from < c->text.len && ((unsigned char)c->text.data[from] & 0xc0) == 0x80)
+		while (from < c->asking.text.len && ((unsigned char)c->asking.text.data[from] & 0xc0) == 0x80)
 			from++;
-		buffer_drop(&c->text, from);
+		buffer_drop(&c->asking.text, from);
 	}
 }
 

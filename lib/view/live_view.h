@@ -71,19 +71,21 @@ struct live_call {
 	char *whom;                   /* "openai/gpt-5", the model that is asked; NULL */
 
 	/* Of an agent. */
-	int64_t turns, answered;      /* answers; the number of the last turn that has one */
-	struct live_tool { char *name; unsigned times; } *tools;
-	size_t tool_count;
-	size_t open_tools;
-	const char *tool;             /* that was called last: one of these */
-	bool asked;                   /* a model, which has said nothing yet */
-	char *retry;                  /* "HTTP 429, try 2 of 3"; NULL */
-	int64_t retry_at;             /* when that is to be */
-	int64_t turn;                 /* of the text */
-	enum live_kind kind;
-	struct buffer text;           /* under way: the end of it */
-	int64_t words;                /* of all of it */
-	bool in_word;
+	struct {
+		int64_t turns, answered;      /* answers; the number of the last turn that has one */
+		struct live_tool { char *name; unsigned times; } *tools;
+		size_t tool_count;
+		size_t open_tools;
+		const char *tool;             /* that was called last: one of these */
+		bool asked;                   /* a model, which has said nothing yet */
+		char *retry;                  /* "HTTP 429, try 2 of 3"; NULL */
+		int64_t retry_at;             /* when that is to be */
+		int64_t turn;                 /* of the text */
+		enum live_kind kind;
+		struct buffer text;           /* under way: the end of it */
+		int64_t words;                /* of all of it */
+		bool in_word;
+	} asking;                     /* of an agent */
 };
 
 /* Calls of one step, in the same call around them. A round or branch is one by itself. */

@@ -186,7 +186,7 @@ add_end_of_text(const struct live_view *v, const struct live_call *c, struct buf
 	    40;
 	size_t want = all > used + 16 ? all - used : 16, from;
 
-	live_view_flat(&flat, buffer_string(&c->text), c->text.len);
+	live_view_flat(&flat, buffer_string(&c->asking.text), c->asking.text.len);
 	for (from = flat.len; from > 0 && want > 0; from--)
 		want -= ((unsigned char)flat.data[from - 1] & 0xc0) != 0x80;
 	buffer_format(said, "  \"%s%s\"", from > 0 ? "…" : "", buffer_string(&flat) + from);
@@ -201,20 +201,20 @@ add_doing(const struct drawing *d, const struct live_call *c, struct buffer *sai
 		[LIVE_TEXT] = "writing", [LIVE_THINKING] = "thinking", [LIVE_TOOL] = "calling a tool",
 	};
 
-	if (c->retry != NULL) {
-		buffer_text(said, c->retry);
-		if (c->retry_at > d->now)
-			buffer_format(said, " in %lld s", (long long)((c->retry_at - d->now + 999999) / 1000000));
-	} else if (c->text.len > 0) {
-		buffer_format(said, "%s, %lld word%s", doing[c->kind], (long long)c->words,
-		    c->words == 1 ? "" : "s");
-		if (!d->sole || c->kind != LIVE_TEXT)
+	if (c->asking.retry != NULL) {
+		buffer_text(said, c->asking.retry);
+		if (c->asking.retry_at > d->now)
+			buffer_format(said, " in %lld s", (long long)((c->asking.retry_at - d->now + 999999) / 1000000));
+	} else if (c->asking.text.len > 0) {
+		buffer_format(said, "%s, %lld word%s", doing[c->asking.kind], (long long)c->asking.words,
+		    c->asking.words == 1 ? "" : "s");
+		if (!d->sole || c->asking.kind != LIVE_TEXT)
 			add_end_of_text(d->v, c, said);
-	} else if (c->open_tools > 0 && c->tool != NULL) {
-		buffer_text(said, c->tool);
-		if (c->open_tools > 1)
-			buffer_format(said, " and %zu more", c->open_tools - 1);
-	} else if (c->asked && c->whom != NULL) {
+	} else if (c->asking.open_tools > 0 && c->asking.tool != NULL) {
+		buffer_text(said, c->asking.tool);
+		if (c->asking.open_tools > 1)
+			buffer_format(said, " and %zu more", c->asking.open_tools - 1);
+	} else if (c->asking.asked && c->whom != NULL) {
 		buffer_format(said, "waiting for %s", c->whom);
 	} else if (c->asks) {
 		buffer_text(said, "asks at its terminal");
@@ -253,23 +253,23 @@ draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 	const size_t width = all > indent + 1 ? all - indent : 1;
 	size_t most = d->most / 3 < ROWS_OF_TEXT ? d->most / 3 : ROWS_OF_TEXT, first = 0;
 	size_t starts[ROWS_OF_TEXT] = { 0 }, ends[ROWS_OF_TEXT] = { 0 }, count = 0, at = 0;
-	const char *text = buffer_string(&c->text);
+	const char *text = buffer_string(&c->asking.text);
 
-	while (at < c->text.len && most > 0) {
+	while (at < c->asking.text.len && most > 0) {
 		size_t end = at, space = 0, used = 0;
 
-		while (end < c->text.len && text[end] != '\n' && used < width) {
+		while (end < c->asking.text.len && text[end] != '\n' && used < width) {
 			if (text[end] == ' ')
 				space = end;
 			used += ((unsigned char)text[end++] & 0xc0) != 0x80;
-			while (end < c->text.len && ((unsigned char)text[end] & 0xc0) == 0x80)
+			while (end < c->asking.text.len && ((unsigned char)text[end] & 0xc0) == 0x80)
 				end++;
 		}
-		if (end < c->text.len && text[end] != '\n' && space > at)
+		if (end < c->asking.text.len && text[end] != '\n' && space > at)
 			end = space;
 		starts[count % most] = at;
 		ends[count++ % most] = end;
-		at = end + (end < c->text.len && (text[end] == '\n' || text[end] == ' '));
+		at = end + (end < c->asking.text.len && (text[end] == '\n' || text[end] == ' '));
 	}
 	if (count > most)
 		first = count - most;
@@ -319,7 +319,7 @@ draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 	if (has_room(d)) {
 		add_doing(d, c, &said);
 		add_active(d, depth, buffer_string(&label), since, buffer_string(&said));
-		if (d->sole && c->kind == LIVE_TEXT)
+		if (d->sole && c->asking.kind == LIVE_TEXT)
 			draw_text(d, c, depth);
 	}
 	draw_steps(d, &c->inside, depth + 1);
@@ -421,7 +421,7 @@ live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 	for (size_t i = 0; i < v->run_count; i++)
 		for (size_t k = 0; k < v->runs[i]->open_count; k++) {
 			agents += v->runs[i]->open[k]->agent;
-			writing += v->runs[i]->open[k]->text.len > 0;
+			writing += v->runs[i]->open[k]->asking.text.len > 0;
 		}
 	d.sole = agents == 1 && writing == 1;
 	for (size_t i = 0; i < v->run_count; i++)

@@ -286,7 +286,7 @@ sandbox_environment_close(struct environment *e, const char *run_directory,
 	return found == -1 ? -1 : 0;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 /* Names of sessions, which no program fails for that could do its work in a sandbox. */
 static const char *const of_sessions[] = { "XDG_*", "DBUS_*", "SSH_*", "GPG_*", "DESKTOP_*", "GNOME_*",

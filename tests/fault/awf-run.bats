@@ -193,6 +193,7 @@ except ChildProcessError:
 	guardian=$(ps -o pid= --ppid "$(cat pid)" | tr -d ' ')
 	kill -STOP "$guardian"
 	kill -9 "$(cat pid)"
+	eventually gone "$(cat pid)"
 	touch go
 	eventually test -e over
 	sleep 0.3

@@ -106,14 +106,14 @@ answered() {
 	done
 	count=$((${#files[@]} + $(rounds 20 240)))
 	echo "seed $seed, $count streams"
-	streams() { python3 -S "$ROOT/tests/support/streams.py" "$1" "$seed" "$count" "${files[@]}"; }
-	streams serve >port 3>&- &
+	# By itself: of a function its shell would be killed, and not the server.
+	python3 -S "$ROOT/tests/support/streams.py" serve "$seed" "$count" "${files[@]}" >port 3>&- &
 	server=$!
 	echo "$server" >>"$BATS_TEST_TMPDIR/model-server.pids"
 	eventually test -s port
 	export ANTHROPIC_BASE_URL=http://127.0.0.1:$(cat port) ANTHROPIC_API_KEY=key-of-a OPENAI_API_KEY=key-of-o GEMINI_API_KEY=key-of-g
 	export OPENAI_BASE_URL=$ANTHROPIC_BASE_URL/v1 GEMINI_BASE_URL=$ANTHROPIC_BASE_URL
-	streams ask >direct
+	python3 -S "$ROOT/tests/support/streams.py" ask "$seed" "$count" "${files[@]}" >direct
 	same "$(wc -l <direct)" "$count"
 	# Each is another.
 	same "$(cut -d' ' -f2- direct | sort -u | wc -l)" "$count"

@@ -10,7 +10,7 @@ cleanup() {
 	kill -9 "${PIDS[@]}" 2>/dev/null || true
 }
 
-# As in tests/cli/overlap.bats: start N POLICY.
+# As in tests/cli/run/overlap.bats: start N POLICY.
 start() {
 	awf-run -n --name nightly --overlap "$2" --id-file "id.$1" -c \
 		'echo $1 begins >>order; until [ -e go ]; do sleep 0.01; done; echo $1 ends >>order' \

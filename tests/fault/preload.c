@@ -8,10 +8,14 @@
  * FAULT_MOUNT=WORD: mounting a file system of this type, or a path that ends so, fails.
  * FAULT_KILL=NAME: a process that goes by this name is killed when it is to write.
  * FAULT_SYSCALL=NAME: pivot_root or clone fails.
+ * FAULT_NAME="CALL WORD ERROR": CALL (open, stat or readdir) fails for paths that end in WORD; readdir for
+ * every directory. FAULT_WHEN=PATH: but not before there is such a file.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,7 +33,8 @@
 
 static const struct { const char *name; int number; } errors[] = {
 	{ "EIO", EIO }, { "EDQUOT", EDQUOT }, { "ENOSPC", ENOSPC }, { "EWOULDBLOCK", EWOULDBLOCK },
-	{ "ENOLCK", ENOLCK },
+	{ "ENOLCK", ENOLCK }, { "EMFILE", EMFILE }, { "ENFILE", ENFILE }, { "ENOMEM", ENOMEM },
+	{ "EACCES", EACCES },
 };
 
 static void *
@@ -198,6 +203,72 @@ mount(const char *source, const char *target, const char *type, unsigned long fl
 	return function(source, target, type, flags, data);
 }
 
+/* Whether this call on a path is to fail; errno is set then. */
+static bool
+name_fails(const char *call, const char *path)
+{
+	const char *fault = getenv("FAULT_NAME"), *when = getenv("FAULT_WHEN");
+	char name[16], word[64], error[16];
+
+	if (fault == NULL || sscanf(fault, "%15s %63s %15s", name, word, error) != 3 || strcmp(name, call) != 0 ||
+	    !ends_with(path, word) || (when != NULL && access(when, F_OK) != 0))
+		return false;
+	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+		if (strcmp(errors[i].name, error) == 0)
+			errno = errors[i].number;
+	return true;
+}
+
+int
+openat(int at, const char *path, int flags, ...)
+{
+	int (*function)(int, const char *, int, ...);
+	mode_t mode = 0;
+	va_list list;
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(list, flags);
+		mode = va_arg(list, mode_t);
+		va_end(list);
+	}
+	REAL("openat", function);
+	return name_fails("open", path) ? -1 : function(at, path, flags, mode);
+}
+
+int
+open(const char *path, int flags, ...)
+{
+	int (*function)(const char *, int, ...);
+	mode_t mode = 0;
+	va_list list;
+
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+		va_start(list, flags);
+		mode = va_arg(list, mode_t);
+		va_end(list);
+	}
+	REAL("open", function);
+	return name_fails("open", path) ? -1 : function(path, flags, mode);
+}
+
+int
+fstatat(int at, const char *path, struct stat *st, int flags)
+{
+	int (*function)(int, const char *, struct stat *, int);
+
+	REAL("fstatat", function);
+	return name_fails("stat", path) ? -1 : function(at, path, st, flags);
+}
+
+struct dirent *
+readdir(DIR *dir)
+{
+	struct dirent *(*function)(DIR *);
+
+	REAL("readdir", function);
+	return name_fails("readdir", ".") ? NULL : function(dir);
+}
+
 static long
 number_of(const char *name)
 {
@@ -227,6 +298,8 @@ syscall(long number, ...)
 		errno = EPERM;
 		return -1;
 	}
+	if (number == SYS_openat2 && name_fails("open", (const char *)arguments[1]))
+		return -1;
 	REAL("syscall", function);
 	return function(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
 	    arguments[5]);

@@ -12,6 +12,7 @@ told() {
 	attempt "" "$3"
 	usual=$status
 	for point in $(seq 150); do
+		case_is_chosen 5 || continue
 		attempt "$program $point $times" "$3"
 		[ -e reached ] || break
 		if [ "$status" != "$usual" ] && ! grep -qE "Disk quota exceeded${TOO:+|$TOO}" err; then

@@ -82,6 +82,7 @@ same_as_undisturbed() {
 	same "$(jq -c '[.data, .metadata.agent_name]' out1)" '["the answer","triage"]'
 	cp "$(record)" whole
 	for cut in $(seq 3 $(($(wc -l <whole) - 2))); do
+		case_is_chosen 3 || continue
 		head -n "$cut" whole >"$(record)"
 		: >"$MODEL_SERVER_LOG"
 		run --separate-stderr resume --redo ask

@@ -65,7 +65,7 @@ goes_well() {
 	same "$(approve)" internal
 	said 'locked by another process'
 	mkdir -p "$AWF_STORAGE/serve/hooks/deploy"
-	flock -o "$AWF_STORAGE/serve/hooks/deploy" sh -c ': >locked; sleep 5' 3>&- &
+	flock -o "$AWF_STORAGE/serve/hooks/deploy" sh -c ': >locked; sleep 15' 3>&- &
 	locker=$!
 	eventually [ -e locked ]
 	same "$(deliver)" internal

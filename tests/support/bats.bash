@@ -4,8 +4,8 @@
 # variables, functions, descriptors and a directory of its own. What the files use of bats is
 # here under its names; bats itself runs them, too.
 #
-# usage: bats.bash FILE [TAG | !TAG]: TAP on stdout, and all that a test said that failed.
-# With TAG, the tests with that tag alone; with !TAG, those without.
+# usage: bats.bash FILE [TAG | !TAG...]: TAP on stdout, and all that a test said that failed.
+# With TAG, the tests with that tag alone; with !TAG, those without it, and without each further one.
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # most is called by the tests
 
@@ -153,7 +153,7 @@ for bats_i in "${!bats_text[@]}"; do
 	bats_functions[$bats_name]=bats_test_$bats_i
 	case ${2-} in
 	'' | "$bats_tag") bats_names+=("$bats_name") ;;
-	!*) [ "$bats_tag" = "${2#!}" ] || bats_names+=("$bats_name") ;;
+	!*) [[ -n $bats_tag && " ${*:2} " == *" !$bats_tag "* ]] || bats_names+=("$bats_name") ;;
 	esac
 	bats_tag=''
 done
@@ -165,7 +165,8 @@ source "$bats_source"
 bats_count=${#bats_names[@]}
 echo "1..$bats_count"
 [ "$bats_count" -gt 0 ] || exit 0
-eval mkdir "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR/{1..$bats_count}"
+# A test has what setup() of helpers.bash would make for it: for all of them at once that is cheap.
+eval mkdir -p "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR/{1..$bats_count}/{home,work,config/awf,data/awf}"
 trap bats_end_file EXIT
 setup_file >&2
 set +e

@@ -19,7 +19,9 @@ setup() {
 	: "${BUILD:=$ROOT/build/test}"
 	export ROOT BUILD
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"
-	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf" "$XDG_DATA_HOME/awf"
+	# bats.bash has made them for all tests of a file at once.
+	[ -d "$XDG_DATA_HOME/awf" ] ||
+		mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work" "$XDG_CONFIG_HOME/awf" "$XDG_DATA_HOME/awf"
 	# What tests define is their own: as awf trust --edits has it.
 	(umask 077 && printf 'edits %s\n' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/work" >"$XDG_DATA_HOME/awf/trust")
 	cd "$BATS_TEST_TMPDIR/work" || return 1
@@ -58,7 +60,7 @@ recorded() {
 # The page of a program: its own, or that of several.
 page_of() {
 	local page
-	for page in "$1.1" awf-tools.7 awf-provider-cli.7 awf-ship.7; do
+	for page in "$1.1" awf.1 awf-tools.7 awf-provider-cli.7 awf-ship.7; do
 		grep -qs "^\.Nm $1\b" "$ROOT/man/$page" && echo "$page" && return
 	done
 }
@@ -76,11 +78,12 @@ nap() {
 	read -rt "$1" <>"$BATS_FILE_TMPDIR/nap" || :
 }
 
-# Waits at most 10 s until a command succeeds.
+# Waits at most 20 s until a command succeeds, and looks ever less often: looks cost others their time.
 eventually() {
-	for _ in {1..500}; do
+	local looks
+	for ((looks = 0; looks < 220; looks++)); do
 		"$@" && return 0
-		nap 0.02
+		if [ "$looks" -lt 10 ]; then nap 0.02; elif [ "$looks" -lt 30 ]; then nap 0.05; else nap 0.1; fi
 	done
 	echo "never came true: $*" >&2
 	return 1
@@ -100,6 +103,13 @@ patience_of() {
 
 # rounds FEW MANY: how often, or how finely, something is tried: few times in make check.
 rounds() { if [ "${AWF_TEST_TIER:-check}" = torture ]; then echo "$2"; else echo "$1"; fi; }
+
+# N: whether the next case of a list is tried: the first and every Nth after it in make check, each
+# one in CI.
+case_is_chosen() {
+	case_number=$((${case_number:--1} + 1))
+	[ "${AWF_TEST_TIER:-check}" != check ] || [ $((case_number % $1)) = 0 ]
+}
 
 # VERB PATH [OPTION...] RUN: decides with awf-ctl, then goes on with the run.
 go_on_after() { awf-ctl "$@" && awf-run --resume "${@: -1}"; }

@@ -5,7 +5,7 @@ which it does include some. There is no way back. What only the programs of one 
 them: the linker says who links what. Files that need each other are one thing, and few. Of the core
 and of agents add-ons include public headers alone. A line for each fault.
 
-With names of programs behind BUILD, what each links: lines of source, in all and by room."""
+With names of programs behind BUILD, what each links: lines of .c files, in all and by room."""
 import collections
 import os
 import re
@@ -28,6 +28,10 @@ APART = ("cmd/clock/",)
 
 # .c files of a room.
 ROOM_MOST = 24
+
+# Structs with so many members, and how many of them there may be.
+STRUCT_LARGE = 30
+STRUCTS_LARGE_MOST = 4
 
 # Circles of files that need each other by their nature: a file of each, and why.
 CIRCLES = {
@@ -146,6 +150,36 @@ def check_includes(files):
         faults.append("rooms.mk: %s is public, and no add-on includes it" % name)
 
 
+def members(text):
+    """The names of the structs in the text of a file, with the number of members that each has."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for found in re.finditer(r"\bstruct\s+(\w+)\s*\{", text):
+        depth, at, count, declaration = 1, found.end(), 0, ""
+        while depth > 0 and at < len(text):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            if depth == 1 and text[at] == ";":
+                # Parameters of functions, and sizes, may have commas.
+                while re.search(r"\([^()]*\)", declaration):
+                    declaration = re.sub(r"\([^()]*\)", "", declaration)
+                count += 1 + declaration.count(",")
+                declaration = ""
+            elif depth == 1 and text[at] != "}":
+                declaration += text[at]
+            at += 1
+        yield found.group(1), count
+
+
+def check_structs(files):
+    large = []
+    for path in files:
+        with open(path, encoding="utf-8") as text:
+            large += ["%s (%s, %d)" % (name, path, count) for name, count in members(text.read())
+                      if count >= STRUCT_LARGE]
+    if len(large) > STRUCTS_LARGE_MOST:
+        faults.append("structs of %d members or more: %d, more than %d: %s" % (STRUCT_LARGE, len(large),
+                      STRUCTS_LARGE_MOST, ", ".join(sorted(large))))
+
+
 def check_rooms(files):
     """Each room is in the table, has a name of its own, and comes back to itself by no way."""
     folders = collections.defaultdict(set)
@@ -249,15 +283,14 @@ def links(build):
 
 
 def print_links(build, programs):
-    """How many lines of source these programs link, and of which rooms."""
+    """How many lines of .c files these programs link, and of which rooms."""
     linked = links(build)
     for program in programs:
         lines = collections.Counter()
-        for stem in linked[program]:
-            for path in (stem + ".c", stem + ".h"):
-                if os.path.exists(path):
-                    with open(path, encoding="utf-8") as text:
-                        lines[room(path)] += sum(1 for _ in text)
+        for path in (stem + ".c" for stem in linked[program]):
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as text:
+                    lines[room(path)] += sum(1 for _ in text)
         print(program, sum(lines.values()),
               " ".join("%s:%d" % pair for pair in lines.most_common()))
 
@@ -296,6 +329,7 @@ def main():
     sources = [path for path in files if path.endswith(".c") and not path.startswith(APART)]
     read_table()
     check_rooms(files)
+    check_structs(files)
     check_includes(files)
     needs, defined = symbols(sources, build)
     check_symbols(sources, needs, defined)

@@ -58,6 +58,17 @@ flag((codes_of(category, "Cc", "Cf", "Cs", "Zl", "Zp") |
       codes_with("DerivedCoreProperties.txt", "Default_Ignorable_Code_Point") |
       codes_with("PropList.txt", "Noncharacter_Code_Point")) -
      codes_with("PropList.txt", "Prepended_Concatenation_Mark"), HIDDEN)
+# Those of other categories that show nothing, as their names and The Unicode Standard say: fillers, joiners,
+# blanks. U+2800, a pattern of Braille without dots, is a space among the others.
+flag({0x1107F,   # BRAHMI NUMBER JOINER
+      0x11A47,   # ZANABAZAR SQUARE SUBJOINER
+      0x11A99,   # SOYOMBO SUBJOINER
+      0x11F42,   # KAWI CONJOINER
+      0x13441,   # EGYPTIAN HIEROGLYPH FULL BLANK
+      0x13442,   # EGYPTIAN HIEROGLYPH HALF BLANK
+      0x16FE4,   # KHITAN SMALL SCRIPT FILLER
+      0x1D159},  # MUSICAL SYMBOL NULL NOTEHEAD
+     HIDDEN)
 flag(codes_of("extracted/DerivedEastAsianWidth.txt", "W", "F", "Wide"), WIDE)
 flag(codes_of(category, "Mn", "Me", "Cf") - codes_with("PropList.txt", "Prepended_Concatenation_Mark"), NO_COLUMN)
 flag(codes_with("emoji/emoji-data.txt", "Extended_Pictographic"), PICTOGRAPH)

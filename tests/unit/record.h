@@ -2,15 +2,9 @@
 #ifndef AWF_TESTS_RECORD_H
 #define AWF_TESTS_RECORD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/buffer.h"
 #include "base/digest.h"
@@ -31,8 +25,7 @@ static inline int
 record_setup(void **state)
 {
 	(void)state;
-	strcpy(record_directory, "/tmp/awf-record-XXXXXX");
-	return mkdtemp(record_directory) == NULL ? -1 : 0;
+	return unit_make_directory(record_directory, "record");
 }
 
 static inline int

@@ -250,9 +250,9 @@ all_keys_are_read(void **state)
 	assert_string_equal(a.tools[1], "word_count");
 	assert_null(a.tools[2]);
 	assert_int_equal(a.tools_policy, TOOLS_WARN);
-	assert_int_equal(a.max_turns, 0);
-	assert_int_equal(a.max_tokens_total, 50000);
-	assert_int_equal(a.timeout_ms, 1500);
+	assert_int_equal(a.limits.max_turns, 0);
+	assert_int_equal(a.limits.max_tokens_total, 50000);
+	assert_int_equal(a.limits.timeout_ms, 1500);
 	assert_string_equal(a.stop_tool, "search");
 	assert_null(a.stop_command);
 	assert_string_equal(json_string_value(json_object_get(a.document, "color")), "blue");
@@ -278,9 +278,9 @@ defaults_hold(void **state)
 	assert_null(a.tools[0]);
 	assert_int_equal(json_object_size(a.params), 0);
 	assert_int_equal(a.tools_policy, TOOLS_UNSAID);
-	assert_int_equal(a.max_turns, 30);
-	assert_int_equal(a.max_tokens_total, 0);
-	assert_int_equal(a.timeout_ms, 0);
+	assert_int_equal(a.limits.max_turns, 30);
+	assert_int_equal(a.limits.max_tokens_total, 0);
+	assert_int_equal(a.limits.timeout_ms, 0);
 	agent_free(&a);
 
 	put("empty.md", "---\n---\n", 8);
@@ -306,7 +306,7 @@ json_files_are_agents_too(void **state)
 	assert_string_equal(a.provider, "openai");
 	assert_null(a.stop_tool);
 	assert_int_equal(json_array_size(a.stop_command), 2);
-	assert_int_equal(a.timeout_ms, 120000);
+	assert_int_equal(a.limits.timeout_ms, 120000);
 	agent_free(&a);
 }
 

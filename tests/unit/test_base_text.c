@@ -202,6 +202,9 @@ invisible(void **state)
 		{"a\ufe0f\ufe00\U000e0100", "a\\ufe0f\\ufe00\\U000e0100"},
 		{"0\ufe00", "0\\ufe00"},
 		{"\u3164\u115f\u2800x", "\\u3164\\u115f\u2800x"},
+		{"a\U0001d159b\U00016fe4c\uffa0\u1160\u17b4\u17b5", "a\\U0001d159b\\U00016fe4c\\uffa0\\u1160\\u17b4\\u17b5"},
+		{"\U0001107f\U00011a47\U00011a99\U00011f42\U00013441\U00013442",
+		    "\\U0001107f\\U00011a47\\U00011a99\\U00011f42\\U00013441\\U00013442"},
 		{"\u034f\u180e\ufff9\U0001d173\ufdd0", "\\u034f\\u180e\\ufff9\\U0001d173\\ufdd0"},
 		{"\U000e0fff", "\\U000e0fff"},
 		{"\u0600\u0661", NULL}, /* a number sign, which is seen */

@@ -1,5 +1,5 @@
 /* io/copytree: what is counted, left out and refused; removal. The whole of a copy
- * is compared in tests/cli/awf-run-snapshot.bats. */
+ * is compared in tests/cli/run/awf-run-snapshot.bats. */
 #include "unit.h"
 
 #include <fcntl.h>

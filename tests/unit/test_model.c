@@ -402,7 +402,7 @@ test_what_is_in_an_open_call_is_known(void **state)
 		buffer_free(&line);
 	}
 	/* What is left is the start and the end of the one that has failed. */
-	assert_int_equal(m.events.count, 2);
+	assert_int_equal(m.index.events.count, 2);
 	model_free(&m);
 }
 

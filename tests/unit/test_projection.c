@@ -80,9 +80,8 @@ static struct schema *
 schema_of(const char *name)
 {
 	struct error err;
-	const struct projection *projection = projection_find(name, "--as", &err);
-	json_t *document = value_parse(projection->schema, strlen(projection->schema), name,
-	    ERROR_DEFINITION, &err);
+	const char *text = projection_schema(projection_index(name, "--as", &err));
+	json_t *document = value_parse(text, strlen(text), name, ERROR_DEFINITION, &err);
 	struct schema *schema = schema_compile(document, SCHEMA_TYPOS, name, &err);
 
 	json_decref(document);

@@ -341,9 +341,9 @@ bench_outcome(struct bench *b, int status, struct outcome *o)
 	o->status = status;
 	if (status == -1)
 		o->err = b->err;
-	buffer_text(&o->result, buffer_string(&b->turns.result));
-	buffer_text(&o->usage, buffer_string(&b->turns.usage));
-	o->tool_calls = b->turns.tool_calls;
+	buffer_text(&o->result, buffer_string(&b->turns.outcome.result));
+	buffer_text(&o->usage, buffer_string(&b->turns.outcome.usage));
+	o->tool_calls = b->turns.outcome.tool_calls;
 	load("log", &o->log);
 	load("ran", &o->ran);
 	record_read(&o->record, b);
@@ -891,7 +891,7 @@ try_script(const struct script *s)
 	memset(p.id, 0, sizeof p.id);
 	for (size_t i = 0; i < p.all->count; i++) {
 		progress_enter(&p, i, p.all->list[i].id);
-		if (i % tier_stride(2) == 0)
+		if (i % tier_stride(10) == 0)
 			resume_each(s, &whole, &p, i + 1);
 	}
 	outcome_free(&whole);

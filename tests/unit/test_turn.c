@@ -22,10 +22,10 @@ each_conversation(void **state)
 		assert_int_equal(b.err.code, status == 0 ? ERROR_NONE : conversations[i].code);
 		assert_int_equal(status, conversations[i].code == ERROR_NONE ? 0 : -1);
 		if (status == 0)
-			assert_string_equal(buffer_string(&b.turns.result), conversations[i].result);
+			assert_string_equal(buffer_string(&b.turns.outcome.result), conversations[i].result);
 		else
 			assert_string_equal(b.err.message, conversations[i].message);
-		assert_int_equal(b.turns.tool_calls, conversations[i].calls);
+		assert_int_equal(b.turns.outcome.tool_calls, conversations[i].calls);
 		free(have);
 		bench_close(&b);
 		clean(state);
@@ -95,7 +95,7 @@ what_is_asked_and_recorded(void **state)
 	assert_payload(&b, 5, "/fidelity", "\"router\"");
 	assert_payload(&b, 6, "/turn", "1");
 	assert_digest(&b, 6, 2);
-	assert_string_equal(buffer_string(&b.turns.usage),
+	assert_string_equal(buffer_string(&b.turns.outcome.usage),
 	    "{\"input_tokens\":20,\"output_tokens\":10}");
 	buffer_free(&dry);
 	bench_close(&b);
@@ -185,8 +185,8 @@ limits_end_the_call(void **state)
 		put("1", ANSWER(USE("t1", "echo", "{\"x\":1}"), "tool_use"), 0600);
 		put("2", DONE, 0600);
 		bench_open(&b, all);
-		b.member.agent.max_turns = rows[i].turns;
-		b.member.agent.max_tokens_total = rows[i].tokens;
+		b.member.agent.limits.max_turns = rows[i].turns;
+		b.member.agent.limits.max_tokens_total = rows[i].tokens;
 		assert_int_equal(turns_run(&b.turns, &b.err), rows[i].code == ERROR_NONE ? 0 : -1);
 		assert_int_equal(b.err.code, rows[i].code);
 		assert_string_equal(b.err.message, rows[i].message);
@@ -230,7 +230,7 @@ a_stop_tool_ends_it(void **state)
 		assert_int_equal(turns_run(&b.turns, &b.err), 0);
 		have = trace(&b);
 		assert_string_equal(have, rows[i].trace);
-		assert_string_equal(buffer_string(&b.turns.result), rows[i].result);
+		assert_string_equal(buffer_string(&b.turns.outcome.result), rows[i].result);
 		free(have);
 		assert_asked(1, i < 2 ? "{\"name\":\"finish\",\"description\":\"Gives the result and ends "
 		    "the work.\",\"input_schema\":{\"type\":\"object\"}}" : rows[i].stop);
@@ -261,7 +261,7 @@ a_stop_command_is_asked_after_each_turn(void **state)
 		    &b.err);
 		assert_int_equal(turns_run(&b.turns, &b.err), rows[i].status);
 		assert_int_equal(b.err.code, rows[i].code);
-		assert_string_equal(buffer_string(&b.turns.result), rows[i].result);
+		assert_string_equal(buffer_string(&b.turns.outcome.result), rows[i].result);
 		if (rows[i].status == -1)
 			assert_non_null(strstr(b.err.message, "the command of stop_when: "));
 		bench_close(&b);
@@ -287,8 +287,8 @@ retries_are_noted_and_wait(void **state)
 	assert_int_equal(turns_run(&b.turns, &b.err), -1);
 	assert_int_equal(b.err.code, ERROR_RATE_LIMIT);
 	assert_true(clock_monotonic() - began >= 400);
-	buffer_byte(&b.turns.retries, ']');
-	notes = span_of(b.turns.retries.data, b.turns.retries.len);
+	buffer_byte(&b.turns.outcome.retries, ']');
+	notes = span_of(b.turns.outcome.retries.data, b.turns.outcome.retries.len);
 	assert_memory_equal(notes.at, "{\"code\":\"rate_limit\",\"message\":\"slow down\",\"duration_ms\":",
 	    57);
 	assert_non_null(strstr(notes.at, ",\"turn\":0},{\"code\":\"provider\","));
@@ -424,7 +424,7 @@ what_cannot_be_recorded_ends_the_call(void **state)
 			unlink(b.path);
 		assert_int_equal(turns_run(&b.turns, &b.err), -1);
 		assert_int_equal(b.err.code, ERROR_SYSTEM);
-		assert_int_equal(b.turns.tool_calls, i);
+		assert_int_equal(b.turns.outcome.tool_calls, i);
 		bench_close(&b);
 		clean(state);
 	}
@@ -476,8 +476,8 @@ operations(void **state)
 		    span_of(rows[i].input, strlen(rows[i].input)), &b.err),
 		    rows[i].code == ERROR_NONE ? 0 : -1);
 		assert_int_equal(b.err.code, rows[i].code);
-		assert_string_equal(buffer_string(&b.turns.result), rows[i].result);
-		assert_int_equal(b.turns.tool_calls, 1);
+		assert_string_equal(buffer_string(&b.turns.outcome.result), rows[i].result);
+		assert_int_equal(b.turns.outcome.tool_calls, 1);
 		have = trace(&b);
 		assert_string_equal(have, rows[i].trace);
 		free(have);

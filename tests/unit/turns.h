@@ -21,7 +21,7 @@
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 
-static char directory[] = "/tmp/awf-turn-XXXXXX";
+static char directory[64];
 
 static inline void
 put(const char *name, const char *text, mode_t mode)
@@ -358,7 +358,7 @@ begin(void **state)
 	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	descendants_adopt();
-	if (mkdtemp(directory) == NULL)
+	if (unit_make_directory(directory, "turn") != 0)
 		return -1;
 	tools = path_join(directory, "tools");
 	if (mkdir(tools, 0700) != 0)

@@ -1,0 +1,159 @@
+/*
+ * The path of an open directory is asked of /proc, which takes no descriptor.
+ */
+#define _GNU_SOURCE
+#include "sandbox/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "io/file.h"
+
+enum { NAMED = 100, SPARE = 72 /* two for each level of directories, and some */ };
+
+static struct {
+	size_t count;
+	char **names;
+	char *first;         /* the path of the first */
+	int reason;          /* its errno */
+	int spare[SPARE];
+	size_t spare_count;
+} missed;
+
+void
+look_begin(void)
+{
+	list_free(missed.names);
+	free(missed.first);
+	missed.names = NULL;
+	missed.first = NULL;
+	missed.count = 0;
+}
+
+/* Where a name lies, for people; in memory of its own. */
+static char *
+path_of(int at, const char *name)
+{
+	char link[48], directory[PATH_MAX];
+	ssize_t len;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+	len = at == AT_FDCWD || *name == '/' ? -1 : readlink(link, directory, sizeof directory - 1);
+	if (len <= 0)
+		return memory_text(name);
+	directory[len] = '\0';
+	return *name == '\0' || strcmp(name, ".") == 0 ? memory_text(directory) : path_join(directory, name);
+}
+
+/* Whether nobody but root opens it, as its mode or its owner says. */
+static bool
+is_closed(int at, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, 0) != 0) {
+		if (errno != EACCES)
+			return false;
+		/* What it lies in is closed; of a path, some part. */
+		return at == AT_FDCWD || strchr(name, '/') != NULL || fstat(at, &st) != 0 ||
+		    st.st_uid != geteuid() || (st.st_mode & S_IXUSR) == 0;
+	}
+	return st.st_uid != geteuid() || (~st.st_mode & (S_ISDIR(st.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR)) != 0;
+}
+
+static bool
+error_tells(int reason, int at, const char *name)
+{
+	switch (reason) {
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:          /* a link where none is followed */
+	case EXDEV:          /* it leads out of the workspace */
+	case ENAMETOOLONG:
+	case EFBIG:          /* longer than what is read of such a file */
+	case ENXIO:          /* a socket, or a device that is not there */
+	case ENODEV:
+		return true;
+	case EBADF:          /* what it lies in could not be opened */
+		return at == -1;
+	case EACCES:
+		return is_closed(at, name);
+	default:
+		return false;
+	}
+}
+
+bool
+look_tells(int at, const char *name)
+{
+	const int reason = errno;
+	const bool tells = error_tells(reason, at, name);
+
+	if (!tells) {
+		char *path = path_of(at, name);
+
+		if (missed.count == 0) {
+			missed.first = memory_text(path);
+			missed.reason = reason;
+		}
+		if (missed.count++ < NAMED)
+			list_take(&missed.names, memory_format("%s (%s)", path, strerror(reason)));
+		free(path);
+	}
+	errno = reason;
+	return tells;
+}
+
+int
+look_status(int at, const char *name, struct stat *st)
+{
+	const int failed = fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
+
+	if (failed != 0)
+		look_tells(at, name);
+	return failed;
+}
+
+size_t
+look_missed(void)
+{
+	return missed.count;
+}
+
+char *const *
+look_names(void)
+{
+	static char *const none[] = { NULL };
+
+	return missed.names == NULL ? none : missed.names;
+}
+
+int
+look_check(struct error *err)
+{
+	return missed.count == 0 ? 0 : error_set(err, ERROR_BLOCKED, missed.first,
+	    "cannot be looked at, and nothing is run then: %s", strerror(missed.reason));
+}
+
+int
+look_reserve(int fd)
+{
+	for (; missed.spare_count < SPARE; missed.spare_count++)
+		if ((missed.spare[missed.spare_count] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
+			return -1;
+	return 0;
+}
+
+void
+look_release(void)
+{
+	while (missed.spare_count > 0)
+		close(missed.spare[--missed.spare_count]);
+}

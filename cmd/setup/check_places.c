@@ -1,0 +1,178 @@
+/* The sandbox is made, without anything in it; so is what a replay runs in. The storage and
+ * the tables of prices are read as others read them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/installation.h"
+#include "isolate/isolate.h"
+#include "isolate/sandbox.h"
+#include "json/scan.h"
+#include "model/price.h"
+#include "proc/libexec.h"
+#include "setup/doctor.h"
+#include "storage/storage.h"
+
+#define SCARCE ((int64_t)1 << 30)
+
+/* ---- sandbox ---- */
+
+/* What is done where a part is missing, if the user has said that. */
+static void
+check_lacking(struct findings *f)
+{
+	enum sandbox_lacking lacking;
+	struct error err = ERROR_INIT;
+	char *place = NULL;
+
+	if (sandbox_lacking_default(&lacking, &place, &err) != 0)
+		findings_add_error(f, FINDING_SANDBOX, "config", &err);
+	else if (place != NULL)
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "config", "%s (%s)",
+		    sandbox_lackings[lacking - SANDBOX_REQUIRES], place);
+	free(place);
+}
+
+static int
+do_nothing(void *context)
+{
+	(void)context;
+	return EXIT_SUCCESS;
+}
+
+/* Once in its own directory, which is no home: what the machine has; and once here, where a
+ * step would be started. */
+static void
+check_tools_sandbox(struct findings *f)
+{
+	char *list = libexec_path(), *program = path_search(list, "awf-sandbox"), *directory;
+	char read_only[] = "--read-only", check[] = "--check", workspace[] = "--workspace";
+	struct buffer parts = BUFFER_INIT;
+	struct span machine, here;
+	long long landlock = 0;
+	char *message;
+
+	free(list);
+	if (program == NULL) {
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "there is no awf-sandbox");
+		return;
+	}
+	directory = path_directory(program);
+	char *const machine_argv[] = { program, read_only, workspace, directory, check, NULL };
+	char *const here_argv[] = { program, read_only, check, NULL };
+	struct subprocess processes[] = { { .argv = machine_argv }, { .argv = here_argv } };
+
+	checks_ask(processes, 2);
+	machine = checks_answer(&processes[0]);
+	here = checks_answer(&processes[1]);
+	if (!span_true(span_member(machine, "ready"))) {
+		message = span_text(span_member(machine, "message"));
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "%s",
+		    message != NULL ? message : "awf-sandbox does not say whether it works");
+		free(message);
+	} else {
+		if (span_integer(span_member(machine, "landlock"), &landlock) && landlock > 0)
+			buffer_format(&parts, "Landlock (version %lld), ", landlock);
+		if (span_true(span_member(machine, "namespaces")))
+			buffer_text(&parts, "namespaces, ");
+		if (span_true(span_member(machine, "seccomp")))
+			buffer_text(&parts, "seccomp, ");
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "tools", "%.*s",
+		    (int)(parts.len > 2 ? parts.len - 2 : 0), buffer_string(&parts));
+		if (!span_true(span_member(here, "ready"))) {
+			message = span_text(span_member(here, "message"));
+			findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "here", "%s",
+			    message != NULL ? message : "no sandbox");
+			free(message);
+		}
+	}
+	buffer_free(&parts);
+	subprocess_free(&processes[0]);
+	subprocess_free(&processes[1]);
+	free(directory);
+	free(program);
+}
+
+void
+check_sandbox(struct findings *f)
+{
+	char *directory = installation_programs();
+	const struct isolate_spec spec = { .workspace = directory != NULL ? directory : "/" };
+	struct error err = ERROR_INIT;
+	struct isolate_end end;
+
+	check_lacking(f);
+	check_tools_sandbox(f);
+	if (isolate_run(&spec, do_nothing, NULL, &end, &err) == 0)
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");
+	else
+		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay "
+		    "--isolation copy, or none", err.message);
+	free(directory);
+}
+
+/* ---- storage ---- */
+
+void
+check_storage(struct findings *f)
+{
+	struct storage s = { .root = NULL };
+	struct error err = ERROR_INIT;
+	char runs[64] = "the first run makes it", text[32], *at;
+	struct statvfs fs;
+	int64_t space;
+	size_t count;
+	bool there;
+	int failed;
+
+	if (storage_locate(&s, &err) != 0 || storage_check(&s, &there, &err) != 0 ||
+	    (there && storage_count(&s, &count, &err) != 0)) {
+		findings_add_error(f, FINDING_STORAGE, "runs", &err);
+		storage_close(&s);
+		return;
+	}
+	if (there)
+		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
+	/* Of the file system of the storage, or of the directory above it that is there. */
+	at = memory_text(s.root);
+	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && path_climb(&at))
+		;
+	free(at);
+	space = failed != 0 ? -1 : (int64_t)(fs.f_bavail * fs.f_frsize);
+	findings_add(f, FINDING_STORAGE, space >= 0 && space < SCARCE ? FINDING_NOTE : FINDING_OK,
+	    "runs", "%s: %s, %s free%s", s.root, runs, space < 0 ? "?" :
+	    size_text(space, text, sizeof text), space >= 0 && space < SCARCE ?
+	    ", which is little (awf-ctl prune makes room)" : "");
+	storage_close(&s);
+}
+
+/* ---- prices ---- */
+
+void
+check_prices(struct findings *f)
+{
+	char **files = prices_files();
+
+	if (files == NULL)
+		findings_add(f, FINDING_PRICES, FINDING_NOTE, "tables",
+		    "there is none, so nobody knows what a model costs: see awf-prices(5)");
+	for (char **file = files; file != NULL && *file != NULL; file++) {
+		struct prices p = PRICES_INIT;
+		struct error err = ERROR_INIT;
+
+		if (prices_load_file(&p, *file, &err) != 0)
+			findings_add_error(f, FINDING_PRICES, "table", &err);
+		else
+			findings_add(f, FINDING_PRICES, FINDING_OK, "table", "%s: %zu %s%s%s", *file, p.count,
+			    p.count == 1 ? "price" : "prices", *p.date != '\0' ? ", of " : "", p.date);
+		prices_free(&p);
+	}
+	list_free(files);
+}

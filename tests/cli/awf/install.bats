@@ -1,0 +1,226 @@
+#!/usr/bin/env bats
+# What make install puts where, and that uninstall takes all of it away again.
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+
+in_place() {
+	make -s -C "$ROOT" -o all STATIC= BUILD="$BUILD" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr "$@"
+}
+# What is installed where nothing else is said: that is made once.
+installed() {
+	[ -e "$BATS_FILE_TMPDIR/root" ] || in_place DESTDIR="$BATS_FILE_TMPDIR/root" install
+	cp -a "$BATS_FILE_TMPDIR/root" "$BATS_TEST_TMPDIR"
+}
+
+@test "installed programs find their providers, and pages and schemas are there" {
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	PATH="$prefix/bin:/usr/bin:/bin"
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
+	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
+	awf-verify
+	[ -s "$prefix/share/awf/prices" ] && [ -s "$prefix/share/awf/www/page.js" ] && [ -s "$prefix/share/awf/openapi.json" ]
+	"$prefix/bin/awf" init begun
+	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
+	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"
+	for schema in draft-07 draft-2020-12 transcript interagent agent-event daemon-event langgraph runtime otlp agentloom; do
+		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
+	done
+}
+
+@test "the examples are there, and run as they stand" {
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	examples=$prefix/share/doc/awf/examples
+	same "$(cd "$examples" && find . -type f | sort)" "$(cd "$ROOT/examples" && find . -type f | sort)"
+	cd "$examples"
+	[[ $(echo 'solid-state batteries' | PATH=$prefix/bin:$PATH AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf) == 'Solid-state batteries: '* ]]
+}
+
+# A block of the README that this test has not what it needs for: a clone, a browser, crontab, a
+# program of yours, a key; the text of a file; lines of workflow files, which docs.bats runs.
+needs_more() {
+	case $1 in
+	make* | ---* | awf-serve$'\n' | *'15 6 * * *'* | *'--until '* | *'--parallel '* | *'--approve '*) ;;
+	*--dry-run*) return 1 ;;
+	*anthropic/* | *openai/* | *google/* | *' -m sonnet '* | *--max-cost*) ;;
+	*) return 1 ;;
+	esac
+}
+# All others in order, with a NUL behind each.
+readme_blocks() {
+	local block
+	awk '
+		/^```/ { fence = !fence }
+		/^    / && !fence { block = block substr($0, 5) "\n"; next }
+		block != "" { printf "%s%c", block, 0; block = "" }' "$ROOT/README.md" |
+		while IFS= read -r -d '' block; do
+			needs_more "$block" || printf '%s\0' "$block"
+		done
+}
+
+@test "the README, block by block as it is printed, from an installation and an empty home directory" {
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	command -v sqlite3 >/dev/null || skip 'sqlite3 is not installed'
+	mkdir new stubs
+	printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >stubs/ssh
+	chmod +x stubs/ssh
+	readme_blocks >blocks
+	same "$(tr -dc '\0' <blocks | wc -c)" 13
+	# In one shell, as they are typed; each has to end well, but for that which shows how a run fails.
+	{
+		while IFS= read -r -d '' block; do
+			printf 'echo "== %s"\n%s || echo "failed: $?"\n' "$((++count))" "${block%$'\n'}"
+		done <blocks
+	} | sed "s|/tmp/demo|$PWD/new/demo|g" >script
+	stubs=$PWD/stubs
+	(cd new && env -i PATH="$prefix/bin:$stubs:/usr/local/bin:/usr/bin:/bin" HOME="$PWD" \
+		TERM=dumb LC_ALL=C.UTF-8 bash ../script >../said 2>../complaints) || { cat complaints; false; }
+	run ! grep '^failed' said
+	for words in 'In autumn the tree' '^3$' '^\[1,4,9\]$' 'sorted .* success' 'Solid-state batteries: better' \
+		'"name": "word_count"' '"model": "claude-sonnet-4-5"' '^no$' 'lottery success' '^64$' 'square.awf .* success .* 2 '; do
+		grep -q -- "$words" said || { echo "nothing says: $words"; cat said complaints; false; }
+	done
+	# The number that was drawn is published, replayed, shown as input, and published again.
+	number=$(cat new/awf-examples/out/number)
+	same "$(grep -c "^\"*$number\"*$" said)" 5
+	same "$(sed 's/[0-9a-f]\{8\}$//; /today.s .* is used$/d' complaints | grep '^awf')" \
+		"awf-step: publish: tee: exit status 1: tee: out/number: No such file or directory
+awf-run: lottery: step publish:0:0 failed: tee: exit status 1: tee: out/number: No such file or directory
+$(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
+}
+
+@test "prices and agents are those beside the programs, installed or built" {
+	mkdir agents
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}' >answer.jsonl
+	run -2 --separate-stderr awf-step -n -p hi -a nobody x
+	[[ $stderr == *" $ROOT/share/agents"* ]]
+	awf-run -c 'awf-step -n -p hi -r -m replay/answer.jsonl greet'
+	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	echo 'replay/* 7 7' >"$prefix/share/awf/prices"
+	[[ $("$prefix/bin/awf-tail" --cost -n 1) == *'$7.0000'* ]]
+	mkdir "$prefix/share/awf/agents"
+	printf -- '---\nmodel: replay/answer.jsonl\n---\n' >"$prefix/share/awf/agents/greeter.md"
+	same "$("$prefix/bin/awf-step" -r -n -p hi -a greeter greet)" hello
+}
+
+@test "every program and page is installed, and a program's completions" {
+	installed
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	programs=$(make -s -C "$ROOT" rooms | sed -n 's/^program \([^ ]*\) .*/\1/p')
+	[ "$(wc -l <<<"$programs")" -gt 30 ]
+	for program in $programs; do
+		where=${program%/*}
+		program=${program##*/}
+		same "$("$prefix/$where/$program" --version)" "$("$BUILD/$where/$program" --version)"
+		page=$(page_of "$program")
+		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $program"; false; }
+		[ "$where" = bin ] || continue
+		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
+		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
+		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
+	done
+	for page in awf.7 awf-tools.7 awf-skills.7 awf-provider.7 awf-projections.7 awf-transcript.3 awf-transcript.5 awf-agent.5 awf-tool.5 awf-mcp.5; do
+		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
+	done
+}
+
+@test "every program lies at another address each time it runs, static ones too" {
+	installed
+	for program in "$BATS_TEST_TMPDIR"/root/usr/bin/* "$BATS_TEST_TMPDIR"/root/usr/libexec/awf/awf-*; do
+		readelf -d "$program" | grep -q 'Flags:.* PIE$' || { echo "$program"; false; }
+	done
+	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
+	[ -n "$(make -s -C "$ROOT" --eval='static: ; @echo $(STATIC)' static)" ] || skip 'no static programs here'
+	programs="bin/awf-run bin/awf-step libexec/awf/awf-tool-read"
+	# shellcheck disable=SC2086
+	make -s -C "$ROOT" BUILD="$ROOT/build" $(printf "$ROOT/build/static-pie/%s " $programs)
+	for program in $programs; do
+		readelf -d "$ROOT/build/static-pie/$program" >dynamic
+		grep -q 'Flags:.* PIE$' dynamic
+		run -1 grep NEEDED dynamic
+		same "$("$ROOT/build/static-pie/$program" --version)" "$("$BUILD/$program" --version)"
+	done
+}
+
+@test "the library lies where its pkg-config file says, in the directories that were given" {
+	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local install
+	tree="$BATS_TEST_TMPDIR/root"
+	export PKG_CONFIG_PATH="$tree/usr/lib64/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$tree"
+	same "$(sed -n 2,3p "$PKG_CONFIG_PATH/awf-transcript.pc")" $'libdir=/usr/lib64\nincludedir=/usr/include/local'
+	[ -s "$tree/usr/include/local/awf/transcript.h" ] && [ -s "$tree/usr/lib64/libawf-transcript.a" ]
+	same "$(readlink "$tree/usr/lib64/libawf-transcript.so")" libawf-transcript.so.0
+	[ -s "$tree/usr/lib64/libawf-transcript.so.0" ]
+	[[ " $(pkg-config --cflags awf-transcript) " == *" -I$tree/usr/include/local "* ]]
+	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local uninstall
+	same "$(find "$tree" ! -type d)" ''
+}
+
+@test "uninstall leaves no file, but those of a site" {
+	DESTDIR="$BATS_TEST_TMPDIR/a root"
+	in_place DESTDIR="$DESTDIR" install
+	mkdir "$DESTDIR/usr/share/awf/agents"
+	echo ours | tee "$DESTDIR/usr/share/awf/agents/site.md" >"$DESTDIR/usr/libexec/awf/awf-provider-site"
+	echo ours >"$DESTDIR/usr/share/awf/init/tools/site"
+	in_place DESTDIR="$DESTDIR" uninstall
+	same "$(cd "$DESTDIR" && find . ! -type d | sort)" './usr/libexec/awf/awf-provider-site
+./usr/share/awf/agents/site.md
+./usr/share/awf/init/tools/site'
+	rm -r "$DESTDIR"/usr/libexec/awf/* "$DESTDIR"/usr/share/awf/*
+	in_place DESTDIR="$DESTDIR" install
+	in_place DESTDIR="$DESTDIR" uninstall
+	same "$(find "$DESTDIR" ! -type d -o -name awf)" ''
+}
+
+@test "what has a prefix compiled in is built again for another one" {
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/one "$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o")
+	grep -q '^/one/share/awf$' <<<"$strings"
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/two "$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/io/installation.o")
+	grep -q '^/two/share/awf$' <<<"$strings"
+}
+
+@test "the prefix has the name that other makefiles give it, too" {
+	for name in PREFIX prefix; do
+		commands=$(env -u PREFIX make -n -C "$ROOT" -o all STATIC= BUILD="$BUILD" "$name=/one" install 2>&1)
+		grep -q ' "/one/bin"' <<<"$commands"
+		run ! grep '/usr/local/bin"' <<<"$commands"
+	done
+	commands=$(env -u PREFIX -u prefix make -n -C "$ROOT" -o all STATIC= BUILD="$BUILD" install 2>&1)
+	grep -q ' "/usr/local/bin"' <<<"$commands"
+}
+
+# bats test_tags=ci
+@test "with SHARED_LIBS=1 programs have no library that updates do not reach" {
+	ls "$(cc -print-file-name=libjansson.a)" || skip "no archives here"
+	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" SHARED_LIBS=1 install DESTDIR="$PWD/root" 2>&1)
+	[[ $commands == *' -ljansson '* ]]
+	same "$(grep -cE 'lib(jansson|sodium|yaml)\.a|static-pie' <<<"$commands")" 0
+	commands=$(make -n -C "$ROOT" BUILD="$PWD/build" all 2>&1)
+	[[ $commands == *libjansson.a* ]]
+}
+
+# bats test_tags=ci
+@test "a cross build runs no program of the target, and makes its filters of system calls" {
+	command -v "${CC:-cc}" || skip "no compiler here"
+	# Of a compiler for another machine its name is what counts.
+	printf '#!/bin/sh\n[ "$1" = -dumpmachine ] && echo aarch64-linux-gnu && exit\nexec cc "$@"\n' >cross-cc
+	chmod +x cross-cc
+	commands=$(make -n -C "$ROOT" CC="$PWD/cross-cc" BUILD="$PWD/build" all 2>&1)
+	grep -q 'build-machine/seccomp_rules aarch64 >' <<<"$commands"
+	grep -q 'build-machine/bin/awf-verify --schema' <<<"$commands"
+	same "$(grep -cE "(^|[^-])$PWD/build/(bin/[a-z-]*|seccomp_rules) (--schema|>)" <<<"$commands")" 0
+	make -s -C "$ROOT" BUILD="$PWD/native" "$PWD/native/seccomp_rules"
+	native/seccomp_rules >here.c
+	native/seccomp_rules "$(uname -m)" >named.c
+	cmp here.c named.c
+	native/seccomp_rules aarch64 >aarch64.c
+	grep -q '{ 0x15, 0, [0-9]*, 0xc00000b7 },' aarch64.c
+	same "$(grep -c 0xc000003e aarch64.c)" 0
+	run -1 native/seccomp_rules mips64
+	[[ $output == *'unable to make filters for mips64 on this machine: build there'* ]]
+}

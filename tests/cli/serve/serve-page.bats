@@ -1,0 +1,320 @@
+#!/usr/bin/env bats
+# The page of awf-serve, in Chromium (tests/support/page.bash says what that needs).
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+load ../../support/agent
+load ../../support/writing
+load ../../support/serve
+load ../../support/page
+
+prepare() { page_prepare; }
+drive() { page_drive "$@"; }
+demo() { awf-run -n --name demo -c 'awf-step -n a -- echo x | awf-step b -q -- cat; awf-step -n c -q -- true'; }
+
+@test "the list of runs, filters and search; a run; a link to one event in another tab" {
+	demo
+	awf-run -n --name broken -c 'awf-step -n a -q -- false' || true
+	serve
+	drive list
+}
+
+@test "the printed link logs in once; opened again it leads to the page, or says what else does" {
+	demo
+	serve
+	drive login "$(awf-serve --new-token decide)"
+}
+
+@test "keys alone" {
+	demo
+	serve
+	drive keys
+}
+
+# A run with an event of every kind: MODE of tests/page/rich.mjs.
+rich() {
+	RICH=0f1e2d3c-0000-4000-8000-00000000001${1:-0}
+	mkdir -p "$AWF_STORAGE/transcripts"
+	node "$ROOT/tests/page/rich.mjs" "$RICH" "$AWF_STORAGE/blobs/$RICH" "${@:2}" | chain >"$AWF_STORAGE/transcripts/$RICH.jsonl"
+}
+
+@test "what events hold is text, whatever it says, in every field" {
+	awf-run -n --name '<b>bold' -c 'awf-step -n a -q -- echo "<img src=x onerror=window.bad=1><script>window.bad=1</script>"'
+	rich 1 hostile
+	awf-verify "$RICH"
+	serve
+	drive text '@<b>bold' "$RICH"
+}
+
+@test "what is not seen is shown, most of all where it is to be approved" {
+	text=$(printf 'echo safe\342\200\213\342\200\256\033\363\240\201\201\357\270\217 # 1\357\270\217\342\203\243 \360\237\221\251\342\200\215\360\237\221\247')
+	name=$(printf 'x\033]0;\363\240\201\201')
+	echo 'awf-step --approve ok | awf-step go -r -- cat' >"$name"
+	awf-run "./$name" <<<"$text" || [ $? = 75 ]
+	jq -nc --arg t "$text" '{command: $t}' | awf-run --name json -c 'awf-step -i json --approve ok | awf-step go -r -- cat' || [ $? = 75 ]
+	serve
+	drive unseen "$(awf-tail --list --json | jq -r 'select(.name != "json").run_id')" @json
+	same "$(awf-run --resume "$(awf-tail --list --json | jq -r 'select(.name != "json").run_id')")" "$text"
+	same "$(awf-run --resume @json | jq -r .command)" "$text"
+}
+
+@test "a record that is replaced, as after a power cut, is shown as it is now" {
+	rich
+	file="$AWF_STORAGE/transcripts/$RICH.jsonl"
+	node "$ROOT/tests/page/rich.mjs" "$RICH" "$AWF_STORAGE/blobs/$RICH" | head -n 20 | sed 's/metrics.local/metrics.changed/' | chain >other
+	serve
+	drive reset "$RICH" "$file" other
+}
+
+@test "lines above 1 MiB are fetched when they are asked for" {
+	: >go
+	awf-run -n --name live -c 'awf-step -n -O json a -q -- jq -cn "[range(100000; 300000)]"
+		while [ -e go ]; do sleep 0.05; done
+		awf-step -n -O json b -q -- jq -cn "[range(100000; 300000)]"' 3>&- &
+	runner=$!
+	eventually grep -qs step.completed "$AWF_STORAGE/latest"
+	serve
+	drive large @live "$PWD/go"
+	wait "$runner"
+}
+
+@test "pictures are shown, other blobs saved" {
+	rich
+	serve
+	drive blobs "$RICH"
+}
+
+@test "the list is kept up to date" {
+	mkfifo go
+	awf-run -n --name first -c true
+	rm "$(transcript)"
+	serve
+	drive changes "$AWF_STORAGE/transcripts"
+}
+
+@test "what failed, and which events are shown" {
+	rich
+	awf-run -n --name broken -c 'awf-step -n fetch -q -- sh -c "echo cannot reach it >&2; exit 7"' || true
+	serve
+	drive look "$RICH" @broken
+}
+
+@test "above a run whose child run has failed stands the deepest cause, and what was written" {
+	local i
+	printf '%s\n' '#!/usr/bin/env -S awf-run --' 'awf-step -n deep -q -- sh -c "echo connecting >&2; echo the database of the customers is not there >&2; exit 4"' >l4
+	for i in 3 2 1; do printf '%s\n' '#!/usr/bin/env -S awf-run --' "awf-step -n in$i -q -- ./l$((i + 1))" >"l$i"; done
+	chmod +x l?
+	run -3 --separate-stderr awf-run -n ./l1
+	# However deep it lies, a summary has one line of it.
+	same "$(awf-tail --list --json | jq -r 'select(.name == "l1").error.message')" \
+		'./l2: exit status 3: awf-run: l4: step deep:0:0 failed: sh: exit status 4: the database of the customers is not there'
+	awf-replay --tree @l1 | head -n 1 | grep -q 'the database of the customers is not there'
+	serve
+	drive nested @l1
+}
+
+@test "what another program has written is shown, whatever shape it has" {
+	rich 2 shapes
+	serve
+	drive shapes "$RICH"
+}
+
+@test "a run that is read comes to the same as one that was followed" {
+	demo
+	rich 3
+	awf-verify "$RICH"
+	awf-run -n --name broken -c 'awf-step -n a -q -- false | awf-step b -q -- cat' || true
+	awf-run --name loop -c 'awf-step --while true --max 3 again -q -- awf-step inner -q -- cat' <<<x || true
+	printf 'a\nb\nc\n' | awf-run --name nested -c 'awf-step -i lines -j3 outer -q -- sh -c "awf-step one -- cat | awf-step two -r -- cat"'
+	awf-run --name again -c 'awf-step one -q -- cat; awf-step -n two -q -- test -e there' <<<x || true
+	touch there
+	awf-run --resume @again
+	for name in decided resumed; do
+		awf-run --name "$name" -c 'awf-step --approve ok | awf-step -r go -- cat' <<<cake || true
+		awf-ctl approve ok "@$name"
+	done
+	awf-run --resume @resumed
+	serve
+	drive same "$RICH" @demo @broken @loop @nested @again @decided @resumed
+}
+
+@test "a live run is followed over a reload and 5 s without a network, each event once" {
+	awf-run -n --name live -c 'for i in $(seq 40); do awf-step -n "s$i" -q -- sleep 0.3; done' 3>&- &
+	runner=$!
+	eventually [ -e "$AWF_STORAGE/latest" ]
+	serve --host localhost
+	drive follow @live "$(transcript)"
+	wait "$runner"
+}
+
+@test "EventSource has each event once and in order, however it is cut off, whoever is killed" {
+	mkfifo lines
+	awf-run -n --name live -c 'append <lines' 3>&- &
+	runner=$!
+	eventually [ -e "$AWF_STORAGE/latest" ]
+	timeout "$(rounds 120 3600)" node "$ROOT/tests/page/sources.mjs" @live "$(transcript)" lines \
+		"$(awf-serve --new-token read)" "$(rounds 25 1000)" 3>&-
+	wait "$runner"
+	awf-verify @live
+	[ -s "$(transcript | sed 's/jsonl$/torn/')" ]
+}
+
+@test "text is shown as it is written" {
+	scripted_model
+	script 1 'say "one "' 'say "two "' 'say "look {" tool' hold \
+		"blocks '{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"five\",\"tool_input\":{}}' tool_use"
+	script 2 'say wrong' 'sleep 0.3' 'fails overloaded'
+	script 3 'say better' 'until [ -e "$SCRIPT/held.more" ]; do sleep 0.02; done' 'answer "better so"'
+	tool five '"input_schema":{"type":"object"},"effects":"none"' 'echo 5'
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [five]\n---\nBe brief.\n' >agents/slow.md
+	awf-step -a slow --retries 1 --delay 0 -p x s -r <<<x >out 3>&- &
+	runner=$!
+	eventually [ -e "$AWF_STORAGE/latest" ]
+	serve
+	drive live @ "$PWD/held"
+	wait "$runner"
+	same "$(cat out)" 'better so'
+}
+
+# AGENTS at once, each with thinking, text, a call of a tool that answers with a picture, a try that
+# fails in its midst, and an answer.
+streams() {
+	scripted_model
+	printf '\x89PNG\r\n\x1a\nabc' >x.png
+	: >first
+	script 1 'until [ ! -e "$SCRIPT/first" ]; do sleep 0.05; done' 'say "hm " thinking' 'sleep 0.2' 'say "one "' hold 'say "two "' 'say "look {" tool' \
+		"blocks '{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"shot\",\"tool_input\":{}},{\"type\":\"tool_use\",\"tool_id\":\"t2\",\"tool_name\":\"bad\",\"tool_input\":{}}' tool_use"
+	script 2 'say wrong' 'sleep 0.2' 'fails overloaded'
+	script 3 'say better' 'sleep 0.3' 'say " so"' 'answer "better so"'
+	tool shot '"input_schema":{"type":"object"},"effects":"none"' "echo '[{\"type\":\"text\",\"text\":\"here\"},{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"$(base64 -w0 x.png)\"}]'"
+	tool bad '"input_schema":{"type":"object"},"effects":"none"' 'echo "no such thing" >&2; exit 4'
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [shot, bad]\n---\nBe brief.\n' >agents/slow.md
+	awf-run -n --name live -c "for i in \$(seq $1); do awf-step -n -a slow --retries 1 --delay 0 -p x s -q & done; wait" 3>&- &
+	runner=$!
+	eventually grep -qs step.started "$AWF_STORAGE/latest"
+	serve
+	drive streams @live "$1" "$PWD/first" "$PWD/held"
+	wait "$runner"
+}
+
+@test "an answer that streams is watched from before its first word until after its end" { streams 1; }
+@test "five answers that stream at once are watched to their ends" { streams 5; }
+@test "fifty answers that stream at once are watched to their ends" { streams 50; }
+
+# grows SEED TABS: a run with calls of all kinds.
+grows() {
+	scripted_model
+	rm held
+	script 1 'say "hm " thinking' 'sleep 0.3' 'say "one "' 'sleep 0.3' 'say "two "' \
+		"blocks '{\"type\":\"text\",\"text\":\"one two three\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"bad\",\"tool_input\":{\"of\":1}}' tool_use"
+	script 2 'say wrong' 'sleep 0.3' 'fails overloaded'
+	script 3 'say better' 'sleep 0.3' 'say " so"' 'answer "better so"'
+	tool bad '"input_schema":{"type":"object"},"effects":"none"' 'sleep 0.2; echo "no such thing" >&2; exit 4'
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [bad]\n---\nBe brief.\n' >agents/slow.md
+	cat >grows.awf <<-'END'
+		#!/usr/bin/env -S awf-run --
+		for i in 1 2 3; do awf-step -n -a slow --retries 1 --delay 0 -p x s -q & done
+		printf 'a\nb\nc\nd\n' | awf-step -i lines -j3 each -q -- sh -c 'sleep 0.2; awf-step one -- cat | awf-step two -r -- sh -c "sleep 0.2; cat"'
+		awf-step -n --retries 2 --delay 0 flaky -q -- sh -c 'sleep 0.2; [ -e tried ] || { : >tried; echo once >&2; exit 1; }'
+		awf-step -n --try bad -q -- sh -c 'echo no database >&2; exit 4'
+		wait
+		echo x | awf-step --parallel split -r -- "sleep 0.4; echo a" "awf-step p -r -- cat" "echo c" >/dev/null
+		awf-step -n --try in -q -- awf-run -n --name inner -c 'awf-step -n deep -q -- sh -c "sleep 0.3; echo deeper >&2; exit 3"'
+		for i in $(seq 20); do awf-step -n "t" -q -- sleep 0.05; done
+		echo cake | awf-step --approve ok | awf-step go -- cat | awf-step last -q -- sh -c 'cat; echo the last word >&2; exit 5'
+	END
+	chmod +x grows.awf
+	awf-run -n --name before -c true
+	serve --host localhost
+	drive grows kinds "$@"
+}
+
+@test "a page that followed a run shows what it shows once it is loaded anew" { grows 7 3; }
+
+# bats test_tags=torture
+@test "the same for many seeds" {
+	for seed in $(seq "$(rounds 1 20)"); do
+		rm -rf "$AWF_STORAGE" agents tools tried
+		grows "$seed" 6
+		serve_end
+	done
+}
+
+@test "approve with an edit and without, deny with a reason, say that work has failed" {
+	cat >flow <<-'END'
+		awf-step --approve ok | awf-step go -r -- cat
+	END
+	awf-run --name one flow <<<cake || [ $? = 75 ]
+	awf-run --name two flow <<<cake || [ $? = 75 ]
+	printf 'a\r\nb\r\n' | awf-run --name three flow || [ $? = 75 ]
+	awf-run -n --name four -c 'awf-step -n --pending job -q -- sh -c "exit 75"' || [ $? = 75 ]
+	printf 'a\r\nb\r\n' | awf-run --name five flow || [ $? = 75 ]
+	awf-run --name six -c 'awf-step -i json --approve ok | awf-step go -r -- cat' <<<'{"order": 12345678901234567890, "price": 1.0, "n": 1}' || [ $? = 75 ]
+	awf-run -n --name seven -c 'awf-step -n --pending -O json job -- sh -c "exit 75" | awf-step go -r -- cat' || [ $? = 75 ]
+	echo '{"type":"object","required":["ok"]}' >answer.json
+	awf-run --name eight -c "echo cake | awf-step --ask 'Is {{data}} right?' --ask-grace 300 --output-schema answer.json -r q" >answered 3>&- &
+	runner=$!
+	serve
+	drive decide @one @two @three @four @five @six @seven @eight
+	wait "$runner"
+	same "$(cat answered)" '{"ok":1}'
+	same "$(awf-run --resume @one)" tea
+	run -3 awf-run --resume @two
+	same "$(awf-run --resume @three | od -An -c | tr -d ' ')" 'a\r\nb\r\n'
+	run -3 awf-run --resume @four
+	same "$(awf-run --resume @five | od -An -c | tr -d ' ')" 'c\r\nb\r\n'
+	same "$(awf-run --resume @six)" '{"order":12345678901234567890,"price":1.0,"n":2}'
+	same "$(awf-run --resume @seven)" '{"id":98765432109876543210}'
+}
+
+@test "who may only read decides nothing, and is out when logged out" {
+	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
+	serve
+	drive read @waits "$(awf-serve --new-token read)"
+}
+
+@test "a run that was killed runs no more" {
+	awf-run -n --name killed -c 'awf-step -n a -q -- sleep 60' 3>&- &
+	runner=$!
+	eventually grep -qs step.started "$AWF_STORAGE/latest"
+	serve
+	drive died @killed "$runner"
+	run ! wait "$runner"
+}
+
+@test "a run is stopped" {
+	awf-run -n --name live -c 'awf-step -n a -q -- sleep 60' 3>&- &
+	runner=$!
+	eventually [ -e "$AWF_STORAGE/latest" ]
+	serve
+	drive stop @live
+	run ! wait "$runner"
+}
+
+# long EVENTS [calls]: a run of so many events, or calls, in $LONG.
+long() {
+	LONG=0f1e2d3c-0000-4000-8000-000000000001
+	mkdir -p "$AWF_STORAGE/transcripts"
+	node "$ROOT/tests/page/long.mjs" "$1" "$LONG" "${@:2}" | chain >"$AWF_STORAGE/transcripts/$LONG.jsonl"
+}
+
+@test "100,000 events are scrolled from the first to the last within 16 ms a frame" {
+	long 100000
+	same "$(wc -l <"$AWF_STORAGE/transcripts/$LONG.jsonl")" 100000
+	serve
+	drive long "$LONG" 100000 16 >&3
+}
+
+@test "a run of 140,000 calls is shown whole" {
+	long 140000 calls
+	serve
+	drive calls "$LONG" 140000 16 >&3
+}
+
+@test "axe finds nothing, in light and dark, wide and narrow" {
+	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
+	awf-run -n --name broken -c 'awf-step -n a -q -- sh -c "echo why >&2; false"' || true
+	rich
+	serve
+	drive axe "$RICH" @waits @broken
+}

@@ -11,6 +11,7 @@
 #                   VERSIONS=pinned, newest or oldest
 #   make check-otlp install the definitions of OpenTelemetry from npm, and check what is sent
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
+#   make check-invariants  break what invariants promise, one after the other, and see them fail
 #   make demo       build and show the main job
 #   make picture    make the picture of README anew, from a run
 #   make bench      measure, beside the peer commands
@@ -359,6 +360,8 @@ check-otlp: tests
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/ship/ship-otlp.bats tests/cli/ship/ship-otlp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
+check-invariants: tests
+	python3 tests/support/invariants.py $(BUILD)
 # The agent CLIs themselves, from npm.
 check-clis:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
@@ -442,5 +445,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema lint demo picture bench fuzz install uninstall clean
+.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz install uninstall clean
 .SECONDARY:

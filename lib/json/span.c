@@ -308,9 +308,9 @@ span_decode(struct span value, struct buffer *out)
 		const char *escape = memchr(at, '\\', (size_t)(end - at));
 		const char *run_end = escape ? escape : end;
 
-		INVARIANT(run_end >= at && run_end <= end);
 		buffer_append(out, at, (size_t)(run_end - at));
 		at = escape ? decode_escape(escape, end, out) : end;
+		INVARIANT(at <= end && (escape == NULL || at > escape));
 	}
 }
 

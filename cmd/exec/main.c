@@ -600,7 +600,7 @@ exec_send_end(struct head *h, struct command *c)
 	exec_flush_frames(h);
 }
 
-/* ---- the whole call ---- */
+/* ---- all of it ---- */
 
 /* Says no, to the other end if there is one that would hear it. What may stand before it in the line
  * is not part of it. */

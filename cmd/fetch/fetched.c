@@ -492,7 +492,7 @@ fetch_tell_lost(struct fetch *f, const struct error *why)
 	fetch_report_warning(&told);
 }
 
-/* ---- all streams of a feed ---- */
+/* ---- all of them ---- */
 
 static int
 go_on(struct fetched *run, struct error *err)

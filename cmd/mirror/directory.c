@@ -163,7 +163,7 @@ directory_close(struct directory *d)
 	free(d->path);
 }
 
-/* ---- contents ---- */
+/* ---- what is in it ---- */
 
 int
 directory_look(const struct directory *d, const char *run_id, int64_t *seq,

@@ -468,7 +468,7 @@ on_finish(void *context)
 	give_back(t);
 }
 
-/* ---- the whole call ---- */
+/* ---- all of it ---- */
 
 bool
 terminal_open(struct terminal *t, const struct run *run)

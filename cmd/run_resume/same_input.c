@@ -255,7 +255,7 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 	return fit;
 }
 
-/* ---- the whole call ---- */
+/* ---- all of it ---- */
 
 int
 same_input(const struct storage *s, const char *run_id, const char *directory,

@@ -56,7 +56,7 @@ spool_close(struct spool *s)
 	*s = (struct spool){ NULL, NULL };
 }
 
-/* ---- which runs exist ---- */
+/* ---- what there is ---- */
 
 struct found {
 	char *name;

@@ -396,7 +396,7 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 	return differ == 1 && against_describe_failure(a, err) != 0 ? -1 : differ;
 }
 
-/* ---- all streams of a feed ---- */
+/* ---- all of them ---- */
 
 /* Whether the end of an attempt tells of its work: a signal or a time limit from
  * outside does not come again. */

@@ -78,7 +78,7 @@ struct command {
 	struct files_in files;
 	char *directory;               /* that was made for it, with two in it; NULL */
 	struct guardian guardian;
-	int out, errors;               /* our ends of its pipes; -1 */
+	int out, errors;               /* this process's ends of its pipes; -1 */
 	struct digest output_digest, errors_digest;
 	enum { COMMAND_RUNS, COMMAND_TERMINATED, COMMAND_KILLED } stage;
 	int64_t deadline;              /* of a stage that is to end it */

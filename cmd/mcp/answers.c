@@ -1,6 +1,6 @@
 /*
- * A question's connection does not block: an answer that it does not take yet is kept, and what has
- * come of one is read as it comes. Nothing here waits.
+ * The connection to a question does not block: an answer that it does not accept yet is kept, and
+ * the reply is read as it arrives. Nothing here waits.
  */
 #include "mcp/answers.h"
 
@@ -20,7 +20,7 @@
 #define ANSWERED_OTHERWISE "this question has an answer already, which is another one: nothing was " \
 	"changed"
 
-/* Holds open those that nobody is connected to. */
+/* Connects to questions, so that they are held open. */
 static void
 connect_gates(struct leading *l)
 {
@@ -41,7 +41,7 @@ connect_gates(struct leading *l)
 	}
 }
 
-/* Whether a call takes an answer is seen by what comes from it. */
+/* The call's reply tells whether it accepts an answer. */
 static void
 send_answer(struct gate *g)
 {
@@ -89,12 +89,13 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to "
 		    "this question any more: resume_session with run %s returns the current "
 		    "ones", g->led->run_id);
-	else if (!gate_answered(g)) /* the shell of the run reads on in the file when it has the answer */
+	else if (!gate_answered(g)) /* with the answer, the run's shell reads on in its file */
 		result = workflow_check(g->led->workflow, err);
 	if (result == 0) {
 		struct waiter *w = leading_wait(l, call, g->led);
 
-		/* The answer to an answer can be lost: the same one again finds out how the run stands. */
+		/* The reply to an answer may be lost: sending the same answer again finds out
+		 * how the run stands. */
 		w->answered = g;
 		if (!gate_answered(g)) {
 			given.data = span_of(json.data, json.len);
@@ -122,7 +123,7 @@ leading_cancelled(struct leading *l, struct span id)
 		}
 }
 
-/* An answer was not taken: whoever waits for what comes of it is told so. */
+/* An answer was refused: the request that waits for the outcome gets the reason. */
 static void
 answers_refuse_waiters(struct leading *l, struct gate *g, const struct error *err)
 {
@@ -137,8 +138,8 @@ answers_refuse_waiters(struct leading *l, struct gate *g, const struct error *er
 	g->refused = memory_text(err->message);
 }
 
-/* A call has let go of the connection before it said what became of the answer: it may have taken
- * another one's. Its end in the record tells, once it stands there. */
+/* A call has closed the connection before it gave a verdict on the answer: it may have accepted
+ * another one. Its end in the record tells, when it is there. */
 static void
 find_out(struct leading *l, struct gate *g)
 {
@@ -156,7 +157,7 @@ find_out(struct leading *l, struct gate *g)
 	g->given[0] = '\0';
 }
 
-/* What has come from a question. */
+/* Reads what a question has sent. */
 static void
 read_gate(struct leading *l, struct gate *g)
 {
@@ -179,7 +180,7 @@ read_gate(struct leading *l, struct gate *g)
 			g->over = true;
 			gate_disconnect(g);
 		} else if (err.code == ERROR_BLOCKED) {
-			/* Another answer was first, which may be the same. */
+			/* Another answer, perhaps the same one, was first. */
 			gate_disconnect(g);
 			find_out(l, g);
 			return;
@@ -194,7 +195,7 @@ read_gate(struct leading *l, struct gate *g)
 	}
 }
 
-/* Whether the request knows now what it waits for. */
+/* Whether the request has what it waits for. */
 static bool
 is_done(const struct leading *l, const struct waiter *w)
 {

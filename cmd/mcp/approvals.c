@@ -1,6 +1,6 @@
 /*
- * The call that waits is found anew whenever something is said about it: what has begun to wait since
- * is not what the person was asked about.
+ * The waiting call is searched for again whenever somebody decides: a call that has begun to wait
+ * since is not the one about which the person was asked.
  */
 #include "mcp/approvals.h"
 
@@ -13,7 +13,7 @@
 #include "decide/deciding.h"
 #include "mcp/status.h"
 
-#define DATA_SHOWN ((size_t)8192)    /* of what is to be approved */
+#define DATA_SHOWN ((size_t)8192)    /* bytes of the data to be approved */
 #define ELICIT "elicitation/create"
 /* Forms are flat. */
 #define APPROVAL_SCHEMA "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
@@ -21,8 +21,8 @@
 	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}}," \
 	"\"required\":[\"approve\"]}"
 
-/* The first of it, or that which began to wait with this event; NULL: none. Those of child runs are
- * decided about elsewhere. */
+/* The first call that waits so, or the one whose wait began with this event; NULL: none. Calls
+ * of child runs are decided about elsewhere. */
 static const struct waiting *
 find_approval(const struct led *led, const char *wait)
 {
@@ -37,7 +37,7 @@ find_approval(const struct led *led, const char *wait)
 	return NULL;
 }
 
-/* The call that waits so, with its data. */
+/* Finds the waiting call, with its data. */
 static int
 open_approval(struct deciding *d, const struct leading *l, const struct led *led,
     const struct waiting *at, enum decision_verdict verdict, struct error *err)
@@ -51,7 +51,7 @@ open_approval(struct deciding *d, const struct leading *l, const struct led *led
 	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
 }
 
-/* What the person is asked: the params of ELICIT. */
+/* The question to the person: the params of ELICIT. */
 static void
 write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
 {
@@ -108,7 +108,7 @@ approvals_ask(struct leading *l, struct waiter *w)
 	return asks;
 }
 
-/* Decides as a person has said, and goes on: 1, or 0: he decides nothing. */
+/* Applies the person's decision, and continues the run: 1; or 0: there is no decision. */
 static int
 decide_as_said(struct leading *l, struct led *led, const char *wait, struct span said,
     struct error *err)
@@ -145,7 +145,7 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 	return failed == 0 && leading_go_on(l, led, err) == 0 ? 1 : -1;
 }
 
-/* Whoever is told of what went wrong may not know yet which run it is. */
+/* The reader of the error may not know yet which run it is about. */
 static int
 approvals_decide_with_run_id(struct leading *l, struct led *led, const char *wait, struct span said,
     struct error *err)
@@ -184,7 +184,7 @@ leading_said(struct leading *l, struct span id, struct span said)
 		if (l->list[i]->asked[0] != '\0' && span_is(id, l->list[i]->asked))
 			led = l->list[i];
 	if (led == NULL)
-		return; /* of a wait that is over */
+		return; /* about a wait that is over */
 	memcpy(wait, led->asked, sizeof wait);
 	led->asked[0] = '\0';
 	decided = approvals_decide_with_run_id(l, led, wait, said, &err);

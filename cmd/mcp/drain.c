@@ -1,6 +1,6 @@
 /*
- * The process is nobody's child to wait for: whoever started it is told of its end by a pipe. What it
- * keeps stands at the beginning of the file, whose size says how much it is.
+ * The process is not a child to be waited for: a pipe tells its starter when it ends. The bytes
+ * that it keeps are at the beginning of the file, whose size is their number.
  */
 #define _GNU_SOURCE /* memfd_create(), pipe2(), closefrom() */
 #include "mcp/drain.h"
@@ -24,7 +24,7 @@ enum { PRINTED, SAID, KEPT, ENDED, FILES };
 #define SAID_SIZE 4096
 #define READ_SIZE 65536
 
-/* Keeps the last of some bytes behind those that are kept. */
+/* Appends the last of some bytes to those that are kept. */
 static void
 drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
 {
@@ -38,7 +38,7 @@ drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *byt
 		_exit(1);
 }
 
-/* Reads until nobody can write any more. */
+/* Reads until no process can write any more. */
 static void
 drain_read_until_closed(void)
 {
@@ -62,7 +62,7 @@ drain_read_until_closed(void)
 	_exit(0);
 }
 
-/* In the new process: it has these files, and nothing else that is somebody's. */
+/* In the new process: closes all descriptors except these. */
 static void
 drain_detach_process(const int files[FILES])
 {
@@ -127,7 +127,7 @@ drain_last_line(const struct drain *d, char *text, size_t size)
 	char said[SAID_SIZE + 1], *line;
 	ssize_t got;
 
-	/* A process that the workflow has left may still say something: nobody waits for that. */
+	/* A process that the workflow has left behind may still write: do not wait for that. */
 	poll_one(d->ended, POLLIN, clock_monotonic() + READER_MS);
 	got = pread(d->said, said, SAID_SIZE, 0);
 	*text = '\0';

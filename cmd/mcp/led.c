@@ -1,8 +1,9 @@
 /*
- * What the transcripts tell of runs, and the programs that start, resume and end them.
+ * What transcripts tell about the runs of this session, and the programs that start, resume and end
+ * them.
  *
- * Whatever has come, each step looks at all that is led: there are few runs, and fewer questions.
- * A transcript wakes this up by its watch; that a run has died is asked for now and then.
+ * After any event, each step looks at all runs: there are few of them, and few questions. A watch
+ * of the transcripts wakes this program; whether a run has died is checked now and then.
  */
 #include "mcp/led.h"
 
@@ -26,8 +27,8 @@
 #include "transcript/event_keys.h"
 #include "workspace/workflow_file.h"
 
-#define CHECKPOINT "checkpoint"      /* the type of an event that has notes */
-#define RECORD_MS 10000              /* that recording one may take */
+#define CHECKPOINT "checkpoint"      /* the type of the event for notes */
+#define RECORD_MS 10000              /* time limit for recording one */
 
 static struct led *
 led_of(const struct leading *l, const struct followed *run)
@@ -93,7 +94,7 @@ waiter_drop(struct leading *l, struct waiter *w)
 	free(w);
 }
 
-/* ---- what the transcripts tell ---- */
+/* ---- reading the transcripts ---- */
 
 static void
 add_gate(struct leading *l, struct led *led, struct followed *run, const char *line, size_t len)
@@ -103,7 +104,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	struct event_view event;
 	struct error err;
 
-	/* A long question stands in a blob. */
+	/* A long question is in a blob. */
 	if (blob_inline(blobs, line, len, &whole, &err) == 0 &&
 	    event_view(whole.data, whole.len, &event) == 0) {
 		struct span question = span_member(event.payload, KEY_QUESTION);
@@ -128,7 +129,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	free(blobs);
 }
 
-/* A call has its end: the question, if it was one, is over. */
+/* A call has ended: if it was a question, that is over. */
 static void
 end_gate(struct leading *l, struct followed *run, const struct event_view *event)
 {
@@ -148,7 +149,7 @@ end_gate(struct leading *l, struct followed *run, const struct event_view *event
 	}
 }
 
-/* Another attempt asks what is open anew. */
+/* A further attempt asks open questions again. */
 static void
 begin_attempt(struct leading *l, struct led *led, struct followed *run)
 {
@@ -193,7 +194,7 @@ led_read_line(void *context, struct followed *run, const char *line, size_t len,
 	(void)err;
 	if (!model_line(&run->model, line, len, place, &event, &placed) || led == NULL)
 		return 0;
-	/* The first line of a run comes before leading_start() knows of it. */
+	/* The first line of a run arrives before leading_start() knows the run. */
 	if (led->run == NULL)
 		led->run = run;
 	if (event.type == EVENT_RUN_STARTED) {
@@ -221,7 +222,7 @@ static void
 led_ignore_warning(void *context, const struct error *warning)
 {
 	(void)context;
-	(void)warning; /* that a run has died is seen by its end */
+	(void)warning; /* a run's death is seen from its end */
 }
 
 /* ---- beginning and end ---- */
@@ -240,7 +241,7 @@ leading_begin(struct leading *l, const struct workflows *workflows, struct error
 	follow_begin(&l->follow, &l->callbacks, true);
 	l->follow.level = MODEL_LIVE;
 	follow_live(&l->follow);
-	/* Where runs come to be. */
+	/* The directory in which runs appear. */
 	transcripts = path_join(l->storage.root, "transcripts");
 	failed = watch_add(&l->follow.watch, transcripts, err);
 	free(transcripts);
@@ -373,7 +374,7 @@ led_start_resumed_run(struct leading *l, struct led *led, struct error *err)
 	return failed;
 }
 
-/* Resumes a run that is to be, or starts the fork, once who keeps it has gone. */
+/* Resumes a run, or starts its fork, after the process that owns the run has ended. */
 static int
 resume_again(struct leading *l, struct led *led, struct error *err)
 {
@@ -404,7 +405,7 @@ leading_go_on(struct leading *l, struct led *led, struct error *err)
 	return resume_again(l, led, err);
 }
 
-/* Whether a run is called so, .awf left out or not; what "" names is any. */
+/* Whether a run has this name, with or without .awf; "" matches any. */
 static bool
 is_named(const char *name, const char *asked)
 {
@@ -414,7 +415,7 @@ is_named(const char *name, const char *asked)
 	    (name[len] == '\0' || strcmp(name + len, ".awf") == 0));
 }
 
-/* The latest run of a name that a workflow of the directory made. */
+/* The latest run of this name that a workflow of the directory made. */
 static const struct workflow_entry *
 find_latest(const struct leading *l, const char *name, char run_id[ID_SIZE], struct error *err)
 {
@@ -485,7 +486,7 @@ leading_take_over(struct leading *l, const char *run, struct error *err)
 	}
 	if (follow_read(&l->follow, err) != 0)
 		return NULL;
-	/* One that has come to an end, but for success, goes on. */
+	/* A run that has ended without success is resumed. */
 	led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
 	    led->pid == 0 && !storage_run_alive(&l->storage, led->run_id);
 	return resume_again(l, led, err) == 0 ? led : NULL;
@@ -520,7 +521,7 @@ leading_rewind(struct leading *l, const struct led *led, const char *call, struc
 	return fork; /* resume_again() starts it */
 }
 
-/* Starts a program of AWF's that does something about a run. */
+/* Starts one of AWF's programs for a run. */
 static int
 start_other(const struct leading *l, const char *name, const char *const *arguments,
     struct span input, struct process *process, struct error *err)
@@ -584,8 +585,8 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 	return failed;
 }
 
-/* awf-run has ended. One that has begun nothing says why, unless another has been first to resume
- * the run. */
+/* awf-run has ended. If it has begun nothing, its message says why, unless another process has
+ * resumed the run first. */
 static void
 led_reap_run(const struct leading *l, struct led *led)
 {
@@ -605,13 +606,13 @@ led_reap_run(const struct leading *l, struct led *led)
 	    process_status_text(status, status_text, sizeof status_text));
 }
 
-/* Runs whose transcript has come to be. */
+/* Finds runs whose transcript has appeared. */
 static void
 led_follow_new_runs(struct leading *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
-		struct error none; /* it is looked for again */
+		struct error none; /* tried again later */
 		char *path;
 
 		if (led->run != NULL)

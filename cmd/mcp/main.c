@@ -1,10 +1,11 @@
 /*
- * awf-mcp: leads an outside agent through workflows, as an MCP server on standard input and output.
+ * awf-mcp: an MCP server on standard input and output that lets an agent outside run workflows step
+ * by step.
  *
  * What the code relies on:
- *   - Requests are read one after the other, and answered when what they ask for is known: nothing
- *     that one waits for holds up another.
- *   - All else that must be remembered is in the records of the runs (mcp/led.h).
+ *   - Requests are read one after the other, and each is answered when its outcome is known: a
+ *     request that waits does not delay another.
+ *   - Everything else that must be remembered is in the records of the runs (mcp/led.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -210,7 +211,7 @@ answer_templates(struct server *s, struct rpc_call *call, struct span params)
 	buffer_free(&members);
 }
 
-/* Appends what a URI names, and says of what type it is; NULL with *err: there is none. */
+/* Appends the contents of a URI's resource, and returns its type; NULL with *err: there is none. */
 static const char *
 read_resource(struct server *s, const char *uri, struct buffer *text, struct error *err)
 {
@@ -280,7 +281,7 @@ static const struct method {
 	{ "resources/read", answer_read },
 };
 
-/* A request of a revision that is not spoken here. */
+/* Refuses a request of a protocol version that is not supported. */
 static bool
 refuse_version(const struct rpc_call *call, struct span version)
 {
@@ -352,17 +353,17 @@ mcp_parse_line(struct server *s, const char *line, size_t len)
 	const struct span message = span_trim(span_of(line, len));
 
 	if (message.len == 0)
-		return; /* an empty line is no message, and has no answer */
+		return; /* an empty line is not a message, and gets no reply */
 	if (wrong != NULL)
 		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
 	else if (span_type(message) != 'a' || span_element(message, 0).at == NULL)
 		mcp_dispatch_message(s, message);
-	else /* a batch, as 2025-03-26 has it: each is answered by itself */
+	else /* a batch (2025-03-26): each message is answered separately */
 		for (struct span_walk each = span_walk(message); span_next(&each);)
 			mcp_dispatch_message(s, each.value);
 }
 
-/* Until the client has gone. */
+/* Works until the client has disconnected. */
 static int
 mcp_serve_client(struct server *s, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The first of the questions that are pending stands beside the list too: an agent that is led from
- * one to the next need not look into it.
+ * The first pending question is also given outside the list, so that an agent that answers one
+ * after the other need not read the list.
  */
 #include "mcp/status.h"
 
@@ -10,7 +10,7 @@
 
 #include "transcript/blob.h"
 
-#define OUTPUT_SHOWN ((size_t)20000) /* bytes that an answer has itself */
+#define OUTPUT_SHOWN ((size_t)20000) /* bytes of output inside an answer */
 
 int
 status_output(const struct leading *l, const struct led *led, struct buffer *out, struct error *err)
@@ -50,7 +50,7 @@ write_output(const struct leading *l, const struct led *led, struct writer *w)
 	buffer_free(&text);
 }
 
-/* What a run that has ended waits for, as nobody here can decide about it. */
+/* What a run that has ended waits for, if it cannot be decided about here. */
 static void
 write_waits(const struct led *led, struct writer *w)
 {

@@ -1,6 +1,7 @@
 /*
- * What goes wrong is the result of a tool, in words for a model; only a call of no tool is an error
- * of the protocol. Other results stand twice: as text, which every client shows, and structured.
+ * A failure is the result of a tool, in words for a model; only a call of an unknown tool is an
+ * error of the protocol. Other results are given twice: as text, which every client shows, and
+ * structured.
  */
 #include "mcp/tools.h"
 
@@ -20,9 +21,9 @@
 
 #define RUN_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"," \
 	"\"description\":\"its id\"}},\"required\":[\"run\"],\"additionalProperties\":false}"
-/* Bytes of a value that is an input: those are arguments and variables, which the system limits. */
+/* Bytes of an input value: inputs become arguments and variables, whose size the system limits. */
 #define INPUT_MOST ((size_t)64 << 10)
-/* How a run stands: status_write(). */
+/* The state of a run: status_write(). */
 #define STATE_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"}," \
 	"\"workflow\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}," \
 	"\"isComplete\":{\"type\":\"boolean\"},\"pending\":{\"type\":\"array\",\"items\":{" \
@@ -54,7 +55,7 @@ static const struct tool_entry {
 	const char *description;
 	const char *input;
 	const char *output;
-	const char *const *members;  /* that it takes; ends with NULL */
+	const char *const *members;  /* the members that it accepts; ends with NULL */
 	bool reads;                  /* and changes nothing */
 } entries[] = {
 	{ "list_workflows", list_workflows, "Lists the workflows that can be started, and what they do.",
@@ -110,8 +111,8 @@ static const struct tool_entry {
 
 /* ---- arguments ---- */
 
-/* A text of the arguments, in memory of its own; NULL with *err: it is missing, or none that can be
- * an argument of a program. */
+/* A text from the arguments, allocated; NULL with *err: it is missing, or cannot be an argument
+ * of a program. */
 static char *
 text_argument(const struct arguments *a, const char *name, struct error *err)
 {
@@ -127,7 +128,7 @@ text_argument(const struct arguments *a, const char *name, struct error *err)
 	return NULL;
 }
 
-/* The arguments of a tool are those that it takes. */
+/* Refuses arguments that the tool does not have. */
 static int
 check_arguments(const char *tool, const char *const *members, struct span values, struct error *err)
 {
@@ -143,7 +144,7 @@ check_arguments(const char *tool, const char *const *members, struct span values
 	return 0;
 }
 
-/* The request waits until its run gets on. */
+/* Makes the request wait until its run has progressed. */
 static struct waiter *
 wait_for(struct arguments *a, struct led *led)
 {
@@ -184,7 +185,7 @@ list_workflows(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* What a shell asks is known once it has run: what the latest run of it has asked. */
+/* What a shell workflow asks is known only after a run: the questions of its latest run. */
 static int
 write_gates(const struct leading *l, const char *run_id, struct writer *w, struct error *err)
 {
@@ -203,7 +204,7 @@ write_gates(const struct leading *l, const char *run_id, struct writer *w, struc
 			if (event_view(line, len, &event) != 0 || event.type != EVENT_STEP_STARTED ||
 			    span_member(event.payload, KEY_QUESTION).at == NULL)
 				continue;
-			/* A long question stands in a blob. */
+			/* A long question is in a blob. */
 			buffer_clear(&whole);
 			if (blob_inline(blobs, line, len, &whole, err) != 0 ||
 			    event_view(whole.data, whole.len, &event) != 0)
@@ -262,7 +263,7 @@ inspect_workflow(struct arguments *a, struct error *err)
 	return failed;
 }
 
-/* What a workflow reads: text with its line feed, or a line of JSON. */
+/* The input of a workflow: text with an LF, or a line of JSON. */
 static void
 make_input(struct span value, struct buffer *input)
 {
@@ -276,7 +277,7 @@ make_input(struct span value, struct buffer *input)
 		buffer_byte(input, '\n');
 }
 
-/* A member as KEY=VALUE; false with *err: it can be none. */
+/* A member as KEY=VALUE; false with *err: this is not possible. */
 static bool
 make_named_input(const struct span_walk *member, struct buffer *input, struct error *err)
 {
@@ -302,8 +303,8 @@ make_named_input(const struct span_walk *member, struct buffer *input, struct er
 	return wrong == NULL;
 }
 
-/* The named inputs that a workflow is given; all: one that can be none is an error, and not left to
- * its standard input alone. */
+/* The named inputs of a workflow; all: a member that cannot be one is an error; otherwise it is
+ * only in the workflow's standard input. */
 static int
 add_inputs(struct span values, bool all, char ***argv, struct error *err)
 {
@@ -328,7 +329,7 @@ add_inputs(struct span values, bool all, char ***argv, struct error *err)
 	return 0;
 }
 
-/* named: the inputs are an argument of their own, and each is to be one. */
+/* named: the inputs came as a separate argument, and each must be possible. */
 static struct led *
 start_run(struct tools *t, const struct workflow_entry *e, struct span input, struct span inputs,
     bool named, struct error *err)
@@ -377,8 +378,8 @@ start_workflow(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* A workflow that is a tool: its arguments are its input, and those that can be are its inputs; it
- * takes a text if it has no schema. */
+/* Runs a workflow that is offered as a tool: its arguments are its input, and become named
+ * inputs where possible; without a schema it takes a text. */
 static int
 call_workflow(struct arguments *a, const struct workflow_entry *e, struct error *err)
 {
@@ -414,7 +415,7 @@ continue_workflow(struct arguments *a, struct error *err)
 	return leading_answer(l, g, answer, a->call, err);
 }
 
-/* The run of an argument, which this session leads. */
+/* The run named in the arguments, if it belongs to this session. */
 static struct led *
 led_argument(struct arguments *a, struct error *err)
 {
@@ -496,8 +497,8 @@ tools_record_checkpoint(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* A client of RPC_MODERN calls a tool again, with what a person has said whom it was to ask: the tool
- * has done its work by then. */
+/* A client of RPC_MODERN calls the tool again with the person's answer; by then, the tool has
+ * done its work. */
 static int
 go_on_with(struct arguments *a, struct span responses, struct span state, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Comments are looked at until the first line that is none.
+ * Comments are read up to the first line that is not one.
  */
 #include "mcp/workflows.h"
 
@@ -26,7 +26,7 @@
 
 #define FILE_LIMIT ((size_t)16 << 20)
 
-/* What stands behind a key in a line; NULL: it is not of that key. */
+/* The text after a key in a line; NULL: the line does not have this key. */
 static char *
 workflows_header_value(const char *line, size_t len, const char *key)
 {
@@ -181,8 +181,8 @@ workflows_find(const struct workflows *w, const char *name, struct error *err)
 	return found;
 }
 
-/* The file of a run that is its script: the one among those that it is made of that has the digest of
- * the workflow. NULL: a pipeline, or a program. */
+/* The script of a run: the file among its definitions that has the workflow's digest. NULL: it
+ * is a pipeline, or a program. */
 static char *
 script_of(struct span payload)
 {

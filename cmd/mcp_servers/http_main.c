@@ -1,25 +1,27 @@
 /*
- * awf-mcp-http: an MCP server that is reached over HTTP, as a program that speaks lines. What it
- * reads on stdin, JSON-RPC messages, it posts to the server; what the server answers it writes on
- * stdout. So awf-step speaks to servers of one kind, and links no library for HTTP.
+ * awf-mcp-http: makes an MCP server that is reached over HTTP available as a program that speaks
+ * lines. It reads JSON-RPC messages from stdin and posts them to the server; the server's answers
+ * it writes to stdout. So awf-step speaks to servers of one kind, and links no library for HTTP.
  *
- * The first line on stdin says who: {"url": …, "headers": ["Name: value", …], "sse": false}; that
- * way a key is in no argument and no environment.
+ * The first line on stdin names the server: {"url": …, "headers": ["Name: value", …], "sse":
+ * false}; in this way no argument and no environment contains a key.
  *
- * Three transports are spoken (Model Context Protocol, "Transports"): Streamable HTTP of 2025-03-26
- * to 2025-11-25, with sessions and a stream of what the server says by itself; that of 2026-07-28,
- * which has neither and wants headers that repeat what the message says; and HTTP with SSE of
- * 2024-11-05, which is tried where a server refuses the first message as one that knows no other.
+ * Three transports are supported (Model Context Protocol, "Transports"): Streamable HTTP of
+ * 2025-03-26 to 2025-11-25, with sessions and a stream of the server's own messages; that of
+ * 2026-07-28, which has neither and demands headers that repeat parts of the message; and HTTP with
+ * SSE of 2024-11-05, which is tried if a server refuses the first message as one that supports only
+ * that.
  *
  * What the code relies on:
  *   - A message that begins something (initialize, a notification) is answered before the next
- *     one is posted; requests are on their way side by side.
- *   - Each request is answered by one message, and where the server gives none, by an error of
- *     ours that says why. So nobody waits for what cannot come.
- *   - A session that the server has forgotten begins anew, unseen; what it was said for goes there.
- *   - Headers go to the URL's own origin alone: redirects are errors, and the endpoint that a
- *     server names is refused if it is elsewhere.
- *   - When stdin ends, so do all transfers, a session is given up, and so does the program.
+ *     one is posted; requests are sent in parallel.
+ *   - Each request is answered by one message; if the server gives none, by an error that says
+ *     why. So nobody waits for an answer that cannot come.
+ *   - If the server has forgotten a session, a new one is begun without the client's noticing,
+ *     and the message that failed is sent in it.
+ *   - Headers are sent only to the URL's own origin: redirects are errors, and an endpoint that
+ *     a server names elsewhere is refused.
+ *   - When stdin ends, all transfers are ended, the session is closed, and the program ends.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -42,14 +44,13 @@
 #define PROGRAM "awf-mcp-http"
 #define USAGE PROGRAM " <messages >messages"
 
-enum { GIVE_UP_MS = 1000 };      /* for the end of a session */
+enum { GIVE_UP_MS = 1000 };      /* for closing the session */
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
-/* ---- what comes in on stdin ---- */
+/* ---- messages from stdin ---- */
 
-/* The request is not waited for any more: its transfer ends, which is all that 2026-07-28 says
- * of it. */
+/* Cancels a request by ending its transfer, which is all that 2026-07-28 demands. */
 static bool
 bridge_cancel_request(struct bridge *b, struct span message)
 {
@@ -60,7 +61,8 @@ bridge_cancel_request(struct bridge *b, struct span message)
 			bool modern = span_path(span_of(buffer_string(&t->message), t->message.len), "params",
 			    "_meta", META_VERSION, NULL).at != NULL;
 
-			/* Where it is told, the server ends the stream; what it still says is for nobody. */
+			/* The server is told, and ends the stream; what it still sends is
+			 * ignored. */
 			if (modern)
 				transfer_remove(t);
 			return !modern;
@@ -68,20 +70,21 @@ bridge_cancel_request(struct bridge *b, struct span message)
 	return false;
 }
 
-/* Whether what follows has to wait for it. */
+/* Whether the messages after it must wait for it. */
 static bool
 goes_first(const struct transfer *t)
 {
 	return t->purpose == POST_MESSAGE && (t->initializes || t->id.at == NULL);
 }
 
-/* Posts what may be posted now. */
+/* Posts the messages that may be posted now. */
 static void
 post_waiting(struct bridge *b)
 {
 	size_t used = 0;
 
-	/* The stream is asked for when something is to be: so there is who can be told what became of it. */
+	/* The stream is requested when a message is waiting, so that its outcome can be
+	 * reported. */
 	if (b->sse && !b->listens && b->waiting.len > 0) {
 		b->listens = true;
 		transfer_start(transfer_add(b, GET_SSE, span_of(NULL, 0)));
@@ -113,7 +116,7 @@ post_waiting(struct bridge *b)
 		buffer_drop(&b->waiting, used);
 }
 
-/* The first line: who is spoken to. */
+/* Reads the first line: which server to use. */
 static int
 read_settings(struct bridge *b)
 {
@@ -188,7 +191,7 @@ end_transfers(struct bridge *b)
 	}
 }
 
-/* Whether a session has to begin first: its first message and the next. */
+/* Whether a session must begin first, with this message and the next. */
 static bool
 must_wait(const struct bridge *b, const struct transfer *waits)
 {
@@ -199,7 +202,7 @@ must_wait(const struct bridge *b, const struct transfer *waits)
 	return false;
 }
 
-/* Starts what is due; how long until the next is, ms. */
+/* Starts what is due; returns the time until the next, ms. */
 static int
 start_due(struct bridge *b)
 {
@@ -222,7 +225,7 @@ bridge_run_transfers(struct bridge *b)
 	bool open = true;
 	int running;
 
-	bridge_read_lines(b); /* what came with the first */
+	bridge_read_lines(b); /* lines that came together with the first */
 	while (open && b->lost == NULL) {
 		struct curl_waitfd in = { STDIN_FILENO, CURL_WAIT_POLLIN, 0 };
 		int wait = start_due(b);
@@ -233,21 +236,22 @@ bridge_run_transfers(struct bridge *b)
 		}
 		end_transfers(b);
 		post_waiting(b);
-		/* What was ended or posted just now is begun before it is waited for. */
+		/* Start new and ended transfers before waiting for them. */
 		if (curl_multi_perform(b->multi, &running) != CURLM_OK ||
 		    curl_multi_poll(b->multi, &in, 1, wait, NULL) != CURLM_OK)
 			bridge_fail(b, "cannot be spoken to: libcurl failed");
 		if (in.revents != 0)
 			open = read_messages(b);
 	}
-	/* Who has not even begun a session may ask in another way, and is told the same. */
+	/* A client that has not even begun a session may try another way, and gets the same
+	 * answer. */
 	while (open && b->version == NULL) {
 		bridge_refuse_waiting(b);
 		open = read_messages(b);
 	}
 }
 
-/* The session is over for the server too. */
+/* Closes the session at the server. */
 static void
 give_up_session(struct bridge *b)
 {

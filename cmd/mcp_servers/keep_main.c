@@ -1,19 +1,19 @@
 /*
- * awf-mcp-keep: a worker of a run (start/pool.h) that keeps one MCP server for all its steps, as
- * mcp_client/mcp_kept.h has it. The run's guardian starts it when a step asks for the server first, and
- * tells it to end when the run has ended; the server is its child.
+ * awf-mcp-keep: a worker of a run (start/pool.h) that keeps one MCP server running for all its
+ * steps, as described in mcp_client/mcp_kept.h. The run's guardian starts it when a step first asks
+ * for the server, and tells it to end when the run has ended; the server is its child.
  *
- * Lines go through as they are, for several clients at once, each of which has ids of its own.
- * What the code relies on, and keeps:
- *   - Only whole lines go on, either way. Whoever is killed in the midst of a line has said
- *     nothing, and whoever comes next hears no half of an answer.
- *   - Of a client that goes, the requests without an answer are cancelled, and the answers that
- *     come nevertheless are dropped. What is told of no request goes to all.
- *   - The server is greeted once. Its answer is kept, for those who come later.
- *   - What the server asks is refused here, as each client would do.
- *   - Who cannot be understood says so to all: a client that finds its protocol broken takes the
- *     worker's name away (pool_abandon()), and without that it ends when a client goes. It ends
- *     with the server, too; the next who asks gets another.
+ * Lines are passed on unchanged except for ids, for several clients at once, each of which has ids
+ * of its own. What the code relies on, and maintains:
+ *   - Only whole lines are passed on, in both directions. A client that is killed in the middle
+ *     of a line has sent nothing, and no client gets a part of another's answer.
+ *   - If a client disconnects, its unanswered requests are cancelled, and answers that come
+ *     nevertheless are dropped. Messages that belong to no request are sent to all clients.
+ *   - The server is initialized once. Its answer is kept for later clients.
+ *   - Requests of the server are refused here, as each client would do.
+ *   - A line that cannot be understood is passed on to all clients: a client that finds the
+ *     protocol broken removes the worker's name (pool_abandon()), and a worker without its name
+ *     ends when a client disconnects. It ends with the server, too; the next client gets another.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@
 #define USAGE PROGRAM " --worker=LOCK --parent=PID"
 
 enum {
-	UNSENT_LIMIT = 1 << 20,     /* bytes for the server, with which clients are read no further */
-	UNREAD_LIMIT = 512 << 20    /* bytes for a client that does not read them */
+	UNSENT_LIMIT = 1 << 20,     /* bytes waiting for the server above which clients are not read */
+	UNREAD_LIMIT = 512 << 20    /* bytes waiting for a client that does not read */
 };
 
 struct client {
@@ -56,11 +56,11 @@ struct client {
 	long long first;            /* of its ids */
 	long long *asked;           /* ids of requests without an answer */
 	size_t asked_count;
-	struct buffer hello;        /* the id of its initialize, if that has no answer yet; JSON */
+	struct buffer hello;        /* the id of its initialize request while that has no answer; JSON */
 };
 
-/* Of a client both ways of its connection, and that itself until it is known; of the server three
- * pipes, and what starting it takes. */
+/* A client needs both directions of its connection, and the connection itself until it is
+ * accepted; the server needs three pipes, and what is used to start it. */
 static const struct open_files client_files = { .each = 2, .beside = 32 };
 
 struct keeper {
@@ -68,18 +68,19 @@ struct keeper {
 	struct peer server;
 	struct client *clients;
 	size_t count;
-	long long next_id;          /* the first of the next client */
+	long long next_id;          /* first id of the next client */
 	enum { HELLO_UNSAID, HELLO_SAID, HELLO_ANSWERED } hello;
 	long long hello_id;
-	bool greeted;               /* what answers it is a result, else an error */
+	bool greeted;               /* the answer to initialize is a result, not an error */
 	struct buffer answer;       /* that; JSON */
-	bool initialized;           /* the server was told that it was greeted */
-	size_t unread;              /* bytes of answers to what it asked, at the most */
+	bool initialized;           /* the server got the notification "initialized" */
+	size_t unread;              /* at most how many bytes of answers to its own requests it
+	                               has not read */
 };
 
 /* ---- to the clients ---- */
 
-/* The line that was appended goes out. */
+/* Sends the line that was appended. */
 static void
 pass_on(struct client *c)
 {
@@ -102,7 +103,7 @@ keeper_send_to_all(struct keeper *k, const char *line, size_t len)
 		keeper_send_to_client(&k->clients[i], line, len);
 }
 
-/* A line of our own: a word, and a text or a number. */
+/* A line of AWF's own: a word, and a text or a number. */
 static void
 write_word(struct buffer *line, const char *word, const char *key, const char *text, size_t len,
     int64_t number)
@@ -131,7 +132,8 @@ keeper_announce_to_all(struct keeper *k, const char *word, const char *key, cons
 	buffer_free(&line);
 }
 
-/* What the server has written on stderr, which who comes first hears if nobody is there. */
+/* Sends what the server has written to stderr; if no client is connected, the first one gets it
+ * later. */
 static void
 pass_errors(struct keeper *k)
 {
@@ -141,7 +143,7 @@ pass_errors(struct keeper *k)
 	buffer_clear(&k->server.errors);
 }
 
-/* The server's greeting, as the answer to the client's. */
+/* Answers the client's initialize with the server's answer. */
 static void
 answer_hello(const struct keeper *k, struct client *c)
 {
@@ -170,7 +172,7 @@ forget_request(struct client *c, size_t number)
 	c->asked[number] = c->asked[--c->asked_count];
 }
 
-/* The number of a request without an answer; asked_count: it is none. */
+/* The index of the request without an answer; asked_count: there is none. */
 static size_t
 request_of(const struct client *c, long long id)
 {
@@ -181,7 +183,7 @@ request_of(const struct client *c, long long id)
 	return i;
 }
 
-/* Gives up what a client that goes has asked. */
+/* Cancels the requests of a client that disconnects. */
 static void
 remove_client(struct keeper *k, size_t number)
 {
@@ -222,9 +224,9 @@ add_client(struct keeper *k, int fd)
 	file_close(&fd);
 }
 
-/* ---- what a client says ---- */
+/* ---- lines of a client ---- */
 
-/* -1: it cannot be understood, or has used up its ids. */
+/* -1: it cannot be understood, or the client has used up its ids. */
 static int
 keeper_read_client_message(struct keeper *k, struct client *c, struct span line)
 {
@@ -267,7 +269,7 @@ keeper_read_client_message(struct keeper *k, struct client *c, struct span line)
 	return 0;
 }
 
-/* -1: it has gone, or is to go. */
+/* -1: it has disconnected, or must be. */
 static int
 serve_client(struct keeper *k, struct client *c, const struct pollfd fds[PEER_FDS])
 {
@@ -281,9 +283,9 @@ serve_client(struct keeper *k, struct client *c, const struct pollfd fds[PEER_FD
 	    peer_unsent(&c->peer) > UNREAD_LIMIT ? -1 : 0;
 }
 
-/* ---- what the server says ---- */
+/* ---- lines of the server ---- */
 
-/* The client that an id is of; NULL: it has gone. *known: it was given out. */
+/* The client of an id; NULL: it has disconnected. *known: the id was given out. */
 static struct client *
 client_of(const struct keeper *k, struct span id, bool *known)
 {
@@ -296,7 +298,7 @@ client_of(const struct keeper *k, struct span id, bool *known)
 	return NULL;
 }
 
-/* The greeting: for all who wait for it. */
+/* Handles the answer to initialize: sends it to all clients that wait for it. */
 static void
 keeper_store_hello(struct keeper *k, const struct jsonrpc *m)
 {
@@ -310,7 +312,7 @@ keeper_store_hello(struct keeper *k, const struct jsonrpc *m)
 			answer_hello(k, &k->clients[i]);
 }
 
-/* False: it asks and asks, and reads no answer. */
+/* Refuses a request of the server. False: it sends more and more of them, and reads no answer. */
 static bool
 answer_server(struct keeper *k, struct span id, struct span method)
 {
@@ -326,7 +328,7 @@ answer_server(struct keeper *k, struct span id, struct span method)
 	return k->unread <= UNSENT_LIMIT;
 }
 
-/* False: the server is to end. */
+/* False: the server must be ended. */
 static bool
 keeper_read_server_message(struct keeper *k, struct span message)
 {
@@ -365,8 +367,8 @@ keeper_read_batch(struct keeper *k, struct span list)
 	for (struct span_walk w = span_walk(list); goes_on && span_next(&w);) {
 		buffer_clear(&message);
 		scan_minify(w.value, &message);
-		/* What is no message does not go on by itself: a list in a list would be taken for one of
-		 * ours, a text for a line of stderr. */
+		/* Only objects are passed on: another list inside a list would be taken for a
+		 * line of AWF's own, a text for a line of stderr. */
 		if (span_type(w.value) == 'o')
 			goes_on = keeper_read_server_message(k, span_of(message.data, message.len));
 		else
@@ -376,7 +378,7 @@ keeper_read_batch(struct keeper *k, struct span list)
 	return goes_on;
 }
 
-/* A line, which may be several messages, or none. */
+/* Handles a line, which may contain several messages, or none. */
 static bool
 keeper_read_server_line(struct keeper *k, struct span line)
 {
@@ -397,7 +399,7 @@ keeper_read_server_line(struct keeper *k, struct span line)
 	return goes_on;
 }
 
-/* -1: it has ended, or is to end. */
+/* -1: it has ended, or must be ended. */
 static int
 serve_server(struct keeper *k, const struct pollfd fds[PEER_FDS])
 {
@@ -415,7 +417,7 @@ serve_server(struct keeper *k, const struct pollfd fds[PEER_FDS])
 
 /* ---- the loop ---- */
 
-/* False: somebody took our name away, and there is a client less. */
+/* False: a client has removed this worker's name, and one has disconnected. */
 static bool
 serve_clients(struct keeper *k, const struct pool_slot *slot, const struct pollfd *fds)
 {
@@ -429,7 +431,7 @@ serve_clients(struct keeper *k, const struct pool_slot *slot, const struct pollf
 	return !gone || pool_named(slot);
 }
 
-/* Until the server ends, or is to end. */
+/* Works until the server ends, or must be ended. */
 static void
 keeper_serve_until_end(struct keeper *k, struct pool_slot *slot,
     const struct interrupts *interrupts)
@@ -441,11 +443,11 @@ keeper_serve_until_end(struct keeper *k, struct pool_slot *slot,
 
 	connection_limits_fit(&k->limits, &client_files);
 	while (goes_on) {
-		/* Ours, the listener, the server, the clients. */
+		/* The worker's own socket, the listener, the server, the clients. */
 		size_t clients = 2 + PEER_FDS, count = clients + PEER_FDS * k->count;
 
 		fds = memory_array(fds, count, sizeof *fds);
-		/* Who finds no room starts a server of its own. */
+		/* A client for which there is no room starts a server of its own. */
 		fds[1] = (struct pollfd){ k->count < k->limits.connections ? slot->listener : -1, POLLIN, 0 };
 		peer_poll(&k->server, fds + 2);
 		for (size_t i = 0; i < k->count; i++) {
@@ -464,7 +466,7 @@ keeper_serve_until_end(struct keeper *k, struct pool_slot *slot,
 	free(fds);
 }
 
-/* Gives clients the last that was said, as far as they read it. */
+/* Sends the last lines to the clients, as far as they read them. */
 static void
 keeper_flush_clients(struct keeper *k)
 {
@@ -491,7 +493,7 @@ keeper_run_server(struct pool_slot *slot, const struct mcp_kept_process *process
 	int wait_status, fd;
 
 	if (peer_start(&k.server, &spec, &err) == -1) {
-		/* Whoever had us started waits for it. */
+		/* The client that had this worker started waits for it. */
 		poll_one(slot->listener, POLLIN, clock_monotonic() + WORKER_START_MS);
 		while ((fd = pool_accept_now(slot)) != -1)
 			add_client(&k, fd);
@@ -545,7 +547,8 @@ main(int argc, char **argv)
 
 	program_begin();
 #ifdef __linux__
-	/* The environment may have keys, which are not for other processes of the same user. */
+	/* The environment may contain keys, which other processes of the same user must not
+	 * read. */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,5 @@
-/* Schemas are walked through `properties` alone; an annotation that stands anywhere else makes the
- * tool invalid, and is found by looking through all of the schema for it. */
+/* Schemas are searched through `properties` only; an annotation anywhere else makes the tool
+ * invalid, and is found by searching the whole schema for it. */
 #include "mirrored.h"
 
 #include <sodium.h>
@@ -27,7 +27,7 @@ is_token(const char *text)
 	return is;
 }
 
-/* How often the annotation stands in a value. */
+/* How often a value contains the annotation. */
 static size_t
 mirrored_count_annotations(struct span value)
 {
@@ -41,7 +41,7 @@ mirrored_count_annotations(struct span value)
 	return count;
 }
 
-/* Adds those of a schema, and of its properties. Why not; NULL. */
+/* Adds the annotations of a schema, and of its properties. Returns what is wrong, or NULL. */
 static const char *
 read_schema(struct mirrored *m, const char *tool, struct span schema, struct buffer *pointer,
     size_t first)
@@ -177,7 +177,7 @@ mirrored_encode(struct buffer *out, const char *value, size_t len)
 	if (plain && len >= sizeof before - 1 + sizeof after - 1 &&
 	    strncmp(value, before, sizeof before - 1) == 0 &&
 	    strncmp(value + len - (sizeof after - 1), after, sizeof after - 1) == 0)
-		plain = false; /* it would be taken for what it says */
+		plain = false; /* it would be decoded as an encoded value */
 	if (plain) {
 		buffer_append(out, value, len);
 		return;

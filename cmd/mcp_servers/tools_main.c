@@ -1,11 +1,11 @@
 /*
- * awf-mcp-tools: the MCP server by which an agent CLI has tools of AWF. The CLI starts it, as its
- * configuration says (awf-provider-cli(7)); all it does is to pass bytes on, from its stdin to a
- * socket of the provider that started the CLI, and from there to its stdout, after it has said
- * there the secret that it was given. It ends when either side does.
+ * awf-mcp-tools: the MCP server through which an agent CLI gets AWF's tools. The CLI starts it,
+ * according to its configuration (awf-provider-cli(7)). It only passes bytes from its stdin to a
+ * socket of the provider that started the CLI, and from there to its stdout, after it has sent the
+ * secret that it was given. It ends when either side does.
  *
- * The secret is in no argument, which other users can see, and not in the environment of anything
- * but this.
+ * The secret is in no argument, which other users could see, and only in the environment of this
+ * program.
  */
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 /*
- * The first lines of an answer say whether it is a stream of events or one message; what is heard
- * goes to stdout at once. Where messages go in the old transport the server says in an event.
+ * The first lines of an answer tell whether it is a stream of events or one message; received
+ * messages are written to stdout at once. In the old transport the server names the URL for
+ * messages in an event.
  */
 #include "transfer.h"
 
@@ -22,12 +23,12 @@
 #include "proc/message.h"
 
 enum {
-	REFUSED_LIMIT = 1 << 20,     /* of an answer that is an error */
-	RETRY_MS = 1000,             /* before a stream is asked for again */
+	REFUSED_LIMIT = 1 << 20,     /* bytes of an error's body */
+	RETRY_MS = 1000,             /* before a stream is requested again */
 	RETRY_LIMIT_MS = 30000
 };
 
-/* ---- what goes out on stdout ---- */
+/* ---- writing to stdout ---- */
 
 static void
 put_line(const struct buffer *line)
@@ -36,7 +37,7 @@ put_line(const struct buffer *line)
 		_exit(STATUS_SYSTEM); /* nobody listens */
 }
 
-/* The answer that a server does not give. */
+/* The answer in place of one that the server does not give. */
 static void
 put_failure(struct span id, const char *text)
 {
@@ -47,7 +48,7 @@ put_failure(struct span id, const char *text)
 	buffer_free(&line);
 }
 
-/* It has its answer. */
+/* The request has its answer. */
 static void
 forget_asked(struct bridge *b, struct span id)
 {
@@ -107,7 +108,7 @@ transfer_take(struct transfer *t, const char *bytes, size_t len)
 	if ((span_type(message) != 'o' && span_type(message) != 'a') ||
 	    jsonrpc_check(&message, SCAN_DEPTH, &mended) != NULL)
 		goto done;
-	/* Several at once, as 2025-03-26 had them. */
+	/* A batch, as 2025-03-26 has them. */
 	if (span_type(message) == 'a') {
 		result = 0;
 		for (struct span_walk x = span_walk(message); result == 0 && span_next(&x);)
@@ -186,7 +187,7 @@ bridge_fail(struct bridge *b, const char *format, ...)
 		message_print(NULL, "%s", text);
 }
 
-/* Where messages go in the old transport, as the server names it. */
+/* The URL for messages in the old transport, as the server names it. */
 static void
 transfer_set_endpoint(struct bridge *b, const char *named)
 {
@@ -286,7 +287,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 		t->wrong = "the answer is above 256 MiB";
 		return 0;
 	}
-	/* Of an error as much is read as is kept. */
+	/* Of an error's body, only what is kept is read. */
 	t->cut = len > limit - t->body.len;
 	buffer_append(&t->body, bytes, t->cut ? limit - t->body.len : len);
 	return t->cut ? 0 : len;
@@ -311,7 +312,7 @@ add_member_header(struct transfer *t, const char *name, const char *value)
 	buffer_free(&header);
 }
 
-/* What 2026-07-28 has repeated of a message. */
+/* The headers with which 2026-07-28 repeats parts of a message. */
 static void
 add_metadata(struct transfer *t, struct span message)
 {

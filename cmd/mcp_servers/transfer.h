@@ -52,7 +52,7 @@ struct transfer {
 	/* What comes. */
 	bool stream;                 /* server-sent events */
 	size_t heads;                /* bytes of lines of heads */
-	bool cut;                    /* the rest of an error's body is not wanted */
+	bool cut;                    /* the rest of an error's body is not needed */
 	const char *wrong;           /* with the answer, in the place of what libcurl says; NULL */
 	char location[256];
 	long long retry_after;       /* s; 0: not said */

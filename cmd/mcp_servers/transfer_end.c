@@ -1,7 +1,7 @@
 /*
- * A status that is an error may mean that the server knows the old transport alone, or the session
- * no more; then it is tried so before anything is told. A stream that was cut is asked for again
- * where it said where it was.
+ * An error status may mean that the server supports only the old transport, or does not know the
+ * session any more; that is tried before an error is reported. A stream that was cut is requested
+ * again from its last event id.
  */
 #include "transfer.h"
 
@@ -11,11 +11,11 @@
 #include "base/memory.h"
 
 enum {
-	ERROR_TEXT_LIMIT = 300,      /* bytes of a page that are told */
-	RESUME_LIMIT = 20            /* tries for the rest of one answer */
+	ERROR_TEXT_LIMIT = 300,      /* bytes of a page in a message */
+	RESUME_LIMIT = 20            /* tries to get the rest of one answer */
 };
 
-/* Whether an answer that is an error is a message all the same: which. */
+/* Finds the message in the body of an error status, if there is one. */
 static bool
 is_message(const struct transfer *t, struct jsonrpc *m)
 {
@@ -30,7 +30,7 @@ is_message(const struct transfer *t, struct jsonrpc *m)
 	return span_type(m->error) == 'o';
 }
 
-/* Tells what an answer with this status means for a request. */
+/* Reports what an answer with this status means for a request. */
 static void
 transfer_report_status(struct transfer *t, long status)
 {
@@ -66,7 +66,7 @@ transfer_report_status(struct transfer *t, long status)
 	buffer_free(&text);
 }
 
-/* An answer of a server that knows the old transport alone. */
+/* Whether the answer is that of a server that supports only the old transport. */
 static bool
 is_old(const struct transfer *t, long status)
 {
@@ -76,7 +76,7 @@ is_old(const struct transfer *t, long status)
 	    (status == 400 || status == 404 || status == 405) && !is_message(t, &m);
 }
 
-/* The message goes once the old transport's stream has said where to. */
+/* The message is sent when the stream of the old transport has named the URL. */
 static void
 fall_back(struct bridge *b, struct transfer *t, long status)
 {
@@ -93,8 +93,8 @@ fall_back(struct bridge *b, struct transfer *t, long status)
 	b->waiting = later;
 }
 
-/* The session is gone, which the server says before it does anything: another is begun, and the
- * message goes there. False: that was tried. */
+/* The session is gone, which the server says before it does anything: begin another, and send
+ * the message there. False: that was tried before. */
 static bool
 begin_again(struct transfer *t)
 {
@@ -112,7 +112,7 @@ begin_again(struct transfer *t)
 		hello = transfer_add(b, POST_MESSAGE, span_of(b->hello.data, b->hello.len));
 		hello->unheard = true;
 		transfer_start(hello);
-		/* Before all that waits. */
+		/* Before all messages that wait. */
 		hello = transfer_add(b, POST_MESSAGE, span_of(initialized, sizeof initialized - 1));
 		hello->after_hello = true;
 	}
@@ -120,7 +120,7 @@ begin_again(struct transfer *t)
 	return true;
 }
 
-/* True: it is done with; false: it goes on. */
+/* True: it has ended; false: it continues. */
 static bool
 end_post(struct transfer *t, long status)
 {
@@ -196,7 +196,7 @@ transfer_end(struct transfer *t, CURLcode result)
 			bridge_fail(b, "cannot be reached: %s", failure_of(t, result));
 		return true;
 	case GET_STREAM:
-		/* It need not have one. */
+		/* The server need not have such a stream. */
 		if (result == CURLE_OK && (status / 100 != 2 || !t->stream))
 			return true;
 		transfer_again(t);
@@ -212,7 +212,7 @@ transfer_end(struct transfer *t, CURLcode result)
 	}
 	if (result != CURLE_OK && status / 100 == 2 && t->stream && t->sse.id.len > 0 && !t->answered &&
 	    t->id.at != NULL) {
-		t->purpose = GET_REST; /* cut off, and to be had again */
+		t->purpose = GET_REST; /* cut off, but the rest is available */
 		transfer_again(t);
 		return false;
 	}

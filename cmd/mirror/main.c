@@ -67,7 +67,7 @@ struct run {
 	int64_t seq;               /* there */
 	int64_t have;              /* here; -1: that was not looked at */
 	int64_t seen;              /* when its last line came there, µs since 1970 */
-	int64_t again;             /* when one that was refused is tried anew, clock_monotonic() */
+	int64_t again;             /* when to try a refused one again, clock_monotonic() */
 	int64_t pause;             /* before that */
 	char *origin;
 	enum state state;
@@ -82,7 +82,7 @@ struct copier {
 	struct directory directory;
 	struct run **runs;
 	size_t count;
-	struct map places;         /* run id to its place in runs */
+	struct map places;         /* run id → its place in runs */
 	struct run **wanted;       /* in this order, from next_wanted on */
 	size_t wanted_count, next_wanted;
 	struct run *asked[ASKED_AT_ONCE];
@@ -98,7 +98,7 @@ struct copier {
 	struct peer peer;
 	bool ready, listed;        /* it has said what it is; which runs there are */
 	bool misspoken;            /* what failed is the filter, and not the directory */
-	int64_t pause, start_at;   /* before it is started once more */
+	int64_t pause, start_at;   /* until it is started again */
 	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
 	size_t refused, gone;
 	struct {

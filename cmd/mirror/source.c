@@ -268,7 +268,7 @@ source_read_request(const char *line, size_t len, struct error *err)
 		    "awf-ship(7)");
 	span_members(span_of(line, len), names, 2, values);
 	if (!event_copy_id(values[0], run_id) || !span_integer(values[1], &after) || after < 0)
-		return 0; /* what a later version says */
+		return 0; /* a kind of a later version */
 	filter.run_id = run_id;
 	filter.sent = after;
 	filter.refused = false;

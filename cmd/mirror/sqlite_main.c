@@ -38,7 +38,7 @@ struct database {
 	int64_t version;        /* of its data, when it was looked at last */
 };
 
-/* One that is ready to be bound; NULL with *err. */
+/* Prepares a statement for binding; NULL with *err. */
 static sqlite3_stmt *
 sqlite_ready_statement(struct database *d, enum statement which, struct error *err)
 {

@@ -1,12 +1,12 @@
 /*
- * An entry stands under the step's path, its name alone, or a hash of the request:
- * AgentLoom's newer or older one, or ours. Of a list an answer is chosen and noted under one
- * lock, so that no two providers of a run give the same. It is put together here as our own
- * answers are, and goes the way of these from then on.
+ * An entry is stored under the step's path, its name alone, or a hash of the request: AgentLoom's
+ * newer or older one, or AWF's. An answer of a list is chosen and noted under one lock, so that no
+ * two providers of a run give the same one. It is converted here into the form of AWF's own
+ * recorded answers, and is handled as these from then on.
  *
- * The file of what was given is only appended to, under a lock of the whole of it (fcntl(2)).
- * Who takes the lock reads on from where it stopped, and has all lines in a map, so a provider
- * reads each line once however many answers are given.
+ * The file of given answers is only appended to, under a lock of the whole of it (fcntl(2)). The
+ * provider that takes the lock reads on from where it stopped, and has all lines in a map, so a
+ * provider reads each line once however many answers are given.
  */
 #include "agentloom.h"
 
@@ -31,14 +31,14 @@
 #define GIVEN_LINE_SIZE (DIGEST_SIZE + 24)
 #define SHOWN 16 /* digits of a hash in messages */
 
-/* The names that the answer to a request may stand under. */
+/* The names under which the answer to a request may be stored. */
 struct wanted {
 	const char *sha256;
 	char hash[DIGEST_SIZE], old_hash[DIGEST_SIZE]; /* "" if it has none */
-	char *step;                                    /* its path; NULL: not said */
+	char *step;                                    /* its path; NULL: unknown */
 };
 
-/* The member that answers a request. */
+/* The member that has the answer. */
 struct entry {
 	const char *key;
 	struct span value;
@@ -77,7 +77,7 @@ agentloom_free(struct agentloom *a)
 	agentloom_file_free(&a->file);
 }
 
-/* By the step's path, by its name alone, by a hash of the request. */
+/* Finds the entry by the step's path, by its name alone, or by a hash of the request. */
 static int
 find_entry(const struct agentloom *a, const struct wanted *w, struct entry *e, struct error *err)
 {
@@ -97,7 +97,7 @@ find_entry(const struct agentloom *a, const struct wanted *w, struct entry *e, s
 	    w->step == NULL ? "" : "'", SHOWN, w->hash[0] == '\0' ? w->sha256 : w->hash);
 }
 
-/* An answer that was made for another request is refused. */
+/* Refuses an answer that was recorded for another request. */
 static int
 check_hash(const struct agentloom *a, const struct wanted *w, const struct entry *e,
     struct span answer, struct error *err)
@@ -115,7 +115,7 @@ check_hash(const struct agentloom *a, const struct wanted *w, const struct entry
 	return -1;
 }
 
-/* Takes in what others gave. Nobody else gives anything until the lock is released. */
+/* Reads which answers other providers have given. None gives any until the lock is released. */
 static int
 lock_given(struct given *g, struct error *err)
 {
@@ -146,7 +146,7 @@ given_line(const char key[DIGEST_SIZE], size_t number, char line[GIVEN_LINE_SIZE
 	return (size_t)snprintf(line, GIVEN_LINE_SIZE, "%s %zu\n", key, number);
 }
 
-/* Of those that were not given yet, the answer of a list that was made for the request, else the
+/* From the answers of a list that were not given yet: the one recorded for the request, else the
  * next one. */
 static int
 agentloom_claim_list_answer(struct agentloom *a, const struct wanted *w, const struct entry *e,
@@ -159,7 +159,7 @@ agentloom_claim_list_answer(struct agentloom *a, const struct wanted *w, const s
 	bool made = false;
 	int result = -1;
 
-	/* What the entry is called in the notes of the run. */
+	/* The name of the entry in the run's file of given answers. */
 	digest_begin(&d);
 	digest_add(&d, a->file.path, strlen(a->file.path) + 1);
 	digest_add(&d, e->key, strlen(e->key));
@@ -199,8 +199,9 @@ agentloom_write_answer(struct span answer, struct buffer *out, struct error *err
 {
 	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
 	struct span model = span_member(answer, "model"), word = span_member(answer, "finish_reason");
-	/* What recordings have is whatever word the API used: the table is that of
-	 * lib/rerun/agentloom.c, and what it has not is no end. NULL: it does not say. */
+	/* Recordings have whatever word the API used: the table is that of
+	 * lib/rerun/agentloom.c, and a word that is not in it is not an end. NULL: there is no
+	 * word. */
 	const char *reason = agentloom_stop_reason(word);
 	struct span content = span_member(answer, "content"), usage = span_member(answer, "usage");
 	struct span_walk call = span_walk(span_member(answer, "tool_calls"));
@@ -242,8 +243,8 @@ agentloom_write_answer(struct span answer, struct buffer *out, struct error *err
 	writer_member_string(&w, KEY_STOP_REASON,
 	    reason != NULL ? reason : calls > 0 ? "tool_use" : "end_turn");
 
-	/* Reasoning is no part of the completion there. An answer without any token is one whose
-	 * usage nobody knew. */
+	/* Reasoning is not part of the completion there. If an answer has no tokens at all, its
+	 * usage was unknown. */
 	number_set(&input, span_member(usage, "prompt_tokens"));
 	number_set(&output, span_member(usage, "completion_tokens"));
 	number_set(&reasoning, span_member(usage, "reasoning_tokens"));

@@ -1,7 +1,7 @@
 /*
- * The Messages API of Anthropic, streaming: how a request is written. Which member of the API's
- * block is which member of ours stands in one table (api/anthropic.h), read by both directions.
- * Members without a place in ours stand in `raw`. Models are told apart by their names alone.
+ * Anthropic's Messages API, streaming: how a request is written. One table says which member of the
+ * API's block is which member of AWF's (api/anthropic.h), for both directions. Members without a
+ * place in AWF's block are in `raw`. Models are recognized only by their names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "strict.h"
 #include "transcript/event_keys.h"
 
-#define MAX_TOKENS 8192 /* the API wants a number; thinking comes on top */
+#define MAX_TOKENS 8192 /* the API demands a number; tokens for thinking are added */
 
 static const char usage[] =
 "awf-provider-anthropic < requests\n"
@@ -36,8 +36,8 @@ kind_of(struct span block)
 	return kind > KIND_DOCUMENT ? KIND_OTHER : (enum anthropic_kind)kind;
 }
 
-/* Whether a block of a request can be sent: thinking needs the API's signature,
- * an empty text is refused, and what another API ran or meant is left out. */
+/* Whether a block of a request can be sent: thinking needs the API's signature, an empty text is
+ * refused, and what another API ran or thought is left out. */
 static bool
 is_sendable(struct span block)
 {
@@ -68,7 +68,7 @@ has_sendable(struct span blocks)
 	return false;
 }
 
-/* An object that says no more than its type. */
+/* An object with only a type. */
 static void
 write_typed(struct writer *w, const char *key, const char *type)
 {
@@ -77,8 +77,8 @@ write_typed(struct writer *w, const char *key, const char *type)
 	writer_object_end(w);
 }
 
-/* The mark in a block: the input up to here is worth keeping, what follows it the next time is
- * new. */
+/* The mark in a block: the input up to here is worth caching, because the next request repeats
+ * it. */
 static void
 write_cache_mark(struct writer *w)
 {
@@ -87,7 +87,7 @@ write_cache_mark(struct writer *w)
 
 static void write_block(struct writer *w, struct span block, bool mark);
 
-/* What a tool gave that is more than text. */
+/* A tool result that is not only text. */
 static void
 anthropic_write_tool_result(struct writer *w, struct span blocks)
 {
@@ -147,14 +147,14 @@ write_block(struct writer *w, struct span block, bool mark)
 	writer_object_end(w);
 }
 
-/* cached: the last block that can be is marked. */
+/* cached: the last block that can have the mark gets it. */
 static void
 write_messages(struct writer *w, struct span messages, bool cached)
 {
 	struct span last = SPAN_NONE, marked = SPAN_NONE;
 
-	/* Of the last message the last block. Thinking takes no mark, and what the API said itself
-	 * goes back as it was. */
+	/* Mark the last block of the last message. Thinking cannot be marked, and the API's own
+	 * blocks are sent back unchanged. */
 	for (struct span_walk message = span_walk(messages); cached && span_next(&message);)
 		if (has_sendable(span_member(message.value, KEY_BLOCKS)))
 			last = span_member(message.value, KEY_BLOCKS);
@@ -166,8 +166,8 @@ write_messages(struct writer *w, struct span messages, bool cached)
 			marked = block.value;
 	}
 
-	/* A message of which nothing can be sent is left out: the API refuses empty ones,
-	 * and takes two of the same role in a row. */
+	/* A message without anything to send is left out: the API refuses empty messages, and
+	 * accepts two of the same role in a row. */
 	writer_member_array(w, "messages");
 	for (struct span_walk message = span_walk(messages); span_next(&message);) {
 		struct span blocks = span_member(message.value, KEY_BLOCKS);
@@ -186,8 +186,9 @@ write_messages(struct writer *w, struct span messages, bool cached)
 	writer_array_end(w);
 }
 
-/* The API refuses a conversation with calls of tools if it is told of no tool, as when an
- * agent without any goes on with it: those that were called, not to be called again. */
+/* The API refuses a conversation with tool calls if the request has no tools, for example when
+ * an agent without tools continues it. So the tools that were called are named, but may not be
+ * called again. */
 static void
 write_called_tools(struct writer *w, const struct provider_request *r)
 {
@@ -223,8 +224,8 @@ write_called_tools(struct writer *w, const struct provider_request *r)
 	map_free(&named);
 }
 
-/* Whether the model decides itself how long it thinks, by an effort: those after 4.5, which
- * take no number of tokens. Models of other names are other servers'. */
+/* Whether the model decides itself how long it thinks, guided by an effort: models after 4.5,
+ * which accept no number of tokens. Other names belong to other servers. */
 static bool
 is_adaptive(struct span model)
 {
@@ -235,7 +236,7 @@ is_adaptive(struct span model)
 	return request_model(model, all) && !request_model(model, older);
 }
 
-/* The format and the effort of thinking as the API has them, unless the caller has said the
+/* The output format and the effort of thinking in the API's form, unless the caller has set the
  * effort. The other members are the caller's. */
 static void
 write_output_config(struct writer *w, const struct provider_request *r)
@@ -288,8 +289,8 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 	struct span thinking = span_member(r->params, "thinking");
 	long long budget = thinking_budget(thinking);
 	bool tools = span_element(r->tools, 0).at != NULL;
-	/* Turns of an agent with tools repeat all that came before; a single answer has nobody to
-	 * keep anything for. */
+	/* The turns of an agent with tools repeat everything before; a single answer has nothing
+	 * to cache for. */
 	char cache = span_type(span_member(r->params, "cache"));
 	bool cached = cache == 't' || (cache != 'f' && tools);
 

@@ -1,6 +1,6 @@
 /*
- * Claude Code: `claude -p --output-format stream-json`. Its lines hold messages of the
- * Messages API; the last one, of type `result`, says how it ended.
+ * Claude Code: `claude -p --output-format stream-json`. Its lines contain messages of the Messages
+ * API; the last one, of type `result`, says how it ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* The prompt as it is: it takes no text for a command but the last one, so that is empty (and is not
- * sent on); files that are named with '@' are attachments. */
+/* Sends the prompt unchanged. The CLI searches only the last text for a command, so that is
+ * empty (and is not sent to the model); files named with '@' become attachments. */
 static void
 write_prompt(struct cli_run *r)
 {
@@ -62,7 +62,7 @@ claude_set_arguments(struct cli_run *r)
 	if (r->request->stream)
 		cli_arguments(r, (const char *const []){ "--include-partial-messages", NULL });
 	cli_model(r, "--model");
-	/* Tools that are not named are not there at all, those that are need no permission. */
+	/* Tools that are not named do not exist; those that are need no permission. */
 	cli_argument(r, "--tools", allowed);
 	if (served[0] != '\0' && (file = cli_server_file(r, "mcp.json", "")) != NULL)
 		cli_argument(r, "--mcp-config", file);
@@ -102,9 +102,10 @@ claude_set_param(struct cli_run *r, struct span key, struct span value)
 	return true;
 }
 
-/* By model, sub-agents included, and from COUNTS_SESSION on all of the session, as is the cost;
- * where what was before is not known, and in older CLIs, there is the sum of this run without
- * them. All of the input, cached or not, as the API counts its parts apart. */
+/* Usage by model, including sub-agents. From version COUNTS_SESSION on it is of the whole
+ * session, and so is the cost; if the earlier usage is unknown, and in older CLIs, the sum of
+ * this run without sub-agents is used. The input includes cached input, which the API counts
+ * separately. */
 static void
 claude_read_usage(struct cli_run *r, struct span line)
 {
@@ -140,9 +141,9 @@ claude_read_usage(struct cli_run *r, struct span line)
 		usage_sum(u, span_member(line, "usage"), of_run);
 }
 
-/* Of the result, "stop_reason" is the last message's, as the Messages API has it
- * (https://docs.claude.com/en/api/messages): one of a tool is an end where the CLI's own loop
- * made it one. */
+/* "stop_reason" of the result is that of the last message, as in the Messages API
+ * (https://docs.claude.com/en/api/messages): the reason of a tool call is an end if the CLI's
+ * own loop ended there. */
 static const struct end ends[] = {
 	{ "end_turn", "end_turn", ERROR_NONE },
 	{ "tool_use", "end_turn", ERROR_NONE },
@@ -172,8 +173,8 @@ claude_read_failure(struct cli_run *r, struct span line)
 	free(text);
 }
 
-/* {"subtype":"api_retry","attempt":1,"error_status":429,"error":"rate_limit"}; the status is null
- * where there was no HTTP answer. */
+/* {"subtype":"api_retry","attempt":1,"error_status":429,"error":"rate_limit"}; the status is
+ * null if there was no HTTP answer. */
 static void
 claude_read_retry(struct cli_run *r, struct span line)
 {
@@ -201,12 +202,14 @@ claude_read_line(struct cli_run *r, struct span type, struct span line)
 		cli_preview(r, "text", span_member(delta, "text"));
 		cli_preview(r, "thinking", span_member(delta, "thinking"));
 	} else if (user || span_is(type, "assistant")) {
-		/* One of its own making tells of an error, which the result tells too. */
+		/* A message that the CLI has made up reports an error, which the result reports
+		 * too. */
 		if (!user && span_is(span_member(message, "model"), "<synthetic>"))
 			return;
 		if (!user)
 			text_once(&r->message.model, span_member(message, "model"));
-		/* Of the user only results: its texts are ours, or what the CLI tells the model. */
+		/* Of messages of the user, only results: their texts are AWF's, or what the CLI
+		 * tells the model. */
 		for (struct span_walk each = span_walk(content);
 		    !each.object && span_next(&each);) {
 			struct span block = each.value, kind = span_member(block, "type");

@@ -1,10 +1,9 @@
 /*
- * What the tables call to say what a line meant, gathered in one message, and the way of the
- * lines there. Each call of a tool is found again by its id in a map: one that was told of
- * twice is passed over, and in the end those that are open are closed. Why there is no answer
- * is asked in the order of how much it tells: what the CLI said, an end of a kind that nobody
- * knows, its exit status, its last complaint; its stderr tells the category only if it said
- * nothing else.
+ * The functions with which a CLI's table says what a line meant, collecting one message, and how
+ * lines get there. A map finds each tool call by its id: a call that is reported twice is ignored
+ * the second time, and at the end open calls are closed. If there is no answer, the reason is taken
+ * from the first of these that exists: the CLI's own error, an unknown reason of an end, its exit
+ * status, its last error line; its stderr determines the category only if it printed nothing else.
  */
 #include "cli.h"
 
@@ -26,8 +25,7 @@
 #define BLOCKS_LIMIT 100000
 #define ERROR_LINE_LIMIT ((size_t)64 << 10)
 
-/* Words of CLIs that tell what went wrong where no status does. What stands first
- * counts. */
+/* Words of CLIs for errors, where there is no status. The first match counts. */
 static const struct {
 	const char *words;
 	enum error_code category;
@@ -88,7 +86,7 @@ cli_fail_as(struct cli_run *r, enum error_code code, const char *format, ...)
 	r->failed = true;
 }
 
-/* Takes the keys that the CLI was given out of what it says of itself. */
+/* Removes the keys that the CLI was given from its texts. */
 static void
 hide_keys(const struct cli_run *r, char *text)
 {
@@ -96,8 +94,8 @@ hide_keys(const struct cli_run *r, char *text)
 		text_hide(text, strlen(text), getenv(*name));
 }
 
-/* What a text, with the status that the CLI told, means. It may hold the API's own error,
- * "[API Error: {…}]", or be it. */
+/* What a text means, with the status that the CLI reported. It may contain, or be, the API's own
+ * error: "[API Error: {…}]". */
 static void
 cli_set_failure_from_text(const struct cli_run *r, struct failure *f, long status,
     struct buffer *text)
@@ -205,7 +203,7 @@ cli_reaches(const char *version, const char *least)
 {
 	long mine = 0, needed = 0;
 
-	/* Number by number, until one differs; what follows the last is of no account. */
+	/* Compare the numbers until two differ; what follows the last number is ignored. */
 	while (version != NULL && *least != '\0' && mine == needed) {
 		char *version_end, *least_end;
 
@@ -240,7 +238,7 @@ cli_preview(struct cli_run *r, const char *kind, struct span text)
 	r->streamed = true;
 }
 
-/* Adds to a block, and tells of it unless that was done in pieces. */
+/* Appends to a block, and reports the text unless that was done in pieces. */
 static void
 cli_append_to_block(struct cli_run *r, struct block *b, const char *kind, struct span text)
 {
@@ -308,7 +306,7 @@ add_tool(struct cli_run *r, enum block_type type, const char *theirs_type, const
 	return b;
 }
 
-/* Our name of a tool of ours, by the CLI's; NULL: it is none. */
+/* The AWF name of one of AWF's tools, from the CLI's name; NULL: it is not one. */
 static const char *
 served_name(const struct cli_run *r, const char *theirs)
 {
@@ -339,7 +337,7 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
 	b = add_tool(r, BLOCK_TOOL_USE, type, call.id, input);
 	b->tool_name = memory_text(name != NULL ? name : tool->ours == NULL ? theirs : tool->ours);
 	block_note(b, "name", theirs);
-	/* A path, or those of an array of objects that have one each. */
+	/* A path, or the paths in an array of objects that have one each. */
 	if (tool->changes != NULL) {
 		struct span changes = span_member(input, tool->changes);
 
@@ -396,7 +394,7 @@ cli_tries_again(struct cli_run *r, long tried, long status, const char *why)
 	buffer_text(&text, why);
 	cli_set_failure_from_text(r, &f, status, &text);
 	f.error.code = cli_cut_off(r, f.error.code);
-	/* A key that is refused is tried again once, as a login may have been renewed. */
+	/* A refused key is tried once more, because the login may have been renewed. */
 	if (tried > 1 && error_class(f.error.code) != CLASS_TRANSIENT) {
 		r->failure = f;
 		r->failed = r->hopeless = true;
@@ -418,8 +416,8 @@ cli_cut_off(const struct cli_run *r, enum error_code code)
 
 /* Lines of its output. */
 
-/* Appends a line without its NULs, what is no UTF-8 and halves of surrogate pairs replaced: what JSON
- * can carry. */
+/* Appends a line without NULs, with invalid UTF-8 and single surrogates replaced, so that JSON
+ * can represent it. */
 static void
 cli_repair_line(const char *line, size_t len, struct buffer *out)
 {
@@ -514,13 +512,13 @@ cli_feed_errors(struct cli_run *r, const char *bytes, size_t len)
 		buffer_clear(rest);
 		len -= (size_t)(lf - bytes) + 1;
 	}
-	/* Of a line that is longer the beginning tells. */
+	/* Of a longer line, only the beginning is kept. */
 	if (rest->len + len <= ERROR_LINE_LIMIT)
 		buffer_append(rest, bytes, len);
 }
 
-/* It ended without saying that the answer is whole, or why there is none. What stderr
- * says counts only if it said nothing else. */
+/* The CLI ended without saying that the answer is complete, or why there is none. Its stderr
+ * counts only if it printed nothing else. */
 static void
 fail_incomplete(struct cli_run *r, int exit_code)
 {
@@ -530,7 +528,7 @@ fail_incomplete(struct cli_run *r, int exit_code)
 	const char *line = said.at, *end = said.at + said.len, *lf;
 	char *words;
 
-	/* The line that begins with an error, else the last. */
+	/* Find the line that begins with an error, else the last one. */
 	while ((lf = memchr(line, '\n', (size_t)(end - line))) != NULL &&
 	    strncmp(line, "Error", 5) != 0 && strncmp(line, "error", 5) != 0)
 		line = lf + 1;
@@ -573,7 +571,7 @@ cli_end(struct cli_run *r, int exit_code)
 		m->stop_reason = "end_turn";
 	if (m->model == NULL && !span_is(r->request->model, "default"))
 		text_once(&m->model, r->request->model);
-	/* The last block says how to go on. */
+	/* The last block says how to continue the session. */
 	if (m->count > 0 && m->session_id != NULL) {
 		struct block *last = &m->blocks[m->count - 1];
 
@@ -613,7 +611,7 @@ cli_free(struct cli_run *r)
 	message_free(&r->message);
 }
 
-/* One that does not know an option says so in words of its own, and nothing else. */
+/* A CLI that does not know an option prints that in its own words, and nothing else. */
 static void
 check_version(struct cli_run *r)
 {
@@ -653,7 +651,7 @@ cli_adopt_descendants(void *context, struct error *err)
 	return 0;
 }
 
-/* Whether its user is logged in only the CLI knows, and only while it answers. */
+/* Only the CLI knows whether its user is logged in, and only while it answers. */
 static int
 cli_check_program(void *context, struct writer *w, struct error *err)
 {

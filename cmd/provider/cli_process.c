@@ -1,6 +1,6 @@
 /*
- * The process of a CLI, from its start to the end of all that it started. A guardian
- * stands between, for the case that this process is killed.
+ * The process of a CLI, from its start to the end of everything that it started. A guardian process
+ * stands in between, for the case that this process is killed.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
@@ -29,14 +29,14 @@ enum {
 struct running {
 	struct cli_run *run;
 	struct guardian guardian;
-	int in, out, err;     /* our ends of its pipes; -1 */
-	size_t fed;           /* bytes of the prompt */
-	bool watches;         /* our stdin may say something yet */
+	int in, out, err;     /* this process's ends of its pipes; -1 */
+	size_t fed;           /* bytes of the prompt that were written */
+	bool watches;         /* stdin may still bring lines */
 	bool ended;           /* the process has */
-	int64_t deadline;     /* to end by itself; 0: it has not said all yet */
+	int64_t deadline;     /* until it must have ended by itself; 0: its output has not ended */
 };
 
-/* A pipe of which the end numbered mine stays here and does not block. */
+/* Makes a pipe, of which end number `mine` stays here and does not block. */
 static int
 open_pipe(int *ours, int *theirs, int mine)
 {
@@ -74,7 +74,8 @@ cli_process_start(struct running *s)
 	return result;
 }
 
-/* Bytes read; 0: there are none now. At the end the descriptor is closed. */
+/* Returns the number of bytes read; 0: none now. At the end of the output the descriptor is
+ * closed. */
 static size_t
 cli_process_read_pipe(int *fd, char *bytes)
 {
@@ -116,14 +117,14 @@ cli_process_cancel(struct running *s, const char *why)
 	s->deadline = clock_monotonic();
 }
 
-/* Of two times, of which 0 is none. */
+/* The earlier of two times; 0 means none. */
 static int64_t
 cli_process_earlier_time(int64_t one, int64_t other)
 {
 	return one == 0 || (other != 0 && other < one) ? other : one;
 }
 
-/* Whether to go on waiting. */
+/* Returns whether to go on waiting. */
 static bool
 cli_process_serve_round(struct running *s)
 {
@@ -151,7 +152,7 @@ cli_process_serve_round(struct running *s)
 		while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
 		    prompt->len - s->fed)) > 0)
 			s->fed += (size_t)n;
-		/* One that does not read its prompt says why on stderr. */
+		/* A CLI that does not read its prompt prints the reason to stderr. */
 		if (s->fed == prompt->len || (n == -1 && errno != EAGAIN && errno != EINTR))
 			file_close(&s->in);
 	}
@@ -175,7 +176,7 @@ cli_process_serve_round(struct running *s)
 			cli_fail_as(s->run, ERROR_PROVIDER, "the guardian of %s was killed",
 			    s->run->cli->name);
 		s->ended = true;
-		/* What others hold open is none of its output. */
+		/* Output of other processes that still have the pipe open is not read. */
 		while (cli_process_read_output(s) > 0)
 			;
 		while (cli_process_read_errors(s) > 0)
@@ -199,7 +200,7 @@ cli_process(struct cli_run *r)
 
 	cli_prepare(r);
 	if (!r->failed) {
-		/* What the terminal sends, it sends to the CLI as well, whose end is the answer. */
+		/* The terminal sends its signals to the CLI as well, whose end gives the answer. */
 		sigaction(SIGINT, NULL, &old);
 		if (old.sa_handler != SIG_IGN)
 			sigaction(SIGINT, &pass, NULL);
@@ -232,7 +233,7 @@ cli_version(const struct cli *cli)
 	environment_begin(&environment);
 	process.environment = environment.list;
 	if (subprocesses_run(&process, 1, NULL, &err) == 0) {
-		/* The first word of numbers with dots. */
+		/* Find the first word of the form 1.2.3. */
 		at = buffer_string(&process.output);
 		while (version == NULL && (at = strpbrk(at, "0123456789")) != NULL) {
 			len = strspn(at, "0123456789.");

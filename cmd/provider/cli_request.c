@@ -1,4 +1,4 @@
-/* What a request asks of a CLI, and how that is started: argv, environment and files. */
+/* Turns a request into argv, environment and files of a CLI. */
 #define _GNU_SOURCE /* memmem() */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,9 @@ is_assistant(struct span message)
 	return span_is(span_member(message, KEY_ROLE), "assistant");
 }
 
-/* An answer of this CLI keeps in its last block how to go on. Sets r->session, and says how many
- * messages it knows already: up to the last answer that tells one. */
+/* Each answer of this CLI has in its last block how to continue its session. Sets r->session,
+ * and returns how many messages the session knows already: up to the last answer with such a
+ * block. */
 static size_t
 find_session(struct cli_run *r)
 {
@@ -91,7 +92,7 @@ add_block(struct cli_run *r, struct span block)
 		    "working directory and name it", r->cli->name,
 		    media_type == NULL ? "of any type" : media_type);
 		free(media_type);
-	} /* thinking stays with the model that thought it */
+	} /* thoughts can be read only by the model that thought them */
 }
 
 void
@@ -106,7 +107,7 @@ cli_read_request(struct cli_run *r)
 	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);) {
 		if (number++ < known)
 			continue;
-		/* Several messages are told apart by who says them. */
+		/* If there are several messages, each is preceded by its role. */
 		if (count - known > 1)
 			begin_part(&r->start.prompt, is_assistant(message.value) ? "ASSISTANT:" : "USER:");
 		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
@@ -116,8 +117,8 @@ cli_read_request(struct cli_run *r)
 	if (r->start.prompt.len == 0)
 		cli_fail_as(r, ERROR_INVALID, "the prompt is empty");
 
-	/* Our names of its tools, each once; several of its own that are one of ours stand
-	 * together. */
+	/* AWF's names of its tools, each once; several tools of the CLI that have one AWF name
+	 * are next to each other in the table. */
 	for (tool = r->cli->tools; tool->ours != NULL; tool++)
 		if (tool == r->cli->tools || strcmp(tool->ours, tool[-1].ours) != 0)
 			buffer_format(&list, "%s%s", list.len > 0 ? ", " : "", tool->ours);
@@ -262,8 +263,8 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 	return NULL;
 }
 
-/* The first of these names, in the directory of the step and in those above it, of which it is true; not in
- * the user's home or above that. In memory of its own, or NULL. */
+/* The first of these names for which the test holds, in the step's directory and those above it,
+ * but not in the user's home or above that. Allocated, or NULL. */
 static char *
 project_file_find(const char *const *names, bool (*is)(const char *path))
 {
@@ -304,7 +305,7 @@ cli_project_file(const char *const *names)
 	return project_file_find(names, file_exists);
 }
 
-/* Whether a file of versions names a place instead of one: asdf has "nodejs path:./x". */
+/* Whether a file of versions names a path instead of a version: asdf has "nodejs path:./x". */
 static bool
 file_names_place(const char *path)
 {
@@ -312,7 +313,7 @@ file_names_place(const char *path)
 	const char *rest, *word;
 	bool names = false;
 
-	/* What cannot be read may name anything. */
+	/* A file that cannot be read may name anything. */
 	if (access(path, F_OK) == 0 && file_load(path, VERSIONS_LIMIT, &text, NULL) != 0)
 		names = true;
 	rest = buffer_string(&text);
@@ -325,7 +326,7 @@ file_names_place(const char *path)
 	return names;
 }
 
-/* Whether a program is found where a manager of versions has put one in its place. */
+/* Whether a program is found where a version manager puts its replacements. */
 static bool
 program_is_shim(const char *name)
 {
@@ -341,8 +342,8 @@ program_is_shim(const char *name)
 	return is;
 }
 
-/* Managers of versions run what a project's file says: versions that are there are harmless. Their other
- * files they do not take before their user has said that they are trusted. */
+/* Version managers run what a project's file says: versions that are installed are harmless.
+ * Other files of theirs they ignore until their user has said that they are trusted. */
 static void
 refuse_version_place(struct cli_run *r)
 {
@@ -357,7 +358,8 @@ refuse_version_place(struct cli_run *r)
 	free(path);
 }
 
-/* Whether git takes a directory for a repository itself, as it does without a `.git` in it. */
+/* Whether git takes the directory itself for a repository, as it does even without a `.git` in
+ * it. */
 static bool
 directory_is_repository(const char *directory)
 {
@@ -374,9 +376,9 @@ directory_is_repository(const char *directory)
 	return has[0] && (has[3] || (has[1] && has[2]));
 }
 
-/* Every CLI asks git what is here, and git runs what the settings of its repository say. Those in a
- * `.git` are the user's; but a repository that was cloned may hold directories that are repositories
- * themselves. */
+/* Every CLI asks git about the directory, and git runs commands from a repository's settings.
+ * Those in a `.git` belong to the user; but a cloned repository may contain directories that are
+ * repositories themselves. */
 static void
 refuse_inner_repository(struct cli_run *r)
 {
@@ -397,8 +399,8 @@ refuse_inner_repository(struct cli_run *r)
 	free(directory);
 }
 
-/* Whether a file of the table is one that the CLI takes: its own, texts for the model too, or those of
- * the runtime and of the manager of versions that it may be started by. */
+/* Whether a file of the table concerns the CLI: its own files, texts for the model too, or those
+ * of its runtime and of the version manager that may start it. */
 static bool
 is_taken(const struct project_file *file, const struct cli_run *r)
 {
@@ -408,8 +410,8 @@ is_taken(const struct project_file *file, const struct cli_run *r)
 	    (file->use == PROJECT_FILE_RUNS && text_index(file->program, clis) == -1);
 }
 
-/* Whether the CLI may take settings of the project: its agent file says so, or the user's config. Those
- * that a sandboxed program made are looked at by somebody first. */
+/* Whether the CLI may use settings of the project: its agent file says so, or the user's config.
+ * Settings that a sandboxed program may have made must first be read by the user. */
 static void
 decide_project_settings(struct cli_run *r)
 {
@@ -432,7 +434,8 @@ decide_project_settings(struct cli_run *r)
 
 		if (path != NULL && unreviewed_check(path, &err) != 0)
 			cli_fail_as(r, ERROR_INVALID, "%s", error_text(&err, text, sizeof text));
-		/* Of one in another directory than where the sandboxed program began nothing is noted. */
+		/* For a directory other than the one in which the sandboxed program began,
+		 * nothing was recorded. */
 		written = path == NULL || r->failed ? NULL :
 		    project_file_find(names, sandboxed_times_have_below);
 		if (written != NULL)
@@ -443,7 +446,7 @@ decide_project_settings(struct cli_run *r)
 	}
 }
 
-/* Its tools would see a key that it has nothing to do with. */
+/* The CLI's tools would see keys that they do not need. */
 static void
 withhold_key(struct cli_run *r, const char *name)
 {
@@ -462,7 +465,8 @@ cli_prepare(struct cli_run *r)
 
 	list_add(&r->start.argv, r->cli->name);
 	environment_begin(&r->start.environment);
-	/* Keys of APIs, and those that the user's file names: awf-step hands on all of them. */
+	/* Removes keys of APIs, and those that the user's file names: awf-step passes on all of
+	 * them. */
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
 		withhold_key(r, *name);
 	if (keys_load(&keys, &err) == 0) {
@@ -475,8 +479,8 @@ cli_prepare(struct cli_run *r)
 	decide_project_settings(r);
 	r->cli->start(r);
 
-	/* What the CLI has no setting for is said once; the request is answered without. What it
-	 * caches is its own business. */
+	/* Report once what the CLI has no setting for; the request is answered without it. What
+	 * the CLI caches is not reported. */
 	for (struct span_walk param = span_walk(r->request->params); span_next(&param);)
 		if (!span_is(param.key, "cache") && (r->cli->param == NULL ||
 		    !r->cli->param(r, param.key, param.value))) {

@@ -1,18 +1,18 @@
 /*
- * Tools of ours for a CLI: an MCP server that the CLI starts itself, awf-mcp-tools, passes lines
- * between it and a socket here, where they are understood. A call goes on to awf-step, which runs
- * the tool as any, and its result comes back by its number.
+ * AWF's tools for a CLI: the CLI starts an MCP server, awf-mcp-tools, which passes lines between
+ * the CLI and a socket of this process, where they are parsed. A call is passed to awf-step, which
+ * runs the tool like any other, and its result comes back with the call's number.
  *
  * What the code relies on:
- *   - The socket lies in the request's own directory, and whoever connects says a secret first
- *     that only the CLI's configuration has: other processes of the user, such as tools, are
- *     nobody here.
- *   - A server that dies loses its calls: they run to their end, and their results are dropped. The
- *     CLI may start another.
- *   - When the request ends, so does the socket, and with it each server.
+ *   - The socket is in the request's own directory, and a client must first send a secret that
+ *     only the CLI's configuration contains: other processes of the user, such as tools, are
+ *     refused.
+ *   - If a server dies, its calls run to their end, and their results are dropped. The CLI may
+ *     start another server.
+ *   - When the request ends, the socket is closed, and each server ends with it.
  *
- * Of the Model Context Protocol there is what a server of tools needs: initialize, ping,
- * tools/list and tools/call.
+ * Of the Model Context Protocol there is what a server of tools needs: initialize, ping, tools/list
+ * and tools/call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,19 +38,19 @@
 #include "transcript/event_keys.h"
 
 #define SERVER "awf-mcp-tools"
-#define SOCKET "AWF_MCP_SOCKET" /* the environment of the server */
+#define SOCKET "AWF_MCP_SOCKET" /* environment variable for the server */
 #define SECRET "AWF_MCP_SECRET"
 #define SECRET_BYTES 32
 
-/* A server of ours that the CLI has started. */
+/* A server of AWF's tools that the CLI has started. */
 struct client {
 	struct peer peer;
-	long long serial;        /* tells it from those before it */
-	bool trusted;            /* it said the secret; */
-	int64_t until;           /* when it has to have, monotonic ms */
+	long long serial;        /* distinguishes it from earlier ones */
+	bool trusted;            /* it sent the secret; */
+	int64_t until;           /* deadline for that, monotonic ms */
 };
 
-/* A call that has no result yet. */
+/* A call without a result yet. */
 struct asked {
 	long long serial;        /* of the client */
 	char *id;                /* JSON */
@@ -63,7 +63,7 @@ struct cli_tools {
 	struct client clients[CONNECTION_TOOLS_MOST];
 	size_t count;
 	long long next_serial;
-	struct asked *asked;     /* the call of number N at N - 1 */
+	struct asked *asked;     /* call number N is at N - 1 */
 	size_t asked_count;
 };
 
@@ -124,7 +124,7 @@ listen_at(struct cli_tools *t, struct error *err)
 	return 0;
 }
 
-/* Makes it; NULL: it cannot be made, the run has failed. */
+/* Makes the socket; NULL: this fails, and so does the request. */
 static const struct cli_tools *
 cli_tools_open_server(struct cli_run *r)
 {
@@ -247,7 +247,7 @@ write_hello(struct writer *w, struct span params)
 {
 	struct span version = span_member(params, "protocolVersion");
 
-	/* What there is of the protocol is the same in all of its versions. */
+	/* The parts used here are the same in all versions of the protocol. */
 	if (span_type(version) == 's')
 		writer_member_span(w, "protocolVersion", version);
 	else
@@ -280,7 +280,7 @@ write_tools(const struct cli_run *r, struct writer *w)
 	writer_array_end(w);
 }
 
-/* Passes a call on. */
+/* Passes a call to awf-step. */
 static void
 cli_tools_forward_call(struct cli_run *r, struct client *c, struct span id, struct span params)
 {
@@ -308,7 +308,7 @@ cli_tools_read_request(struct cli_run *r, struct client *c, struct span line)
 	struct jsonrpc m = jsonrpc_read(line);
 	struct writer w;
 
-	/* What it tells without an id needs no answer; and nothing is asked of it. */
+	/* Notifications need no answer; and no requests are sent to the server. */
 	if (m.kind != JSONRPC_REQUEST)
 		return;
 	if (span_is(m.method, "tools/call")) {
@@ -331,7 +331,7 @@ cli_tools_read_request(struct cli_run *r, struct client *c, struct span line)
 	peer_send(&c->peer);
 }
 
-/* A text, as a content block. */
+/* A text as a content block. */
 static void
 cli_tools_write_text_block(struct writer *w, struct span value)
 {
@@ -346,7 +346,7 @@ cli_tools_write_text_block(struct writer *w, struct span value)
 	buffer_free(&text);
 }
 
-/* The blocks of a result that is more than text, as the Model Context Protocol has them. */
+/* The blocks of a result with more than text, in the form of the Model Context Protocol. */
 static void
 write_blocks(struct writer *w, struct span blocks)
 {
@@ -410,7 +410,7 @@ cli_tools_results(struct cli_run *r)
 
 /* ---- the servers ---- */
 
-/* The number of the connection that has waited longest without the secret; count: none has. */
+/* The index of the connection that has been without the secret longest; count: there is none. */
 static size_t
 oldest_stranger(const struct cli_tools *t)
 {
@@ -456,7 +456,7 @@ cli_tools_drop_client(struct cli_tools *t, size_t number)
 	*c = t->clients[--t->count];
 }
 
-/* Takes in who comes, in the place of one without the secret if there is no other. */
+/* Accepts connections; if there is no room, one without the secret is closed. */
 static void
 cli_tools_accept_client(struct cli_tools *t)
 {
@@ -477,7 +477,7 @@ cli_tools_accept_client(struct cli_tools *t)
 	close(fd);
 }
 
-/* The lines that it has said. False: it is nobody that is to be heard. */
+/* Handles its lines. False: it is to be disconnected. */
 static bool
 cli_tools_read_client_lines(struct cli_run *r, struct client *c)
 {
@@ -496,7 +496,7 @@ cli_tools_read_client_lines(struct cli_run *r, struct client *c)
 			cli_tools_read_request(r, c, line);
 		}
 	}
-	/* Of who has not said the secret no more is kept, nor is it waited for longer. */
+	/* A client without the secret is given little memory and time. */
 	return taken == 0 && (c->trusted || (peer_untaken(&c->peer) <= r->start.server->limits.head_bytes &&
 	    clock_monotonic() < c->until));
 }

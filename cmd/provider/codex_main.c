@@ -1,7 +1,6 @@
 /*
- * Codex: `codex exec --json`. What it does is items that start and are completed; the
- * turn's end says whether there is an answer. Its tools have no names of their own: an
- * item's type is the tool.
+ * Codex: `codex exec --json`. Its output is items that are started and completed; the end of the
+ * turn says whether there is an answer. Its tools have no names: the type of an item is the tool.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "cli.h"
 #include "io/file.h"
 
-#define ARGUMENT_LIMIT ((size_t)96 << 10) /* Linux takes 128 KiB */
+#define ARGUMENT_LIMIT ((size_t)96 << 10) /* Linux allows 128 KiB */
 
 static const char usage[] =
 "awf-provider-codex < requests\n"
@@ -35,7 +34,7 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* A value of its configuration; a JSON string is one of TOML. */
+/* A value of its configuration: a JSON string is a valid TOML string. */
 static void
 codex_add_setting(struct cli_run *r, const char *key, const char *text)
 {
@@ -47,14 +46,15 @@ codex_add_setting(struct cli_run *r, const char *key, const char *text)
 	buffer_free(&value);
 }
 
-/* Tells it of our MCP server. The secret comes by the environment: others see arguments. */
+/* Configures AWF's MCP server. The secret is passed in the environment, since other users can
+ * see arguments. */
 static void
 codex_add_mcp_server(struct cli_run *r)
 {
 	static const char *const settings[] = {
 		"-c", "mcp_servers.awf.env_vars=[\"AWF_MCP_SOCKET\", \"AWF_MCP_SECRET\"]",
 		"-c", "mcp_servers.awf.startup_timeout_sec=60",
-		"-c", "mcp_servers.awf.tool_timeout_sec=86400", /* the step has limits */
+		"-c", "mcp_servers.awf.tool_timeout_sec=86400", /* the step has its own limits */
 		"-c", "mcp_servers.awf.default_tools_approval_mode=\"approve\"", NULL };
 	const char *program = cli_server_program(r);
 
@@ -65,8 +65,9 @@ codex_add_mcp_server(struct cli_run *r)
 	cli_server_environment(r);
 }
 
-/* Configuration, hooks and rules of a project count where the user's settings trust it: in this run
- * nothing is trusted. Instructions and skills it reads all the same, unless it is told not to. */
+/* Codex uses a project's configuration, hooks and rules if the user's settings trust the
+ * project: in this run nothing is trusted. Instructions and skills it reads all the same, unless
+ * told not to. */
 static void
 codex_distrust_project(struct cli_run *r)
 {
@@ -102,8 +103,8 @@ codex_set_arguments(struct cli_run *r)
 	if (!r->start.project_settings)
 		codex_distrust_project(r);
 	cli_model(r, "--model");
-	/* It reads and lists files by commands, so each tool needs them; what may be written is
-	 * its sandbox's to say. */
+	/* It reads and lists files by commands, so every tool needs commands; its sandbox limits
+	 * what may be written. */
 	if (!cli_allows(r, NULL))
 		cli_arguments(r, (const char *const []){ "--disable", "shell_tool", "--disable",
 		    "unified_exec", NULL });
@@ -135,8 +136,8 @@ codex_set_param(struct cli_run *r, struct span key, struct span value)
 	return taken;
 }
 
-/* Types of items that are tools: which member is the input, which the output, and which
- * says so if it failed. Of others there is only what they are. */
+/* Types of items that are tools: the members with the input, the output, and the sign of a
+ * failure. For other types only the type is known. */
 static const struct item {
 	const char *type, *input, *output;
 } items[] = {
@@ -152,7 +153,7 @@ codex_read_tool_item(struct cli_run *r, struct span item, const struct item *kin
 {
 	char *server = span_text(span_member(item, "server"));
 	char *tool = span_text(span_member(item, "tool"));
-	/* That of an MCP server's tool, as others call it. */
+	/* The name of an MCP server's tool, as other CLIs form it. */
 	char *name = server != NULL && tool != NULL ? memory_format("mcp__%s__%s", server, tool) :
 	    memory_text(kind->type);
 	struct span id = span_member(item, "id"), error = span_member(item, "error");
@@ -194,7 +195,7 @@ status_in(const char *text)
 static void
 codex_read_line(struct cli_run *r, struct span type, struct span line)
 {
-	/* It counts from the thread's beginning. */
+	/* Its counts are since the beginning of the thread. */
 	static const struct usage_place places[] = {
 		USAGE(input, "input_tokens"),
 		USAGE(output, "output_tokens"),
@@ -246,7 +247,7 @@ codex_read_line(struct cli_run *r, struct span type, struct span line)
 	}
 }
 
-/* A turn that began and did not end: so it is when codex is interrupted. */
+/* A turn that began and did not end: codex was interrupted. */
 static void
 codex_check_turn_end(struct cli_run *r, int exit_code)
 {

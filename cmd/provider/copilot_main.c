@@ -1,6 +1,6 @@
 /*
- * GitHub Copilot CLI: `copilot --output-format json`. The last line, of type `result`,
- * tells the session and how it ended; tokens stand in a file of their own.
+ * GitHub Copilot CLI: `copilot --output-format json`. The last line, of type `result`, has the
+ * session and how it ended; tokens are in a separate file.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* Whether its user trusts the directory, or one above it: then it takes the project's settings, and no
- * option says otherwise. */
+/* Whether its user trusts the directory, or one above it: then it uses the project's settings,
+ * and no option prevents that. */
 static bool
 is_trusted(void)
 {
@@ -94,7 +94,7 @@ copilot_set_arguments(struct cli_run *r)
 	    "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", NULL };
 	const char *file = cli_file(r, "usage.json", "");
 	char *system = cli_system(r), *allowed = cli_allowed(r, ","), *served = cli_served(r, ",");
-	/* Those that are not named are not there; "none" is no tool at all. */
+	/* Tools that are not named do not exist; "none" means no tool at all. */
 	char *tool_option = memory_format("--available-tools=%s%s%s", allowed, allowed[0] == '\0' ||
 	    served[0] == '\0' ? "" : ",", allowed[0] == '\0' && served[0] == '\0' ? "none" : served);
 	const char *servers = served[0] == '\0' ? NULL : cli_server_file(r, "mcp.json",
@@ -200,8 +200,7 @@ copilot_read_line(struct cli_run *r, struct span type, struct span line)
 	}
 }
 
-/* The file of the usage is the only one made for it; it counts from the session's
- * beginning. */
+/* The usage is in the only file made for it, counted since the session's beginning. */
 static void
 copilot_read_usage_file(struct cli_run *r, int exit_code)
 {

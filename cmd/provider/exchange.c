@@ -1,7 +1,7 @@
 /*
- * A request goes out by HTTP, and its answer is read as it comes (api/stream.h). What it was is
- * judged at the end: if the API had said that the answer is whole, a connection that breaks after
- * that takes nothing away. The key is hidden in what the server says.
+ * Sends a request by HTTP, and reads its answer as it comes (api/stream.h). The outcome is judged
+ * at the end: if the API had said that the answer is complete, it does not matter that the
+ * connection breaks after that. The key is hidden in the server's texts.
  */
 #include "exchange.h"
 
@@ -70,7 +70,7 @@ request_own_raw(struct span block, const char *api, const char *member)
 	return request_own(block, api) ? span_path(block, KEY_RAW, member, NULL) : SPAN_NONE;
 }
 
-/* Efforts as numbers of tokens; the other way goes by the same limits. */
+/* Efforts as numbers of tokens; a number becomes an effort by the same limits. */
 static const struct {
 	const char *effort;
 	long long budget;
@@ -139,7 +139,7 @@ before_wait(void *context)
 	provider_flush(((struct exchange *)context)->provider);
 }
 
-/* The variable that holds the key; NULL: none does. */
+/* The variable that has the key; NULL: none. */
 static const char *
 key_variable(const struct provider_variables *v)
 {
@@ -237,8 +237,8 @@ exchange_post_request(struct exchange *x, struct http *http, struct http_answer 
 	return result;
 }
 
-/* Says which variable has the key that the server does not take. Google's API says so with the
- * status 400. */
+/* Names the variable with the key that the server refuses. Google's API refuses it with status
+ * 400. */
 static void
 name_key(struct exchange *x)
 {
@@ -255,8 +255,8 @@ name_key(struct exchange *x)
 		error_set(error, said.code, NULL, "%s (no key was sent: set %s)", said.message, v->key);
 }
 
-/* 0 if the message is whole, else -1 with s->failure. posted is the result of
- * exchange_post_request(), its error being in s->failure unless an event failed. */
+/* 0 if the message is complete, else -1 with s->failure. posted: the result of
+ * exchange_post_request(), whose error is in s->failure unless an event failed. */
 static int
 exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *answer,
     const struct error *err)
@@ -297,8 +297,8 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 		return -1;
 	}
 
-	/* What it says is no answer, whatever its end: nothing, although the API says that it
-	 * ended well, or the call of a tool that is not named. */
+	/* An answer without content is not an answer, whatever reason of its end the API gives;
+	 * nor is a tool call without a name. */
 	for (size_t i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
 		empty = empty && strcmp(m->stop_reason, without[i]) != 0;
 	if (empty)
@@ -318,7 +318,7 @@ exchange_ask_model(struct exchange *x, struct http *http)
 	struct http_answer answer;
 	int posted = exchange_post_request(x, http, &answer, &err);
 
-	/* A server that echoes what it got may do so anywhere. */
+	/* A server that echoes the request may do so anywhere. */
 	text_hide(answer.request_id, strlen(answer.request_id), x->key);
 	if (m->request_id != NULL)
 		text_hide(m->request_id, strlen(m->request_id), x->key);
@@ -367,7 +367,7 @@ exchange_open_client(void *context, struct error *err)
 	return client->http == NULL ? -1 : 0;
 }
 
-/* URLs may hold passwords: the variable is named, and not what it says. */
+/* URLs may contain passwords: the message has the variable's name, not its value. */
 static int
 exchange_check_settings(void *context, struct writer *w, struct error *err)
 {

@@ -1,7 +1,6 @@
 /*
- * Gemini CLI: `gemini --output-format stream-json`. Texts come in pieces alone; the last
- * line, of type `result`, says how it ended, and the exit status which HTTP status there
- * was.
+ * Gemini CLI: `gemini --output-format stream-json`. Texts come only in pieces; the last line, of
+ * type `result`, says how it ended, and the exit status which HTTP status there was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +30,8 @@ static const struct cli_tool tools[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* What its prompt would do beyond being sent on, or NULL. '@' before a path is the content of a file, and
- * there is no sign that takes its meaning away and does not reach the model. */
+/* What the CLI would do with the prompt besides sending it, or NULL. '@' before a path inserts
+ * the contents of a file, and no escape prevents this without reaching the model. */
 static const char *
 meaning_of(const struct buffer *prompt)
 {
@@ -46,7 +45,7 @@ meaning_of(const struct buffer *prompt)
 	return NULL;
 }
 
-/* It has to trust the directory to work in it, and takes all of its settings then. */
+/* It must trust the directory to work in it, and then uses all of its settings. */
 static void
 gemini_refuse_project_settings(struct cli_run *r)
 {
@@ -75,7 +74,7 @@ gemini_set_arguments(struct cli_run *r)
 	if (!r->start.project_settings)
 		gemini_refuse_project_settings(r);
 	cli_model(r, "--model");
-	/* Its policy engine keeps from the model what is denied outright. */
+	/* Its policy engine hides tools from the model that are denied outright. */
 	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");
 	if (allowed[0] != '\0')
 		buffer_format(&policy, "[[rule]]\ntoolName = [\"%s\"]\ndecision = \"allow\"\n"
@@ -128,13 +127,13 @@ gemini_read_line(struct cli_run *r, struct span type, struct span line)
 		number_set(&u->cache_read, span_member(stats, "cached"));
 		number_set(&shown, span_member(stats, "output_tokens"));
 		number_set(&total, span_member(stats, "total_tokens"));
-		/* Thoughts are in the total alone. */
+		/* Thoughts are only in the total. */
 		u->output = shown;
 		if (shown >= 0 && u->input >= 0 && total >= u->input + shown) {
 			u->output = total - u->input;
 			u->reasoning = u->output - shown;
 		}
-		/* Why it failed is said better once the exit status is known. */
+		/* The exit status, which comes later, tells better why it failed. */
 		if (span_is(span_member(line, "status"), "success"))
 			r->message.ended = true;
 		else if (why.at != NULL)
@@ -158,8 +157,8 @@ gemini_read_error_line(struct cli_run *r, const char *line)
 	    strtol(at + sizeof failed - 1, NULL, 10), why == NULL ? line : why);
 }
 
-/* Its exit statuses: its own, and those of HTTP modulo 256, of which the higher ones
- * cannot be anything else. */
+/* Its exit statuses: its own, and HTTP statuses modulo 256, of which the higher ones are
+ * unambiguous. */
 static const struct {
 	int exit_code;
 	enum error_code category;

@@ -1,7 +1,7 @@
 /*
- * The Gemini API of Google, streaming: how a request is written. A signature goes back with the
- * part that it came with (api/google.c); newer models take no conversation in which a call has
- * lost its own.
+ * Google's Gemini API, streaming: how a request is written. A signature is sent back with the part
+ * with which it came (api/google.c); newer models refuse a conversation in which a call has lost
+ * its own.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "transcript/event_keys.h"
 
 #define API "google"
-/* Instead of the signature of a call that another model made. */
+/* In place of the signature, for a call of another model. */
 #define NO_SIGNATURE "skip_thought_signature_validator"
 
 static const char usage[] =
@@ -24,18 +24,18 @@ static const char usage[] =
 "stdout, see awf-provider(7). The key is read from GEMINI_API_KEY, else from\n"
 "GOOGLE_API_KEY, another server's URL from GEMINI_BASE_URL.";
 
-/* The conversation while it is written: results name the tool of their call. */
+/* The conversation while it is written: a result must name the tool of its call. */
 struct conversation {
 	struct writer *w;
 	bool signs;          /* calls need a signature */
-	bool signed_call;    /* one of this message had its turn */
-	struct map calls;    /* tool_id, as it stands: index of its block in these */
+	bool signed_call;    /* a call of this message was written */
+	struct map calls;    /* tool_id, as in the text: index of its block in these */
 	struct span *blocks;
 	size_t count;
 };
 
-/* Models before Gemini 3 think by numbers of tokens, need no signatures, and do not
- * answer by a schema if they have tools. */
+/* Whether the model is older than Gemini 3: such models take a number of tokens for thinking,
+ * need no signatures, and cannot match a schema if they have tools. */
 static bool
 is_older_model(const struct exchange *x)
 {
@@ -44,7 +44,7 @@ is_older_model(const struct exchange *x)
 	return request_model(x->request->model, older);
 }
 
-/* Of files that the API takes. */
+/* Types of files that the API accepts. */
 static const char *const media_types[] = { "image/png", "image/jpeg", "image/webp", "image/heic",
 	"image/heif", "application/pdf", NULL };
 
@@ -55,7 +55,7 @@ write_signature(struct writer *w, struct span block)
 		pass_of(w, "thoughtSignature", block, KEY_SIGNATURE);
 }
 
-/* Whether a block of a request is sent: thoughts of others are not, nor texts that say nothing. */
+/* Whether a block of a request is sent: thoughts of other models are not, nor empty texts. */
 static bool
 is_sent(struct span block)
 {
@@ -110,8 +110,8 @@ write_part(struct conversation *c, struct span block)
 
 	writer_object(c->w);
 	if (span_type(type) == 's') {
-		/* One that came in a way of its own: what stands in raw, and the content of what the
-		 * API ran, under its kind. */
+		/* A part of the API's own form: the members in raw and, for what the API ran,
+		 * the content under its kind. */
 		if (call || result)
 			pass_raw(c->w, type, span_member(block, call ? KEY_TOOL_INPUT : KEY_TOOL_CONTENT));
 		pass_others(c->w, span_member(block, KEY_RAW), ours);
@@ -125,7 +125,7 @@ write_part(struct conversation *c, struct span block)
 		pass_of(c->w, "name", block, KEY_TOOL_NAME);
 		pass_input(c->w, "args", span_member(block, KEY_TOOL_INPUT));
 		writer_object_end(c->w);
-		/* Of calls in a row the first one has the signature. */
+		/* Of several calls in a row, the first has the signature. */
 		if (own)
 			write_signature(c->w, block);
 		else if (c->signs && !c->signed_call)
@@ -143,11 +143,11 @@ write_part(struct conversation *c, struct span block)
 		writer_member_object(c->w, "functionResponse");
 		pass_member(c->w, "id", request_own_raw(made, API, "id"));
 		pass_member(c->w, "name", index == NULL ? id : span_member(made, KEY_TOOL_NAME));
-		/* A result is an object whose one member says what it is. */
+		/* A result is an object with one member, whose name says what it is. */
 		writer_member_object(c->w, "response");
 		pass_of(c->w, error ? "error" : "output", block, KEY_TOOL_CONTENT);
 		writer_object_end(c->w);
-		if (c->signs) /* Gemini 3 and later take files within a response */
+		if (c->signs) /* Gemini 3 and later accept files inside a response */
 			write_files(c, block, "parts");
 		writer_object_end(c->w);
 	} else if (request_type(block, "text")) {
@@ -174,7 +174,8 @@ write_contents(const struct exchange *x, struct writer *w)
 		struct span blocks = span_member(message.value, KEY_BLOCKS);
 		bool begun = false;
 
-		/* The role waits for a part: the API refuses messages without any. */
+		/* The role is written with the first part: the API refuses messages without
+		 * parts. */
 		c.signed_call = false;
 		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 			if (!is_sent(block.value))
@@ -187,7 +188,7 @@ write_contents(const struct exchange *x, struct writer *w)
 			}
 			write_part(&c, block.value);
 		}
-		/* Older models take files beside the responses alone. */
+		/* Older models accept files only beside the responses. */
 		for (struct span_walk block = span_walk(blocks); begun && !c.signs && span_next(&block);)
 			write_files(&c, block.value, NULL);
 		if (begun) {
@@ -200,8 +201,8 @@ write_contents(const struct exchange *x, struct writer *w)
 	free(c.blocks);
 }
 
-/* `true` leaves it to the model how much; an effort is LOW, MEDIUM … Of the models that think
- * unless told otherwise, few can be told. */
+/* `true` lets the model decide how much; an effort is LOW, MEDIUM … Few of the models that think
+ * by default can be told not to. */
 static void
 write_thinking(const struct exchange *x, struct writer *w, struct span thinking)
 {
@@ -237,7 +238,7 @@ write_thinking(const struct exchange *x, struct writer *w, struct span thinking)
 static void
 write_params(const struct exchange *x, struct writer *w)
 {
-	/* Members of the request itself; all others are of its generationConfig. */
+	/* Members of the request itself; all others belong to its generationConfig. */
 	static const char *const outer[] = { "cachedContent", "labels", "safetySettings",
 	    "serviceTier", "toolConfig", NULL };
 	struct span schema = x->request->output_schema;
@@ -260,7 +261,7 @@ write_params(const struct exchange *x, struct writer *w)
 		else if (!span_is(param.key, "cache")) /* the API caches by itself */
 			pass_raw(&inner, param.key, param.value);
 	}
-	/* The API passes over the parts of a schema that it does not know. */
+	/* The API ignores parts of a schema that it does not know. */
 	if (schema.at != NULL && span_member(x->request->params, "responseMimeType").at == NULL &&
 	    !(is_older_model(x) && span_element(x->request->tools, 0).at != NULL)) {
 		writer_member_string(&inner, "responseMimeType", "application/json");
@@ -305,7 +306,7 @@ google_write_body(const struct exchange *x, struct writer *w)
 	writer_object_end(w);
 }
 
-/* A name may say its collection; what else is in it is no part of the path. */
+/* A name may contain its collection; its other characters are escaped in the path. */
 static void
 write_model_path(const struct exchange *x, struct buffer *url)
 {

@@ -1,6 +1,6 @@
 /*
- * The Responses API of OpenAI, streaming and stateless: how a request is written. The API keeps
- * nothing, so its items go back to it with every request as they came (api/openai_responses.h).
+ * OpenAI's Responses API, streaming and stateless: how a request is written. The API stores
+ * nothing, so its items are sent back with every request as they came (api/openai_responses.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const char usage[] =
 "OPENAI_API_KEY, another server's URL (up to and with its /v1) from\n"
 "OPENAI_BASE_URL; such a server may need no key.";
 
-/* What the API wants to be there although it is empty. */
+/* Members that the API demands even if they are empty. */
 static void
 write_empty(struct writer *w, struct span block, const char *member)
 {
@@ -32,7 +32,7 @@ write_empty(struct writer *w, struct span block, const char *member)
 	writer_array_end(w);
 }
 
-/* A block's own members, but those in a list (NULL: none of them). */
+/* A block's own members, except those in a list (NULL: none of them). */
 static void
 write_raw(struct writer *w, struct span block, const char *const *without)
 {
@@ -40,7 +40,7 @@ write_raw(struct writer *w, struct span block, const char *const *without)
 		pass_others(w, span_member(block, KEY_RAW), without);
 }
 
-/* Whether the API said a block under another name than the usual. */
+/* Whether the API gave the text of a block under another name than the usual one. */
 static bool
 has_field(struct span block, const char *field)
 {
@@ -64,7 +64,7 @@ is_same(struct span a, struct span b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-/* A part of what the user says, or a tool gives. */
+/* A part of a message of the user, or of a tool's result. */
 static void
 write_user_part(struct writer *w, struct span block)
 {
@@ -82,7 +82,7 @@ write_user_part(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
-/* Writes the message that begins with a block and leaves the walk at its last. */
+/* Writes the message that begins with a block, and leaves the walk at its last block. */
 static void
 write_message(struct writer *w, bool assistant, struct span_walk *walk)
 {
@@ -117,7 +117,7 @@ write_message(struct writer *w, bool assistant, struct span_walk *walk)
 	writer_object_end(w);
 }
 
-/* An item that is no block of ours, put together again. after: the blocks behind it. */
+/* An item that is not one of AWF's blocks, put together again. after: the blocks behind it. */
 static void
 write_special(struct writer *w, struct span block, struct span_walk after)
 {
@@ -127,12 +127,12 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 
 	if (tool != NULL && request_type(block, "tool_result") && !responses_output(type)) {
 		free(type);
-		return; /* went with its call */
+		return; /* was written with its call */
 	}
 	writer_object(w);
 	write_raw(w, block, NULL);
 	if (tool != NULL && request_type(block, "tool_use")) {
-		/* Absent where the item had none: a call without input has {} in our form. */
+		/* Absent if the item had none: AWF's form of a call without input has {}. */
 		if (tool->encoded)
 			pass_as_text(w, tool->input, input);
 		else if (span_type(input) != 'o' || span_trim(input).len > 2)
@@ -149,7 +149,7 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 	free(type);
 }
 
-/* What a tool gave that is more than text: what is no file that the API takes is told. */
+/* A tool result that is not only text: files that the API does not accept are mentioned. */
 static void
 write_files(struct writer *w, struct span blocks)
 {
@@ -167,7 +167,7 @@ write_files(struct writer *w, struct span blocks)
 	writer_array_end(w);
 }
 
-/* What is an item of its own. customs: the calls, by their id, whose results have a type of their
+/* A block that is an item of its own. customs: calls, by id, whose results have a type of their
  * own. */
 static void
 write_item(struct writer *w, struct span block, struct map *customs)
@@ -175,8 +175,8 @@ write_item(struct writer *w, struct span block, struct map *customs)
 	struct span id = span_member(block, KEY_TOOL_ID), encrypted;
 
 	if (request_type(block, "thinking")) {
-		/* Thoughts are of use to the API only if it can read them; others would be looked up
-		 * by their id and not found. */
+		/* The API can use thoughts only if it can decrypt them; it would search for
+		 * others by id and not find them. */
 		encrypted = span_member(block, KEY_SIGNATURE);
 		if (!request_own(block, OPENAI_RESPONSES) ||
 		    (encrypted.at == NULL && request_own_raw(block, OPENAI_RESPONSES, "content").at == NULL))
@@ -213,8 +213,8 @@ write_item(struct writer *w, struct span block, struct map *customs)
 	}
 }
 
-/* What another API alone understands is left out, and thoughts that this one could not read
- * again. */
+/* Blocks that only another API understands are left out, and so are thoughts that this one
+ * cannot decrypt. */
 static void
 write_input(struct writer *w, struct span messages)
 {
@@ -243,7 +243,7 @@ write_input(struct writer *w, struct span messages)
 static void
 responses_write_body(const struct exchange *x, struct writer *w)
 {
-	/* These do not think, and the API refuses to encrypt the thoughts of such. */
+	/* These do not think, and the API refuses to encrypt their thoughts. */
 	static const char *const unthinking[] = { "gpt-3*", "gpt-4*", "chatgpt-*", "gpt-5-chat*",
 	    NULL };
 	static const char *const apart[] = { "cache", "stop_sequences", "text", NULL };
@@ -254,7 +254,7 @@ responses_write_body(const struct exchange *x, struct writer *w)
 	writer_object(w);
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
-	/* The API keeps nothing: what it thought comes encrypted, to be sent back. */
+	/* The API stores nothing: thoughts come encrypted, to be sent back. */
 	writer_member_bool(w, "store", false);
 	if (!request_model(r->model, unthinking) && span_member(r->params, "include").at == NULL) {
 		writer_member_array(w, "include");
@@ -299,8 +299,8 @@ responses_write_body(const struct exchange *x, struct writer *w)
 	}
 	if (!span_is(r->system, ""))
 		pass_member(w, "instructions", r->system);
-	/* Our names have no type, and strict schemas are a part of JSON Schema that a tool's
-	 * need not keep to. */
+	/* AWF's tools have no type; and strict schemas are a part of JSON Schema to which a
+	 * tool's schema need not keep. */
 	if (span_element(r->tools, 0).at != NULL) {
 		writer_member_array(w, "tools");
 		for (struct span_walk tool = span_walk(r->tools); span_next(&tool);) {

@@ -1,7 +1,7 @@
 /*
- * Which models and servers take a schema at all is known by their names alone. How much of
- * JSON Schema is kept to strictly is a list of keywords for strict.c; a schema beyond that
- * goes along as a hint, and awf-step checks the answer.
+ * Whether a model or server accepts a schema at all is known only from its name. strict.c has a
+ * list of the keywords of JSON Schema that are enforced strictly; a schema beyond these is sent as
+ * a hint, and awf-step checks the answer.
  */
 #include "openai.h"
 
@@ -39,7 +39,7 @@ openai_write_schema(struct writer *w, struct span schema)
 	writer_member_bool(w, "strict", strict_takes(&strict, schema));
 }
 
-/* The APIs want a name. */
+/* The APIs demand a name. */
 void
 openai_write_file(struct writer *w, struct span document)
 {

@@ -1,6 +1,6 @@
 /*
- * Chat Completions, streaming: how a request is written for the API of OpenAI and everything that
- * speaks like it (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …).
+ * Chat Completions, streaming: how a request is written for OpenAI's API and compatible ones
+ * (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ write_part(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
-/* One text is a string, which every server takes, and so is none; all else is an array of parts,
- * of which there are count. */
+/* A single text is sent as a string, which every server accepts, and so is no part at all;
+ * otherwise an array of `count` parts. */
 static void
 write_content(struct writer *w, struct span blocks, size_t count)
 {
@@ -75,7 +75,7 @@ write_content(struct writer *w, struct span blocks, size_t count)
 	writer_array_end(w);
 }
 
-/* What the model said, and the tools that it called. */
+/* A message of the model, with the tools that it called. */
 static void
 openai_write_assistant_message(struct writer *w, struct span blocks, size_t parts)
 {
@@ -85,7 +85,7 @@ openai_write_assistant_message(struct writer *w, struct span blocks, size_t part
 	writer_object(w);
 	writer_member_string(w, "role", "assistant");
 	write_content(w, blocks, parts);
-	/* Thoughts go back only to servers that sent them under this name. */
+	/* Thoughts are sent back only to servers that sent them under this name. */
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
 		if (request_type(block.value, "thinking") && request_own(block.value, API) &&
 		    span_is(span_member(block.value, KEY_FIELD), "reasoning_content"))
@@ -116,8 +116,7 @@ openai_write_assistant_message(struct writer *w, struct span blocks, size_t part
 	writer_object_end(w);
 }
 
-/* The message of a tool takes text alone: the files that results have follow them as what the user
- * shows. */
+/* A tool message has only text: files in results follow as messages of the user. */
 static void
 write_files(struct writer *w, struct span blocks)
 {
@@ -146,7 +145,7 @@ write_files(struct writer *w, struct span blocks)
 	}
 }
 
-/* What the user says: the results of tools are messages of their own, before it. */
+/* A message of the user: results of tools are messages of their own before it. */
 static void
 write_question(struct writer *w, struct span blocks, size_t parts)
 {
@@ -171,8 +170,8 @@ write_question(struct writer *w, struct span blocks, size_t parts)
 static void
 openai_write_body(const struct exchange *x, struct writer *w)
 {
-	/* OpenAI has renamed max_tokens and refuses it for newer models; most others know only the
-	 * old name. */
+	/* OpenAI has renamed max_tokens and refuses the old name for newer models; most other
+	 * servers know only the old one. */
 	static const char *const newer[] = { "o[0-9]*", "gpt-5*", NULL };
 	const struct provider_request *r = x->request;
 

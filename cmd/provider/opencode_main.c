@@ -1,7 +1,7 @@
 /*
- * OpenCode: `opencode run --format json`. A tool's line comes when it has ended, call and
- * result in one. There is no last line: the answer is whole when a step finished that
- * called no tools, and the exit status is 0.
+ * OpenCode: `opencode run --format json`. A tool's line comes after it has ended, with call and
+ * result. There is no last line: the answer is complete if a step finished that called no tools,
+ * and the exit status is 0.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +60,17 @@ opencode_set_arguments(struct cli_run *r)
 	if (!r->start.project_settings)
 		opencode_distrust_project(r);
 	cli_model(r, "--model");
-	/* A session with a title needs no model to find one. */
+	/* A session with a title needs no model that invents one. */
 	if (r->start.session != NULL)
 		cli_argument(r, "--session", r->start.session);
 	else
 		cli_argument(r, "--title", "awf");
 
-	/* An agent of its own kind, with the system prompt and the tools of this request. */
+	/* Configures an agent with the system prompt and the tools of this request. */
 	writer_begin(&w, &config);
 	writer_object(&w);
-	/* Servers of languages and formatters run what lies in the project: its tsserver, its prettier. */
+	/* Language servers and formatters run programs of the project: its tsserver, its
+	 * prettier. */
 	if (!r->start.project_settings) {
 		writer_member_bool(&w, "lsp", false);
 		writer_member_bool(&w, "formatter", false);
@@ -113,8 +114,8 @@ opencode_set_param(struct cli_run *r, struct span key, struct span value)
 	return span_is(key, "thinking") && cli_effort(r, "--variant", value);
 }
 
-/* "reason" of a step is a finishReason of the AI SDK,
- * https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text; tool-calls is none here. */
+/* A step's "reason" is a finishReason of the AI SDK,
+ * https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text; tool-calls is not an end here. */
 static const struct end ends[] = {
 	{ "stop", "end_turn", ERROR_NONE },
 	{ "length", "max_tokens", ERROR_NONE },
@@ -123,7 +124,7 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Of one request: what was cached is apart from its input, reasoning from its output. */
+/* For one request: input without cached input, output without reasoning. */
 static const struct usage_place usage_places[] = {
 	USAGE(input, "input"),
 	USAGE_IN(input, "cache", "read"),
@@ -155,7 +156,7 @@ opencode_read_line(struct cli_run *r, struct span type, struct span line)
 		    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
 		free(name);
 	} else if (span_is(type, "step_start")) {
-		/* One that follows one that did not finish is another try of it. */
+		/* A step after one that did not finish is a new try of it. */
 		text_once(&r->message.session_id, span_member(line, "sessionID"));
 		r->strange_end.code = ERROR_NONE;
 		r->message.ended = false;
@@ -183,8 +184,8 @@ opencode_read_line(struct cli_run *r, struct span type, struct span line)
 	}
 }
 
-/* That it tries again only its log tells, on stderr:
- * level=ERROR … message="stream error" … error.error="AI_APICallError: why" */
+/* Only its log, on stderr, says that it tries again: level=ERROR … message="stream error" …
+ * error.error="AI_APICallError: why" */
 static void
 opencode_read_log_line(struct cli_run *r, const char *line)
 {

@@ -1,7 +1,7 @@
 /*
- * Values are spans of a request or an answer that was checked as a whole, so copying them
- * without their white space is all there is to do. A string's inside can go into another
- * string as it is: escapes mean the same there.
+ * Values are spans of a request or an answer that was checked as a whole, so it is enough to copy
+ * them without their white space. The inside of a string can be copied into another string: escapes
+ * mean the same there.
  */
 #include "pass.h"
 

@@ -1,8 +1,8 @@
 /*
- * One process, one thread: requests are answered one by one, and what comes meanwhile is read
- * only while http looks at stdin too. Each byte is looked at once, when it comes, for line
- * ends and for cancels, whose ids stand in a list of their own in the order of their lines.
- * So a long request that comes in pieces costs no more than its length.
+ * One process, one thread: requests are answered one by one; what arrives meanwhile is read only
+ * while http also watches stdin. Each byte is searched once, when it arrives, for line ends and
+ * cancels, whose ids are kept in the order of their lines. So a long request that arrives in pieces
+ * costs no more than its length.
  */
 #include "provider.h"
 
@@ -27,17 +27,17 @@
 #include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
-#define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel: few requests are that short */
+#define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel; few requests are that short */
 
 struct provider {
 	const struct provider_api *api;
 	struct buffer input;
-	size_t taken;         /* bytes of it that are done with */
-	size_t whole;         /* bytes of it that are whole lines */
-	struct buffer cancels; /* ids of the lines not yet taken that cancel, as long long */
-	size_t looked;        /* bytes in which results of tools were looked for */
+	size_t taken;         /* bytes of it that were processed */
+	size_t whole;         /* bytes of it that are complete lines */
+	struct buffer cancels; /* ids in cancel lines that were not taken yet, as long long */
+	size_t looked;        /* bytes that were searched for results of tools */
 	bool input_ended;
-	struct buffer held;   /* lines to be written with those that follow */
+	struct buffer held;   /* lines to be written together with the next ones */
 	struct error error;   /* stdin or stdout failed: the program ends */
 	bool reader_gone;
 	struct provider_request request;
@@ -177,8 +177,8 @@ provider_recorded(struct provider *p, struct span answer)
 		writer_member_array(&w, KEY_BLOCKS);
 		for (struct span_walk block = span_walk(span_member(answer, KEY_BLOCKS));
 		    span_next(&block);) {
-			/* awf-step gives every block a fidelity; here it was not the first to: the API
-			 * ran this tool. */
+			/* awf-step gives every block that it records a fidelity; this tool was
+			 * run by the API, not by awf-step. */
 			bool ran = span_path(block.value, KEY_RAW, "type", NULL).at != NULL;
 
 			writer_object(&w);
@@ -222,8 +222,8 @@ cancel_id(const char *line, size_t len, long long *id)
 	    span_integer(span_member(span_of(line, len), "cancel"), id);
 }
 
-/* Whether a line is {"tool_result": ID …}: what awf-step writes begins so, and a request does
- * not. */
+/* Whether a line is {"tool_result": ID …}: awf-step's lines of that kind begin so, and requests
+ * do not. */
 static bool
 is_tool_result(const char *line, size_t len)
 {
@@ -232,7 +232,7 @@ is_tool_result(const char *line, size_t len)
 	return len >= sizeof begin - 1 && memcmp(line, begin, sizeof begin - 1) == 0;
 }
 
-/* Whether one of the lines read and not yet taken cancels a request. */
+/* Whether one of the lines that were read and not yet taken cancels the request. */
 static bool
 is_cancelled(const struct provider *p, long long request)
 {
@@ -252,8 +252,8 @@ provider_unread_bytes(const struct provider *p)
 	return p->input.len - p->taken;
 }
 
-/* Reads once, and finds the lines that end in what was read; at the end of the input or on an
- * error sets input_ended. */
+/* Reads once, and finds the lines that end in the new bytes; sets input_ended at the end of the
+ * input or on an error. */
 static void
 read_input(struct provider *p)
 {
@@ -263,7 +263,7 @@ read_input(struct provider *p)
 	long long id;
 	size_t from;
 
-	/* What was taken goes once it is the greater part. */
+	/* Taken bytes are dropped when they are the greater part. */
 	if (p->taken >= provider_unread_bytes(p)) {
 		buffer_drop(&p->input, p->taken);
 		p->whole -= p->taken;
@@ -304,7 +304,7 @@ provider_tool_result(struct provider *p, struct span *line)
 		const char *lf = memchr(at, '\n', p->whole - p->looked);
 		size_t len = (size_t)(lf - at);
 
-		/* What no request stands before is done with. */
+		/* A result with no request before it can be dropped. */
 		if (p->looked == p->taken && is_tool_result(at, len))
 			p->taken += len + 1;
 		p->looked += len + 1;
@@ -367,7 +367,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 		[SESSION] = "session", [SESSION_RAW] = "session_raw", [ID] = "id", [STREAM] = "stream",
 		[PROJECT_SETTINGS] = "project_settings"
 	};
-	/* What a member must be (span_type()), unless it may be absent, or null. */
+	/* The type of a member (span_type()), unless it may be absent, or null. */
 	const struct {
 		struct span *to;
 		char type;
@@ -394,7 +394,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	why = scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID, "request", "byte %zu: %s", bad + 1, why);
-	/* All in one walk: a long conversation is a long line. */
+	/* All members in one walk: a long conversation is a long line. */
 	span_members(r->line, keys, MEMBERS, values);
 	if (!span_integer(values[ID], &r->id) || r->id < 0) {
 		r->id = -1;
@@ -414,7 +414,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	return 0;
 }
 
-/* Answers what comes on stdin, to its end. */
+/* Answers the requests on stdin, to its end. */
 static void
 provider_serve_stdin(struct provider *p)
 {
@@ -424,7 +424,7 @@ provider_serve_stdin(struct provider *p)
 	while (!p->reader_gone && provider_next_line(p, &line)) {
 		struct failure failure = { .error = ERROR_INIT };
 
-		/* The result of a tool that nobody waits for any more. */
+		/* The result of a tool for a request that is over. */
 		if (line.len == 0 || is_tool_result(line.data, line.len))
 			continue;
 		if (cancel_id(line.data, line.len, &id)) {
@@ -456,14 +456,14 @@ provider_serve_clients(const struct provider_api *api, struct pool_slot *slot)
 		dup2(fd, STDOUT_FILENO);
 		close(fd);
 		provider_serve_stdin(&p);
-		/* The client sees the end once nothing of the connection is open. */
+		/* The client sees the end only if no descriptor of the connection is open. */
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
 	}
 	file_close(&null);
 }
 
-/* One line, for who wants to know before anything is asked. */
+/* Prints one line, for callers that check before they send a request. */
 static int
 provider_check_api(const struct provider_api *api)
 {
@@ -491,7 +491,7 @@ provider_check_api(const struct provider_api *api)
 enum { OPT_KNOWN_END = 1, OPT_CHECK, OPT_WORKER, OPT_PARENT };
 
 struct asked {
-	const char *lock; /* of a worker; NULL: it is none */
+	const char *lock; /* of a worker; NULL: it is not one */
 	int64_t parent;
 	bool check;
 };
@@ -521,7 +521,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	struct pool_slot slot;
 
 #ifdef __linux__
-	/* The key in our memory is not for other processes of the same user. */
+	/* Other processes of the same user must not read the key from this one's memory. */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	signal(SIGPIPE, SIG_IGN);

@@ -1,13 +1,13 @@
 /*
  * Answers from a recording instead of a model: from a transcript, from a JSON Lines file of
- * `message` and `error` answers with optional `match` and `turn`, or from a recording of
- * AgentLoom. No network.
+ * `message` and `error` answers with optional `match` and `turn`, or from a recording of AgentLoom.
+ * No network.
  *
- * Which answer a request gets depends on the request and the file alone wherever that is
- * possible, so that several providers can serve the steps of a pipeline from one file at once.
- * The first line decides whether the file is a transcript; of that the model of the run says
- * which call each answer is of. A request is then tried with four rules, from the sure to the
- * weak; only answers that nothing tells apart are given in their order.
+ * Wherever possible the answer depends only on the request and the file, so that several providers
+ * can serve the steps of a pipeline from one file at once. The first line decides whether the file
+ * is a transcript; then the model of the run says which call each answer belongs to. Four rules are
+ * tried for a request, the surest first; only answers that nothing distinguishes are given in their
+ * order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,17 +40,18 @@ static const char usage[] =
 
 /* What a recorded call was asked. */
 struct recorded_call {
-	char question[DIGEST_SIZE]; /* of its system prompt and first blocks; "" if none */
+	char question[DIGEST_SIZE]; /* digest of its system prompt and first blocks; "" if there
+	                               are none */
 	long long turns;            /* answers so far */
 };
 
 struct recorded_answer {
-	char *line;                /* owns what body points into */
+	char *line;                /* owns the text into which body points */
 	struct span body;          /* object with blocks, stop_reason, usage, model */
 	char sha256[DIGEST_SIZE];  /* of its request; "" if it is not known */
 	size_t call;               /* index; NO_CALL for lines of a file of answers */
-	char **match;              /* parts of the request, all of them; NULL: any */
-	long long turn;            /* assistant messages in the request; -1: any */
+	char **match;              /* parts of the request, all of which must occur; NULL: any */
+	long long turn;            /* number of assistant messages in the request; -1: any */
 	bool used;
 };
 
@@ -62,14 +63,14 @@ struct recording {
 	size_t answer_count;
 	bool foreign;              /* it is AgentLoom's: */
 	struct agentloom agentloom;
-	struct buffer made;        /* of it, the answer that was found last */
-	/* While it is read. */
+	struct buffer made;        /* the answer found last, in AWF's form */
+	/* While the file is read: */
 	size_t lines;
 	char *blobs;
 };
 
-/* A digest of the system prompt and the texts of the blocks: the same for a
- * request and for the message.user that records it. */
+/* A digest of the system prompt and the texts of the blocks, which is the same for a request and
+ * for the message.user that records it. */
 static void
 digest_question(struct span system, struct span blocks, char out[DIGEST_SIZE])
 {
@@ -86,7 +87,7 @@ digest_question(struct span system, struct span blocks, char out[DIGEST_SIZE])
 	buffer_free(&text);
 }
 
-/* The answer is copied. */
+/* Appends an answer, which is copied. */
 static struct recorded_answer *
 add_answer(struct recording *r, struct span body, size_t call, long long turn)
 {
@@ -98,7 +99,7 @@ add_answer(struct recording *r, struct span body, size_t call, long long turn)
 	return &r->answers[r->answer_count++];
 }
 
-/* A line of a transcript: the watch of its model. */
+/* Handles an event of a transcript, called by its model. */
 static int
 recording_add_transcript_event(void *context, const struct placed *at, struct error *err)
 {
@@ -129,7 +130,7 @@ recording_add_transcript_event(void *context, const struct placed *at, struct er
 	if (event_view(whole.data, whole.len, &view) == 0) {
 		payload = view.payload;
 		if (view.type == EVENT_MESSAGE_USER) {
-			/* The first prompt of a call is what it is known by. */
+			/* The first prompt of a call identifies it. */
 			if (call->question[0] == '\0')
 				digest_question(span_member(payload, KEY_SYSTEM_PROMPT),
 				    span_member(payload, KEY_BLOCKS), call->question);
@@ -153,7 +154,7 @@ load_transcript(struct recording *r, const char *path, struct error *err)
 	struct model model;
 	int result;
 
-	/* Where its blobs lie, if it is in a storage. */
+	/* Where its blobs are, if it is in a storage. */
 	if (text_ends(name, SUFFIX) && len > strlen(SUFFIX))
 		len -= strlen(SUFFIX);
 	r->blobs = memory_format("%s/../blobs/%.*s", directory, (int)len, name);
@@ -182,7 +183,7 @@ same_match(char *const *a, char *const *b)
 	return i == count && i == list_count(b);
 }
 
-/* A text, or a list of them. */
+/* A text, or a list of texts. */
 static int
 read_match(struct span value, char ***match, struct error *err)
 {
@@ -201,7 +202,7 @@ read_match(struct span value, char ***match, struct error *err)
 	    "match: expected a string or a list of strings");
 }
 
-/* A line of a file of answers. */
+/* Reads a line of a file of answers. */
 static int
 recording_add_answer_line(struct recording *r, const char *line, size_t len, struct error *err)
 {
@@ -232,7 +233,7 @@ recording_add_answer_line(struct recording *r, const char *line, size_t len, str
 		list_free(match);
 		return -1;
 	}
-	/* The number of lines before with the same match. */
+	/* The number of earlier lines with the same match. */
 	if (match != NULL) {
 		turn = 0;
 		for (size_t i = 0; i < r->answer_count; i++)
@@ -311,16 +312,16 @@ recording_free(struct recording *r)
 	memset(r, 0, sizeof *r);
 }
 
-/* A request, as it is looked for. */
+/* A request that is searched for. */
 struct wanted {
-	char sha256[DIGEST_SIZE]; /* as awf-step records it: over the request without its id and step */
+	char sha256[DIGEST_SIZE]; /* as awf-step records it: of the request without its id and step */
 	char question[DIGEST_SIZE];
 	long long turn;
 	char *text; /* the whole line */
 };
 
-/* From the sure to the weak: the digest of the whole request, the question and the turn, the
- * line's own match, the order. */
+/* The surest first: the digest of the whole request, the question and the turn, the line's own
+ * match, the order. */
 enum rule { BY_DIGEST, BY_QUESTION, BY_MATCH, BY_ORDER, RULES };
 
 static bool
@@ -341,14 +342,14 @@ recording_answer_matches(enum rule rule, const struct recording *r, const struct
 				return false;
 		return true;
 	default:
-		/* The lines that say nothing (or only a turn) are given once each. */
+		/* Lines without a match (they may have a turn) are given once each. */
 		return a->call == NO_CALL && a->match == NULL && !a->used &&
 		    (a->turn < 0 || a->turn == w->turn);
 	}
 }
 
-/* The answer for a request, valid until the next is looked for; absent, with ERROR_INVALID, if
- * there is none. */
+/* The answer for a request, valid until the next search; absent, with ERROR_INVALID, if there is
+ * none. */
 static struct span
 recording_find(struct recording *r, const struct provider_request *request, struct error *err)
 {
@@ -430,7 +431,8 @@ recording_answer_request(void *context, struct provider *p, const struct provide
 		return;
 	}
 
-	/* Text comes as one delta per block; blocks of text and thinking have it under their type. */
+	/* Text is sent as one delta per block; blocks of text and thinking have it under their
+	 * type. */
 	for (struct span_walk block = span_walk(span_member(found, KEY_BLOCKS)); span_next(&block);)
 		for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 			if (span_is(span_member(block.value, KEY_TYPE), kinds[i])) {
@@ -442,7 +444,7 @@ recording_answer_request(void *context, struct provider *p, const struct provide
 	provider_recorded(p, found);
 }
 
-/* Without $AWF_REPLAY the model's name says which recording it is. */
+/* Without $AWF_REPLAY the model's name is the path of the recording. */
 static int
 recording_check_file(void *context, struct writer *w, struct error *err)
 {

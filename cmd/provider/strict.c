@@ -1,7 +1,7 @@
 /*
- * A walk through the schema that stops at the first keyword, or value of one, that the API
- * does not take. References are not followed: only one that starts outside of all definitions
- * is sure to lead to no circle, unless the API takes circles.
+ * Walks through the schema and stops at the first keyword, or value of one, that the API does not
+ * accept. References are not followed. Unless the API accepts circular schemas, a reference is
+ * accepted only outside all definitions: only such a reference certainly makes no circle.
  */
 #include "strict.h"
 
@@ -9,10 +9,10 @@
 
 #include "pass.h"
 
-/* How deep a schema may be nested to be looked at. */
+/* Deeper schemas are not checked, and count as not accepted. */
 #define DEPTH 32
 
-/* Keywords with a value that is looked at; that of the others is the API's own matter. */
+/* Keywords whose values are checked; the values of all others are left to the API. */
 static const struct {
 	const char *keyword;
 	enum { SCHEMA, SCHEMAS, DEFINITIONS, FALSE, FORMAT, REFERENCE } value;
@@ -30,7 +30,7 @@ static const struct {
 
 struct look {
 	const struct strict *strict;
-	bool defining; /* inside of what references lead to */
+	bool defining; /* inside a definition, to which references lead */
 	int depth;
 };
 
@@ -55,7 +55,7 @@ keyword_within(struct look look, struct span key, struct span value)
 		return is_within(look, value);
 	case DEFINITIONS:
 		look.defining = true; /* fall through */
-	case SCHEMAS: /* a list or an object of them */
+	case SCHEMAS: /* a list or an object of schemas */
 		for (struct span_walk member = span_walk(value); span_next(&member);)
 			if (!is_within(look, member.value))
 				return false;
@@ -92,7 +92,7 @@ is_within(struct look look, struct span schema)
 		if (!keyword_within(look, member.key, member.value))
 			return false;
 
-	/* `type` says object, alone or among others. */
+	/* `type` is object, alone or among others. */
 	type = span_member(schema, "type");
 	is_object |= span_is(type, "object");
 	for (struct span_walk each = span_walk(type); !each.object && span_next(&each);)

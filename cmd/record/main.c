@@ -247,7 +247,7 @@ close_destination(struct destination *to, const struct error *failure, int statu
 	return failed;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void
 record_acknowledge_event(void *context, const struct ingest_taken *taken)

@@ -1,6 +1,6 @@
 /*
- * Calls of one process have the same marks, as text: of each name only those that are another text
- * than the ones before are compared, with the first.
+ * The calls of one process have the same marks, as text. So for each name, only marks whose text
+ * differs from all before are compared with the first.
  */
 #include "replay/call_differences.h"
 
@@ -15,12 +15,12 @@
 /* The calls of a name. */
 struct alike {
 	struct recorded_marks first;
-	struct buffer differing;     /* variables, each behind a newline and with one */
+	struct buffer differing;     /* names of variables, each with a newline before and after it */
 	bool elsewhere;              /* one began in another directory than the first */
 };
 
 struct differences {
-	struct map by_name, known;   /* known: marks of a name that were compared */
+	struct map by_name, known;   /* known: the marks of a name that were compared */
 	struct alike *list;
 	size_t count;
 };

@@ -1,6 +1,6 @@
 /*
- * Items of a step have its call's name but for the number behind the last colon. Each knows the
- * next of its own, so that all of a series are passed through in the time that they take.
+ * The items of a step have the same call name except for the number behind the last colon. Each
+ * item is linked to the next of its series, so that going through all series takes linear time.
  */
 #include "replay/call_series.h"
 
@@ -12,13 +12,13 @@
 #include "replay/timeline.h"
 #include "transcript/call.h"
 
-/* Four that people want to see, from the worst on; then what is expected. */
+/* The four that users look for, the worst first; then the normal ones. */
 static const enum view_saying order[] = { VIEW_FAILED, VIEW_UNFINISHED, VIEW_WAITING, VIEW_RUNNING,
 	VIEW_CANCELLED, VIEW_DONE, VIEW_REUSED, VIEW_CLOSED, VIEW_SKIPPED };
 #define WORSE ((size_t)4)
 #define ORDER (sizeof order / sizeof *order)
 
-/* What all items of the step are called; len 0: it is no item. */
+/* The common part of the names of all items; len 0: it is not an item. */
 static size_t
 step_of(const struct call_tree_entry *e)
 {
@@ -27,7 +27,7 @@ step_of(const struct call_tree_entry *e)
 	return colon && !call_is_member(e->call) ? (size_t)(colon - e->call) : 0;
 }
 
-/* Each is in one series, which its first, and the next of each, lead through. */
+/* Each item is in one series, which is linked from its first item on. */
 static bool
 call_siblings_hold(const struct call_siblings *s)
 {
@@ -107,7 +107,7 @@ call_series_label(const struct call_tree *tree, const struct call_series *series
 {
 	const char *label = tree->entries[series->first].label;
 
-	/* "map[3]", where an earlier attempt has the items before that. */
+	/* "map[3]", if an earlier attempt has the items before it. */
 	buffer_append(out, label ? label : "?", label ? strcspn(label, "[") : 1);
 	buffer_format(out, " ×%lu", (unsigned long)series->count);
 }
@@ -117,7 +117,7 @@ call_series_counts(const struct call_series *series, struct buffer *out)
 {
 	const size_t before = out->len;
 
-	/* What is expected first, the worst last. */
+	/* The normal ones first, the worst last. */
 	for (size_t i = 0; i < ORDER; i++) {
 		const enum view_saying status = order[i < ORDER - WORSE ? WORSE + i : ORDER - 1 - i];
 

@@ -1,7 +1,7 @@
 /*
- * The model of a run places each event; an entry is made where something begins and completed
- * where it ends, found again by the number of its call, or by the id of a turn's or tool call's
- * event. Children are read when their parent was, from the transcripts that lie beside it.
+ * The model of a run places each event. An entry is made where something begins and completed where
+ * it ends; it is found by the number of its call, or by the id of the event of a turn or tool call.
+ * Child runs are read after their parent, from the transcripts next to it.
  */
 #include "replay/call_tree.h"
 
@@ -22,25 +22,25 @@
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
-#define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
+#define ALL_TAKEN SIZE_MAX /* attempts of a run: no more will come */
 
-/* A transcript on its way into the tree. */
+/* A transcript that is being added to the tree. */
 struct reading {
 	struct call_tree *tree;
 	const struct call_tree_spec *spec;
 	struct reader reader;
 	struct model model;
-	uint32_t under;        /* the entry that attempts go below */
-	uint32_t attempt;      /* CALL_TREE_NONE: one that is not taken in */
+	uint32_t under;        /* the entry below which attempts are put */
+	uint32_t attempt;      /* CALL_TREE_NONE: the attempt is left out */
 	size_t seen;           /* attempts */
-	size_t skip;           /* so many were taken in before */
-	int64_t until;         /* nor are those that begin later, µs since 1970 */
+	size_t skip;           /* this many were added before */
+	int64_t until;         /* later attempts are left out too, µs since 1970 */
 	bool more;             /* there is one */
 	uint32_t *calls;       /* entries of the model's calls, by number */
-	struct event_place *asked; /* what their models were given last; NULL: not asked for */
-	struct map entries;    /* of events, by event_key(): turns and tool calls */
+	struct event_place *asked; /* the last input of their models; NULL: not wanted */
+	struct map entries;    /* by event_key(): entries of turns and tool calls */
 	int64_t lines;
-	char timestamp[64];    /* of the line before */
+	char timestamp[64];    /* of the previous line */
 	struct buffer whole, scratch; /* of excerpts */
 };
 
@@ -81,14 +81,14 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	return e;
 }
 
-/* A text in the memory of the tree; NULL stays NULL. */
+/* A text in the tree's memory; NULL stays NULL. */
 static const char *
 call_tree_copy_text(struct call_tree *tree, const char *text)
 {
 	return text ? arena_copy(&tree->memory, text, strlen(text)) : NULL;
 }
 
-/* The same of one that other entries may have too. */
+/* The same for a text that other entries may have too. */
 static const char *
 keep_shared(struct call_tree *tree, const char *text)
 {
@@ -101,8 +101,8 @@ keep_shared(struct call_tree *tree, const char *text)
 	return tree->list[tree->list_count++] = call_tree_copy_text(tree, text);
 }
 
-/* The first line of a text, or of the JSON of anything else, in the scratch; NULL if there is
- * none. */
+/* The first line of a text, or of the JSON of anything else, in the scratch memory; NULL if
+ * there is none. */
 static const char *
 excerpt_value(struct reading *r, struct span value)
 {
@@ -126,7 +126,7 @@ call_tree_read_usage(struct call_tree_entry *e, struct span usage)
 		e->output_tokens = count;
 }
 
-/* A call of an attempt that is not taken in has no entry. */
+/* A call of an attempt that is left out has no entry. */
 static uint32_t
 entry_of_call(const struct reading *r, const struct model_call *call)
 {
@@ -135,8 +135,8 @@ entry_of_call(const struct reading *r, const struct model_call *call)
 	return entry != CALL_TREE_NONE ? entry : r->attempt;
 }
 
-/* No more is to come of an attempt, for now or for good. What it leaves open is told by what it has
- * come to. */
+/* An attempt has ended, for now or for good. The attempt's outcome decides what is shown of its
+ * open calls. */
 static void
 leave_attempt(const struct reading *r, bool alive)
 {
@@ -159,7 +159,7 @@ leave_attempt(const struct reading *r, bool alive)
 	}
 }
 
-/* Attempts come in the order of time. */
+/* Attempts are in the order of their times. */
 static void
 start_attempt(struct reading *r, const struct placed *p)
 {
@@ -235,8 +235,8 @@ start_call(struct reading *r, const struct placed *p)
 	keep_marks(r, r->calls[call->number], payload);
 }
 
-/* Behind a reason that does not have them, as that of another program's record or an older one: the
- * last words on stderr. */
+/* If the reason does not have them, as in records of other programs and older versions: appends
+ * the last words of stderr. */
 static void
 add_last_words(struct span payload, struct buffer *why)
 {
@@ -255,7 +255,8 @@ add_last_words(struct span payload, struct buffer *why)
 	buffer_free(&line);
 }
 
-/* Why it ended so is "CODE: MESSAGE" of an error, or what is said of a skipped one. */
+/* The reason for such an end: "CODE: MESSAGE" of an error, or the reason why the call was
+ * skipped. */
 static void
 end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 {
@@ -290,7 +291,7 @@ end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 	buffer_free(&why);
 }
 
-/* What was decided about a call that waits, and by whom. It waits until the run goes on. */
+/* The decision about a waiting call, and who made it. The call waits until the run is resumed. */
 static void
 keep_decision(struct reading *r, struct call_tree_entry *e, const struct event_view *event)
 {
@@ -306,7 +307,7 @@ keep_decision(struct reading *r, struct call_tree_entry *e, const struct event_v
 	buffer_free(&why);
 }
 
-/* Turns and tool calls are found again by the ids of their events. */
+/* Turns and tool calls are found by the ids of their events. */
 static void
 call_tree_index_entry(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
 {
@@ -316,7 +317,7 @@ call_tree_index_entry(struct reading *r, const struct placed *p, const struct ca
 		map_put(&r->entries, (const char *)&id, sizeof id, (size_t)(e - r->tree->entries));
 }
 
-/* The turn or tool call that the event follows from; NULL: it is none of this kind. */
+/* The turn or tool call that the event follows; NULL: it follows none. */
 static struct call_tree_entry *
 cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind what)
 {
@@ -355,7 +356,7 @@ keep_end(const struct reading *r, const struct call_tree_entry *e, struct event_
 	}
 }
 
-/* What an answer cost is a cost of all that it is in. */
+/* The cost of an answer is added to everything that encloses it. */
 static void
 add_cost(const struct reading *r, uint32_t entry, int64_t cost)
 {
@@ -363,7 +364,7 @@ add_cost(const struct reading *r, uint32_t entry, int64_t cost)
 		r->tree->lines[entry].cost += cost;
 }
 
-/* What is not started is of an attempt that is taken in. */
+/* If it does not start an attempt, it belongs to one that was added. */
 static void
 call_tree_add_event(struct reading *r, const struct placed *p)
 {
@@ -433,7 +434,7 @@ call_tree_add_event(struct reading *r, const struct placed *p)
 		}
 		break;
 	case EVENT_TOOL_CALL:
-		/* Below the turn that asked for it, else below the call. */
+		/* Below the turn that called it, else below the call. */
 		e = cause_of(r, p, CALL_TREE_TURN);
 		e = add_entry(r->tree, CALL_TREE_TOOL,
 		    e ? (uint32_t)(e - r->tree->entries) : entry_of_call(r, p->call));
@@ -456,8 +457,8 @@ call_tree_add_event(struct reading *r, const struct placed *p)
 	}
 }
 
-/* model_read_file() does not serve: it would take messages and tools too when nobody wants
- * them, and lines that are not whole, which people are told of here by their numbers. */
+/* model_read_file() cannot be used: it would read messages and tools even if they are not
+ * wanted, and would accept partial lines, which are reported here by their numbers. */
 static int
 read_lines(struct reading *r, struct error *err)
 {
@@ -487,7 +488,7 @@ read_lines(struct reading *r, struct error *err)
 				r->spec->warn(&warning);
 			continue;
 		}
-		/* Calls follow from calls: they are placed without what is in them. */
+		/* Calls follow from calls, so they can be placed without the events inside them. */
 		if (kinds[event.type] <= r->spec->least) {
 			model_take(&r->model, &event,
 			    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
@@ -505,7 +506,7 @@ read_lines(struct reading *r, struct error *err)
 			if (r->attempt != CALL_TREE_NONE || event.type == EVENT_RUN_STARTED)
 				call_tree_add_event(r, &placed);
 		}
-		/* A decision may come long after an attempt has ended. */
+		/* A decision may come long after the end of an attempt. */
 		if (!event_decides(&event) && !span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
 			r->timestamp[0] = '\0';
 	}
@@ -522,7 +523,7 @@ attempts_taken(const struct call_tree *tree, const char *run_id)
 
 static int read_child(const struct reading *parent, uint32_t call, struct error *err);
 
-/* The attempts of a transcript that began before `until`, below the entry of its call. */
+/* Adds the attempts of a transcript that began before `until`, below the entry of its call. */
 static int
 call_tree_read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
     struct error *err)
@@ -565,8 +566,8 @@ call_tree_read_run(struct reading *r, const char *path, uint32_t under, int64_t 
 	return failed;
 }
 
-/* A child began before the call that names it ended, or before the attempt after that one's
- * began. One that has no transcript is told, but stops nothing. */
+/* A child run began before the end of the call that names it, or before the attempt after that
+ * call's began. A child run without a transcript is reported, but is no error. */
 static int
 read_child(const struct reading *parent, uint32_t at, struct error *err)
 {
@@ -597,11 +598,11 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	return failed;
 }
 
-/* A call among those beside it: what it is a part of (items of a step, rounds and branches of a group),
- * and which of these. */
+/* A call among its neighbours: the series that it belongs to (items of a step, iterations and
+ * branches of a group), and its number there. */
 struct numbered {
 	uint32_t entry;
-	size_t series, place;         /* place: where it stands so far */
+	size_t series, place;         /* place: its position so far */
 	long long number;
 };
 
@@ -617,8 +618,8 @@ compare_numbered(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Items, rounds and branches stand by their numbers, however they have begun: each in a place of one
- * of its own, so that those of several steps stay mixed as they were. */
+/* Sorts items, iterations and branches by number, in whatever order they began: each takes a
+ * position of one of its series, so that several series stay interleaved as they were. */
 static void
 order_children(struct call_tree *tree, uint32_t above)
 {
@@ -668,7 +669,7 @@ order_children(struct call_tree *tree, uint32_t above)
 	map_free(&known);
 }
 
-/* The run is as its last attempt is, from the first on. */
+/* The state of the run is that of its last attempt. */
 int
 call_tree_read(struct call_tree *tree, const struct run_ref *run,
     const struct call_tree_spec *spec, struct error *err)
@@ -729,7 +730,7 @@ call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *e
 {
 	int64_t end = entry->ended;
 
-	/* By a clock that nobody sets, unlike the time of day. */
+	/* By the monotonic clock, which nobody sets, unlike the time of day. */
 	if (end != 0 && entry->took >= 0)
 		return entry->took;
 	if (end == 0)

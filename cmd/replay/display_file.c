@@ -1,6 +1,6 @@
 /*
- * What was run: the bytes of a file that the recording has, or of what the run was given
- * on stdin and printed. A file is named by its path, or by the last parts of that.
+ * Prints the bytes of a file that the recording has, or of the run's stdin or stdout. A file is
+ * named by its path, or by the last parts of the path.
  */
 #include "replay/display.h"
 
@@ -73,7 +73,7 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 	if (found == NULL && count == 1)
 		found = named;
 	if (found == NULL) {
-		/* The files that are meant, or all that are kept. */
+		/* The files that match, or all that are kept. */
 		for (size_t i = 0; i < r->files.count; i++)
 			if (count > 1 ? display_file_name_matches(name, r->files.list[i].path) :
 			    r->files.list[i].kept)
@@ -134,7 +134,7 @@ read_bytes(const struct display *d, const struct recorded *r, struct buffer *byt
 	return failed;
 }
 
-/* What reaches a terminal is text, in lines. */
+/* On a terminal, the output must be lines of text. */
 static void
 make_visible(struct buffer *bytes)
 {

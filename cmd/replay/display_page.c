@@ -1,12 +1,12 @@
 /*
- * The timeline as a page of HTML: one file, without scripts, and nothing is loaded. A row is a
- * <details>: what is in a call stands in it, so it opens and closes with the mouse and the keyboard
- * alike; calls with others in them are open at first. Bars lie on the axis of their attempt,
- * however deep their row is: labels alone are indented.
+ * The timeline as a page of HTML: one file, without scripts, that loads nothing. A row is a
+ * <details> that contains the rows of what is inside the call, so it opens and closes with the
+ * mouse and the keyboard; calls with others inside are open at first. Bars lie on the axis of their
+ * attempt, however deep their row is: only labels are indented.
  *
- * The page is written as the tree is walked through, each row with what it opens (page_panel.h)
- * read again from its record: memory is that of the tree. Texts have less room the more rows there
- * are, so that pages of large runs stay pages.
+ * The page is written while the tree is walked through, and the details of each row (page_panel.h)
+ * are read again from its record: only the tree is kept in memory. The more rows there are, the
+ * less room their texts get, so that pages of large runs have a limited size.
  */
 #include "replay/display.h"
 
@@ -26,13 +26,13 @@
 
 #define TICKS_MOST 10
 #define BARS_MOST 300              /* of turns and tools in the row of their call */
-#define EXCERPT_COLUMNS 120       /* of the record, in a row */
-#define FAILURES_MOST 8            /* that the head names */
-#define TEXTS_ROOM ((size_t)32 << 20) /* for the texts of all rows together, about */
+#define EXCERPT_COLUMNS 120       /* of text from the record, in a row */
+#define FAILURES_MOST 8            /* listed in the head */
+#define TEXTS_ROOM ((size_t)32 << 20) /* bytes for the texts of all rows together, about */
 #define TEXT_LEAST ((size_t)400)
 #define TEXT_MOST ((size_t)16 << 10)
 #define IMAGES_ROOM ((int64_t)8 << 20)
-#define OUT_MOST ((size_t)64 << 10) /* kept before it is written */
+#define OUT_MOST ((size_t)64 << 10) /* bytes collected before they are written */
 
 /* cmd/replay/page.css */
 extern const char page_css[];
@@ -52,7 +52,7 @@ struct page {
 	struct replacement file;
 	struct buffer out;
 	struct page_panel panel;
-	const char *path;          /* of the record that rows are of now */
+	const char *path;          /* the record of the present rows */
 	struct timeline timeline;  /* of the attempt */
 	int failed;
 	struct error *err;
@@ -78,7 +78,7 @@ add_label(struct page *p, uint32_t entry)
 	buffer_free(&label);
 }
 
-/* What the record says, among what is said of an entry. */
+/* A text from the record, among the details of an entry. */
 static void
 add_excerpt(struct page *p, const char *before, const char *text)
 {
@@ -114,7 +114,7 @@ add_moments(struct page *p, uint32_t above, size_t *left)
 	}
 }
 
-/* How many turns and tool calls are below an entry. */
+/* The number of turns and tool calls below an entry. */
 static void
 count_moments(const struct call_tree *tree, uint32_t above, long *turns, long *tools)
 {
@@ -126,7 +126,7 @@ count_moments(const struct call_tree *tree, uint32_t above, long *turns, long *t
 	}
 }
 
-/* What is said of an entry beside its name. */
+/* The text next to the name of an entry. */
 static void
 add_abouts(struct page *p, uint32_t entry)
 {
@@ -167,7 +167,7 @@ add_abouts(struct page *p, uint32_t entry)
 	buffer_text(&p->out, "</span>");
 }
 
-/* A row up to its bars; end_row() ends it, and "</details>" what is in it. */
+/* A row up to its bars; end_row() ends it, and "</details>" ends what is inside it. */
 static void
 begin_row(struct page *p, const char *class, enum view_saying status, unsigned depth, bool open,
     uint32_t id)
@@ -196,7 +196,7 @@ end_row(struct page *p)
 
 static void add_entries(struct page *p, uint32_t above, unsigned depth);
 
-/* The attempts of a child run stand below the call that made it, and are read from its record. */
+/* The attempts of a child run are below the call that made it, and are read from its record. */
 static void
 add_child(struct page *p, uint32_t call, unsigned depth)
 {
@@ -216,7 +216,7 @@ add_child(struct page *p, uint32_t call, unsigned depth)
 	free(child);
 }
 
-/* Whether calls are in it, or attempts of a child. */
+/* Whether calls, or attempts of a child run, are inside it. */
 static bool
 has_calls(const struct call_tree *tree, uint32_t entry)
 {
@@ -246,7 +246,7 @@ add_entry(struct page *p, uint32_t entry, unsigned depth)
 		add_moments(p, entry, &bars);
 	end_row(p);
 
-	/* What it gave stands behind its turns and tools; before its calls, which are open. */
+	/* Its result comes after its turns and tools; but before its calls, which are open. */
 	buffer_format(&p->out, group ? "<details class=\"fold panel\" style=\"--d:%u\">"
 	    "<summary>what it was given, and gave</summary>\n" : "<div class=\"panel\" style=\"--d:%u\">", depth);
 	page_panel_begin(&p->panel, tree, entry);
@@ -264,7 +264,8 @@ add_entry(struct page *p, uint32_t entry, unsigned depth)
 	buffer_text(&p->out, "</details>\n");
 }
 
-/* Items of a step as one row, which opens to them, and is open if one is to be seen. */
+/* The items of a step as one row, which opens to show them, and is open if one of them needs
+ * attention. */
 static void
 add_series(struct page *p, const struct call_siblings *siblings, size_t first,
     const struct call_series *series, unsigned depth)
@@ -358,7 +359,7 @@ page_add_run_figures(struct page *p)
 	buffer_text(&p->out, "</dl>\n");
 }
 
-/* What failed, the calls that nothing else failed in, with links to their rows. */
+/* The failures: failed calls with no other failure inside, with links to their rows. */
 static void
 add_failures(struct page *p)
 {
@@ -384,7 +385,7 @@ add_failures(struct page *p)
 		buffer_text(&p->out, "</div>\n");
 }
 
-/* What the colours mean, of those that are there. */
+/* The meaning of the colours that occur. */
 static void
 add_legend(struct page *p)
 {
@@ -433,7 +434,7 @@ add_attempt(struct page *p, uint32_t attempt, bool several)
 	page_panel_begin(&p->panel, &p->tree, attempt);
 	page_panel_end(&p->panel, &p->tree, attempt);
 	buffer_text(&p->out, "</details>\n<div class=\"axis\" aria-hidden=\"true\"><span class=\"ticks\">");
-	/* None whose text would be cut off. */
+	/* No tick whose text would be cut off. */
 	for (int64_t ms = 0; ms <= length - length / 16; ms += step)
 		buffer_format(&p->out, "<span style=\"left:%.2f%%\">%s</span>",
 		    (double)ms / (double)length * 99.7, timeline_tick_text(ms, tick, sizeof tick));
@@ -470,7 +471,7 @@ display_page(const struct display *d, struct error *err)
 	const struct call_tree_spec spec = { CALL_TREE_TOOL, &p.cost, d->warn };
 	struct page_record record;
 
-	/* Without prices it has no costs. */
+	/* Without prices it shows no costs. */
 	if (cost_begin(&p.cost, err) != 0)
 		d->warn(err);
 	if (call_tree_read(&p.tree, d->run, &spec, err) != 0) {

@@ -1,8 +1,8 @@
 /*
- * One walk in the order of time finds the calls that are asked for and their ends; then the
- * lines of each are read again. An input or result that does not stand there is fetched from
- * where it was made: the end of the call before, or along `reused_from`, from attempt to
- * attempt and into the transcript of the run that was forked.
+ * One walk in the order of time finds the requested calls and their ends; then the lines of each
+ * are read again. An input or result that is not in these lines is read where it was made: in the
+ * end of the previous call, or by following `reused_from`, from attempt to attempt and into the
+ * transcript of the forked run.
  */
 #include "replay/display.h"
 
@@ -25,17 +25,17 @@
 #include "transcript/filter.h"
 #include "transcript/layout.h"
 
-#define REUSES_MOST 100 /* from one attempt to the one before */
+#define REUSES_MOST 100 /* from one attempt to an earlier one */
 
-/* A transcript, and the line of it that was read last, blobs put back. */
+/* A transcript, and the line of it that was read last, with the values of its blobs. */
 struct recording {
 	struct graph graph;
 	struct buffer line;
 	struct event_view event;  /* of it */
-	bool input_raw, result_raw; /* which were bytes that are no UTF-8 */
+	bool input_raw, result_raw; /* which of them were bytes that are not UTF-8 */
 };
 
-/* A call that was asked for. */
+/* A requested call. */
 struct flow {
 	uint32_t start, end; /* nodes; GRAPH_NONE: it did not end */
 	int32_t attempt;
@@ -44,7 +44,7 @@ struct flow {
 struct state {
 	const struct display *display;
 	struct recording run, other;
-	char other_id[ID_SIZE];  /* of the run that a fork began with; "": none is open */
+	char other_id[ID_SIZE];  /* of the run from which a fork began; "": none is open */
 	struct flow *flows;
 	size_t count;
 	struct map open;         /* calls that have not ended: their flows */
@@ -52,7 +52,7 @@ struct state {
 	struct buffer out;
 };
 
-/* The line of a node as it stands in the file, where it was an event before. */
+/* The line of a node as it is in the file, if it is an earlier event. */
 static const char *
 read_event(struct recording *r, const struct graph_node *node, struct event_view *event,
     struct error *err)
@@ -96,8 +96,8 @@ display_state_load_event(struct recording *r, uint32_t node, struct error *err)
 	return failed;
 }
 
-/* The recording and node that `reused_from` names; a transcript that a fork began with lies
- * beside its own. 0: they are not there; -1. */
+/* The recording and node that `reused_from` names; the transcript of the forked run is next to
+ * this one. 0: they do not exist; -1. */
 static int
 find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
 {
@@ -134,8 +134,9 @@ find_origin(struct state *s, struct recording **r, uint32_t *node, struct error 
 	return *node != GRAPH_NONE;
 }
 
-/* The result that the end of a call tells, or the one that it took over; nothing if there is
- * none, or not any more. A group's result is its lines: the data of one, of several an array. */
+/* The result in the end of a call, or the one that it took over; nothing if there is none, or
+ * none any more. The result of a group is the data of its lines: one value, or an array of
+ * several. */
 static int
 display_state_write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
     uint32_t node, struct error *err)
@@ -173,8 +174,8 @@ display_state_write_result(struct state *s, struct writer *w, const char *key, c
 	return 0;
 }
 
-/* Nothing is written of an input that is neither recorded nor the result of the parent, nor of an
- * output that nothing tells (any more). */
+/* Nothing is written for an input that is neither recorded nor the result of the parent, nor for
+ * an output that is not recorded (any more). */
 static int
 print_flow(struct state *s, const struct flow *flow, struct error *err)
 {
@@ -246,7 +247,7 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 	map_put(&s->open, call, strlen(call), s->count++);
 }
 
-/* No call is asked for: which may have been? */
+/* No call matches: suggests one that was perhaps meant. */
 static int
 refuse_unknown(struct state *s, struct error *err)
 {
@@ -277,7 +278,7 @@ refuse_unknown(struct state *s, struct error *err)
 	return -1;
 }
 
-/* Those that are asked for, in the order of time. */
+/* The requested calls, in the order of time. */
 static int
 find_flows(struct state *s, struct error *err)
 {
@@ -289,7 +290,7 @@ find_flows(struct state *s, struct error *err)
 		struct event_view event;
 		char *call;
 
-		/* A new attempt has calls of the same names. */
+		/* A further attempt has calls of the same names. */
 		if (n->type == EVENT_RUN_STARTED) {
 			s->attempt = n->attempt;
 			map_free(&s->open);

@@ -1,6 +1,6 @@
 /*
- * A line is plain text until its end, with one stretch to be coloured, the status: it is cut
- * to the width first, and coloured if that stretch is still whole.
+ * A line is plain text until its end, with one range to be coloured, the status: the line is cut to
+ * the width first, and coloured if that range is still complete.
  */
 #include "replay/display_text.h"
 
@@ -13,7 +13,7 @@
 #include "base/locale.h"
 #include "base/text.h"
 
-#define RUN_PREFIX 8 /* digits of a run id that are enough for people */
+#define RUN_PREFIX 8 /* digits of a run id that are shown */
 
 /* Appends text that came from outside. */
 static void
@@ -22,7 +22,7 @@ display_line_add(struct display_line *l, const char *text)
 	text_visible(&l->text, text, strlen(text), 0);
 }
 
-/* Figures stand in one parenthesis, which stays open. NULL is none. */
+/* Figures are in one parenthesis, which stays open. NULL: none. */
 static void
 display_line_detail(struct display_line *l, const char *text)
 {
@@ -79,7 +79,7 @@ display_label(const struct call_tree_entry *e, struct buffer *out)
 	}
 }
 
-/* The figures of an entry; of a run which it is, and when: times elsewhere are relative. */
+/* The figures of an entry; for a run its id and its date: all other times are relative. */
 static void
 add_details(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *e)
 {
@@ -144,7 +144,7 @@ display_entry(struct display_line *l, const struct call_tree *tree, const struct
 		display_line_add(l, ": ");
 		display_line_add(l, reason);
 	}
-	/* What a tool was asked says as much of why it failed as what it wrote. */
+	/* The input of a tool says as much about its failure as its output. */
 	if (e->why && e->does && e->what == CALL_TREE_TOOL && strcmp(e->does, "{}") != 0) {
 		display_line_add(l, "; asked ");
 		display_line_add(l, e->does);

@@ -1,7 +1,7 @@
 /*
  * A timeline as text: the calls of an attempt as rows on its axis. All rows are measured before the
  * first is printed, so that the timelines of all attempts have the same columns: labels, bars,
- * figures; bars take what the others leave. Many items of a step are a row, as in the tree.
+ * figures; bars get the remaining width. Many items of a step are one row, as in the tree.
  */
 #include "replay/display.h"
 
@@ -25,12 +25,12 @@
 #define TICK_COLUMNS 10    /* at least, from one tick to the next */
 
 struct row {
-	uint32_t entry; /* a call, the first of a series if it is one */
-	unsigned depth; /* 0: not in a group */
-	struct call_series series; /* count 0: it is none */
+	uint32_t entry; /* a call; for a series, its first */
+	unsigned depth; /* 0: not inside a group */
+	struct call_series series; /* count 0: not a series */
 };
 
-/* The calls of an attempt, each before those in it, and series of many as one. */
+/* The calls of an attempt, each before those inside it; a long series is one row. */
 struct rows {
 	struct row *list;
 	size_t count;
@@ -46,7 +46,7 @@ add_row(struct rows *rows, struct row row)
 static void add_rows(struct rows *rows, const struct display *d, const struct call_tree *tree,
     uint32_t under, unsigned depth);
 
-/* An entry with what is below it. */
+/* Adds an entry with what is below it. */
 static void
 add_call(struct rows *rows, const struct display *d, const struct call_tree *tree, uint32_t entry,
     unsigned depth)
@@ -72,7 +72,7 @@ add_rows(struct rows *rows, const struct display *d, const struct call_tree *tre
 			add_call(rows, d, tree, siblings.list[i].entry, depth);
 			continue;
 		}
-		/* Those of its items that are to be seen stand below the first one's row. */
+		/* Items that need attention are put below the first one's row. */
 		if (series->first != siblings.list[i].entry)
 			continue;
 		add_row(rows, (struct row){ .entry = series->first, .depth = depth, .series = *series });
@@ -83,7 +83,7 @@ add_rows(struct rows *rows, const struct display *d, const struct call_tree *tre
 	call_siblings_free(&siblings);
 }
 
-/* What bars are made of. */
+/* The characters of bars. */
 static const struct {
 	enum view_saying status;
 	const char *fill;
@@ -102,7 +102,7 @@ struct chart {
 	struct display_line line;
 };
 
-/* Columns that harmless text takes: characters. */
+/* The columns of harmless text: its number of characters. */
 static size_t
 display_timeline_columns(const struct buffer *text)
 {
@@ -158,7 +158,7 @@ display_timeline_add_figures(const struct chart *c, const struct row *row, struc
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", view_words[e->status].text);
 }
 
-/* The bar gets what labels (a third at most) and figures leave. */
+/* Bars get the width that labels (at most a third) and figures leave. */
 static void
 lay_out(struct chart *c)
 {
@@ -189,7 +189,7 @@ lay_out(struct chart *c)
 	c->bar = taken + BAR_LEAST < width ? width - taken : BAR_LEAST;
 }
 
-/* A tick says its time where it stands, if the one before leaves room. */
+/* A tick is labelled with its time at its place, if the label before leaves room. */
 static int
 print_axis(struct chart *c, const struct timeline *t, struct error *err)
 {
@@ -216,7 +216,7 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
 {
 	const struct call_tree_entry *e = &c->tree.entries[row->entry];
 	const bool series = row->series.count > 0;
-	/* The items that did not end well have rows of their own. */
+	/* Items that did not end well have rows of their own. */
 	const enum view_saying status = series ? VIEW_DONE : e->status;
 	struct buffer *text = &c->line.text, figures = BUFFER_INIT;
 	size_t fill = 0, from, to;
@@ -275,7 +275,7 @@ print_chart(struct chart *c, struct error *err)
 	}
 	if (failed != 0)
 		return -1;
-	/* What the bars mean that are not just done. */
+	/* The meaning of bars that differ from a successful call's. */
 	for (size_t i = 1; i < FILLS; i++)
 		if (c->used[i])
 			buffer_format(&c->line.text, "%s%s %s", c->line.text.len > 0 ? "  " : "",

@@ -1,8 +1,8 @@
 /*
- * Records, then snapshot, then files with the manifest that lists them. A map of what is
- * there already ends circles of runs, and keeps a file from being listed once for each step
- * that names it. If anything is missing or refused, the whole export is removed: half of one
- * would replay to something else.
+ * Writes the records, then the snapshot, then files with the manifest that lists them. A map of
+ * what was written ends circles of runs, and lists a file once even if several steps name it. If
+ * anything is missing or refused, the whole export is removed: a partial export would replay to
+ * something else.
  */
 #include "replay/export.h"
 
@@ -26,11 +26,11 @@
 struct exporting {
 	const struct source *source;
 	char *const *visible;      /* directories that the user has named */
-	struct source *children;   /* and theirs, if they can be replayed by themselves */
+	struct source *children;   /* and those of the child runs that can be replayed alone */
 	size_t child_count;
-	struct map known;          /* ids of runs, and paths that the manifest lists */
+	struct map known;          /* ids of runs, and paths that are in the manifest */
 	struct storage storage;    /* the export */
-	bool snapshot;             /* it has one of the run's */
+	bool snapshot;             /* the run has one */
 	struct writer manifest;
 };
 
@@ -40,8 +40,8 @@ export_path_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* Copies a file, or a tree, if it is there, making the directories above its copy; what was
- * copied already is left as it is. Takes both paths over. */
+/* Copies a file or a tree if it exists, making the directories above its copy; what was copied
+ * already is left as it is. Frees both paths. */
 static int
 copy_if_there(char *from, char *to, bool tree, struct error *err)
 {
@@ -61,7 +61,7 @@ copy_if_there(char *from, char *to, bool tree, struct error *err)
 	return failed;
 }
 
-/* Whether it is so for the first time. */
+/* Marks the name; returns whether this is the first time. */
 static bool
 is_new(struct exporting *x, const char *text)
 {
@@ -83,8 +83,8 @@ copy_snapshot(const struct exporting *x, const char *from, const char *run_id, s
 	return failed ? -1 : 0;
 }
 
-/* Transcript, blobs and input of a run in the source's storage; that of a run that did not read
- * all of it has another name. */
+/* Transcript, blobs and input of a run in the source's storage; the input has another name if
+ * the run did not read all of it. */
 static int
 export_record(const struct exporting *x, const char *run_id, struct error *err)
 {
@@ -107,7 +107,7 @@ export_record(const struct exporting *x, const char *run_id, struct error *err)
 	return failed ? -1 : 0;
 }
 
-/* A child's record is needed by its parent's replay in any case. */
+/* The replay of the parent needs the record of a child in any case. */
 static int
 export_children(struct exporting *x, const struct source *parent, struct error *err)
 {
@@ -137,7 +137,7 @@ export_children(struct exporting *x, const struct source *parent, struct error *
 	return 0;
 }
 
-/* A file by itself has only itself, and perhaps blobs beside it. */
+/* A single file has only itself, and perhaps blobs next to it. */
 static int
 export_records(struct exporting *x, bool today, struct error *err)
 {
@@ -168,8 +168,8 @@ export_path_is_below(const char *path, const char *directory)
 	return strncmp(path, directory, len) == 0 && path[len] == '/';
 }
 
-/* Where a file goes: the user's agents and tools are looked for in a configuration, wherever
- * that is. */
+/* Where a file is put: the user's agents and tools are found in a configuration directory,
+ * wherever that is. */
 static char *
 export_destination_path(const struct exporting *x, const struct definition_file *file)
 {
@@ -184,8 +184,8 @@ export_destination_path(const struct exporting *x, const struct definition_file 
 	    memory_format("%s/" SOURCE_FILES "%s", x->storage.root, file->path);
 }
 
-/* A file that the run or a child was made of: from the recording, if it has it, else as it is
- * today. What a child was made of the run's own replay can do without. */
+/* A definition file of the run or a child: from the recording, if that has it, else as it is
+ * today. The run's own replay does not need files of a child. */
 static int
 export_file(struct exporting *x, const struct source *s, const struct definition_file *file,
     struct error *err)
@@ -241,7 +241,7 @@ export_files(struct exporting *x, const struct source *s, struct error *err)
 	return failed;
 }
 
-/* The files, and the manifest with the list of them. */
+/* The files, and the manifest that lists them. */
 static int
 export_workflow(struct exporting *x, struct error *err)
 {
@@ -291,7 +291,7 @@ export_run(const struct source *s, const char *directory, bool today, char *cons
 	struct exporting x = { .source = s, .visible = visible };
 	int failed;
 
-	/* Only what is empty can be removed, so this never removes anything else. */
+	/* rmdir() removes only an empty directory, so nothing else is ever removed. */
 	if ((rmdir(directory) != 0 && errno != ENOENT) || mkdir(directory, 0755) != 0)
 		return error_errno(err, ERROR_USAGE, directory, "unable to make this directory");
 	x.storage.root = realpath(directory, NULL);
@@ -301,7 +301,7 @@ export_run(const struct source *s, const char *directory, bool today, char *cons
 	if (failed == 0 && s->files == NULL) {
 		failed = export_workflow(&x, err);
 	} else if (failed == 0) {
-		/* An export of an export has its files: where they come from nobody need know. */
+		/* An export of an export takes its files; where they came from does not matter. */
 		char *from = path_join(s->storage.root, SOURCE_WORKFLOW);
 		char *to = path_join(x.storage.root, SOURCE_WORKFLOW);
 

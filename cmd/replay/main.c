@@ -1,6 +1,6 @@
 /*
- * awf-replay: runs a recorded workflow again and says where it does not come to the
- * same; shows what a run was made of; runs a workflow on recorded answers.
+ * awf-replay: runs a recorded workflow again and reports where the outcome differs; shows what a
+ * run consists of; runs a workflow with recorded answers.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static const char *const colors[] = { "auto", "always", "never", NULL };
 /* Options that show something. */
 static const struct shows {
 	int option;
-	unsigned served;          /* what it needs of a run that a server has */
+	unsigned served;          /* what it needs of a run on a server */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
 	{ OPT_TREE, SERVED_CHILDREN, display_tree },
@@ -55,7 +55,7 @@ struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
 	const char *html;          /* NULL: as text */
-	bool all;                  /* of a tree or timeline */
+	bool all;                  /* all of a tree or timeline */
 	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
@@ -114,7 +114,7 @@ static const struct option_spec options_table[] = {
 #define CHARTS (SAID(OPT_TREE) | SAID(OPT_TIMELINE))
 #define SHOWS (CHARTS | SAID(OPT_STATE) | SAID(OPT_SHOW) | SAID(OPT_ORDER) | SAID(OPT_CANONICAL))
 
-/* An export may be quiet, and names files that may lie in private places. */
+/* An export may be quiet, and names files that may be in private places. */
 static const struct option_rule rules[] = {
 	{ SHOWS, SHOWS, 0, NULL },
 	{ SAID(OPT_EXPORT), SHOWS, 0, NULL },
@@ -157,10 +157,10 @@ replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
-/* The copy of a run that a server has. */
+/* The copy of a server's run. */
 static struct served served;
 
-/* Says what went wrong, or may be; the exit status. */
+/* Prints an error or a warning; returns the exit status. */
 static int
 replay_print_error(const struct error *err)
 {
@@ -201,7 +201,7 @@ show_run(const struct replay *r, const struct storage *storage)
 	return failed == 0 ? STATUS_OK : replay_print_error(&err);
 }
 
-/* Says where the replay is not the recording, and leaves it there to be looked at. */
+/* Reports where the replay differs from the recording, and keeps the replay for inspection. */
 static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
@@ -228,7 +228,7 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 			difference_text(&difference, "recording", "replay", &text);
 			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
-			if (source_script_lost(source)) /* it may be why */
+			if (source_script_lost(source)) /* it may be the reason */
 				buffer_text(&lines, "  the workflow's script has changed or does "
 				    "not exist any more\n");
 			buffer_format(&lines, "  the replay is kept in %s\n", place);
@@ -261,7 +261,7 @@ use_source(const struct replay *r, const struct storage *storage)
 	else if (r->current)
 		source_forget_files(&source);
 	if (status == STATUS_OK && r->export) {
-		/* With all that its replay needs. */
+		/* With everything that its replay needs. */
 		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
 			status = replay_print_error(&err);
 		else if (!r->quiet && !source.snapshot && !r->with_workspace)
@@ -303,7 +303,7 @@ replay_run_or_show(struct replay *r)
 	return status;
 }
 
-/* The file of --from, if that comes first; *words are those after it. */
+/* The FILE of --from, if that comes first; *words are the words after it. */
 static const char *
 from_file(int argc, char **argv, char ***words)
 {

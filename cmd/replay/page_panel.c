@@ -1,7 +1,7 @@
 /*
- * What a line holds is shown by tables: which members of which event, under which heading. Text is
- * made harmless by page_text.h alone; of images only formats that are nothing but images are
- * shown, as base64 that was looked at.
+ * Tables say which members of which event are shown, under which heading. Only page_text.h makes
+ * text harmless; of images only formats that cannot contain anything else are shown, as base64 that
+ * was checked.
  */
 #include "replay/page_panel.h"
 
@@ -18,8 +18,8 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-#define BLOBS_MOST (INT64_C(1) << 20) /* of a line; more of them are not put back */
-#define MEMBERS_MOST 60               /* of an object, elements of a list */
+#define BLOBS_MOST (INT64_C(1) << 20) /* of a line; larger blobs are not inserted */
+#define MEMBERS_MOST 60               /* members of an object, elements of a list */
 #define DIFF_MOST 400                 /* lines */
 #define AROUND 3                      /* lines that are shown around a change */
 
@@ -56,7 +56,7 @@ page_panel_add_text(struct page_panel *p, const char *class, struct span value)
 	buffer_text(p->out, "</pre>\n");
 }
 
-/* An object as a list of its members, so that the texts in it are texts. */
+/* An object as a list of its members, so that texts inside are shown as texts. */
 static void
 add_data(struct page_panel *p, struct span value)
 {
@@ -81,7 +81,7 @@ add_data(struct page_panel *p, struct span value)
 	buffer_text(p->out, "</dl>\n");
 }
 
-/* How large payload.KEY is, where it stands in a blob; -1: it does not. */
+/* The size of payload.KEY if it is in a blob; -1 if not. */
 static long long
 bytes_in_blob(const struct event_view *event, const char *key)
 {
@@ -95,7 +95,7 @@ bytes_in_blob(const struct event_view *event, const char *key)
 	return bytes;
 }
 
-/* payload.KEY under a heading; one in a large blob by its size. */
+/* payload.KEY under a heading; for a large blob only its size. */
 static void
 add_member(struct page_panel *p, const struct event_view *event, const char *key,
     const char *heading)
@@ -186,7 +186,7 @@ add_changed(struct page_panel *p, struct span payload)
 
 struct shown_diff {
 	struct page_panel *panel;
-	size_t shown, left;   /* lines of the page, and those that it leaves out at the moment */
+	size_t shown, left;   /* lines of the page, and those left out at this place */
 };
 
 static void
@@ -243,7 +243,7 @@ add_diff(struct page_panel *p, struct span old, struct span now)
 	buffer_free(&b);
 }
 
-/* A member of an object by one of the names that tools have for it. */
+/* A member of an object under one of the names that tools use for it. */
 static struct span
 one_member(struct span object, const char *const *names)
 {
@@ -254,7 +254,7 @@ one_member(struct span object, const char *const *names)
 	return span_type(value) == 's' ? value : SPAN_NONE;
 }
 
-/* What a tool is given: a change of a file as one, all else as data. */
+/* The input of a tool: a change of a file as a comparison, anything else as data. */
 static void
 add_arguments(struct page_panel *p, const struct event_view *event)
 {
@@ -357,7 +357,7 @@ add_blocks(struct page_panel *p, struct span blocks)
 
 /* ---- panels ---- */
 
-/* Members that are told as data of their own, in one list with the names here. */
+/* Members that are shown as figures, in one list with these names. */
 struct figure {
 	const char *key, *name;
 };
@@ -382,7 +382,7 @@ page_panel_add_figures(struct page_panel *p, struct span payload, const struct f
 		buffer_text(p->out, "</dl>\n");
 }
 
-/* The command of a call, or those of its branches. */
+/* The command of a call, or of its branches. */
 static void
 add_commands(struct page_panel *p, struct span blocks)
 {
@@ -402,7 +402,7 @@ add_commands(struct page_panel *p, struct span blocks)
 	}
 }
 
-/* Whether a message says nothing: that of a hand-over, or before a turn. */
+/* Whether a message adds nothing: that of a hand-over, or before a turn. */
 static bool
 says_nothing(struct span payload)
 {
@@ -487,7 +487,7 @@ add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view 
 	}
 }
 
-/* Adds what a line of the record says, with its blobs if they are not large. */
+/* Adds the contents of a line of the record, with its blobs if they are not large. */
 static void
 add_line(struct page_panel *p, enum call_tree_kind what, int64_t offset, uint32_t length,
     void (*add)(struct page_panel *p, enum call_tree_kind what, const struct event_view *event))

@@ -1,4 +1,4 @@
-/* Controls are made visible first, so that what is escaped is all that is left. */
+/* Control characters are made visible first, so only escaping remains. */
 #include "replay/page_text.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ page_line(struct buffer *out, const char *text, size_t width)
 	buffer_free(&visible);
 }
 
-/* How long the colour is that a text begins with, "ESC [ 1 ; 31 m"; 0: it begins with none. */
+/* The length of the colour sequence at the beginning of a text, such as "ESC [ 1 ; 31 m"; 0:
+ * there is none. */
 static size_t
 colour_length(const char *at, size_t len)
 {

@@ -1,4 +1,5 @@
-/* The step between ticks is the first of a table that gives few enough; beyond it, days. */
+/* The step between ticks is the first in a table that gives few enough ticks; if none does, it
+ * is a number of days. */
 #include "replay/timeline.h"
 
 #include <stdio.h>

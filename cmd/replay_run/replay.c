@@ -59,7 +59,7 @@ replay_place_at(const char *path, struct error *err)
 {
 	char *place;
 
-	/* Only what is empty can be removed, so this never removes anything else. */
+	/* rmdir() removes only an empty directory, so nothing else is ever removed. */
 	if ((rmdir(path) != 0 && errno != ENOENT) || mkdir(path, 0700) != 0) {
 		error_errno(err, ERROR_USAGE, path, "unable to make this directory for the replay");
 		return NULL;

@@ -19,7 +19,7 @@
 #include "start/supervise.h"
 #include "storage/run.h"
 
-enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
+enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
 
 /* What a run does that finds others. */
 static const struct policy {

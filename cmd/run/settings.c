@@ -43,7 +43,7 @@ const char run_usage[] =
     "awf-run [options] --resume RUN\n"
     "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
 
-/* Errors of these have no place: it is the option. */
+/* Errors of these get no place: the option is the place. */
 static int
 check_name(const char *name, struct error *err)
 {
@@ -207,7 +207,7 @@ set_workspace(struct settings *s, const char *path, struct error *err)
 	return 0;
 }
 
-/* An option that no member stands for. */
+/* Handles an option that has no member. */
 static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
@@ -224,7 +224,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 #define WORKFLOW SAID(OPT_WORKFLOW)
 #define AGAIN (SAID(OPT_RESUME) | SAID(OPT_FORK))
 #define RECORDED (AGAIN | SAID(OPT_CONTINUE))
-/* The first that is broken is told of. */
+/* The first broken rule is reported. */
 static const struct option_rule rules[] = {
 	{ SAID(OPT_SEAL), SAID(OPT_NO_TRANSCRIPT), 0, "not with %s: there would be nothing to seal" },
 	{ SAID(OPT_SNAPSHOT), SAID(OPT_NO_TRANSCRIPT), 0, "not with %s: there would be nothing to replay" },

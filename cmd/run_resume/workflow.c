@@ -79,7 +79,7 @@ set_directory(struct workflow *w, const char *path, struct error *err)
 	return 0;
 }
 
-/* Comments are looked at until the first line that is none. */
+/* Comments are read up to the first line that is not one. */
 static int
 read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
 {

@@ -25,7 +25,7 @@ const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
 
 const char *const part_names[] = { "landlock", "namespaces", "seccomp", NULL };
 
-/* Errors of these have no place: it is the option. */
+/* Errors of these get no place: the option is the place. */
 static int
 check_hidden(const char *path, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * Files that lie beside the transcript: blobs, which are what is large or no text, and what the
- * run was given on stdin. A browser is shown pictures alone; everything else it may save, and
- * nothing of it runs here.
+ * Serves files next to the transcript: blobs, which are data that is large or not text, and the
+ * run's input from stdin. A browser displays only pictures; everything else it may save, and
+ * nothing in it is executed here.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define HEAD 16
 
-/* By how they begin. */
+/* Recognized by their first bytes. */
 static const struct { const char *type, *begin; size_t len, skip; const char *more; } pictures[] = {
 	{ "image/png", "\x89PNG\r\n\x1a\n", 8, 0, NULL },
 	{ "image/jpeg", "\xff\xd8\xff", 3, 0, NULL },
@@ -40,7 +40,7 @@ picture_type(const char head[HEAD], size_t len)
 
 static const char *const saved[] = { "Content-Disposition", "attachment", NULL };
 
-/* The file to be read, a regular one; -1: it is not there. The path is freed. */
+/* Opens a regular file for reading; -1: it does not exist. Frees the path. */
 static int
 open_file(char *path, struct stat *status)
 {
@@ -64,7 +64,7 @@ free_fetch(void *state)
 	upload_free(state);
 }
 
-/* A blob that is not in the copy of a database may be there: it is looked for. */
+/* A blob that is not in the copy of a database may be in the database: looks for it there. */
 static void
 blobs_fetch_from_database(struct request *r, const char *run_id, const char *name)
 {
@@ -80,7 +80,7 @@ blobs_fetch_from_database(struct request *r, const char *run_id, const char *nam
 	memcpy(u->sha256, name, DIGEST_SIZE);
 	u->context = r;
 	u->done = blobs_wake_request;
-	/* The run was found. */
+	/* The run was found: the upload's state replaces that of the look-up. */
 	if (r->free_state != NULL)
 		r->free_state(r->state);
 	r->state = u;
@@ -140,7 +140,7 @@ answer_input(struct request *r)
 		return;
 	path = storage_input(&r->server->storage, run_id);
 	fd = open_file(memory_text(path), &status);
-	/* Of which it has not read all. */
+	/* An input that the run has not read to its end. */
 	if (fd == -1)
 		fd = open_file(memory_format("%s.part", path), &status);
 	free(path);

@@ -1,6 +1,6 @@
 /*
- * The members are walked once, each looked up by its decoded name: an escape in it is no way to
- * have it twice.
+ * Goes through the members once and compares their decoded names, so that a member cannot occur
+ * twice by writing it with an escape.
  */
 #include "serve/body.h"
 
@@ -17,7 +17,7 @@ is_kind(struct span value, enum body_kind kind)
 	return kind == BODY_ANY || (kind == BODY_TEXT ? type == 's' : type == 't' || type == 'f');
 }
 
-/* Texts are handed on as C strings. */
+/* Texts are passed on as C strings, so a NUL is refused. */
 static bool
 has_nul(struct span value)
 {

@@ -1,6 +1,6 @@
 /*
- * A file is put in place whole, and synced with its name (struct replacement). Who claims the first
- * delivery of a day removes what is old.
+ * A file is written as a whole and synced with its name (struct replacement). The process that
+ * claims the first delivery of a day removes old claims.
  */
 #include "serve/claims.h"
 
@@ -22,9 +22,9 @@
 
 #define STARTED " started"
 #define CLAIM_LIMIT ((size_t)128)
-#define SWEPT "swept"                   /* changed when old ones were last removed */
+#define SWEPT "swept"                   /* modified when old claims were last removed */
 #define DAY ((int64_t)24 * 60 * 60)     /* s */
-#define CLAIM_AGE (90 * DAY)            /* at which they are old */
+#define CLAIM_AGE (90 * DAY)            /* after which they are removed */
 
 static void
 add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
@@ -38,7 +38,7 @@ add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
 	digest_end(&d, c->names[c->count++]);
 }
 
-/* What a claim says: 1; 0: there is none. */
+/* Reads a claim: 1; 0: there is none. */
 static int
 read_claim(const struct claims *c, const char *name, char run_id[ID_SIZE], bool *started,
     struct error *err)
@@ -90,9 +90,9 @@ write_claims(const struct claims *c, bool started, struct error *err)
 	return failed;
 }
 
-/* Once a day claims go that nobody delivers again. A last time that cannot be (in the future, or
- * longer ago than claims are kept) may be that of a clock that is set wrong: nothing goes before the
- * next day says the same. */
+/* Once a day, claims are removed that nobody will deliver again. If the time of the last removal
+ * is impossible (in the future, or longer ago than claims are kept), the clock may be wrong:
+ * nothing is removed before it says the same the next day. */
 static void
 claims_remove_expired(const struct claims *c)
 {
@@ -125,7 +125,7 @@ claims_remove_expired(const struct claims *c)
 	closedir(directory);
 }
 
-/* The directories, and the lock of the last one. */
+/* Makes the directories, and locks the last one. */
 static int
 open_directory(struct claims *c, const struct storage *s, const char *hook, struct error *err)
 {
@@ -162,7 +162,7 @@ claims_take(struct claims *c, const struct storage *s, const char *hook, const c
 		add_name(c, "body", body.at, body.len);
 	if (c->count > 0 && open_directory(c, s, hook, err) != 0)
 		return -1;
-	/* The id says more than the body, which may have come with another. */
+	/* The id counts more than the body, with which another id may have come. */
 	for (size_t i = 0; i < c->count; i++) {
 		char run_id[ID_SIZE];
 		bool started;
@@ -174,15 +174,15 @@ claims_take(struct claims *c, const struct storage *s, const char *hook, const c
 			memcpy(c->run_id, run_id, ID_SIZE);
 			c->started = started;
 		} else if (found == 1 && strcmp(c->run_id, run_id) != 0) {
-			continue; /* that of another delivery, which stays */
+			continue; /* of another delivery, which keeps it */
 		}
 		memmove(c->names[kept++], c->names[i], DIGEST_SIZE);
 	}
 	c->count = kept;
 	if (c->run_id[0] == '\0')
 		id_new(c->run_id);
-	/* Of two that do not belong together the one that is known says what it is; the other may still
-	 * come as it should. */
+	/* If the two claims belong to different deliveries, the one that is found decides; the
+	 * other delivery may still come properly. */
 	return c->started ? 0 : write_claims(c, false, err);
 }
 

@@ -1,8 +1,8 @@
 /*
- * The body is read here; all else, which locks and syncs the transcript or waits for a run's end,
- * by a process of its own (serve_runs/work.h), with the same functions as awf-ctl. Data comes as
- * JSON, and is turned into the bytes that would have come on awf-ctl's standard input: so what is
- * not edited keeps its bytes, and what is takes the form that it had.
+ * The body is parsed here. All else, which locks and syncs the transcript or waits for the end of a
+ * run, is done by a child process (serve_runs/work.h), with the functions that awf-ctl uses. Data
+ * comes as JSON and is turned into the bytes that awf-ctl would have read on standard input: data
+ * that was not edited keeps its bytes, and edited data gets the form that it had.
  */
 #include "serve/decisions.h"
 
@@ -42,7 +42,7 @@ static const struct verb {
 	const char *name;
 	bool cancels;
 	enum decision_verdict verdict;
-	unsigned takes;          /* members beside the decision */
+	unsigned takes;          /* members besides the decision */
 } verbs[] = {
 	{ "approve", false, DECISION_APPROVED, TAKES(CALL) | TAKES(DATA) | TAKES(REASON) },
 	{ "deny", false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
@@ -53,7 +53,7 @@ static const struct verb {
 	{ NULL, false, 0, 0 },
 };
 
-/* What has come of it. */
+/* The child's answer. */
 struct outcome {
 	unsigned status;         /* of HTTP */
 	enum decision_verdict verdict;
@@ -63,7 +63,7 @@ struct outcome {
 };
 _Static_assert(sizeof (struct outcome) <= WORK_ANSWER, "an outcome is written at once");
 
-/* A request while it waits. */
+/* The state of a waiting request. */
 struct decide_request {
 	struct request *request;
 	const struct verb *verb;
@@ -72,15 +72,15 @@ struct decide_request {
 	const char *task;        /* the call in a task's token; NULL */
 	struct span data;
 	enum decision_verdict verdict;
-	struct work *work;       /* NULL: it is done */
-	struct loop_timer late;  /* of a cancel, which may take long */
-	bool died;               /* the process that did it */
+	struct work *work;       /* NULL: it has ended */
+	struct loop_timer late;  /* for a cancel, which may take long */
+	bool died;               /* the child process */
 	struct outcome outcome;
 };
 
-/* ---- in a process of its own ---- */
+/* ---- in the child process ---- */
 
-/* Who decides: the label of the token, or else its digest; who needs none is the user whose
+/* Who decides: the label of the token, or else its digest; without a token, the user whose
  * server it is. */
 static char *
 decisions_decider_name(const struct token *token)
@@ -89,7 +89,7 @@ decisions_decider_name(const struct token *token)
 		return memory_text(token->label);
 	while (token->parent != NULL)
 		token = token->parent;
-	/* A session of the printed link has none, nor what is asked on the socket. */
+	/* A session from the printed link has no token, nor has a request through the socket. */
 	if (token->expires != 0 || token->digest[0] == '\0')
 		return decision_maker();
 	return memory_format("token %.12s", token->digest);
@@ -106,7 +106,7 @@ decisions_set_status(struct outcome *o, unsigned status)
 	return -1;
 }
 
-/* A sealed run takes no decision that its key has not signed. */
+/* Refuses a sealed run: it accepts only decisions with its own key's signature. */
 static int
 decisions_sign_decision(struct deciding *d, struct outcome *o)
 {
@@ -124,8 +124,7 @@ decisions_sign_decision(struct deciding *d, struct outcome *o)
 	return decisions_set_status(o, 409);
 }
 
-/* What is approved instead: the data as the record is to have it, with the line feed at its end
- * that the input has. */
+/* Builds the approved data in the form of the record, with a final LF if the input has one. */
 static int
 decisions_edit_input(struct deciding *d, struct span data, struct error *err)
 {
@@ -147,7 +146,7 @@ decisions_edit_input(struct deciding *d, struct span data, struct error *err)
 	return failed;
 }
 
-/* The result: of a step that takes JSON (-O json) one value, else what would have been text. */
+/* Builds the result: one JSON value for a step that reads JSON (-O json), otherwise text. */
 static int
 decisions_complete_result(struct deciding *d, struct span data, struct error *err)
 {
@@ -175,7 +174,7 @@ decisions_complete_result(struct deciding *d, struct span data, struct error *er
 	return failed;
 }
 
-/* Who needs no token may be a step of a run; who has one has it from somebody. */
+/* A client without a token may be a step of a run; a client with one was given it by somebody. */
 static pid_t
 decisions_asking_process(const struct request *r)
 {
@@ -235,14 +234,14 @@ decisions_run_in_worker(void *context, void *answer)
 		deciding_close(&d);
 		return;
 	}
-	/* This is a wait, that anybody may end. */
+	/* This only waits, and any signal may end it. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (cancel_run(&q->request->server->storage, q->run_id, o->by, &o->err) != 0)
 		decisions_set_status(o, 409);
 }
 
-/* ---- here ---- */
+/* The run has the signal; the client need not wait for its end. */
 
 static void
 decisions_store_outcome(void *context, const void *answer)
@@ -281,7 +280,7 @@ free_request(void *state)
 	free(q);
 }
 
-/* What is asked for; false: it was refused. */
+/* Reads the request's parameters; false: it was refused. */
 static bool
 read_body(struct request *r, struct decide_request *q)
 {
@@ -329,7 +328,7 @@ read_body(struct request *r, struct decide_request *q)
 	return true;
 }
 
-/* A run that waits for its turn has no transcript, and is named by its id. */
+/* A run that waits for its turn has no transcript, and is identified by its id. */
 static bool
 is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
 {
@@ -348,7 +347,7 @@ is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
 	return found;
 }
 
-/* Whether the run is one that is decided about here; false: it was refused. */
+/* Whether decisions about the run can be made here; false: it was refused. */
 static bool
 decisions_find_run(struct request *r, struct decide_request *q)
 {

@@ -1,7 +1,7 @@
 /*
- * The events of a run, in every form. What asks for a range as it stands in the transcript gets
- * that from the file, by the library's sendfile(2); all else is a stream: what follows the run,
- * what is chosen among its lines, and what is projected (serve_runs/spool.h).
+ * The events of a run, in every form. A request for a range of the transcript as it is gets that
+ * from the file, by httpd's sendfile(2); everything else is a stream, which can follow the run,
+ * select lines, and project them (serve_runs/spool.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,28 +25,28 @@
 #define NDJSON "application/x-ndjson"
 #define SSE "text/event-stream"
 #define NUMBER_MOST (INT64_MAX / 4)
-#define SCANNED ((size_t)1 << 20) /* bytes that are looked through before others have a turn */
+#define SCANNED ((size_t)1 << 20) /* bytes that are searched before other streams have their turn */
 
-/* What is sent of a run to one client, beside what the stream knows. */
+/* What one client is sent of a run, besides the state of the stream. */
 struct selection {
-	bool begun;              /* its first bytes were sent */
-	bool reset;              /* they say that all comes anew */
+	bool begun;              /* the first bytes were sent */
+	bool reset;              /* they say that everything comes again */
 	bool framed;             /* as server-sent events */
 	bool chosen;             /* by the filter */
 	struct filter filter;
-	int64_t left;            /* lines that are still wanted; -1: all */
-	int64_t until;           /* place of the transcript where it ends; -1: with the run */
-	struct spool *spool;     /* held; NULL: it is the transcript's own lines */
+	int64_t left;            /* lines still to be sent; -1: all */
+	int64_t until;           /* end in the transcript; -1: the end of the run */
+	struct spool *spool;     /* held; NULL: lines are sent as in the transcript */
 	unsigned generation;     /* of the spool */
-	struct live *live;       /* held: text under way is wanted; NULL */
-	struct live_cursor cursor; /* what has been sent of that */
-	int64_t number;          /* of the spool's next line, from 0; -1: to be found */
-	int64_t skip;            /* lines of the spool before the first that is wanted */
+	struct live *live;       /* held, if text in progress is wanted; else NULL */
+	struct live_cursor cursor; /* how much of that has been sent */
+	int64_t number;          /* of the spool's next line, from 0; -1: not found yet */
+	int64_t skip;            /* lines of the spool before the first one to send */
 };
 
-/* ---- what ends a stream, and begins it anew ---- */
+/* ---- the end of a stream, and its restart ---- */
 
-/* How the attempt came out, and where. */
+/* The outcome of the attempt, and the position of its end. */
 static void
 append_end(struct stream *s, struct buffer *out)
 {
@@ -79,7 +79,7 @@ append_reset(struct stream *s, struct buffer *out)
 	frame_event(out, "reset", NULL, why, sizeof why - 1);
 }
 
-/* Nothing is left of the source just now. */
+/* The source has nothing more at the moment. */
 static enum stream_state
 at_end(struct stream *s, struct buffer *out)
 {
@@ -105,7 +105,7 @@ append_beginning(struct stream *s, struct buffer *out)
 		append_reset(s, out);
 }
 
-/* All lines have been sent: now text under way, if that is wanted. */
+/* All lines have been sent: now text in progress, if it is wanted. */
 static enum stream_state
 caught_up(struct stream *s, struct buffer *out)
 {
@@ -128,7 +128,7 @@ is_wanted(struct selection *x, const char *line, size_t len)
 	return filter_event(&x->filter, &head, line, len) == VERDICT_YES;
 }
 
-/* Appends the lines that are wanted. False: there are no more of them. */
+/* Appends the selected lines. False: there are no more of them. */
 static bool
 append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *out)
 {
@@ -155,7 +155,7 @@ fill_lines(struct stream *s, struct buffer *out)
 	const char *bytes = NULL;
 	size_t scanned = 0, len = 0;
 	int64_t until = x->until;
-	/* As it stands there, it may be cut anywhere: a line is as long as it is. */
+	/* Unchanged bytes may be cut anywhere, so the length of a line does not matter. */
 	bool raw = !x->framed && !x->chosen && x->left == -1;
 
 	append_beginning(s, out);
@@ -214,7 +214,7 @@ fill_projected(struct stream *s, struct buffer *out)
 	if (x->spool->failed)
 		return STREAM_FAILED;
 	if (x->generation != x->spool->generation) {
-		/* The transcript was cut, and the projection made anew. */
+		/* The transcript was cut, and the projection is made again. */
 		if (!x->framed)
 			return STREAM_FAILED;
 		append_reset(s, out);
@@ -225,7 +225,7 @@ fill_projected(struct stream *s, struct buffer *out)
 	if (x->number == -1) {
 		if (x->skip > x->spool->lines && !made)
 			return STREAM_HEAD;
-		/* Who has more than there is has something else. */
+		/* If the client has more lines than there are, its lines are not these. */
 		if (x->skip > x->spool->lines) {
 			if (!x->framed)
 				return at_end(s, out);
@@ -286,7 +286,7 @@ static const struct stream_source projected_frames_source = {
 	.free = free_selection,
 };
 
-/* A stream of a run; NULL: it was refused. */
+/* Creates a stream of a run; NULL: it was refused. */
 static struct stream *
 make_stream(struct request *r, const char *run_id, const struct stream_source *source)
 {
@@ -323,7 +323,7 @@ read_follow(struct request *r, bool *follow, bool *always)
 	return true;
 }
 
-/* as=NAME, which goes with no choice among lines. False: it was refused. */
+/* as=NAME, which excludes a selection of lines. False: it was refused. */
 static bool
 read_projection(struct request *r, const struct projection **projection)
 {
@@ -365,8 +365,8 @@ events_choose_filter(struct request *r, struct selection *x)
 		globs_add(&x->filter.paths, paths);
 }
 
-/* A stream of the projection, from the line behind `after` on; after -1: from the first. NULL: it
- * was refused. */
+/* Creates a stream of the projection, from the line behind `after` on; after -1: from the first.
+ * NULL: it was refused. */
 static struct stream *
 make_projected(struct request *r, const char *run_id, const struct projection *projection,
     bool framed, int64_t after)
@@ -405,7 +405,7 @@ open_reader(struct request *r, const char *run_id, struct reader *reader)
 	return failed;
 }
 
-/* Where the lines after a number begin, and where those that are asked for end. -1: it was
+/* Finds where the lines after a number begin, and where the requested ones end. -1: it was
  * refused. */
 static int
 find_range(struct request *r, struct reader *reader, int64_t after, int64_t limit, int64_t *from,
@@ -484,7 +484,7 @@ answer_workflow_events(struct request *r)
 	if (!request_number(r, "offset", NUMBER_MOST, &offset) ||
 	    !request_run(r, request_segment(r, 0), run_id))
 		return;
-	/* 0 is everything, N what follows N. */
+	/* 0 is everything, N is what follows line N. */
 	s = make_projected(r, run_id, projection, false, offset == 0 ? -1 : offset);
 	if (s != NULL)
 		request_stream(r, s);
@@ -519,7 +519,7 @@ answer_event(struct request *r)
 
 /* ---- server-sent events ---- */
 
-/* Those of a projection: ids are its numbers. */
+/* Events of a projection: their ids are its line numbers. */
 static void
 stream_projected(struct request *r, const char *run_id, const struct projection *projection,
     const char *given, bool always)
@@ -562,7 +562,8 @@ answer_event_stream(struct request *r)
 	struct error err;
 	char id[FRAME_ID_SIZE];
 
-	/* What a browser has seen counts, not what it asked for at first. */
+	/* The last event that the browser received counts, not the one in the request's
+	 * parameters. */
 	if (last.len > 0)
 		given = snprintf(id, sizeof id, "%.*s", (int)last.len, last.at) < FRAME_ID_SIZE ? id : "";
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
@@ -591,7 +592,7 @@ answer_event_stream(struct request *r)
 		request_fail(r, &err);
 		return;
 	}
-	/* It has all that there will be. */
+	/* The client has everything there will be. */
 	if (given != NULL && found == 1 && offset == s->feed->end && s->feed->over && !always) {
 		stream_free(s);
 		request_status(r, 204, NULL);
@@ -601,7 +602,7 @@ answer_event_stream(struct request *r)
 	events_choose_filter(r, x);
 	if (live == 1)
 		x->live = live_hold(&r->server->lives, s->feed);
-	/* The record has another line there, or none: what the client has is not so. */
+	/* The transcript has another line there, or none: what the client has is outdated. */
 	x->reset = found == 0;
 	s->offset = found == 1 ? offset : 0;
 	s->always = always;

@@ -1,7 +1,7 @@
 /*
- * The head is looked at here; the signature, the claims and the start are the work of a process of
- * its own (serve_runs/work.h). That a server is killed anywhere in between loses or doubles
- * nothing: the same delivery, sent again, goes on from its claim.
+ * The head is checked here; the signature, the claims and the start are done in a child process
+ * (serve_runs/work.h). If a server is killed at any point in between, nothing is lost or started
+ * twice: the same delivery, sent again, continues from its claim.
  */
 #include "serve/hooks.h"
 
@@ -46,17 +46,17 @@ struct hook_outcome {
 struct delivery {
 	struct request *request;
 	const char *hook;        /* its name */
-	char *file;              /* of the workflow, in the directory */
+	char *file;              /* the workflow's file, in the directory */
 	char *id, *event;        /* NULL */
-	char *signature;         /* hex; NULL: a token has said who it is */
+	char *signature;         /* hex; NULL: a token identifies the sender */
 	struct work *work;
 	bool done, died;
 	struct hook_outcome outcome;
 };
 
-/* ---- in a process of its own ---- */
+/* ---- in the child process ---- */
 
-/* Whether the body has its signature. -1: the secret cannot be read. */
+/* Whether the signature is that of the body. -1: the secret cannot be read. */
 static int
 check_signature(const struct delivery *d, struct error *err)
 {
@@ -67,7 +67,7 @@ check_signature(const struct delivery *d, struct error *err)
 	int fd = file_open_plain(path, O_RDONLY, 0), result = -1;
 
 	if (fd == -1 && errno == ENOENT) {
-		result = 0; /* it has none: nobody can sign for it */
+		result = 0; /* there is no secret, so nobody can sign for it */
 	} else if (fd == -1) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to open the secret");
 	} else if (file_check_private(fd, path, err) == 0) {
@@ -104,7 +104,7 @@ hooks_start_workflow(const struct delivery *d, struct claims *claims, struct err
 
 	if (claims->started)
 		return HOOK_AGAIN;
-	/* Who was killed may have started it. */
+	/* A process that was killed may have started the run. */
 	if (start_look(spec.storage, claims->run_id) != START_FAILED)
 		return claims_keep(claims, err) == 0 ? HOOK_AGAIN : HOOK_FAILED;
 	if (d->event != NULL) {
@@ -136,7 +136,8 @@ hooks_handle_in_worker(void *context, void *answer)
 	const struct delivery *d = context;
 	struct hook_outcome *o = answer;
 	const struct request *r = d->request;
-	/* A body without a signature proves nothing, and may come as often as somebody likes. */
+	/* Without a signature the same body proves nothing, and may be sent as often as somebody
+	 * likes. */
 	struct span body = d->signature != NULL ? span_of(buffer_string(&r->connection->body), r->connection->body.len) :
 	    SPAN_NONE;
 	struct claims claims;
@@ -145,7 +146,7 @@ hooks_handle_in_worker(void *context, void *answer)
 	o->result = is_signed == 0 ? HOOK_UNSIGNED : HOOK_FAILED;
 	if (is_signed != 1)
 		return;
-	/* GitHub asks so whether anybody is there. */
+	/* GitHub's test whether the hook exists. */
 	if (d->event != NULL && strcmp(d->event, "ping") == 0) {
 		o->result = HOOK_PING;
 		return;
@@ -196,7 +197,7 @@ is_workflow(const char *directory, const char *name)
 	return is;
 }
 
-/* The file of the hook's workflow, if there is one and the token is for it. */
+/* Finds the file of the hook's workflow, if there is one and the token allows it. */
 static bool
 find_workflow(struct request *r, struct delivery *d)
 {
@@ -231,7 +232,7 @@ read_signature(struct span value)
 	return hex;
 }
 
-/* What the head says of the delivery; false: it was refused. */
+/* Reads the fields about the delivery from the head; false: it was refused. */
 static bool
 read_head(struct request *r, struct delivery *d)
 {

@@ -1,7 +1,7 @@
 /*
- * An upload (serve_runs/upload.h) is the request's state. It is given the body piece by piece, and
- * the request waits for it when that is whole; what is refused is answered at once, while the
- * client still sends.
+ * The request's state is an upload (serve_runs/upload.h). It is given the body piece by piece; when
+ * the body is complete, the request waits for the upload. A refusal is answered at once, while the
+ * client is still sending.
  */
 #include "serve/ingest.h"
 
@@ -33,10 +33,10 @@ static const struct refusal no_blob = { 400, "invalid_input",
 static const struct refusal no_status = { 400, "invalid_input",
 	"the status of an end is success, failed or cancelled" };
 
-/* How each fault is answered. Whose a run is that is not the sender's is nobody's business. */
+/* The answer for each fault. Which sender a run belongs to is not revealed to other senders. */
 static const struct fault {
 	unsigned status;
-	const char *code, *message; /* message NULL: what the library says */
+	const char *code, *message; /* message NULL: the library's message */
 } faults[] = {
 	[INGEST_NONE] = { 200, NULL, NULL },
 	[INGEST_INVALID] = { 400, "invalid_input", NULL },
@@ -184,7 +184,7 @@ ingest_receive_piece(struct request *r, struct span piece, begin_function *begin
 	return NULL;
 }
 
-/* The body is whole, or the upload done. */
+/* The body is complete, or the upload has ended. */
 static void
 ingest_end_body(struct request *r, begin_function *begin_it)
 {

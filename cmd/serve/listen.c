@@ -1,6 +1,6 @@
 /*
- * A Unix socket is made for its owner alone. One that nobody listens to any more is put aside;
- * one that somebody does, or that is no socket, is an error.
+ * A Unix socket is accessible only to its owner. A socket file on which nobody listens any more is
+ * removed; one on which somebody listens, or a file that is no socket, is an error.
  */
 #include "serve/listen.h"
 
@@ -68,7 +68,7 @@ listen_check(const char *text, struct error *err)
 	return 0;
 }
 
-/* "http://127.0.0.1:8741" of a listening socket; "unix:PATH". */
+/* The URL of a listening socket, such as "http://127.0.0.1:8741"; or "unix:PATH". */
 static char *
 url_of(int fd, bool *local)
 {
@@ -89,7 +89,7 @@ url_of(int fd, bool *local)
 	return memory_format(strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s", host, port);
 }
 
-/* Takes in a listening socket, and the path at which it was made. */
+/* Adds a listening socket, and the path at which it was made. */
 static int
 add_listener(struct server *s, int fd, char *path, struct error *err)
 {
@@ -104,7 +104,7 @@ add_listener(struct server *s, int fd, char *path, struct error *err)
 	return 0;
 }
 
-/* Whether somebody answers at a Unix socket. */
+/* Whether a process accepts connections at a Unix socket. */
 static bool
 is_answered(const struct sockaddr_un *address)
 {
@@ -177,7 +177,7 @@ open_tcp(struct server *s, const char *text, struct error *err)
 	return failed;
 }
 
-/* The sockets that were passed on: how many; -1 with *err. */
+/* Adds the sockets that were passed to this process: returns how many; -1 with *err. */
 static int
 listen_add_passed_sockets(struct server *s, struct error *err)
 {
@@ -214,7 +214,7 @@ listen_open(struct server *s, struct error *err)
 		    open_unix(s, *text + sizeof UNIX - 1, err) : open_tcp(s, *text, err);
 	if (failed == 0 && s->listener_count == 0)
 		failed = open_tcp(s, LISTEN_DEFAULT, err);
-	/* They stay where they are from now on. */
+	/* They keep their descriptors from now on. */
 	for (size_t i = 0; failed == 0 && i < s->listener_count; i++) {
 		failed = httpd_listener_add(&s->listeners[i].accepts, &s->httpd, s->listeners[i].fd, err);
 		s->listeners[i].fd = -1;

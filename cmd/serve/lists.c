@@ -1,5 +1,5 @@
 /*
- * Lists of runs: one page of it, and what changes in it.
+ * Lists of runs: a page of the list, and changes in it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ refuse_status(struct request *r)
 	buffer_free(&list);
 }
 
-/* What is asked for; false: it was refused. */
+/* Reads the parameters of the query; false: it was refused. */
 static bool
 read_query(struct request *r, struct catalog_query *q)
 {
@@ -129,10 +129,10 @@ answer_runs(struct request *r)
 	request_json(r, 200, &json);
 }
 
-/* ---- what changes ---- */
+/* ---- changes ---- */
 
 struct follower {
-	uint64_t revision;       /* that it has been told */
+	uint64_t revision;       /* up to which it was told of changes */
 	bool children, begun;
 };
 
@@ -179,7 +179,7 @@ static const struct stream_source changes_source = {
 	.free = free_follower,
 };
 
-/* The catalog says that something has changed. */
+/* The catalog calls this when something has changed. */
 void
 lists_changed(void *context)
 {

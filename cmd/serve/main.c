@@ -1,6 +1,6 @@
 /*
- * awf-serve: the storage over HTTP. main() is the options and the order of things; what is served
- * is in cmd/serve/.
+ * awf-serve: the storage over HTTP. main() reads the options and calls the parts in their order;
+ * what is served is in the other files of cmd/serve/.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ serve_read_options(struct serve_command *c, int argc, char **argv, struct error 
 	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
-/* What is done to the tokens. */
+/* Adds, lists or revokes tokens. */
 static int
 change_tokens(struct serve_command *c, struct error *err)
 {
@@ -155,7 +155,7 @@ change_tokens(struct serve_command *c, struct error *err)
 		return -1;
 	if (c->said & SAID(OPT_NEW_TOKEN)) {
 		failed = tokens_make(&storage, c->role, c->names, c->label, token, err);
-		/* One that nobody has seen is none. */
+		/* Revoke a new token if writing it to stdout fails: nobody has seen it. */
 		signal(SIGPIPE, SIG_IGN);
 		if (failed == 0 && (printf("%s\n", token) < 0 || fflush(stdout) != 0)) {
 			failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");

@@ -1,7 +1,7 @@
 /*
- * The figures of runs are sums over all of the storage that the token is for, as the catalog
- * knows them: each run is read once, and again when its file has changed. They may fall, as runs
- * are removed, and are gauges; what the server has done since its start is counters.
+ * Figures of runs are sums over all runs of the storage that the token may read, as the catalog
+ * knows them: each run is read once, and again when its file has changed. They may fall when runs
+ * are removed, so they are gauges; what the server has done since its start is counters.
  */
 #include "serve/metrics.h"
 

@@ -1,8 +1,7 @@
 /*
- * The outline of a run: a few words on each event, and what is known of the calls that they are
- * of, so that a page shows a run of a hundred thousand events without their bytes. The overview
- * knows whose each event is; the lines of the part that is asked for are read for the rest, in
- * pieces.
+ * The outline of a run: a few words about each event, and what is known of its call, so that a page
+ * can show a run of a hundred thousand events without their bytes. The overview knows the call of
+ * each event; the lines of the requested part are read for the rest, in pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@
 
 /* ---- one event ---- */
 
-/* How many bytes the first so many characters of a text have. */
+/* The number of bytes in the first `characters` characters of a text. */
 static size_t
 bytes_of(const char *text, size_t len, size_t characters)
 {
@@ -37,8 +36,8 @@ bytes_of(const char *text, size_t len, size_t characters)
 	return at;
 }
 
-/* The first line of a text that has something in it, cut so that the label has no more than its
- * characters. The page does the same (share/www/record.js). */
+/* The first line of a text that is not empty, cut to the number of characters that a label may
+ * have. The page does the same (share/www/record.js). */
 static void
 append_label(struct buffer *out, struct span text)
 {
@@ -62,7 +61,7 @@ append_label(struct buffer *out, struct span text)
 	buffer_free(&plain);
 }
 
-/* What a message says first: its text, what it thinks, or which tools it asks for. */
+/* The beginning of a message: its text, its thoughts, or the tools that it calls. */
 static void
 append_message(struct buffer *out, struct span payload)
 {
@@ -114,7 +113,7 @@ append_event_label(struct buffer *out, const struct event_view *event)
 	}
 }
 
-/* Since when what the event ends went on, µs since 1970; 0: it ends nothing. */
+/* When that began which the event ends, µs since 1970; 0: the event ends nothing. */
 static int64_t
 outline_event_start(const struct overview *o, const struct event_view *event,
     const struct model_call *call, int64_t wall)
@@ -134,8 +133,8 @@ outline_event_start(const struct overview *o, const struct event_view *event,
 	return 0;
 }
 
-/* [seq, type, call, µs since the run began, µs that it took, bytes, label, error code, event id]: the
- * id only while its call is open, for events to come name it as their cause. */
+/* [seq, type, call, µs since the run began, duration in µs, bytes, label, error code, event id];
+ * the id only while its call is open, since events to come name it as their cause. */
 static void
 write_event(const struct overview *o, const char *line, size_t len, struct writer *w,
     struct model_call **call)
@@ -173,7 +172,7 @@ write_event(const struct overview *o, const char *line, size_t len, struct write
 	buffer_free(&label);
 }
 
-/* ---- a part of them ---- */
+/* ---- a part of the events ---- */
 
 struct outline {
 	struct loop_task task;
@@ -184,9 +183,9 @@ struct outline {
 	int64_t after, left, next; /* next: the last event that was written; 0: none */
 	struct buffer events;
 	struct writer w;
-	bool *told;              /* calls that have an event in it, by their number */
+	bool *told;              /* by the number of a call: it has an event in this part */
 	size_t told_room;
-	void *question;          /* state of the request before, which holds the overview */
+	void *question;          /* state of the previous request, which holds the overview */
 	void (*free_question)(void *state);
 };
 
@@ -217,7 +216,7 @@ outline_read_piece(struct loop_task *task)
 	while (clock_monotonic() < until) {
 		struct model_call *call;
 
-		/* What came after the overview was read is for who asks next. */
+		/* Events after the overview was read are for the next request. */
 		if (x->left == 0 || x->reader.position >= o->model.position ||
 		    reader_next(&x->reader, &line, &len, &err) != 1) {
 			x->done = true;
@@ -234,7 +233,7 @@ outline_read_piece(struct loop_task *task)
 	}
 }
 
-/* Calls with an event in the part, and those that these are in. */
+/* Marks the calls with an event in this part, and those that enclose them. */
 static void
 write_calls(struct outline *x, struct writer *w)
 {
@@ -243,9 +242,10 @@ write_calls(struct outline *x, struct writer *w)
 	for (const struct model_call *c = o->model.first; c != NULL; c = c->next) {
 		const struct overview_call *more = c->number < o->room ? &o->calls[c->number] : NULL;
 
-		/* An end that was taken over by a decision, and so on: all that fell into the part. */
+		/* A call with several ends, such as one that a decision replaced, counts if any
+		 * falls into the part. */
 		if (c->number >= x->told_room)
-			break; /* it has come since */
+			break; /* it came later */
 		if (more != NULL && more->last_seq > x->after && more->first_seq <= x->next)
 			x->told[c->number] = true;
 		for (const struct model_call *a = x->told[c->number] ? c->around : NULL;

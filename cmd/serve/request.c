@@ -1,5 +1,5 @@
 /*
- * A request is judged by its head, before its body is read. Of an answer the fields of its head are
+ * A request is checked by its head before its body is read. The fields of the answer's head are
  * written here.
  */
 #include "serve/request.h"
@@ -35,7 +35,7 @@ static const struct refusal unanswered = { 500, "internal", "the server failed t
 
 /* ---- the head of the answer ---- */
 
-/* In every answer, unless it has another value for it. */
+/* In every answer, unless it sets another value. */
 static const char *const usual[] = {
 	"Cache-Control", "no-cache",
 	"X-Content-Type-Options", "nosniff",
@@ -60,7 +60,7 @@ has_field(const char *const *fields, const char *name)
 	return false;
 }
 
-/* Names of methods that a path is for, for a 405. */
+/* The methods allowed for a path, for status 405. */
 static void add_allowed(struct buffer *head, const struct request *r);
 
 static void
@@ -70,7 +70,7 @@ add_date(struct buffer *head)
 	struct tm parts;
 	char text[40];
 
-	/* In the C locale, which awf-serve keeps to. */
+	/* In the C locale, which awf-serve never changes. */
 	if (gmtime_r(&now, &parts) != NULL &&
 	    strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0)
 		add_field(head, "Date", text);
@@ -171,7 +171,8 @@ request_fail(struct request *r, const struct error *err)
 		request_refuse(r, &too_busy);
 		break;
 	default:
-		/* What the system says names places of the storage: that is for whose it is. */
+		/* Messages of the system name paths of the storage, which are for its owner
+		 * only. */
 		log_warn(err);
 		request_error(r, 500, "internal", "the server failed to do it: its log says why");
 		break;
@@ -232,7 +233,7 @@ request_wake(struct request *r)
 	connection_wake(r->connection);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 const char *
 request_parameter(const struct request *r, const char *name)
@@ -254,7 +255,7 @@ request_header(const struct request *r, const char *name)
 {
 	struct head head;
 
-	/* It was read before: nothing is wrong with it. */
+	/* It was parsed before, so it is valid. */
 	if (r->head.len == 0 || head_read(&head, r->head.data, r->head.len) != NULL)
 		return SPAN_NONE;
 	return head_value(&head, name);
@@ -315,7 +316,7 @@ add_allowed(struct buffer *head, const struct request *r)
 	buffer_free(&list);
 }
 
-/* A refusal that says what was meant; the text is the request's. */
+/* A refusal that says what was expected; the text belongs to the request. */
 static const struct refusal *__attribute__((format(printf, 4, 5)))
 refuse_saying(struct request *r, unsigned status, const char *code, const char *format, ...)
 {
@@ -373,7 +374,7 @@ find_route(struct request *r)
 	return there ? refuse_method(r) : &not_found;
 }
 
-/* ---- from the client ---- */
+/* ---- checks of the client ---- */
 
 /* Whether the type of a body is this one, whatever its parameters. */
 static bool
@@ -392,9 +393,9 @@ request_has_type(const struct request *r, const char *type)
 }
 
 #define LABEL_SHOWN 100
-#define DIGITS_SHOWN 12 /* as --list-tokens shows of the digest */
+#define DIGITS_SHOWN 12 /* as many as --list-tokens shows of the digest */
 
-/* Says which role it takes, and which its token has. */
+/* Refuses: says which role is needed, and which the token has. */
 static const struct refusal *
 refuse_role(struct request *r, unsigned may)
 {
@@ -426,7 +427,8 @@ request_check_head(struct request *r, const struct head *h)
 	    (refusal = target_read(&r->target, h->target)) != NULL ||
 	    (refusal = find_route(r)) != NULL)
 		return refusal;
-	/* A link from elsewhere may lead to the page; what the page asks for is its own. */
+	/* A link on another site may lead to the page; the page's own requests must come from
+	 * the page. */
 	if ((!safe || r->route->may != 0) && (refusal = access_origin(h)) != NULL)
 		return refusal;
 	needs_token = r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h));
@@ -434,7 +436,7 @@ request_check_head(struct request *r, const struct head *h)
 		r->token = access_token(a, peer, h, safe, clock_wall());
 		r->connection->admitted |= r->token != NULL;
 	}
-	/* The places beside the last are for those who have shown who they are. */
+	/* The spare connections beyond the limit are for clients that have authenticated. */
 	if (r->token == NULL && r->server->httpd.count > r->server->httpd.limits.connections)
 		return &too_many_clients;
 	if (needs_token) {

@@ -56,7 +56,7 @@ struct request {
 	void (*free_state)(void *state);
 };
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 /* The segment that a * of the pattern stands for, counted from 0. */
 const char *request_segment(const struct request *r, size_t star);

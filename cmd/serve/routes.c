@@ -1,6 +1,6 @@
 /*
- * The routes: what can be asked for, and who may. Each is described in share/openapi.json, which
- * tests hold against this table and against the answers.
+ * The routes: paths, methods, and who may use them. share/openapi.json describes each; tests
+ * compare it with this table and with the answers.
  */
 #include "serve/routes.h"
 
@@ -14,7 +14,7 @@
 #include "serve/www.h"
 
 #define DECISION_BODY ((size_t)16 << 20)
-#define HOOK_BODY ((size_t)25 << 20) /* as GitHub sends at most */
+#define HOOK_BODY ((size_t)25 << 20) /* the most that GitHub sends */
 #define JSON "application/json"
 
 const struct route routes[] = {

@@ -1,6 +1,6 @@
 /*
- * A run that is named in a request is looked up by what awf-tail's RUN is, but never by the path
- * of a file.
+ * Finds a run that a request names in the way awf-tail finds its RUN, but never by the path of a
+ * file.
  */
 #include "serve/runs.h"
 
@@ -50,7 +50,7 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 
 		found = ref.in_storage && lstat(ref.path, &status) == 0 && S_ISREG(status.st_mode);
 		memcpy(run_id, ref.run_id, ID_SIZE);
-		/* What the token is not for is not there. */
+		/* A run that the token may not see does not exist for it. */
 		if (found && r->token->names.count > 0) {
 			found = summary_read_ends(&summary, ref.path, &err) == 0;
 			if (found) {
@@ -93,7 +93,7 @@ write_usage(struct writer *w, const struct model *m)
 	writer_object_end(w);
 }
 
-/* How many calls of the last attempt are in which state, as the run is in this one. */
+/* How many calls of the last attempt are in which state, according to the run's state. */
 static void
 write_counts(struct writer *w, const struct model *m, enum view_saying run)
 {
@@ -113,7 +113,7 @@ write_counts(struct writer *w, const struct model *m, enum view_saying run)
 	writer_object_end(w);
 }
 
-/* The calls of the last attempt in a state, at most so many. */
+/* The calls of the last attempt in a state, up to a limit. */
 static void
 write_calls(struct writer *w, const char *name, const struct overview *o, enum call_state state,
     size_t most)
@@ -127,7 +127,8 @@ write_calls(struct writer *w, const char *name, const struct overview *o, enum c
 	writer_array_end(w);
 }
 
-/* What a call that waits is asked about: its input, as text or JSON; and its question, if it is one. */
+/* What is asked about a waiting call: its input, as text or JSON; and its question, if it has
+ * one. */
 static void
 write_asked(struct writer *w, const struct overview *o, struct event_place begin)
 {
@@ -160,7 +161,7 @@ write_asked(struct writer *w, const struct overview *o, struct event_place begin
 	buffer_free(&line);
 }
 
-/* The questions that are asked just now; once nobody has answered one, it waits. */
+/* Questions that are being asked now; if nobody answers one, its call waits. */
 static void
 write_questions(struct writer *w, const struct overview *o)
 {
@@ -215,7 +216,7 @@ write_waits(struct writer *w, const struct overview *o, bool asks, bool alive)
 	writer_array_end(w);
 }
 
-/* Behind the members of a run in a list. */
+/* After the members that a run has in a list. */
 static void
 write_more(struct writer *w, const struct summary *run, size_t waiting, bool alive)
 {
@@ -227,8 +228,8 @@ write_more(struct writer *w, const struct summary *run, size_t waiting, bool ali
 		writer_member_string(w, "cost", money_number(run->cost, dollars));
 }
 
-/* "SEQ-DIGEST8" of the last event that the overview knows: what comes after it is told by a
- * stream from there on. */
+/* "SEQ-DIGEST8" of the last event that the overview knows: a stream from there on tells what
+ * follows. */
 static bool
 read_head(const struct overview *o, char id[FRAME_ID_SIZE])
 {

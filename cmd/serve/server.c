@@ -1,5 +1,5 @@
 /*
- * Opened in the order of what needs what, and closed in the reverse.
+ * The parts are opened in the order in which they need each other, and closed in reverse.
  */
 #include "serve/serve.h"
 
@@ -29,14 +29,15 @@ signal_ready(struct loop_source *source, uint32_t events)
 	(void)events;
 	while (read(source->fd, &info, sizeof info) == (ssize_t)sizeof info) {
 		s->stopped |= info.ssi_signo != SIGCHLD;
-		/* Where nobody else takes in orphans, runs that hooks have started end as ours. */
+		/* If no other process adopts orphans, runs that hooks have started become
+		 * children of this process. */
 		while (info.ssi_signo == SIGCHLD && s->settings.workflows != NULL &&
 		    waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
 	}
 }
 
-/* Signals are a source of the loop: a busy one, which never sleeps, sees them too. */
+/* Signals are a source of the loop, so a busy loop, which never sleeps, sees them too. */
 static int
 watch_signals(struct server *s, struct error *err)
 {
@@ -55,7 +56,7 @@ watch_signals(struct server *s, struct error *err)
 	return loop_add(&s->loop, &s->signals, EPOLLIN, err);
 }
 
-/* What is done when a transcript has grown, or something else of its run has changed. */
+/* Called when a transcript has grown, or something else about its run has changed. */
 static void
 feed_grown(struct feed *feed)
 {
@@ -96,7 +97,7 @@ database_failed(struct database *d, int status)
 	s->status = status;
 }
 
-/* What is served: the storage, or the directory that a database is copied to. */
+/* Finds the storage to serve: the given one, or the directory into which a database is copied. */
 static int
 open_record(struct server *s, struct error *err)
 {

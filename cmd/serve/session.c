@@ -1,6 +1,6 @@
 /*
- * The code of the printed link lets in who has started the server: he may decide about runs, as
- * he may with awf-ctl. A token begins a session with its own rights.
+ * The code in the printed link logs in the user who has started the server, who may decide about
+ * runs as with awf-ctl. A token begins a session with the token's rights.
  */
 #include "serve/session.h"
 

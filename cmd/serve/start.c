@@ -1,5 +1,5 @@
 /*
- * awf-run is told the id of its run, so whether that has begun is seen from the storage.
+ * awf-run is given the id of its run, so the storage shows whether the run has begun.
  */
 #include "serve/start.h"
 
@@ -25,8 +25,8 @@
 #include "transcript/reader.h"
 #include "workspace/workflow_file.h"
 
-#define LOOK_MS 10               /* between looks whether the run is there */
-#define SETTLE_MS 1000           /* that another's, of the same id, may take to begin */
+#define LOOK_MS 10               /* between looks for the run */
+#define SETTLE_MS 1000           /* for which another's run of the same id is waited for */
 
 /* ---- whether it has begun ---- */
 
@@ -49,8 +49,8 @@ start_look(const struct storage *s, const char *run_id)
 	return found;
 }
 
-/* awf-run has ended. Where a run of the same id was being made by another, that may not be seen
- * at once. */
+/* awf-run has ended. If another process was making a run of the same id, that run may appear a
+ * moment later. */
 static enum started
 start_judge_exit(const struct start_spec *spec, int status, struct error *err)
 {
@@ -119,7 +119,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		list_add(&argv, path);
 		start.argv = argv;
 		start.environment = environment.list;
-		/* A signal to who has started the server is none to the run. */
+		/* A signal to the server's process group must not reach the run. */
 		setsid();
 		if (process_start(&process, &start, NULL, err) == 0)
 			result = wait_for(spec, process.pid, err);

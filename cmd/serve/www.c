@@ -1,5 +1,5 @@
 /*
- * All of them are small, and stay in memory: no name in a request ever becomes a path.
+ * All files are small, and stay in memory: no name in a request ever becomes a path.
  */
 #define _GNU_SOURCE /* memmem() */
 #include "serve/www.h"
@@ -21,8 +21,8 @@
 #include "serve/serve.h"
 
 #define FILE_MOST ((size_t)4 << 20)
-/* Scripts, styles and data are from here, images may stand in them; nothing is loaded from
- * elsewhere, and nobody frames the page. */
+/* Scripts, styles and data only from here, images also inline; nothing is loaded from elsewhere,
+ * and no other site may frame the page. */
 static const char policy[] =
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
 	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -46,7 +46,7 @@ type_of(const char *name)
 	return NULL;
 }
 
-/* Reads a file of a directory; false if there is none that can be served. */
+/* Reads a file of a directory; false if it cannot be served. */
 static bool
 www_read_file(struct www_file *file, int directory, const char *name)
 {
@@ -113,14 +113,14 @@ www_close(struct www *w)
 	*w = (struct www){ .files = NULL };
 }
 
-/* Whether the client has the file as it is. */
+/* Whether the client has this version of the file. */
 static bool
 www_tag_matches(struct span tags, const char *tag)
 {
 	return tags.at != NULL && memmem(tags.at, tags.len, tag, strlen(tag)) != NULL;
 }
 
-/* more: header fields that go with it, the first of which is its tag's. */
+/* more: further header fields, of which the first is its ETag. */
 static void
 answer_file(struct request *r, const struct www_file *file, const char *const *more)
 {

@@ -1,6 +1,6 @@
 /*
- * Names of hosts are compared in lower case, without their port, which must be the one that the
- * connection came to unless the name was given with --host: a proxy has another.
+ * Host names are compared in lower case, without the port. The port must be that of the connection,
+ * unless the name was given with --host: a proxy has another one.
  */
 #include "serve_runs/access.h"
 
@@ -21,7 +21,8 @@ static const struct refusal cross_origin = { 403, "forbidden",
 
 /* ---- hosts ---- */
 
-/* Splits "NAME", "NAME:PORT", "[ADDRESS]:PORT"; *port -1 if there is none. False: it is none. */
+/* Splits "NAME", "NAME:PORT", "[ADDRESS]:PORT"; *port is -1 if there is none. False: it has
+ * another form. */
 static bool
 split_host(struct span text, struct span *name, int *port)
 {
@@ -119,7 +120,7 @@ access_cookie(const struct connection_peer *p, char name[32])
 		snprintf(name, 32, "awf-session-%d", p->port);
 }
 
-/* The value of a cookie; .at NULL. */
+/* The value of a cookie; .at NULL if there is none. */
 static struct span
 find_cookie(struct span cookies, const char *name)
 {
@@ -195,8 +196,8 @@ access_address(const struct access *a, const struct connection_peer *p, const st
 	if (said.at == NULL || !access_name_is_listed(a->proxies,
 	    span_of(p->address, strlen(p->address))))
 		return;
-	/* The last one of the last field: who has spoken to the proxy, which has added it to what was
-	 * there, or beside it. What stands before it, others may have made up. */
+	/* The last address of the last field: the one that connected to the proxy, which the
+	 * proxy has added to the field or in one of its own. Everything before it may be forged. */
 	end = said.at + said.len;
 	for (at = end; at > said.at && at[-1] != ',' && at[-1] != ' '; at--)
 		continue;

@@ -1,7 +1,7 @@
 /*
- * Bytes are moved to the front when what was dropped is as much as what is left, so that a byte
- * is moved once on average; mostly nothing is left, as all streams have been sent everything.
- * Memory that a rush took is given back when all is sent.
+ * Bytes are moved to the front when as many were dropped as are left, so that each byte is moved
+ * once on average; usually nothing is left, as all streams have been sent everything. Memory that a
+ * burst needed is freed when everything is sent.
  */
 #include "serve_runs/backlog.h"
 
@@ -11,7 +11,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-#define KEPT ((size_t)64 << 10) /* of memory, when nothing is left */
+#define KEPT ((size_t)64 << 10) /* bytes of memory that are kept when nothing is left */
 
 uint64_t
 backlog_end(const struct backlog *b)
@@ -19,7 +19,8 @@ backlog_end(const struct backlog *b)
 	return b->base + b->bytes.len;
 }
 
-/* Chunks lie one behind the other, each of at least a line, as what they are of does in the file. */
+/* Chunks follow each other without a gap, each with at least one line, and so do their places in
+ * the file. */
 static bool
 backlog_holds(const struct backlog *b)
 {
@@ -69,7 +70,7 @@ backlog_chunk(const struct backlog *b, uint64_t at)
 {
 	size_t low = 0, high = b->count;
 
-	/* The last one that begins there or before. */
+	/* Find the last chunk that begins there or before. */
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 

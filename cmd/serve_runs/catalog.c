@@ -1,9 +1,9 @@
 /*
- * A query is a task of the loop. It reads the directory, then the first lines of runs that are
- * new, which is how they are put in order, then goes through them from the newest on: of each the
- * first and the last lines say whether it is wanted, and of those that are found the overview
- * (serve_runs/overview.h) says the rest. A query for sums needs no order, and the overview of each
- * run says whether it is wanted: each file is read once.
+ * A query is a task of the loop. It reads the directory, then the first lines of new runs, by which
+ * runs are ordered, then goes through the runs from the newest on: the first and the last lines of
+ * a run say whether it is wanted, and for each match the overview (serve_runs/overview.h) has the
+ * rest. A query for sums needs no order; each run's overview says whether it is wanted, so each
+ * file is read once.
  */
 #include "serve_runs/catalog.h"
 
@@ -35,7 +35,7 @@
 
 /* ---- the runs ---- */
 
-/* Copies the run id of "<run-id>.jsonl"; false if name is no such name. */
+/* Copies the run id of "<run-id>.jsonl"; false if name has another form. */
 static bool
 run_of_name(const char *name, char run_id[ID_SIZE])
 {
@@ -47,7 +47,7 @@ run_of_name(const char *name, char run_id[ID_SIZE])
 	return true;
 }
 
-/* The run with this id, which is made known if it was not. */
+/* The run with this id; adds it if it is new. */
 static struct catalog_run *
 find_or_add(struct catalog *c, const char *run_id)
 {
@@ -76,7 +76,7 @@ forget_read(struct catalog_run *run)
 	run->known = run->figured = false;
 }
 
-/* Puts a run at the end of those that changed, and wakes up who follows. */
+/* Moves a run to the end of those that changed, and wakes the followers. */
 static void
 catalog_publish_run(struct catalog *c, struct catalog_run *run)
 {
@@ -93,7 +93,7 @@ catalog_publish_run(struct catalog *c, struct catalog_run *run)
 	c->told(c->context);
 }
 
-/* A run is not there any more. */
+/* The run has been removed. */
 static void
 catalog_mark_run_gone(struct catalog *c, struct catalog_run *run)
 {
@@ -104,7 +104,7 @@ catalog_mark_run_gone(struct catalog *c, struct catalog_run *run)
 		catalog_publish_run(c, run);
 }
 
-/* Which runs are there. */
+/* Finds the existing runs. */
 static int
 catalog_scan_directory(struct catalog *c)
 {
@@ -149,7 +149,7 @@ newest_first(const void *a, const void *b)
 	return strcmp(left->run_id, right->run_id);
 }
 
-/* Whether what is known of a run still is so. It is alive, or not, at any time. */
+/* Whether what is known of a run is still valid. Whether it is alive may change at any time. */
 static bool
 is_same(struct catalog *c, struct catalog_run *run)
 {
@@ -164,14 +164,14 @@ is_same(struct catalog *c, struct catalog_run *run)
 		bool alive = storage_run_alive(c->storage, run->run_id);
 
 		same = alive == run->alive;
-		/* How long it takes has changed at least. */
+		/* At least its duration has changed. */
 		if (strcmp(run->summary.status, "running") == 0)
 			run->figured = false;
 	}
 	return same;
 }
 
-/* Notes which file it is that is read. False if it is not there any more. */
+/* Notes which file is being read. False if it does not exist any more. */
 static bool
 note_file(struct catalog *c, struct catalog_run *run)
 {
@@ -188,8 +188,8 @@ note_file(struct catalog *c, struct catalog_run *run)
 	return true;
 }
 
-/* Its name and status. One that cannot be read, as it is just being made or removed, is passed
- * over. */
+/* Reads its name and status. A run that cannot be read, because it is being created or removed,
+ * is skipped. */
 static bool
 read_ends(struct catalog *c, struct catalog_run *run)
 {
@@ -207,7 +207,7 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	read = summary_read_ends(&summary, path, &err) == 0;
 	free(path);
 	if (!read) {
-		/* Whoever asks for lists fills no log with one that is damaged. */
+		/* A damaged file must not fill the log with every list. */
 		if (run->size > 0 && !run->unreadable)
 			log_warn(&err);
 		run->unreadable = run->size > 0;
@@ -221,8 +221,8 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	return true;
 }
 
-/* What its overview, which was read, says. alone: it has ended, and is a transcript and nothing else:
- * neither does anybody keep it, nor has it been sent here. */
+/* Takes figures from its overview, after that was read. alone: the run has ended and has only a
+ * transcript; no process owns it, and it was not sent here. */
 static void
 catalog_store_figures(struct catalog *c, struct catalog_run *run, const struct overview *o,
     bool alone)
@@ -268,8 +268,8 @@ by_run_id(const void *a, const void *b)
 	return strcmp(((const struct catalog_run *)a)->run_id, ((const struct catalog_run *)b)->run_id);
 }
 
-/* Runs that wait for their turn: those without a transcript are in the list where they came; of
- * the others that is their status. */
+/* Adds runs that wait for their turn: those without a transcript are listed by the time at which
+ * they came; for the others, waiting is their status. */
 static void
 add_queued(struct catalog_query *q)
 {
@@ -296,7 +296,7 @@ add_queued(struct catalog_query *q)
 	qsort(q->queued, q->queued_count, sizeof *q->queued, by_run_id);
 }
 
-/* The place of a run in the queue; NULL: it does not wait. */
+/* The queue entry of a run; NULL: it does not wait. */
 static struct catalog_run *
 find_queued(const struct catalog_query *q, const char *run_id)
 {
@@ -308,7 +308,7 @@ find_queued(const struct catalog_query *q, const char *run_id)
 	return bsearch(&asked, q->queued, q->queued_count, sizeof *q->queued, by_run_id);
 }
 
-/* All that are there, in their order. */
+/* Collects all existing runs, in their order. */
 static void
 make_order(struct catalog_query *q)
 {
@@ -334,7 +334,7 @@ make_order(struct catalog_query *q)
 	}
 }
 
-/* One that has ended may wait to go on. */
+/* A run that has ended may wait to be resumed. */
 const char *
 catalog_status(const struct catalog_query *q, const struct catalog_run *run)
 {
@@ -348,7 +348,7 @@ catalog_write_found(const struct catalog_query *q, size_t index, struct writer *
 	const struct catalog_run *run = q->found[index], *queued = find_queued(q, run->run_id);
 	struct summary summary = run->summary;
 
-	/* One that waits to go on. */
+	/* It waits to be resumed. */
 	if (queued != NULL && strcmp(summary.status, "running") != 0) {
 		memcpy(summary.status, queued->summary.status, sizeof summary.status);
 		summary.duration_ms = queued->summary.duration_ms;
@@ -374,8 +374,8 @@ catalog_finish_query(struct catalog_query *q)
 	q->done(q);
 }
 
-/* Which runs have a directory of their own, as long as somebody keeps them, or were sent here. To ask
- * for each of many whether it has takes longer than to read it. */
+/* Finds the runs that have a directory, because a process owns them, or that were sent here.
+ * Asking this for each of many runs takes longer than reading the two directories. */
 static void
 note_beside(struct catalog_query *q)
 {
@@ -412,7 +412,7 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 		catalog_store_figures(q->catalog, q->found[q->at], q->overview,
 		    is_alone(q, q->found[q->at]));
 	else
-		q->found[q->at]->figured = true; /* as far as they are known */
+		q->found[q->at]->figured = true; /* as far as they could be read */
 	if (failed != NULL && q->every && q->found[q->at]->size > 0) {
 		if (!q->found[q->at]->unreadable)
 			log_warn(failed);
@@ -448,7 +448,7 @@ catalog_walk_runs(struct catalog_query *q)
 	return false;
 }
 
-/* All that are there, whatever they are: their figures say later which are wanted. */
+/* Collects all runs: their figures say later which are wanted. */
 static void
 find_every(struct catalog_query *q)
 {
@@ -458,7 +458,7 @@ find_every(struct catalog_query *q)
 	q->order = NULL;
 }
 
-/* Of every run, those that are wanted. */
+/* Keeps only the runs that are wanted. */
 static void
 keep_wanted(struct catalog_query *q)
 {
@@ -523,7 +523,7 @@ query_step(struct loop_task *task)
 			}
 			run = q->found[q->at];
 			assert(run != NULL);
-			/* Nothing has looked yet whether what is known of it still is so. */
+			/* It was not checked before whether what is known of it is still valid. */
 			if (q->every && find_queued(q, run->run_id) != run && !is_same(c, run))
 				forget_read(run);
 			if (run->figured) {
@@ -570,9 +570,9 @@ catalog_forget(struct catalog_query *q)
 	*q = (struct catalog_query){ .catalog = NULL };
 }
 
-/* ---- those who follow ---- */
+/* ---- followers ---- */
 
-/* Tells a run's figures if they are others than those that were told last. */
+/* Sends a run's figures if they differ from those sent last. */
 static void
 catalog_publish_figures(struct catalog *c, struct catalog_run *run)
 {
@@ -600,15 +600,16 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 		catalog_store_figures(c, run, c->overview, false);
 		catalog_publish_figures(c, run);
 	}
-	/* It will be read on soon, while it lives. */
+	/* A living run will soon be read further. */
 	(run->alive ? overview_release : overview_drop)(c->overview);
 	c->overview = NULL;
 	c->looked_at = NULL;
 	loop_enter(c->loop, &c->refresh);
 }
 
-/* Looks at the next one that has changed, unless it was told of less than a second ago: from the one
- * before that was looked at last on, so that it costs no walk through all of them for each. */
+/* Refreshes the next run that has changed, unless it was reported less than a second ago. The
+ * search starts before the run that was refreshed last, so that it does not go through all runs
+ * each time. */
 static void
 catalog_refresh_next(struct loop_task *task)
 {
@@ -643,7 +644,7 @@ catalog_refresh_next(struct loop_task *task)
 	}
 }
 
-/* Watches the directory of the transcripts, which may be another one than it was. False: it was not
+/* Watches the directory of the transcripts, which may have been replaced. False: it was not
  * watched until now. */
 static bool
 catalog_watch_directory(struct catalog *c)
@@ -666,8 +667,8 @@ catalog_watch_directory(struct catalog *c)
 	return watched;
 }
 
-/* Nobody has told what has changed since the directory was last watched. Runs that were never
- * looked at are many: those that have changed lately count. */
+/* Finds what has changed since the directory was last watched. There may be many runs that were
+ * never read: of these, only those that changed lately count. */
 static void
 catalog_rescan_directory(struct catalog *c)
 {
@@ -688,7 +689,7 @@ catalog_rescan_directory(struct catalog *c)
 	loop_enter(c->loop, &c->refresh);
 }
 
-/* Every second: those that were told of lately, and those that may have died. */
+/* Every second: refreshes runs that were reported lately, and those that may have died. */
 static void
 second_due(struct loop_timer *timer)
 {
@@ -733,7 +734,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 	loop_enter(c->loop, &c->refresh);
 }
 
-/* What was running when the first follower came is known, so that its death is seen. */
+/* When the first follower comes, note which runs are running, so that their deaths are noticed. */
 static void
 first_done(struct catalog_query *q)
 {
@@ -803,7 +804,7 @@ catalog_changed(const struct catalog *c, uint64_t after)
 	return run;
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 void
 catalog_open(struct catalog *c, struct loop *loop, const struct storage *storage,

@@ -1,6 +1,6 @@
 /*
- * The directory is locked by this process, and filled by its child, which has a lock of its own for
- * that: it may live a moment longer.
+ * This process locks the directory, and its child, which has a lock of its own for that, fills it:
+ * the child may live a moment longer.
  */
 #include "serve_runs/database.h"
 
@@ -28,12 +28,12 @@
 
 #define MIRROR "awf-mirror"
 #define SHIP "awf-ship"
-#define SHORT_DIGEST 32   /* digits of a name */
-#define SLOTS 1000        /* servers of one database, of one user of a machine */
+#define SHORT_DIGEST 32   /* digits of the directory's name */
+#define SLOTS 1000        /* servers of one database, by one user of a machine */
 
 /* ---- the directory ---- */
 
-/* Locks the first that nobody has. */
+/* Locks the first directory that is free. */
 static int
 database_lock_slot(struct database *d, const char *base, struct error *err)
 {
@@ -81,7 +81,7 @@ find_directory(struct database *d, struct error *err)
 	return failed;
 }
 
-/* What an earlier process has left of what clients have sent is in the database, or was not
+/* What an earlier process has left here of uploads is in the database, or was never
  * acknowledged. */
 static int
 make_storages(const struct database *d, struct storage *served, struct storage *outgoing,
@@ -123,7 +123,7 @@ database_open(struct database *d, const char *url, struct storage *served,
 	return 0;
 }
 
-/* ---- what fills it ---- */
+/* ---- the program that fills it ---- */
 
 static int database_start_mirror(struct database *d, struct error *err);
 
@@ -184,7 +184,7 @@ output_ready(struct loop_source *source, uint32_t events)
 		return;
 	database_unwatch_mirror(d);
 	status = process_exit_code(peer_end(d->mirror));
-	/* It has said why. */
+	/* It has printed the reason. */
 	if (status == STATUS_USAGE || status == STATUS_DEFINITION)
 		d->failed(d, status);
 	else

@@ -1,7 +1,7 @@
 /*
- * A change of a file is told by inotify(7) with the number of its watch. Then the bytes that are
- * new are read up to the last LF; of each line its type is looked at, and if any stream stands in
- * the backlog the lines become a chunk there.
+ * inotify(7) reports a change of a file with the number of its watch. Then the new bytes are read
+ * up to the last LF, the type of each line is looked at, and if any stream is waiting in the
+ * backlog, the lines are appended there as a chunk.
  */
 #define _GNU_SOURCE /* memrchr(), memmem() */
 #include "serve_runs/feed.h"
@@ -30,11 +30,11 @@
 #include "transcript/reader.h"
 
 #define CHANGES (IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
-#define UNWATCHED_MS 20      /* between looks where nothing tells of changes */
-#define ENDING_MS 20         /* while a run that has said its end still lives */
-#define ENDING_MOST_MS 1000  /* until it is taken for over all the same */
+#define UNWATCHED_MS 20      /* between looks if nothing reports changes */
+#define ENDING_MS 20         /* while a run that has recorded its end still lives */
+#define ENDING_MOST_MS 1000  /* until it counts as over all the same */
 #define READ_MOST ((size_t)1 << 20)
-#define ATTEMPT_MOST ((int64_t)64 << 20) /* bytes that are searched for an attempt's start */
+#define ATTEMPT_MOST ((int64_t)64 << 20) /* bytes searched for an attempt's start */
 
 static int read_end(struct feed *feed, struct error *err);
 
@@ -52,8 +52,8 @@ set_look(struct feed *feed)
 
 /* ---- lines ---- */
 
-/* Reads [from, to) of the file into the one buffer for it. -1 with errno; ENODATA: it is not as
- * long any more. */
+/* Reads [from, to) of the file into the buffer that all share. -1 with errno; ENODATA: the file
+ * is shorter now. */
 static int
 read_range(struct feed *feed, int64_t from, int64_t to)
 {
@@ -81,7 +81,7 @@ read_range(struct feed *feed, int64_t from, int64_t to)
 	return 0;
 }
 
-/* Whole lines of the file's first `end` bytes, as feed_lines(). */
+/* Reads whole lines of the file's first `end` bytes, as feed_lines(). */
 static int
 read_lines(struct feed *feed, int64_t from, int64_t end, size_t most, const char **bytes, size_t *len)
 {
@@ -90,7 +90,7 @@ read_lines(struct feed *feed, int64_t from, int64_t end, size_t most, const char
 	int64_t to = from;
 
 	*len = 0;
-	/* As many as most has room for; if not even one fits, more. */
+	/* As many lines as fit into `most` bytes; if not even one fits, more. */
 	for (int64_t want = (int64_t)most; lf == NULL && to < end; want *= 4) {
 		to = end - from > want ? from + want : end;
 		if (read_range(feed, from, to) != 0)
@@ -125,14 +125,14 @@ feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, siz
 	return 0;
 }
 
-/* Takes note of what a line says of its run. */
+/* Notes what a line says about its run. */
 static void
 feed_note_line(struct feed *feed, const char *line, size_t len)
 {
 	struct event_view event;
 	struct event_head head;
 
-	/* A foreign event of such a type is another one once it is looked at as a whole. */
+	/* A foreign event of such a type turns out to be another one when it is read as a whole. */
 	if (event_peek(line, len, &head) != 0 ||
 	    (head.type != EVENT_RUN_STARTED && head.type != EVENT_RUN_COMPLETED) ||
 	    event_view(line, len, &event) != 0)
@@ -154,7 +154,7 @@ feed_note_line(struct feed *feed, const char *line, size_t len)
 	}
 }
 
-/* Whether any stream stands in the backlog. */
+/* Whether any stream is waiting in the backlog. */
 static bool
 is_stood_in(const struct feed *feed)
 {
@@ -164,14 +164,14 @@ is_stood_in(const struct feed *feed)
 	return false;
 }
 
-/* How many bytes of the tail there are. */
+/* The number of bytes in the tail. */
 static size_t
 tail_len(const struct feed *feed)
 {
 	return feed->end < FEED_TAIL ? (size_t)feed->end : FEED_TAIL;
 }
 
-/* Notes the bytes before the end. -1 with errno. */
+/* Remembers the bytes before the end. -1 with errno. */
 static int
 note_tail(struct feed *feed)
 {
@@ -183,8 +183,8 @@ note_tail(struct feed *feed)
 	return 0;
 }
 
-/* Whether the bytes before the end are those that were there: if not, the file was cut and has
- * grown again between two looks at it. */
+/* Whether the bytes before the end are still the same: if not, the file was cut and has grown
+ * again between two looks at it. */
 static bool
 is_continued(const struct feed *feed)
 {
@@ -195,7 +195,7 @@ is_continued(const struct feed *feed)
 	    memcmp(bytes, feed->tail, len) == 0;
 }
 
-/* The end is behind these bytes now. */
+/* Moves the end behind these bytes. */
 static void
 move_end(struct feed *feed, const char *bytes, size_t len)
 {
@@ -210,7 +210,7 @@ move_end(struct feed *feed, const char *bytes, size_t len)
 	memcpy(feed->tail + kept, bytes + len - taken, taken);
 }
 
-/* Takes in the lines that have come. */
+/* Processes the new lines. */
 static void
 feed_read_new_lines(struct feed *feed, int64_t size)
 {
@@ -241,8 +241,8 @@ feed_read_new_lines(struct feed *feed, int64_t size)
 	}
 }
 
-/* Of the lines that were read some are not there any more: what is left is read anew, and the
- * streams, who know nothing of where it was cut, begin again. */
+/* Some of the lines that were read are gone: the rest is read again, and the streams restart,
+ * since they do not know where the file was cut. */
 static void
 feed_restart_after_cut(struct feed *feed)
 {
@@ -256,7 +256,7 @@ feed_restart_after_cut(struct feed *feed)
 		feed->gone = feed->over = true;
 }
 
-/* Looks at the file. */
+/* Reads what is new in the file. */
 static void
 feed_check_file(struct feed *feed)
 {
@@ -276,8 +276,8 @@ feed_check_file(struct feed *feed)
 		feed_read_new_lines(feed, status.st_size);
 }
 
-/* Whether the run goes on; that it does not is known only when nothing has come since it was
- * seen to be dead. */
+/* Checks whether the run goes on; it is over only when nothing new has come since it was seen to
+ * be dead. */
 static void
 check_alive(struct feed *feed)
 {
@@ -320,7 +320,7 @@ feeds_dispatch_inotify(struct feeds *f, const struct inotify_event *event)
 		if (event->mask & IN_IGNORED)
 			feed->watch = -1;
 		feed_check_file(feed);
-		/* Its end is looked at soon, not when the timer comes. */
+		/* Look for the end of the process soon, without waiting for the timer. */
 		if (feed->ended && !feed->over && !feed->gone)
 			set_look(feed);
 	}
@@ -341,7 +341,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 		while (at < end) {
 			const struct inotify_event *event = (const void *)at;
 
-			/* Many writes to a file in a row are one look at it. */
+			/* Handle many writes to a file in a row with one look at it. */
 			if (event->wd != last || (event->mask & ~(uint32_t)IN_MODIFY) != 0)
 				feeds_dispatch_inotify(f, event);
 			last = event->wd;
@@ -374,9 +374,9 @@ feeds_close(struct feeds *f)
 	buffer_free(&f->input);
 }
 
-/* ---- a feed ---- */
+/* ---- opening a feed ---- */
 
-/* The end of the last line, and what the last lines say of the attempt. */
+/* Finds the end of the last line, and what the last lines say about the attempt. */
 static int
 read_end(struct feed *feed, struct error *err)
 {
@@ -387,7 +387,7 @@ read_end(struct feed *feed, struct error *err)
 
 	if (reader_open(&r, feed->path, err) != 0)
 		return -1;
-	/* Any number of decisions may stand behind the end of an attempt. */
+	/* Any number of decisions may follow the end of an attempt. */
 	for (int64_t count = 4;; count *= 4) {
 		int64_t from;
 		bool found = false;
@@ -443,7 +443,7 @@ feed_hold(struct feeds *f, const char *run_id, struct error *err)
 		return NULL;
 	}
 	feed->inode = status.st_ino;
-	/* First the watch, then the look: nothing comes unseen in between. */
+	/* Watch first, then read, so that nothing is missed in between. */
 	if (f->changes.fd != -1)
 		feed->watch = inotify_add_watch(f->changes.fd, feed->path, CHANGES);
 	feed->next = f->first;
@@ -490,7 +490,7 @@ feed_release(struct feed *feed)
 
 /* ---- places ---- */
 
-/* Where the line begins that ends at a place, which is behind a LF; the line is in the buffer.
+/* Finds the beginning of the line that ends at a place behind an LF; the line is in the buffer.
  * -1 with errno. */
 static int64_t
 line_before(struct feed *feed, int64_t end, const char **line, size_t *len)
@@ -557,7 +557,7 @@ feed_find(struct feed *feed, int64_t seq, const char *digest, int64_t *offset, s
 	return got == -1 ? -1 : found;
 }
 
-/* The attempt that a line is of, if it says so; else 0. */
+/* The attempt that a line belongs to, if it says so; else 0. */
 static int64_t
 attempt_of(const char *line, size_t len)
 {
@@ -591,7 +591,7 @@ feed_attempt(struct feed *feed)
 
 	if (feed->attempt != 0 || reader_open(&r, feed->path, &err) != 0)
 		return feed->attempt;
-	/* The last call or attempt that begins: mostly a few lines from the end. */
+	/* The last line that begins a call or an attempt is usually near the end. */
 	for (int64_t count = 64; feed->attempt == 0 && !all; count *= 16) {
 		if (reader_seek_last(&r, count, &err) != 0)
 			break;

@@ -1,5 +1,5 @@
 /*
- * An id is the head of its line, as far as it can be had without reading the rest.
+ * The id of an event is made from the head of its line, as far as it can be read without the rest.
  */
 #include "serve_runs/frame.h"
 
@@ -56,7 +56,8 @@ frame_event(struct buffer *out, const char *name, const char *id, const char *da
 		buffer_format(out, "event: %s\n", name);
 	if (id != NULL)
 		buffer_format(out, "id: %s\n", id);
-	/* Each CR, LF, or both, would end the field for who reads it: it is another line of data. */
+	/* A CR, an LF, or both end the field for the reader: what follows becomes another line
+	 * of data. */
 	for (;;) {
 		const char *stop = data;
 

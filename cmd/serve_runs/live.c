@@ -1,7 +1,7 @@
 /*
- * Each look is one of the overview first, which is brought up to the end of the transcript, then
- * of the files: so text is never told of a turn whose answer was there before the text was read.
- * What was told of a turn goes when its answer is seen.
+ * Each look first reads the overview up to the end of the transcript, then the files: so text is
+ * never sent for a turn whose answer was recorded before the text was read. Text of a turn is
+ * dropped when its answer is seen.
  */
 #include "serve_runs/live.h"
 
@@ -14,7 +14,7 @@
 #include "serve_runs/frame.h"
 #include "serve_runs/stream.h"
 
-#define UNWATCHED_MS 100     /* between looks where nothing tells of changes */
+#define UNWATCHED_MS 100     /* between looks if nothing reports changes */
 
 static void
 append_event(struct buffer *out, const struct buffer *json)
@@ -22,7 +22,7 @@ append_event(struct buffer *out, const struct buffer *json)
 	frame_event(out, "live", NULL, json->data, json->len);
 }
 
-/* ---- what is under way ---- */
+/* ---- text in progress ---- */
 
 /* Whether the record has the answer already, or the end of the call, or not even its start. */
 static bool
@@ -110,7 +110,7 @@ live_apply_news(void *context, const struct live_news *news)
 
 /* ---- looking ---- */
 
-/* All is read anew when the run lives again. */
+/* Everything is read again when the run becomes alive again. */
 static void
 follow_anew(struct live *live)
 {
@@ -124,7 +124,7 @@ follow_anew(struct live *live)
 static void
 live_update_calls(struct live *live)
 {
-	/* What a process that was killed has left is no text under way. */
+	/* Text that a killed process has left is not in progress. */
 	if (live->feed->over || live->overview->model.waits.masked) {
 		while (live->count > 0)
 			live_drop_call(live, &live->calls[live->count - 1]);
@@ -182,7 +182,7 @@ live_update_on_timer(struct loop_timer *timer)
 	live_wake((struct live *)(void *)((char *)timer - offsetof(struct live, look)));
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 void
 lives_open(struct lives *all, struct loop *loop, struct overviews *overviews,
@@ -248,7 +248,7 @@ live_release(struct live *live)
 	free(live);
 }
 
-/* ---- what a stream is sent ---- */
+/* ---- for streams ---- */
 
 static void
 append_done(const char *id, struct buffer *out)
@@ -265,13 +265,14 @@ append_done(const char *id, struct buffer *out)
 	buffer_free(&json);
 }
 
-/* Appends whole events from a place of told on, some STREAM_PIECE bytes; where the next begins. */
+/* Appends whole events from the text of a call, about STREAM_PIECE bytes; returns where the next
+ * one begins. */
 static size_t
 append_told(const struct buffer *told, size_t from, struct buffer *out)
 {
 	size_t to = from;
 
-	/* An event ends in an empty line, and there is none in it. */
+	/* An event ends with an empty line, and has none inside. */
 	while (to < told->len && to - from < STREAM_PIECE) {
 		const char *end = told->data + to;
 
@@ -305,7 +306,7 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 		const struct live_call *call = &live->calls[i];
 		struct live_position *p;
 
-		/* Both are in the order of their numbers. */
+		/* Both lists are in the order of their numbers. */
 		if (i == cursor->count) {
 			cursor->list = memory_array(cursor->list, i + 1, sizeof *cursor->list);
 			p = &cursor->list[cursor->count++];

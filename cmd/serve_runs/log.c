@@ -1,5 +1,5 @@
 /*
- * Standard error: systemd notes it, and adds the time.
+ * Writes to standard error: systemd records it and adds the time.
  */
 #include "serve_runs/log.h"
 

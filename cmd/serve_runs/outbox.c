@@ -1,7 +1,8 @@
 /*
- * The filter is asked, and waited for, in the thread that takes in what was sent: it has nothing to
- * do meanwhile, as nothing may be acknowledged. A filter that has ended is started anew when there
- * is something for it, once more at once: its database may have been away while nobody asked.
+ * The filter is asked, and its answer waited for, in the thread that receives uploads: that has
+ * nothing else to do, since nothing may be acknowledged before. A filter that has ended is started
+ * again when there is something for it, and once more at once: its database may have been away
+ * while nothing was sent.
  */
 #include "serve_runs/outbox.h"
 
@@ -28,20 +29,20 @@
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
-#define ROOM ((size_t)256 << 10)  /* bytes of lines that are added at once */
+#define ROOM ((size_t)256 << 10)  /* bytes of lines appended at once */
 #define LOOK_MS 5                 /* between looks at the copy */
-#define STOP_LOOK_MS 200          /* between looks whether it is to stop */
+#define STOP_LOOK_MS 200          /* between checks whether to stop */
 
 struct outbox_run {
 	char run_id[ID_SIZE];
-	uint64_t used;                /* the last use, counted */
-	int64_t missed;               /* the copy did not come up to this line in time; 0 */
+	uint64_t used;                /* a count, for the last use */
+	int64_t missed;               /* the copy did not reach this line in time; 0 */
 	bool prepared;
 	bool added;
 	char *sender;
-	struct shipment *shipment;    /* NULL: nothing of it was sent since it was prepared */
+	struct shipment *shipment;    /* NULL: nothing of the run was sent since it was prepared */
 	enum outbox_result result;
-	char *refusal;                /* what the filter has said of OUTBOX_REFUSED */
+	char *refusal;                /* the filter's message with OUTBOX_REFUSED */
 	/* The answer to a question. */
 	bool answered, missing;
 	int64_t seq, pruned;
@@ -76,7 +77,7 @@ add_run(struct outbox *o, const char *run_id)
 
 /* ---- the filter ---- */
 
-/* It has failed, or is of no use: what it was told, it may have done. */
+/* Ends a filter that has failed, or is of no use; it may have stored what it was sent. */
 static void
 end_filter(struct outbox *o)
 {
@@ -130,7 +131,7 @@ outbox_read_hello(struct outbox *o, struct span line, struct error *err)
 	o->ready = true;
 }
 
-/* What it says of a run: where the database is, or that it takes no more. */
+/* A line from the filter about a run: how far the database has it, or that it accepts no more. */
 static void
 outbox_read_position(struct outbox_run *run, struct span line, struct error *err)
 {
@@ -141,7 +142,7 @@ outbox_read_position(struct outbox_run *run, struct span line, struct error *err
 
 	run->answered = true;
 	if (told.at != NULL) {
-		/* Of lines that were sent, "blocked" is that the target cannot hold them. */
+		/* About lines that were sent, "blocked" means that the target cannot store them. */
 		run->result = shipment != NULL && shipment->state == SHIPMENT_SENDING &&
 		    span_is(span_member(told, KEY_CODE), error_name(ERROR_BLOCKED)) ? OUTBOX_REFUSED : OUTBOX_OTHER;
 		free(run->refusal);
@@ -163,7 +164,7 @@ outbox_read_position(struct outbox_run *run, struct span line, struct error *err
 	if (shipment == NULL)
 		return;
 	if (shipment->state == SHIPMENT_ASKED) {
-		/* What is here is none of it, or the database has more. */
+		/* The lines here are not those of the database, or the database has more. */
 		if (shipment_begin(shipment, seq, run->digest, &other) != 0 ||
 		    shipment->state != SHIPMENT_SENDING)
 			run->result = OUTBOX_OTHER;
@@ -205,7 +206,7 @@ outbox_read_lines(struct outbox *o, struct error *err)
 	}
 }
 
-/* Waits for it once. -1 with *err: it is ended. */
+/* Waits for it once. -1 with *err: it was ended. */
 static int
 serve_filter(struct outbox *o, int64_t until, struct error *err)
 {
@@ -213,7 +214,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 
 	if (stop != 0 && stop < until)
 		until = stop;
-	/* It may be told to stop meanwhile. */
+	/* The server may be told to stop meanwhile. */
 	switch (peer_wait(o->peer, now < until && until > now + STOP_LOOK_MS ? now + STOP_LOOK_MS : until,
 	    NULL, err)) {
 	case PEER_SERVED:
@@ -240,7 +241,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 	return -1;
 }
 
-/* It runs, and has reached its database. */
+/* Makes sure that it runs and has connected to its database. */
 static int
 await_filter(struct outbox *o, struct error *err)
 {
@@ -254,7 +255,7 @@ await_filter(struct outbox *o, struct error *err)
 	return 0;
 }
 
-/* Does something with it; once more, if it was an old one that has failed. */
+/* Does something with the filter; once more if it was running before and has failed. */
 static int
 with_filter(struct outbox *o, int (*act)(struct outbox *o, void *context, struct error *err),
     void *context, struct error *err)
@@ -346,7 +347,7 @@ outbox_ask_position(struct outbox *o, void *context, struct error *err)
 	    "the database does not take it");
 }
 
-/* Whether a storage has the line that the database ends in: 1, 0, -1. */
+/* Whether a storage has the last line of the database: 1, 0, -1. */
 static int
 has_line(const struct storage *s, const struct outbox_run *run, struct error *err)
 {
@@ -372,8 +373,9 @@ has_line(const struct storage *s, const struct outbox_run *run, struct error *er
 	return got;
 }
 
-/* The copy of the database comes to it soon. What others send waits, too: so it is waited for once,
- * for all runs of a round together, and not for a run for which that was in vain. */
+/* Waits until the copy of the database has reached the position, which is soon. Other clients'
+ * uploads wait meanwhile: so all runs of a round are waited for together, once, and runs for
+ * which waiting was in vain are not waited for again. */
 static int
 await_copy(struct outbox *o, struct outbox_run *run, struct error *err)
 {
@@ -393,7 +395,7 @@ await_copy(struct outbox *o, struct outbox_run *run, struct error *err)
 	return has == 1 ? 0 : -1;
 }
 
-/* Blobs share their bytes with those that are served. */
+/* Blobs are hard links to those that are served. */
 static void
 link_blobs(struct outbox *o, const char *run_id)
 {
@@ -406,7 +408,7 @@ link_blobs(struct outbox *o, const char *run_id)
 			char *there = path_join(from, found->d_name), *here = path_join(to, found->d_name);
 
 			if (blob_name_valid(found->d_name))
-				(void)!link(there, here); /* one that is missing is none that is known */
+				(void)!link(there, here); /* if it is missing, it counts as unknown */
 			free(here);
 			free(there);
 		}
@@ -416,8 +418,8 @@ link_blobs(struct outbox *o, const char *run_id)
 	free(from);
 }
 
-/* The run here as it is served, which is at least what the database has just said, and of the same
- * origin. */
+/* Copies the run from the storage that is served, which has at least the lines that the database
+ * just reported, with the same origin. */
 static int
 copy_run(struct outbox *o, const struct outbox_run *run, struct error *err)
 {
@@ -452,14 +454,15 @@ outbox_drop(struct outbox *o, const char *run_id)
 	char *transcript = storage_transcript(o->storage, run_id);
 	char *origin = layout_origin(o->storage->root, run_id);
 
-	/* What it says of lines that are on their way would be taken for an answer. */
+	/* A line from the filter about lines in transit would be taken for an answer. */
 	if (run != NULL && run->shipment != NULL && (run->shipment->state == SHIPMENT_ASKED ||
 	    (run->shipment->state == SHIPMENT_SENDING &&
 	    run->shipment->acknowledged < run->shipment->seq)))
 		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);
-	/* Blobs are kept, or the note that the database has them (let_go_of_blob()). */
+	/* Keep blobs, or the empty files that stand for blobs in the database
+	 * (let_go_of_blob()). */
 	unlink(transcript);
 	unlink(origin);
 	if (run != NULL) {
@@ -528,7 +531,7 @@ outbox_add(struct outbox *o, const char *run_id, const char *sender)
 		shipment_look(run->shipment);
 }
 
-/* Sends what can be sent of a run. 1: nothing more is to be waited for. */
+/* Sends what can be sent of a run. 1: there is nothing more to wait for. */
 static int
 send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 {
@@ -545,7 +548,7 @@ send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 	    shipment_send(s, &o->with, o->peer->outgoing.len + ROOM, &o->peer->outgoing, &other) != 0)
 		run->result = OUTBOX_OTHER;
 	else if (s->state == SHIPMENT_SENDING && shipment_done(s))
-		/* One that was removed before it was sent is not there. */
+		/* A run that was removed before it was sent is gone. */
 		run->result = s->gone ? OUTBOX_OTHER : OUTBOX_SAFE;
 	return run->result != OUTBOX_NONE;
 }
@@ -608,7 +611,7 @@ outbox_begin_round(struct outbox *o)
 	o->copy_until = 0;
 }
 
-/* The last used first. */
+/* Order: the last used first. */
 static int
 by_use(const void *a, const void *b)
 {

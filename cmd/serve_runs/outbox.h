@@ -49,7 +49,7 @@ struct outbox {
 	struct outbox_run **runs;
 	size_t count;
 	uint64_t uses;
-	struct map places;               /* run id to its place in runs */
+	struct map places;               /* run id → its place in runs */
 };
 
 enum outbox_result {

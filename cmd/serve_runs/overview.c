@@ -1,6 +1,6 @@
 /*
- * A piece is what is read in a few milliseconds: the function that the model shows its events to
- * ends the reading when the time is over.
+ * A file is read in pieces of a few milliseconds: the function to which the model shows its events
+ * stops the reading when the time is over.
  */
 #include "serve_runs/overview.h"
 
@@ -17,11 +17,12 @@
 
 #define PIECE_MS 4
 #define PIECE_BYTES ((int64_t)8 << 20)
-#define UNUSED_MS 60000      /* that it is kept without anybody asking, */
-#define UNUSED_MOST 64       /* and so many are: what was used longest ago goes first */
+#define UNUSED_MS 60000      /* that an unused overview is kept, */
+#define UNUSED_MOST 64       /* and how many of these are kept: the one used longest ago is freed
+                                first */
 #define PIECE_OVER 1
 
-/* ---- what events say ---- */
+/* ---- events ---- */
 
 static struct overview_call *
 call_of(struct overview *o, const struct model_call *call)
@@ -54,7 +55,7 @@ overview_add_model_answer(struct overview *o, const struct placed *p, struct ove
 		return;
 	more->input_tokens = count_add(more->input_tokens, input);
 	more->output_tokens = count_add(more->output_tokens, output);
-	/* What was cut off may be asked again. */
+	/* An answer that was cut off may be requested again. */
 	if (!span_true(span_member(p->event->payload, KEY_PARTIAL)) &&
 	    span_integer(span_member(p->event->payload, KEY_TURN), &turn) && turn >= more->answered)
 		more->answered = count_add(turn, 1);
@@ -169,7 +170,7 @@ overview_read_piece(struct loop_task *task)
 	struct error err;
 	int got;
 
-	/* It is of another file than before, or that was cut: all is read anew. */
+	/* Read everything again if the file was replaced or cut. */
 	if (stat(o->path, &status) == 0 &&
 	    (status.st_ino != o->inode || status.st_size < o->model.position))
 		overview_reset(o, status.st_ino);
@@ -179,7 +180,7 @@ overview_read_piece(struct loop_task *task)
 	if (got == PIECE_OVER)
 		return;
 	loop_leave(o->all->loop, task);
-	o->holders++; /* the last waiter may let go of it */
+	o->holders++; /* the last waiting request may release it */
 	overview_notify_waiters(o, got == -1 ? &err : NULL);
 	overview_drop(o);
 }
@@ -202,7 +203,7 @@ overview_forget(struct overview *o, struct overview_waiter *waiter)
 		}
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 static void
 overview_free(struct overview *o)
@@ -231,8 +232,8 @@ unused_due(struct loop_timer *timer)
 	overview_free(o);
 }
 
-/* Keeps one that nobody holds for a while, in the place of the one that was used longest ago if there
- * are many: whoever asks for every run of the storage must not fill the memory with them. */
+/* Keeps an overview that nobody holds for a while, in place of the one used longest ago if there
+ * are many: a client that asks for every run of the storage must not fill the memory with them. */
 static void
 overview_keep(struct overview *o)
 {
@@ -312,7 +313,7 @@ overviews_close(struct overviews *all)
 	cost_free(&all->prices);
 }
 
-/* ---- what it tells ---- */
+/* ---- for requests ---- */
 
 void
 overview_summary(const struct overview *o, bool alive, struct summary *s)

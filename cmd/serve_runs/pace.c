@@ -1,6 +1,6 @@
 /*
- * Stocks stand in a table of fixed size. One that nobody has asked for the longest goes when a new
- * one is needed: it is full again, unless more are in use than there is room for.
+ * Stocks are in a table of fixed size. When a new one is needed, the one that was used longest ago
+ * is dropped: it is full again, unless more are in use than the table has room for.
  */
 #include "serve_runs/pace.h"
 
@@ -25,7 +25,7 @@ pace_free(struct pace *p)
 	p->stocks = NULL;
 }
 
-/* That of a key, as it is now. */
+/* The stock of a key, with its present amount. */
 static struct pace_stock *
 find_stock(struct pace *p, const char *key, int64_t now)
 {

@@ -1,5 +1,6 @@
 /*
- * The file lies in the storage, which has room for runs, and is gone with the process.
+ * The file is in the storage, which has room for runs, and has no name, so it disappears with the
+ * process.
  */
 #define _GNU_SOURCE /* O_TMPFILE, memrchr() */
 #include "serve_runs/spool.h"
@@ -17,11 +18,11 @@
 #include "io/file.h"
 
 #define PIECE_MS 4
-#define PIECE ((size_t)256 << 10) /* of the transcript, projected at once */
+#define PIECE ((size_t)256 << 10) /* bytes of the transcript that are projected at once */
 #define MARKED 256
 #define UNUSED_MS 60000
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static int
 write_lines(struct spool *s, const struct buffer *lines)
@@ -59,7 +60,7 @@ write_lines(struct spool *s, const struct buffer *lines)
 	return 0;
 }
 
-/* The transcript was cut: all is made anew. */
+/* The transcript was cut: everything is projected again. */
 static void
 begin_anew(struct spool *s)
 {
@@ -74,7 +75,7 @@ begin_anew(struct spool *s)
 	s->generation++;
 }
 
-/* Projects some lines of the transcript, of which there are more. False: there are none just now. */
+/* Projects some more lines of the transcript. False: there are none at the moment. */
 static bool
 make_piece(struct spool *s)
 {
@@ -84,7 +85,7 @@ make_piece(struct spool *s)
 	size_t len;
 	int failed = feed_lines(s->feed, s->position, PIECE, &at, &len);
 
-	/* The file was cut, which the feed has not seen yet: it will tell. */
+	/* The file was cut, and the feed has not noticed that yet: it will report it. */
 	if (failed == 0 ? len == 0 : errno == ENODATA)
 		return false;
 	for (end = at + len; failed == 0 && at < end; at = lf + 1) {
@@ -121,7 +122,7 @@ spool_write_pieces(struct loop_task *task)
 		more = make_piece(s);
 	if (!more || s->failed || s->position >= s->feed->end)
 		loop_leave(s->all->loop, task);
-	/* Who is told of nothing new would only ask again. */
+	/* Streams that are woken for nothing new would only ask again. */
 	if (s->failed || s->position != before)
 		s->all->feeds->changed(s->feed);
 }
@@ -172,7 +173,7 @@ spool_lines(struct spool *s, int64_t from, size_t most, struct buffer *lines)
 	return 0;
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 static void
 spool_free(struct spool *s)
@@ -222,7 +223,7 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 	if (storage_make_directory(directory, false, err) != 0) {
 		fd = -1;
 	} else if ((fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) == -1) {
-		/* A file system that knows no such files. */
+		/* For a file system without unnamed files. */
 		char *name = path_join(directory, ".spool.XXXXXX");
 
 		fd = mkostemp(name, O_CLOEXEC);

@@ -1,7 +1,7 @@
 /*
- * A stream is written to by its task, a piece at a time, until it has nothing more or the client
- * takes nothing more. Streams that stand at the end of the backlog, which is where most are, are
- * written to as soon as it grows, without a task: one send(2) each.
+ * A task writes to a stream, a piece at a time, until there is nothing more or the client accepts
+ * nothing more. Most streams are at the end of the backlog; these are written to as soon as it
+ * grows, without a task: one send(2) each.
  */
 #include "serve_runs/stream.h"
 
@@ -28,7 +28,7 @@ stream_of_task(struct loop_task *task)
 	return (struct stream *)(void *)((char *)task - offsetof(struct stream, task));
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 static void
 join_feed(struct stream *s, struct feed *feed)
@@ -141,7 +141,7 @@ stream_free(struct stream *s)
 
 /* ---- writing ---- */
 
-/* The client has taken so many bytes: a sign of life is not needed for a while. */
+/* The client has read this many bytes: no keep-alive is needed for a while. */
 static size_t
 put_off_heartbeat(struct stream *s, size_t sent)
 {
@@ -150,7 +150,8 @@ put_off_heartbeat(struct stream *s, size_t sent)
 	return sent;
 }
 
-/* Takes it out of the backlog: what is left of the chunk that it is in is on its way. */
+/* Takes the stream out of the backlog: the rest of its current chunk becomes its own pending
+ * output. */
 static void
 fall_out(struct stream *s)
 {
@@ -175,7 +176,7 @@ fall_out(struct stream *s)
 	s->offset = chunk->to;
 }
 
-/* Makes the next piece and sends it; what the client does not take is on its way. */
+/* Makes the next piece and sends it; what the client does not accept becomes pending output. */
 static size_t
 send_piece(struct stream *s)
 {
@@ -199,7 +200,7 @@ send_piece(struct stream *s)
 	s->ending |= state == STREAM_END || state == STREAM_FAILED;
 	s->failed |= state == STREAM_FAILED;
 	s->at_head = state == STREAM_HEAD;
-	/* From here on the backlog has what it needs, or will have. */
+	/* From here on the backlog has, or will have, what the stream needs. */
 	if (s->source->shared && s->connection->chunked && !s->ending) {
 		if (s->at_head && s->offset == s->feed->end) {
 			s->at = backlog_end(&s->feed->backlog);
@@ -241,12 +242,12 @@ stream_send_round(struct loop_task *task)
 		} else {
 			size_t piece;
 
-			/* Also at the end of the backlog: the run may be over. */
+			/* Even at the end of the backlog: the run may be over. */
 			if (s->standing)
 				fall_out(s);
 			piece = send_piece(s);
 			sent += piece;
-			/* Who looks through much and finds nothing has had his turn, too. */
+			/* A stream that searches much and finds nothing has used its turn, too. */
 			if (piece == 0 || (s->at_head && connection_unsent(c) == 0))
 				break;
 		}
@@ -268,7 +269,7 @@ stream_wake(struct stream *s)
 		loop_enter(s->all->loop, &s->task);
 }
 
-/* There was nothing for the client for so long. */
+/* The client was sent nothing for this long. */
 static void
 stream_send_heartbeat(struct loop_timer *timer)
 {
@@ -284,7 +285,7 @@ stream_send_heartbeat(struct loop_timer *timer)
 	stream_wake(s);
 }
 
-/* ---- all of them ---- */
+/* ---- all streams of a feed ---- */
 
 void
 streams_send(struct feed *feed)
@@ -353,8 +354,7 @@ streams_check(struct streams *all)
 	}
 }
 
-/* Whose token is taken out, or is over, is sent nothing more, whether anybody asks for anything or
- * not. */
+/* Ends streams whose token was revoked or has expired, even if no request comes. */
 static void
 check_due(struct loop_timer *timer)
 {

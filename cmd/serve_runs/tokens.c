@@ -1,6 +1,6 @@
 /*
- * A line of the file has no field that could hold a space but the last. The file is replaced as
- * a whole under a lock on its directory, so that two that change it at the same time lose
+ * Only the last field of a line in the file can contain a space. The file is replaced as a whole
+ * under a lock on its directory, so that two processes that change it at the same time lose
  * nothing, and readers see it whole.
  */
 #include "serve_runs/tokens.h"
@@ -25,7 +25,7 @@
 #define SECRET_BYTES 32
 #define FILE_LIMIT ((size_t)4 << 20)
 #define LOCK_MS 10000
-#define REVOKE_LEAST 6           /* digits of a digest that name a token */
+#define REVOKE_LEAST 6           /* digits of a digest with which a token can be named */
 
 static const char *const role_names[] = { "read", "decide", "ingest", "start", NULL };
 static const unsigned role_may[] = { MAY_READ, MAY_READ | MAY_DECIDE, MAY_INGEST, MAY_START };
@@ -72,7 +72,7 @@ is_secret(const char *text, size_t len)
 	return len == TOKEN_SIZE - 1 && memcmp(text, PREFIX, sizeof PREFIX - 1) == 0;
 }
 
-/* ---- one token ---- */
+/* ---- a token ---- */
 
 struct token *
 token_hold(struct token *token)
@@ -107,7 +107,7 @@ token_names(const struct token *token, const char *name)
 
 /* ---- the file ---- */
 
-/* A token from a line of the file; NULL if it is none. */
+/* A token from a line of the file; NULL if the line is invalid. */
 static struct token *
 tokens_parse_line(const char *line, size_t len)
 {
@@ -144,8 +144,8 @@ add_token(struct token ***list, size_t *count, struct token *token)
 	(*list)[(*count)++] = token;
 }
 
-/* The tokens of an open file. A line that is none counts for nothing, and is an error all the same:
- * somebody takes it for one. */
+/* Reads the tokens of an open file. An invalid line gives nobody access, but is an error:
+ * somebody believes that it is a token. */
 static int
 read_tokens(int fd, const char *path, struct token ***list, size_t *count, struct error *err)
 {
@@ -164,7 +164,7 @@ read_tokens(int fd, const char *path, struct token ***list, size_t *count, struc
 	for (end = at + bytes.len; at < end; at = lf + 1, line++) {
 		struct token *token = NULL;
 
-		/* One that has no end may be the beginning of another. */
+		/* A line without its end may be the beginning of another one. */
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (lf != NULL)
 			token = tokens_parse_line(at, (size_t)(lf - at));
@@ -202,8 +202,8 @@ is_same(const struct token *a, const struct token *b)
 	return same;
 }
 
-/* Puts what the file has in place of what it had; sessions stay. One that may something else now is
- * another one. */
+/* Replaces the tokens by those of the file; sessions are kept. A token whose rights have changed
+ * counts as another one. */
 static bool
 tokens_replace_list(struct tokens *t, struct token **fresh, size_t fresh_count)
 {
@@ -301,7 +301,7 @@ tokens_login(struct tokens *t, const char *code, size_t len)
 	return right;
 }
 
-/* Sessions that are over go when the next one begins. */
+/* Expired sessions are removed when the next one begins. */
 static void
 forget_expired(struct tokens *t, int64_t now)
 {
@@ -365,9 +365,9 @@ tokens_free(struct tokens *t)
 	*t = (struct tokens){ .path = NULL };
 }
 
-/* ---- what options do to the file ---- */
+/* ---- options that change the file ---- */
 
-/* Locks the directory; the tokens as they are. */
+/* Locks the directory; returns the present tokens. */
 static int
 open_locked(struct tokens *t, const struct storage *s, int *lock, struct error *err)
 {
@@ -420,8 +420,8 @@ write_tokens(const struct tokens *t, struct error *err)
 	return failed;
 }
 
-/* Whether each bracket and backslash of a pattern has what belongs to it: else it would be taken
- * for itself, and mean something else than was meant. */
+/* Whether a pattern's brackets and backslashes are complete: otherwise they would be taken
+ * literally, and the pattern would mean something else than its author expects. */
 static bool
 is_glob(const char *at, size_t len)
 {
@@ -526,7 +526,7 @@ tokens_revoke(const struct storage *s, const char *prefix, struct error *err)
 	struct tokens t;
 	int lock = -1, failed = open_locked(&t, s, &lock, err);
 
-	/* The token itself is taken, too: it is what its owner has. */
+	/* The token itself is accepted, too: it is what its owner has. */
 	if (is_secret(prefix, len)) {
 		prefix = digest_sha256(prefix, len, digest);
 		len = DIGEST_SIZE - 1;

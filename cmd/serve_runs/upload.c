@@ -1,6 +1,7 @@
 /*
- * A thread takes what it has to do all at once: it feeds each upload what has come of it, and only
- * then ends those that are whole, of which the first is what makes the disk wait.
+ * A thread handles everything that is pending in one round: it feeds each upload the bytes that
+ * have arrived, and only then ends the uploads that are complete, the first of which waits for the
+ * disk.
  */
 #include "serve_runs/upload.h"
 
@@ -24,17 +25,17 @@
 #include "transcript/blob.h"
 
 #define UPLOADS_MOST 1024               /* at a time */
-#define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or document */
-#define HELD_FREE ((size_t)64 << 10)    /* bytes of one that is not whole, that any may have */
-#define HELD_MOST ((size_t)256 << 20)   /* of all of them, beyond which nobody may have more */
+#define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or a document */
+#define HELD_FREE ((size_t)64 << 10)    /* bytes of an incomplete line that any upload may hold */
+#define HELD_MOST ((size_t)256 << 20)   /* bytes for all of them, beyond which none may hold more */
 #define HELD_WAIT_MS 1000
-#define SETTLE_TRIES 20                 /* while other servers are first */
+#define SETTLE_TRIES 20                 /* while other servers are faster */
 #define QUOTA_WAIT_MS 60000
 
-/* ---- whose it is ---- */
+/* ---- the owner ---- */
 
-/* The origin of the runs that it sends: the token, by its label, too; a session is its token's.
- * Who needs no token, or has come by the printed link, is who uses awf-record here. */
+/* The origin of the runs that it sends: the token's label, or its digest; for a session, its
+ * token's. Without a token, or with the printed link, it is the user who runs awf-record here. */
 static char *
 sender_of(const struct token *token)
 {
@@ -64,7 +65,7 @@ is_named(void *context, struct span name)
 	return named;
 }
 
-/* How much may come is asked for the run and for the address. */
+/* Asks for the run and for the address how much may be received. */
 static bool
 keep_pace(void *context, const char *run_id, int64_t taken)
 {
@@ -150,13 +151,13 @@ feed_lines(struct upload *u, const char *bytes, size_t len)
 	}
 }
 
-/* What has come of it is on disk. */
+/* What has arrived of it is on disk. */
 static void
 end_lines(struct upload *u, bool whole)
 {
 	struct upload_result *result = &u->result;
 
-	/* A line that was cut off is none. */
+	/* A line that was cut off is not a line. */
 	if (!u->work.ended && whole && !u->work.refused)
 		ingest_input_end(&u->work.input);
 	else if (!u->work.ended)
@@ -180,7 +181,7 @@ upload_end_run(struct upload *u)
 		upload_set_refusal(u, fault, &err);
 }
 
-/* ---- for a database ---- */
+/* ---- with a database ---- */
 
 static bool
 has_lines(const struct upload *u)
@@ -188,7 +189,7 @@ has_lines(const struct upload *u)
 	return u->kind == UPLOAD_LINES || u->kind == UPLOAD_DOCUMENT;
 }
 
-/* Takes in what has come, so that it can be taken in once more. */
+/* Processes what has arrived in such a way that it can be processed again. */
 static void
 upload_ingest_received(struct upload *u)
 {
@@ -218,7 +219,7 @@ upload_ingest_received(struct upload *u)
 	}
 }
 
-/* Takes it in anew, as it would have been had the other server's been here at first. */
+/* Processes it again, as if the other server's lines had been here at first. */
 static void
 upload_ingest_again(struct upload *u)
 {
@@ -229,7 +230,7 @@ upload_ingest_again(struct upload *u)
 	upload_ingest_received(u);
 }
 
-/* The run of what was refused here, if the database may see that otherwise; NULL. */
+/* The run of what was refused here, if the database may see it differently; NULL. */
 static const char *
 upload_doubted_run(const struct upload *u)
 {
@@ -240,7 +241,7 @@ upload_doubted_run(const struct upload *u)
 	    refusal->fault == INGEST_FORBIDDEN) ? run_id : NULL;
 }
 
-/* Whether what an upload has brought is to be taken in again, as the database has something else
+/* Whether the lines of an upload must be processed again, because the database has other lines
  * of a run. */
 static bool
 is_other(const struct upload *u, struct error *err)
@@ -255,8 +256,8 @@ is_other(const struct upload *u, struct error *err)
 	    outbox_behind(&u->all->outbox, run_id, err) == 1);
 }
 
-/* Several uploads may have brought something of the same run: none is taken in again before it is
- * known of all whether they are to be. */
+/* Several uploads may have lines of the same run: none is processed again before all have been
+ * checked. */
 static bool
 upload_ingest_changed_runs(struct upload *list, struct error *err)
 {
@@ -284,7 +285,7 @@ upload_ingest_changed_runs(struct upload *list, struct error *err)
 	return again;
 }
 
-/* Nobody knows what the database has of what these have brought. */
+/* It is unknown how much of these the database has stored. */
 static void
 fail_all(struct upload *list, const struct error *err)
 {
@@ -311,7 +312,7 @@ uploads_drop_ended_runs(struct upload *list)
 				outbox_drop(&u->all->outbox, u->work.touched[i]);
 }
 
-/* What the database cannot hold is its sender's fault; other senders go on. */
+/* If the database cannot store lines, that is the fault of their sender; other senders go on. */
 static void
 fail_refused(struct upload *list)
 {
@@ -329,14 +330,14 @@ fail_refused(struct upload *list)
 				u->work.input.accepted = u->work.input.duplicates = 0;
 			}
 		}
-	/* Two may have sent of it. */
+	/* Two uploads may have sent lines of it. */
 	for (struct upload *u = list; u != NULL; u = u->next)
 		for (size_t i = 0; i < u->work.touched_count; i++)
 			if (outbox_result(&u->all->outbox, u->work.touched[i]) == OUTBOX_REFUSED)
 				outbox_drop(&u->all->outbox, u->work.touched[i]);
 }
 
-/* Takes in what a list of uploads has brought, and has the database have it. */
+/* Processes a list of uploads, and sends them to the database. */
 static void
 uploads_ingest_and_send(struct upload *list)
 {
@@ -350,7 +351,7 @@ uploads_ingest_and_send(struct upload *list)
 	outbox_begin_round(o);
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		u->work.mark = (struct ingest_mark){ .line = 0 };
-		/* Without the end of a line, or of all, nothing is taken. */
+		/* An incomplete line, or an incomplete upload, is not processed. */
 		if (has_lines(u) && u->work.begun &&
 		    (u->work.last || (u->kind == UPLOAD_LINES && u->work.piece.len > 0 &&
 		    memchr(u->work.piece.data, '\n', u->work.piece.len) != NULL)))
@@ -381,7 +382,7 @@ uploads_ingest_and_send(struct upload *list)
 	outbox_end_round(o);
 }
 
-/* What was repaired is of interest to whose storage it is. */
+/* What was repaired is reported to the owner of the storage. */
 static void
 upload_log_repair(const char *text)
 {
@@ -391,7 +392,7 @@ upload_log_repair(const char *text)
 	log_warn(&told);
 }
 
-/* ---- in the second ---- */
+/* ---- in the second thread ---- */
 
 static void
 feed_blob(struct upload *u, const char *bytes, size_t len)
@@ -402,7 +403,7 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 		.quota = u->all->blob_quota };
 	struct error err;
 
-	/* A run may be there, and of another, though not here. */
+	/* The database may have the run, of another sender, even if it is not here. */
 	char *whose = !u->work.begun && for_database(u->all) ?
 	    origin_name(u->all->outbox.record, u->run_id) : NULL;
 
@@ -421,8 +422,8 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 		    &err);
 }
 
-/* The database has it: that is kept, as an empty file, so that it is not counted among those that are
- * missing, nor as one that waits. The file that was there may be the one that is served. */
+/* The database has the blob. An empty file records that, so that the blob counts neither as
+ * missing nor as pending. The file that was there may be the one that is served. */
 static void
 let_go_of_blob(const char *waits, const char *waits_in, const char *path, const char *directory)
 {
@@ -436,7 +437,7 @@ let_go_of_blob(const char *waits, const char *waits_in, const char *path, const 
 	file_close(&fd);
 }
 
-/* It waits for its run, or lies where that is. */
+/* The blob waits for its run, or is already in the run's directory. */
 static void
 send_blob(struct upload *u)
 {
@@ -524,7 +525,7 @@ upload_end_kind(struct upload *u, bool whole)
 		upload_end_run(u);
 }
 
-/* With the lock: there is something to be done. A thread that is at work on it looks again. */
+/* Under the lock: there is something to do. A thread that is busy looks again afterwards. */
 static void
 upload_enqueue(struct upload *u)
 {
@@ -539,7 +540,7 @@ upload_enqueue(struct upload *u)
 	pthread_cond_signal(&t->more);
 }
 
-/* With the lock: the loop is to look at it. */
+/* Under the lock: the loop is to look at it. */
 static void
 upload_notify_loop(struct upload *u)
 {
@@ -554,7 +555,7 @@ upload_notify_loop(struct upload *u)
 		continue;
 }
 
-/* Does what there is to do. With the lock, which it lets go of meanwhile. */
+/* Does what there is to do. Called under the lock, which it releases meanwhile. */
 static void
 upload_thread_do_work(struct upload_thread *t)
 {
@@ -614,7 +615,7 @@ upload_thread_run(void *context)
 	return NULL;
 }
 
-/* Signals are for the loop. */
+/* Signals are handled by the loop's thread. */
 static int
 upload_thread_start(struct upload_thread *t, struct error *err)
 {
@@ -645,7 +646,7 @@ upload_thread_stop(struct upload_thread *t)
 	pthread_cond_destroy(&t->more);
 }
 
-/* ---- in the loop ---- */
+/* ---- in the loop's thread ---- */
 
 static void
 upload_destroy(struct upload *u)
@@ -658,7 +659,7 @@ upload_destroy(struct upload *u)
 	free(u);
 }
 
-/* The next that a thread has told of; NULL. */
+/* The next upload that a thread has reported; NULL. */
 static struct upload *
 next_told(struct uploads *all, bool *over, bool *taken)
 {

@@ -78,7 +78,7 @@ enum upload_kind {
 	UPLOAD_FETCH                 /* of a blob, from the database to what is served: without a body */
 };
 
-/* What has come of it. */
+/* The child's answer. */
 struct upload_result {
 	int64_t accepted, duplicates, missing_blobs;
 	char runs[UPLOAD_RUNS][ID_SIZE]; /* that something has come of */
@@ -100,7 +100,7 @@ struct upload {
 	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
 
 	/* The loop's: */
-	void *context;               /* NULL: nobody waits for it */
+	void *context;               /* NULL: nobody waits for the answer */
 	void (*done)(void *context);
 	void (*taken)(void *context);
 	bool is_done, full;

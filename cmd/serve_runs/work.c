@@ -1,9 +1,9 @@
 /*
- * The copy has one thread, whatever the others of this process were doing: it uses nothing that
- * they lock, and memory is in order after a fork(2).
+ * After fork(2) the child has only one thread, whatever the other threads of this process were
+ * doing: it uses nothing that they lock, and the memory allocator is consistent after a fork(2).
  *
- * An answer is small enough that one write(2) to the pipe takes it whole. The process is waited
- * for when its end of the pipe is closed, which is the last thing that it does.
+ * An answer is small enough for one write(2) to the pipe. The process is waited for when its end of
+ * the pipe is closed, which is the last thing that it does.
  */
 #define _GNU_SOURCE /* pipe2(), closefrom() */
 #include "serve_runs/work.h"
@@ -26,12 +26,12 @@ struct work {
 	struct works *all;
 	struct work *next, *previous;
 	void (*function)(void *context, void *answer);
-	void (*done)(void *context, const void *answer); /* NULL: nobody waits for it */
+	void (*done)(void *context, const void *answer); /* NULL: nobody waits for the answer */
 	void *context;
-	pid_t pid;                   /* 0: it is not begun */
+	pid_t pid;                   /* 0: not begun */
 	struct loop_source pipe;
-	struct loop_task task;       /* begins it, or those that wait behind one that has ended */
-	size_t size, len;            /* of the answer, and what has come of it */
+	struct loop_task task;       /* begins it, or the next ones after one that has ended */
+	size_t size, len;            /* of the answer, and how much of it has arrived */
 	char answer[WORK_ANSWER];
 };
 
@@ -75,7 +75,7 @@ work_abandon(struct work *w)
 		w->done = NULL;
 }
 
-/* The first that waits has its turn. */
+/* Begins the first one that waits. */
 static void
 begin_next(struct works *all)
 {
@@ -117,7 +117,7 @@ pipe_ready(struct loop_source *source, uint32_t events)
 	work_deliver_answer(w);
 }
 
-/* In the copy. The signals that end this process are blocked, there too. */
+/* In the child. The signals that end this process are blocked in it, too. */
 static _Noreturn void
 do_work(int fd, const struct work *w)
 {

@@ -1,6 +1,6 @@
 /*
- * That lines follow one another was checked by who sends them. So it is enough to look at one: each
- * tells the digest of the one before it, and with that all before it.
+ * The sender has checked that lines follow one another. So comparing one line is enough: each has
+ * the digest of the line before it, and so of all before it.
  */
 #include "ship/batch.h"
 
@@ -153,7 +153,7 @@ batch_new_lines(const struct batch_run *run, const struct position *have, size_t
 		*first = run->count;
 		return same(context, run, run->count - 1, err);
 	}
-	/* The line there is the one before the first that is new. */
+	/* The last line there is the one before the first new line. */
 	if (*first == run->count) {
 		line = batch_line_text(run, run->count - 1);
 		digest_blake2b(line.at, line.len, digest);

@@ -1,13 +1,13 @@
 /*
- * awf-ship-http: transcripts to an awf-serve, which takes them in by POST /api/ingest (awf-serve(1),
- * awf-ship(7)).
+ * awf-ship-http: sends transcripts to an awf-serve, which receives them by POST /api/ingest
+ * (awf-serve(1), awf-ship(7)).
  *
  * What the code relies on:
- *   - The server says by itself what it has: a line that is there is a duplicate, one that is not
- *     the next is refused with the seq that is wanted, another one is a conflict. So it is asked
- *     with the last line that is on disk here.
- *   - What it has answered is on disk there.
- *   - A blob is taken before the line that names it.
+ *   - The server's answers say what it has: a line that it has already is a duplicate; a line
+ *     that is not the next one is refused with the seq that is wanted; a different line is a
+ *     conflict. So it is asked by sending the last line that is on disk here.
+ *   - What it has acknowledged is on disk there.
+ *   - A blob is sent before the line that names it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +33,16 @@ struct server {
 	char *authorization[2];   /* header; NULL: there is no token */
 };
 
-/* ---- what it answers ---- */
+/* ---- the server's answers ---- */
 
-/* Member of the error; .at NULL. */
+/* A member of the error; .at NULL if there is none. */
 static struct span
 http_refusal_member(const struct server *s, const char *name)
 {
 	return span_member(span_member(poster_answer(&s->poster), KEY_ERROR), name);
 }
 
-/* A refusal that is of no run: nothing more can be sent. */
+/* An error that is not about one run: nothing more can be sent. */
 static int
 http_set_error(const struct server *s, struct error *err)
 {
@@ -61,7 +61,7 @@ http_set_error(const struct server *s, struct error *err)
 	return -1;
 }
 
-/* What the server says of a run that it does not take. */
+/* The server's reason for refusing a run. */
 static int
 http_set_refusal(const struct server *s, const struct batch_run *run, struct error *err)
 {
@@ -114,7 +114,7 @@ close_server(void *context)
 	free(s->base);
 }
 
-/* ---- what it has ---- */
+/* ---- what the server has ---- */
 
 /* The last whole line that is on disk. 1; 0: there is none; -1. */
 static int
@@ -128,7 +128,7 @@ last_line(const struct batch_run *run, struct buffer *line, struct error *err)
 	if (reader_open(&r, run->transcript, err) != 0)
 		return -1;
 	got = reader_seek_last(&r, 1, err) == 0 ? reader_next(&r, &at, &len, err) : -1;
-	/* What has come since is not sent yet. */
+	/* Lines that were added later are not sent yet. */
 	while (got == 1 && r.line_start + (int64_t)len >= run->size) {
 		reader_seek(&r, r.line_start);
 		got = reader_previous(&r, &at, &len, err);
@@ -140,8 +140,8 @@ last_line(const struct batch_run *run, struct buffer *line, struct error *err)
 	return got;
 }
 
-/* Sends lines of one run. 0: all are there; *wanted is the seq of the one to go on with, if lines
- * are missing (0: none are). -1: refused, or all is over. */
+/* Sends lines of one run. 0: the server has all of them, or *wanted is the seq from which on it
+ * needs lines (0: none are missing). -1: the run was refused, or sending ends. */
 static int
 send_lines(struct server *s, const struct batch_run *run, const char *lines, size_t len,
     int64_t *wanted, struct error *err)
@@ -185,9 +185,10 @@ http_ask_position(void *context, struct batch_run *run, struct position *have, s
 	return got < 0 ? -1 : 0;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
-/* One that cannot be read is none that there is; one that is not taken is missing there. */
+/* A blob that cannot be read counts as not existing; one that the server refuses is missing
+ * there. */
 static int
 send_blobs(struct server *s, const struct batch_run *run, struct error *err)
 {

@@ -1,13 +1,15 @@
 /*
- * awf-ship: copies transcripts to where many machines meet. What a target is, only its filter
- * knows, awf-ship-NAME, which is told lines and says how far they are safe there (awf-ship(7)).
+ * awf-ship: copies transcripts to a place where those of many machines are collected. Only a
+ * filter, awf-ship-NAME, knows the target; it is sent lines, and reports how far they are safe
+ * there (awf-ship(7)).
  *
  * What the code relies on:
- *   - The target alone knows what it has. It is asked, for each run, whenever the filter was
- *     started; so whoever is killed when, nothing is lost, and nothing is there twice.
+ *   - Only the target knows what it has. It is asked, for each run, whenever the filter was
+ *     started; so nothing is lost or stored twice, whichever process is killed at any time.
  *   - At most PIPED bytes wait for the filter, and no run sends more than SHARE of them before
  *     the others had their turn.
- *   - A run that cannot be sent, as the target has another one of its id, holds up no other.
+ *   - A run that cannot be sent, because the target has another one of its id, does not delay
+ *     the others.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -41,8 +43,8 @@
 #define SHARE ((size_t)256 << 10)
 #define BLOBS_MOST ((int64_t)1 << 20)
 #define ASKED_AT_ONCE 256  /* runs */
-#define LOOKS_PAUSE_MS 20  /* between looks at all runs, at the least */
-#define LOOKS_SHARE 10     /* and so many times as long as a look takes */
+#define LOOKS_PAUSE_MS 20  /* between looks at all runs, at least */
+#define LOOKS_SHARE 10     /* and at least this many times as long as a look takes */
 
 enum { OPT_TO = 1, OPT_FOLLOW, OPT_BLOBS, OPT_KEEP, OPT_ORIGIN };
 
@@ -55,20 +57,20 @@ struct shipper {
 	bool all;                  /* no runs were named */
 	struct shipment **runs;
 	size_t count;
-	struct map places;         /* run id to its place in runs */
+	struct map places;         /* run id → its place in runs */
 	size_t turn;               /* of the run that is next */
-	size_t asked;              /* runs that the target was asked about, and has not answered */
+	size_t asked;              /* runs about which the target was asked, without an answer yet */
 
 	struct peer peer;
-	bool ready;                /* it has said what it takes */
-	int64_t hello_until;       /* so long that is waited for */
-	int64_t pause;             /* before it is started once more */
+	bool ready;                /* it has said what it accepts */
+	int64_t hello_until;       /* deadline for that */
+	int64_t pause;             /* until it is started again */
 	int64_t start_at;
 	struct watch watch;
-	int64_t look_at;           /* at all runs, clock_monotonic() */
+	int64_t look_at;           /* next look at all runs, clock_monotonic() */
 	bool changed;              /* something in the storage */
-	bool last_look;            /* all was over before it was looked at last */
-	int status;                /* of what failed first */
+	bool last_look;            /* all runs were over before the last look */
+	int status;                /* of the first failure */
 };
 
 static const struct interrupts *interrupts; /* of signals */
@@ -88,7 +90,7 @@ print_refused(const char *text)
 	message_print(PROGRAM, "%s", text);
 }
 
-/* A storage decides how many of its runs cannot be sent. */
+/* A storage may have any number of runs that cannot be sent. */
 static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 
 /* ---- runs ---- */
@@ -103,7 +105,7 @@ ship_add_run(struct shipper *p, const char *run_id, const char *path)
 	map_put(&p->places, run_id, ID_SIZE - 1, p->count++);
 }
 
-/* All runs of the storage. */
+/* Adds all runs of the storage. */
 static int
 add_all(struct shipper *p, struct error *err)
 {
@@ -117,7 +119,7 @@ add_all(struct shipper *p, struct error *err)
 	return 0;
 }
 
-/* Looks what has come, at most as often as it pays. */
+/* Looks for new lines, as often as is worth the time. */
 static int
 ship_check_runs(struct shipper *p, struct error *err)
 {
@@ -126,7 +128,7 @@ ship_check_runs(struct shipper *p, struct error *err)
 	if (!p->changed || now < p->look_at)
 		return 0;
 	p->changed = false;
-	/* Who follows is told how many there were now and then. */
+	/* With -f, counts of refusals are reported now and then. */
 	folded_messages_end(&refusals);
 	if (p->all && add_all(p, err) != 0)
 		return -1;
@@ -144,7 +146,7 @@ ship_check_runs(struct shipper *p, struct error *err)
 static void
 ship_refuse_run(struct shipper *p, struct shipment *run, const struct error *err)
 {
-	/* It was removed meanwhile, perhaps. */
+	/* It may have been removed meanwhile. */
 	shipment_look(run);
 	if (!run->gone && !run->told) {
 		char text[sizeof err->place + sizeof err->message + 4];
@@ -157,7 +159,7 @@ ship_refuse_run(struct shipper *p, struct shipment *run, const struct error *err
 	shipment_refuse(run, clock_monotonic() + SHIP_REFUSED_MS);
 }
 
-/* Sends what there is room for. */
+/* Sends as much as there is room for. */
 static void
 send_lines(struct shipper *p)
 {
@@ -175,7 +177,7 @@ send_lines(struct shipper *p)
 			failed = shipment_ask(run, &p->with, &p->peer.outgoing, &err);
 			p->asked += failed == 0;
 		} else if (run->state == SHIPMENT_NEW && run->seen.st_size == 0) {
-			run->more = false; /* one that never began */
+			run->more = false; /* a run that never began */
 		} else if (run->state == SHIPMENT_SENDING) {
 			failed = shipment_send(run, &p->with, p->peer.outgoing.len + SHARE, &p->peer.outgoing,
 			    &err);
@@ -203,7 +205,7 @@ ship_start_filter(struct shipper *p, struct error *err)
 	}
 	list_add(&argv, p->to);
 	spec.argv = argv;
-	/* What it has taken it writes down, however long that takes. */
+	/* The filter stores what it was sent, however long that takes. */
 	p->peer.end_ms = SHIP_END_MS;
 	p->ready = false;
 	p->asked = 0;
@@ -234,7 +236,7 @@ ship_read_hello(struct shipper *p, struct span line, struct error *err)
 	p->pause = SERVER_RETRY_MS;
 }
 
-/* It has an error of a run. */
+/* The filter has reported an error about a run. */
 static void
 ship_read_refusal(struct shipper *p, struct shipment *run, struct span error)
 {
@@ -292,7 +294,7 @@ ship_read_line(struct shipper *p, struct span line, struct error *err)
 		run->acknowledged = seq;
 }
 
-/* Takes all that it has said. */
+/* Handles all of the filter's lines. */
 static int
 ship_read_lines(struct shipper *p, struct error *err)
 {
@@ -308,8 +310,8 @@ ship_read_lines(struct shipper *p, struct error *err)
 	return err->code == ERROR_NONE ? 0 : -1;
 }
 
-/* It has ended, or is to end, as what failed says, if anything: it is started once more after a
- * while, or all is over. -1 with *err. */
+/* The filter has ended, or must be ended, with the error `failed`, if there is one: starts it
+ * again after a while, or ends. -1 with *err. */
 static int
 give_up(struct shipper *p, const struct error *failure, struct error *err)
 {
@@ -321,22 +323,22 @@ give_up(struct shipper *p, const struct error *failure, struct error *err)
 	if (failure->code != ERROR_NONE)
 		ship_print_error(p, failure);
 	else if (status >= STATUS_USAGE && status <= STATUS_SYSTEM)
-		p->status = status; /* it has said why */
+		p->status = status; /* it has printed the reason */
 	else if (error_set(err, ERROR_SYSTEM, p->filter, "has ended before everything was "
 	    "stored: %s",
 	    process_status_text(wait_status, text, sizeof text)) != 0)
 		ship_print_error(p, err);
 	*err = (struct error)ERROR_INIT;
-	/* What is wrong with the target's name, or with us, is so the next time, too. */
+	/* A wrong name of the target, or a fault of this program, will not change. */
 	if (!p->with.follow || status == STATUS_USAGE || status == STATUS_DEFINITION)
 		return -1;
 	p->start_at = clock_monotonic() + p->pause;
 	p->pause = p->pause * 2 < SERVER_RETRY_MOST_MS ? p->pause * 2 : SERVER_RETRY_MOST_MS;
-	p->status = before; /* of runs that were refused */
+	p->status = before; /* refused runs do not count */
 	return 0;
 }
 
-/* Waits for what happens next, and serves the filter. */
+/* Waits for the next event, and serves the filter. */
 static int
 wait_round(struct shipper *p, struct error *err)
 {
@@ -373,7 +375,7 @@ wait_round(struct shipper *p, struct error *err)
 	return give_up(p, &failure, err);
 }
 
-/* Whether the target has all that it is to have. */
+/* Whether the target has everything that it should have. */
 static bool
 is_over(struct shipper *p)
 {
@@ -387,8 +389,8 @@ is_over(struct shipper *p)
 	return true;
 }
 
-/* Until all is sent; with -f for ever, or until the runs that were named have ended. -1 with *err,
- * or nothing in it: it was said. */
+/* Works until everything is sent; with -f for ever, or until the named runs have ended. -1 with
+ * *err; if *err is empty, the error was printed. */
 static int
 ship_send_until_done(struct shipper *p, struct error *err)
 {
@@ -399,7 +401,7 @@ ship_send_until_done(struct shipper *p, struct error *err)
 		if (p->ready && p->peer.process.pid != 0 && p->count > 0)
 			send_lines(p);
 		if (p->ready && !(p->with.follow && p->all) && is_over(p)) {
-			/* What came just before the end of a run was looked at after it. */
+			/* Lines from just before the end of a run were read after it. */
 			if (!p->with.follow || p->last_look)
 				return 0;
 			p->last_look = p->changed = true;
@@ -413,7 +415,7 @@ ship_send_until_done(struct shipper *p, struct error *err)
 	return -1;
 }
 
-/* What is on its way gets there, as far as the filter can still have it. */
+/* Lets lines in transit arrive, if the filter can still receive them. */
 static void
 ship_end_filter(struct shipper *p)
 {
@@ -435,7 +437,7 @@ ship_end_filter(struct shipper *p)
 	storage_close(&p->storage);
 }
 
-/* ---- what is to be done ---- */
+/* ---- setting up ---- */
 
 static int
 check_age(const char *age, struct error *err)
@@ -468,7 +470,7 @@ static const struct option_spec options_table[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
-/* The runs that were named, or all. */
+/* Adds the named runs, or all. */
 static int
 find_runs(struct shipper *p, char *const *names, struct error *err)
 {
@@ -490,7 +492,7 @@ find_runs(struct shipper *p, char *const *names, struct error *err)
 	return 0;
 }
 
-/* Everything but the filter. */
+/* Everything except the filter. */
 static int
 ship_open_runs(struct shipper *p, char *const *names, struct error *err)
 {
@@ -498,7 +500,7 @@ ship_open_runs(struct shipper *p, char *const *names, struct error *err)
 	char *transcripts;
 	int failed;
 
-	/* What is named must be there before anything is made. */
+	/* The filter must exist before anything is created. */
 	p->filter = libexec_filter(PROGRAM, p->to, "--to", err);
 	if (p->filter == NULL || sync_mode_from_environment(&sync, err) != 0 ||
 	    storage_prepare_for(&p->storage, (const char *const *)names, err) != 0 || cost_begin(&p->cost, err) != 0)

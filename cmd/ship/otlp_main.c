@@ -1,14 +1,14 @@
 /*
- * awf-ship-otlp: runs as traces of OpenTelemetry, awf-ship(7): what awf-tail --as otlp makes of the
- * lines, in requests to a collector by OTLP over HTTP, in JSON.
+ * awf-ship-otlp: sends runs as traces of OpenTelemetry, awf-ship(7): what awf-tail --as otlp makes
+ * of the lines, in requests to a collector by OTLP over HTTP, in JSON.
  *
  * What the code relies on:
- *   - A collector cannot be asked what it has. So how far each run was sent to it is kept in the
- *     storage, on disk before it is told: what was sent and not noted is sent again, with the ids of
- *     spans that it had.
- *   - Who sends to a collector has its positions alone.
- *   - A span goes when what it tells of has ended. What an attempt that died has left open goes
- *     when the next one begins: else spans that lie in it would never have their parent.
+ *   - A collector cannot be asked what it has. So the storage records how far each run was sent
+ *     to it, on disk before that is reported: spans that were sent and not recorded are sent
+ *     again, with the same ids.
+ *   - Only one process at a time sends to a collector, and has its positions.
+ *   - A span is sent when what it describes has ended. What an attempt that died has left open is
+ *     sent when the next one begins: otherwise spans inside it would never get their parent.
  *   - The model of a run needs its lines from the first one on: those that were sent before are
  *     read from the transcript.
  */
@@ -41,15 +41,15 @@
 #define PROGRAM "awf-ship-otlp"
 #define SCHEME "otlp+"
 #define TRACES "/v1/traces"
-#define REQUEST_BYTES ((size_t)2 << 20) /* collectors take some MiB at once */
+#define REQUEST_BYTES ((size_t)2 << 20) /* collectors accept some MiB per request */
 #define COMPACT_BYTES ((size_t)1 << 20)
 #define POSITIONS_LIMIT ((size_t)1 << 30)
 #define NOTE_SIZE (ID_SIZE + DIGEST_SIZE + 20) /* "RUN SEQ DIGEST" and NUL, at most */
 
-/* A run on its way. */
+/* A run that is being sent. */
 struct traced {
 	char run_id[ID_SIZE];
-	struct position sent;     /* of it, as noted */
+	struct position sent;     /* how far, as recorded */
 	struct model model;
 	bool modelled;
 };
@@ -62,7 +62,7 @@ struct collector {
 	size_t count;
 	struct map places;
 	char *path;               /* of positions */
-	int lock, fd;             /* of their directory; of the file, to append to */
+	int lock, fd;             /* the lock of their directory; the file, opened to append */
 	bool synced;
 	struct buffer notes;      /* positions that are not written yet */
 	struct buffer lines, body;
@@ -91,7 +91,7 @@ otlp_note_position(struct collector *c, const char *run_id, const struct positio
 	otlp_find_run(c, run_id)->sent = *sent;
 }
 
-/* Lines "RUN SEQ DIGEST", of which the last of a run counts; one that was cut off is none. */
+/* Reads lines "RUN SEQ DIGEST"; the last of a run counts, and a line that was cut off does not. */
 static void
 read_notes(struct collector *c, const struct buffer *text)
 {
@@ -104,7 +104,7 @@ read_notes(struct collector *c, const struct buffer *text)
 
 		if (len >= sizeof copy)
 			continue;
-		/* sscanf() measures all that it is given. */
+		/* sscanf() goes through the whole text up to its NUL. */
 		memcpy(copy, line, len);
 		copy[len] = '\0';
 		if (sscanf(copy, "%36s %" SCNd64 " %64s", run_id, &sent.seq, sent.digest) == 3 &&
@@ -113,7 +113,7 @@ read_notes(struct collector *c, const struct buffer *text)
 	}
 }
 
-/* The file has a line for each batch: once that is much more than for each run, it is written anew. */
+/* The file gets a line for each batch: if it has many more lines than runs, it is rewritten. */
 static int
 otlp_compact_notes(struct collector *c, size_t len, struct error *err)
 {
@@ -141,7 +141,7 @@ otlp_compact_notes(struct collector *c, size_t len, struct error *err)
 	return c->fd != -1 ? 0 : error_errno(err, ERROR_SYSTEM, c->path, "unable to open");
 }
 
-/* ship/DIGEST OF URL/ in the storage; whoever has its lock sends there. */
+/* ship/DIGEST OF URL/ in the storage; the process that has its lock sends there. */
 static int
 open_positions(struct collector *c, struct error *err)
 {
@@ -167,7 +167,7 @@ open_positions(struct collector *c, struct error *err)
 		error_errno(err, ERROR_SYSTEM, c->path, "unable to read");
 	else {
 		read_notes(c, &text);
-		/* What was cut off is ended, so that nothing is read together with it. */
+		/* End a line that was cut off, so that nothing is appended to it. */
 		if (text.len > 0 && text.data[text.len - 1] != '\n')
 			buffer_byte(&c->notes, '\n');
 		failed = otlp_compact_notes(c, text.len, err);
@@ -221,7 +221,7 @@ read_headers(struct collector *c)
 	list_free(pairs);
 }
 
-/* The endpoint that a URL names, or the environment if it names none. */
+/* The endpoint from the URL or, if it is empty, from the environment. */
 static int
 read_url(struct collector *c, const char *url, struct error *err)
 {
@@ -300,7 +300,7 @@ otlp_ask_position(void *context, struct batch_run *run, struct position *have, s
 
 /* ---- spans ---- */
 
-/* What was sent before. */
+/* Reads the lines that were sent before. */
 static int
 otlp_feed_sent_line(void *context, const char *line, size_t len, int64_t offset, struct error *err)
 {
@@ -329,7 +329,7 @@ begin_model(struct traced *run, const char *transcript, struct error *err)
 	    -1 : 0;
 }
 
-/* Lines of otlp for an event. */
+/* Lines in the otlp vocabulary for an event. */
 static void
 add_spans(struct collector *c, struct traced *run, struct span line)
 {
@@ -347,7 +347,7 @@ add_spans(struct collector *c, struct traced *run, struct span line)
 	projection_write(&projection_otlp, false, &placed, &number, &c->lines);
 }
 
-/* Sends what there is of spans: {"resourceSpans":[...]} with those of each line. */
+/* Sends the collected spans: {"resourceSpans":[...]} with those of each line. */
 static int
 send_spans(struct collector *c, struct error *err)
 {
@@ -381,7 +381,8 @@ send_spans(struct collector *c, struct error *err)
 		free(message);
 		return -1;
 	}
-	/* It has them, and will not have these: nothing is gained by sending them again. */
+	/* The collector has accepted the request but rejected some spans: sending them again is
+	 * useless. */
 	partial = span_member(poster_answer(&c->poster), "partialSuccess");
 	message = span_text(span_member(partial, "rejectedSpans"));
 	if (message != NULL)
@@ -398,7 +399,7 @@ send_spans(struct collector *c, struct error *err)
 	return 0;
 }
 
-/* Spans of the new lines of a run, as many at once as a collector takes. */
+/* Sends spans of the new lines of a run, as many at once as a collector accepts. */
 static int
 send_run(struct collector *c, struct batch_run *sent, struct error *err)
 {
@@ -416,7 +417,7 @@ send_run(struct collector *c, struct batch_run *sent, struct error *err)
 	}
 	batch_position(sent, &now);
 	otlp_note_position(c, sent->run_id, &now);
-	/* One that has ended needs no model, unless it goes on. */
+	/* A run that has ended needs no model, unless it is resumed. */
 	if (run->model.ended) {
 		model_free(&run->model);
 		run->modelled = false;

@@ -1,5 +1,6 @@
 /*
- * The connection is kept between requests. A pause is as long as the server says, within limits.
+ * Keeps the connection open between requests. A pause is as long as the server demands, within
+ * limits.
  */
 #include "ship/poster.h"
 
@@ -10,7 +11,7 @@
 #include "base/memory.h"
 #include "io/polling.h"
 
-#define PAUSES 600            /* in a row, before the server is taken for gone */
+#define PAUSES 600            /* in a row, until the server counts as gone */
 #define PAUSE_LEAST_MS 100
 #define PAUSE_MOST_MS 60000
 
@@ -30,7 +31,7 @@ poster_append_body(void *context, const char *bytes, size_t len)
 	return 0;
 }
 
-/* One request; *pause is what the server asks for before the next, 0: nothing. */
+/* Sends one request; *pause is what the server demands before the next one, 0: none. */
 static int
 send_once(struct poster *p, const struct http_request *request, int64_t *pause, struct error *err)
 {

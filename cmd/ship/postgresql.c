@@ -1,6 +1,6 @@
 /*
- * libpq quotes in its messages what it does not understand, which may be a part of a password. What
- * it says before it has tried to reach a server is kept back for that reason.
+ * Messages of libpq quote what it does not understand, which may be a part of a password. For that
+ * reason messages from before it has tried to reach a server are not shown.
  */
 #include "ship/postgresql.h"
 
@@ -10,9 +10,9 @@
 
 #include "base/memory.h"
 
-#define ANSWER "30"        /* seconds for a server to be reached; text, as libpq takes it */
+#define ANSWER "30"        /* seconds to reach a server; text, as libpq takes it */
 #define ANSWER_AGAIN "2"
-#define UNREAD_MS "60000"  /* until a server that acknowledges nothing is taken for lost */
+#define UNREAD_MS "60000"  /* until a server that acknowledges nothing counts as lost */
 
 char *
 postgresql_message(PGconn *db, const PGresult *result)
@@ -24,8 +24,8 @@ postgresql_message(PGconn *db, const PGresult *result)
 	return message;
 }
 
-/* Whether what stands for a number is one, or several: libpq looks at that when it connects, and
- * quotes it. */
+/* Whether a value is a number, or a list of numbers, as demanded: libpq checks that when it
+ * connects, and quotes the value. */
 static bool
 is_number(const PQconninfoOption *option)
 {
@@ -67,7 +67,7 @@ postgresql_connect(const char *url, const char *program, struct error *err)
 
 	if (db != NULL && PQstatus(db) == CONNECTION_OK)
 		return db;
-	/* A port that is no number, and the like: no server was tried then. */
+	/* For example a port that is not a number: no server was tried. */
 	if (understood)
 		understood = PQpingParams(names, again, 1) != PQPING_NO_ATTEMPT;
 	if (understood) {
@@ -82,8 +82,8 @@ postgresql_connect(const char *url, const char *program, struct error *err)
 	return NULL;
 }
 
-/* to_regclass() will not do: a session remembers that it has found no table, and a statement that uses
- * nothing else in the same transaction is not told that there is one now. */
+/* to_regclass() cannot be used: a session remembers that it has found no table, and if a
+ * statement uses nothing else in the same transaction, it does not notice that there is one now. */
 int
 postgresql_has_schema(PGconn *db, struct error *err)
 {

@@ -1,14 +1,14 @@
 /*
- * awf-ship-postgresql: transcripts in a database of PostgreSQL, awf-ship(7), awf-sql(7).
+ * awf-ship-postgresql: stores transcripts in a PostgreSQL database, awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
- *   - A batch is one transaction, which locks the rows of runs_head that it is about, in the order
- *     of their ids: what a run has there stays so until its lines stand behind it.
- *   - Lines come by COPY, without a question: which of them are new was found out before, and a
- *     line that is there cannot come again.
- *   - Whoever writes holds a lock on the table that excludes who removes one of its partitions. So
- *     the partition of a month that was seen is there.
- *   - A transaction that others were in the way of is made once more, whole.
+ *   - A batch is one transaction, which locks the rows of runs_head for its runs, in the order of
+ *     their ids: the position of a run there cannot change before its lines are appended.
+ *   - Lines are written by COPY, without a check: which of them are new was found out before, and
+ *     a line that is there cannot be sent again.
+ *   - A writer holds a lock on the table that excludes the removal of partitions. So the partition
+ *     of a month that was seen stays.
+ *   - If other transactions caused it to fail, a transaction is repeated as a whole.
  */
 #include <errno.h>
 #include <libpq-fe.h>
@@ -24,11 +24,11 @@
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship-postgresql"
-#define LOCK "7235419012876"    /* of who makes tables: a number of our own */
+#define LOCK "7235419012876"    /* held while tables are made: a number chosen for AWF */
 #define TRIES 10
 #define COPY_BYTES ((size_t)256 << 10)
 #define PARTITION "agent_run_events_"
-/* No bytes of JSON, as it stands in a line. */
+/* A byte that JSON in a line cannot have. */
 #define QUOTE '\x01'
 #define DELIMITER '\x02'
 #define NOTHING "\x03"
@@ -42,7 +42,7 @@ extern const char postgresql_sql[];
 struct head {
 	struct position have;
 	char month[11];             /* 2026-11-01; "": it has no row yet */
-	size_t first;               /* of its lines, that is new */
+	size_t first;               /* the first new line */
 	struct run_row told;
 };
 
@@ -51,11 +51,11 @@ struct database {
 	struct row row;
 	struct buffer copy;
 	int64_t keep_ms;
-	bool again;                 /* what failed may succeed, tried once more */
+	bool again;                 /* what failed may succeed if it is repeated */
 };
 
-/* Whether the server takes others: what is out of a range, or has no character in its encoding (22);
- * keys that stand twice (23); what is too long (54), or in this encoding not done at all (0A). */
+/* Whether the server would accept other data: class 22: out of range, or a character that its
+ * encoding does not have; 23: a duplicate key; 54: too long; 0A: not supported in this encoding. */
 static bool
 is_due_to_data(const char *state)
 {
@@ -67,8 +67,8 @@ is_due_to_data(const char *state)
 	return false;
 }
 
-/* The message of the server in one line; a result is freed. ERROR_INVALID_INPUT: it is due to what
- * was to be written. */
+/* The message of the server in one line; frees the result. ERROR_INVALID_INPUT: the data that
+ * was to be written is the reason. */
 static int
 ship_postgresql_set_error(struct database *d, PGresult *result, struct error *err)
 {
@@ -83,7 +83,7 @@ ship_postgresql_set_error(struct database *d, PGresult *result, struct error *er
 	return -1;
 }
 
-/* Asks, and expects an answer of this kind; NULL with *err. */
+/* Runs a statement and expects this kind of result; NULL with *err. */
 static PGresult *
 ship_postgresql_query(struct database *d, const char *sql, int count, const char *const *values,
     struct error *err)
@@ -97,7 +97,7 @@ ship_postgresql_query(struct database *d, const char *sql, int count, const char
 	return NULL;
 }
 
-/* The same where the answer is of no interest. */
+/* The same where the result is not needed. */
 static int
 ship_postgresql_run_statement(struct database *d, const char *sql, int count,
     const char *const *values, struct error *err)
@@ -110,7 +110,7 @@ ship_postgresql_run_statement(struct database *d, const char *sql, int count,
 	return 0;
 }
 
-/* Several statements, without parameters. */
+/* Runs several statements, without parameters. */
 static int
 ship_postgresql_execute_script(struct database *d, const char *sql, struct error *err)
 {
@@ -131,7 +131,7 @@ roll_back(struct database *d)
 
 /* ---- opening ---- */
 
-/* Says nothing: that tables are there already is no news. */
+/* Prints nothing: it is normal that tables exist already. */
 static void
 drop_notice(void *unused, const PGresult *result)
 {
@@ -143,9 +143,9 @@ make_schema(struct database *d, struct error *err)
 {
 	int has = postgresql_has_schema(d->db, err);
 
-	/* A database that was made before there was this index gets it, by whoever may make it. Asking first
-	 * whether it is there takes no lock that waits for those who write. Two at once that both make
-	 * it would fail, in spite of IF NOT EXISTS. */
+	/* A database from a version without this index gets it, if the user may make it.
+	 * Checking first for the index avoids a lock that waits for writers. Two processes that
+	 * both make it could fail, in spite of IF NOT EXISTS. */
 	if (has != 0)
 		return has < 0 ? -1 : ship_postgresql_execute_script(d,
 		    "DO $$ BEGIN IF to_regclass('runs_head_started') IS NULL THEN "
@@ -193,7 +193,7 @@ close_database(void *context)
 	buffer_free(&d->copy);
 }
 
-/* ---- what it has ---- */
+/* ---- what the database has ---- */
 
 static void
 read_position(PGresult *result, int row, int column, struct position *have)
@@ -222,7 +222,7 @@ ship_postgresql_ask_position(void *context, struct batch_run *sent, struct posit
 	return 0;
 }
 
-/* Whether it has this line, or has had it: what was removed is not compared. */
+/* Whether it has this line, or had it: lines that were removed are not compared. */
 static int
 ship_postgresql_has_line(void *context, const struct batch_run *sent, size_t number,
     struct error *err)
@@ -247,7 +247,7 @@ ship_postgresql_has_line(void *context, const struct batch_run *sent, size_t num
 	return failed;
 }
 
-/* Runs that begin get a row. */
+/* Adds a row for each run that begins. */
 static int
 add_head(struct database *d, struct batch_run *sent, struct error *err)
 {
@@ -262,7 +262,8 @@ add_head(struct database *d, struct batch_run *sent, struct error *err)
 	    "VALUES ($1::uuid, $2::date, $3, 0, '', now()) ON CONFLICT DO NOTHING", 3, values, err);
 }
 
-/* Locks the row of a run, and finds out which lines are new. -1, ERROR_DIVERGENCE: it is refused. */
+/* Locks the row of a run, and finds out which lines are new. -1, ERROR_DIVERGENCE: the run is
+ * refused. */
 static int
 lock_head(struct database *d, struct batch_run *sent, struct head *head, struct error *err)
 {
@@ -289,7 +290,8 @@ lock_head(struct database *d, struct batch_run *sent, struct head *head, struct 
 
 /* ---- partitions ---- */
 
-/* Makes the partition of a month, by itself: it takes a lock that excludes all who write. */
+/* Makes the partition of a month in a transaction of its own, because that takes a lock that
+ * excludes all writers. */
 static int
 make_partition(struct database *d, const char *month, struct error *err)
 {
@@ -305,7 +307,7 @@ make_partition(struct database *d, const char *month, struct error *err)
 	return failed;
 }
 
-/* 1: it is there; 0; -1. */
+/* 1: it exists; 0; -1. */
 static int
 has_partition(struct database *d, const char *month, struct error *err)
 {
@@ -322,7 +324,7 @@ has_partition(struct database *d, const char *month, struct error *err)
 	return has;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static int
 send_copy(struct database *d, struct error *err)
@@ -353,7 +355,7 @@ add_any(struct buffer *out, const struct buffer *text)
 	buffer_byte(out, DELIMITER);
 }
 
-/* JSON may have a CR between values, which COPY takes in quotes alone. */
+/* JSON may have a CR between values, which COPY accepts only in quotes. */
 static void
 add_json(struct buffer *out, struct span json, char after)
 {
@@ -391,7 +393,7 @@ copy_run(struct database *d, const struct batch_run *sent, struct head *head, st
 	return 0;
 }
 
-/* The new lines of all runs. */
+/* Writes the new lines of all runs. */
 static int
 copy_all(struct database *d, const struct batch *b, struct head *heads, struct error *err)
 {
@@ -451,7 +453,7 @@ get_blob(void *context, const char *run_id, const char *sha256, const char *path
 	return got;
 }
 
-/* Where the run is now, and that it is; whoever listens asks for the rest. */
+/* Updates the position of the run, and notifies listeners, who then query the rest. */
 static int
 put_head(struct database *d, const struct batch_run *sent, const struct head *head,
     struct error *err)
@@ -479,11 +481,11 @@ put_head(struct database *d, const struct batch_run *sent, const struct head *he
 	    "status)::text) FROM head", 9, values, err);
 }
 
-/* The transaction, up to its end. d->again: it is to be made once more. */
+/* The transaction, up to its end. d->again: it must be repeated. */
 static int
 write_all(struct database *d, struct batch *b, struct head *heads, struct error *err)
 {
-	const char *there = "";     /* a month whose partition is */
+	const char *there = "";     /* a month whose partition exists */
 	char missing[11] = "";
 	bool some = false;
 
@@ -560,9 +562,9 @@ ship_postgresql_write_batch(void *context, struct batch *b, struct error *err)
 	return failed;
 }
 
-/* ---- what is removed ---- */
+/* ---- removing ---- */
 
-/* A partition that nothing is in any more, unless somebody writes just now. */
+/* Drops a partition that has become empty, unless somebody is writing. */
 static int
 drop_partition(struct database *d, const char *name, struct error *err)
 {
@@ -588,8 +590,8 @@ drop_partition(struct database *d, const char *name, struct error *err)
 	return failed;
 }
 
-/* Whole runs, by the server's clock; their heads stay, so that they are not sent again. A run that
- * somebody adds to just now is none that is old. */
+/* Removes whole runs, by the server's clock; their heads stay, so that they are not sent again.
+ * A run to which somebody is adding lines does not count as old. */
 static int
 ship_postgresql_prune_runs(void *context, struct error *err)
 {

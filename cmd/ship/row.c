@@ -1,6 +1,6 @@
 /*
- * One pass over the bytes of a line tells whether anything is to be replaced: most lines are passed
- * on as they are.
+ * One pass over the bytes of a line finds out whether anything must be replaced: most lines are
+ * passed on unchanged.
  */
 #include "ship/row.h"
 
@@ -13,7 +13,7 @@
 #define NUMBER_MOST 300 /* digits, and the largest exponent: a double has 308 */
 #define REPLACEMENT "\\ufffd"
 
-/* Four hexadecimal digits at a place that has as many bytes. */
+/* Reads four hexadecimal digits; there are at least four bytes. */
 static unsigned
 row_parse_hex_digits(const char *at)
 {
@@ -22,7 +22,7 @@ row_parse_hex_digits(const char *at)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* How many bytes of an escape \uXXXX, or of a pair of them, are good; 0: it is to be replaced. */
+/* The length of a valid escape \uXXXX, or of a pair of them; 0: it must be replaced. */
 static size_t
 good_escape(const char *at, const char *end)
 {
@@ -45,7 +45,7 @@ is_number(char byte)
 	    byte == 'E';
 }
 
-/* Whether a double can hold a number, with some room to the limits. */
+/* Whether a double can represent the number, with a margin to its limits. */
 static bool
 good_number(const char *at, size_t len)
 {
@@ -110,7 +110,7 @@ drop_payload(struct span line, struct span payload, struct buffer *out)
 	buffer_append(out, payload.at + payload.len, line.len - before - payload.len);
 }
 
-/* Text as a database takes it: without NULs. */
+/* Text as databases accept it: without NULs. */
 static void
 row_add_text_without_nuls(struct span value, struct buffer *out)
 {
@@ -124,7 +124,7 @@ row_add_text_without_nuls(struct span value, struct buffer *out)
 		*nul = '?';
 }
 
-/* What a message says, what a tool answered. */
+/* The text of a message, or of a tool's result. */
 static void
 search_text(const struct event_view *view, struct buffer *text)
 {
@@ -168,7 +168,7 @@ row_make(struct row *r, const struct batch_run *run, size_t number, struct error
 	buffer_clear(&r->text);
 	row_add_text_without_nuls(view.type_name, &r->type_name);
 	row_add_text_without_nuls(view.path, &r->path);
-	/* One that is none is as old as can be. */
+	/* An invalid timestamp counts as the earliest time. */
 	if (!span_copy(view.timestamp, r->ts, sizeof r->ts) || clock_parse(r->ts, 0, &wall) != 0)
 		clock_text(0, r->ts);
 	r->event = r->line;
@@ -191,7 +191,7 @@ row_free(struct row *r)
 	buffer_free(&r->text);
 }
 
-/* As much of a text as fits, without half a character at its end. */
+/* As much of a text as fits, without a partial character at its end. */
 static void
 copy_text(struct span value, char *out, size_t size)
 {

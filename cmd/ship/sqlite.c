@@ -1,6 +1,6 @@
 /*
- * Which file it is is noted before it is opened: one that is put in its place meanwhile is taken for
- * another, and not the other way round.
+ * The identity of the file is noted before it is opened: so a file that replaces it meanwhile is
+ * noticed later, and never missed.
  */
 #include "ship/sqlite.h"
 
@@ -21,7 +21,7 @@ sqlite_open(struct sqlite *s, int flags, int busy_ms, struct error *err)
 		file_close(&fd);
 		return -1;
 	}
-	/* Nothing is locked yet that this would let go of. */
+	/* No lock is held yet that closing the file would release. */
 	file_close(&fd);
 	if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK)
 		return sqlite_fail(s, err);
@@ -45,9 +45,9 @@ sqlite_fail(const struct sqlite *s, struct error *err)
 	const int cause = errno, code = sqlite3_errcode(s->db) & 0xff;
 	const bool data = code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH;
 
-	/* SQLite has words of its own for what the system has refused, and does not keep the reason of all.
-	 * After a file that it could not make it looks for others, so that what the system said last is of
-	 * those. */
+	/* SQLite has its own messages for errors of the system, and does not keep the reason of
+	 * each. After a file that it could not create it tries others, so errno is that of the
+	 * last of these. */
 	errno = sqlite3_system_errno(s->db);
 	if (errno == 0)
 		errno = cause;

@@ -1,9 +1,9 @@
 /*
- * awf-ship-sqlite: transcripts in a database of SQLite, awf-ship(7), awf-sql(7).
+ * awf-ship-sqlite: stores transcripts in an SQLite database, awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
- *   - A batch is one transaction, which begins with the lock of the writer: what a run has there,
- *     by its row of runs_head, stays so until its lines stand behind it. So many may write at once.
+ *   - A batch is one transaction, which begins with the writer's lock: the position of a run, in
+ *     its row of runs_head, cannot change before its lines are appended. So many may write.
  *   - What is committed is on disk, unless AWF_SYNC is none, and in the file that has the name.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship-sqlite"
-#define BUSY_MS 300000      /* for others who write */
+#define BUSY_MS 300000      /* for other writers */
 
 extern const char sqlite_sql[];
 
@@ -55,8 +55,8 @@ struct database {
 	int64_t keep_ms;
 };
 
-/* What was written is where others look for it: a file that was removed or replaced meanwhile can be
- * written to as before. */
+/* Checks that the file still has its name: a file that was removed or replaced meanwhile can
+ * still be written to. */
 static int
 check_place(const struct database *d, struct error *err)
 {
@@ -70,7 +70,7 @@ ship_sqlite_execute_script(struct database *d, const char *sql, struct error *er
 	return sqlite3_exec(d->at.db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
-/* One that is ready to be bound; NULL with *err. */
+/* Prepares a statement for binding; NULL with *err. */
 static sqlite3_stmt *
 ship_sqlite_ready_statement(struct database *d, enum statement which, struct error *err)
 {
@@ -101,7 +101,7 @@ bind_number(sqlite3_stmt *s, int at, int64_t number)
 		sqlite3_bind_int64(s, at, number);
 }
 
-/* Runs one that returns no row. */
+/* Runs a statement that returns no row. */
 static int
 ship_sqlite_run_statement(struct database *d, sqlite3_stmt *s, struct error *err)
 {
@@ -113,14 +113,15 @@ ship_sqlite_run_statement(struct database *d, sqlite3_stmt *s, struct error *err
 
 /* ---- opening ---- */
 
-/* Tables and views, once. */
+/* Makes tables and views, once. */
 static int
 make_schema(struct database *d, struct error *err)
 {
 	int has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
 	char set[64];
 
-	/* A database that was made before there was this index gets it; nothing is written if it is there. */
+	/* A database from a version without this index gets it; if it exists, nothing is
+	 * written. */
 	if (has != 0)
 		return has < 0 ? -1 :
 		    ship_sqlite_execute_script(d,
@@ -135,8 +136,8 @@ make_schema(struct database *d, struct error *err)
 	return -1;
 }
 
-/* Keeps a write-ahead log. SQLite does not wait for others that write where a file gets its log, as
- * it has read from the file by then, so that the wait is made here. */
+/* Switches the file to a write-ahead log. SQLite does not wait for other writers at this point,
+ * because it has read from the file by then, so the wait is here. */
 static int
 use_log(struct database *d, struct error *err)
 {
@@ -162,7 +163,7 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	d->at.path = database_file(url, err);
 	if (d->at.path == NULL)
 		return -1;
-	/* It holds what transcripts do, and is as private. */
+	/* It contains what transcripts contain, and is as private. */
 	umask(077);
 	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0 ||
 	    use_log(d, err) != 0 ||
@@ -187,7 +188,7 @@ close_database(void *context)
 	free(d->at.path);
 }
 
-/* ---- what it has ---- */
+/* ---- what the database has ---- */
 
 static int
 ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position *have,
@@ -213,7 +214,7 @@ ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position 
 	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : -1;
 }
 
-/* Whether it has this line, or has had it: what was removed is not compared. */
+/* Whether it has this line, or had it: lines that were removed are not compared. */
 static int
 ship_sqlite_has_line(void *context, const struct batch_run *sent, size_t number, struct error *err)
 {
@@ -237,7 +238,7 @@ ship_sqlite_has_line(void *context, const struct batch_run *sent, size_t number,
 	return failed;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static int
 add_event(struct database *d, const struct batch_run *sent, size_t number, struct run_row *told,
@@ -257,7 +258,7 @@ add_event(struct database *d, const struct batch_run *sent, size_t number, struc
 	sqlite3_bind_text(s, 6, buffer_string(&row->type_name), -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 7, buffer_string(&row->path), -1, SQLITE_STATIC);
 	bind_text(s, 8, row->ts);
-	bind_text(s, 9, row->cost); /* its column makes it a number */
+	bind_text(s, 9, row->cost); /* its column converts it to a number */
 	bind_span(s, 10, row->line);
 	if (row->cleaned.len > 0)
 		bind_span(s, 11, row->event);
@@ -337,7 +338,7 @@ put_head(struct database *d, const struct batch_run *sent, const struct run_row 
 	return ship_sqlite_run_statement(d, s, err);
 }
 
-/* -1 with an ERROR_DIVERGENCE: of the run nothing was written. */
+/* -1 with ERROR_DIVERGENCE: nothing of the run was written. */
 static int
 write_run(struct database *d, struct batch_run *sent, struct error *err)
 {
@@ -386,7 +387,8 @@ ship_sqlite_write_batch(void *context, struct batch *b, struct error *err)
 	return 0;
 }
 
-/* Whole runs, by this machine's clock; their heads stay, so that they are not sent again. */
+/* Removes whole runs, by this machine's clock; their heads stay, so that they are not sent
+ * again. */
 static int
 ship_sqlite_prune_runs(void *context, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * One loop around poll(2). What is answered goes to stdout at once: whoever reads it has a pipe's
- * room, and reads on while it writes.
+ * One loop around poll(2). Answers are written to stdout at once: they fit into a pipe, and
+ * awf-ship reads while it writes.
  */
 #include "ship/target.h"
 
@@ -26,21 +26,21 @@
 
 #define BATCH_BYTES ((size_t)16 << 20)
 #define BATCH_LINES ((size_t)20000)
-#define BATCH_MS 500              /* so long the first line of a batch waits at most */
-#define QUIET_MS 20               /* after which no more is waited for */
+#define BATCH_MS 500              /* the longest wait of a batch's first line */
+#define QUIET_MS 20               /* after which the batch is not held for more lines */
 #define PRUNE_PAUSE_MS 3600000
 
 struct filter {
 	const struct target *target;
 	struct batch batch;
-	char call[ID_SIZE], cost[32]; /* of the line that is next */
-	struct batch_run *last;       /* of the line before, which is of the same run, mostly */
+	char call[ID_SIZE], cost[32]; /* of the next line */
+	struct batch_run *last;       /* the run of the previous line, usually the same */
 	int64_t keep_ms, prune_at;
 };
 
 static struct buffer answers; /* not written yet */
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 void
 target_have(const struct batch_run *run, const struct position *have)
@@ -106,7 +106,7 @@ target_write_hello(const struct target *t)
 	buffer_byte(&answers, '\n');
 }
 
-/* Whether the file of a blob is there, whole. */
+/* Whether the file of a blob exists and is complete. */
 static bool
 read_blob(const char *path, const char *sha256, struct buffer *bytes)
 {
@@ -144,7 +144,7 @@ target_blob(const char *path, const void *bytes, size_t len, struct error *err)
 	return made;
 }
 
-/* ---- what comes in ---- */
+/* ---- input ---- */
 
 static int
 no_such(const char *what, struct error *err)
@@ -152,7 +152,7 @@ no_such(const char *what, struct error *err)
 	return error_set(err, ERROR_INVALID_INPUT, "stdin", "%s: see awf-ship(7)", what);
 }
 
-/* Writes run by run, and refuses those that the target cannot hold. */
+/* Writes the batch run by run, and refuses runs that the target cannot store. */
 static int
 write_apart(struct filter *f, struct error *err)
 {
@@ -174,7 +174,7 @@ write_apart(struct filter *f, struct error *err)
 	return 0;
 }
 
-/* What has come is safe, and told. */
+/* Makes what has arrived safe, and acknowledges it. */
 static int
 target_write_batch(struct filter *f, struct error *err)
 {
@@ -206,7 +206,7 @@ target_answer_position(struct filter *f, struct span line, struct error *err)
 	span_members(line, names, 4, values);
 	if (!event_copy_id(values[0], run_id))
 		return no_such("a question without a run", err);
-	/* Asked about anew, it goes on from the answer, in which the lines before count. */
+	/* If asked again, the run continues from the answer, which includes the lines before. */
 	run = batch_find(&f->batch, values[0]);
 	if (run != NULL && run->count > 0 && target_write_batch(f, err) != 0)
 		return -1;
@@ -226,7 +226,7 @@ target_answer_position(struct filter *f, struct span line, struct error *err)
 	return target_flush_answers(err);
 }
 
-/* One that no line comes with is safe at once, or is fetched, and that is told. */
+/* A blob without lines behind it is stored, or fetched, at once, and acknowledged. */
 static int
 serve_blob(struct filter *f, struct span line, const char *sha256, const char *path,
     struct error *err)
@@ -302,7 +302,7 @@ target_add_event(struct filter *f, struct span line, struct error *err)
 	return 0;
 }
 
-/* What a line is, its first key tells. */
+/* The first key of a line tells its kind. */
 static int
 target_read_line(struct filter *f, struct span line, struct error *err)
 {
@@ -329,7 +329,7 @@ target_read_line(struct filter *f, struct span line, struct error *err)
 			f->cost[cost.len] = '\0';
 		}
 	}
-	return 0; /* what a later version says */
+	return 0; /* a kind of a later version */
 }
 
 static int
@@ -366,7 +366,7 @@ read_lines(struct filter *f, struct error *err)
 		if (b->with_count > 0) {
 			if (since == 0)
 				since = clock_monotonic();
-			/* Whoever sends more soon has it written down with this. */
+			/* If awf-ship is about to send more, it is stored together with that. */
 			if (b->bytes >= BATCH_BYTES || b->lines >= BATCH_LINES || in.ended ||
 			    clock_monotonic() - since >= BATCH_MS ||
 			    poll_one(STDIN_FILENO, POLLIN, clock_monotonic() + QUIET_MS) == 0) {

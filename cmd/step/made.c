@@ -1,10 +1,10 @@
 /*
- * The last attempt is read once: each call in the enclosing one adds to its process what
- * its end says it printed, and takes from those processes whose events its start names as
- * causes, unless it was skipped. So does each call further inside. Which lines a group
- * printed, and how often, is known by the lines in its end, of whichever attempt that is.
- * The model of the run only hands the starts and ends on: what is counted here are lines, by
- * process and by the event that is their cause, not calls.
+ * Reads the last attempt once. The end of each call inside the enclosing call adds the number of
+ * lines that it printed to its process. The causes in its start name the processes from which it
+ * took lines, unless it was skipped. The same for each call deeper inside. Which lines a group
+ * printed, and how often, is known from the lines in its end, of whichever attempt that is. The
+ * run's model only passes on starts and ends: what is counted here are lines, by process and by the
+ * event that is their cause, not calls.
  */
 #include "step/made.h"
 
@@ -25,9 +25,9 @@
 #define NOBODY SIZE_MAX
 #define NOT_KNOWN (-1)
 
-/* ---- what came ---- */
+/* ---- what arrived ---- */
 
-/* Length of the process's part of a whole call. */
+/* Length of the process's part of a call's whole id. */
 static size_t
 own_len(const char *call)
 {
@@ -57,7 +57,7 @@ enter_maker(struct made *m, const char *process, size_t len, bool inside)
 	return &m->makers[m->count++];
 }
 
-/* What tells a line from all others; NULL if it has no such name. */
+/* The key that distinguishes a line from all others; NULL if it has none. */
 static char *
 line_key(struct span metadata)
 {
@@ -70,7 +70,7 @@ line_key(struct span metadata)
 	return memory_format("%s %lld", id, part);
 }
 
-/* Counts a line; false if it was there before, or has no name. */
+/* Counts a line; false if it was counted before, or has no key. */
 static bool
 enter_line(struct made *m, struct span metadata)
 {
@@ -105,7 +105,7 @@ made_came(struct made *m, struct span metadata)
 
 		outer->came++;
 		outer->own += direct;
-		/* Lines of a round or a branch need not all be those of the group. */
+		/* The lines of an iteration or a branch need not all be printed by the group. */
 		if (!direct && !call_is_member(call))
 			enter_maker(m, call, own_len(call), true)->came++;
 	}
@@ -122,28 +122,28 @@ made_came_foreign(struct made *m, struct span metadata)
 
 struct process {
 	char *id;
-	bool expected;       /* it is one of the makers */
-	size_t outer;        /* the group's that it is in, or itself */
+	bool expected;       /* it is one of the expected makers */
+	size_t outer;        /* the process of the group that it is in, or itself */
 	long long made, open, taken;
 };
 
-/* That a process took a line of another. */
+/* A line of one process, taken by another. */
 struct taking {
-	size_t from, by;     /* from NOBODY: a failure, or of an earlier attempt */
+	size_t from, by;     /* from NOBODY: a failure, or a line of an earlier attempt */
 	char event[ID_SIZE]; /* "": it was only passed on */
 };
 
 /* A line that a group has printed. */
 struct printing {
 	char *process;       /* the group's */
-	char *key;           /* event id and part */
+	char *key;           /* event id and part of the result */
 	long long times;
 };
 
 struct counted {
 	size_t process;
 	size_t first, count; /* its takings */
-	bool allowed;        /* to fail: it gives a null then */
+	bool allowed;        /* to fail: then it outputs null */
 	bool ended;
 };
 
@@ -153,15 +153,15 @@ struct tally {
 	struct counted *calls;
 	struct taking *takings;
 	size_t process_count, call_count, taking_count;
-	struct map by_process, by_call, by_event; /* event: of an end -> process */
+	struct map by_process, by_call, by_event; /* event: id of an end -> process */
 	struct map by_group; /* group and key -> printings */
 	struct printing *printings;
 	size_t printing_count;
-	struct map unread;   /* groups whose end does not tell which lines they printed */
+	struct map unread;   /* another run that may have made what they took */
 	struct made *other;  /* a run that may have made what they took */
 };
 
-/* What an attempt has begun. */
+/* Forgets the attempt's data, when another begins. */
 static void
 tally_reset(struct tally *t)
 {
@@ -194,8 +194,8 @@ enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 	return t->process_count++;
 }
 
-/* The process of a call, and the one directly in the enclosing call that it is in, or is;
- * NOBODY: the call is not in there. */
+/* Finds the process of a call, and the process directly inside the enclosing call that it is in
+ * or is; NOBODY: the call is not inside the enclosing call. */
 static size_t
 enter_call(struct tally *t, const char *id, size_t *outer)
 {
@@ -250,7 +250,7 @@ made_note_step_started(struct tally *t, const struct event_view *view, const cha
 	struct counted *call;
 
 	if (process == NOBODY || t->processes == NULL)
-		return; /* NULL never: that one is there */
+		return; /* NULL: cannot happen, since that process exists */
 	for (char *const *path = t->made->paths; path != NULL && *path != NULL; path++)
 		if (span_is(view->path, *path))
 			t->processes[outer].expected = true;
@@ -275,7 +275,7 @@ made_count_printed_lines(struct span payload, bool skipped, bool allowed)
 
 	if (skipped)
 		return 0;
-	/* A line that tells of a failure that was not allowed stops the join by itself. */
+	/* A line that reports a failure that was not allowed stops the join by itself. */
 	if (error.at != NULL && span_type(error) != '0') {
 		char *code = span_text(span_member(error, KEY_CODE));
 		bool of_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
@@ -297,7 +297,7 @@ note_printed(struct tally *t, const char *group, struct span payload)
 	if (span_member(payload, KEY_COUNT).at == NULL)
 		return;
 	if (span_member(payload, KEY_REUSED_FROM).at != NULL)
-		return; /* what it printed is known from there */
+		return; /* its printed lines are known from there */
 	if (span_type(result) != 'a') {
 		map_put(&t->unread, group, strlen(group), 1);
 		return;
@@ -335,7 +335,7 @@ made_note_step_completed(struct tally *t, const struct event_view *view, const c
 
 	if (process == NOBODY)
 		return;
-	/* The line of a failure is no result that could be taken. */
+	/* The line of a failure is not a result that another call could take. */
 	if (lines > 0 && span_copy(view->event_id, event, sizeof event))
 		map_put(&t->by_event, event, ID_SIZE - 1, process);
 	if (process == outer)
@@ -344,11 +344,11 @@ made_note_step_completed(struct tally *t, const struct event_view *view, const c
 		return;
 	call->ended = true;
 	t->processes[call->process].open--;
-	/* What a fork takes over of a group is known where that was made. */
+	/* What a fork takes over of a group is known in the run that made it. */
 	if (span_type(span_member(payload, KEY_REUSED_FROM)) != 'o' ||
 	    span_member(payload, KEY_COUNT).at == NULL)
 		t->processes[call->process].made += lines;
-	/* What was passed on was not taken. */
+	/* What was only passed on was not taken. */
 	for (size_t i = 0; skipped && i < call->count; i++)
 		t->takings[call->first + i].event[0] = '\0';
 }
@@ -374,7 +374,7 @@ made_note_event(void *context, const struct placed *placed, struct error *err)
 	return 0;
 }
 
-/* ---- whether it came ---- */
+/* ---- whether it arrived ---- */
 
 static const struct made_line *
 line_of(const struct made *m, const char *key)
@@ -384,8 +384,8 @@ line_of(const struct made *m, const char *key)
 	return known != NULL ? &m->lines[*known] : NULL;
 }
 
-/* The group of a printing in the last attempt; NULL: it is not in it, or not all of what it
- * printed is known. */
+/* The group of a printed line in the last attempt; NULL: the group is not in it, or not all of
+ * its printed lines are known. */
 static struct process *
 group_of(const struct tally *t, const struct printing *p)
 {
@@ -396,9 +396,10 @@ group_of(const struct tally *t, const struct printing *p)
 	    map_get(&t->unread, p->process, len) == NULL ? &t->processes[*known] : NULL;
 }
 
-/* By a maker beside it; of a line that was made in a group, which is the group's too, by any
- * call in there as well; and by child runs. Of those that makers beside and child runs took:
- * "EVENT" how many did, "EVENT PROCESS" how many this one did. */
+/* Counts the lines that were taken: by an expected process next to the maker; if a line was made
+ * inside a group, and so is also the group's, by any call in that group; and by child runs. Also
+ * counts in `events` how many expected processes and child runs took an event ("EVENT"), and how
+ * often one of them did ("EVENT PROCESS"). */
 static void
 count_taken(struct tally *t, struct map *events)
 {
@@ -435,12 +436,12 @@ count_taken(struct tally *t, struct map *events)
 	}
 }
 
-/* For each group of which all lines are known: those of them that came, or were taken.
+/* For each group whose printed lines are all known, counts those that arrived or were taken.
  * NOT_KNOWN for the other processes. */
 static void
 count_passed(struct tally *t, const struct map *events, long long *passed)
 {
-	struct map left = MAP_INIT; /* of "EVENT PROCESS", how many may have been taken */
+	struct map left = MAP_INIT; /* by "EVENT PROCESS": how many more may count as taken */
 
 	for (size_t i = 0; i < t->process_count; i++)
 		passed[i] = NOT_KNOWN;
@@ -482,7 +483,7 @@ made_judge_tally(struct tally *t, struct error *err)
 	long long *passed = memory_zero(t->process_count + 1, sizeof *passed);
 	int result = 0;
 
-	/* Groups of which lines came that they have only passed on. */
+	/* Groups whose lines that arrived were only passed on by them. */
 	for (size_t i = 0; i < t->printing_count; i++) {
 		struct process *group = group_of(t, &t->printings[i]);
 
@@ -545,7 +546,7 @@ made_check(struct made *m, const char *transcript, struct made *other, struct er
 
 struct child_search {
 	const char *child;
-	char *call;          /* in which the run has made it last; NULL: none */
+	char *call;          /* the last call of it that made the run; NULL: none */
 };
 
 static int
@@ -562,7 +563,7 @@ find_child(void *context, const struct placed *placed, struct error *err)
 	return 0;
 }
 
-/* The call around the one in which a run has made another; NULL if it has not. */
+/* The call around the call in which a run made another run; NULL if it has none. */
 static char *
 around_child(const struct storage *storage, const char *run, const char *child)
 {
@@ -584,7 +585,7 @@ around_child(const struct storage *storage, const char *run, const char *child)
 	return search.call;
 }
 
-/* The run, and those that it is in, outwards, as the first line of each says. */
+/* The run, and the runs that enclose it, outwards, as the first line of each says. */
 struct family {
 	char runs[LINEAGE_LIMIT + 1][ID_SIZE];
 	size_t count;

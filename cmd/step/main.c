@@ -2,10 +2,10 @@
  * awf-step: runs one step of a workflow for each item on stdin.
  *
  * What the code relies on:
- *   - The begin is in the run's roster before input is read, the end before stdout
- *     is closed; a process that dies in between is seen to be dead.
+ *   - The process registers its beginning in the run's roster before it reads input, and its end
+ *     before it closes stdout; a process that dies in between is seen to be dead.
  *   - stdout gets whole lines only, and only of calls whose end is in the transcript.
- *   - SIGPIPE is ignored here and default in children; who finds nobody reading ends
+ *   - SIGPIPE is ignored here and default in children; a step whose output nobody reads ends
  *     its work, records that, and then dies of SIGPIPE as any filter would.
  */
 #include <errno.h>
@@ -62,7 +62,7 @@ struct resources {
 	struct redactor redactor;
 	struct roster roster;
 	struct keys keys;
-	struct history *history;   /* NULL: the run has none */
+	struct history *history;   /* NULL: there is none */
 	struct recall recall;
 	bool own_run;
 	char *path;
@@ -78,8 +78,8 @@ step_print_message(const char *text)
 
 /* ---- the run ---- */
 
-/* The keys, and the environment of what is started, which has none of them but for bodies of
- * groups: they are made of steps, as the workflow is. */
+/* The API keys, and the environment for programs. Bodies of groups get the keys in it, because
+ * they consist of steps like the workflow; other programs do not. */
 static int
 step_load_environment(struct settings *s, struct resources *r, struct error *err)
 {
@@ -103,7 +103,7 @@ step_load_environment(struct settings *s, struct resources *r, struct error *err
 	return 0;
 }
 
-/* The run of the environment, or one of its own, and the filter of its events. */
+/* Enters the run of the environment, or creates one, with the filter of its events. */
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {
@@ -115,7 +115,7 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 		entered = run_enter(&r->run, err);
 		if (entered == 0)
 			entered = redactor_join(&r->redactor, &r->run, err);
-		/* What was recorded of the run before, if it goes on or is replayed. */
+		/* Open what was recorded before, if the run is resumed or replayed. */
 		if (entered == 0)
 			entered = history_open(&r->history, r->run.directory, err);
 		if (entered == 0 && r->history != NULL) {
@@ -136,8 +136,8 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 	return run_create(&r->run, &spec, err);
 }
 
-/* Who this process is in the run. late: it begins nothing, and will be missed by what is
- * around it and by who reads from it, even if it was only to be tried. */
+/* Registers this process in the run. late: it begins nothing, and the calls around it and its
+ * readers count it as missing, even if it was only to be tried. */
 static int
 step_join_run(struct settings *s, struct resources *r, bool late, struct error *err)
 {
@@ -165,7 +165,8 @@ step_join_run(struct settings *s, struct resources *r, bool late, struct error *
 	step->place.path = r->path;
 	if (interrupts != NULL) /* a refusal is recorded without */
 		step->place.interrupts.signal_number = interrupts->signal_number;
-	/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
+	/* The step ends when nobody reads; in a replay, only after everything recorded has been
+	 * made. */
 	step->place.interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->place.reader = prints && replays ? STDOUT_FILENO : 0;
 
@@ -211,13 +212,13 @@ step_print_failures(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
-/* Ends a run of its own: it came to what its one step did, unless a signal or the machine
+/* Ends a run of its own: its outcome is that of its one step, unless a signal or the machine
  * (*failure) ended it. */
 static int
 finish_run(struct resources *r, const struct step *step, const struct stream *stream, int *status,
     const struct error *failure, struct error *err)
 {
-	/* A failure that was only to be tried is told to the shell, and fails no run. */
+	/* With --try, a failure is reported to the shell, but fails no run. */
 	const bool tried = step->options.failure == FAILURE_TRY && *status == STATUS_WORK;
 	struct conclusion c;
 	struct run_end end;
@@ -268,7 +269,8 @@ static int
 run_stream(struct settings *s, struct resources *r, struct stream *stream, struct error *err)
 {
 	const struct work *work = s->step.definition.work;
-	/* Whether this process makes one call after the other, and no recorded one is looked for first. */
+	/* Whether this process makes one call after the other and does not look for recorded
+	 * ones. */
 	const bool serial = s->jobs == 1 && s->step.place.recall == NULL;
 	struct replacement output;
 	struct state_reader reader;
@@ -282,7 +284,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
-	/* Of those within a call what is printed is recorded, as that call's stderr. */
+	/* Inside a call, what is printed is recorded as the stderr of that call. */
 	stream->owner_counts = s->step.place.outermost;
 	if (work->begin != NULL)
 		result = work->begin(&s->step, serial ? STDIN_FILENO : -1, err);
@@ -290,7 +292,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 		result = stream_run(stream, err);
 	folded_messages_end(&stream->failures);
 
-	/* -o FILE appears only if all went well. */
+	/* -o FILE is put in place only if everything succeeded. */
 	if (s->file != NULL && result == 0 && stream->status == STATUS_OK &&
 	    *interrupts->signal_number == 0)
 		result = replacement_commit(&output, r->run.transcript.sync != SYNC_NONE, err);
@@ -301,7 +303,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	return result;
 }
 
-/* Which signal the process dies of, 0 for none. */
+/* The signal that ends the process, 0 for none. */
 static int
 last_signal(const struct stream *stream)
 {
@@ -310,7 +312,8 @@ last_signal(const struct stream *stream)
 	return number != 0 ? number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
-/* Of a workflow file that a shell runs without awf-run each step makes a run. Whether that is so. */
+/* Whether a shell runs a workflow file without awf-run, so that each of its steps makes a run;
+ * warns if so. */
 static bool
 step_advise_script(const struct settings *s, const struct resources *r)
 {
@@ -327,7 +330,7 @@ step_advise_script(const struct settings *s, const struct resources *r)
 	return script != NULL;
 }
 
-/* Of two steps of a pipeline at a prompt each makes a run: who meant one of both is told how. */
+/* If two steps of a pipeline at a prompt each make a run, tells the user how to make them one. */
 static void
 step_advise_one_run(const struct settings *s, const struct resources *r,
     const struct stream *stream)
@@ -338,9 +341,9 @@ step_advise_one_run(const struct settings *s, const struct resources *r,
 		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
-/* A step that cannot begin has failed before its first call: whoever reads the record of the run sees
- * why, and the steps behind it are told that it failed, as of any failed call. Its place in the run
- * has been taken. -1: that cannot be recorded. */
+/* Records a step that cannot begin as failed before its first call: the reader of the record
+ * sees why, and the steps behind it get an error line, as for any failed call. Its place in the
+ * run has been taken. -1: this cannot be recorded. */
 static int
 fail_before_call(struct settings *s, const struct error *why)
 {
@@ -353,7 +356,7 @@ fail_before_call(struct settings *s, const struct error *why)
 	memset(&nothing, 0, sizeof nothing);
 	data_null(&nothing.data);
 	failed = step_fail(&s->step, &nothing, why, 0, &result, &err);
-	/* The next step may be refused as well, and be gone. */
+	/* The next step may be refused as well, and have ended. */
 	before = signal(SIGPIPE, SIG_IGN);
 	if (failed == 0 && s->file == NULL && !s->quiet)
 		state_put(STDOUT_FILENO, buffer_string(&result.out), result.out.len, NULL);
@@ -363,7 +366,7 @@ fail_before_call(struct settings *s, const struct error *why)
 	return failed;
 }
 
-/* As fail_before_call(), of a step whose command line or definition is wrong. */
+/* As fail_before_call(), for a step whose command line or definition is wrong. */
 static void
 record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
 {
@@ -371,7 +374,7 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 
 	if (s->step.options.name == NULL || !name_valid(s->step.options.name))
 		return;
-	/* Nothing is used of a definition that is wrong. */
+	/* No part of a wrong definition is used. */
 	step_unload(&s->step);
 	if (s->step.definition.work == NULL) {
 		s->step.definition.work = work_find(&s->step.options);
@@ -383,7 +386,7 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 		roster_end(&r->roster);
 }
 
-/* Runs the step in its run. The exit status. */
+/* Runs the step in its run. Returns the exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
 {
@@ -399,13 +402,13 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = step_print_message;
 	script = step_advise_script(s, r);
-	/* A step at a prompt: what it gives is read by a person. */
+	/* At a prompt, a person reads the output. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
 		s->step.options.raw = true;
 
-	/* Who is here before its run, or a call around it, is being ended gets the signal; who
-	 * comes later begins nothing, unless it cleans up: that is not ended by the signals that
-	 * end the rest, nor is what it runs. */
+	/* A step that registered before its run, or a call around it, is ended gets the signal.
+	 * A step that comes later begins nothing, unless it is for cleanup: neither it nor what
+	 * it runs is ended by the signals that end the rest. */
 	ending = ending_begun(r->run.directory);
 	if (ending != NULL && s->step.options.cleanup) {
 		signal(SIGINT, SIG_IGN);
@@ -423,7 +426,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	    step_name_files(&s->step, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1) {
 		status = program_fail(PROGRAM, &err);
-		/* What only the run knows, such as its budget, may refuse a step, too. */
+		/* Data that only the run has, such as its budget, may refuse a step too. */
 		if (!r->own_run && stream.index == 0 && (err.code == ERROR_USAGE || err.code == ERROR_DEFINITION))
 			fail_before_call(s, &err);
 	} else {
@@ -438,9 +441,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
 
-	/* The end in the roster. But for that of a step that is only tried, which may end as it
-	 * likes, an end by a signal or the machine leaves its output incomplete: who reads it is
-	 * to know. */
+	/* Registers the end in the roster. If a signal or the machine ended the step, its output
+	 * is incomplete, and its reader is to learn that. A step with --try is excepted: it may
+	 * end in any way. */
 	if (status == STATUS_OK && !stream.printed)
 		roster_end_empty(&r->roster);
 	else if (s->step.options.failure == FAILURE_TRY || (*interrupts->signal_number == 0 && status != STATUS_SYSTEM))
@@ -455,8 +458,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	return status;
 }
 
-/* Adds what would be done to the file of awf-run --dry-run, each line with the name of the step, and
- * prints a text in place of what that would give. */
+/* Appends what would be done to the file of awf-run --dry-run, each line with the name of the
+ * step, and prints a text instead of the output. */
 static int
 step_write_dry_run(const struct settings *s, const char *file, const struct buffer *lines,
     struct error *err)
@@ -467,7 +470,7 @@ step_write_dry_run(const struct settings *s, const char *file, const struct buff
 	size_t len;
 
 	while ((line = text_part(&rest, '\n', &len)) != NULL)
-		/* A request says it itself. */
+		/* A request has the name itself. */
 		if (span_member(span_of(line, len), "step").at != NULL)
 			buffer_format(&named, "%.*s\n", (int)len, line);
 		else if (len > 1)
@@ -485,9 +488,9 @@ step_write_dry_run(const struct settings *s, const char *file, const struct buff
 	return result;
 }
 
-/* Prints what would be done for each item; touches no storage. Servers are started all the
- * same, as nothing else knows their tools; one that does not read is their fault, not the
- * end of this. */
+/* Prints what would be done for each item, without touching the storage. MCP servers are started
+ * all the same, because only they know their tools; if one stops reading, this process must not
+ * end by SIGPIPE. */
 static int
 dry_run(struct settings *s, struct resources *r)
 {
@@ -542,7 +545,7 @@ collect_inputs(struct buffer *out)
 	writer_object_end(&w);
 }
 
-/* Says that input is read that makes no difference, where a person, not a workflow, has asked for that. */
+/* Warns a person, not a workflow, that input is read although it makes no difference. */
 static void
 warn_of_input(const struct settings *s)
 {
@@ -554,8 +557,8 @@ warn_of_input(const struct settings *s)
 		message_print(PROGRAM, "%s: %s", s->step.options.name, why);
 }
 
-/* Does what the command line asks for. All that can be wrong with definitions is said before
- * input is read. */
+/* Does what the command line asks for. All errors in definitions are reported before input is
+ * read. */
 static int
 carry_out(struct settings *s, struct resources *r, char **argv)
 {
@@ -569,7 +572,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	}
 	s->step.place.far_gone = clock_monotonic() + FAR_GONE_MS;
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
-	descendants_adopt(); /* what a child leaves behind is ended with it */
+	descendants_adopt(); /* processes that a child leaves behind are ended with it */
 	collect_inputs(&s->step.place.inputs);
 	loaded = step_load(&s->step, &err);
 	if (loaded == 0)
@@ -592,7 +595,8 @@ main(int argc, char **argv)
 
 	program_begin();
 #ifdef __GLIBC__
-	/* What most steps need in all comes from the kernel at once, and stays until the end. */
+	/* Get the memory that most steps need from the kernel at once, and keep it until the
+	 * end. */
 	mallopt(M_TOP_PAD, HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
 #endif

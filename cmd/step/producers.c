@@ -1,8 +1,8 @@
 /*
- * A call's name is a path, so whoever of its makers lies in the enclosing call is a part of
- * it. When the list is full, those that the roster says have ended are dropped before it
- * grows. Runs around a child have lists of their own, found by its lineage when the first
- * item of one comes.
+ * The name of a call is a path, so the names of makers inside the enclosing call begin with its
+ * name. When the list is full, makers that have ended according to the roster are dropped before it
+ * grows. Runs around a child run have lists of their own, which are set up, by the lineage, when
+ * the first item of one arrives.
  */
 #include "step/producers.h"
 
@@ -30,7 +30,7 @@ producer_len(const char *enclosing, const char *call, bool *direct)
 	return len > outer ? len - 1 : 0;
 }
 
-/* In the run that it is of. */
+/* Notes the maker of an item, in the list of its run. */
 static void
 producers_note_call(struct producers *p, const struct item *item)
 {
@@ -44,7 +44,7 @@ producers_note_call(struct producers *p, const struct item *item)
 		free(call);
 		return;
 	}
-	/* Those that have ended are forgotten; the list grows if that are few. */
+	/* Makers that have ended are dropped; if these are few, the list grows. */
 	if (p->count == p->capacity) {
 		for (size_t i = 0; i < p->count; i++) {
 			if (roster_ended(p->roster, p->calls[i]))
@@ -66,7 +66,7 @@ void
 producers_note(struct producers *p, const struct item *item)
 {
 	struct lineage around;
-	struct error unread; /* then nothing is known of them */
+	struct error unread; /* if this fails, nothing is known of them */
 	size_t count = 0;
 	char *run_id;
 
@@ -76,7 +76,7 @@ producers_note(struct producers *p, const struct item *item)
 	}
 	p->foreign = true;
 	run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
-	/* The runs around this one, but for itself. */
+	/* The runs around this one, without itself. */
 	if (run_id != NULL && !p->looked) {
 		p->looked = true;
 		if (lineage_read(&around, p->run->directory, &unread) == 0)

@@ -1,6 +1,7 @@
 /*
  * /proc/PPID/cmdline is `sh flow.awf`, `/bin/sh ./flow.awf` if the file begins so, or `bash -eu
- * flow.awf`. Two scripts at the same time may each say it again: the file has room for one.
+ * flow.awf`. The file has room for one script, so two scripts at the same time may each print the
+ * advice again.
  */
 #include "step/script_advice.h"
 
@@ -20,8 +21,8 @@
 #define LINE_LIMIT 4096
 #define LOCK_MS 200
 
-/* The first word of the command line behind the program that is no option; NULL if it is no
- * workflow file, or the shell has its script in an argument (-c). */
+/* The first argument of the shell that is not an option; NULL if it is not a workflow file, or
+ * if the shell has its script in an argument (-c). */
 static char *
 script_of(pid_t pid)
 {
@@ -41,7 +42,8 @@ script_of(pid_t pid)
 	return script;
 }
 
-/* Whether the file has this line; it has it then. One that cannot be written has no line. */
+/* Whether the file has this line already; writes it if not. A file that cannot be written does
+ * not have it. */
 static bool
 line_kept(const char *path, const char *line)
 {

@@ -1,8 +1,8 @@
 /*
- * The rows of the table of options (base/options.h) say in which member of the settings each is
- * stored; those that take more than that are in apply_option(). When all was read, what follows from
- * several options (a loop, the retries, the model) is settled, and then the rules are checked of what
- * goes together.
+ * The rows of the table of options (base/options.h) say in which member of the settings each option
+ * is stored; options that need more are handled in apply_option(). When all options are read, the
+ * settings that depend on several of them (a loop, the retries, the model) are made, and then the
+ * rules about combinations are checked.
  */
 #include "step/settings.h"
 
@@ -25,14 +25,14 @@
 
 #define JOBS_LIMIT 1024
 #define RETRIES_LIMIT 1000000
-#define LIMIT_MAX (1LL << 50) /* of turns and tokens */
+#define LIMIT_MAX (1LL << 50) /* for turns and tokens */
 #define ROUNDS_MAX 1000000000LL
 #define ROUNDS 10             /* --max of a loop that has a condition */
 #define CHILDREN 10           /* --max-children */
 
-/* Each that rules are about is a bit of settings.given. */
+/* Each option that occurs in a rule is a bit of settings.given. */
 enum {
-	OPT_COMMAND = 1,              /* what follows the dashes; no option by itself */
+	OPT_COMMAND = 1,              /* the words after --, not an option */
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_ASK, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
@@ -42,10 +42,10 @@ enum {
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
 	OPT_PASS_ENV, OPT_MODELS, OPT_VERBOSE, OPT_VIA, OPT_SEND, OPT_FETCH,
-	OPT_RULED,                    /* what rules are about alone: */
+	OPT_RULED,                    /* only for rules: */
 	OPT_ATTACH = OPTION_SAID_IDS, OPT_ACCEPT, OPT_MAX_ANSWERS, OPT_ASK_GRACE, OPT_STRATEGY, OPT_OUTPUT_SCHEMA,
 	OPT_MAX_COST, OPT_BY_NAME, OPT_COMPLETE, OPT_MODELS_IGNORE, OPT_LAUNCH_TIMEOUT, OPT_ENV,
-	/* what no rule is about: */
+	/* not in any rule: */
 	OPT_ALLOW_EMPTY, OPT_RAW, OPT_CLEANUP, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_TRUST,
 	OPT_INPUT, OPT_PASS_KEY
 };
@@ -57,12 +57,12 @@ const char step_usage[] =
     "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve NAME\n"
     "awf-step [options] --each|--until COND|--max N|--parallel NAME -- command\n";
 
-/* Of options that take one of some words. */
+/* Words that options accept. */
 static const char *const outcomes[] = { "success", "failure", NULL };
 static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
 
-/* Errors of these have no place: it is the option. */
+/* Errors of these get no place: the option is the place. */
 static int
 check_variable(const char *name, struct error *err)
 {
@@ -302,7 +302,7 @@ apply_complete(struct settings *s, const char *paths, struct error *err)
 	return 0;
 }
 
-/* An empty list is one, too. */
+/* An empty list is a list, too. */
 static void
 apply_allow_tools(struct settings *s, const char *value)
 {
@@ -340,7 +340,7 @@ apply_models(struct step *step, const char *value, struct error *err)
 	return 0;
 }
 
-/* An option that no member stands for. */
+/* Handles an option that has no member. */
 static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
@@ -365,7 +365,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	}
 }
 
-/* ---- what goes together ---- */
+/* ---- combinations ---- */
 
 #define SAID(id) OPTION_SAID(id)
 #define COMMAND SAID(OPT_COMMAND)
@@ -380,7 +380,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
     SAID(OPT_SANDBOX_MODE) | SAID(OPT_PASS_ENV) | SAID(OPT_OPEN))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
 
-/* The first that is broken is told of. */
+/* The first broken rule is reported. */
 static const struct option_rule rules[] = {
 	{ SAID(OPT_TERMINAL), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
 	    SAID(OPT_ASK), 0, "not with work to do: it decides about the run alone" },
@@ -443,7 +443,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_FILE), SAID(OPT_QUIET), 0, NULL },
 };
 
-/* All that was said, but for what is the default anyway. */
+/* All options that were given, except those given with their default. */
 static uint64_t
 settings_said_options(const struct settings *s)
 {
@@ -460,7 +460,7 @@ settings_said_options(const struct settings *s)
 	return all;
 }
 
-/* What follows from several options. */
+/* Sets what depends on several options. */
 static int
 settings_derive_options(struct settings *s, struct error *err)
 {
@@ -473,13 +473,13 @@ settings_derive_options(struct settings *s, struct error *err)
 
 	if (open_files_check(&workers_files, "-j", s->jobs, err) == -1)
 		return -1;
-	/* Any of the loop's options makes a loop. */
+	/* Any option for loops makes the step a loop. */
 	if (asks || step->options.group.max_rounds > 0)
 		step->options.group.kind = GROUP_LOOP;
 	if (asks && step->options.group.max_rounds == 0)
 		step->options.group.max_rounds = ROUNDS;
 	passes = step->options.group.kind != GROUP_NONE;
-	/* Branches are what runs at a time then. */
+	/* For branches, -j is the number that run at a time. */
 	if (step->options.group.kind == GROUP_PARALLEL) {
 		step->options.group.jobs = (size_t)s->jobs;
 		s->jobs = 0;
@@ -487,7 +487,7 @@ settings_derive_options(struct settings *s, struct error *err)
 	if (s->jobs == 0)
 		s->jobs = 1;
 
-	/* A prompt alone is for the model that is the user's for all runs. */
+	/* A prompt alone is for the model that the user has set for all runs. */
 	if ((settings_said_options(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
 		if (work_default_model(&s->usual_model, &agent->model_place, err) != 0)
 			return -1;
@@ -496,9 +496,9 @@ settings_derive_options(struct settings *s, struct error *err)
 			s->given |= SAID(OPT_MODEL);
 	}
 
-	/* Retries as asked for: agents try again on what may pass, the others on any failure of
-	 * the work, and only if told to. What a body failed with may be any step's, but what
-	 * somebody ended is not tried again. */
+	/* How often to try again: agents do so after temporary errors; other steps after any
+	 * failure of the work, but only if told to. A body may have failed with the error of any
+	 * step; what somebody ended is not tried again. */
 	if (s->retries >= 0)
 		retry->retries = (int)s->retries;
 	else if (agent->file == NULL && agent->model == NULL)
@@ -516,7 +516,7 @@ settings_derive_options(struct settings *s, struct error *err)
 		}
 	}
 
-	/* A key that commands get, those in a sandbox get too. */
+	/* Keys that commands get are also passed into a sandbox. */
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
 		list_add(&s->pass_variables, *name);
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
@@ -550,7 +550,8 @@ settings_check_words(const struct settings *s, struct options *o, struct error *
 	if ((settings_said_options(s) & (WORK | GROUP)) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask");
-	/* Each word is a line for the shell; a program of its own that is a step does nothing. */
+	/* Each word is a shell command of its own; one that is only the program awf-step,
+	 * without arguments, would do nothing. */
 	for (; words != NULL && *words != NULL; words++)
 		if (strcmp(path_base(*words), "awf-step") == 0)
 			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
@@ -559,8 +560,8 @@ settings_check_words(const struct settings *s, struct options *o, struct error *
 	return options_check(o, rules, sizeof rules / sizeof *rules, err);
 }
 
-/* Of a command line that is wrong before its NAME: the last word of those that can be one, for the
- * record of the run. An unknown option may have been meant to have an argument, which is a word, too. */
+/* Finds the NAME of a wrong command line, for the record of the run: the last word before the
+ * error that can be a name. An argument of an unknown option may be such a word, too. */
 static void
 settings_guess_step_name(struct settings *s, struct options *o)
 {

@@ -1,18 +1,18 @@
 /*
- * Items are called for in order, and lines are written as soon as their call has ended: one
- * call after the other, several at a time (-j), or one of all (-s, stream_join.c). The status
+ * Makes a call for each item in order, and writes its lines as soon as it has ended: one call after
+ * the other, several at a time (-j), or one call for all items (-s, stream_join.c). The exit status
  * is the worst of all calls.
  *
- * Those of a further attempt may come at other positions than before: a call that is like no
- * recorded one waits, while there are records that have changed something and have not found
- * their own call, for it may be one of those with another input. Until the records have all
- * been found, or the input has ended, what comes behind it is read and kept, and a record is
- * kept for each that is like one.
+ * In a further attempt items may arrive at other positions than before. While there are records
+ * that have changed something and have not found their call, a call that matches no record waits,
+ * because it may be such a call with another input. Until all of these records are found, or the
+ * input has ended, the items behind it are read and kept, and for each of them that matches a
+ * record this record is reserved.
  *
- * After the last item the end of the input itself is judged, once EOF is seen: only then the
- * locks of whoever wrote it tell whether they died.
+ * After the last item the end of the input itself is judged, after EOF: only then the locks of the
+ * writers tell whether they died.
  *
- * With -j an item goes to a worker as a struct and its bytes; the worker is the same program
+ * With -j an item is sent to a worker as a struct and its bytes; the worker is the same program
  * after a fork().
  */
 #include "step/stream.h"
@@ -48,15 +48,15 @@ stream_status_severity(int status)
 	return 0;
 }
 
-/* A failure, unless enough like it have been printed. In a masked run the run's directory holds
- * nothing of what it says. */
+/* Prints a failure, unless enough similar ones have been printed. In a masked run nothing of the
+ * message may get into the run's directory, so failures are counted there by error code. */
 static void
 report_failure(struct stream *s, const struct step_result *result)
 {
 	const bool shared = s->owner_counts, masked = s->step->place.run->transcript.masked;
 	struct buffer kind = BUFFER_INIT;
 
-	/* told in one line: stream_report_fail_fast() */
+	/* reported in one line: stream_report_fail_fast() */
 	if (step_result_ended_by_failure(result)) {
 		s->ended++;
 		return;
@@ -86,12 +86,12 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	s->gone = s->gone || result->gone;
 	if (result->report[0] != '\0')
 		report_failure(s, result);
-	/* Of what -r prints an empty text may be all. */
+	/* With -r, an empty text may be the whole output. */
 	s->printed = s->printed || out->len > 0 || s->step->options.raw;
 	if (s->out == -1 || s->closed || out->len == 0)
 		return 0;
 
-	/* Text of models and commands goes to a terminal made harmless, and so do lines. */
+	/* On a terminal, the text of models and commands is made harmless, and so are lines. */
 	if (!terminal_is(s->out)) {
 		put = state_put(s->out, out->data, out->len, signalled);
 	} else {
@@ -106,14 +106,14 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 		return 0; /* the signal ends the stream */
 	if (errno != EPIPE)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-	/* A replay makes every call that was recorded, however soon its reader goes. */
+	/* A replay makes every recorded call, however soon its reader leaves. */
 	s->closed = s->step->place.reader == 0;
 	s->gone = true;
 	s->out = -1;
 	return 0;
 }
 
-/* What --fail-fast has done, in one line. */
+/* Reports in one line what --fail-fast has ended. */
 static void
 stream_report_fail_fast(const struct stream *s)
 {
@@ -178,8 +178,9 @@ stream_no_input(const struct stream *s, struct error *err)
 	    "no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)");
 }
 
-/* In a replay of a child there are no runs around it, of which somebody is dead; a call of no
- * item, after items from there, tells that it was so. step_fail() takes what is recorded. */
+/* In a replay of a child run there are no runs around it in which a writer could have died; the
+ * recording tells: it has a call without an item after calls with items from there. step_fail()
+ * takes what is recorded. */
 static bool
 recorded_torn(const struct stream *s)
 {
@@ -212,8 +213,9 @@ stream_wrong_end(const struct stream *s, struct error *why)
 	roster_upstream(s->roster, s->reader->fd, &u);
 	if (producers_dead(&s->producers, why))
 		return true;
-	/* Who writes to this very pipe has died, or, of an input of which nothing came, some step
-	 * beside this one: behind a filter nobody knows whom it read. */
+	/* A process that writes to this very pipe has died. Or nothing was read and it is
+	 * unknown who writes, as behind a filter: then any step next to this one that died
+	 * counts. */
 	if (u.died || (!s->reader->any_byte && !u.known && roster_died_beside(s->roster, &death))) {
 		const bool beside = u.died && !u.relayed;
 
@@ -222,14 +224,14 @@ stream_wrong_end(const struct stream *s, struct error *why)
 		    u.died ? u.process : death.process);
 		return true;
 	}
-	/* No items, as all who write here had none, are an input too. */
+	/* No items are a valid input if all processes that write to this pipe had none. */
 	if ((stream_lacks_input(s) && !u.all_empty) || recorded_torn(s))
 		stream_no_input(s, why);
 	return why->code != ERROR_NONE;
 }
 
-/* wrong: what the reader refused; NULL: nothing. A line cut off by a dead producer is that, no
- * nonsense. */
+/* wrong: what the reader refused; NULL: nothing. A line that a dead writer left incomplete
+ * counts as cut off, not as invalid. */
 static int
 judge_input(struct stream *s, const struct error *wrong, struct error *err)
 {
@@ -250,7 +252,8 @@ judge_input(struct stream *s, const struct error *wrong, struct error *err)
 
 /* ---- the items, in order ---- */
 
-/* With the whole input known: what each that is like no record is compared with. */
+/* When the whole input is known: finds the record with which each item that matches none is
+ * compared. */
 static void
 share_out(struct stream *s)
 {
@@ -280,7 +283,7 @@ share_out(struct stream *s)
 	free(compared);
 }
 
-/* Whether it is known what the first item's call is compared with. */
+/* Whether it is known with which record the first item's call is compared. */
 static bool
 settle_first(struct stream *s)
 {
@@ -299,8 +302,8 @@ settle_first(struct stream *s)
 	return a->ended;
 }
 
-/* The next item that is to be called for, and its index; step.place.compared is set for it. Does not
- * wait: 0 also if there is none yet, so long as not taken_all(). Else as
+/* Gets the next item to be processed, and its index; sets step.place.compared for it. Does not
+ * wait: returns 0 also if there is none yet and not taken_all(). Otherwise as
  * state_reader_next(). */
 static int
 stream_try_next_item(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
@@ -376,7 +379,7 @@ stream_next_item(struct stream *s, struct item *item, int64_t *index, struct err
 	while ((got = stream_try_next_item(s, item, index, wrong)) == 0 && !taken_all(s)) {
 		int64_t deadline = clock_monotonic() + AHEAD_TOLD_MS;
 
-		/* That an item waits is told if the rest of the input takes its time. */
+		/* Report that an item waits if the rest of the input takes long. */
 		if (a->count > 0 && !a->told && poll_one(s->reader->fd, POLLIN, deadline) == 0 &&
 		    clock_monotonic() >= deadline) {
 			struct buffer text = BUFFER_INIT;
@@ -396,7 +399,8 @@ stream_next_item(struct stream *s, struct item *item, int64_t *index, struct err
 
 /* ---- one call after the other ---- */
 
-/* The call of an item, if the gate takes it. What failed before is no call's to make. */
+/* Makes the call of an item if the gate accepts it. An item that failed before is passed on
+ * without a call. */
 static int
 call_gated(struct stream *s, const struct item *item, int64_t index, struct step_result *result,
     struct error *err)
@@ -464,7 +468,7 @@ run_without_input(struct stream *s, struct error *err)
 	int done;
 
 	if (signalled != NULL && *signalled != 0)
-		return 0; /* before anything began: there is nothing to be in doubt about */
+		return 0; /* before anything began, so nothing is in doubt */
 	memset(&item, 0, sizeof item);
 	data_null(&item.data);
 	done = stream_call_item(s, &item, s->index++, &result, err);
@@ -477,7 +481,7 @@ run_without_input(struct stream *s, struct error *err)
 
 /* ---- several at a time ---- */
 
-/* What travels with an item besides its bytes, which follow. */
+/* What is sent to a worker in front of an item's bytes. */
 struct job_head {
 	int64_t index, compared;
 	bool no_newline, base64, foreign;
@@ -490,7 +494,7 @@ pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer
 	const struct buffer *parts[] = { &item->data.json, &item->metadata, &item->line };
 	struct job_head head;
 
-	memset(&head, 0, sizeof head); /* its padding is sent too */
+	memset(&head, 0, sizeof head); /* the padding is sent too */
 	head.index = index;
 	head.compared = compared;
 	head.no_newline = item->data.no_newline;
@@ -504,7 +508,7 @@ pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer
 		buffer_append(job, buffer_string(parts[i]), parts[i]->len);
 }
 
-/* In a worker: one call. */
+/* In a worker: makes one call. */
 static void
 stream_run_job(void *context, const struct buffer *job, struct buffer *answer)
 {
@@ -542,7 +546,7 @@ work_ended(void *context)
 	transcript_close(&s->step->place.run->transcript);
 }
 
-/* --fail-fast: a flag that workers see, who are told by a signal that it was set. */
+/* --fail-fast: a flag that workers see; a signal wakes them when it is set. */
 static int
 prepare_fail_fast(struct stream *s, struct error *err)
 {
@@ -557,7 +561,7 @@ prepare_fail_fast(struct stream *s, struct error *err)
 	return 0;
 }
 
-/* Whether a call has failed whose answer came since this was asked. */
+/* Whether a call has failed since the last look at answers. */
 static bool
 notice_failure(struct stream *s, struct workers *w)
 {
@@ -570,8 +574,8 @@ notice_failure(struct stream *s, struct workers *w)
 	return failed;
 }
 
-/* Whether the item's call is to be made. In a replay of a step that ended for --fail-fast only those
- * that were: which items had begun when one failed was left to chance. */
+/* Whether to make the item's call. When a replay repeats a step that --fail-fast ended, it makes
+ * only the recorded calls: which items had begun when one failed was chance. */
 static bool
 was_begun(const struct stream *s, int64_t index)
 {
@@ -598,7 +602,7 @@ run_parallel(struct stream *s, struct error *err)
 	struct item item;
 	struct workers w;
 	bool stop = false, failed = false, reading; /* stop: no job may follow */
-	bool beyond = false; /* an item is at hand that has no recorded call */
+	bool beyond = false; /* the next item has no recorded call */
 	int64_t index = 0;
 	int got = 0, done = 0, woken;
 
@@ -607,20 +611,22 @@ run_parallel(struct stream *s, struct error *err)
 	memset(&item, 0, sizeof item);
 	workers_open(&w, s->jobs, stream_run_job, work_ended, s);
 	for (;;) {
-		/* Those that run are ended then; but a replay ends none: each comes to what is recorded. */
+		/* Running calls are ended then; but a replay ends none, since each has a
+		 * recorded end. */
 		failed = notice_failure(s, &w) || failed;
 		if (failed && !stop && !step_replays(s->step)) {
 			*s->failed = stop = true;
 			workers_signal(&w, SIGTERM);
 		}
 
-		/* Writes what has been answered, in order. */
+		/* Writes the answers that have arrived, in order. */
 		while (done == 0 && workers_answer(&w, &message) == 1) {
 			step_result_clear(&result);
 			done = step_result_unpack(&message, &result, err);
 			if (done == 0) {
 				done = stream_deliver(s, &result, err);
-				/* The replay of one that --fail-fast ended goes on with the others. */
+				/* A replay of a step that --fail-fast ended continues with the
+				 * other calls. */
 				stop = stop || s->closed || (result.stop &&
 				    !(step_replays(s->step) && step_result_ended_by_failure(&result)));
 			}
@@ -633,11 +639,12 @@ run_parallel(struct stream *s, struct error *err)
 				workers_signal(&w, *interrupts->signal_number);
 		}
 
-		/* Gives out jobs while workers are free. */
+		/* Gives jobs to workers while some are free. */
 		reading = done == 0 && !stop && got != -1 && (beyond || !taken_all(s));
 		while (reading && done == 0 && workers_ready(&w) &&
 		    (beyond || (got = stream_try_next_item(s, &item, &index, &wrong)) == 1)) {
-			/* Whether one has failed is known when all have ended, and may be known already. */
+			/* Whether a call has failed is certain when all have ended; it may be
+			 * known earlier. */
 			beyond = !was_begun(s, index) && (failed || workers_pending(&w) > 0);
 			stop = beyond && failed;
 			if (beyond)
@@ -646,7 +653,7 @@ run_parallel(struct stream *s, struct error *err)
 			done = workers_job(&w, &message, err);
 		}
 
-		/* Waits for an answer or for input, if it could take any. */
+		/* Waits for an answer, or for input if it could use any. */
 		reading = !stop && got != -1 && (beyond || !taken_all(s));
 		if (done == -1 || (!reading && workers_pending(&w) == 0))
 			break;
@@ -688,7 +695,7 @@ stream_run(struct stream *s, struct error *err)
 	return s->jobs > 1 ? run_parallel(s, err) : run_serially(s, err);
 }
 
-/* ---- what would be done ---- */
+/* ---- dry run ---- */
 
 int
 stream_describe_item(struct stream *s, const struct item *item, struct buffer *out,

@@ -1,7 +1,7 @@
 /*
- * The joined JSON is written while items come, so that their bytes are held once; by name
- * they are kept sorted until the end. The causes of all become those of the one call.
- * --complete is checked at the end, from the record of what was made.
+ * The joined JSON is written while items arrive, so that their bytes are held once; with --by-name
+ * they are kept in sorted order until the end. The causes of all items become those of the one
+ * call. --complete is checked at the end, against the record of what was made.
  */
 #include "step/stream.h"
 
@@ -26,30 +26,31 @@ struct join {
 	                          order in which they came does not matter */
 	size_t named_count;
 	struct writer writer;
-	struct buffer attached; /* inside of a JSON array: the attachments of all */
+	struct buffer attached; /* elements of a JSON array: the attachments of all items */
 	struct item failed;    /* the first error line */
 	bool has_failed;
 	bool first;
-	bool *came;            /* from each of what the gate requires */
-	struct error refused;  /* why the gate does not take them; ERROR_NONE */
+	bool *came;            /* for each maker that the gate requires: an item of it arrived */
+	struct error refused;  /* why the gate refuses the items; ERROR_NONE */
 	struct made made;      /* of --complete */
 	struct relative {
 		char run_id[ID_SIZE];
-		char *transcript, *enclosing; /* NULL: it is none, so nothing is known of its steps */
+		char *transcript, *enclosing; /* NULL: there is no run, so nothing is known of
+		                                 its steps */
 		struct made made;
-	} *relatives;          /* likewise: of other runs that items are of */
+	} *relatives;          /* the same for other runs from which items came */
 	size_t relative_count;
 };
 
-/* A dry run makes none, and is in no run that could be asked about what makers there are. */
+/* A dry run makes no items, and belongs to no run that could be asked about makers. */
 static bool
 makes_call(const struct stream *s)
 {
 	return s->roster != NULL;
 }
 
-/* Takes the item, under the last name of its path; -1 with *why if it has none or it
- * was there. */
+/* Adds the item under the last name of its path; -1 with *why if it has none, or if the name is
+ * used. */
 static int
 join_by_name(struct join *j, struct item *item, struct error *why)
 {
@@ -86,7 +87,7 @@ join_by_name(struct join *j, struct item *item, struct error *why)
 	memmove(named + 1, named, (j->named_count++ - high) * sizeof *named);
 	memset(named, 0, sizeof *named);
 	named->name = memory_text(name);
-	buffer_free(&item->line); /* nobody asks for it */
+	buffer_free(&item->line); /* not needed any more */
 	named->item = *item;
 	memset(item, 0, sizeof *item);
 	free(path);
@@ -107,7 +108,7 @@ join_attachments(struct join *j, const struct buffer *metadata)
 	buffer_append(&j->attached, list.at + 1, list.len - 2);
 }
 
-/* For --complete: that a line has come, of this run, or of another. */
+/* For --complete: notes that a line of this run, or of another, has arrived. */
 static void
 note_made(struct join *j, const struct run *run, const struct item *item)
 {
@@ -139,7 +140,7 @@ note_made(struct join *j, const struct run *run, const struct item *item)
 		made_came(&r->made, metadata);
 }
 
-/* Who made the item, and whether it may come in: what the call is judged by. */
+/* Notes the maker of the item, and whether the gate accepts it: the call is judged by that. */
 static void
 judge_item(struct join *j, struct stream *s, const struct item *item)
 {
@@ -149,7 +150,8 @@ judge_item(struct join *j, struct stream *s, const struct item *item)
 	producers_note(&s->producers, item);
 	if (s->complete)
 		note_made(j, s->step->place.run, item);
-	/* All items of a call must pass the gate, and all that it requires must have come. */
+	/* All items of a call must pass the gate, and items of all makers that it requires must
+	 * have arrived. */
 	if (gate->count == 0 || item_error(item).at != NULL || j->refused.code != ERROR_NONE)
 		return;
 	from = gate_pass(gate, item, &j->refused);
@@ -183,7 +185,7 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	return 0;
 }
 
-/* Items by name stand in the order of their names, each name once; else none is kept. */
+/* Named items are in the order of their names, each name once; without --by-name none is kept. */
 static bool
 join_holds(const struct join *j, bool by_name)
 {
@@ -193,7 +195,7 @@ join_holds(const struct join *j, bool by_name)
 	return (by_name || j->named_count == 0) && (j->has_failed || j->failed.line.len == 0);
 }
 
-/* Joins all there is. 0, or -1 with what is wrong with an item. */
+/* Joins all items. 0, or -1 with what is wrong with one of them. */
 static int
 join_all(struct join *j, struct stream *s, struct error *why)
 {
@@ -256,7 +258,7 @@ join_all(struct join *j, struct stream *s, struct error *why)
 	return got;
 }
 
-/* Whoever closed the pipe before the makers have ended has lost what they make from now on. */
+/* A process that closed the pipe before the makers have ended loses what they make from now on. */
 static bool
 makers_ended(struct roster *roster, const struct made *made, struct error *why)
 {
@@ -265,7 +267,7 @@ makers_ended(struct roster *roster, const struct made *made, struct error *why)
 		bool ended;
 
 		if (made->makers[i].inside)
-			continue; /* that ends with its group */
+			continue; /* it ends with its group */
 		call = memory_format("%s:0", made->makers[i].process);
 		ended = roster_ended(roster, call);
 		free(call);
@@ -279,7 +281,7 @@ makers_ended(struct roster *roster, const struct made *made, struct error *why)
 	return true;
 }
 
-/* Whether less came from another run than was made there. */
+/* Whether fewer items came from another run than were made there. */
 static bool
 relative_lacks(struct join *j, const struct storage *storage, struct relative *r,
     struct error *why)
@@ -294,7 +296,7 @@ relative_lacks(struct join *j, const struct storage *storage, struct relative *r
 		directory = storage_run_directory(storage, r->run_id);
 		roster_look(&roster, directory);
 		ended = makers_ended(&roster, &r->made, why);
-		/* The run may have ended, and taken the roster along, in between. */
+		/* The run may have ended meanwhile, and its roster with it. */
 		if (!ended && !storage_run_alive(storage, r->run_id)) {
 			*why = (struct error)ERROR_INIT;
 			ended = true;
@@ -305,7 +307,7 @@ relative_lacks(struct join *j, const struct storage *storage, struct relative *r
 	return !ended || made_check(&r->made, r->transcript, &j->made, why) == -1;
 }
 
-/* Whether less came than was made; what failed is told of as that. */
+/* Whether fewer items came than were made; failures are reported as such. */
 static bool
 join_lacks(const struct stream *s, struct join *j, struct error *why)
 {
@@ -315,7 +317,8 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 
 	if (!s->complete || j->has_failed)
 		return false;
-	/* A step of a path, or the one beside this that it is in, may have yet to end. */
+	/* A step of a path, or the step next to this one that it is inside, may not have ended
+	 * yet. */
 	for (char *const *path = s->makers; path != NULL && *path != NULL; path++) {
 		char *name;
 		bool ended;
@@ -361,7 +364,7 @@ join_free(struct join *j)
 	free(j->relatives);
 }
 
-/* The one call, unless something is wrong with the whole input. */
+/* Makes the one call, unless something is wrong with the input as a whole. */
 static int
 call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * A line says of itself who made it, and its token is compared with that of this claim: no
- * transcript is read, and nothing that the line says counts unless the token fits.
+ * A line names its maker, and its token is compared with the token for that claim: no transcript is
+ * read, and nothing in the line counts unless the token matches.
  */
 #include "step_call/gate.h"
 
@@ -24,15 +24,15 @@ gate_require(struct gate *g, const char *text, struct error *err)
 	return 0;
 }
 
-/* Who made a line, as it says itself: the token tells whether that is so. */
+/* The maker of a line, as the line says; only a valid token proves it. */
 struct maker {
 	char *call, *path, *event_id;
-	char sha256[DIGEST_SIZE];    /* of the data that it has now */
+	char sha256[DIGEST_SIZE];    /* of its present data */
 	struct token_claim claim;    /* of these */
 	struct span token;
 };
 
-/* false: it does not say it. */
+/* false: the line does not name it. */
 static bool
 maker_read(struct maker *m, const struct gate *g, const struct item *item)
 {

@@ -1,8 +1,8 @@
 /*
- * What a step is, apart from any call.
+ * The step itself, independent of any call.
  *
- * A result goes from a worker as a struct as it is in memory, as both ends are the same program
- * after a fork(), and behind it the lines, whose buffer in the struct is empty.
+ * A worker sends a result as the struct in memory, because both ends are the same program after a
+ * fork(), followed by the lines; the struct's own buffer of lines is sent empty.
  */
 #include "step_call/step.h"
 
@@ -73,7 +73,7 @@ step_describe_end(struct writer *w, const struct item *item)
 int
 step_begin_budget(struct step *s, struct budget *b, struct error *err)
 {
-	/* Of a replay, what was recorded counts. */
+	/* In a replay, the recorded outcome counts. */
 	if ((s->options.max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) || step_replays(s))
 		return 0;
 	return budget_begin(b, s->options.max_cost, err);
@@ -105,7 +105,7 @@ causes_add(struct causes *c, const struct step *s, const char *run_id, const cha
 	bool own_run = strcmp(run_id, s->place.run->id) == 0;
 
 	if (strcmp(event_id, s->place.parent) == 0)
-		return; /* it is the parent, unless a call in between is */
+		return; /* it is the parent, unless there is a call in between */
 	if (own_run && c->parent[0] == '\0' && around == strlen(s->place.enclosing) &&
 	    memcmp(call, s->place.enclosing, around) == 0)
 		memcpy(c->parent, event_id, ID_SIZE);
@@ -132,9 +132,8 @@ causes_free(struct causes *c)
 	buffer_free(&c->links);
 }
 
-/* The data is not told where it might be masked, as what is told is not. Neither within a
- * call: what is told there is recorded as the call's stderr, beside the data itself, and
- * a replay compares it. */
+/* The data is left out where it might be masked, as messages are not. Also inside a call: the
+ * message is recorded as that call's stderr, next to the data itself, and a replay compares it. */
 void
 step_label(const struct step *s, const struct item *item, int64_t index, struct buffer *out)
 {
@@ -193,7 +192,7 @@ step_result_pack(struct buffer *answer, const struct step_result *result,
 {
 	struct answer_head head;
 
-	memset(&head, 0, sizeof head); /* its padding is sent too */
+	memset(&head, 0, sizeof head); /* the padding is sent too */
 	head.broken = broken != NULL;
 	if (broken != NULL)
 		head.error = *broken;

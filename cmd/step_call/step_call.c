@@ -1,10 +1,10 @@
 /*
- * A call in order. Whatever fails in it is set in its end and travels there; only that the
- * record cannot be kept ends it at once. When somebody has decided about it between its work
- * and its end, that is taken instead.
+ * The phases of a call, in order. A failure in it is set in its end and is passed along there; only
+ * a failure to write the record ends the call at once. If somebody has decided about the call
+ * between its work and its end, the decision becomes the end.
  *
- * What completes its input besides the item's data goes into the input's digest before a
- * recorded call is looked for.
+ * Whatever completes its input besides the item's data is in the digest of the input before a
+ * recorded call is searched for.
  */
 #include "step_call/step_call.h"
 
@@ -21,9 +21,9 @@
 #include "storage/traceparent.h"
 #include "transcript/event_keys.h"
 
-/* ---- what it is ---- */
+/* ---- what the call is ---- */
 
-/* causes NULL: those of the item. */
+/* causes NULL: the item's. */
 static void
 step_call_begin(struct step_call *call, struct step *s, const struct item *item,
     const struct causes *causes, int64_t index)
@@ -78,11 +78,11 @@ step_call_release(struct step_call *call)
 	recalled_free(&call->verdict.recalled);
 }
 
-/* ---- what was recorded of it, and is ---- */
+/* ---- its record, earlier and now ---- */
 
-/* The ids of a replay are those of the recording. Which of several processes of one name began
- * first is left to chance; which call of theirs this is, is not. An event that is not in the
- * recording has an id that depends on the call and the event alone. */
+/* A replay gives events the recorded ids. Which of several processes of one name began first was
+ * chance, but the call's id says which of their calls it is. An event that was not recorded gets
+ * an id that is derived only from the call and the event. */
 static void
 step_call_set_recorded_ids(struct step_call *call)
 {
@@ -117,7 +117,7 @@ step_call_set_recorded_ids(struct step_call *call)
 	}
 }
 
-/* 0; 1: no call is to be made, as in the recording none was; -1: the machine failed. */
+/* 0; 1: no call is to be made, because none was recorded; -1: the machine failed. */
 static int
 step_call_recall(struct step_call *call, struct error *err)
 {
@@ -130,9 +130,10 @@ step_call_recall(struct step_call *call, struct error *err)
 		return -1;
 	if (v->says == VERDICT_DIVERGE && !v->recalls) {
 		none = v->beyond;
-		/* If nobody reads the output of a replay, or nobody does soon, the recorded step ended
-		 * then, before this call, and how soon was left to chance. It is waited for once: who
-		 * still reads then will, and what was not recorded differs. */
+		/* In a replay, if nobody reads the output, or soon nobody will, the recorded
+		 * step ended before this call, at a moment that was chance. Wait once: if the
+		 * reader is still there then it will stay, and the missing record is a
+		 * difference. */
 		if (!none && s->place.reader != 0) {
 			struct pollfd output = { .fd = s->place.reader };
 
@@ -150,7 +151,7 @@ step_call_recall(struct step_call *call, struct error *err)
 	return none;
 }
 
-/* The start makes the claim stand; what comes after it is made in the call. */
+/* The claim takes effect with the start event; what follows is made inside the call. */
 static int
 record_start(struct step_call *call, struct error *err)
 {
@@ -167,7 +168,7 @@ record_start(struct step_call *call, struct error *err)
 	return 0;
 }
 
-/* Takes what stands instead of the work; false: that is to be done. */
+/* Takes the recorded outcome instead of doing the work; false: the work is to be done. */
 static bool
 step_call_apply_verdict(struct step_call *call)
 {
@@ -193,8 +194,8 @@ step_call_apply_verdict(struct step_call *call)
 	return true;
 }
 
-/* The end; or what was decided meanwhile about a call that was recorded as waiting; or the result
- * of work that was handed on, which came before its command has ended. */
+/* Records the end; or the decision that was made meanwhile about a call recorded as waiting; or
+ * the result of work that was handed over, which came before the command ended. */
 static int
 record_end(struct step_call *call, struct event *completed, struct error *err)
 {
@@ -222,22 +223,23 @@ record_end(struct step_call *call, struct event *completed, struct error *err)
 		seal_key_forget(&end->seal);
 		end->overruled = true;
 		step_judge(call->step, v);
-		if (!step_call_apply_verdict(call)) /* an approval waits on: nobody has decided */
+		if (!step_call_apply_verdict(call)) /* an approval continues to wait: nobody has
+		                                       decided */
 			step_wait(call, WAITING_APPROVAL, NULL, 0);
 		waits = v->recalled.end == RECALL_WAITING;
 	}
 }
 
-/* ---- what is done ---- */
+/* ---- work ---- */
 
-/* Whether nothing has kept the work from being done, or has failed. */
+/* Whether nothing so far prevents the work, and nothing has failed. */
 static bool
 goes_well(const struct step_call *call)
 {
 	return call->end.skipped == NULL && call->end.error.code == ERROR_NONE;
 }
 
-/* The work, or what stands for it. */
+/* Does the work, or takes the recorded outcome. */
 static int
 carry_out(struct step_call *call, struct error *err)
 {
@@ -245,7 +247,7 @@ carry_out(struct step_call *call, struct error *err)
 	struct call_verdict *v = &call->verdict;
 	bool taken;
 
-	/* What was told of retries is told again. */
+	/* Events of retries are recorded again. */
 	if (v->recalls && step_replays(s) && !s->definition.work->repeats_tries &&
 	    retried_repeat(&v->recalled, &call->events, call->started, RECALL_TO_THE_END, err) == -1)
 		return -1;
@@ -265,13 +267,13 @@ carry_out(struct step_call *call, struct error *err)
 		    call->end.error.code == ERROR_CANCELLED)
 			step_end_by_failure(&call->end.error);
 	}
-	/* A round's end is asked about, if it gave something. */
+	/* Evaluate the --until condition on the output of the iteration. */
 	if (s->definition.until.text != NULL && goes_well(call))
 		return step_ask_until(call, err);
 	return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void
 step_call_report_error(const struct step_call *call, const struct error *error,
@@ -287,7 +289,7 @@ step_call_report_error(const struct step_call *call, const struct error *error,
 	buffer_free(&label);
 }
 
-/* The error that an item has come with. */
+/* The error with which an item arrived. */
 static enum error_code
 passed_code(const struct item *item)
 {
@@ -327,7 +329,7 @@ step_call_fill_result(const struct step_call *call, const struct event *complete
 		if (end->lost.code != ERROR_NONE) {
 			step_call_report_error(call, &end->lost, result);
 		} else if (end->overruled && recalled_decided(r)) {
-			/* What was decided, where our own end came too late. */
+			/* Report the decision, since this call's own end came too late. */
 			char *by = span_text(span_path(recalled_result(r)->view.payload, KEY_APPROVAL,
 			    KEY_BY, NULL));
 
@@ -351,7 +353,7 @@ step_call_fill_result(const struct step_call *call, const struct event *complete
 		step_call_report_error(call, &end->error, result);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole call ---- */
 
 static int
 step_call_run(struct step_call *call, const struct error *refused, struct step_result *result,
@@ -383,7 +385,7 @@ step_call_run(struct step_call *call, const struct error *refused, struct step_r
 		return 0;
 	}
 
-	/* What runs inside of the call finds out here where it is. */
+	/* Programs inside the call learn their enclosing call from the environment. */
 	environment_set(&s->place.environment, "AWF_CALL", call->id);
 	environment_set(&s->place.environment, "AWF_PARENT", call->started);
 	traceparent_enter(&s->place.environment, call->started);
@@ -396,7 +398,7 @@ step_call_run(struct step_call *call, const struct error *refused, struct step_r
 	else if (s->place.recall != NULL)
 		environment_unset(&s->place.environment, "AWF_CLAIMED");
 
-	/* An item that is not taken is not looked at by --when either. */
+	/* --when is not evaluated for an item that the gate refuses. */
 	if (goes_well(call) && s->options.when.text != NULL && step_ask_when(call, err) == -1)
 		return -1;
 	if (goes_well(call) && work->open != NULL)
@@ -404,7 +406,7 @@ step_call_run(struct step_call *call, const struct error *refused, struct step_r
 	if (record_start(call, err) == -1)
 		return -1;
 	if (goes_well(call) && carry_out(call, err) == -1) {
-		/* The disk may be the trouble: the end is recorded if it can be. */
+		/* The disk may have failed: record the end if that is possible. */
 		if (err != NULL && end->error.code == ERROR_NONE)
 			end->error = *err;
 		record_end(call, &completed, NULL);
@@ -444,7 +446,7 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	step_call_begin(&call, s, item, NULL, index);
 	call.end.error = *why;
 	done = step_call_recall(&call, err) == -1 ? -1 : record_start(&call, err);
-	/* In a replay of a child nobody knows who wrote its input, and died. */
+	/* In a replay of a child run it is unknown who wrote its input and died. */
 	if (done == 0 && call.end.error.code == ERROR_NO_INPUT && call.verdict.recalls &&
 	    step_replays(s) && recalled_error(&r->completed, &recorded) &&
 	    recorded.code == ERROR_UPSTREAM_INCOMPLETE)
@@ -458,7 +460,7 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	return done;
 }
 
-/* ---- what would be made ---- */
+/* ---- dry run ---- */
 
 bool
 step_expects(struct step *s, const struct item *item, int64_t index, char input_sha256[DIGEST_SIZE])

@@ -80,7 +80,7 @@ struct step_end {
 
 	int exit_code;             /* of a command; -1 */
 	struct far_end far;        /* of a command that ran elsewhere */
-	struct buffer retries;     /* inside of a JSON array */
+	struct buffer retries;     /* elements of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;
 	struct changed changed;    /* files, by a command */

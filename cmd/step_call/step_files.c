@@ -1,13 +1,13 @@
 /*
- * The files that a step is made of are named in its record by absolute and plain paths, for a
- * replay shows them by that name. What comes along with AWF is named and not kept, and
- * configurations of servers, which may hold keys, are known by their digest alone.
+ * The record names the files of a step by absolute, normalized paths, because a replay shows the
+ * files under these names. Files that come with AWF are named but not kept; the configurations of
+ * MCP servers, which may contain keys, are represented only by their digests.
  *
- * The files that commands run come last, and are told apart: what a call is known by has no part
- * of them, so a result stands when they have changed. That holds for the command itself, for the
- * texts that say whether it is to run, for providers, and for what tools, servers and before_turn
- * run, but for what lies beside a tool's file and is part of that. A launcher (--via) says where a command
- * runs, not what it does, and its program is none of these files.
+ * Files run by commands come last, in a separate list: they are not part of a call's identity, so a
+ * result stays valid when they change. This applies to the command itself, to --when and similar
+ * texts, to providers, and to what tools, servers and before_turn run; but not to files next to a
+ * tool's file, which are part of the tool. A launcher (--via) says where a command runs, not what
+ * it does, so its program is not among these files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@
 
 typedef int keep_file(const struct run *r, const char *path, struct writer *w, struct error *err);
 
-/* Names a file. What comes along with AWF is told by its version, and not kept. A path that is
- * no text cannot be told in JSON, and is not. */
+/* Names a file. A file that comes with AWF is represented by its version, and is not kept. A
+ * path that is not valid text cannot be in JSON, and is left out. */
 static void
 name_file(struct step_files *n, const char *path, keep_file *keep)
 {

@@ -1,13 +1,13 @@
 /*
- * What happened in a call, and around it, as far as nothing but records tells so.
+ * What happened inside and around a call, as far as only records tell it.
  *
- * What was made inside of a call is known by the models of its run and of child runs. A call
- * that has effects counts from its start, until its end tells that it failed by itself; so does
- * that of a tool. Of the run only what stands behind the start of the call is read, of which
- * the model knows no more than needed: what is in the call is told by ids.
+ * What was made inside a call is found by the models of its run and of child runs. A call with
+ * effects counts from its start, unless its end says that it failed by itself; the same holds for a
+ * tool's call. Only the part of the run behind the call's start is read, of which the model knows
+ * only what it needs: ids tell what is inside the call.
  *
- * That a call was cut off the run's directory tells, where processes that die leave their
- * locks, and where whoever ends a run, or a call, says so first.
+ * That a call was interrupted is seen in the run's directory: processes that died leave their
+ * records there, and whoever ends a run, or a call, first notes this there.
  */
 #include "step_call/step_call.h"
 
@@ -24,30 +24,30 @@
 #include "storage/storage.h"
 #include "transcript/event_keys.h"
 
-#define DEPTH 16 /* of runs in runs */
+#define DEPTH 16 /* levels of runs inside runs */
 
-/* ---- what has changed something ---- */
+/* ---- effects ---- */
 
-/* One that has begun to change something. */
+/* A call that has begun to change something. */
 struct begun {
 	char *name;
-	bool harmless; /* it came to an end that is no change */
+	bool harmless; /* it ended without a change */
 };
 
 struct inside {
 	const struct run *run;
-	const char *call;       /* "": all of the run */
+	const char *call;       /* "": the whole run */
 	struct map by_start;    /* event that began it → begun */
 	struct begun *list;
 	size_t count;
 	int depth;
-	bool told;              /* what has the name of something in a child run */
+	bool told;              /* `what` has the name of a call in a child run */
 	struct buffer *what;
 };
 
 static bool step_inside_read_run(struct inside *in, const char *path, int64_t from);
 
-/* Whether a call was made in one, be it by others in that. */
+/* Whether a call was made inside another, directly or through others. */
 static bool
 is_inside(const struct model_call *call, const char *around)
 {
@@ -56,7 +56,7 @@ is_inside(const struct model_call *call, const char *around)
 	return strncmp(call->id, around, len) == 0 && (len == 0 || call->id[len] == '/');
 }
 
-/* What begins is noted if it is to change something that is not to be changed twice. */
+/* Notes a beginning if the call is to change something that must not be changed twice. */
 static void
 step_inside_note_start(struct inside *in, const struct event_view *event, const char *name_key)
 {
@@ -73,8 +73,8 @@ step_inside_note_start(struct inside *in, const struct event_view *event, const 
 	in->list[in->count++] = (struct begun){ name != NULL ? name : memory_text(""), false };
 }
 
-/* What this event began has ended: harmless if it failed, and nothing around it ended it. What the user has
- * taken as done has changed something, whoever did it. */
+/* The call that this event began has ended: harmless if it failed by itself, and nothing around
+ * it ended it. A call that the user has declared done has changed something, whoever did it. */
 static void
 step_inside_note_end(struct inside *in, const char *start, struct span payload)
 {
@@ -130,7 +130,7 @@ step_inside_read_event(void *context, const struct placed *placed, struct error 
 	return in->told;
 }
 
-/* Whether something in it has changed something, and what. */
+/* Whether a call inside it has changed something, and which. */
 static bool
 step_inside_read_run(struct inside *in, const char *path, int64_t from)
 {
@@ -170,7 +170,7 @@ step_has_changed(const struct step_call *call, struct buffer *what)
 	return step_inside_read_run(&in, run->transcript.path, call->record_from);
 }
 
-/* ---- what waits ---- */
+/* ---- waiting ---- */
 
 /* The last call inside that waits, and why. */
 struct waiting_inside {
@@ -215,7 +215,7 @@ step_look_for_waiting(struct step_call *call)
 	m.position = call->record_from;
 	m.watch = note_waiting;
 	m.context = &w;
-	/* What cannot be read leaves the status, which says the same to a shell. */
+	/* If it cannot be read, the exit status remains, which says the same to a shell. */
 	if (model_read_file(&m, run->transcript.path, &ignored) != -1 && w.id.len > 0)
 		error_set(&call->end.error, ERROR_WAITING, NULL, "%s",
 		    w.message != NULL ? w.message : error_name(ERROR_WAITING));
@@ -224,16 +224,16 @@ step_look_for_waiting(struct step_call *call)
 	buffer_free(&w.id);
 }
 
-/* ---- what was cut off ---- */
+/* ---- interruptions ---- */
 
-/* Whether the run is another's, who is not there any more. */
+/* Whether the run is another process's, and that has died. */
 static bool
 is_deserted(const struct run *run)
 {
 	return run->lock_fd == -1 && !storage_run_alive(&run->storage, run->id);
 }
 
-/* Whatever a shell has made of the step's end: what came is not the result. A body that was
+/* Whatever a shell has made of the step's end, its output is not the result. A body that was
  * ended itself says so. What the machine did to the step it did to the body. */
 void
 step_look_for_dead(struct step_call *call)
@@ -246,10 +246,10 @@ step_look_for_dead(struct step_call *call)
 	if (error->code != ERROR_NONE && error->code != ERROR_EXIT_STATUS && !ended->told)
 		return;
 	if (!roster_died(s->place.run->directory, call->id, &death)) {
-		/* A step that comes after the run's end begins nothing, and is told so alone. Where a
-		 * group's body, or the last that its shell waited for, was killed, it was a step that
-		 * had no time to enter the roster, as likely as not: what a body works is in its
-		 * steps. */
+		/* A step that comes after the run's end begins nothing and only reports that. If
+		 * a group's body, or the last process that its shell waited for, was killed, it
+		 * was most likely a step that had no time to register in the roster: the work of
+		 * a body is done by its steps. */
 		if (error->code == ERROR_NONE && s->definition.work->passes && is_deserted(s->place.run))
 			error_set(error, ERROR_INTERRUPTED, NULL, "awf-run of this run is gone");
 		else if (s->definition.work->passes && error->code == ERROR_EXIT_STATUS && !ended->told &&

@@ -1,14 +1,14 @@
 /*
- * What a call puts out: the results that it has made, or lines that a body has printed.
+ * What a call outputs: the results that it has made, or the lines that a body has printed.
  *
- * A body's output is taken for state lines if it begins like one. Lines that a step of this
- * run made pass as they came; of others only the data does, under this call. In the record a
- * token is replaced by whether it was valid, for the next attempt has another key to make it
- * with.
+ * A body's output is parsed as state lines if it begins like one. Lines made by steps of this run
+ * are passed on as they came; of other lines, only the data is passed on, as output of this call.
+ * In the record a token is replaced by whether it was valid, because the next attempt has another
+ * key for tokens.
  *
- * Each line for stdout is made of one spec, filled from the call. A line that is read before
- * the call has ended names the start instead, and has no time or number of an end, though a
- * replay knows them.
+ * Each line for stdout is built from one spec that is filled from the call. A line that is read
+ * before the call has ended names the start event instead, and has no time or number of an end,
+ * though a replay knows them.
  */
 #include "step_call/step_call.h"
 
@@ -39,7 +39,7 @@ step_forget_results(struct step_end *end)
 	end->result_count = 0;
 }
 
-/* The lines alone: what they led to stands. */
+/* Only the lines: their effect on the call stays. */
 static void
 forget_passed(struct step_end *end)
 {
@@ -61,7 +61,7 @@ step_put_into(struct step_call *call)
 	struct writer w;
 
 	if (end->passes) {
-		/* The data of the one line that came. */
+		/* The data of the single line that arrived. */
 		size_t count = end->passed_count;
 
 		if (end->error.code == ERROR_NONE && count == 1) {
@@ -91,7 +91,7 @@ step_put_into(struct step_call *call)
 	end->results[0] = merged;
 }
 
-/* ---- lines that pass ---- */
+/* ---- lines that are passed on ---- */
 
 void
 step_pass(struct step_call *call, struct item *item)
@@ -99,7 +99,7 @@ step_pass(struct step_call *call, struct item *item)
 	struct step_end *end = &call->end;
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 
-	/* One that names the call's start was made for the body to read, and came back. */
+	/* A line that names the call's start was made for the body to read, and came back. */
 	if (item_error(item).at == NULL && (item->metadata.len == 0 || item->foreign ||
 	    span_is(span_member(metadata, "event_id"), call->started))) {
 		buffer_free(&item->line);
@@ -148,7 +148,7 @@ step_take_lines(struct step_call *call, const struct buffer *output)
 	size_t kept = 0;
 	int wrong;
 
-	/* No object, no state line: text is not copied to find out. */
+	/* If it is not an object it is not a state line: text is not copied to find that out. */
 	if (span_type(span_trim(span_of(buffer_string(output), output->len))) != 'o')
 		return false;
 	buffer_append(&bytes, output->data, output->len);
@@ -160,8 +160,9 @@ step_take_lines(struct step_call *call, const struct buffer *output)
 		return true;
 	}
 
-	/* The events that the lines name are causes of the call's end, each once. The first line
-	 * that tells of a failure tells why the call failed; no such line is output. */
+	/* The events that the lines name become causes of the call's end, each once. The first
+	 * line that reports a failure says why the call failed; lines with failures are not
+	 * output. */
 	for (size_t i = 0; i < end->passed_count; i++) {
 		struct item *item = &end->passed[i];
 		struct span told = item_error(item);
@@ -188,8 +189,8 @@ step_take_lines(struct step_call *call, const struct buffer *output)
 	return true;
 }
 
-/* The metadata of a line, as it is but for the token: for the record, whether there is a valid
- * one; for a line that goes out again, one of this attempt where there was. */
+/* The metadata of a line, unchanged except for the token: in the record, whether there is a
+ * valid one; in a line that goes out again, a token of this attempt if there was a valid one. */
 static void
 write_metadata(struct writer *w, const struct gate *gate, const struct item *item, bool recorded)
 {
@@ -220,7 +221,8 @@ step_write_lines(const struct step_call *call, struct writer *w)
 		if (item->line.len > 0) {
 			write_metadata(w, &call->step->options.gate, item, false);
 		} else {
-			/* It is to be a line of the group's own: what its data is made of. */
+			/* For the digest of a line of the group's own: the parts that its data
+			 * consists of. */
 			writer_member_object(w, "metadata");
 			if (item->data.no_newline)
 				writer_member_bool(w, "no_newline", true);
@@ -250,7 +252,7 @@ step_recall_lines(struct step_call *call, struct span payload)
 		memset(&item, 0, sizeof item);
 		item_take_state(&item, element.value, run_id);
 		buffer_clear(&item.line);
-		/* One of another run, which this one was forked from, is this call's own. */
+		/* A line of the run from which this one was forked counts as this call's own. */
 		if (!item.foreign) {
 			writer_begin(&w, &line);
 			writer_object(&w);
@@ -267,8 +269,8 @@ step_recall_lines(struct step_call *call, struct span payload)
 
 /* ---- lines for stdout ---- */
 
-/* completed NULL: for lines that are read before the call has ended, although a replay knows
- * when it did: they name its start. */
+/* completed NULL: for lines that are read before the call has ended, even if a replay knows
+ * when: they name its start. */
 static void
 spec_begin(const struct step_call *call, const struct event *completed, struct state_spec *spec)
 {
@@ -327,7 +329,7 @@ put_as_it_came(const struct item *item, struct buffer *out)
 	buffer_byte(out, '\n');
 }
 
-/* Lines that pass; one that has no line of its own gets one of this call. */
+/* The lines that are passed on; one that has no line of its own gets one of this call. */
 static void
 put_passed(const struct step_call *call, struct state_spec *spec, bool raw, struct buffer *out)
 {
@@ -369,7 +371,7 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 	spec_begin(call, completed, &spec);
 	if (completed != NULL)
 		spec.key = s->place.run->key;
-	/* What was approved, or has got a further member, is still the item. */
+	/* An item that was approved, or got a further member, is still the same item. */
 	if (completed != NULL && (s->definition.work->decides || s->options.into != NULL))
 		spec.attachments = step_attachments(call);
 	put_passed(call, &spec, raw, out);
@@ -421,7 +423,7 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 	const struct step *s = call->step;
 	const struct item *item = call->item;
 	bool failed = item_error(item).at != NULL;
-	/* A --rescue that the user says is done has made the failure good. */
+	/* A --rescue that the user has declared done has made the failure good. */
 	bool good = !failed || (s->options.rescue && call->end.skipped != NULL &&
 	    strcmp(call->end.skipped, "by_user") == 0);
 	struct state_spec spec;

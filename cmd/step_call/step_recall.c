@@ -1,9 +1,9 @@
 /*
- * A claim finds the recorded call, or says why there can be none. In a resume a result stands
- * and is linked to, not repeated. In a replay ids, answers of conditions and what came from
- * outside are the recorded ones, all else is done again, and anything that differs is the
- * call's error. The verdict goes by the record and the step alone; taking the recorded end
- * over is a step of its own, as only a call that has its turn does it.
+ * A claim finds the recorded call, or says why there is none. In a resume a valid result is linked
+ * to, and the work is not repeated. In a replay ids, answers of conditions and everything that came
+ * from outside are the recorded ones, all else is done again, and any difference is the call's
+ * error. The verdict depends only on the record and the step; taking over the recorded end is a
+ * separate function, because a call does that only when it is its turn.
  */
 #include "step_call/step_call.h"
 
@@ -31,7 +31,7 @@ step_recall(const struct step_call *call, struct call_verdict *verdict, struct e
 	if (recall == NULL || (idle && !step_replays(s)))
 		return 0;
 
-	/* What a reader is told that the step does, when it is not what was recorded. */
+	/* The description of the step for the reader, if it differs from the recorded one. */
 	s->definition.work->label(s, &definition);
 	query.definition = buffer_string(&definition);
 
@@ -59,7 +59,7 @@ step_recall(const struct step_call *call, struct call_verdict *verdict, struct e
 
 #define RECORDING_ENDS "the recording ends in the middle of this call"
 
-/* ---- what stands of it ---- */
+/* ---- what is valid of it ---- */
 
 static bool
 skipped_by_user(const struct recalled *r)
@@ -67,7 +67,8 @@ skipped_by_user(const struct recalled *r)
 	return span_is(span_member(recalled_result(r)->view.payload, KEY_SKIPPED), "by_user");
 }
 
-/* A decision has the bare result, from outside. Whether --into has to put it in its place. */
+/* A decision has the bare result, from outside. Returns whether --into has to put it in its
+ * place. */
 static bool
 is_bare(const struct step *s, const struct recalled *r)
 {
@@ -84,7 +85,7 @@ judge_resumed(const struct step *s, struct call_verdict *v)
 	const struct work *work = s->definition.work;
 	const struct recalled *r = &v->recalled;
 
-	/* An agent goes on; the decision is about its tools. */
+	/* An agent continues; the decision is about its tools. */
 	if (r->decided == RECALL_SKIP && (r->changed || !work->goes_on)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->changed) {
@@ -122,18 +123,19 @@ set_divergence(struct call_verdict *v, const char *what)
 	error_set(&v->error, ERROR_DIVERGENCE, NULL, "%s", what);
 }
 
-/* In a resume, and what is alike for all in a replay: whether it is settled by that. */
+/* Decides for a resume, and the cases that are the same for all kinds of work in a replay;
+ * returns whether that settles it. */
 static bool
 is_settled(const struct step *s, struct call_verdict *v)
 {
 	const struct recalled *r = &v->recalled;
 	const struct recalled_event *end = recalled_result(r);
-	/* The work was done in the run that this one was forked from: how is in that one's record. */
+	/* The work was done in the run from which this one was forked; that run's record says
+	 * how. */
 	bool done_elsewhere = span_type(span_member(end->view.payload, KEY_REUSED_FROM)) == 'o';
-	/* An earlier attempt did it, so that what was done inside of a group is not in the one that
-	 * is replayed. */
+	/* An earlier attempt did the work, so the replayed attempt has no calls inside a group. */
 	bool done_before = span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
-	/* Nor is its program, which is another one there. */
+	/* Nor does it have the program, which is another version there. */
 	bool done_otherwise = span_true(span_member(r->completed.view.payload, KEY_PROGRAM_CHANGED));
 
 	if (!step_replays(s))
@@ -169,7 +171,7 @@ step_judge_decision(const struct step *s, struct call_verdict *v)
 	v->decided = true;
 }
 
-/* A command whose effects lie outside is not run again, nor one that ran elsewhere. */
+/* Whether a replay leaves out the command: its effects are outside, or it ran elsewhere. */
 bool
 step_judge_command(const struct step *s, struct call_verdict *v)
 {
@@ -200,9 +202,9 @@ step_judge(const struct step *s, struct call_verdict *verdict)
 		s->definition.work->judge(s, verdict);
 }
 
-/* ---- what is taken over ---- */
+/* ---- taking over ---- */
 
-/* The result at a pointer, which is the next part. */
+/* Appends the result at a JSON Pointer, as the next part. */
 static void
 step_recall_add_result(struct step_end *to, const struct recalled_event *end, struct span value,
     const char *pointer)
@@ -213,7 +215,7 @@ step_recall_add_result(struct step_end *to, const struct recalled_event *end, st
 
 	buffer_append(&data.json, value.at, value.len);
 	data.base64 = recalled_binary(end, pointer);
-	/* One mark for the one result, or the numbers of the parts that have it. */
+	/* One mark for the only result, or the numbers of the parts that have it. */
 	data.no_newline = span_true(marks);
 	for (struct span_walk mark = span_walk(marks); span_type(marks) == 'a' && span_next(&mark);)
 		if (span_integer(mark.value, &part) && part >= 0 && (size_t)part == to->result_count)
@@ -309,7 +311,7 @@ step_take_early(struct step_call *call, struct event_place early, struct error *
 	return 0;
 }
 
-/* Tries that failed may have changed the workspace, and those of a body have made calls. */
+/* Failed tries may have changed the workspace, and those of a body have made calls. */
 int
 step_take_tries(struct step_call *call)
 {

@@ -1,7 +1,7 @@
 /*
- * The payloads of the two events, member by member. Input that is the result of the parent is
- * not written again: a digest shows that it is. The start is synced only before effects
- * outside, the end always.
+ * The payloads of the two events, member by member. If the input is the result of the parent event
+ * it is not written again: a digest proves that. The start is synced only before effects outside,
+ * the end always.
  */
 #include "step_call/step_call.h"
 
@@ -13,9 +13,9 @@
 #include "step_call/work.h"
 #include "transcript/event_keys.h"
 
-/* Whether the item's data is, byte for byte, the result of the parent event, so
- * that step.started need not repeat it. A call that failed or was skipped has none, nor
- * has the start of the one around this; one of several parts is not all of it. */
+/* Whether the item's data is, byte for byte, the result of the parent event, so that
+ * step.started need not repeat it. A call that failed or was skipped has no result, nor has the
+ * start of the enclosing call; one of several parts is not the whole result. */
 static bool
 input_is_result(const struct step_call *call)
 {
@@ -49,7 +49,7 @@ step_record_write_condition(struct writer *w, const struct condition *condition,
 	writer_object_end(w);
 }
 
-/* Names an event of the recorded call. */
+/* Writes the id of an event of the recorded call. */
 static void
 write_recorded(struct writer *w, const char *key, const struct recalled *r, const char *id)
 {
@@ -86,7 +86,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_CALL, call->id);
 	writer_member_integer(w, KEY_ATTEMPT, s->place.run->attempt);
 
-	/* What it is made of. */
+	/* The inputs of the call. */
 	writer_member_string(w, KEY_INPUT_SHA256, call->input_sha256);
 	if (with_input) {
 		writer_key(w, KEY_INPUT);
@@ -140,7 +140,7 @@ int
 step_record_start(const struct step_call *call, struct error *err)
 {
 	struct step *s = call->step;
-	/* What is to be decided about stands where the decision is made. */
+	/* The input to be decided about is in the event that says what is decided. */
 	bool with_input = s->definition.work->decides || !input_is_result(call);
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
@@ -165,8 +165,8 @@ step_record_start(const struct step_call *call, struct error *err)
 	return result;
 }
 
-/* A result that is in the file already is not repeated; one that is in another run's
- * is, lest this record depends on that. */
+/* A result that is in this file already is not repeated; a result in another run's file is, so
+ * that this record does not depend on that. */
 static bool
 holds_result(const struct step_call *call)
 {
@@ -190,7 +190,7 @@ write_completed(const struct step_call *call, const struct results *results, str
 	writer_member_string(w, KEY_CALL, call->id);
 	writer_member_string(w, KEY_AGENT, end->agent);
 
-	/* What came of the work. */
+	/* The outcome of the work. */
 	if (failed)
 		call_write_error(w, KEY_ERROR, &end->error);
 	else if (holds_result(call) && end->passes)
@@ -239,9 +239,9 @@ write_completed(const struct step_call *call, const struct results *results, str
 	writer_object_end(w);
 }
 
-/* A call that was recorded as waiting has another end only if nobody decided since, and one that
- * hands its work on begins to wait only if there is no result yet: that is asked under the
- * transcript's lock. */
+/* A call that was recorded as waiting gets another end only if nobody has decided meanwhile; a
+ * call that hands its work over begins to wait only if there is no result yet. Both are checked
+ * under the transcript's lock. */
 struct deciding {
 	const struct step_call *call;
 	const struct recall *recall;

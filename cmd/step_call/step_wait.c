@@ -1,6 +1,6 @@
 /*
- * Calls that somebody decides about. A wait is an end of the call with the error `waiting` and,
- * in payload.approval, what it waits for. What is decided is told there too.
+ * Calls about which somebody decides. A wait is an end of the call with the error `waiting` and, in
+ * payload.approval, what it waits for. The decision is recorded there too.
  */
 #include "step_call/step_call.h"
 
@@ -32,7 +32,7 @@ step_wait(struct step_call *call, enum waiting_for what, const char *form, int64
 	const struct run *run = call->step->place.run;
 	struct writer w;
 
-	/* A decision goes by the record, and so does resuming. */
+	/* Decisions and resumes need the record. */
 	if (!run->keep_transcript || run->transcript.masked) {
 		error_set(&call->end.error, ERROR_BLOCKED, NULL,
 		    "nobody can decide later about a run that %s", run->keep_transcript ?
@@ -50,9 +50,9 @@ step_wait(struct step_call *call, enum waiting_for what, const char *form, int64
 	writer_object_end(&w);
 }
 
-/* The name of the task is that of the call which began it, and the attempt behind it if that was not
- * the first: another call may have had that name before. A call that is another one now, or new, is
- * another task. */
+/* The task is named after the call that began it, followed by the attempt if that was not the
+ * first, since an earlier call may have had the same name. A call that is another one now, or
+ * new, is another task. */
 void
 step_name_task(struct step_call *call)
 {
@@ -94,7 +94,7 @@ step_note_decision(struct step_call *call, const struct decision *d)
 	writer_object_end(&w);
 }
 
-/* The members of the recorded payload.approval that are listed. */
+/* Copies the listed members of the recorded payload.approval. */
 static void
 copy_approval(struct step_call *call, struct span approval, const char *const *names)
 {

@@ -1,11 +1,11 @@
 /*
- * The work of a call, in as many tries as it may have, and the conditions that are asked before and after it.
+ * The work of a call, in as many tries as are allowed, and the conditions before and after it.
  *
- * Each try sets the call's error anew, and the loop around them decides. A try is not repeated if it may
- * have had an effect, or if something in it had one.
+ * Each try sets the call's error anew, and the loop around them decides. A try is not repeated if
+ * it, or something inside it, may have had an effect.
  *
- * A condition is shell text that reads a state line. In a resume a recorded answer is taken; a
- * replay asks again, and another answer than the recorded one is the call's error.
+ * A condition is shell text that reads a state line. A resume takes the recorded answer; a replay
+ * evaluates the condition again, and an answer that differs is the call's error.
  */
 #include "step_call/step_call.h"
 
@@ -25,15 +25,15 @@
 
 /* ---- tries ---- */
 
-/* Begun elsewhere, and lost: it may run on there for a while. */
+/* Begun elsewhere, and the connection was lost: it may still be running there. */
 static bool
 is_lost(const struct step_call *call)
 {
 	return call->end.error.code == ERROR_LOST && call->end.begun_elsewhere;
 }
 
-/* Cut off in the middle: an effect may have happened, so it is not repeated. A tool
- * that declares none may have any. */
+/* Interrupted during the work: an effect may have happened, so it is not repeated. A tool that
+ * declares no effects may have any. */
 static bool
 may_have_happened(const struct step_call *call)
 {
@@ -46,9 +46,9 @@ may_have_happened(const struct step_call *call)
 	    code == ERROR_INTERRUPTED || call->end.killed || is_lost(call));
 }
 
-/* What the command has started may have done what is not to be done twice: what failed stands
- * then, and says so. So may the recorded call, which this one has taken over: what a try takes
- * over, the next one does not. */
+/* Calls that the command started may have done something that must not be done twice: then the
+ * failure is final, and says so. The same for the recorded call that this one has taken over:
+ * what one try took over, the next try does not. */
 static bool
 would_repeat(struct step_call *call)
 {
@@ -83,8 +83,8 @@ step_try(struct step_call *call, int (*try)(struct step_call *, void *, struct e
 		int64_t began = clock_monotonic();
 
 		if (tried > 1) {
-			/* For the calls that this try makes: if it succeeds, those of the tries before
-			 * need not have. */
+			/* Tells the calls made in this try: if it succeeds, calls of the tries
+			 * before may stay failed. */
 			snprintf(text, sizeof text, "%d", tried - 1);
 			environment_set(&s->place.environment, CALL_TRY, text);
 		}
@@ -104,7 +104,8 @@ step_try(struct step_call *call, int (*try)(struct step_call *, void *, struct e
 		    !retry_wanted(&s->options.retry, error->code, tried) || would_repeat(call))
 			return 0;
 
-		/* A try that failed, and that another follows: in the end of the call, and at once. */
+		/* A failed try that is followed by another: kept for the end of the call, and
+		 * recorded at once. */
 		retried_list(&end->retries, &(struct failed_try){ .why = error,
 		    .exit_code = end->exit_code, .duration_ms = clock_monotonic() - began, .turn = -1 });
 		retried.tried = tried;
@@ -133,7 +134,7 @@ step_work(struct step_call *call, struct error *err)
 	if (result == 0 && s->options.into != NULL)
 		step_put_into(call);
 
-	/* A result that no step could read is none. */
+	/* A result that no step could read is not a result. */
 	for (size_t i = 0; i < end->result_count; i++)
 		size += end->results[i].json.len + 1;
 	for (size_t i = 0; i < end->passed_count; i++)
@@ -146,7 +147,7 @@ step_work(struct step_call *call, struct error *err)
 
 /* ---- conditions ---- */
 
-/* Asks about a state line. recorded: the answer of the recorded call. */
+/* Evaluates a condition on a state line. recorded: the answer of the recorded call. */
 static int
 step_work_ask_condition(struct step_call *call, const struct condition *condition,
     const struct buffer *line,
@@ -168,7 +169,7 @@ step_work_ask_condition(struct step_call *call, const struct condition *conditio
 	answer->answered = answer->yes ||
 	    (process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1);
 	if (process.error.code == ERROR_EXIT_STATUS && process.exit_code > 1) {
-		const char *hint = ""; /* what was probably meant */
+		const char *hint = ""; /* what the user probably meant */
 
 		unknown = process.exit_code == PROCESS_NOT_FOUND;
 		if (unknown && condition->text[strspn(condition->text, " ")] == '.')
@@ -193,7 +194,7 @@ step_work_ask_condition(struct step_call *call, const struct condition *conditio
 	return result;
 }
 
-/* What an event of the recorded call says that the answer was; .at NULL: there is none. */
+/* The answer in an event of the recorded call; .at NULL: there is none. */
 static struct span
 recorded_answer(const struct step_call *call, const struct recalled_event *e)
 {
@@ -201,7 +202,7 @@ recorded_answer(const struct step_call *call, const struct recalled_event *e)
 	    SPAN_NONE;
 }
 
-/* False if it is to be asked. */
+/* Takes the recorded answer; false if the condition is to be evaluated. */
 static bool
 step_work_reuse_condition(const struct step_call *call, struct span recorded,
     struct condition_answer *answer)
@@ -223,8 +224,8 @@ step_ask_when(struct step_call *call, struct error *err)
 	struct error error;
 	int asked = 0;
 
-	/* No recorded answer, and a failure: the asking was ended by something around it, and so
-	 * it is now. */
+	/* There is no recorded answer, and the call failed: something around it ended the
+	 * condition, so it ends the same way now. */
 	if (call->verdict.recalls && replays && r->end == RECALL_FAILED &&
 	    span_type(recorded) == '0' && recalled_error(recalled_result(r), &error) &&
 	    error_is_of_circumstances(error.code)) {

@@ -1,7 +1,8 @@
 /*
- * A socket pair to each worker carries frames: a length, then the bytes. Answers wait in a
- * ring of slots, by the number of the job, until their turn comes. A worker closes its copies
- * of the other workers' sockets, so that closing ours is the end of input that ends it.
+ * Frames are sent through a socket pair to each worker: a length, then the bytes. Answers wait in a
+ * ring of slots, by the number of the job, until it is their turn. A worker closes its copies of
+ * the other workers' sockets, so that closing the parent's end gives a worker the end of its input,
+ * and it exits.
  */
 #include "step_call/workers.h"
 
@@ -24,7 +25,7 @@
 #include "io/polling.h"
 #include "proc/descendants.h"
 
-#define NAME "awf-step-job"  /* by which ps(1) and others know a worker */
+#define NAME "awf-step-job"  /* the name of a worker in ps(1) */
 
 const struct open_files workers_files = { .each = 1, .beside = 32 };
 
@@ -44,7 +45,7 @@ workers_open(struct workers *w, size_t count,
 	w->window_size = count * WORKERS_AHEAD;
 	w->window = memory_zero(w->window_size, sizeof *w->window);
 
-	/* Its own are limited as before. */
+	/* A worker's own children have the former limit. */
 	open_files_raise(&workers_files, count, &w->descriptors);
 }
 
@@ -119,8 +120,8 @@ receive_frame(int fd, struct buffer *bytes)
 	return 1;
 }
 
-/* The worker does one job after the other, and leaves with _exit(): nothing of the parent is
- * flushed. */
+/* The worker does one job after the other, and leaves with _exit(), so that no buffer of the
+ * parent is flushed. */
 static int
 start_worker(struct workers *w, struct worker *worker, struct error *err)
 {
@@ -148,7 +149,7 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 #ifdef PR_SET_NAME
 	prctl(PR_SET_NAME, NAME);
 #endif
-	/* What its bodies leave behind must be its own to end. */
+	/* Processes that its bodies leave behind must be its own, to be ended. */
 	descendants_adopt();
 	setrlimit(RLIMIT_NOFILE, &w->descriptors);
 	while (status == 0 && receive_frame(pair[1], &job) == 1) {
@@ -162,8 +163,8 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 	_exit(status);
 }
 
-/* Each that works has a job of its own whose answer has not come; of the window no more is ready than is
- * pending. */
+/* Each busy worker has a job of its own whose answer has not come; no more answers of the window
+ * are ready than pending. */
 static bool
 workers_hold(const struct workers *w)
 {

@@ -1,4 +1,4 @@
-/* What the options of a step ask for is looked up once, before it is loaded. */
+/* The kind of work is chosen once, from the options, before the step is loaded. */
 #include "step_kinds/kinds.h"
 
 #define WORK_ROW(name) &work_##name,

@@ -1,7 +1,7 @@
 /*
- * An editor is started with a group of its own, to which the terminal is given and from which
- * it is taken back with SIGTTOU blocked, as a process in the background must; one that stops
- * is continued, since no shell is there that could.
+ * An editor is started in a process group of its own, which becomes the foreground group of the
+ * terminal. To take the terminal back, SIGTTOU must be blocked, as in any background process. If
+ * the editor stops, it is continued, since there is no shell that could do that.
  */
 #include "step_kinds/question.h"
 
@@ -29,8 +29,8 @@
 #define EDITED ((size_t)64 << 20)
 #define NAP_MS 100
 
-/* Asks until it is answered by one of the words' first letters, which is returned; 0: not
- * answered; -1. */
+/* Asks until the answer is the first letter of one of the words, and returns that; 0: no answer;
+ * -1. */
 static int
 ask_word(const struct question *q, struct terminal_question *terminal, struct error *err)
 {
@@ -55,7 +55,7 @@ ask_word(const struct question *q, struct terminal_question *terminal, struct er
 
 /* ---- the editor ---- */
 
-/* Gives the terminal to a process group: from the background too. */
+/* Makes a process group the foreground group of the terminal, even from the background. */
 static void
 give_terminal(int terminal, pid_t group)
 {
@@ -68,7 +68,7 @@ give_terminal(int terminal, pid_t group)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Runs the editor on a file. 1: it ended well; 0: not, or there is none; -1. */
+/* Runs the editor on a file. 1: it exited with 0; 0: it did not, or there is none; -1. */
 static int
 run_editor(const struct question *q, int terminal, const char *path, struct error *err)
 {
@@ -86,11 +86,11 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 
 	if (result == 0) {
 		give_terminal(terminal, process.pid);
-		kill(-process.pid, SIGCONT); /* it may have asked for the terminal before */
+		kill(-process.pid, SIGCONT); /* it may have needed the terminal before it had it */
 		while (result == 0) {
 			pid_t ended = waitpid(process.pid, &status, WNOHANG | WUNTRACED);
 
-			/* Nobody else could wake it if it stopped. */
+			/* Nobody else could continue it if it stopped. */
 			if (ended == process.pid && WIFSTOPPED(status))
 				kill(-process.pid, SIGCONT);
 			else if (ended == process.pid || (ended == -1 && errno != EINTR))
@@ -109,7 +109,7 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 	return result != 0 ? -1 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Has the text edited, and takes it if it will do; says on the terminal why not. */
+/* Lets the user edit the text, and takes it if it is valid; if not, says on the terminal why. */
 static int
 question_edit_text(struct question *q, struct terminal_question *terminal, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* The file is read once; the text is checked then, so that only values can be missing later. */
+/* The file is read once and its text is checked then, so that later only values can be missing. */
 #include "step_kinds/template.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * Bodies that are JSON become values (jansson), from which what is left out is taken, and the text
- * that they are written as with sorted keys is what is digested; others are digested as they are.
- * How two requests differ is told by the first members in which they do.
+ * A JSON body becomes a value (jansson), from which ignored members are removed; the text written
+ * from it with sorted keys is hashed. Other bodies are hashed as they are. The difference of two
+ * requests is described by the first members that differ.
  */
 #include "step_kinds/traffic.h"
 
@@ -27,7 +27,7 @@ traffic_request(const struct recalled_event *e)
 	return span_type(span_member(request, KEY_METHOD)) == 's' ? request : SPAN_NONE;
 }
 
-/* ---- what a request is known by ---- */
+/* ---- the identity of a request ---- */
 
 static void
 leave_out(json_t *value, const char *pointer)
@@ -51,7 +51,7 @@ leave_out(json_t *value, const char *pointer)
 	}
 }
 
-/* The body as a value; NULL: it is none. */
+/* The body as a value; NULL: it is not JSON. */
 static json_t *
 body_value(const struct traffic *t, struct span request)
 {
@@ -104,8 +104,8 @@ is_whole(const struct recalled_event *answered)
 	    !answered->partial && span_member(answered->view.payload, KEY_RESPONSE).at != NULL;
 }
 
-/* Whether the attempt that is replayed had it: it asked, or took over the answer, which its end
- * follows then. One that asks anew (--models live) takes nothing over. */
+/* Whether the replayed attempt had the exchange: it asked, or took over the answer, and then its
+ * end follows the answer. An attempt that asks anew (--models live) takes nothing over. */
 static bool
 traffic_belongs_to_attempt(const struct recalled *r, const struct exchanged *x)
 {

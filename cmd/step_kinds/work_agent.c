@@ -1,9 +1,9 @@
 /*
- * -a, -m: an agent does the work, or whom it hands over to. It sees to its tries itself, and goes on
- * from what is recorded of its call.
+ * -a, -m: an agent, or an agent that it hands over to, does the work. It makes its retries itself,
+ * and continues from the record of its call.
  *
- * What completes its input besides the data: the digests of attachments, and the end of the call whose
- * conversation is gone on from, so that with another one before it this is another call.
+ * Its input is completed by the digests of attachments and by the end of the call whose
+ * conversation it continues: if that call changes, this is another call.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct agent_work {
 	struct team team;
 	struct template prompt;      /* of the first agent */
 	struct attachments attached; /* --attach, for each item */
-	struct budget budget;        /* of what it may cost, once it has begun */
+	struct budget budget;        /* for its cost, once it has begun */
 	bool verbose;
 };
 
@@ -84,7 +84,7 @@ first_agent(const struct agent_work *w)
 	return &w->team.members[0]->agent;
 }
 
-/* ---- loading: what is wrong with a file is said before what is wrong with its use ---- */
+/* ---- loading: errors in a file are reported before errors in its use ---- */
 
 static int
 agent_load_team(struct step *s, struct agent_work *w, struct error *err)
@@ -115,14 +115,15 @@ agent_load_team(struct step *s, struct agent_work *w, struct error *err)
 	return 0;
 }
 
-/* Whether each tool of an agent can have the sandbox that it is to have: whoever asks for one
- * must not go without. */
+/* Checks that each tool of an agent can have its sandbox: a user who asks for one must not go
+ * without. */
 static int
 settle_member(const struct step *s, const struct member *m, struct error *err)
 {
 	const struct agent *a = &m->agent;
 	const char *place = a->path != NULL ? a->path : "--sandbox";
-	const char *cli = provider_is_cli(a->provider) ? a->provider : NULL; /* that may do its work */
+	/* that it may use for its work */
+	const char *cli = provider_is_cli(a->provider) ? a->provider : NULL;
 	struct sandbox decided;
 	struct error why = ERROR_INIT;
 
@@ -142,7 +143,7 @@ settle_member(const struct step *s, const struct member *m, struct error *err)
 	return 0;
 }
 
-/* Whether the agents may follow what their files say. A replay follows what was followed. */
+/* Checks that the agents may follow their files. A replay follows what was followed. */
 static int
 check_instructions(const struct step *s, const struct agent_work *w, struct error *err)
 {
@@ -155,7 +156,7 @@ check_instructions(const struct step *s, const struct agent_work *w, struct erro
 	return -1;
 }
 
-/* What the agents' files say that is perhaps misspelt, or means nothing here. */
+/* Warns of settings in the agents' files that are probably misspelt, or have no effect here. */
 static void
 print_doubts(const struct agent_work *w)
 {
@@ -218,10 +219,10 @@ agent_unload(struct step *s)
 	free(w);
 }
 
-/* ---- what it is made of ---- */
+/* ---- the step's files ---- */
 
-/* The step's prompt is the first member's: in this order calls of earlier recordings are
- * known again. */
+/* The step's prompt counts as the first member's: calls of earlier recordings are found in this
+ * order. */
 static void
 define_member(const struct step *s, const struct agent_work *work, const struct member *m,
     struct writer *w)
@@ -270,7 +271,7 @@ agent_define(const struct step *s, struct writer *w)
 		writer_string(w, tools_policy_name(work->team.policy));
 }
 
-/* The program of a server, in the directory that it runs in. */
+/* The program of a server, searched for in the directory in which the server runs. */
 static void
 name_server(struct step_files *f, const struct mcp_definition *d)
 {
@@ -326,7 +327,7 @@ name_member(struct step_files *f, const struct member *m)
 	for (size_t k = 0; k < m->server_count; k++) {
 		const struct mcp_definition *d = &m->servers[k]->definition;
 
-		/* Configurations of servers may say keys and tokens. */
+		/* Configurations of servers may contain keys and tokens. */
 		if (a->mcp.own == NULL)
 			step_files_name_digest(f, d->file);
 		name_server(f, d);
@@ -370,7 +371,7 @@ agent_ignores_input(const struct step *s)
 
 /* ---- in the run ---- */
 
-/* As long as there is nothing to read a worker of the run is left to the steps before this one. */
+/* As long as there is no input, a worker of the run is left to the steps before this one. */
 static int
 start_provider(struct step *s, struct team *team, int in, struct error *err)
 {
@@ -391,8 +392,8 @@ agent_begin(struct step *s, int in, struct error *err)
 	return in != -1 ? start_provider(s, &w->team, in, err) : 0;
 }
 
-/* The conversation that the agent goes on with: a session is of the CLI that answered; whoever
- * else goes on gets the messages. That there is neither is the call's error. */
+/* Finds the conversation that the agent continues: a session, if the same CLI continues it,
+ * otherwise the messages. If there is neither, that is the call's error. */
 static void
 find_conversation(struct step_call *call, struct continuation *c)
 {
@@ -476,7 +477,7 @@ agent_record_work(const struct step_call *call, struct writer *w)
 	step_write_timeout(call->step, w);
 }
 
-/* What attachments lack, as their files have gone, the recorded call has. */
+/* If attached files are gone, the recorded call has their data. */
 static int
 restore_attachments(struct step_call *call, struct agent_call *c)
 {

@@ -1,11 +1,11 @@
 /*
- * A question to somebody outside (--ask): the call stands in the record with its question and
- * waits for an answer on its socket (decide/open_question.h). An answer that breaks the schema, or
- * that --accept refuses, is told why, and changes nothing: the next may be better. One that is
- * taken is recorded before whoever gave it is told so.
+ * A question to a program outside (--ask): the call is in the record with its question, and waits
+ * for an answer on its socket (decide/open_question.h). An answer that does not match the schema,
+ * or that --accept refuses, gets the reason and changes nothing: the next one may be better. An
+ * accepted answer is recorded before its sender is told so.
  *
- * While nobody is connected, time runs: after --ask-grace the call ends as one that waits for its
- * result. A resume takes what was decided meanwhile, if the question would take it, and asks
+ * While nobody is connected, --ask-grace runs: after it, the call ends as one that waits for its
+ * result. A resume takes a decision that was made meanwhile if the question accepts it, and asks
  * again otherwise.
  */
 #include <errno.h>
@@ -33,21 +33,21 @@
 #include "transcript/event_keys.h"
 #include "workspace/sandboxed_times.h"
 
-#define REASON_SHOWN 1000 /* bytes of what --accept says */
+#define REASON_SHOWN 1000 /* bytes of the reason from --accept */
 
 struct client {
 	int fd;                  /* -1: none */
 	struct line_input input;
-	int64_t until;           /* when the line that has begun must be whole; 0: none has */
+	int64_t until;           /* deadline for the rest of a line that has begun; 0: none */
 };
 
 struct asking {
 	struct step_call *call;
 	struct connection_limits limits;
-	struct client *clients;  /* so many, those that came first before the others */
+	struct client *clients;  /* `count` clients, in the order in which they came */
 	size_t count;
 	int64_t refused;         /* answers */
-	bool over;               /* the call has its end */
+	bool over;               /* the call has an end */
 };
 
 /* What was loaded. */
@@ -56,12 +56,12 @@ struct ask_work {
 	struct output_schema schema; /* of the answer */
 };
 
-/* A question that a call asks. */
+/* The question of a call. */
 struct ask_call {
 	struct buffer question;      /* empty: none */
 	char token[QUESTION_TOKEN_SIZE];
-	int listener;                /* where it is answered (decide/open_question.h); -1 */
-	int answerer;                /* who gave the answer, and is to be told; -1: nobody */
+	int listener;                /* the socket for answers (decide/open_question.h); -1 */
+	int answerer;                /* the client that gave the answer, and is to be told; -1: none */
 };
 
 static bool
@@ -81,7 +81,7 @@ ask_load(struct step *s, struct error *err)
 		return -1;
 	if (template_load(&a->question, s->options.question.text, "--ask", err) == -1)
 		return -1;
-	/* What somebody outside may do who is asked, nobody knows. */
+	/* It is unknown what somebody outside, who is asked, may be able to do. */
 	if (a->question.file != NULL && sandboxed_times_have_file(a->question.file))
 		return error_set(err, ERROR_DEFINITION, a->question.file, "a sandboxed program may have written "
 		    "it, and who is asked would follow it in no sandbox: read it, then touch it");
@@ -140,7 +140,7 @@ ask_label(const struct step *s, struct buffer *out)
 	buffer_text(out, "a question");
 }
 
-/* The question; what it lacks is the call's error. */
+/* Builds the question; missing values are the call's error. */
 static void
 ask_prepare(struct step_call *call)
 {
@@ -171,7 +171,7 @@ ask_record_work(const struct step_call *call, struct writer *w)
 	writer_object_end(w);
 }
 
-/* From here on an answer is heard. */
+/* From here on answers are received. */
 static void
 ask_listen(const struct step_call *call, struct ask_call *a)
 {
@@ -183,7 +183,7 @@ ask_listen(const struct step_call *call, struct ask_call *a)
 	a->listener = question_open(run->directory, a->token);
 }
 
-/* Before the start is recorded, so that whoever reads of the question can answer it. */
+/* Before the start is recorded, so that a reader of the question can answer it. */
 static void
 ask_open(struct step_call *call)
 {
@@ -197,10 +197,10 @@ ask_close_question(struct step_call *call, struct ask_call *a)
 	question_close(call->step->place.run->directory, a->token, &a->listener);
 }
 
-/* ---- an answer ---- */
+/* ---- answers ---- */
 
-/* Whether --accept takes what is the call's result: 1; 0, and why; -1: the machine failed, or the
- * call is ended. */
+/* Whether --accept accepts the call's result: 1; 0, and why; -1: the machine failed, or the call
+ * is ended. */
 static int
 ask_condition(struct step_call *call, struct buffer *why, struct error *err)
 {
@@ -240,7 +240,7 @@ ask_condition(struct step_call *call, struct buffer *why, struct error *err)
 	return result;
 }
 
-/* Whether the call's result, which is there, may be it: as ask_condition(). */
+/* Whether the call's result matches the schema and is accepted; returns as ask_condition(). */
 static int
 check_result(struct step_call *call, struct buffer *why, struct error *err)
 {
@@ -253,7 +253,7 @@ check_result(struct step_call *call, struct buffer *why, struct error *err)
 	return ask_condition(call, why, err);
 }
 
-/* Whether what was decided while nobody asked may be the result. */
+/* Whether a decision that was made while nobody asked may be the result. */
 static int
 ask_taken(struct step_call *call, struct error *err)
 {
@@ -263,7 +263,7 @@ ask_taken(struct step_call *call, struct error *err)
 	struct buffer why = BUFFER_INIT;
 	int taken;
 
-	/* What an attempt has taken over was looked at there. */
+	/* What an earlier attempt took over was checked there. */
 	if (!decision || step_replays(call->step) || call->end.error.code != ERROR_NONE ||
 	    call->end.result_count != 1)
 		return 1;
@@ -283,8 +283,8 @@ ask_taken(struct step_call *call, struct error *err)
 	return taken == -1 && call->end.error.code != ERROR_NONE ? 1 : taken;
 }
 
-/* Says what became of an answer. Who does not read what he was told before is let go: nobody else
- * is to wait for him. */
+/* Tells a client the verdict on its answer. A client that has not read an earlier verdict is
+ * disconnected: nobody must wait for it. */
 static void
 ask_send_verdict(int fd, const struct error *refused, const char *event_id)
 {
@@ -296,7 +296,7 @@ ask_send_verdict(int fd, const struct error *refused, const char *event_id)
 	buffer_free(&line);
 }
 
-/* An answer becomes the call's end, or is refused. -1: the machine failed. */
+/* Makes an answer the call's end, or refuses it. -1: the machine failed. */
 static int
 ask_apply_answer(struct asking *a, struct client *client, struct span line, struct error *err)
 {
@@ -350,7 +350,7 @@ ask_apply_answer(struct asking *a, struct client *client, struct span line, stru
 	return taken == -1 && end->error.code == ERROR_NONE ? -1 : 0;
 }
 
-/* Tells whoever gave the answer that it was taken, once its end is recorded. */
+/* Tells the sender of the answer that it was accepted, after the end is recorded. */
 static void
 ask_ended(struct step_call *call, const struct event *completed)
 {
@@ -390,7 +390,7 @@ ask_drop_client(struct asking *a, size_t number)
 	memmove(client, client + 1, (--a->count - number) * sizeof *client);
 }
 
-/* Tells a client why it is not heard any more. */
+/* Tells a client why it is disconnected. */
 static void
 send_away(struct asking *a, size_t number, const char *why)
 {
@@ -401,8 +401,7 @@ send_away(struct asking *a, size_t number, const char *why)
 	ask_drop_client(a, number);
 }
 
-/* The one that came first and says nothing leaves its place to another; else the one that came
- * first. */
+/* If there are too many clients, disconnects the oldest that has sent nothing, else the oldest. */
 static void
 make_room(struct asking *a)
 {
@@ -429,7 +428,7 @@ accept_client(struct asking *a)
 	line_input_begin(&client->input, fd, "an answer");
 }
 
-/* Whoever else is connected, or about to be, is too late. */
+/* All other clients, connected or about to connect, are too late. */
 static void
 turn_away(struct asking *a)
 {
@@ -440,7 +439,7 @@ turn_away(struct asking *a)
 	} while (a->count > 0);
 }
 
-/* Whether what a client has begun to say is too long. */
+/* Whether the line that a client has begun is too long. */
 static bool
 is_too_long(const struct asking *a, const struct client *client)
 {
@@ -451,7 +450,8 @@ is_too_long(const struct asking *a, const struct client *client)
 	return line_input_unfinished(&client->input) > a->limits.body_bytes || all > a->limits.bodies_bytes;
 }
 
-/* Ends those whose line is not whole in time; returns when the next one's time is over, 0: never. */
+/* Disconnects clients whose line is not complete in time; returns the next such deadline, 0:
+ * none. */
 static int64_t
 ask_expire_clients(struct asking *a)
 {
@@ -460,7 +460,7 @@ ask_expire_clients(struct asking *a)
 	for (size_t i = a->count; i-- > 0;) {
 		int64_t until = a->clients[i].until;
 
-		/* What came while others were served is read first. */
+		/* Read first what arrived while others were served. */
 		if (until != 0 && until <= now && poll_now(a->clients[i].fd, POLLIN) == 0)
 			send_away(a, i, "the answer did not come in time");
 		else if (until != 0 && (next == 0 || until < next))
@@ -469,7 +469,7 @@ ask_expire_clients(struct asking *a)
 	return next;
 }
 
-/* What has come from a client. */
+/* Reads from a client. */
 static int
 ask_serve_client(struct asking *a, size_t number, struct error *err)
 {
@@ -495,7 +495,8 @@ ask_serve_client(struct asking *a, size_t number, struct error *err)
 	return result;
 }
 
-/* Until an answer is taken; or until nobody was there for the grace. -1: the machine failed. */
+/* Works until an answer is accepted, or nobody was connected for the grace period. -1: the
+ * machine failed. */
 static int
 wait_for_answer(struct asking *a, struct error *err)
 {
@@ -543,11 +544,12 @@ ask_run(struct step_call *call, int repeats, struct error *err)
 
 	(void)repeats;
 	a.clients = memory_zero(a.limits.connections, sizeof *a.clients);
-	/* What was decided was not taken: it is asked again. */
+	/* The decision was not accepted: ask again. */
 	if (asked->listener == -1)
 		ask_listen(call, asked);
 	if (asked->listener != -1) {
-		/* The user's key, if there is one, signs what is answered here as what is decided later. */
+		/* The user's key, if there is one, signs answers given here like later
+		 * decisions. */
 		result = seal_key_find(&call->end.seal, NULL, false, err) < 0 ? -1 : 0;
 		if (result == 0)
 			result = wait_for_answer(&a, err);

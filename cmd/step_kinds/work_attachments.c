@@ -1,6 +1,6 @@
 /*
- * Their digests go into the input's digest before a recorded call is looked for. For an attached file
- * that has gone since, the start of the call that this may be is peeked at, without claiming it.
+ * The digests of attachments are in the digest of the input before a recorded call is searched for.
+ * If an attached file is gone, the start of the call that this may be is read, without claiming it.
  */
 #include "step_kinds/work_attachments.h"
 
@@ -20,7 +20,7 @@ work_attachments_read(struct step_call *call, const struct attachments *own,
 		return;
 	if (own != NULL)
 		attachments_share(a, own);
-	/* The start of a call that this may be, for what it says of files that have gone since. */
+	/* Read the start of the call that this may be, which says what the missing files had. */
 	if (list.at != NULL && s->place.recall != NULL) {
 		const struct recall_query query = step_query(s, call->index);
 
@@ -30,8 +30,9 @@ work_attachments_read(struct step_call *call, const struct attachments *own,
 	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
 		attachments_free(a);
 	} else if (a->count > a->shared) {
-		/* In lines that stand for the item each entry of its list is held to the bytes that
-		 * were found: a file that is another one when it is read again is noticed. */
+		/* In the lines for the item, each entry of its list gets the digest of the bytes
+		 * that were found, so that a file that has changed when it is read again is
+		 * noticed. */
 		struct span_walk entry = span_walk(list);
 
 		writer_begin(&w, &call->attached);

@@ -11,7 +11,7 @@
 /* The far end of a try. */
 struct elsewhere {
 	struct via via;
-	char **variables, **options; /* of the environment there, and of the sandbox there; lists */
+	char **variables, **options; /* lists, for the environment there and the sandbox there */
 };
 
 static bool
@@ -72,7 +72,7 @@ elsewhere_run(struct step_call *call, int repeats, struct error *err)
 	return command_run(call, &hooks, repeats, err);
 }
 
-/* What a name of a program means there is not known here. */
+/* It is not known here what the name of a program means there. */
 static void
 elsewhere_files(const struct step *s, struct step_files *f)
 {

@@ -1,38 +1,38 @@
 /*
- * Groups: steps whose command is a body. A body reads the item's state line, and what
- * it prints passes as it is if it is state lines of this run: the steps inside made
- * them. Anything else that it prints is its result, as that of a command is.
+ * Groups: steps whose command is a body. A body reads the item's state line. If it prints state
+ * lines of this run, made by the steps inside, they are passed on unchanged. Anything else that it
+ * prints is its result, as for a command.
  *
  *   for_each   --each: the call is one body call (work_body)
- *   while      --while, --until, --max: a call makes one round after the other, each a
- *              body call on what the round before it gave
+ *   while      --while, --until, --max: a call makes one iteration after the other; each is a
+ *              body call on the output of the one before it
  *   parallel   --parallel: a call makes one body call per branch
  *
- * The rounds of a loop and the branches of a parallel group are calls in the group's call, of
- * its name and path: NAME:OCC:ITEM/NAME:0:ROUND. They are calls like any other, of a step that
- * is a copy of the group's own, without what the group sees to, with its call around it.
- * Retries and time limits are theirs; what happens to the result (--into, -r, --try …) is the
- * group's. The end of a group records the lines that went out ("count" says that "result" is
- * these, {data, metadata}), so that they can go out again: with new tokens where they had
- * valid ones.
+ * The iterations of a loop and the branches of a parallel group are calls inside the group's call,
+ * with its name and path: NAME:OCC:ITEM/NAME:0:ITERATION. They are calls like any other, of a step
+ * that is a copy of the group's, without the group's own options, and with the group's call as the
+ * enclosing call. Retries and time limits are theirs; what happens to the result (--into, -r, --try
+ * …) is the group's. The end of a group records the lines that were output ("count" says that
+ * "result" is these, {data, metadata}), so that they can be output again, with new tokens where
+ * they had valid ones.
  *
- * If a body fails, or one of its lines is an error line, the group's call fails with that
- * error, the first in order, and passes its own input on. A parallel group does so as its
- * strategy says:
+ * If a body fails, or one of its lines is an error line, the group's call fails with that error,
+ * the first in order, and passes its own input on. A parallel group does so according to its
+ * strategy:
  *
  *   all          the first failure stops the other branches
- *   any          the first success does; its lines alone go out
- *   best-effort  all are made, and one success is enough; of a branch that failed,
- *                the error line goes out
+ *   any          the first success stops them; only its lines are output
+ *   best-effort  all are made, and one success is enough; for a branch that failed,
+ *                its error line is output
  *
- * A branch that waits for somebody stops none, and the group then waits, unless it comes to
- * its end without that. Nothing of a parallel group depends on which of several branches was
- * first: branches are calls in workers, a process each, whose answers are taken in order but
- * looked at as they come, to stop the rest as soon as one decides; what the group comes to is
- * judged from all results together, by rank and then by order. If several have succeeded
- * before they could be stopped, the first in order wins. A replay stops none: each branch
- * comes to the end that is recorded of it, and those that were not made are not made. A branch
- * of an `any` group that has won in an earlier attempt is the only one that is made again.
+ * A branch that waits for somebody does not stop the others; the group then waits, unless it
+ * reaches its end without that branch. The outcome of a parallel group never depends on which of
+ * several branches was faster: branches are calls in workers, one process each. Their answers are
+ * read as they arrive, to stop the other branches as soon as one decides, but are taken in order;
+ * the outcome is judged from all results together, by rank and then by order. If several have
+ * succeeded before they could be stopped, the first in order wins. A replay stops no branch: each
+ * reaches its recorded end, and branches that were not made are not made. If a branch of an `any`
+ * group has won in an earlier attempt, only this one is made again.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -47,19 +47,18 @@
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 
-#define JOBS_MOST 1024 /* branches at a time, unless -j says so */
+#define JOBS_MOST 1024 /* branches at a time, unless -j sets it */
 
 static const struct work work_body;
 
-/* Body calls within a call of a group. */
+/* The body calls in a call of a group. */
 struct group {
 	struct step_call *call;    /* the group's */
-	struct step step;          /* that makes the body calls; its command and conditions may be
-	                              changed */
-	struct item item;          /* the call's as they are given it, which is a line in any case;
-	                              of a loop, what the last round gave */
-	struct causes causes;      /* of the next body call, after the group's own step.started */
-	bool spent;                /* no further round may be made */
+	struct step step;          /* makes the body calls; its command and conditions may be changed */
+	struct item item;          /* the call's item, as body calls get it, always with a line;
+	                              in a loop, the output of the last iteration */
+	struct causes causes;      /* of the next body call, besides the group's own step.started */
+	bool spent;                /* no further iteration may be made */
 };
 
 static void
@@ -79,13 +78,13 @@ group_open(struct group *g, struct step_call *call)
 	g->step.place.reader = 0;
 	g->step.place.enclosing = call->id;
 	g->step.place.try_number = 0;
-	g->step.place.tool_call = NULL; /* it is in the group's call */
+	g->step.place.tool_call = NULL; /* it is inside the group's call */
 	g->step.place.root = recalled ? call->verdict.recalled.root : NULL;
 	g->step.place.parent = call->started;
 	g->step.place.process = memory_format("%s/%s:0", call->id, s->options.name);
 	memset(&g->step.place.environment, 0, sizeof g->step.place.environment);
 	environment_copy(&g->step.place.environment, &s->place.environment);
-	/* What the group itself sees to. */
+	/* Options that the group itself handles. */
 	g->step.options.into = NULL;
 	g->step.options.gate.count = 0;
 	g->step.options.rescue = g->step.options.raw = false;
@@ -116,8 +115,8 @@ group_close(struct group *g)
 
 /* ---- loops ---- */
 
-/* What a round came to: the error of the call, or the one item that is the next round's, which
- * follows the end of this one, and what made its item. */
+/* The outcome of an iteration: the error of the call, or the single item for the next iteration,
+ * which follows the end of this one, and the makers of that item. */
 static void
 loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 {
@@ -131,7 +130,8 @@ loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 
 	if (why->code != ERROR_NONE) {
 		call->end.told = result->told;
-		if (round >= call->step->options.group.max_rounds) /* which was not to be made any more */
+		/* beyond --max: only its condition was evaluated */
+		if (round >= call->step->options.group.max_rounds)
 			call->end.error = *why;
 		else
 			error_set(&call->end.error, why->code, NULL, "round %lld: %s", (long long)round,
@@ -161,8 +161,8 @@ loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 	free(maker);
 }
 
-/* --while is the --when of a round, and asked of one more round than may be made: only then it
- * is known whether the limit ended the loop. */
+/* --while is the --when of an iteration, and is evaluated for one iteration more than allowed:
+ * only then it is known whether the limit ended the loop. */
 static int
 loop_run(struct step_call *call, int repeats, struct error *err)
 {
@@ -183,7 +183,7 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 				    (long long)round, round == 1 ? "" : "s");
 			break;
 		}
-		/* With --while a further one may still find that none is to be made. */
+		/* With --while a further condition may still say that no iteration is needed. */
 		group.spent = round >= s->options.group.max_rounds;
 		INVARIANT(round <= s->options.group.max_rounds && error->code == ERROR_NONE);
 		made = group_call(&group, round, &result, err);
@@ -204,18 +204,18 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 
 /* ---- branches ---- */
 
-/* A parallel group while its branches are made. Those that an earlier attempt, or the
- * recording of a replay, rules out are not. */
+/* A parallel group while its branches are made. Branches that an earlier attempt, or the
+ * recording of a replay, rules out are not made. */
 struct branches {
 	struct group group;
-	char *argv[4];             /* of the branch at hand */
-	int64_t *numbers;          /* of those that are made, in order */
+	char *argv[4];             /* of the current branch */
+	int64_t *numbers;          /* of the branches to make, in order */
 	size_t count;
-	struct step_result *results; /* of each of them */
+	struct step_result *results; /* one for each of them */
 	struct workers workers;
 	size_t begun, ended;
-	bool stopped;              /* no further one is begun */
-	struct error interrupted;  /* why the group ends before its time; ERROR_NONE */
+	bool stopped;              /* no further branch is begun */
+	struct error interrupted;  /* why the group is ended early; ERROR_NONE */
 };
 
 static bool
@@ -231,8 +231,8 @@ turn_to(struct branches *b, int64_t number)
 	step_define(&b->group.step);
 }
 
-/* Which are made: the recorded winner is the one branch that is made again; a replay makes
- * those that were made, whoever was stopped by whom. */
+/* Selects the branches to make: only the recorded winner, if there is one; in a replay those
+ * that were made, whichever of them were stopped. */
 static void
 branches_choose_begun(struct branches *b)
 {
@@ -266,7 +266,7 @@ branches_choose_begun(struct branches *b)
 	}
 }
 
-/* In a worker: one branch. */
+/* In a worker: makes one branch. */
 static void
 make_branch(void *context, const struct buffer *job, struct buffer *answer)
 {
@@ -291,8 +291,8 @@ end_worker(void *context)
 	transcript_close(&b->group.step.place.run->transcript);
 }
 
-/* Looks at answers as they come, and stops the rest once a branch has decided, or the group is
- * to end. */
+/* Reads answers as they arrive, and stops the other branches once one has decided, or if the
+ * group is to end. */
 static void
 branches_check_answers(struct branches *b)
 {
@@ -317,10 +317,10 @@ branches_check_answers(struct branches *b)
 		workers_signal(&b->workers, SIGTERM);
 	else if (b->interrupted.code == ERROR_CANCELLED)
 		workers_signal(&b->workers, *s->place.interrupts.signal_number);
-	/* That nobody reads, those that work see themselves. */
+	/* If nobody reads any more, the running branches notice that themselves. */
 }
 
-/* Makes them all, or as many as are begun before they are stopped. */
+/* Makes all branches, or those that begin before they are stopped. */
 static int
 make_branches(struct branches *b, struct error *err)
 {
@@ -335,7 +335,7 @@ make_branches(struct branches *b, struct error *err)
 	workers_open(w, b->count < at_a_time ? b->count : at_a_time, make_branch, end_worker, b);
 	workers_reserve(w, b->count);
 	for (;;) {
-		/* Begins what can be, waits for some of it, and takes what has ended. */
+		/* Begins as many as possible, waits for some, and takes those that have ended. */
 		while (done == 0 && !b->stopped && b->begun < b->count && workers_ready(w)) {
 			buffer_clear(&message);
 			buffer_append(&message, &b->numbers[b->begun++], sizeof *b->numbers);
@@ -356,9 +356,9 @@ make_branches(struct branches *b, struct error *err)
 	return done;
 }
 
-/* Which failure is the group's, the lowest. What waits may still succeed: it counts
- * less than a failure only if that decides. Where all had to fail, so might what did not
- * fail by its work. */
+/* The rank of a result; the lowest is the group's failure. A branch that waits may still
+ * succeed: it ranks below a failure only if that failure decides. Where all had to fail, a
+ * branch that failed for another reason than its work might have succeeded. */
 static int
 branches_rank_failure(enum step_strategy strategy, const struct step_result *r)
 {
@@ -375,7 +375,7 @@ branches_rank_failure(enum step_strategy strategy, const struct step_result *r)
 	return error_of_work(r->error.code) ? 2 : 1;
 }
 
-/* The lines of the branches from one to the one before another. */
+/* Passes on the lines of the branches from `from` up to, not including, `to`. */
 static void
 pass_branches(struct branches *b, size_t from, size_t to)
 {
@@ -385,7 +385,7 @@ pass_branches(struct branches *b, size_t from, size_t to)
 		step_pass_lines(b->group.call, &b->results[i].out, INPUT_STATE, &ignored);
 }
 
-/* Branches are made in their order, each once, and of each that was begun there is a result. */
+/* Branches are made in their order, each once, and each that was begun has a result. */
 static bool
 branches_hold(const struct branches *b)
 {
@@ -395,8 +395,8 @@ branches_hold(const struct branches *b)
 	return b->ended == b->begun && b->begun <= b->count && (b->stopped || b->begun == b->count);
 }
 
-/* What all results together are to the strategy. A failure is let pass only if it is what the
- * work of the branch came to. */
+/* Applies the strategy to all results. A failure is let pass only if it came from the work of
+ * the branch. */
 static void
 branches_judge_results(struct branches *b)
 {
@@ -446,13 +446,13 @@ branches_judge_results(struct branches *b)
 		succeeds = b->begun == b->count && worst != NULL && code == ERROR_NONE;
 	}
 	if (succeeds) {
-		pass_branches(b, 0, b->begun); /* of all, be they of a failure */
+		pass_branches(b, 0, b->begun); /* the lines of all, even if the group fails */
 		if (code != ERROR_NONE)
 			end->lost = named;
 		return;
 	}
 
-	/* Who works may have seen it before us. */
+	/* A branch that is working may have seen it before the group. */
 	if (b->interrupted.code == ERROR_NONE && worst != NULL && is_cut(code))
 		interrupts_arrived(&call->step->place.interrupts, &b->interrupted);
 	if (b->interrupted.code != ERROR_NONE) {
@@ -496,9 +496,9 @@ parallel_run(struct step_call *call, int repeats, struct error *err)
 	return made;
 }
 
-/* ---- what all have in common ---- */
+/* ---- what all groups have in common ---- */
 
-/* The attachments of the item, which lines that pass bring along. */
+/* The attachments of the item, which lines that are passed on carry along. */
 static void
 group_prepare(struct step_call *call)
 {
@@ -528,14 +528,15 @@ group_define(const struct step *s, struct writer *w)
 		writer_string(w, step_strategies[o->strategy]);
 	if (o->kind != GROUP_LOOP)
 		return;
-	/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
+	/* --max is only a limit and not part of the definition, unless nothing else ends the
+	 * loop. */
 	writer_string(w, o->until.text);
 	writer_string(w, o->proceed.text);
 	if (o->until.text == NULL && o->proceed.text == NULL)
 		writer_integer(w, o->max_rounds);
 }
 
-/* ---- a body: what --each runs, a round, a branch ---- */
+/* ---- a body: what --each runs, an iteration, a branch ---- */
 
 static int
 body_run(struct step_call *call, int repeats, struct error *err)
@@ -543,7 +544,7 @@ body_run(struct step_call *call, int repeats, struct error *err)
 	return command_run(call, NULL, repeats, err);
 }
 
-/* Of lines that were cut off none is counted. */
+/* If the lines were cut off, none is counted. */
 static void
 body_judge(const struct step *s, struct call_verdict *v)
 {
@@ -606,7 +607,8 @@ loop_asked(const struct step_options *o)
 	return o->group.kind == GROUP_LOOP;
 }
 
-/* What ended something in it is known there: it comes to the same end if it does that once more. */
+/* What ended a call inside it is recorded there: if that happens again, the loop comes to the
+ * same end. */
 static void
 loop_judge(const struct step *s, struct call_verdict *v)
 {
@@ -642,7 +644,7 @@ const struct work work_loop = {
 	.close = group_close_call,
 };
 
-/* ---- branches at a time ---- */
+/* ---- parallel branches ---- */
 
 static bool
 parallel_asked(const struct step_options *o)
@@ -671,7 +673,7 @@ parallel_describe(struct step *s, const struct item *item, struct buffer *out, s
 	return 0;
 }
 
-/* What ended its branches before their time did not end the group. */
+/* What ended its branches early did not end the group. */
 static void
 parallel_judge(const struct step *s, struct call_verdict *v)
 {

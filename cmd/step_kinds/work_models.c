@@ -1,25 +1,26 @@
 /*
- * --models: the model traffic of a command. A proxy of its own stands between it and the
- * APIs for as long as its call lasts (awf-models-proxy(1)). What the proxy tells is recorded here:
- * a generation as a message of the user and one of the assistant, anything else as a call of a
- * tool, each with what was asked and answered, byte for byte.
+ * --models: the model traffic of a command. A proxy of its own stands between the command and the
+ * APIs for the time of the call (awf-models-proxy(1)). What the proxy reports is recorded here: a
+ * generation as a message of the user and one of the assistant, anything else as a tool call, each
+ * with request and answer, byte for byte.
  *
- *   - What was answered is recorded, and on disk, before the command has the end of it.
- *   - A resume answers what is recorded from there, and goes on with the API; a replay has the
- *     record alone, and what it lacks is a divergence.
- *   - Events hang on the start of the call, each answer on its request, and the end of the call on
- *     all of them, in the order of the requests: so causes do not depend on timing.
+ *   - An answer is recorded, and on disk, before the command gets the end of it.
+ *   - A resume answers recorded requests from the record, and the others from the API; a replay
+ *     has only the record, and a request that is not in it is a divergence.
+ *   - The start of the call is the cause of each request, a request that of its answer, and all
+ *     answers, in the order of their requests, are causes of the call's end: so causes do not
+ *     depend on timing.
  *
  * The proxy is a line peer, served beside the command. Each line of it is a request that waits for
- * a word of ours, a piece of text, or what came of a request; what is said to it goes out with the
- * next look at its pipes.
+ * an answer, a piece of text, or the outcome of a request; lines for it are sent with the next look
+ * at its pipes.
  *
- * A request is looked for in the record first. If it is there, a resume has the answer taken from
- * it and links to it; a replay records both events, and the tries that had failed before, once more
- * as they were. Only what is not there goes to an API, when it has its place among the calls of that
- * (awf-limits(5)), and within what may be spent; in a replay nothing does: there the first request
- * that differs is recorded in the place of the recorded one that it is likely to be, so that whoever
- * compares the two (awf-verify) sees what has changed.
+ * A request is searched for in the record first. If it is there, a resume answers from it and links
+ * to it; a replay records both events again as they were, with the tries that had failed before. A
+ * request that is not in the record goes to an API, when it has a place among the API's calls
+ * (awf-limits(5)), and within the budget. In a replay it goes nowhere: the first request that
+ * differs is recorded in the place of the recorded request that it probably is, so that a
+ * comparison (awf-verify) shows what has changed.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,15 +57,15 @@
 #include "view/screen.h"
 
 #define PROXY "awf-models-proxy"
-#define SHOWN_PATH 200        /* bytes of a path that is told */
+#define SHOWN_PATH 200        /* bytes of a path that is shown */
 
-/* The variables of each API: the first that is set has the key, or says where the server is; the
- * program finds the token, and the proxy, in all of them. */
+/* The variables of each API: the first one that is set has the key, or names the server. The
+ * program finds the token and the proxy in all of them. */
 static const struct family {
 	const char *name;
 	const char *keys[3];
 	const char *bases[4];
-	const char *suffix;          /* of the proxy's address there */
+	const char *suffix;          /* of the proxy's address for this API */
 } families[] = {
 	{ "openai", { "OPENAI_API_KEY" }, { "OPENAI_BASE_URL", "OPENAI_API_BASE" }, "/v1" },
 	{ "anthropic", { "ANTHROPIC_API_KEY" },
@@ -74,23 +75,23 @@ static const struct family {
 	{ "vertex", { "GOOGLE_API_KEY", "GEMINI_API_KEY" }, { "GOOGLE_VERTEX_BASE_URL" }, "" }
 };
 #define FAMILY_COUNT (sizeof families / sizeof *families)
-/* Other credentials of these APIs, which the program is not to have either. */
+/* Other credentials of these APIs, which the program must not get either. */
 static const char *const others[] = { "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", NULL };
 
-/* A request that the API was asked, or that was answered from the record. */
+/* A request that went to the API, or that was answered from the record. */
 struct api_request {
 	long long number;
 	bool generation, external;
-	bool within;                 /* a step inside asks, and records it: nothing is recorded here */
+	bool within;                 /* a step inside asks and records it, so nothing is recorded here */
 	char *api, *model;           /* model may be NULL */
 	char *name;                  /* METHOD PATH */
 	char sha256[DIGEST_SIZE];
-	char asked[ID_SIZE], answered[ID_SIZE]; /* events; "": not of this attempt */
+	char asked[ID_SIZE], answered[ID_SIZE]; /* event ids; "": not of this attempt */
 	bool over;
-	int64_t reserved;            /* of the budget, while its answer is not there */
-	struct throttle throttle;    /* its place among the calls of its provider */
-	struct throttle_waiter *waiter; /* NULL: it does not wait for one */
-	struct buffer line;          /* while it does: what the proxy has told of it */
+	int64_t reserved;            /* of the budget, until the answer comes */
+	struct throttle throttle;    /* its place among the calls of the provider */
+	struct throttle_waiter *waiter; /* NULL: it does not wait for its place */
+	struct buffer line;          /* while it waits: the proxy's line about it */
 };
 
 struct models {
@@ -100,25 +101,26 @@ struct models {
 	struct api_request *list;        /* in the order in which they came */
 	size_t count;
 	struct traffic traffic;
-	bool recalls;                /* it may be taken from */
+	bool recalls;                /* answers may be taken from it */
 	bool replays;
-	int lent, borrowed;          /* the ends of a pair of sockets; -1: there is none */
+	int lent, borrowed;          /* the ends of a socket pair; -1: there is none */
 	bool listens;                /* the proxy does */
-	bool tried;                  /* the command was run before in this call */
-	bool noted;                  /* that a resume asks what is not in the record */
+	bool tried;                  /* the command was already run in this call */
+	bool noted;                  /* a warning was printed that a resume asks what is not recorded */
 	long strangers;              /* requests with another credential */
-	int64_t spent;               /* nano-dollars, by this call */
-	struct error refused;        /* what a request was refused for */
-	struct error failed;         /* of the machine, while nobody asked */
-	struct error waited;         /* what a request waited for when the command's time was over */
-	struct error unanswered;     /* why the last request that ended has no answer; ERROR_NONE: it has */
-	int64_t late;                /* when it is, monotonic ms; 0: never */
-	struct buffer diverged_line; /* of the first request that a replay was refused, */
-	size_t diverged;             /* and its place, from 1; 0: none was */
+	int64_t spent;               /* nano-dollars, of this call */
+	struct error refused;        /* why a request was refused */
+	struct error failed;         /* of the machine, while no request was in progress */
+	struct error waited;         /* what a request waited for when the command's time ended */
+	struct error unanswered;     /* why the last request that ended has no answer;
+	                                ERROR_NONE: it has one */
+	int64_t late;                /* deadline, monotonic ms; 0: none */
+	struct buffer diverged_line; /* the first request that a replay refused, */
+	size_t diverged;             /* and its number, from 1; 0: none */
 	struct live_writer live;
 };
 
-/* Of what the command may cost; NULL: no limit. */
+/* The command's budget; NULL: no limit. */
 static struct budget *
 budget_of(const struct step *s)
 {
@@ -129,9 +131,9 @@ budget_of(const struct step *s)
 
 /* ---- beginning ---- */
 
-/* In a sandbox without network the proxy listens on the loopback of that, at a socket that is made
- * there for each try, and comes over a pair of sockets: one end is the proxy's, the other the
- * sandbox's. */
+/* In a sandbox without network the proxy listens on the sandbox's loopback: the socket is made
+ * there for each try and sent over a socket pair, of which the proxy has one end and the sandbox
+ * the other. */
 static int
 make_pair(struct models *m, struct error *err)
 {
@@ -148,8 +150,8 @@ make_pair(struct models *m, struct error *err)
 	return 0;
 }
 
-/* The first line: who may ask, and where the APIs are. The environment is that of this process:
- * the command's has the proxy of the call before. */
+/* Writes the first line: who may ask, and where the APIs are. Uses this process's environment:
+ * the command's has the proxy of the previous call. */
 static void
 models_send_settings(struct models *m)
 {
@@ -160,7 +162,7 @@ models_send_settings(struct models *m)
 	writer_object(&w);
 	writer_member_string(&w, "token", m->token);
 	writer_member_bool(&w, "text", m->live.run_directory != NULL);
-	/* Nothing inside of a sandbox could record what it asks. */
+	/* A step inside a sandbox could not record its requests. */
 	writer_member_bool(&w, "within", !sandbox_holds(&s->options.sandbox));
 	if (m->borrowed != -1) {
 		writer_member_integer(&w, "borrow", m->borrowed);
@@ -176,7 +178,8 @@ models_send_settings(struct models *m)
 			base = environment_text(*name);
 		for (const char *const *name = f->keys; *name != NULL && key == NULL; name++)
 			key = keys_value(s->place.keys, *name);
-		/* Of a command around this one, whose proxy passes what is recorded here. */
+		/* The key is of a command around this one: that command's proxy passes on what
+		 * is recorded here. */
 		if (model_token_is(key)) {
 			model_token_within(key, within);
 			key = within;
@@ -228,7 +231,7 @@ set_environment(const struct models *m, long long port)
 	buffer_free(&names);
 }
 
-/* Waits until it listens. */
+/* Waits until the proxy listens. */
 static int
 wait_for_port(struct models *m, long long *port, struct error *err)
 {
@@ -304,7 +307,7 @@ models_start(struct step_call *call, struct error *err)
 
 /* ---- events ---- */
 
-/* Which call of a tool it is, of a request that is no generation. */
+/* Names the tool call for a request that is not a generation. */
 static void
 write_call(struct writer *w, const struct api_request *r)
 {
@@ -401,7 +404,7 @@ record_answer(struct models *m, struct api_request *r, struct span line, struct 
 	return status;
 }
 
-/* Counts what an answer has cost, for the call, and, unless the run knows it, for that. */
+/* Counts the cost of an answer, for the call and, unless the run knows it already, for the run. */
 static int
 count_cost(struct models *m, struct api_request *r, struct span model, struct span usage,
     bool known, struct error *err)
@@ -419,7 +422,7 @@ count_cost(struct models *m, struct api_request *r, struct span model, struct sp
 
 /* ---- from the record ---- */
 
-/* Records an event once more, as it was. */
+/* Records an event again, as it was. */
 static int
 repeat_event(struct step_call *call, struct recalled_event *e, const char *parent,
     struct error *err)
@@ -453,7 +456,7 @@ add_request(struct models *m)
 	return &m->list[m->count++];
 }
 
-/* Says an answer of the record to the proxy. */
+/* Sends a recorded answer to the proxy. */
 static void
 models_send_recorded_answer(struct models *m, long long number, const struct exchanged *x)
 {
@@ -492,8 +495,8 @@ models_answer_from_record(struct models *m, struct api_request *r, struct exchan
 	return count_cost(m, r, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE), true, err);
 }
 
-/* The end of the call follows what was taken from the record, in its order, and then the answers of
- * this attempt in that of their requests. */
+/* The end of the call follows the answers from the record, in their order, and then the answers
+ * of this attempt, in the order of their requests. */
 static void
 models_link_call_end(const struct models *m)
 {
@@ -507,7 +510,7 @@ models_link_call_end(const struct models *m)
 			call_add_link(events, m->list[i].answered);
 }
 
-/* In a replay, records once more what the traffic of a call was that is not made again. */
+/* In a replay, records the traffic of a call again that is not made again. */
 static int
 repeat_all(struct step_call *call, struct error *err)
 {
@@ -524,7 +527,7 @@ repeat_all(struct step_call *call, struct error *err)
 
 /* ---- requests ---- */
 
-/* Says no. The first reason is what the call fails with. */
+/* Refuses a request. The call fails with the first reason. */
 static void
 models_refuse_request(struct models *m, struct api_request *r, const struct error *why)
 {
@@ -549,7 +552,7 @@ models_send_message(struct models *m, const char *what, long long number, bool a
 	buffer_format(&m->proxy.outgoing, "{\"%s\":%lld%s}\n", what, number, asks ? ",\"ask\":true" : "");
 }
 
-/* That a request is not in the record, where it should be. */
+/* Refuses a request that is not in the record, where it should be. */
 static void
 set_divergence(struct models *m, const struct api_request *r, struct span line, struct error *why)
 {
@@ -561,7 +564,7 @@ set_divergence(struct models *m, const struct api_request *r, struct span line, 
 	buffer_free(&text);
 }
 
-/* A resume asks what is not recorded, although something is. */
+/* Warns that a resume sends a request that is not recorded, although others are. */
 static void
 note_unknown(struct models *m, const struct api_request *r, struct span line)
 {
@@ -598,7 +601,7 @@ models_describe_request(struct api_request *r, struct span line)
 	r->name = text;
 }
 
-/* Tokens that a request has at least, by its body, which stands in the line as a text. */
+/* The least number of tokens of a request, by its body, which is a text in the line. */
 static int64_t
 least_tokens(struct span line)
 {
@@ -611,7 +614,7 @@ least_tokens(struct span line)
 	return tokens;
 }
 
-/* It goes on to its API, within what may be spent. */
+/* Lets it go to its API, within the budget. */
 static int
 send_on(struct models *m, struct api_request *r, struct span line, struct error *err)
 {
@@ -639,7 +642,7 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 	return 0;
 }
 
-/* A wait of a request for its provider that lasts. */
+/* Reports a request that waits long for its provider. */
 static int
 models_record_wait(void *context, const struct provider_wait *wait, struct error *err)
 {
@@ -649,8 +652,8 @@ models_record_wait(void *context, const struct provider_wait *wait, struct error
 	    terminal_is_told(STDERR_FILENO), err);
 }
 
-/* What throttle_begin(), or throttle_look_again(), came to. Its line is the request's own, or still
- * the proxy's. */
+/* Applies the result of throttle_begin() or throttle_look_again(). line: the request's own, or
+ * still the proxy's. */
 static int
 models_apply_throttle_result(struct models *m, struct api_request *r, int began, struct span line,
     const struct error *why, struct error *err)
@@ -675,7 +678,7 @@ models_apply_throttle_result(struct models *m, struct api_request *r, int began,
 	return result;
 }
 
-/* Whether no request before this one waits for the same. */
+/* Whether no earlier request waits for the same provider. */
 static bool
 is_first(const struct models *m, size_t number)
 {
@@ -685,7 +688,8 @@ is_first(const struct models *m, size_t number)
 	return true;
 }
 
-/* Those that wait look whether it is their turn. When to again, 0: there is none. */
+/* Lets waiting requests check whether it is their turn. Returns when to check again, 0: nothing
+ * waits. */
 static int64_t
 models_check_throttled(struct models *m)
 {
@@ -707,7 +711,7 @@ models_check_throttled(struct models *m)
 	return waits ? clock_monotonic() + THROTTLE_LOOK_MS : 0;
 }
 
-/* The program has closed the connection of one that waits. */
+/* The program has closed the connection of a waiting request. */
 static void
 models_abandon_request(struct models *m, struct api_request *r)
 {
@@ -803,7 +807,7 @@ models_read_delta(struct models *m, struct span line)
 	const struct api_request *r = models_find_request(m, line, "delta");
 	struct buffer text = BUFFER_INIT;
 
-	/* Of several at once the last that began is looked at. */
+	/* If several run at once, only the last one that began is shown. */
 	if (r == NULL || r->number - 1 != m->live.turn)
 		return;
 	span_decode(span_member(line, KEY_TEXT), &text);
@@ -813,7 +817,7 @@ models_read_delta(struct models *m, struct span line)
 	buffer_free(&text);
 }
 
-/* All lines that have come. */
+/* Handles all lines that have arrived. */
 static int
 models_read_lines(struct models *m, struct error *err)
 {
@@ -865,17 +869,17 @@ models_next_deadline(void *context)
 	return text == 0 || (turn != 0 && turn < text) ? turn : text;
 }
 
-/* Has the proxy served beside the command. */
+/* Serves the proxy while the command runs. */
 static void
 models_prepare(void *context, struct command_try *try)
 {
 	struct models *m = context;
 	struct subprocess *process = &try->process;
 
-	/* The keys that the program has are none. */
+	/* The program's keys are tokens, not real keys. */
 	for (const char *const *name = provider_key_names(); try->sandboxed && *name != NULL; name++)
 		list_add(&try->passed, *name);
-	/* What a try was answered from the record, the next one asks. */
+	/* An answer from the record in one try: the next try asks the API for it. */
 	if (m->tried && !m->replays)
 		m->recalls = false;
 	m->tried = true;
@@ -887,7 +891,7 @@ models_prepare(void *context, struct command_try *try)
 	process->context = m;
 }
 
-/* What the command says on stderr tells nothing of its token. */
+/* Removes the token from the command's stderr. */
 static void
 models_ended(void *context, struct command_try *try)
 {
@@ -907,7 +911,7 @@ under_way(const struct models *m)
 	return false;
 }
 
-/* What a replay was refused takes the place of what was recorded, if that was not asked. */
+/* If a recorded request was not sent, the request that a replay refused takes its place. */
 static int
 record_diverged(struct models *m, struct error *err)
 {
@@ -922,7 +926,7 @@ record_diverged(struct models *m, struct error *err)
 		if (span_integer(span_member(x->asked->view.payload, KEY_TURN), &turn))
 			r->number = turn + 1;
 		x->used = true;
-		x->answered = NULL; /* as it is not any more */
+		x->answered = NULL; /* the request has none now */
 		call_name_next(&m->call->events, x->asked->id);
 		result = record_request(m, r, line, err);
 	}
@@ -931,7 +935,7 @@ record_diverged(struct models *m, struct error *err)
 	return result;
 }
 
-/* A command that fails as it had no answer seldom prints why it had none. */
+/* A command that fails because it had no answer seldom prints the reason. */
 static void
 add_unanswered(const struct models *m, struct error *error)
 {
@@ -945,8 +949,8 @@ add_unanswered(const struct models *m, struct error *error)
 	error->message[utf8_whole(error->message, strlen(error->message))] = '\0';
 }
 
-/* Waits for what the command has left under way. What the traffic came to may be what the call
- * fails with. */
+/* Waits for requests that the command left in progress. The call may fail with the outcome of
+ * the traffic. */
 static int
 settle_traffic(struct models *m, struct error *error, struct error *err)
 {
@@ -954,7 +958,7 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 	struct error late;
 	int result = 0;
 
-	/* Nobody is there any more to wait for a turn. */
+	/* Nobody waits for a turn any more. */
 	for (size_t i = 0; i < m->count; i++)
 		if (m->list[i].waiter != NULL)
 			models_abandon_request(m, &m->list[i]);
@@ -962,12 +966,13 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 		*err = m->failed;
 		return -1;
 	}
-	/* Its connections are closed; what they waited for is told of. */
+	/* Its connections are closed; what they waited for is reported. */
 	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
 	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
 		result = models_read_lines(m, err);
-	/* What it was refused explains how the command failed. A divergence is one whatever it did, and one
-	 * that went on without an answer that would have cost too much would not replay. */
+	/* What the command was refused explains its failure. A divergence is one whatever the
+	 * command did; and a command that went on without an answer that exceeded the budget
+	 * could not be replayed. */
 	if (m->refused.code == ERROR_DIVERGENCE ||
 	    (m->refused.code != ERROR_NONE && error->code == ERROR_EXIT_STATUS) ||
 	    (m->refused.code != ERROR_NONE && m->refused.code != ERROR_PROVIDER &&
@@ -1005,7 +1010,7 @@ models_print_warnings(const struct models *m)
 		    "TRAFFIC)", name);
 }
 
-/* Ends the proxy, and has the call's end follow the answers. */
+/* Ends the proxy, and makes the call's end follow the answers. */
 static void
 models_end(struct models *m)
 {
@@ -1014,7 +1019,7 @@ models_end(struct models *m)
 
 	if (m->listens && m->proxy.process.pid != 0) {
 		models_print_warnings(m);
-		/* It tells what was under way still. */
+		/* It reports what was still in progress. */
 		peer_hang_up(&m->proxy);
 		while (peer_wait(&m->proxy, deadline, NULL, &err) == PEER_SERVED &&
 		    models_read_lines(m, &err) == 0)
@@ -1070,7 +1075,7 @@ models_begin(struct step *s, int in, struct error *err)
 	return step_begin_budget(s, s->definition.state, err);
 }
 
-/* What a command asked models is told again although it is not run. */
+/* The model traffic of a command is recorded again even if the command is not run. */
 static int
 models_taken(struct step_call *call, struct error *err)
 {

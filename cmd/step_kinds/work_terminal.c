@@ -1,7 +1,7 @@
 /*
- * --terminal: the run comes to success or failure, whatever else happened. No work is done, so that
- * nothing of a recorded call stands: an item without a line of this run becomes the result, others
- * pass.
+ * --terminal: the run ends in success or failure, whatever else happened. No work is done, so
+ * nothing of a recorded call is reused: an item without a line of this run becomes the result,
+ * others are passed on.
  */
 #include <string.h>
 
@@ -57,7 +57,7 @@ terminal_run(struct step_call *call, int repeats, struct error *err)
 	return 0;
 }
 
-/* What the run comes to, and for people why: the data. */
+/* The outcome of the run, and for people the reason: the data. */
 static void
 terminal_record_end(const struct step_call *call, struct writer *w)
 {

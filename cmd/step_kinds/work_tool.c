@@ -1,6 +1,6 @@
 /*
- * -t: a tool is called with the item's data, without a model. It is tried as a command is. A replay
- * runs it again or takes its recorded result, as it does with any call of a tool.
+ * -t: a tool is called with the item's data, without a model. It is retried like a command. A
+ * replay runs it again or takes its recorded result, as for any tool call.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ tool_unload(struct step *s)
 	free(s->definition.state);
 }
 
-/* Loads it, and asks the user whether it may run, if he has not said so. */
+/* Loads it, and asks the user whether it may run, unless the user has decided that. */
 static int
 load_trusted(struct step *s, struct tool *tool, struct error *err)
 {
@@ -115,7 +115,7 @@ tool_record_work(const struct step_call *call, struct writer *w)
 	step_write_timeout(call->step, w);
 }
 
-/* What a tool printed before it failed is no result; the user reads it as its stderr. */
+/* The output of a tool that failed is not a result; the user sees it like stderr. */
 static void
 print_output(const struct buffer *json)
 {
@@ -159,7 +159,7 @@ tool_try(struct step_call *call, void *context, struct error *err)
 	return 0;
 }
 
-/* In a replay turns_repeat_tries() sees to those that failed. */
+/* In a replay turns_repeat_tries() repeats the failed tries. */
 static int
 tool_run_step(struct step_call *call, int repeats, struct error *err)
 {

@@ -1,4 +1,5 @@
-/* A result is one, and data of its own; what was retried stands in the end of the call. */
+/* What the kinds of work that run turns have in common: their result is one value, not parts,
+ * and retries are recorded in the end of the call. */
 #include "step_kinds/work_turns.h"
 
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 #include "io/file.h"
 #include "view/live.h"
 
-/* Of a tool that is to have no sandbox, what it runs is read: it is the one that was there before
- * anything ran in one. Who can write to AWF's own programs has this one, too. */
+/* For a tool outside any sandbox, reads what it runs, so that it is what was there before any
+ * sandboxed program ran. AWF's own programs are left out: whoever can write to them can write to
+ * this one, too. */
 int
 work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,
     struct error *err)

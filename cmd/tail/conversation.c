@@ -1,6 +1,7 @@
 /*
- * Text is taken line by line, as it was written, and each is wrapped at spaces; what has none is
- * cut at the width. It came from outside: tabs become spaces, and all other controls visible.
+ * Text is shown line by line as it was written, each line wrapped at spaces; a word longer than the
+ * width is cut. It comes from outside: tabs become spaces, and all other control characters are
+ * made visible.
  */
 #include "tail/conversation.h"
 
@@ -14,11 +15,11 @@
 #include "view/view.h"
 
 #define INDENT 4
-#define NARROWEST ((size_t)24) /* text, however narrow the terminal is */
+#define NARROWEST ((size_t)24) /* columns of text, however narrow the terminal is */
 #define TAB ((size_t)8)
 #define DIM "\033[2m"
 
-/* How many bytes of visible text fit in so many columns. */
+/* How many bytes of visible text fit in this many columns. */
 static size_t
 bytes_of(const char *text, size_t len, size_t columns)
 {
@@ -47,7 +48,7 @@ add_indented(struct conversation *c, const char *text, size_t len, unsigned inde
 	buffer_byte(c->out, '\n');
 }
 
-/* A line of text, of which the parts after the first are indented as it is. */
+/* A line of text, whose continuation lines have the same indentation. */
 static void
 add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 {
@@ -92,7 +93,7 @@ add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 	buffer_free(&visible);
 }
 
-/* A text under the heading that waits for one, if one does. */
+/* A text, under the heading that is pending, if there is one. */
 static void
 conversation_add_text(struct conversation *c, const char *text, size_t len)
 {
@@ -113,7 +114,7 @@ conversation_add_text(struct conversation *c, const char *text, size_t len)
 	c->heading = NULL;
 }
 
-/* A string as its text, an object by its members, all else as JSON. */
+/* A string as its text, an object by its members, anything else as JSON. */
 static void
 add_value(struct conversation *c, const char *heading, struct span value)
 {
@@ -128,7 +129,7 @@ add_value(struct conversation *c, const char *heading, struct span value)
 
 			span_decode(member.key, &text);
 			span_plain(member.value, &one);
-			/* A text of several lines stands below its name. */
+			/* A text of several lines is put below its name. */
 			buffer_format(&text, one.data && memchr(one.data, '\n', one.len) ? ":\n" : ": ");
 			buffer_append(&text, buffer_string(&one), one.len);
 			if (text.data[text.len - 1] != '\n')
@@ -142,8 +143,8 @@ add_value(struct conversation *c, const char *heading, struct span value)
 	buffer_free(&text);
 }
 
-/* What a model has called, and what that gave it, of a program that runs its tools itself
- * (awf-step --models): nothing else tells of these. */
+/* The tool calls of a model, and their results, for a program that runs its tools itself
+ * (awf-step --models): nothing else shows these. */
 static void
 add_tool(struct conversation *c, struct span block)
 {
@@ -225,7 +226,7 @@ add_error(struct conversation *c, struct span error)
 	buffer_free(&text);
 }
 
-/* What a call gave: of an agent it stands in its last answer. */
+/* The result of a call; for an agent, that is in its last answer. */
 static void
 add_result(struct conversation *c, struct span payload)
 {

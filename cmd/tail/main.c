@@ -34,14 +34,14 @@
 #define LIST_DEFAULT 20
 #define PATHS_SUGGESTED 1000
 #define NAMES_SUGGESTED 1000 /* of the newest runs */
-#define SLEEP_UNWATCHED 10 /* ms, where nothing reports changes */
+#define SLEEP_UNWATCHED 10 /* ms, if nothing reports changes */
 
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST,
 	OPT_LOG, OPT_NO_VIEW, OPT_FULL,
-	/* no options, but rules are about them */
+	/* conditions for rules, not options */
 	WITH_RUN, WITH_STDIN, AS_DOCUMENT, JSON_LINES
 };
 
@@ -57,27 +57,27 @@ static const char *const colors[] = { "auto", "always", "never", NULL };
 struct tail {
 	uint64_t said;             /* OPTION_SAID() */
 	int64_t lines, after, buffer;
-	bool at_server;            /* the run is named by a URL */
+	bool at_server;            /* RUN is a URL */
 	const char *run;           /* NULL: the latest */
 	const char *color, *status;
 	int64_t since;
 	struct globs names;
 	struct filter filter;
 	bool passed;               /* a line did */
-	char **seen;               /* paths of those that did not; ends with NULL */
+	char **seen;               /* paths that did not match; ends with NULL */
 
 	struct storage storage;
 	struct served served;
 	struct printer printer;
 	struct projector projector;
 	struct cost cost;
-	int64_t line_cost;         /* of the event that is shown, or of the run that it ends */
+	int64_t line_cost;         /* of the shown event, or of the run that it ends */
 	bool told_unknown;
-	struct buffer projected;   /* lines, in place of an event */
+	struct buffer projected;   /* lines that replace an event */
 	struct follow_callbacks callbacks;
 	struct follow follow;
 	struct live_feed live;     /* begun if the printer draws it */
-	struct followed *subject;  /* whose end is waited for; NULL: none yet */
+	struct followed *subject;  /* the run whose end is waited for; NULL: none yet */
 	int64_t checked_at;
 };
 
@@ -128,7 +128,7 @@ static const struct option_spec options_table[] = {
 
 #define SAID(id) OPTION_SAID(id)
 #define LIVE (SAID(OPT_FOLLOW) | SAID(OPT_FOREVER))
-/* What says which events are shown, and all that says how. */
+/* Options that select events, and those that say how they are shown. */
 #define SOME_EVENTS (SAID(OPT_AFTER) | SAID(OPT_TYPE) | SAID(OPT_PATH) | SAID(OPT_GREP) | SAID(OPT_ERRORS))
 #define OF_THE_LOG (SOME_EVENTS | SAID(OPT_LINES) | SAID(OPT_SINCE) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) | \
     SAID(OPT_FULL) | SAID(OPT_JSON) | SAID(OPT_INLINE) | SAID(OPT_AS) | SAID(OPT_DROP))
@@ -171,7 +171,7 @@ on_resize(int number)
 	resized = 1;
 }
 
-/* Says what went wrong, or may be; the exit status. */
+/* Prints an error or a warning; returns the exit status. */
 static int
 tail_print_error(const struct error *err)
 {
@@ -187,10 +187,10 @@ print_warning(const char *text)
 	message_print(PROGRAM, "%s", text);
 }
 
-/* A file decides how much is wrong with it. */
+/* A file may have any number of faults. */
 static struct folded_messages warnings = FOLDED_MESSAGES_INIT(print_warning);
 
-/* Who follows is told of each as it comes. */
+/* With -f, each is reported as it comes. */
 static void
 tail_print_or_fold_warning(const struct error *warning)
 {
@@ -206,7 +206,7 @@ tail_print_or_fold_warning(const struct error *warning)
 	folded_messages_add(&warnings, NULL, text);
 }
 
-/* An operand, or an option that no member stands for. */
+/* Handles an operand, or an option that has no member. */
 static int
 accept_value(struct tail *t, struct options *o, int id, struct error *err)
 {
@@ -256,7 +256,7 @@ tail_read_options(struct tail *t, int argc, char **argv, struct error *err)
 		clock_text(t->since, t->filter.since);
 	if (t->projector.projection != NULL && t->projector.projection->document != NULL)
 		o.said |= SAID(AS_DOCUMENT);
-	/* The server's latest is followed by those that become it. */
+	/* With -F, the server's latest run is followed by those that become the latest. */
 	if ((o.said & SAID(OPT_FOREVER)) != 0 && t->at_server && text_ends(t->run, "/@"))
 		o.said &= ~SAID(WITH_RUN);
 	if ((o.said & (SAID(OPT_JSON) | SAID(OPT_LIST))) == SAID(OPT_JSON))
@@ -276,14 +276,14 @@ tail_is_live(const struct tail *t)
 	return (t->said & LIVE) != 0;
 }
 
-/* Whether blobs are put back into their lines. */
+/* Whether the values of blobs are inserted into their lines. */
 static bool
 wants_blobs(const struct tail *t)
 {
 	return has_option(t, OPT_INLINE) || has_option(t, OPT_FULL);
 }
 
-/* Warns of what is read, with the status line out of the way; place may be NULL. */
+/* Warns about what is read, after erasing the status line; place may be NULL. */
 static void tail_warn_of_place(struct tail *t, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void
@@ -314,8 +314,8 @@ tail_warn_of_torn_end(struct tail *t, const char *place, int64_t bytes)
 		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
 }
 
-/* Every line is taken in, shown or not, where somebody asks the model of its run. The end of
- * the run has what all of it cost. */
+/* Every line, shown or not, is passed to the model of its run, if the model is needed. The end
+ * of a run shows the cost of all of it. */
 static void
 tail_add_line_to_model(struct tail *t, struct followed *run, const char *line, size_t len)
 {
@@ -342,7 +342,7 @@ tail_add_line_to_model(struct tail *t, struct followed *run, const char *line, s
 	t->told_unknown |= t->cost.unknown != NULL;
 }
 
-/* Remembers the paths that there are, until one passes. */
+/* Remembers the paths of events, until one matches. */
 static void
 note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
 {
@@ -358,7 +358,7 @@ note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
 	free(path);
 }
 
-/* Nothing passed: whoever misspelt a type or a path is not to think that there was nothing. */
+/* Nothing matched: a user who misspelt a type or a path must not believe that there was nothing. */
 static void
 tail_suggest_filters(struct tail *t)
 {
@@ -395,7 +395,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	int failed = 0;
 
 	tail_add_line_to_model(t, run, line, len);
-	/* Every line is projected, shown or not, as the lines of a projection are counted. */
+	/* Every line is projected, shown or not, because the lines of a projection are numbered. */
 	buffer_clear(&t->projected);
 	if (t->projector.projection)
 		failed = projector_line(&t->projector, run->path, run->reader.line_start, line, len,
@@ -419,9 +419,9 @@ on_warning(void *context, const struct error *warning)
 	printer_warn(&t->printer, warning);
 }
 
-/* Leaves the reader of a run where --after, --since and -n say. What lies before is taken in
- * too. A child that began before the time has events since then, and so may what the status line
- * tells of: then all lines are read. */
+/* Positions the reader of a run where --after, --since and -n say. The lines before are read too
+ * where they are needed. A child run that began before the time has later events, and the status
+ * line may depend on earlier ones: then all lines are read. */
 static int
 start_reading(struct tail *t, struct followed *run, struct error *err)
 {
@@ -460,7 +460,7 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 	return 0;
 }
 
-/* Adds the run that was asked for, or the latest. */
+/* Adds the run of the command line, or the latest. */
 static int
 add_subject(struct tail *t, struct error *err)
 {
@@ -476,8 +476,8 @@ add_subject(struct tail *t, struct error *err)
 	return t->subject ? start_reading(t, t->subject, err) : -1;
 }
 
-/* Waits until a transcript may have grown, or stdout can take more. Dies of
- * SIGPIPE, as a writer would, when nobody reads stdout any more. */
+/* Waits until a transcript may have grown, or stdout can be written to. Dies of SIGPIPE, as a
+ * writer would, when nobody reads stdout any more. */
 static void
 wait_for_change(struct tail *t)
 {
@@ -499,8 +499,8 @@ wait_for_change(struct tail *t)
 	}
 }
 
-/* The server has another record than the one that was shown: what the two begin with is not shown
- * again. The model gets it anew; projections read it by themselves. */
+/* The server has another record than the one that was shown: the common beginning is not shown
+ * again. The model is built anew; projections read the record themselves. */
 static int
 start_over(struct tail *t, const struct served_change *change, struct error *err)
 {
@@ -528,7 +528,7 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 			    t->printer.live != NULL)
 				live_feed_take(&t->live, &placed);
 		}
-		/* That was told before. */
+		/* It was reported before. */
 		if (t->printer.live != NULL)
 			live_view_told(&t->live.view, 0, &t->projected);
 		reader_seek(&run->reader, position);
@@ -541,7 +541,7 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 	return 0;
 }
 
-/* What the server's copy has come to. -1: nothing more will come. */
+/* Handles a change of the server's copy. -1: nothing more will come. */
 static int
 tail_read_served_changes(struct tail *t, struct error *err)
 {
@@ -564,7 +564,7 @@ tail_read_served_changes(struct tail *t, struct error *err)
 		}
 }
 
-/* One round: everything there is now goes out. */
+/* One round: shows everything that there is now. */
 static int
 follow_round(struct tail *t, struct error *err)
 {
@@ -608,7 +608,7 @@ follow_to_end(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* -F: every run that becomes the latest is taken in. */
+/* -F: adds every run that becomes the latest. */
 static int
 follow_forever(struct tail *t, struct error *err)
 {
@@ -626,7 +626,7 @@ follow_forever(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* Waits for a run that begins, or goes on, after the one that has ended. */
+/* Waits for a run that begins, or is resumed, after the one that has ended. */
 static int
 wait_for_run(struct tail *t, struct error *err)
 {
@@ -647,7 +647,7 @@ wait_for_run(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* Nobody named a run: the latest while it lives, else the next one. */
+/* No run was named: follows the latest if it lives, else the next one. */
 static int
 follow_default(struct tail *t, struct error *err)
 {
@@ -677,7 +677,7 @@ write_whole(const struct buffer *out, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* It is data, which may say anything. */
+/* A value is data, and may be anything. */
 static int
 write_json(const struct buffer *out, struct error *err)
 {
@@ -686,7 +686,7 @@ write_json(const struct buffer *out, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* Lines as they stand need none of those before them. */
+/* Unchanged lines do not depend on earlier ones. */
 static void
 choose_range(const struct tail *t, struct served_range *range)
 {
@@ -701,7 +701,7 @@ choose_range(const struct tail *t, struct served_range *range)
 		range->last = t->lines;
 }
 
-/* The copy of a run that a server has takes the place of the storage. */
+/* The copy of a server's run replaces the storage. */
 static int
 tail_open_served_run(struct tail *t, struct error *err)
 {
@@ -716,7 +716,7 @@ tail_open_served_run(struct tail *t, struct error *err)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
 	t->run = has_option(t, OPT_FOREVER) ? NULL : t->served.run_id;
-	t->follow.since = 0; /* all that is there is to be shown, whatever the server's clock says */
+	t->follow.since = 0; /* show everything, whatever the server's clock says */
 	return 0;
 }
 
@@ -739,14 +739,15 @@ show_runs(struct tail *t, struct error *err)
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = tail_is_live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 
-	/* Bytes after the last line are in progress while a run lives, then damage. */
+	/* Bytes after the last line are in progress while the run lives; afterwards they are
+	 * damage. */
 	for (size_t i = 0; failed == 0 && !end_signal && i < t->follow.count; i++) {
 		struct followed *run = t->follow.runs[i];
 
 		if (run->open && !transcript_alive(run->path, run->run_id))
 			tail_warn_of_torn_end(t, run->path, reader_unfinished(&run->reader));
 	}
-	/* What is a document comes when everything was read. */
+	/* A document is written after everything was read. */
 	if (failed != 0 || !has_option(t, AS_DOCUMENT))
 		return failed;
 	buffer_clear(&t->projected);
@@ -759,7 +760,7 @@ static int
 print_line(struct tail *t, const char *line, size_t len, int64_t number, struct error *err)
 {
 	static const char no_run[ID_SIZE];
-	static char begun[ID_SIZE]; /* the run whose start has come */
+	static char begun[ID_SIZE]; /* the run whose first event was read */
 	static int64_t began;
 	struct event_view event;
 	struct event_head head;
@@ -787,7 +788,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	return failed;
 }
 
-/* Hands on, or keeps, each line of stdin as it comes. */
+/* Passes on, or keeps, each line of stdin as it comes. */
 static int
 read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
     struct error *err)
@@ -845,7 +846,7 @@ show_stdin(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* No run is listed: is there none of a name that was perhaps misspelt? */
+/* If no run is listed, checks whether its name was perhaps misspelt. */
 static void
 tail_suggest_run_names(const struct tail *t)
 {
@@ -879,7 +880,7 @@ list_runs(struct tail *t, struct error *err)
 		.names = &t->names,
 		.status = t->status,
 		.since = t->since,
-		/* One more tells whether there are more. */
+		/* One more shows whether there are more. */
 		.count = has_option(t, OPT_LINES) ? (size_t)t->lines : LIST_DEFAULT + 1,
 		.children = has_option(t, OPT_CHILDREN),
 		.waits = has_option(t, OPT_JSON),
@@ -916,8 +917,8 @@ list_runs(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* SIGPIPE ends a filter as others end. On a terminal the status line has to go
- * before anything else ends the program. */
+/* SIGPIPE ends this program like other filters. On a terminal the status line must be erased
+ * before any other signal ends it. */
 static void
 set_up_signals(const struct tail *t)
 {
@@ -933,7 +934,7 @@ set_up_signals(const struct tail *t)
 	sigaction(SIGWINCH, &action, NULL);
 }
 
-/* Whether what goes on is drawn, and else whether the line at the bottom is. */
+/* Whether the live view is drawn or, if not, the status line. */
 static int
 choose_view(struct tail *t, struct error *err)
 {
@@ -943,7 +944,7 @@ choose_view(struct tail *t, struct error *err)
 
 	if (screen_mode(&mode, NULL, err) != 0)
 		return -1;
-	/* Whoever says which events are shown, or how, wants to see events. */
+	/* A user who selects events, or how they are shown, wants to see the events. */
 	if (mode == SCREEN_LIVE && (t->said & OF_THE_LOG) != 0)
 		mode = SCREEN_LOG;
 	if (has_option(t, OPT_NO_VIEW) || !terminal_moves(STDOUT_FILENO) || !tail_is_live(t))
@@ -955,7 +956,7 @@ choose_view(struct tail *t, struct error *err)
 	t->live.view.ends = true;
 	t->live.view.colour = terminal_colour(STDOUT_FILENO, t->color);
 	t->live.view.utf8 = locale_is_utf8();
-	/* Without prices the view says nothing of them. */
+	/* Without prices the view shows no costs. */
 	if (has_option(t, OPT_COST) || cost_begin(&t->cost, &none) == 0)
 		t->live.view.cost = &t->cost;
 	p->live = &t->live;
@@ -992,7 +993,7 @@ tail_show_runs(struct tail *t, struct error *err)
 	failed = has_option(t, WITH_STDIN) ? show_stdin(t, err) : show_runs(t, err);
 	if (failed == 0 && !t->passed && !tail_is_live(t) && !has_option(t, OPT_LINES))
 		tail_suggest_filters(t);
-	/* What others have written, or added to, is shown; the chain is for awf-verify. */
+	/* Lines of other writers are shown too; awf-verify checks the chain. */
 	unchained = p->unchained;
 	if (unchained > 0)
 		tail_warn_of_place(t, NULL,
@@ -1008,7 +1009,7 @@ tail_show_runs(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* The exit status, once all was shown. */
+/* The exit status, after everything was shown. */
 static int
 status_of(const struct tail *t)
 {

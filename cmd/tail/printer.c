@@ -1,7 +1,7 @@
 /*
- * Each event goes through the filter, then into the view, then to the outlet; the status line
- * is erased before and drawn only when no event is there to show. The view is told of events
- * that the filter holds back, for it names items by them.
+ * Each event passes the filter, then the view, then the outlet; the status line is erased before
+ * and drawn again only when there is no event to show. The view also gets the events that the
+ * filter holds back, because it takes the names of items from them.
  */
 #include "tail/printer.h"
 
@@ -37,12 +37,12 @@ printer_warn(struct printer *p, const struct error *warning)
 	if (p->screen.drawn) {
 		screen_erase(&p->screen, &p->text);
 		put_extra(p);
-		outlet_flush(&p->outlet, NULL); /* its failure is met again */
+		outlet_flush(&p->outlet, NULL); /* a failure will occur again */
 	}
 	p->warn(warning);
 }
 
-/* Now, or not too often. */
+/* At once, or at most every so often. */
 static void
 printer_warn_of_dropped(struct printer *p, bool now)
 {
@@ -89,7 +89,7 @@ printer_print_event(struct printer *p, const struct origin *origin, const char *
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
 	if (p->full && *verdict != VERDICT_DAMAGED) {
-		/* A pager stands between it and the terminal. */
+		/* A pager is between this program and the terminal. */
 		size_t width = p->view.width > 0 ? p->view.width : terminal_width(STDERR_FILENO);
 		struct conversation c = { .width = width > 0 ? width : SCREEN_WIDTH, .colour = p->view.colour, .out = &p->text };
 
@@ -118,7 +118,7 @@ printer_line(struct printer *p, const struct origin *origin, const struct event_
 	return 0;
 }
 
-/* What has ended, and below it what goes on. */
+/* Writes what has ended, and below it what is in progress. */
 static void
 draw_live(struct printer *p)
 {

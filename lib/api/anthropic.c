@@ -1,6 +1,6 @@
 /*
- * What the Messages API of Anthropic answers. Members of its blocks without a place in ours go
- * into `raw`, from where they go back to it.
+ * Reads answers of Anthropic's Messages API. Members of its blocks that have no place in a block of
+ * AWF's are kept in `raw`, and are sent back from there.
  */
 #include "api/anthropic.h"
 
@@ -37,7 +37,7 @@ const struct anthropic_member anthropic_members[ANTHROPIC_MEMBERS] = {
 	{ KIND_TOOL_RESULT, FORM_BOOL, "is_error", KEY_IS_ERROR, offsetof(struct block, is_error) }
 };
 
-/* Takes a member of the API's block; false: it has no place in ours. */
+/* Takes a member of the API's block; false: it has no place in AWF's. */
 static bool
 anthropic_read_member(struct block *b, enum anthropic_kind kind, struct span key, struct span value)
 {
@@ -71,7 +71,8 @@ anthropic_read_block(struct stream *s, struct span content, long long index)
 	enum anthropic_kind kind = KIND_TEXT;
 	struct block *b;
 
-	/* server_tool_use, web_search_tool_result and their like go by their shape. */
+	/* server_tool_use, web_search_tool_result and similar types are recognized by their
+	 * form. */
 	while (kind < KIND_OTHER && (type == NULL || strcmp(type, anthropic_blocks[kind].type) != 0))
 		kind++;
 	if (kind == KIND_OTHER && type != NULL && text_ends(type, "_tool_use"))
@@ -117,7 +118,8 @@ content_block_delta(struct stream *s, struct span event)
 		{ "signature_delta", "signature", SIGNATURE },
 		{ "input_json_delta", "partial_json", INPUT },
 		{ "citations_delta", "citation", CITATION },
-		/* What a compaction made of the conversation; the API takes it back as it is. */
+		/* The summary that a compaction made of the conversation; it is sent back
+		 * unchanged. */
 		{ "compaction_delta", "content", KEPT },
 		{ "compaction_delta", "encrypted_content", KEPT }
 	};
@@ -147,7 +149,8 @@ content_block_delta(struct stream *s, struct span event)
 			span_decode(value, &b->signature);
 			break;
 		case INPUT:
-			/* The block began with "input":{}; the pieces, if any, take its place. */
+			/* The block began with "input":{}; the pieces, if there are any, replace
+			 * it. */
 			if (!b->begun && span_type(value) == 's' && !span_is(value, "")) {
 				b->begun = true;
 				buffer_clear(&b->text);
@@ -170,9 +173,9 @@ content_block_delta(struct stream *s, struct span event)
 	}
 }
 
-/* Numbers are totals so far: later ones replace earlier ones. Where the API asked its models
- * several times for one answer (to compact the conversation first, say), the totals are those
- * of the last, and `iterations` what each was billed for. */
+/* Numbers are totals so far: later ones replace earlier ones. If the API called models several
+ * times for one answer (for example to compact the conversation first), the totals are those of
+ * the last call, and `iterations` has what each call was billed for. */
 static void
 anthropic_read_usage(struct usage *u, struct span counted)
 {
@@ -209,7 +212,7 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* What begins a message, or all of one. */
+/* What a message begins with, or a whole message. */
 static void
 anthropic_read_message(struct stream *s, struct span message)
 {
@@ -218,8 +221,8 @@ anthropic_read_message(struct stream *s, struct span message)
 	anthropic_read_usage(&s->message.usage, span_member(message, "usage"));
 }
 
-/* Other events (ping, and those of later versions) are passed over, as the API asks its clients
- * to. */
+/* Other events (ping, and those of later versions) are ignored, as the API asks its clients to
+ * do. */
 static void
 anthropic_read_event(struct stream *s, struct span event)
 {
@@ -231,8 +234,8 @@ anthropic_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "content_block_start")) {
 		content_block_start(s, event);
 	} else if (span_is(type, "message_start")) {
-		/* Of two answers in one stream neither is to be trusted: both would call their
-		 * tools. */
+		/* If a stream has two answers, neither can be trusted: the tools of both would
+		 * be called. */
 		if (m->begun) {
 			stream_fail(s, "a second answer begins before the first has ended");
 			return;
@@ -267,7 +270,7 @@ anthropic_read_body(struct stream *s, struct span body)
 	s->message.ended = !s->failed && s->message.stop_reason != NULL;
 }
 
-/* The API counts cached input apart; ours is all of it. */
+/* The API counts cached input separately; AWF's number includes it. */
 static void
 anthropic_finish_usage(struct stream *s)
 {

@@ -1,6 +1,6 @@
 /*
- * The blocks of the Messages API of Anthropic, and ours: which member of the API's block is which
- * member of ours, for who reads answers and who writes requests.
+ * The blocks of Anthropic's Messages API and AWF's blocks: which member of one is which member of
+ * the other, for code that reads answers and code that writes requests.
  */
 #ifndef AWF_API_ANTHROPIC_H
 #define AWF_API_ANTHROPIC_H
@@ -17,8 +17,8 @@ enum anthropic_kind {
 	KIND_THINKING,
 	KIND_REDACTED,
 	KIND_TOOL_USE,    /* also those that the API runs itself */
-	KIND_TOOL_RESULT, /* of tools that the API ran, or ours */
-	KIND_OTHER,       /* later than this program: kept in raw, as an empty text */
+	KIND_TOOL_RESULT, /* of tools that the API or AWF ran */
+	KIND_OTHER,       /* a type that this program does not know: kept in raw, as an empty text */
 	KIND_IMAGE,       /* attachments, in requests alone */
 	KIND_DOCUMENT
 };
@@ -28,8 +28,8 @@ extern const struct anthropic_block {
 	enum block_type ours;
 } anthropic_blocks[];
 
-/* How a value becomes what it is in a block: a string decoded into a buffer or a text, JSON
- * as it stands, a bool. */
+/* The form of a value in a block: a string decoded into a buffer or a text, JSON as it is, a
+ * bool. */
 enum anthropic_form { FORM_STRING, FORM_JSON, FORM_TEXT, FORM_BOOL };
 
 #define ANTHROPIC_MEMBERS 10

@@ -1,8 +1,8 @@
 /*
- * Three tables, looked at one after another: the words that APIs have for their errors,
- * phrases of messages, HTTP statuses. A word that says no more than "an error" (an invalid
- * request, a fault of the server) counts only where the status leaves open what it was, since
- * APIs use it for missing keys and overlong prompts too.
+ * Three tables are searched one after another: the APIs' words for errors, phrases of messages,
+ * HTTP statuses. A word that says little more than "an error" (an invalid request, a fault of the
+ * server) counts only if the status is ambiguous, since APIs also use it for missing keys and
+ * overlong prompts.
  */
 #define _GNU_SOURCE /* strcasestr() */
 #include "api/failure.h"
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define SHOWN 300 /* bytes of a body that is no JSON */
+#define SHOWN 300 /* bytes of a body that is not JSON */
 
 /* Values of `code`, `type` and `status` in error objects, and of `reason` in their
  * details. */
@@ -32,7 +32,7 @@ static const struct {
 	{ "rate_limit_error", ERROR_RATE_LIMIT },
 	{ "timeout_error", ERROR_OVERLOADED },
 	{ "overloaded_error", ERROR_OVERLOADED },
-	/* Chat Completions and the servers that speak it */
+	/* Chat Completions and servers that are compatible with it */
 	{ "invalid_api_key", ERROR_AUTH },
 	{ "insufficient_quota", ERROR_AUTH },
 	{ "billing_hard_limit_reached", ERROR_AUTH },
@@ -77,7 +77,7 @@ static const struct {
 	{ "RESOURCE_EXHAUSTED", ERROR_RATE_LIMIT },
 	{ "UNAVAILABLE", ERROR_OVERLOADED },
 	{ "DEADLINE_EXCEEDED", ERROR_OVERLOADED },
-	/* words of a kind: whatever else tells more comes first, the status too */
+	/* vague words: anything more exact comes first, the status too */
 	{ "invalid_prompt", ERROR_INVALID },
 	{ "api_error", ERROR_PROVIDER },
 	{ "server_error", ERROR_PROVIDER },
@@ -87,7 +87,7 @@ static const struct {
 	{ "UNKNOWN", ERROR_PROVIDER }
 };
 
-/* Parts of messages, where an API has no word of its own. */
+/* Phrases of messages, where an API has no word of its own. */
 static const struct {
 	const char *phrase;
 	enum error_code category;
@@ -136,7 +136,7 @@ static const struct {
 	{ 529, 529, ERROR_OVERLOADED }
 };
 
-/* In whatever case: some write theirs in capitals. */
+/* Ignores case: some write theirs in capitals. */
 static enum error_code
 word_category(struct span word)
 {
@@ -159,7 +159,7 @@ status_category(long status)
 	return ERROR_PROVIDER;
 }
 
-/* A member of the `details`, an array of objects, that one of them has. */
+/* A member that one of the objects in the array `details` has. */
 static struct span
 find_detail(struct span object, const char *member)
 {
@@ -173,8 +173,7 @@ find_detail(struct span object, const char *member)
 	return SPAN_NONE;
 }
 
-/* The exact word first, then telling phrases; what is vague counts for what the status
- * leaves open. */
+/* First exact words, then phrases; a vague word counts only if the status is ambiguous. */
 static enum error_code
 failure_categorise(struct span object, const char *message, long status)
 {
@@ -189,7 +188,7 @@ failure_categorise(struct span object, const char *message, long status)
 
 	if (said[TYPE] == ERROR_NONE)
 		said[TYPE] = word_category(span_member(object, "status"));
-	/* OpenRouter says so of an input that it does not pass on. */
+	/* OpenRouter reports an input that it does not pass on in this form. */
 	if (span_member(metadata, "flagged_input").at != NULL ||
 	    (span_type(span_member(metadata, "reasons")) == 'a' &&
 	    span_member(metadata, "provider_name").at != NULL))
@@ -198,8 +197,7 @@ failure_categorise(struct span object, const char *message, long status)
 		if (strcasestr(message, phrases[i].phrase) != NULL)
 			said[PHRASE] = phrases[i].category;
 
-	/* APIs use their words for no more than that there was an error for missing keys,
-	 * overlong prompts and models that are not there, too. */
+	/* APIs use vague words also for missing keys, overlong prompts and unknown models. */
 	for (size_t i = 0; i < SOURCES; i++)
 		if (said[i] != ERROR_NONE && said[i] != ERROR_INVALID && said[i] != ERROR_PROVIDER)
 			return said[i];
@@ -211,8 +209,8 @@ failure_categorise(struct span object, const char *message, long status)
 	return ERROR_PROVIDER;
 }
 
-/* Cuts the text to what is shown of one that is no message. The secret is hidden before: part of
- * one would not be found. */
+/* Shortens a text that is not a message. The secret is hidden before: a part of it would not be
+ * found. */
 static void
 failure_cut_text(char *text, const char *secret)
 {
@@ -239,7 +237,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 	double seconds;
 	size_t i;
 
-	/* The message of an object, or a text, or else all that was sent as an error. */
+	/* The message of an object, or a text, or else everything that was sent as the error. */
 	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
 		span_decode(span_member(value, keys[i]), &text);
 	span_decode(value, &text);
@@ -252,7 +250,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 		failure_cut_text(message, secret);
 	}
 
-	/* A stream that began with 200 says the status of what came later here. */
+	/* If a stream began with 200, a later failure has its status here. */
 	if (f->status == 0 && span_integer(span_member(value, "code"), &code) &&
 	    code >= 300 && code <= 599)
 		f->status = (long)code;
@@ -297,7 +295,7 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
 	}
 
-	/* The status is often all there is; the id is to ask the API's people about. */
+	/* Often there is only the status; the id is for questions to the API's support. */
 	said = f->error;
 	colon = said.message[0] == '\0' ? "" : ": ";
 	if (f->request_id[0] != '\0')

@@ -1,6 +1,6 @@
 /*
- * What went wrong, in the categories of awf-provider(7): from the HTTP status,
- * the error object of the API, and its words for it.
+ * Errors in the categories of awf-provider(7), from the HTTP status, the error object of the API,
+ * and its words.
  */
 #ifndef AWF_API_FAILURE_H
 #define AWF_API_FAILURE_H
@@ -13,26 +13,25 @@
 #include "net/http.h"
 
 struct failure {
-	const struct message *spent; /* what has come, whose usage counts although it is no answer;
-	                                NULL: nothing */
+	const struct message *spent; /* what has arrived, whose usage counts although it is no
+	                                answer; NULL: nothing */
 	struct error error;      /* the code is the category */
 	long status;             /* HTTP; 0: none */
 	int64_t retry_after_ms;  /* 0: not said */
-	char request_id[HTTP_REQUEST_ID_SIZE]; /* by which the API knows the request; "" */
+	char request_id[HTTP_REQUEST_ID_SIZE]; /* the API's id of the request; "" */
 };
 
-/* What an API says went wrong, out of the array that some put it into. */
+/* The error object of an API, taken out of the array into which some put it. */
 struct span failure_object(struct span value);
-/* Fills f->error from a JSON value that says what went wrong (the `error` member
- * of a body or of an event, or a body that has none) and f->status, 0 in a stream, and
- * f->retry_after_ms, if the value says it and it is 0.
- * secret, if it is not NULL, is taken out of the message: some servers repeat the key that they
- * refuse. */
+/* Fills f->error from a JSON value that describes an error (the `error` member of a body or of
+ * an event, or a body without one) and from f->status, which is 0 in a stream; fills
+ * f->retry_after_ms if that is 0 and the value has it. secret, if not NULL, is removed from the
+ * message: some servers repeat the key that they refuse. */
 void failure_from_json(struct failure *f, struct span value, const char *secret);
-/* The same from the body of an answer with f->status, JSON or not. */
+/* The same from the body of an answer with f->status, which may be JSON or not. */
 void failure_from_body(struct failure *f, const struct buffer *body,
     const char *secret);
-/* Takes the id of the request from an object that has it, unless it is known. */
+/* Takes the request's id from an object that has it, unless it is known. */
 void failure_take_request_id(struct failure *f, struct span object);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the Gemini API of Google answers: a row of parts, in pieces. Texts of a kind that follow
- * each other are one part, everything else comes whole. A signature belongs to the part that it
- * came with and goes back there, whatever the part is.
+ * Reads answers of Google's Gemini API: a list of parts, in pieces. Consecutive texts of one kind
+ * are one part; every other part comes whole. A signature belongs to the part with which it came,
+ * and is sent back with it, whatever the part is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "transcript/event_keys.h"
 
 #define API "google"
-#define CODE_TOOL "code_execution" /* what the API runs itself */
+#define CODE_TOOL "code_execution" /* run by the API itself */
 
 static void
 google_read_signature(struct block *b, struct span part)
@@ -31,7 +31,8 @@ google_read_text(struct stream *s, struct span part, struct span text)
 
 	if (span_is(text, "") && !is_signed)
 		return;
-	/* Text goes on in a block unless that has a signature: a part has one. */
+	/* Text is appended to the last block unless that has a signature: then it is another
+	 * part. */
 	b = message_last(&s->message, type);
 	if (b->raw.len > 0 || (b->signature.len > 0 && is_signed))
 		b = message_add(&s->message, type, -1);
@@ -41,14 +42,14 @@ google_read_text(struct stream *s, struct span part, struct span text)
 	stream_text(s, b, thinking ? "thinking" : "text", text);
 }
 
-/* The id goes into raw too: ours may have to be another one. */
+/* The id is kept in raw too: AWF's id may have to differ. */
 static void
 google_read_call(struct stream *s, struct span part, struct span call)
 {
 	struct span id = span_member(call, "id"), args = span_member(call, "args");
 	struct block *b;
 
-	/* Each piece would be a call of its own, without its arguments. */
+	/* Each piece would become a call of its own, without its arguments. */
 	if (span_member(call, "partialArgs").at != NULL || span_true(span_member(call, "willContinue"))) {
 		stream_error(s, ERROR_INVALID, "the API sends the arguments of calls in pieces "
 		    "(partialArgs): leave out streamFunctionCallArguments");
@@ -67,8 +68,8 @@ google_read_call(struct stream *s, struct span part, struct span call)
 	google_read_signature(b, part);
 }
 
-/* A part that goes back as it came: raw has its kind as `type`, and all of it that has
- * no place in the block. */
+/* A part that is sent back unchanged: raw has its kind as `type`, and everything that has no
+ * place in the block. */
 static void
 google_read_special_part(struct block *b, struct span part, struct span type)
 {
@@ -84,7 +85,7 @@ google_read_special_part(struct block *b, struct span part, struct span type)
 	google_read_signature(b, part);
 }
 
-/* Code that the API runs, or what came of it. */
+/* Code that the API runs, or its result. */
 static void
 google_read_code(struct stream *s, struct span part, struct span code, bool result)
 {
@@ -119,7 +120,8 @@ google_read_part(struct stream *s, struct span part)
 	} else if (values[RESULT].at != NULL) {
 		google_read_code(s, part, values[RESULT], true);
 	} else {
-		/* Pictures and what else there may be: the kind is the member that is an object. */
+		/* Pictures and other parts: the kind is the name of the member that is an
+		 * object. */
 		for (struct span_walk member = span_walk(part); span_next(&member);)
 			if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
 				google_read_special_part(message_add(&s->message, BLOCK_TEXT, -1),
@@ -130,7 +132,7 @@ google_read_part(struct stream *s, struct span part)
 }
 
 /* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content.
- * An answer that was stopped is one, what the API itself calls broken is none. */
+ * An answer that was stopped is an answer; one that the API itself calls malformed is not. */
 static const struct end ends[] = {
 	{ "STOP", "end_turn", ERROR_NONE },
 	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
@@ -154,7 +156,7 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* The API counts thoughts apart; a count of 0 it leaves out. */
+/* The API counts thoughts separately, and leaves out a count of 0. */
 static void
 google_read_usage(struct usage *u, struct span object)
 {
@@ -186,7 +188,7 @@ google_read_event(struct stream *s, struct span data)
 	text_once(&s->message.model, span_member(data, "modelVersion"));
 	text_once(&s->message.request_id, span_member(data, "responseId"));
 	google_read_usage(&s->message.usage, span_member(data, "usageMetadata"));
-	if (span_type(reason) == 's') { /* it takes no prompt like this */
+	if (span_type(reason) == 's') { /* the prompt is refused */
 		char *word = span_text(reason);
 		char *why = span_text(span_member(feedback, "blockReasonMessage"));
 
@@ -199,7 +201,7 @@ google_read_event(struct stream *s, struct span data)
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
 		google_read_part(s, part.value);
-	/* What the answer rests on, for whoever reads it: kept with its last text. */
+	/* The sources of the answer, for its reader: kept with its last text. */
 	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
 		struct span value = span_member(candidate, sources[i]);
 		struct span_walk first = span_walk(value);
@@ -221,7 +223,7 @@ google_read_event(struct stream *s, struct span data)
 		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
 }
 
-/* A reason to finish is all that says that the answer is whole; more may follow it. */
+/* Only a finish reason says that the answer is complete; more may follow it. */
 static void
 google_finish_message(struct stream *s)
 {
@@ -230,7 +232,8 @@ google_finish_message(struct stream *s)
 
 	m->ended = m->stop_reason != NULL;
 	message_settle(m, s->messages);
-	/* What the API ran has ids only of late; results are for the run before. */
+	/* Calls that the API ran have ids only in newer versions; a result belongs to the call
+	 * before it. */
 	for (size_t i = 0; i < m->count; i++) {
 		struct block *b = &m->blocks[i];
 
@@ -241,7 +244,7 @@ google_finish_message(struct stream *s)
 	}
 }
 
-/* Without events a stream is an array of what they would hold. */
+/* A stream without events is an array of the objects that the events would have. */
 static void
 google_read_body(struct stream *s, struct span body)
 {

@@ -1,8 +1,7 @@
 /*
- * Blocks are gathered as an API tells of them, each with the index that the API has for it,
- * and searched from the end, where what is being told of stands. Calls without an id, or with
- * one that the conversation has already, get the first free call_N: results are told apart by
- * it.
+ * Blocks are collected as an API sends them, each with the API's index for it, and searched from
+ * the end, where the current ones are. Calls without an id, or with an id that the conversation has
+ * already, get the first free call_N, because results are matched to calls by id.
  */
 #include "api/message.h"
 
@@ -18,7 +17,7 @@
 #include "providers/known_end.h"
 #include "transcript/event_keys.h"
 
-#define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */
+#define NUMBER_LIMIT (1LL << 53) /* what every JSON reader represents exactly; sums fit */
 #define WORD_SHOWN 100 /* bytes of an unknown word */
 
 void
@@ -61,7 +60,7 @@ message_free(struct message *m)
 struct block *
 message_add(struct message *m, enum block_type type, long long index)
 {
-	/* Room doubles at powers of two, so that many blocks cost no more each. */
+	/* Memory doubles at powers of two, so that appending takes constant time on average. */
 	if ((m->count & (m->count - 1)) == 0)
 		m->blocks = memory_array(m->blocks, m->count == 0 ? 1 : m->count * 2, sizeof *m->blocks);
 	m->blocks[m->count] = (struct block){ .type = type, .index = index };
@@ -147,7 +146,7 @@ number_set(long long *number, struct span value)
 		*number = n;
 }
 
-/* What the object says there; -1: nothing. */
+/* The number that the object has there; -1: none. */
 static long long
 number_at(struct span object, const struct usage_place *place)
 {
@@ -241,7 +240,7 @@ message_calls(const struct message *m)
 	return false;
 }
 
-/* Whether each call of a tool has an id, so that its result can be told from others. */
+/* Whether each tool call has an id, so that results can be matched. */
 static bool
 calls_have_names(const struct message *m)
 {
@@ -254,7 +253,7 @@ calls_have_names(const struct message *m)
 void
 message_name_calls(struct message *m, struct span messages)
 {
-	struct map taken = MAP_INIT; /* ids; those of the conversation as they stand in quotes */
+	struct map taken = MAP_INIT; /* ids; those of the conversation still have their quotes */
 	size_t number = 0, i;
 
 	if (message_calls(m))
@@ -303,8 +302,8 @@ message_settle(struct message *m, struct span messages)
 		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
 }
 
-/* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a
- * string, so that whoever reads the answer sees what the model wrote. */
+/* JSON as it came, but minified; no bytes become {}, and text that is not JSON becomes a string,
+ * so that the reader of the answer sees what the model wrote. */
 static void
 write_json(struct writer *w, const char *key, const struct buffer *json)
 {

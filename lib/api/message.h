@@ -1,15 +1,15 @@
 /*
- * A message of the model while it comes in: blocks in the vocabulary of awf-provider(7), filled
- * piece by piece, the usage in our terms, and how the answer ended.
+ * A message of the model while it arrives: blocks in the vocabulary of awf-provider(7), filled
+ * piece by piece, the usage in AWF's terms, and how the answer ended.
  *
- * What an API says beyond that vocabulary is kept in `raw` (members of its own block that have
- * no place in ours) with the API's name in `api`; the provider of that API sends it back, every
- * other one leaves it out.
+ * What an API sends beyond that vocabulary is kept in `raw` (members of the API's block that have
+ * no place in AWF's) with the API's name in `api`; the provider of that API sends it back, all
+ * others leave it out.
  *
- * Each API has a table of the words that it says for the end of an answer, taken from its
- * reference: what they are in our vocabulary, or which error. Any other word is the error
- * `cut_off`, which quotes it: half a text must not pass for an answer. A user can teach a word,
- * --known-end (providers/known_end.h).
+ * Each API has a table of its words for the end of an answer, from its reference: the reason in
+ * AWF's vocabulary, or the error. Any other word is the error `cut_off`, which quotes it, since an
+ * incomplete text must not count as an answer. A user can define a word with --known-end
+ * (providers/known_end.h).
  */
 #ifndef AWF_API_MESSAGE_H
 #define AWF_API_MESSAGE_H
@@ -32,16 +32,16 @@ enum block_type {
 struct block {
 	enum block_type type;
 	long long index;          /* the API's number of it; -1: none */
-	struct buffer text;       /* the text, the thinking; the tool's input or result as JSON */
+	struct buffer text;       /* the text or thoughts; the tool's input or result as JSON */
 	bool begun;               /* pieces of text have come */
 	char *tool_id, *tool_name;
 	bool is_error;            /* of a tool result */
 	bool ran;                 /* the API ran this tool itself */
-	bool waits;               /* for a client that does what it calls for */
-	struct buffer signature;  /* by which the API knows its own thinking again */
+	bool waits;               /* for a client that carries out the call */
+	struct buffer signature;  /* with which the API recognizes its own thoughts */
 	struct buffer redacted;   /* thinking that only the API can read */
 	const char *api;          /* whose raw, signature or field this is */
-	const char *field;        /* the API's own name for this, if it has several */
+	const char *field;        /* the API's name for the text, if it has several */
 	struct buffer raw;        /* inside of an object */
 	struct buffer citations;  /* inside of an array; goes into raw */
 };
@@ -56,10 +56,10 @@ struct usage {
 /* Whether any number of it is known. */
 bool usage_known(const struct usage *u);
 
-/* Where an API tells a number of its usage. A table of them ends with USAGE_END. */
+/* Where an API puts a number of its usage. A table of these ends with USAGE_END. */
 struct usage_place {
 	size_t number;            /* offset in struct usage */
-	const char *outer, *name; /* the member, within another if outer is not NULL */
+	const char *outer, *name; /* the member; inside another one if outer is not NULL */
 };
 #define USAGE(number, name) { offsetof(struct usage, number), NULL, name }
 #define USAGE_IN(number, outer, name) { offsetof(struct usage, number), outer, name }
@@ -70,12 +70,12 @@ struct message {
 	size_t count;
 	struct usage usage;
 	char *model;
-	char *request_id;         /* by which the API knows the request; NULL */
+	char *request_id;         /* the API's id of the request; NULL */
 	char *session_id;         /* of an agent CLI */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
 	bool begun;               /* the API said so, where it does */
-	size_t open;              /* blocks that began and did not end, where an API says so */
-	bool ended;               /* the API said that the message is whole */
+	size_t open;              /* blocks that have begun and not ended, if the API reports that */
+	bool ended;               /* the API said that the message is complete */
 };
 
 void message_begin(struct message *m);
@@ -83,62 +83,63 @@ void message_free(struct message *m);
 /* Without any block again. */
 void message_clear(struct message *m);
 
-/* A new block at the end; valid until the next one is made. */
+/* Appends a new block; the pointer is valid until the next one is made. */
 struct block *message_add(struct message *m, enum block_type type, long long index);
-/* The block with an API's number, or NULL. */
+/* The block with the API's index, or NULL. */
 struct block *message_find(struct message *m, enum block_type type, long long index);
 /* Takes the blocks with a number away. */
 void message_drop(struct message *m, long long index);
-/* The last block if it is of this type, else a new one: for APIs whose pieces
- * carry no number. */
+/* The last block if it has this type, else a new one: for APIs whose pieces have no index. */
 struct block *message_last(struct message *m, enum block_type type);
-/* Adds a member to raw; key is the token with its quotes. */
+/* Adds a member of the API's block to b's raw object; key is the token with its quotes. */
 void block_keep(struct block *b, struct span key, struct span value);
 /* The same with a key that needs no escaping and a value, or a text. */
 void block_keep_as(struct block *b, const char *key, struct span value);
 void block_note(struct block *b, const char *key, const char *text);
 
-/* Whether a value is more than null or an empty array: nothing is lost without those. */
+/* Whether a value is not null and not an empty array, so that something would be lost without
+ * it. */
 bool says_something(struct span value);
 /* Sets *text to the decoded string, unless value is no string or *text is set. */
 void text_once(char **text, struct span value);
-/* Sets *number if value is an integer of 0 or more. */
+/* Sets *number if value is an integer that is not negative. */
 void number_set(long long *number, struct span value);
-/* Sets the numbers that an object tells, of those in the table; of several places of one the
- * last that has it counts. */
+/* Sets the usage from an object, by the table; of several places for one number the last one
+ * present counts. */
 void usage_set(struct usage *u, struct span object, const struct usage_place *places);
-/* Adds them up: all places of one, and what there was before. */
+/* Adds the usage in an object, by the table, to the present one; several places for one number
+ * are added. */
 void usage_sum(struct usage *u, struct span object, const struct usage_place *places);
-/* Adds a number of dollars to what it cost; anything else is passed over. */
+/* Adds a number of dollars to the cost; anything else is ignored. */
 void usage_add_cost(struct usage *u, struct span dollars);
 
-/* A word that an API ends answers with. A table of them ends with { NULL, NULL, ERROR_NONE }. */
+/* An API's word for the end of an answer. A table of these ends with { NULL, NULL, ERROR_NONE }. */
 struct end {
 	const char *word;
 	const char *reason;       /* our stop reason; NULL: an error */
 	enum error_code category; /* of the error */
 };
-/* The stop reason for a word, a JSON string; NULL: an error, *err says of which category
- * and why. said is what the API said about it, a JSON string, or absent. */
+/* The stop reason for a word, a JSON string; NULL: it is an error, whose category and message
+ * are in *err. said is the API's text about it, a JSON string, or absent. */
 const char *end_reason(const struct end *ends, struct span word, struct span said,
     struct error *err);
 
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
-/* Gives calls without an id, and those whose id a call before them in the conversation
- * has (messages are those of the request), one of ours that no other call has. */
+/* Gives calls without an id, and those whose id an earlier call of the conversation has
+ * (messages are the request's), an id of AWF's that no other call has. */
 void message_name_calls(struct message *m, struct span messages);
-/* The same, and what an answer that ended well, or did not say how, ended with: calls, if it
- * has any. For APIs whose word for an end does not tell. */
+/* The same; and if the answer has calls and ended well, or gave no reason, sets the stop reason
+ * to calls. For APIs whose word for an end does not say that. */
 void message_settle(struct message *m, struct span messages);
 
-/* Members "usage", of what is known, and "model". */
+/* Writes the members "usage", as far as known, and "model". */
 void message_write_usage(const struct message *m, struct writer *w);
-/* Members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of an
- * answer. */
+/* Writes the members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of
+ * an answer. */
 void message_write(const struct message *m, struct writer *w);
-/* Members of a `tool_call` or `tool_result` about a tool block; code: of the error that
- * the result is, ERROR_NONE if it is none. */
+/* Writes the members of a `tool_call` or `tool_result` from a tool block; code: the error that
+ * the result is, or ERROR_NONE. */
 void message_write_tool(const struct block *b, enum error_code code, struct writer *w);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What a Chat Completions API answers: that of OpenAI and of everything that speaks like it
- * (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …). They agree on the
- * outline and differ in the rest, so nothing is expected to be there, and each thing is looked for
- * wherever one of them puts it.
+ * Reads answers of Chat Completions APIs: that of OpenAI and those compatible with it (Azure, Groq,
+ * DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …). They agree on the outline and
+ * differ in details, so no member is required, and each is searched for wherever one of them puts
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/memory.h"
 
 #define API "openai"
-#define REFUSAL 1 /* index of a text that is one; the API has no numbers for texts */
+#define REFUSAL 1 /* index of a text that is a refusal; the API has no indexes for texts */
 
-/* Text, in whatever kind of block it belongs, or parts as Mistral has them: {"type":"text",
+/* Reads text into the right kind of block; or parts, as Mistral sends them: {"type":"text",
  * "text":…}, {"type":"thinking","thinking":[parts]}. */
 static void
 openai_read_content(struct stream *s, struct span content, const char *kind)
@@ -34,9 +34,9 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 	}
 }
 
-/* Whether a piece that says a name begins another call than b. Without a name it
- * never does: some servers change the id of a call from piece to piece. Others
- * number all calls 0, or none, and give no ids either, or say the name in each piece. */
+/* Whether a piece with a name begins another call than b. A piece without a name never does:
+ * some servers change the id of a call from piece to piece. Others number all calls 0, or not at
+ * all, without ids, or repeat the name in each piece. */
 static bool
 is_new_call(const struct block *b, struct span name, const char *id)
 {
@@ -50,7 +50,7 @@ is_new_call(const struct block *b, struct span name, const char *id)
 		return strcmp(b->tool_id, id) != 0;
 	if (b->tool_id != NULL || b->tool_name == NULL)
 		return false;
-	/* No arguments can follow those that are whole. */
+	/* Nothing can be appended to complete arguments. */
 	return b->index < 0 || !span_is(name, b->tool_name) ||
 	    (b->text.len > 0 && scan_check(b->text.data, b->text.len, &bad) == NULL);
 }
@@ -73,8 +73,8 @@ openai_read_function(struct stream *s, struct block *b, struct span function)
 	    b->text.len - before);
 }
 
-/* A piece of a call belongs to the block with its index, or, where there is none, to the last,
- * unless its id is another's. */
+/* A piece of a call belongs to the block with its index or, if it has none, to the last block,
+ * unless its id differs. */
 static void
 openai_read_call(struct stream *s, struct span call)
 {
@@ -119,8 +119,8 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Members of a piece, of its choice and of what that adds, found in one walk through each: they
- * come a few bytes at a time, so that this is most of what an answer costs. */
+/* Members of a piece, of its choice and of the delta, collected in one walk through each. They
+ * come a few bytes at a time, so this is most of the work of an answer. */
 enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
 enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, CHOICE_MEMBERS };
 enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
@@ -130,7 +130,7 @@ static const char *const of_choice[] = { "delta", "message", "finish_reason", "u
 static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
 	"tool_calls", "function_call" };
 
-/* Whether a piece has any of an answer. */
+/* Whether a piece has a part of the answer. */
 static bool
 has_content(const struct span delta[DELTA_MEMBERS])
 {
@@ -140,8 +140,8 @@ has_content(const struct span delta[DELTA_MEMBERS])
 	return false;
 }
 
-/* output_tokens has the reasoning in it; xAI counts that apart, which its total
- * gives away. */
+/* output_tokens includes reasoning; xAI counts reasoning separately, which is seen from its
+ * total. */
 static void
 openai_read_usage(struct usage *u, struct span object)
 {
@@ -206,13 +206,13 @@ openai_read_event(struct stream *s, struct span data)
 	}
 	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
 		openai_read_call(s, call.value);
-	/* What calls were before there could be several. */
+	/* The older form of calls, when there could be only one. */
 	if (span_type(delta[FUNCTION_CALL]) == 'o')
 		openai_read_function(s, message_last(&s->message, BLOCK_TOOL_USE),
 		    delta[FUNCTION_CALL]);
 
-	/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
-	 * text; for others it is what null is, and stands in every piece. */
+	/* For some servers (watsonx, older TGI) "" ends an answer if it comes by itself after
+	 * the text; others send it in every piece, in the sense of null. */
 	reason = choice[FINISH_REASON];
 	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
@@ -224,7 +224,7 @@ openai_read_event(struct stream *s, struct span data)
 		s->message.stop_reason = "end_turn";
 }
 
-/* A reason to finish is an end too: not everyone sends [DONE]. */
+/* A finish reason is an end too: not every server sends [DONE]. */
 static void
 openai_finish_message(struct stream *s)
 {
@@ -236,7 +236,7 @@ openai_finish_message(struct stream *s)
 		m->stop_reason = "refusal";
 }
 
-/* A body is as a piece that has all, with a message in the place of what a piece adds. */
+/* A whole body has the form of a piece with everything, with `message` in the place of `delta`. */
 const struct stream_api openai_stream = {
 	.name = API,
 	.done_ends = true,

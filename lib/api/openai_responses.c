@@ -1,6 +1,6 @@
 /*
- * What the Responses API of OpenAI answers. What an item says when it is done counts; the pieces
- * before are for looking at.
+ * Reads answers of OpenAI's Responses API. The finished form of an item counts; the pieces before
+ * it are only displayed.
  */
 #include "api/openai_responses.h"
 
@@ -13,7 +13,7 @@
 
 const char *const responses_message_members[] = { "id", "status", "phase", NULL };
 
-/* The longer endings first, hence tools that are not known by name yet have a place too. */
+/* Matched by suffix, longer ones first: so tools whose names are not known yet have an entry too. */
 static const struct responses_tool tools[] = {
 	{ "file_search_call", "queries", "results", false },
 	{ "code_interpreter_call", "code", "outputs", false },
@@ -26,8 +26,8 @@ static const struct responses_tool tools[] = {
 	{ "_call_output", "output", "output", false }
 };
 
-/* Calls that the client is to carry out, which we are not: an answer that ends with one
- * waits for ever. Those of the API's own have their output behind them. */
+/* Calls that the client would have to carry out, which AWF does not: an answer that ends with
+ * one would wait for ever. Those that the API runs itself have their output behind them. */
 static const char *const clients[] = { "apply_patch_call", "computer_call", "local_shell_call",
 	"mcp_approval_request", "shell_call", NULL };
 
@@ -54,7 +54,7 @@ responses_tool(const char *type)
 	return NULL;
 }
 
-/* Keeps the members that are in a list, or all others. */
+/* Keeps the members in a list, or all others. */
 static void
 responses_keep_members(struct block *b, struct span object, const char *const *list, bool listed)
 {
@@ -64,14 +64,14 @@ responses_keep_members(struct block *b, struct span object, const char *const *l
 	b->api = OPENAI_RESPONSES;
 }
 
-/* Keeps the members that have no place of their own. */
+/* Keeps the members that have no place in the block. */
 static void
 keep_rest(struct block *b, struct span object, const char *const *placed)
 {
 	responses_keep_members(b, object, placed, false);
 }
 
-/* Each part is a block; a refusal is a reason to stop. */
+/* Each part becomes a block; a refusal is a reason to stop. */
 static void
 responses_read_message(struct message *m, struct span item)
 {
@@ -96,8 +96,8 @@ responses_read_message(struct message *m, struct span item)
 	}
 }
 
-/* The thoughts themselves where a server shows them, else what it says of them; the texts of the
- * parts with empty lines between them. */
+/* The thoughts themselves if a server sends them, else their summary; the texts of the parts are
+ * joined with empty lines. */
 static void
 responses_read_reasoning(struct message *m, struct span item)
 {
@@ -116,7 +116,7 @@ responses_read_reasoning(struct message *m, struct span item)
 	keep_rest(b, item, placed);
 }
 
-/* A call of a tool of ours. */
+/* A call of one of AWF's tools. */
 static void
 responses_read_call(struct message *m, struct span item)
 {
@@ -135,7 +135,7 @@ responses_read_call(struct message *m, struct span item)
 	}
 }
 
-/* A half of an item of the API's own tools: its call or its result. */
+/* One half of an item of the API's own tools: its call or its result. */
 static struct block *
 add_half(struct message *m, enum block_type type, struct span item)
 {
@@ -183,7 +183,7 @@ responses_read_tool_output(struct message *m, struct span item, const struct res
 	if (output.at != NULL)
 		scan_minify(output, &b->text);
 	keep_rest(b, item, placed);
-	/* Its call waits no more. */
+	/* The call with this result does not wait any more. */
 	for (size_t i = 0; b->tool_id != NULL && i < m->count; i++)
 		if (m->blocks[i].tool_id != NULL && strcmp(m->blocks[i].tool_id, b->tool_id) == 0)
 			m->blocks[i].waits = false;
@@ -207,7 +207,7 @@ responses_read_item(struct message *m, struct span item)
 		responses_read_tool_output(m, item, tool);
 	} else if (tool != NULL) {
 		responses_read_tool_call(m, item, tool, word);
-	} else if (span_type(item) == 'o') { /* no block of ours */
+	} else if (span_type(item) == 'o') { /* not a block of AWF's */
 		struct block *b = message_add(m, BLOCK_TEXT, -1);
 
 		keep_rest(b, item, nothing);
@@ -218,7 +218,7 @@ responses_read_item(struct message *m, struct span item)
 	free(type);
 }
 
-/* A piece for the draft of an item, which has one kind of text: the number is the item's. */
+/* A piece for the draft of an item, which has one kind of text: the index is the item's. */
 static void
 responses_add_draft_text(struct stream *s, struct span event, enum block_type type,
     struct span text)
@@ -233,7 +233,7 @@ responses_add_draft_text(struct stream *s, struct span event, enum block_type ty
 	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
 }
 
-/* A call of a tool of ours, for looking at: the item that is done has all of it again. */
+/* A call of one of AWF's tools, for display only: the finished item has all of it again. */
 static void
 call_begins(struct stream *s, struct span item)
 {
@@ -279,16 +279,16 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Likewise, "status"; what a completed one ended with, its items say. "failed" comes with an
- * error, "in_progress" and "queued" are no ends. */
+/* Likewise, "status"; how a completed one ended, its items say. "failed" comes with an error;
+ * "in_progress" and "queued" are not ends. */
 static const struct end statuses[] = {
 	{ "completed", "end_turn", ERROR_NONE },
 	{ "cancelled", NULL, ERROR_CUT_OFF },
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Some servers do not say of each item that it is done; then all of them are here, or in
- * the pieces. An answer that was cut off at a limit has items that never ended. */
+/* Some servers do not report the end of each item; then all items are here, or in the pieces. An
+ * answer that was cut off at a limit has items without an end. */
 static void
 responses_read_output(struct stream *s, struct span output, bool whole)
 {
@@ -331,7 +331,7 @@ response_failed(struct stream *s, struct span response)
 		stream_fail(s, "the API failed and did not say why");
 }
 
-/* The status counts; a server that says none said it by the event. */
+/* The status decides; if a server sends none, the event's type does. */
 static void
 response_ended(struct stream *s, struct span response, bool cut_short)
 {
@@ -357,8 +357,8 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 	s->message.ended = !s->failed;
 }
 
-/* Other events (the progress of tools, parts and their ends, those of later versions) say
- * nothing that the items do not say again. */
+/* Other events (progress of tools, parts and their ends, those of later versions) say nothing
+ * that the items do not repeat. */
 static void
 responses_read_event(struct stream *s, struct span event)
 {
@@ -376,14 +376,14 @@ responses_read_event(struct stream *s, struct span event)
 	    span_is(type, "response.reasoning_text.delta")) {
 		responses_add_draft_text(s, event, BLOCK_THINKING, delta);
 	} else if (span_is(type, "response.reasoning_summary_part.added")) {
-		/* As responses_read_reasoning() joins them. */
+		/* Joins them as responses_read_reasoning() does. */
 		number_set(&index, span_member(event, "summary_index"));
 		if (index > 0)
 			responses_add_draft_text(s, event, BLOCK_THINKING,
 			    span_of("\"\\n\\n\"", 6));
 	} else if (span_is(type, "response.output_item.added")) {
-		/* What it says comes in pieces, which count where the server does not say that the
-		 * item is done. */
+		/* The text comes in pieces, which count if the server does not report the end of
+		 * the item. */
 		m->open++;
 		call_begins(s, span_member(event, "item"));
 	} else if (span_is(type, "response.function_call_arguments.delta") ||
@@ -396,8 +396,8 @@ responses_read_event(struct stream *s, struct span event)
 		if (m->open > 0)
 			m->open--;
 	} else if (span_is(type, "response.created")) {
-		/* Of two answers in one stream neither is to be trusted: both would call their
-		 * tools. */
+		/* If a stream has two answers, neither can be trusted: the tools of both would
+		 * be called. */
 		if (m->begun)
 			stream_fail(s, "a second answer begins before the first has ended");
 		m->begun = true;
@@ -411,7 +411,7 @@ responses_read_event(struct stream *s, struct span event)
 	}
 }
 
-/* Why the model stopped, where the API did not say; and what nobody here can do for it. */
+/* Why the model stopped, if the API did not say; refuses calls that nobody here can carry out. */
 static void
 responses_finish_message(struct stream *s)
 {

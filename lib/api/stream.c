@@ -1,6 +1,7 @@
 /*
- * The way of an answer: bytes are server-sent events (net/sse.h), the data of each is JSON, which
- * the API's table takes. An event {"error": …} is an error in all APIs, and is recognised here.
+ * The way of an answer: the bytes are server-sent events (net/sse.h); the data of each event is
+ * JSON, which the API's table processes. An event {"error": …} is an error in all APIs, and is
+ * recognized here.
  */
 #include "api/stream.h"
 
@@ -14,8 +15,8 @@
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; a longer message would be refused */
 #define BLOCKS_LIMIT 100000
-#define CALLING_PAUSE_MS 50 /* between two deltas of calls of tools */
-#define DONE "[DONE]" /* the one event that is no JSON */
+#define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
+#define DONE "[DONE]" /* the only event that is not JSON */
 
 void
 stream_error(struct stream *s, enum error_code category, const char *format, ...)
@@ -64,7 +65,7 @@ stream_text(struct stream *s, struct block *b, const char *kind, struct span tex
 	stream_delta(s, kind, buffer_string(&b->text) + old, b->text.len - old);
 }
 
-/* An input may be a whole file, in pieces of a few bytes, which nobody needs one by one. */
+/* An input may be a whole file, in pieces of a few bytes, which are not needed one by one. */
 void
 stream_call(struct stream *s, const char *name, const char *input, size_t len)
 {
@@ -107,7 +108,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		    bad + 1, why);
 		return s->failed;
 	}
-	/* An error, whatever the API: {"error": …}, or an array of it. */
+	/* An error of any API: {"error": …}, or an array with it. */
 	error = span_member(failure_object(value), "error");
 	if (span_type(error) == 'o' || span_type(error) == 's') {
 		failure_take_request_id(&s->failure, value);

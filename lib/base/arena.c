@@ -1,4 +1,4 @@
-/* What is too large for a piece gets one of its own size. */
+/* What is too large for a piece gets a piece of its own size. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct arena_piece {
 	void *bytes[];
 };
 
-/* size bytes behind a multiple of align. */
+/* size bytes, aligned to a multiple of align. */
 static char *
 arena_allocate(struct arena *a, size_t size, size_t align)
 {

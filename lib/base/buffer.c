@@ -1,7 +1,7 @@
 /*
- * The capacity doubles, from 64 bytes on, so that a byte costs the same however many there
- * are. One byte more than asked for is always there, for the NUL. A length that would
- * overflow ends the program as lack of memory does.
+ * The capacity doubles, from 64 bytes on, so that appending a byte takes constant time on average.
+ * There is always one byte more than requested, for the NUL. If a length would overflow, the
+ * program ends as if memory had run out.
  */
 #include "base/buffer.h"
 
@@ -134,7 +134,7 @@ buffer_string(const struct buffer *b)
 	INVARIANT(buffer_holds(b));
 	if (!b->data)
 		return "";
-	b->data[b->len] = '\0'; /* buffer_reserve() users add to len alone */
+	b->data[b->len] = '\0'; /* users of buffer_reserve() only add to len */
 	return b->data;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Dates are counted in days by the 400 years after which the Gregorian calendar repeats, in
- * years that begin in March, so that the leap day is the last of them: no loop, no table, no
- * time zone of the C library. The date of the last text is kept, as most texts are of one
- * day. Amounts are read as integers, never as floating point: 1.1s is 1100 ms.
+ * Dates are computed in days, by the 400 years after which the Gregorian calendar repeats, in years
+ * that begin in March, so that the leap day is the last day: no loop, no table, no time zone of the
+ * C library. The date of the last text is cached, since most texts are of one day. Amounts are read
+ * as integers, never as floating point: 1.1s is 1100 ms.
  */
 #include "base/clock.h"
 
@@ -15,7 +15,7 @@
 
 #define SECOND 1000000LL /* in microseconds */
 #define DAY 86400LL      /* in seconds */
-/* A duration and the time it begins at must not add up to more than fits. */
+/* The sum of a time and a duration must not overflow. */
 #define DURATION_LIMIT (INT64_MAX / 4)
 
 int64_t
@@ -51,8 +51,8 @@ put_digits(char *out, unsigned value, unsigned count)
 	}
 }
 
-/* Days since 1970-01-01 of a date in the proleptic Gregorian calendar, whose
- * leap day is put at the end of a year that begins in March. */
+/* Days since 1970-01-01 of a date in the proleptic Gregorian calendar; years begin in March, so
+ * that the leap day is the last day. */
 static int64_t
 days_from_date(int64_t year, int64_t month, int64_t day)
 {
@@ -65,7 +65,7 @@ days_from_date(int64_t year, int64_t month, int64_t day)
 	return era * 146097 + day_of_era - 719468;
 }
 
-/* Whether the text of a time is read as that time. */
+/* Whether the text of a time reads back as the same time. */
 static bool
 text_reads_back(const char *text, int64_t wall)
 {
@@ -187,7 +187,7 @@ parse_instant(const char *at, int64_t *wall)
 		for (; *at >= '0' && *at <= '9'; at++, unit /= 10)
 			fraction += unit * (*at - '0');
 	}
-	/* "Z", or how far east of UTC: "+01:30". */
+	/* "Z", or the offset east of UTC: "+01:30". */
 	sign = *at == '-' ? -1 : 1;
 	if (!clock_parse_byte(&at, "Zz") &&
 	    (!clock_parse_byte(&at, "+-") || !clock_parse_digits(&at, 2, 0, 23, &east_hours) ||
@@ -212,8 +212,8 @@ static const struct {
 	{"w", 7 * DAY * 1000},
 };
 
-/* A decimal number and a unit, to milliseconds; bare is the unit of a number
- * without one (0: refused). */
+/* A decimal number and a unit, in milliseconds; bare is the unit of a number without one (0:
+ * refused). */
 static int
 parse_amount(const char *text, int64_t bare, int64_t *ms)
 {

@@ -1,7 +1,7 @@
 /*
- * What an error says may come from a server or be a file's name: it is cut where the struct
- * ends, between characters, and made one line that does no harm on a terminal. errno is kept
- * over that, as callers look at it still.
+ * A message may come from a server or contain a file's name: it is cut to the size of the struct,
+ * between characters, and made one line that is harmless on a terminal. errno is preserved, as
+ * callers still need it.
  */
 #include "base/error.h"
 
@@ -57,7 +57,7 @@ static const struct {
 	[ERROR_CUT_OFF] = {"cut_off", CLASS_WORK, STATUS_WORK, "provider"},
 };
 
-/* One line, and no character cut in half where the text did not fit. */
+/* One line, with no character cut in half where the text did not fit. */
 static void
 make_line(char *text)
 {

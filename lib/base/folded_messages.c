@@ -1,6 +1,6 @@
 /*
- * A number is a word with a digit in it, so that ids and durations are numbers, too; numbers with
- * a point, a comma, a colon or a space between are one, as in 12.4, 10:35:01 and 3m 12s.
+ * A number is a word with a digit in it, so ids and durations count as numbers; numbers separated
+ * by a point, comma, colon or space are one, as in 12.4, 10:35:01 and 3m 12s.
  */
 #include "base/folded_messages.h"
 
@@ -26,7 +26,7 @@ is_of_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
 }
 
-/* Whether the number after a word says what happened. */
+/* Whether the number after a word is a part of what happened, such as an exit status. */
 static bool
 word_counts(const char *word, size_t len)
 {
@@ -79,7 +79,7 @@ folded_count(struct buffer *out, const char *kind, size_t count)
 	buffer_format(out, "%s %s and %zu more like it", kind, locale_choose("…", "..."), count);
 }
 
-/* Counts a message of the kind. NULL: there are too many kinds. */
+/* Counts a message of this kind. NULL: there are too many kinds. */
 static struct folded_kind *
 count_kind(struct folded_messages *f, const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * One request for random bytes serves many ids. What the code relies on:
- *   - No byte of a pool is used twice, in any thread and process: each thread has its own pool, and
+ * One request for random bytes is used for many ids. What the code relies on:
+ *   - No byte of a pool is used twice, in any thread or process: each thread has its own pool, and
  *     fork() empties that of the child, which has only the thread that called it (asserted).
  */
 #include "base/id.h"
@@ -13,9 +13,9 @@
 #include "base/fatal.h"
 #include "base/invariant.h"
 
-#define RANDOM_CHUNK 256 /* the most that getentropy() gives at once */
+#define RANDOM_CHUNK 256 /* the most that getentropy() returns at once */
 #define ID_BYTES 16
-#define LOW_DASH 18 /* behind it stand the lower 8 bytes */
+#define LOW_DASH 18 /* followed by the lower 8 bytes */
 
 static _Thread_local unsigned char pool[RANDOM_CHUNK];
 static _Thread_local size_t pool_left;
@@ -50,7 +50,7 @@ pool_take(void)
 	return pool + pool_left;
 }
 
-/* Makes version 4 of the bytes and writes them out. */
+/* Makes a version 4 UUID of the bytes and writes it out. */
 static char *
 id_write(unsigned char bytes[ID_BYTES], char out[ID_SIZE])
 {
@@ -157,8 +157,8 @@ random_bytes(void *out, size_t size)
 	while (size > 0) {
 		size_t chunk = size < RANDOM_CHUNK ? size : RANDOM_CHUNK;
 
-		/* Fails only where the kernel has no random numbers at all: an id
-		 * that might repeat would be worse than none. */
+		/* Fails only if the kernel has no random numbers at all: an id that might repeat
+		 * would be worse than none. */
 		if (getentropy(to, chunk) != 0)
 			fatal_exit("unable to get random numbers");
 		to += chunk;

@@ -1,5 +1,5 @@
 /*
- * No memory is taken on the way: what does not hold may be the heap.
+ * No memory is allocated here: the heap may be what is broken.
  */
 #include "base/invariant.h"
 

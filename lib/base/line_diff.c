@@ -1,8 +1,8 @@
 /*
- * Finds the shortest way from the old text to the new one. A way that has removed x lines of
- * what it has passed and added others stands on a diagonal k = lines of the old text - lines of
- * the new one; for each number of edits it is kept how far each diagonal can be followed, so
- * that the way can be walked back from the end.
+ * Finds the shortest edit script from the old text to the new one. A script that has consumed x
+ * lines of the old text is on diagonal k = consumed lines of the old text - consumed lines of the
+ * new one. For each number of edits it is stored how far each diagonal can be followed, so that the
+ * path can be traced back from the end.
  */
 #include "base/line_diff.h"
 
@@ -13,13 +13,13 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-/* What differs once the lines at both ends that are the same are put aside. */
+/* The parts that differ after equal lines at both ends were removed. */
 struct middle {
-	size_t first;       /* the first line of it, in both texts */
+	size_t first;       /* its first line, in both texts */
 	int64_t old, now;   /* lines */
 };
 
-/* One line that is removed or added, behind so many lines of the middle. */
+/* A removed or added line, after this many lines of the middle. */
 struct edit {
 	size_t old, now;
 	bool added;
@@ -83,22 +83,22 @@ find_middle(const struct line_diff *d)
 	return (struct middle){ first, (int64_t)(old - first), (int64_t)(now - first) };
 }
 
-/* How far the diagonals reached after `edits` edits: that of diagonal k at [k], where k goes from
- * -edits to edits. All of them lie behind each other. */
+/* How far the diagonals reached after `edits` edits: that of diagonal k at [k], with k from
+ * -edits to edits. They are stored one after another. */
 static int32_t *
 line_diff_reached_at(int32_t *reach, int64_t edits)
 {
 	return reach + edits * edits + edits;
 }
 
-/* Whether the way to diagonal k with one edit more comes from k + 1, by a line that is added. */
+/* Whether the path to diagonal k with one edit more comes from k + 1, by an added line. */
 static bool
 comes_by_added(const int32_t *before, int64_t edits, int64_t k)
 {
 	return k == -edits || (k != edits && before[k - 1] < before[k + 1]);
 }
 
-/* The fewest edits, or -1 above LINE_DIFF_EDITS; *reach is what is kept of the way, to free(). */
+/* The least number of edits, or -1 above LINE_DIFF_EDITS; *reach is the stored data, to free(). */
 static int64_t
 find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 {
@@ -120,7 +120,7 @@ find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 				x++;
 			now[k] = (int32_t)x;
 			if (x >= m->old && x - k >= m->now) {
-				/* Past an end there is only who has been at it with fewer edits. */
+				/* A path beyond an end was there with fewer edits. */
 				INVARIANT(x == m->old && x - k == m->now);
 				return edits;
 			}
@@ -146,7 +146,7 @@ add_change(struct line_diff *d, struct line_change change)
 	d->added += change.added;
 }
 
-/* Walks back from the end, and then adds the edits in order. */
+/* Traces the path back from the end, and then adds the edits in order. */
 static void
 add_edits(struct line_diff *d, const struct middle *m, int32_t *reach, int64_t edits)
 {

@@ -1,4 +1,4 @@
-/* The lists are short: their end is looked for each time, and they grow by one. */
+/* Lists are short: their end is searched for each time, and they grow by one. */
 #include "base/list.h"
 
 #include <stdlib.h>

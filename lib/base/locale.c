@@ -1,5 +1,6 @@
 /*
- * setlocale() would read files at the start of every program to learn what the variables say.
+ * setlocale() would read files at the start of every program, only to find out what the variables
+ * say.
  */
 #include "base/locale.h"
 

@@ -1,9 +1,8 @@
 /*
- * The entries stand in one array in the order in which they came, their keys in one buffer
- * behind each other. What finds them is a table of their numbers: a power of two of these, at
- * most half of them used, and linear probing by FNV-1a. Nothing is taken out, so a free place
- * ends every search. Entries keep their hash: growing puts their numbers into a larger table
- * without a look at their keys.
+ * The entries are in one array in the order in which they were added, their keys one after another
+ * in one buffer. A hash table of entry numbers finds them: its size is a power of two, at most half
+ * of it is used, with linear probing by FNV-1a. Nothing is removed, so a free slot ends every
+ * search. Entries store their hash, so the table grows without reading keys.
  */
 #include "base/map.h"
 
@@ -16,7 +15,7 @@
 #define CAPACITY_MIN 64
 
 struct map_entry {
-	size_t key; /* where it begins in the keys */
+	size_t key; /* offset of the key */
 	size_t value;
 	uint32_t len;
 	uint32_t hash;
@@ -33,7 +32,7 @@ hash_of(const char *key, size_t len)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The place of a key in the table: its entry's number from 1 on, or 0 where that belongs. */
+/* The slot of a key in the table: its entry's number, counted from 1, or 0 where that belongs. */
 static uint32_t *
 map_find_place(const struct map *m, const char *key, size_t len, uint32_t hash)
 {
@@ -66,7 +65,7 @@ map_grow(struct map *m)
 	}
 }
 
-/* Looks up every entry: each is found by its key, at its own number. */
+/* Looks up every entry: its key must find it, with its own number. */
 static bool
 map_holds(const struct map *m)
 {

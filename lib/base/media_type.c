@@ -1,4 +1,4 @@
-/* A table of bytes at the beginning, and at a later place if there are any. */
+/* A table of bytes at the beginning of a file, some with further bytes at a later place. */
 #include "base/media_type.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* One test behind every allocation. None is of 0 bytes, so NULL means that none is left. */
+/* One check after every allocation. No allocation has 0 bytes, so NULL means that memory has run
+ * out. */
 #include "base/memory.h"
 
 #include <stdarg.h>

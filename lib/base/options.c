@@ -1,8 +1,8 @@
 /*
- * Each word is looked up in the program's table, then in that of what every program has. A group
- * of short options is left one letter at a time, so that each of them is stored, or returned to the
- * caller, before the next. Which options were said is a set, one bit for each id below 64; the rules
- * are checked over that set at the end.
+ * Each word is searched for in the program's table, then in that of the options of every program.
+ * After each letter of a group of short options parsing can pause, so that each option is stored,
+ * or returned to the caller, before the next. The given options are a set, one bit for each id
+ * below 64; the rules are checked with that set at the end.
  */
 #include "base/options.h"
 
@@ -18,15 +18,14 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* What every program has, after its own table. */
+/* Options of every program, after its own table. */
 static const struct option_spec common[] = {
 	{OPTION_HELP, 'h', "help", "[=all]", "print this help"},
 	{OPTION_VERSION, 0, "version", NULL, "print the version"},
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
 
-/* Whether each entry of a table is an option that can be told from the others, a heading, or
- * OPTION_PSEUDO(). */
+/* Whether each entry of a table is a distinct option, a heading, or OPTION_PSEUDO(). */
 static bool
 table_holds(const struct option_spec *table)
 {
@@ -65,7 +64,7 @@ find_option(const struct option_spec *table, const char *name, size_t len, char 
 	return NULL;
 }
 
-/* name: the long one; NULL: a letter, for which none is suggested. */
+/* name: the long one; NULL: a letter, for which nothing is suggested. */
 static int
 options_set_unknown_error(const struct options *o, const char *place, const char *name,
     struct error *err)
@@ -118,7 +117,7 @@ store_number(void *member, size_t size, long long number)
 {
 	const int narrow = (int)number;
 
-	/* Whatever whole number it is: it has these bytes. */
+	/* Whatever integer type it is, it has this size. */
 	if (size == sizeof narrow)
 		memcpy(member, &narrow, sizeof narrow);
 	else
@@ -126,7 +125,7 @@ store_number(void *member, size_t size, long long number)
 	return 0;
 }
 
-/* name: as the user said it. */
+/* name: as the user wrote it. */
 static int
 store_option(struct options *o, const struct option_spec *s, const char *name, struct error *err)
 {
@@ -187,7 +186,7 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 	return failed != 0 ? -1 : store_number(member, to->size, number);
 }
 
-/* Its id if it is the program's own, or one that every program has; 0: it was stored. */
+/* Its id if it is the program's own, or an option of every program; 0: it was stored. */
 static int
 accept_option(struct options *o, const struct option_spec *s, bool by_name, struct error *err)
 {
@@ -222,7 +221,7 @@ has_sections(const struct option_spec *table)
 	return table->id == OPTION_SECTION;
 }
 
-/* name is that of an option that there is not. */
+/* name is that of an unknown option. */
 static int
 unknown_long(const struct options *o, const char *word, size_t len, struct error *err)
 {
@@ -317,7 +316,7 @@ options_next(struct options *o, struct error *err)
 }
 
 #define HELP_COLUMNS 80
-#define HELP_LEFT 26  /* columns of options at most; the text of a longer one is below it */
+#define HELP_LEFT 26  /* columns of an option at most; the text of a longer one is put below it */
 
 /* The left column of an option, as "  -n, --lines N"; its width. all: there are sections. */
 static int
@@ -331,7 +330,7 @@ help_left(char *text, size_t size, const struct option_spec *s, bool all)
 	    argument && !argument_optional(s) ? " " : "", argument ? argument : "");
 }
 
-/* Text in the right column, which begins at left; the first line of it has begun. */
+/* Text in the right column, which begins at `left`; its first line has begun. */
 static void
 help_text(FILE *out, const char *text, int left)
 {
@@ -370,7 +369,7 @@ options_help(FILE *out, const char *usage, const struct option_spec *table, int 
 		line += len + (line[len] == '\n');
 	}
 	fputc('\n', out);
-	/* The same columns for all of it, long or short. */
+	/* The same columns for the whole output. */
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
 			int len = s->help == NULL || s->id == OPTION_SECTION ? 0 :
@@ -516,7 +515,7 @@ add_options(const struct options *o, uint64_t set, struct buffer *out)
 	}
 }
 
-/* Of a set, the option that was said last, or first; 0: none was said. */
+/* The option of a set that was given last, or first; 0: none was. */
 static int
 said_of(const struct options *o, uint64_t set, bool last)
 {

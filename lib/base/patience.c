@@ -1,5 +1,5 @@
-/* The settings of programs that people run: their patience is whole, and no invariant is checked. A
- * file of its own, so that the archive's member stays out where another defines them. */
+/* The settings of installed programs: full waiting times, and no invariant is checked. In a file
+ * of its own, so that a program that defines them itself does not link it. */
 #include "base/patience.h"
 
 #include "base/invariant.h"

@@ -1,8 +1,8 @@
 /*
- * UTF-8 is decoded by hand, as RFC 3629 has it: no overlong forms, no surrogates, nothing
- * above U+10FFFF. ASCII is passed over eight or sixteen bytes at a time. Which characters are
- * hidden, and which take no columns or two, says base/characters.h. What was meant by a word is the
- * candidate with the fewest edits, if these are few for its length.
+ * UTF-8 is decoded according to RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+ * ASCII is skipped eight or sixteen bytes at a time. base/characters.h says which characters are
+ * hidden, and which take no columns or two. The suggestion for a misspelt word is the candidate
+ * with the fewest edits, if these are few for its length.
  */
 #include "base/text.h"
 
@@ -315,7 +315,8 @@ text_columns(uint32_t code)
 	return (flags & CHARACTER_NO_COLUMN) != 0 ? 0 : (flags & CHARACTER_WIDE) != 0 ? 2 : 1;
 }
 
-/* Whether an invisible character chooses a form of the one before it, whose flags these are. */
+/* Whether an invisible character selects a form of the character before it, which has these
+ * flags. */
 static bool
 selects_form(uint32_t code, unsigned flags)
 {
@@ -328,7 +329,7 @@ selects_form(uint32_t code, unsigned flags)
 	return code >= 0xe0100 && code <= 0xe01ef && (flags & CHARACTER_IDEOGRAPH) != 0;
 }
 
-/* Whether a letter comes that joins to the one before it, marks in between aside. */
+/* Whether a letter follows that joins to the one before it, apart from marks in between. */
 static bool
 joined_letter_follows(const char *bytes, size_t len)
 {
@@ -379,7 +380,7 @@ flag_tags_length(const char *bytes, size_t len)
 	return text_index(tags, flags) >= 0 ? at : 0;
 }
 
-/* Appends to a piece, which is a visible character so far, what changes how that looks. Unicode
+/* Appends to a piece, so far one visible character, what changes its appearance. Unicode
  * Technical Standard 51 (emoji); RFC 5892, appendix A (U+200C and U+200D in words). */
 static void
 add_to_piece(struct text_piece *piece, const char *bytes, size_t len)
@@ -465,7 +466,7 @@ text_piece_append(struct buffer *out, const char *at, struct text_piece piece)
 void
 text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
 {
-	size_t columns = 0, keep = out->len; /* what stays if a "…" must follow */
+	size_t columns = 0, keep = out->len; /* what is kept if a "…" must follow */
 	struct text_piece piece;
 
 	for (size_t i = 0; i < len; i += piece.len) {
@@ -502,8 +503,8 @@ text_line(char *text)
 	text[kept] = '\0';
 }
 
-/* How many bytes at `at` spell the character c of a secret: itself, or as JSON or a URL escapes
- * it. 0: they spell another. */
+/* How many bytes at `at` are the character c of a secret: itself, or escaped as in JSON or a
+ * URL. 0: they are another. */
 static size_t
 secret_character_length(const char *at, size_t len, unsigned char c)
 {
@@ -518,8 +519,8 @@ secret_character_length(const char *at, size_t len, unsigned char c)
 	return len > 0 && (unsigned char)*at == c;
 }
 
-/* Finds the next place where the secret stands and sets *found_len to the length of how it is
- * written there. NULL: it does not, or is too short to be a secret. */
+/* Finds the next place where the secret occurs and sets *found_len to its length there. NULL: it
+ * does not occur, or is too short to be a secret. */
 static const char *
 secret_find(const char *bytes, size_t len, const char *secret, size_t *found_len)
 {

@@ -1,8 +1,9 @@
 /*
- * Who owns the run's lock is its awf-run, or the awf-step that is a run by itself; of a run
- * that waits for its turn, who holds its ticket. That is looked up again once a descriptor
- * names the process, so that the signal reaches no other process that has got its number.
- * Before the signal the run's directory says who cancels it.
+ * The process to signal is the owner of the run's lock: its awf-run, or the awf-step that is a run
+ * by itself. For a run that waits for its turn it is the holder of its ticket. The owner is looked
+ * up again after a descriptor was opened for the process, so that the signal reaches no other
+ * process that has its pid by now. Before the signal, a file in the run's directory says who
+ * cancels it.
  */
 #include "decide/cancel.h"
 
@@ -23,11 +24,11 @@
 #include "storage/origin.h"
 #include "storage/queue.h"
 
-enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
-#define PREFIX_LEAST 4 /* of an id, as for storage_resolve() */
+enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
+#define PREFIX_LEAST 4 /* bytes of an id, as for storage_resolve() */
 
-/* The runs that wait for their turn whose ids begin so: how many; the id of one, and who
- * waits. */
+/* Finds the runs that wait for their turn and whose ids begin so: returns how many, with the id
+ * of one and its process. */
 static size_t
 find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], pid_t *pid)
 {
@@ -48,7 +49,7 @@ find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], p
 	return found;
 }
 
-/* Whether the run lives or waits for its turn, and who has it. */
+/* Whether the run lives or waits for its turn, and which process owns it. */
 static bool
 find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
@@ -57,7 +58,7 @@ find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 	return storage_run_owner(s, run_id, pid) || find_queued(s, run_id, same, pid) == 1;
 }
 
-/* RUN; one that has no transcript, or none yet, by its id. */
+/* Resolves RUN; a run without a transcript by its id. */
 static int
 cancel_find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
 {
@@ -111,7 +112,7 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 	return -1;
 }
 
-/* Says who cancels it, signals it, and waits for its end. */
+/* Records who cancels it, signals it, and waits for its end. */
 static int
 cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_t pid, int fd,
     struct error *err)
@@ -126,7 +127,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 	pid_t owner;
 
 	cancelled_note(directory, by);
-	/* By its descriptor, or, where the system has none, by its number. */
+	/* By its descriptor or, on a system without these, by its pid. */
 #ifdef SYS_pidfd_send_signal
 	if (fd >= 0)
 		failed = (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
@@ -145,7 +146,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 			    fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);
 	}
 
-	/* What the record says that a run came to which was alive; one that keeps none says
+	/* Read from the record how the run ended that was alive; a run that keeps no record says
 	 * nothing. */
 	if (failed != 0) {
 		cancelled_forget(directory);

@@ -1,6 +1,6 @@
 /*
- * The data of a decision comes as bytes, or from a reader of state lines' data: in the form in
- * which the step takes its command's stdout (-O).
+ * The data of a decision comes as bytes, or from a reader of state lines' data, in the form in
+ * which the step reads its command's stdout (-O).
  */
 #include "decide/deciding.h"
 
@@ -22,7 +22,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
-#define VALUE "value" /* the form of an answer that is to fit a schema */
+#define VALUE "value" /* the form of an answer that must match a schema */
 
 const char *
 deciding_task(const char *text, char run_id[ID_SIZE])
@@ -34,7 +34,7 @@ deciding_task(const char *text, char run_id[ID_SIZE])
 	return text + ID_SIZE;
 }
 
-/* Whether that run is this one, or was started in it, however deep: 1, 0, or -1 with *err. */
+/* Whether that run is this one, or was started inside it, at any depth: 1, 0, or -1 with *err. */
 static int
 is_inside(const struct storage *storage, const char *inner, const char *run_id, struct error *err)
 {
@@ -56,7 +56,7 @@ is_inside(const struct storage *storage, const char *inner, const char *run_id, 
 	return inside;
 }
 
-/* The same of a process, by the environment that it was started with. */
+/* The same for a process, from the environment with which it was started. */
 static int
 is_started_inside(const struct storage *storage, pid_t pid, const char *run_id, struct error *err)
 {
@@ -89,8 +89,9 @@ deciding_allowed(const struct storage *s, const char *run_id, enum decision_verd
 		    "here, and may be part of the run");
 	inside = own ? is_inside(s, getenv("AWF_RUN_ID"), run_id, err) : 0;
 	storage_run_owner(s, run_id, &owner);
-	/* Who has cleaned his environment has mostly been started by somebody who has not; who has
-	 * left those, too, is a child of the awf-run. */
+	/* If a process has removed the variables from its environment, one of its ancestors
+	 * usually has them; if these have removed them too, the process is still a descendant of
+	 * the awf-run. */
 	for (pid_t pid = asker; inside == 0 && pid > 1 && process_stat(pid, &status);
 	    pid = status.parent)
 		inside = pid == owner ? 1 : is_started_inside(s, pid, run_id, err);
@@ -114,7 +115,7 @@ deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
 
 /* ---- questions ---- */
 
-/* The question in the start of a call, a span of the line; .at NULL: it asks none. */
+/* The question in the start of a call, as a span of the line; .at NULL: there is none. */
 static struct span
 load_question(const struct deciding *d, struct event_place begin, struct buffer *line)
 {
@@ -141,8 +142,8 @@ is_named(const struct model_call *c, const char *call, bool task)
 	return task ? strcmp(c->id, call) == 0 : call_is_named(call, c->id, c->step->path, c->iteration);
 }
 
-/* The process that asks, of the one call of this name whose does: 1; 0: there is none; -1: there
- * are several. */
+/* Finds the process that asks, if exactly one call of this name does: 1; 0: none does; -1:
+ * several do. */
 static int
 find_question(struct deciding *d, const char *call, bool task, struct error *err)
 {
@@ -183,7 +184,7 @@ find_question(struct deciding *d, const char *call, bool task, struct error *err
 	return found != NULL;
 }
 
-/* The call waits, or waited: its question, if it has one. */
+/* The call waits, or did: prints its question, if it has one. */
 static void
 note_question(struct deciding *d)
 {
@@ -195,7 +196,7 @@ note_question(struct deciding *d)
 	buffer_free(&line);
 }
 
-/* One whose command has not ended yet: 1; 0: there is none; -1: *err. */
+/* Finds a call whose command has not ended yet: 1; 0: there is none; -1: *err. */
 static int
 find_working(struct deciding *d, struct error *err)
 {
@@ -220,7 +221,7 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	d->named = memory_text(call);
 	d->task = task;
 
-	/* One that waited, and whose question a resume asks again, is answered there. */
+	/* If it waited, and a resume asks the question again, it is answered there. */
 	if (verdict == DECISION_COMPLETED || verdict == DECISION_FAILED) {
 		int found = find_question(d, call, task, err);
 
@@ -247,8 +248,8 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	return 0;
 }
 
-/* Whether a question of which nobody waits for the answer any more would take it: a resume finds
- * out what else it asks for. */
+/* Whether an answer would fit a question to which nobody waits for the answer any more; what
+ * else the step demands of it, a resume finds out. */
 static int
 check_schema(const struct deciding *d, struct error *err)
 {
@@ -386,8 +387,8 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 
 /* ---- the record ---- */
 
-/* While the command works its time does not count yet: a heartbeat changes nothing. When the command
- * has ended meanwhile, its call waits, or has failed. */
+/* While the command works, its time to complete does not run yet: a heartbeat changes nothing. If
+ * the command has ended meanwhile, its call waits, or has failed. */
 static int
 record_decision(struct deciding *d, struct error *err)
 {

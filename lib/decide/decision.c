@@ -1,7 +1,7 @@
 /*
- * The calls that wait are read from the transcript, and those lines alone that have come
- * since are read again under its lock: the append asks a function of ours that refuses, or
- * fills the event in. The check and the line are one step that way.
+ * The waiting calls are read from the transcript; under its lock, only lines that were added since
+ * are read. Then the append calls a function of ours, which refuses or completes the event. So the
+ * check and the line are one atomic step.
  */
 #include "decide/decision.h"
 
@@ -20,7 +20,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/transcript.h"
 
-#define LISTED 8 /* calls in a message */
+#define LISTED 8 /* calls listed in a message */
 
 static const struct {
 	const char *word, *command;
@@ -58,7 +58,7 @@ decision_edit(const struct data *original, const char *bytes, size_t len, struct
 		data_from_text(edited, bytes, len);
 	else if (edited->json.len == 0)
 		return -1;
-	/* An editor ends the last line, which says nothing. */
+	/* An editor ends the last line with an LF, which is no change. */
 	return edited->base64 != original->base64 || edited->json.len != was.len ||
 	    memcmp(edited->json.data, was.at, was.len) != 0;
 }
@@ -134,7 +134,8 @@ decision_names_waiting(const struct waiting *at, const char *path, bool task)
 	    call_is_named(path, at->call, at->path, at->iteration);
 }
 
-/* Whether the name is that of several tries, this among them, or of one before this, which waits. */
+/* Whether the name is of several tries, this one among them, or of an earlier try than this one,
+ * which waits. */
 static bool
 is_other_try(const struct waiting *at, const char *path, bool task)
 {
@@ -142,7 +143,7 @@ is_other_try(const struct waiting *at, const char *path, bool task)
 	    (!at->over || strcmp(path, at->task) == 0);
 }
 
-/* Appends the calls that wait for this; of path alone unless it is NULL. */
+/* Appends the calls that wait for this; if path is not NULL, only those with that name. */
 static void
 list_calls(const struct undecided *u, enum waiting_for what, const char *path,
     struct buffer *out)
@@ -162,7 +163,7 @@ list_calls(const struct undecided *u, enum waiting_for what, const char *path,
 		buffer_format(out, " and %zu more", listed - LISTED);
 }
 
-/* None waits under this name. */
+/* Refuses a name under which no call waits. */
 static int
 refuse_unknown(const struct undecided *u, const char *path, enum decision_verdict verdict,
     struct error *err)
@@ -205,7 +206,7 @@ refuse_over(const struct waiting *at, struct error *err)
 	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
 }
 
-/* The name that the work goes by is that of a try which has ended, or of several. */
+/* The name of the work is that of a try which has ended, or of several tries. */
 static int
 refuse_other_try(const char *name, const char *task, struct error *err)
 {
@@ -243,7 +244,8 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 		else if (at->what != decision_about(verdict))
 			other = at;
 		else if (found == NULL || at->attempt > found->attempt || strcmp(at->call, found->call) != 0) {
-			/* A call that an earlier attempt named so, and this one has not come to, is not meant. */
+			/* A call that had this name in an earlier attempt, and that this attempt
+			 * has not reached, is not meant. */
 			count = found != NULL && strcmp(at->call, found->call) == 0 ? count : count + 1;
 			found = at;
 		}
@@ -326,7 +328,7 @@ undecided_input(struct undecided *u, const struct waiting *at, struct data *data
 
 /* ---- whether it is the same ---- */
 
-/* Whether a value that was given is the one on record. */
+/* Whether a given value is the recorded one. */
 static bool
 is_same_data(const struct data *data, struct span recorded)
 {
@@ -334,7 +336,7 @@ is_same_data(const struct data *data, struct span recorded)
 	    memcmp(data->json.data, recorded.at, recorded.len) == 0;
 }
 
-/* Whether the marks of texts without a last line feed are those on record. */
+/* Whether the marks of texts without a final LF are the recorded ones. */
 static bool
 is_same_form(const struct results *results, struct span payload)
 {
@@ -353,7 +355,7 @@ is_same_form(const struct results *results, struct span payload)
 	return same;
 }
 
-/* 1: the decision is the recorded one; 0: it is another; -1: *err. */
+/* 1: the decision is the recorded one; 0: it differs; -1: *err. */
 static int
 is_same_decision(const struct undecided *u, struct event_place place, const struct decision *d,
     struct error *err)
@@ -402,18 +404,18 @@ undecided_repeat(struct undecided *u, const struct waiting *at, const struct dec
 struct deciding {
 	struct undecided *undecided;
 	size_t index;             /* of the wait */
-	const struct working *working; /* whose end is yet to come; NULL */
+	const struct working *working; /* its end is still to come; NULL */
 	const struct decision *decision;
 	struct buffer payload;
 	char parent[ID_SIZE], *path;
-	bool repeats;             /* the same decision came first */
-	bool ended;               /* the try that it is for has ended */
+	bool repeats;             /* the same decision was made before */
+	bool ended;               /* the try that it is about has ended */
 };
 
-/* What it is about, in the members of the event and its payload. */
+/* The event that the decision is about, in the members of the event and its payload. */
 struct decided {
 	const char *name, *kind, *call, *path;
-	const char *end;          /* the event that it is about */
+	const char *end;          /* the end event that it is about */
 	int64_t iteration;
 };
 
@@ -461,7 +463,7 @@ write_decision(struct deciding *g, const struct decided *about, const struct wai
 	e->payload = span_of(g->payload.data, g->payload.len);
 }
 
-/* Under the lock: whether the call waits still; what is written if so. */
+/* Under the lock: checks that the call still waits, and builds the event if so. */
 static int
 decision_check_and_write(void *context, struct event *e, struct error *err)
 {
@@ -489,7 +491,7 @@ decision_check_and_write(void *context, struct event *e, struct error *err)
 	return 0;
 }
 
-/* Appends what the function decides on under the lock, and syncs it. */
+/* Appends the event that the function builds under the lock, and syncs it. */
 static int
 append_decision(struct deciding *g, int (*function)(void *, struct event *, struct error *),
     struct error *err)
@@ -527,9 +529,9 @@ undecided_decide(struct undecided *u, const struct waiting *at, const struct dec
 	return g.repeats ? 0 : failed;
 }
 
-/* ---- before there is an end ---- */
+/* ---- decisions before the end of a call ---- */
 
-/* The try that runs of a call which began at that place; -1: *err. */
+/* The running try of a call that began at that place; -1: *err. */
 static int64_t
 find_try(const char *path, struct event_place begin, const char *started, struct error *err)
 {
@@ -561,7 +563,7 @@ working_free(struct working *w)
 	memset(w, 0, sizeof *w);
 }
 
-/* 1: the open call has a command that may end as pending; 0: it has none; -1: *err. */
+/* 1: the open call has a command that may end as pending; 0: it does not; -1: *err. */
 static int
 read_working(const struct undecided *u, const struct model_call *c, struct working *w,
     struct error *err)
@@ -639,7 +641,7 @@ undecided_find_working(const struct undecided *u, const char *path, bool task, s
 	return found;
 }
 
-/* Under the lock: whether the try goes on; whether it has its result. */
+/* Under the lock: checks whether the try is still running, and whether it has its result. */
 static int
 decide_early(void *context, struct event *e, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Who decides, as id(1) has it: the user database may need shared libraries of its own, which
- * a program that is linked without any does not bring.
+ * The user's name comes from id(1): the user database may need shared libraries, which a statically
+ * linked program cannot load.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "io/polling.h"
 #include "proc/process.h"
 
-/* The number of a user, or the name (NULL) of this one; "" if id does not say. */
+/* The uid, or the name, of a user (NULL: of this process's); "" if id does not say. */
 static void
 ask_id(const char *name, char text[LOGIN_NAME_MAX])
 {

@@ -1,6 +1,6 @@
 /*
- * A process that was killed leaves the name of its socket, at which nobody listens: whoever
- * connects finds out. No other ever has its name, as no other call has its event id.
+ * A killed process leaves the name of its socket, on which nobody listens: a client that connects
+ * finds out. No other socket ever has that name, because no other call has its event id.
  */
 #define _GNU_SOURCE /* accept4() */
 #include "decide/open_question.h"
@@ -22,7 +22,7 @@
 #include "storage/private_socket.h"
 
 #define QUESTIONS "questions"
-#define CLIENTS 16 /* that may wait to be taken */
+#define CLIENTS 16 /* that may wait to be accepted */
 /* Members of a line. */
 #define DATA "data"
 #define NO_NEWLINE "no_newline"
@@ -45,7 +45,7 @@ question_token(const char *run_id, const char *started, char token[QUESTION_TOKE
 	free(text);
 }
 
-/* ---- who asks ---- */
+/* ---- asking ---- */
 
 int
 question_open(const char *run_directory, const char *token)
@@ -128,7 +128,7 @@ question_write_verdict(struct buffer *line, const struct error *refused, const c
 	buffer_byte(line, '\n');
 }
 
-/* ---- who answers ---- */
+/* ---- answering ---- */
 
 int
 question_connect(const char *run_directory, const char *token, struct error *err)
@@ -194,7 +194,7 @@ question_answer(int fd, const struct open_question_answer *answer, struct error 
 
 	question_write_answer(&text, answer);
 	line_input_begin(&input, fd, "the call");
-	/* A call that has just ended need not take it to the end, and may have said why. */
+	/* A call that has just ended may not read all of it, and may have sent the reason. */
 	file_write(fd, text.data, text.len);
 	buffer_free(&text);
 	result = line_input_next(&input, &line, &len, err);

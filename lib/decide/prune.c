@@ -1,13 +1,13 @@
 /*
- * The first and last lines of all transcripts say what there is, newest first. Parents lead
- * from each run to its root, and a list goes from the root to all inside of it, linked by
- * their numbers. Only roots are weighed against the rule; sizes are added up only where it,
- * or whoever is told, asks for them.
+ * The first and last lines of all transcripts tell which runs exist, newest first. Parents lead
+ * from each run to its root, and a list, linked by index, leads from a root to all runs inside it.
+ * Only roots are checked against the rule; sizes are computed only if the rule or the caller asks
+ * for them.
  *
- * A root first takes its own lock and those of all inside of it, as many as descriptors
- * allow, and only then renames transcripts and removes. The last name to go is claimed by
- * flock(2), so that one process alone says that a run has gone. `latest` is set, and looked
- * for again until two looks agree, as a run may begin between them.
+ * For a root, prune first takes its lock and those of all runs inside, as many as descriptors
+ * allow, and only then renames transcripts and removes files. The name that is removed last is
+ * claimed by flock(2), so that only one process reports that a run was removed. `latest` is set
+ * again, and checked until two looks agree, as a run may begin in between.
  */
 #include "decide/prune.h"
 
@@ -41,30 +41,30 @@
 #include "workspace/sandboxed_times.h"
 #include "workspace/unreviewed.h"
 
-#define NESTING_LIMIT 64 /* of runs inside of runs */
+#define NESTING_LIMIT 64 /* levels of runs inside runs */
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
-#define HELD_LIMIT 256 /* locks at once: each takes up a descriptor */
+#define HELD_LIMIT 256 /* locks held at once: each needs a descriptor */
 #define NO_RUN SIZE_MAX
 
 /* A run as it was found. */
 struct found {
 	char run_id[ID_SIZE];
 	struct summary summary;
-	int64_t size;      /* of its transcript, -1: it has none */
-	int64_t bytes;     /* of all of it; 0 unless asked for */
+	int64_t size;      /* of its transcript; -1: it has none */
+	int64_t bytes;     /* of all its files; 0 unless asked for */
 	bool pruned;       /* is being removed already */
 	bool protected;
-	bool elsewhere;    /* it is recorded there: has an origin */
-	size_t root;       /* the outermost run around it; itself */
-	size_t next;       /* another one that has the same root */
-	bool held;         /* its lock is taken already, */
+	bool elsewhere;    /* it is recorded elsewhere: it has an origin file */
+	size_t root;       /* the outermost run around it, or itself */
+	size_t next;       /* another run with the same root */
+	bool held;         /* its lock is held already, */
 	int lock;          /* as this */
 	int origin;        /* origin_hold(), while its lock is held */
 };
 
-/* A replay that was left, or is being made. */
+/* A replay that was kept, or is in progress. */
 struct replay {
 	char run_id[ID_SIZE];
 	char *place;
@@ -75,19 +75,19 @@ struct pruner {
 	const struct prune_spec *spec;
 	bool sync;
 	int64_t now;
-	struct found *runs; /* the newest start first */
-	struct retention_item *items; /* one for each; those of roots count */
+	struct found *runs; /* in the order of their starts, the newest first */
+	struct retention_item *items; /* one for each run; only those of roots are used */
 	size_t **origins;  /* theirs */
 	size_t count;
 	struct map index;
-	struct map names;  /* of the runs that stay, and the digests of these */
+	struct map names;  /* names of the runs that stay, and their digests */
 	struct replay *replays;
 	size_t replay_count;
 	bool failed;
 	struct error *err;
 };
 
-/* Keeps the first error, tells the others. */
+/* Keeps the first error, and reports the others. */
 static void
 prune_keep_error(struct pruner *p, const struct error *error)
 {
@@ -98,7 +98,7 @@ prune_keep_error(struct pruner *p, const struct error *error)
 	p->failed = true;
 }
 
-/* Calls take for each entry of a directory of the storage; one that is not there has none. */
+/* Calls take() for each entry of a directory of the storage; a missing directory has none. */
 static int
 each_name(struct pruner *p, const char *directory,
     void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
@@ -115,10 +115,10 @@ each_name(struct pruner *p, const char *directory,
 	return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- which runs exist ---- */
 
-/* A transcript that says nothing is as old as its file; where the system does not let it be
- * read, its run may wait, or live. One that is gone was removed just now. */
+/* The age of a transcript without a time is that of its file; if the system does not allow
+ * reading it, its run may wait, or live. A transcript that is gone was removed just now. */
 static void
 prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 {
@@ -145,7 +145,7 @@ prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 			run->protected = error.code == ERROR_SYSTEM;
 		}
 		run->elsewhere = origin_check_own(p->storage, run->run_id, NULL) != 0;
-		/* What it says of its times is for others to say. */
+		/* The recorder of the run elsewhere is responsible for the times in it. */
 		if (run->elsewhere)
 			run->summary.started = run->summary.ended = clock_of(&status.st_mtim);
 		run->protected |= storage_run_alive(p->storage, run->run_id) ||
@@ -155,7 +155,7 @@ prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
-/* A place holds one run. */
+/* Each replay directory holds one run. */
 static void
 prune_add_replay(struct pruner *p, const char *directory, const char *name)
 {
@@ -195,7 +195,7 @@ newest_first(const void *a, const void *b)
 	return strcmp(left->run_id, right->run_id);
 }
 
-/* NO_RUN: it is not there. */
+/* NO_RUN: there is none. */
 static size_t
 prune_find_run(const struct pruner *p, const char *run_id)
 {
@@ -204,7 +204,7 @@ prune_find_run(const struct pruner *p, const char *run_id)
 	return at != NULL ? *at : NO_RUN;
 }
 
-/* Finds the runs and replays, and whose roots they have. */
+/* Finds the runs and replays, and the root of each. */
 static int
 prune_load_runs(struct pruner *p, struct error *err)
 {
@@ -216,7 +216,7 @@ prune_load_runs(struct pruner *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		map_put(&p->index, p->runs[i].run_id, ID_SIZE - 1, i);
 
-	/* Of a run that is being replayed nothing may go. */
+	/* A run that is being replayed is kept. */
 	for (size_t i = 0; i < p->replay_count; i++) {
 		const struct storage place = { .root = p->replays[i].place };
 		size_t at = prune_find_run(p, p->replays[i].run_id);
@@ -246,9 +246,9 @@ prune_load_runs(struct pruner *p, struct error *err)
 	return 0;
 }
 
-/* ---- what goes ---- */
+/* ---- which runs are removed ---- */
 
-/* All that the storage has of a run beside its transcript and its directory. A list. */
+/* A list of everything that the storage has of a run besides its transcript and its directory. */
 static char **
 run_parts(const struct pruner *p, const char *run_id)
 {
@@ -270,7 +270,7 @@ run_parts(const struct pruner *p, const char *run_id)
 	return parts;
 }
 
-/* Decides by the rule which roots go. */
+/* Decides by the rule which roots are removed. */
 static void
 prune_plan(struct pruner *p)
 {
@@ -311,7 +311,7 @@ prune_plan(struct pruner *p)
 	retention_plan(p->items, p->count, &spec->rule);
 }
 
-/* Whether a run goes: by the plan, or because that was decided before. */
+/* Whether a run is removed: by the plan, or because that was decided earlier. */
 static bool
 prune_removes_run(const struct pruner *p, size_t at)
 {
@@ -331,7 +331,7 @@ prune_report_run(const struct pruner *p, const struct found *run)
 		p->spec->told(&told);
 }
 
-/* Adds a path to the list as it is from the storage's root; it is freed. */
+/* Adds a path, relative to the storage's root, to the list; frees it. */
 static void
 add_path(const struct pruner *p, char ***paths, char *path)
 {
@@ -342,7 +342,7 @@ add_path(const struct pruner *p, char ***paths, char *path)
 	free(path);
 }
 
-/* Hands a root and all inside of it to who keeps them elsewhere; false: that failed. */
+/* Passes a root and all inside it to the program that keeps copies; false: that failed. */
 static bool
 archive_family(struct pruner *p, size_t root)
 {
@@ -371,7 +371,7 @@ archive_family(struct pruner *p, size_t root)
 
 /* ---- latest ---- */
 
-/* The newest run of a workflow at top level; "": there is none. */
+/* The newest run of a workflow at top level; "" if there is none. */
 static int
 find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 {
@@ -400,8 +400,8 @@ find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 	return 0;
 }
 
-/* Unless the run that `latest` names is there, or it names nothing. A run that begins
- * meanwhile has its transcript before it becomes the latest: looking once more finds it. */
+/* Sets `latest`, unless it names a run that exists, or names nothing. A run that begins
+ * meanwhile has its transcript before it becomes the latest: a second look finds it. */
 static void
 mend_latest(struct pruner *p)
 {
@@ -436,9 +436,9 @@ mend_latest(struct pruner *p)
 
 /* ---- removing ---- */
 
-/* What prune_lock_run() gives beside a descriptor. */
+/* What prune_lock_run() returns instead of a descriptor. */
 enum {
-	NO_ROOM = -1,  /* for a lock, as the disk is full */
+	NO_ROOM = -1,  /* for a lock, because the disk is full */
 	NOT_OURS = -2  /* to remove */
 };
 
@@ -455,7 +455,7 @@ drop_lock(const struct pruner *p, const struct found *run, int lock)
 	free(directory);
 }
 
-/* Gives a lock back that prune_lock_run() took, or would have. */
+/* Releases a lock that prune_lock_run() took, or would have taken. */
 static void
 prune_unlock_run(const struct pruner *p, struct found *run, int lock)
 {
@@ -463,8 +463,9 @@ prune_unlock_run(const struct pruner *p, struct found *run, int lock)
 	file_close(&run->origin);
 }
 
-/* The run's lock; NOT_OURS also if the run is not as it was found. A lock that another
- * process just let go of may be had now. Nobody sends more of a run meanwhile. */
+/* Takes the run's lock; NOT_OURS also if the run has changed since it was found. A lock that
+ * another process has just released may be free now. While it is held, no more lines of the run
+ * can be received. */
 static int
 prune_lock_run(struct pruner *p, struct found *run)
 {
@@ -500,9 +501,9 @@ prune_lock_run(struct pruner *p, struct found *run)
 	return lock;
 }
 
-/* What cannot be removed keeps the name of the transcript, for the next to try again. So
- * that name goes last, after the run's directory, and with it the run's lock; another
- * that takes the lock then finds the name claimed. */
+/* If something cannot be removed, the transcript's name stays, for the next prune to try again.
+ * So that name is removed last, after the run's directory and with it the run's lock; another
+ * process that takes the lock then finds the name claimed. */
 static void
 prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 {
@@ -510,7 +511,7 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	char *path = storage_pruned(p->storage, run->run_id);
 	char *origin = layout_origin(p->storage->root, run->run_id);
 	char **parts = run_parts(p, run->run_id);
-	bool ends = true; /* it is for this process to say that the run has gone */
+	bool ends = true; /* this process reports that the run is removed */
 	struct error error;
 	int claim = -1;
 
@@ -521,7 +522,8 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 		ends = false;
 	}
 	list_free(parts);
-	/* What cannot be opened or locked, as on some file systems, cannot be another's either. */
+	/* A file that cannot be opened or locked, as on some file systems, cannot be locked by
+	 * another process either. */
 	if (ends && (claim = file_open_plain(path, O_RDONLY, 0)) < 0)
 		ends = run->size < 0 || errno != ENOENT;
 	else if (ends)
@@ -530,7 +532,7 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	if (ends && audit_pruned(p->storage, &line, &error) != 0)
 		p->spec->warn(&error);
 	drop_lock(p, run, lock);
-	/* Whoever waits to send of it finds all of it gone, and nothing of a run that is ours. */
+	/* A sender that waits finds everything of the run gone, and no run of ours in its place. */
 	if (ends && run->origin != -1)
 		unlink(origin);
 	file_close(&run->origin);
@@ -545,7 +547,7 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	free(path);
 }
 
-/* Gives back the locks of those inside of a root that still are held. */
+/* Releases those locks of runs inside a root that are still held. */
 static void
 let_family_go(struct pruner *p, size_t root)
 {
@@ -556,10 +558,10 @@ let_family_go(struct pruner *p, size_t root)
 	}
 }
 
-/* Locks all that is inside of a root before any of it goes; false: one of them lives, or
- * is not as it was found, so all stay. A run may still come to live alone once its family
- * began to go: one beyond the limit, one that a full disk leaves without a lock, and one
- * that has begun inside since the runs were listed. */
+/* Locks all runs inside a root before any of them is removed; false: one of them lives or has
+ * changed since it was found, so all are kept. While a family is being removed a run may still
+ * become alive if it is beyond the limit of locks, if a full disk left it without a lock, or if
+ * it began inside after the runs were listed. */
 static bool
 prune_lock_family(struct pruner *p, size_t root)
 {
@@ -582,8 +584,8 @@ prune_lock_family(struct pruner *p, size_t root)
 	return true;
 }
 
-/* Once its transcript is renamed, there is no such run. A root's goes last, so that what was
- * inside of it is known until then. */
+/* Without the name of its transcript a run does not exist. The root's is renamed last, so that
+ * it is known until then which runs were inside it. */
 static void
 remove_run(struct pruner *p, size_t at)
 {
@@ -627,7 +629,7 @@ remove_run(struct pruner *p, size_t at)
 	prune_remove_locked_run(p, run, lock);
 }
 
-/* What belongs to no transcript, and is old enough. */
+/* Removes files that belong to no transcript and are old enough. */
 static void
 prune_remove_left_over(struct pruner *p, const char *directory, const char *name)
 {
@@ -657,7 +659,8 @@ prune_remove_left_over(struct pruner *p, const char *directory, const char *name
 	free(path);
 }
 
-/* The mark of a workspace that is gone, or of what was made in it: its path comes first. */
+/* The file of a workspace that is gone, or of what was made in it; its first line is the
+ * workspace's path. */
 static void
 prune_remove_workspace_mark(struct pruner *p, const char *directory, const char *name)
 {
@@ -688,8 +691,8 @@ find_names(struct pruner *p)
 	}
 }
 
-/* What is known of a name that no run has any more. A run that begins meanwhile does without it: it
- * is a matter of speed. */
+/* Files about a name that no run has any more. A run that begins meanwhile works without them,
+ * only slower. */
 static void
 prune_remove_unused_name(struct pruner *p, const char *directory, const char *name)
 {
@@ -729,7 +732,7 @@ prune_runs(const struct storage *s, const struct prune_spec *spec, struct error 
 	} else {
 		p.sync = mode != SYNC_NONE;
 		prune_plan(&p);
-		/* The oldest first; what is inside of a root goes with it. */
+		/* The oldest first; runs inside a root are removed with it. */
 		for (size_t i = p.count; i > 0; i--) {
 			size_t root = p.runs[i - 1].root;
 

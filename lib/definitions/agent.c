@@ -1,8 +1,8 @@
 /*
- * A table of keys, each with its reader, does the reading; what is checked across keys comes
- * after it. The name has a default only when the file has been read. Keys that are nearly
- * ours are a warning, but an error where the key that was meant would keep an agent within
- * bounds: a misspelt limit is none.
+ * A table of keys, each with its reader, parses the file; rules about several keys are checked
+ * afterwards. The name gets its default only after the file has been read. A key that resembles a
+ * known one causes a warning, but an error if the meant key would limit the agent: a misspelt limit
+ * limits nothing.
  */
 #include "definitions/agent.h"
 
@@ -112,7 +112,7 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	return 0;
 }
 
-/* What the command is made of is pinned: of a text the words that it begins with. */
+/* The files of the command are pinned: of a shell text, the words at its beginning. */
 static int
 read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -145,7 +145,7 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
 }
 
-/* A schema, or the path of its file, from the directory of this one. */
+/* A schema, or the path of its file, relative to the directory of this one. */
 static int
 read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -247,7 +247,8 @@ static const struct definition_key keys[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* Keys of other agents' files, and of providers' requests, that are ours by another name. */
+/* Keys of other programs' agent files, and of providers' requests, that AWF has under another
+ * name. */
 static const struct definition_synonym synonyms[] = {
 	{ "allowed_tools", "tools" }, { "allowed-tools", "tools" }, { "allowedTools", "tools" },
 	{ "mcpServers", "mcp_servers" },
@@ -257,11 +258,11 @@ static const struct definition_synonym synonyms[] = {
 	{ NULL, NULL },
 };
 
-/* Without these an agent would do more, for longer, or anything at all. */
+/* Without these keys an agent would do more, run longer, or do anything at all. */
 static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
 	"tools_policy", "output_schema", "sandbox", "network", "project_settings", NULL };
 
-/* Nor without these, which are options. */
+/* The same for these, which are options. */
 static const char *const options[] = { "max_cost", "max_children", NULL };
 
 /* The prompt of a JSON file, which has no body. */
@@ -283,7 +284,7 @@ agent_begin(struct agent *a)
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 
-/* The tools that phases end with are AWF's, and nothing else ends the call. */
+/* The tools that end phases are AWF's, and nothing else ends the call. */
 static int
 check_phases(const struct agent *a, const struct definition *d, struct error *err)
 {
@@ -309,7 +310,7 @@ check_phases(const struct agent *a, const struct definition *d, struct error *er
 	return 0;
 }
 
-/* Puts another program's file into our words. */
+/* Translates another program's file into AWF's keys. */
 static int
 agent_translate_dialect(struct agent *a, const struct dialect *dialect, struct definition *d,
     struct error *err)
@@ -338,7 +339,7 @@ agent_translate_dialect(struct agent *a, const struct dialect *dialect, struct d
 	return 0;
 }
 
-/* Adds a warning of the file to what is in doubt. */
+/* Adds a warning of the file to the list of doubts. */
 static void
 doubt_add(struct agent *a, const char *place, const char *what, const char *why)
 {
@@ -349,8 +350,8 @@ doubt_add(struct agent *a, const char *place, const char *what, const char *why)
 	free(before);
 }
 
-/* What was meant for the prompt, and is not in it: the body of a file is what its agent is told
- * before anything else (-a), the prompt is what -p says. */
+/* Warns of text that was meant for the prompt and is not in it: the body of a file is the system
+ * prompt (-a); the prompt is what -p says. */
 static void
 doubt_prompt(struct agent *a, const struct definition *d)
 {
@@ -429,8 +430,8 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 	return result;
 }
 
-/* The directory that is the project of the step: the repository that it is in, or its own. In memory
- * of its own; NULL: it is not known. */
+/* The project directory of the step: its repository, or its own directory. Allocated; NULL:
+ * unknown. */
 static char *
 project_directory(void)
 {
@@ -450,7 +451,7 @@ project_directory(void)
 	return memory_text(here);
 }
 
-/* A file of the project does not grant itself what the project's settings can do. */
+/* A file of the project cannot grant itself the use of the project's settings. */
 static int
 check_project_settings(const struct agent *a, struct error *err)
 {
@@ -506,7 +507,7 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 {
 	const char *slash = strchr(text, '/');
 	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
-	char *model; /* text may be the model that it replaces */
+	char *model; /* text may point to the model that is replaced */
 
 	if (provider != NULL && provider_check(provider, NULL) == 0) {
 		free(a->provider);
@@ -523,8 +524,7 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 	return 0;
 }
 
-/* *user becomes the user's of other programs, in memory of its own, which the result points
- * to. */
+/* *user becomes the user's directory of other programs, allocated, to which the result points. */
 static struct definition_places
 agent_definition_places(char **user, const char *beside, const char *workflow_directory)
 {
@@ -545,7 +545,7 @@ agent_directories(const char *workflow_directory)
 	return directories;
 }
 
-/* A path that is not there from here on may be from the workflow's directory on. */
+/* A path that does not exist relative to this directory may exist relative to the workflow's. */
 static char *
 find_path(const char *file, const char *workflow_directory, struct error *err)
 {
@@ -600,7 +600,7 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	return found;
 }
 
-/* Adds those that are not there yet to an array with room for them. */
+/* Appends those that are missing to an array with room for them. */
 static void
 add_tools(char **all, char *const *tools)
 {

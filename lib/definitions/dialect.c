@@ -1,7 +1,7 @@
 /*
- * A table for each program says what its tools are called here. Names are read into a set of
- * built-in tools and a list of others; what the file forbids is taken out of the set at the
- * end, whichever key came first.
+ * One table per program has the AWF names of its tools. Names are read into a set of built-in tools
+ * and a list of others; what the file forbids is removed from the set at the end, whichever key
+ * came first.
  */
 #include "definitions/dialect.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- tables ---- */
 
-/* Tools that come with AWF and that others have too. */
+/* Tools that come with AWF and that other programs have too. */
 enum built_in { READ = 1, WRITE = 2, EDIT = 4, BASH = 8, GLOB = 16, GREP = 32, ALL = 63 };
 static const struct {
 	const char *name;
@@ -43,7 +43,7 @@ static const struct meaning claude_tools[] = {
 	{ "*", ALL }, { NULL, 0 },
 };
 
-/* Letters of either case; SET/TOOL is one of a set. */
+/* In upper or lower case; SET/TOOL is one tool of a set. */
 static const struct meaning copilot_tools[] = {
 	{ "read", READ }, { "read/readFile", READ }, { "readFile", READ }, { "view", READ },
 	{ "NotebookRead", READ }, { "read/getNotebookSummary", READ },
@@ -65,7 +65,7 @@ static const struct meaning opencode_tools[] = {
 	{ "read", READ }, { "edit", EDIT | WRITE }, { "bash", BASH }, { "glob", GLOB },
 	{ "grep", GREP }, { "*", ALL }, { NULL, 0 },
 };
-/* Tools that it asks about by the name of another: that of all that changes files. */
+/* Tools that are governed by the rule for another tool: the one for all tools that change files. */
 static const char *const opencode_aliases[][2] = {
 	{ "write", "edit" }, { "patch", "edit" }, { "apply_patch", "edit" }, { "multiedit", "edit" },
 	{ "list", "glob" }, { NULL, NULL },
@@ -106,9 +106,9 @@ static const struct dialect dialects[] = {
 const char dialect_directories[] =
     ".claude/agents:.github/agents:.gemini/agents:.opencode/agent:.opencode/agents";
 
-/* ---- whose a file is ---- */
+/* ---- which program a file is of ---- */
 
-/* Models without version that only Claude Code has. */
+/* Names of models without a version, which only Claude Code has. */
 static bool
 is_claude_alias(const char *model)
 {
@@ -139,8 +139,8 @@ meaning_of(const struct meaning *table, const char *name, bool either_case)
 	return 0;
 }
 
-/* Names in a list, or in a text with commas, but for those within parentheses, between them. A
- * list of our own. */
+/* Names in a list, or in a text separated by commas, except commas within parentheses. Returns a
+ * list of its own. */
 static char **
 names_of(const json_t *value)
 {
@@ -171,8 +171,8 @@ names_of(const json_t *value)
 	return names;
 }
 
-/* Whether a name is the program's, and none is a built-in one as we call it: a list such as
- * "read, Bash" is a mistake in one of ours. */
+/* Whether a name is one of the program's and none is an AWF name of a built-in tool: in an AWF
+ * file, a list such as "read, Bash" is a mistake. */
 static bool
 are_claude_names(const json_t *tools)
 {
@@ -239,21 +239,21 @@ dialect_program(const struct dialect *dialect)
 
 /* ---- tools ---- */
 
-/* What is being made of a document. */
+/* The translation of a document. */
 struct translation {
 	const struct dialect *dialect;
 	struct definition *d;
 	const char *workflow_directory;
 	unsigned tools;              /* built-in ones that it has */
-	unsigned denied;             /* and those that it is not to have */
-	bool all;                    /* it has all that there are */
+	unsigned denied;             /* and the tools that it must not have */
+	bool all;                    /* it has all tools */
 	bool looks;                  /* it changes nothing */
-	char **others;               /* tools of MCP servers, and own ones; NULL */
-	const char *servers_key;     /* under which the file has or names servers */
-	json_t *own;                 /* those that it has, an object */
-	char **servers;              /* else those that it or its tools name; NULL */
-	char **forbidden;            /* tools of MCP servers, as we call them or opencode does, and all that
-	                                begin so with a star; NULL */
+	char **others;               /* tools of MCP servers, and its own tools; NULL */
+	const char *servers_key;     /* the key under which the file defines or names servers */
+	json_t *own;                 /* an object with the servers that it defines */
+	char **servers;              /* otherwise the servers that it or its tools name; NULL */
+	char **forbidden;            /* tools of MCP servers, by AWF's or opencode's names; with
+	                                a star: all that begin so; NULL */
 	char **left_out;             /* NULL */
 };
 
@@ -272,15 +272,15 @@ own_servers(const json_t *servers)
 	json_t *own = json_object();
 
 	if (json_is_object(servers))
-		json_object_update(own, (json_t *)servers); /* which jansson leaves as it is */
+		json_object_update(own, (json_t *)servers); /* which jansson does not change */
 	for (size_t i = 0; i < json_array_size(servers); i++)
 		if (json_is_object(json_array_get(servers, i)))
 			json_object_update(own, json_array_get(servers, i));
 	return own;
 }
 
-/* Whether the agent may have the server: it stands in the file itself; else, if none does, it is
- * found by its name. */
+/* Whether the agent may have the server: one in the file itself or, if the file has none, one
+ * that is found by its name. */
 static bool
 has_server(struct translation *t, const char *name)
 {
@@ -297,7 +297,7 @@ has_server(struct translation *t, const char *name)
 	return has;
 }
 
-/* What names of tools become here; behind a star there is nothing. In memory of its own. */
+/* The AWF names for a name of tools; nothing may follow a star. Allocated. */
 static char *
 fit_pattern(const char *name)
 {
@@ -311,8 +311,8 @@ fit_pattern(const char *name)
 	return pattern;
 }
 
-/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool as a list
- * of ours has it, in memory of its own, and so is *server. NULL: it is none of a server. */
+/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool's name
+ * in an AWF list, allocated, as is *server. NULL: it is not a tool of a server. */
 static char *
 served_tool(const struct translation *t, const char *name, char **server)
 {
@@ -343,7 +343,7 @@ served_tool(const struct translation *t, const char *name, char **server)
 	return ours;
 }
 
-/* The built-in tools of a name, be it theirs or ours; 0: none. */
+/* The built-in tools of a name, in the program's or AWF's names; 0: none. */
 static unsigned
 built_ins_of(const struct translation *t, const char *name)
 {
@@ -355,8 +355,8 @@ built_ins_of(const struct translation *t, const char *name)
 	return tools;
 }
 
-/* Adds what a name of theirs is here. One with something behind a star, "mcp__SERVER__*_read", cannot
- * be said in a list of ours. */
+/* Adds the AWF names for a name. A name with text after a star, "mcp__SERVER__*_read", cannot be
+ * expressed in an AWF list. */
 static void
 dialect_allow_name(struct translation *t, const char *name)
 {
@@ -364,7 +364,7 @@ dialect_allow_name(struct translation *t, const char *name)
 	size_t len = strcspn(name, "("), star = strcspn(name, "*");
 	char *ours, *path, *server = NULL;
 
-	/* With limits to its arguments, but for those that are none. */
+	/* With limits on its arguments, unless these allow everything. */
 	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
 		char *bare = memory_copy(name, len);
 
@@ -384,7 +384,7 @@ dialect_allow_name(struct translation *t, const char *name)
 	}
 	free(server);
 	if (ours == NULL && tool_name_valid(name) && !tool_name_served(name)) {
-		/* One of the user's, beside them. */
+		/* One of the user's tools. */
 		path = tool_find(name, t->workflow_directory, NULL);
 		if (path != NULL)
 			ours = memory_text(name);
@@ -398,7 +398,7 @@ dialect_allow_name(struct translation *t, const char *name)
 		list_take(&t->others, ours);
 }
 
-/* Whether one name of tools of servers is, or stands for, the other. */
+/* Whether one name of servers' tools is, or matches, the other. */
 static bool
 dialect_name_covers(const char *one, const char *other)
 {
@@ -406,7 +406,7 @@ dialect_name_covers(const char *one, const char *other)
 	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
 }
 
-/* The key of the last rule for a tool, or for what opencode calls it (NULL: the same): that one
+/* The key of the last rule for a tool, or for its opencode name (NULL: the same): the last one
  * counts. NULL: there is none. */
 static const char *
 last_rule(json_t *rules, const char *tool, const char *theirs)
@@ -421,7 +421,7 @@ last_rule(json_t *rules, const char *tool, const char *theirs)
 	return last;
 }
 
-/* Whether a rule, a word or one for each pattern of arguments, allows a tool as a whole. */
+/* Whether a rule (a word, or one per pattern of arguments) allows a tool without restriction. */
 static bool
 dialect_rule_allows(json_t *rule)
 {
@@ -436,7 +436,8 @@ dialect_rule_allows(json_t *rule)
 	return allowed;
 }
 
-/* Adds a rule. What a file of today says of an alias allows nothing, but may forbid. */
+/* Adds a rule. In a file of the present form, a rule for an alias allows nothing, but may
+ * forbid. */
 static void
 add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 {
@@ -449,7 +450,7 @@ add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 	json_object_set(rules, name, rule);
 }
 
-/* "mcp__SERVER__TOOL" as opencode calls it, SERVER_TOOL: in memory of its own. NULL: it is none of a
+/* The opencode name of "mcp__SERVER__TOOL", SERVER_TOOL: allocated. NULL: it is not a tool of a
  * server. */
 static char *
 opencode_name(const char *tool)
@@ -461,8 +462,8 @@ opencode_name(const char *tool)
 	return memory_format("%.*s_%s", (int)(between - server), server, between + 2);
 }
 
-/* Takes away the tool of a list of ours for which this rule, which does not allow, counts; and all of
- * a server where it is for one of its tools. */
+/* Removes from an AWF list the tool to which this rule, which does not allow, applies; and a
+ * whole server, if it applies to one of its tools. */
 static bool
 dialect_remove_tools(struct translation *t, json_t *rules, const char *key, const char *forbidden)
 {
@@ -489,8 +490,8 @@ dialect_remove_tools(struct translation *t, json_t *rules, const char *key, cons
 	return any;
 }
 
-/* {edit: deny, bash: {"git *": allow}}: what the last rule for it does not allow as a whole is not to
- * be had. */
+/* {edit: deny, bash: {"git *": allow}}: a tool that its last rule does not fully allow is
+ * removed. */
 static void
 apply_rules(struct translation *t, json_t *rules)
 {
@@ -523,7 +524,7 @@ apply_rules(struct translation *t, json_t *rules)
 	}
 }
 
-/* {write: false}, as opencode had it: all but those. */
+/* {write: false}, the older form: all tools except these. */
 static void
 read_switches(struct translation *t, json_t *switches)
 {
@@ -542,7 +543,7 @@ read_switches(struct translation *t, json_t *switches)
 	json_decref(rules);
 }
 
-/* The rules of today, or one word for all. */
+/* The rules of the present form, or one word for all tools. */
 static void
 read_permissions(struct translation *t, json_t *said)
 {
@@ -557,8 +558,8 @@ read_permissions(struct translation *t, json_t *said)
 	json_decref(rules);
 }
 
-/* A name of what is forbidden; one with limits forbids it as a whole. That all tools of a server are
- * to be had but this cannot be said in a list: none of them are, then. */
+/* A forbidden name; one with limits forbids the tool as a whole. "All tools of a server except
+ * this one" cannot be expressed in a list: all of them are removed then. */
 static void
 dialect_forbid_name(struct translation *t, const char *name)
 {
@@ -590,8 +591,8 @@ dialect_forbid_name(struct translation *t, const char *name)
 	free(bare);
 }
 
-/* For an agent that looks, and changes nothing. Of the project's tools those stay that say so of
- * themselves; what one of a server changes it says too late. */
+/* For an agent that only reads. Those of the project's tools are kept that declare it
+ * themselves; MCP servers declare it only after they were started, so their tools are removed. */
 static void
 dialect_make_read_only(struct translation *t)
 {
@@ -635,7 +636,7 @@ read_tools(struct translation *t)
 		read_switches(t, tools);
 	else
 		json_object_foreach(tools, key, on)
-			if (json_is_true(on)) /* where tools are a list, no others are meant */
+			if (json_is_true(on)) /* if tools are a list, only those in it are meant */
 				dialect_allow_name(t, key);
 	for (char **name = names; name != NULL && *name != NULL; name++)
 		dialect_allow_name(t, *name);
@@ -658,7 +659,7 @@ read_tools(struct translation *t)
 
 /* ---- the other keys ---- */
 
-/* A key of theirs becomes one of ours, with its line. */
+/* Turns a key of the program into an AWF key, with its line. */
 static void
 rename_key(struct translation *t, const char *theirs, const char *ours, json_t *value)
 {
@@ -671,7 +672,7 @@ rename_key(struct translation *t, const char *theirs, const char *ours, json_t *
 		json_object_del(t->d->document, theirs);
 }
 
-/* Whether the agent has tools of a server. Where its list names none, it has none. */
+/* Whether the agent has tools of a server. If its list names none, it has none. */
 static bool
 has_tools_of(struct translation *t, const char *server)
 {
@@ -700,7 +701,8 @@ has_tools_of(struct translation *t, const char *server)
 	return has;
 }
 
-/* Servers that the file has, or else names and its tools name, as far as it has tools of them. */
+/* The servers that the file defines, or else those that it and its tools name, as far as it has
+ * tools of them. */
 static void
 read_servers(struct translation *t)
 {
@@ -730,8 +732,7 @@ read_servers(struct translation *t)
 	list_free(names);
 }
 
-/* "Claude Sonnet 4.5 (copilot)" as the API of its maker calls it: in memory of its own, NULL if
- * that cannot be told. */
+/* "Claude Sonnet 4.5 (copilot)" as the API of its maker names it: allocated; NULL if unknown. */
 static char *
 model_of(const char *text)
 {
@@ -746,7 +747,7 @@ model_of(const char *text)
 	while (len > 0 && strchr(" \t", name[len - 1]) != NULL)
 		name[--len] = '\0';
 	if (strchr(name, '/') != NULL) {
-		/* Those who sell the models of others are no providers here. */
+		/* Resellers of models are not providers here. */
 		model = memory_copy(name, strcspn(name, "/"));
 		known = provider_check(model, NULL) == 0;
 		free(model);
@@ -790,7 +791,7 @@ read_model(struct translation *t, struct dialect_rest *rest)
 	free(model);
 }
 
-/* Those that are not here are left out. */
+/* Skills that do not exist here are left out. */
 static void
 read_skills(struct translation *t)
 {
@@ -815,8 +816,8 @@ read_skills(struct translation *t)
 	list_free(names);
 }
 
-/* Keys of theirs that are other keys of ours, as they are, or mean nothing that ours of the same
- * name would. */
+/* Keys that AWF has under another name with the same values, or that have another meaning than
+ * AWF's key of that name. */
 static void
 read_rest(struct translation *t)
 {
@@ -836,7 +837,7 @@ read_rest(struct translation *t)
 		json_object_del(t->d->document, "description");
 }
 
-/* Keys that are read here, whether they become others or not. */
+/* Keys that are read here, whether or not they are translated. */
 static void
 drop_read(struct translation *t)
 {
@@ -866,7 +867,7 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	if (dialect->program == GEMINI && kind != NULL && strcmp(kind, "remote") == 0)
 		return definition_fail(d, "kind", err,
 		    "the agent works elsewhere: agents are not reached over A2A");
-	/* The key that warnings are most likely about. */
+	/* The key that a warning is most likely about. */
 	for (size_t i = 0; key == NULL && i < sizeof listing / sizeof *listing; i++)
 		if (dialect_value_of(&t, listing[i]) != NULL)
 			key = listing[i];

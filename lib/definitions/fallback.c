@@ -1,6 +1,6 @@
 /*
- * An entry is split at its first slash, for a model's name may have more of them, or is an
- * object.
+ * An entry is an object, or a text that is split at its first slash, because the name of a model
+ * may contain more of them.
  */
 #include "definitions/fallback.h"
 

@@ -1,7 +1,7 @@
 /*
- * As other programs write these files, keys that are not known are passed over. A server that
- * an agent names is looked for in one file after the other, and the first that has it counts.
- * Variables stay as they are written until the server is started.
+ * Unknown keys are ignored, as by other programs that use these files. A server that an agent names
+ * is searched for in one file after another, and the first that has it counts. Variables are kept
+ * as written until the server is started.
  */
 #include "definitions/mcp_config.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- the keys of a definition ---- */
 
-/* Which of the transports, if it says one: a program is started, a URL asked. */
+/* Which transport the definition has, if it says one: a program to start, or a URL. */
 static int
 read_type(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -43,7 +43,7 @@ read_type(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* A text without a NUL, up to which it would be another. */
+/* Refuses a NUL, at which the text would end. */
 static bool
 mcp_config_is_text(const json_t *value)
 {
@@ -51,7 +51,7 @@ mcp_config_is_text(const json_t *value)
 }
 
 /* A word of a command line, or a value of a variable or header: a text, or what other programs
- * take for one. NULL: it is none. In memory of its own. */
+ * accept as one. Allocated; NULL: it is not. */
 static char *
 word_of(const json_t *value)
 {
@@ -83,7 +83,7 @@ read_words(const struct definition *d, const struct definition_key *key, json_t 
 	return 0;
 }
 
-/* A program, or all of a command line. */
+/* A program, or a whole command line. */
 static int
 read_command(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -103,7 +103,7 @@ read_command(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
-/* Names and values into two lists. What is null is not there. */
+/* Reads names and values into two lists; null means absent. */
 static int
 read_pairs(const struct definition *d, const char *key, json_t *value, bool (*is_name)(const char *),
     const char *what, char ***names, char ***values, struct error *err)
@@ -165,7 +165,7 @@ read_headers(const struct definition *d, const struct definition_key *key, json_
 	    err);
 }
 
-/* "*" is all of them; none at all are a name that no tool has. */
+/* "*" is all tools; for an empty list, a name that no tool has. */
 static int
 read_only(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -183,7 +183,7 @@ read_only(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* true where the key is of what is switched off, false where it is of what is on. */
+/* true if the key means "disabled", false if it means "enabled". */
 static int
 read_switch(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -212,7 +212,7 @@ read_keep(const struct definition *d, const struct definition_key *key, json_t *
 	return index != -1 ? 0 : definition_fail(d, key->name, err, "expected step or run");
 }
 
-/* As other programs that read the file have it, a number is one of milliseconds. */
+/* As in other programs that read the file, a number is in milliseconds. */
 static int
 read_timeout(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -251,7 +251,7 @@ static const struct definition_key known[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* "./x" and "../x" stand beside the file, as in tool files. */
+/* "./x" and "../x" are relative to the file, as in tool files. */
 static void
 stand_beside(char **word, const char *file)
 {
@@ -393,8 +393,8 @@ mcp_key_free(struct mcp_key *key)
 	*key = (struct mcp_key){ NULL, NULL, NULL };
 }
 
-/* The servers of a file, whoever wrote it: {"mcpServers": …}, VS Code's {"servers": …}, within
- * {"mcp": …} or not, opencode's {"mcp": …}, or nothing but them. NULL: there are none. */
+/* The servers of a file of any program: {"mcpServers": …}, VS Code's {"servers": …}, inside
+ * {"mcp": …} or not, opencode's {"mcp": …}, or nothing but servers. NULL: there are none. */
 static json_t *
 servers_of(json_t *document)
 {
@@ -415,7 +415,7 @@ servers_of(json_t *document)
 	return json_object_size(document) > 0 ? document : NULL;
 }
 
-/* That of a name as it is written, or as tools are called by it. */
+/* The server of a name, as written or as it appears in names of tools. */
 static json_t *
 server_of(json_t *servers, const char **name)
 {
@@ -436,7 +436,7 @@ server_of(json_t *servers, const char **name)
 	return json_object_get(servers, *name);
 }
 
-/* In memory of its own. NULL: it has none, or one that could not stand in braces. */
+/* Allocated. NULL: it has none, or one that could not be written in braces. */
 static char *
 input_default(const json_t *inputs, const char *id, size_t len)
 {
@@ -458,7 +458,7 @@ input_default(const json_t *inputs, const char *id, size_t len)
 	return NULL;
 }
 
-/* A text in which ${input:ID} says the default that VS Code's list of inputs has for it. */
+/* Replaces ${input:ID} in a text by the default in VS Code's list of inputs. */
 static json_t *
 text_with_defaults(const char *text, const json_t *inputs)
 {
@@ -494,7 +494,7 @@ inputs_of(const json_t *document)
 	return inputs != NULL ? inputs : json_object_get(json_object_get(document, "mcp"), "inputs");
 }
 
-/* Says them in all texts of a definition, but for those with a NUL, which are none. */
+/* Does so in all texts of a definition, except those with a NUL, which are invalid. */
 static void
 set_defaults(json_t *value, const json_t *inputs)
 {

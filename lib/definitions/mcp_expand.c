@@ -1,4 +1,5 @@
-/* Variables in the definition of an MCP server get their values when the server is started. */
+/* Replaces variables in the definition of an MCP server by their values when the server is
+ * started. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "definitions/trust.h"
 #include "io/file.h"
 
-/* What an input is called where it is given: with "_" for what a variable's name cannot hold, and
- * before a digit. In memory of its own. */
+/* The name under which an input's value is given: "_" replaces what a variable's name cannot
+ * contain, and precedes a digit. Allocated. */
 static char *
 input_key(const char *name)
 {
@@ -26,7 +27,7 @@ input_key(const char *name)
 static const char workspace_folder[] = "workspaceFolder", user_home[] = "userHome",
     plugin_root[] = "CLAUDE_PLUGIN_ROOT", project_dir[] = "CLAUDE_PROJECT_DIR";
 
-/* The variable whose value stands for what is in braces, in memory of its own. */
+/* The variable whose value replaces what is in braces, allocated. */
 static char *
 variable_named(const char *name)
 {
@@ -38,7 +39,7 @@ variable_named(const char *name)
 	key = input_key(name + sizeof input - 1);
 	variable = memory_format("AWF_INPUT_%s", key);
 	if (getenv(variable) == NULL) {
-		/* github-token: a key is rather in the keys file than in a run's inputs. */
+		/* github-token: a key should be in the keys file rather than in a run's inputs. */
 		free(variable);
 		variable = key;
 		for (char *at = variable; *at != '\0'; at++)
@@ -49,7 +50,7 @@ variable_named(const char *name)
 	return variable;
 }
 
-/* The value of what stands in braces, in memory of its own; NULL: it has none. */
+/* The value of what is in braces, allocated; NULL: it has none. */
 static char *
 variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err)
@@ -83,7 +84,7 @@ variable_value(const char *name, const char *file, const struct keys *keys, char
 	return found;
 }
 
-/* "secrets.NAME" and its like, with blanks around it. */
+/* "secrets.NAME" and similar, with blanks around it. */
 static char *
 name_at_github(const char *text, const char *end)
 {
@@ -106,11 +107,11 @@ struct braces {
 	const char *end;       /* in the text, after them */
 };
 
-/* False: the text does not begin with any. */
+/* False: the text does not begin with a variable. */
 static bool
 braces_read(struct braces *b, const char *text)
 {
-	/* ${{ secrets.NAME }}, as GitHub has it, is ${NAME}. */
+	/* ${{ secrets.NAME }} of GitHub means ${NAME}. */
 	bool twice = strncmp(text, "${{", 3) == 0;
 	const char *end = strncmp(text, "${", 2) != 0 ? NULL :
 	    twice ? strstr(text, "}}") : strchr(text, '}');

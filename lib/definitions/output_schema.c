@@ -1,6 +1,6 @@
 /*
- * The schema goes to the model as its author wrote it, minified. An answer in a Markdown
- * fence is taken without it: models wrap JSON that way, whatever they are told.
+ * The schema is sent to the model as its author wrote it, minified. Markdown fences around an
+ * answer are removed: models wrap JSON in them, whatever they are told.
  */
 #include "definitions/output_schema.h"
 
@@ -17,8 +17,7 @@
 #define FENCE "```"
 #define ANY "{}"
 
-/* As providers are asked for it: an object, which true is written as. Nothing would ever
- * fit false. */
+/* Providers need an object, so true is written as {}. No answer could match false. */
 static int
 output_schema_compile(struct output_schema *o, json_t *document, const char *place,
     struct error *err)
@@ -69,7 +68,7 @@ output_schema_load(struct output_schema *o, const char *path, const char *defini
 	return result;
 }
 
-/* What stands in the one fence around it, whatever language that names. */
+/* The text inside a single fence around it, whatever language the fence names. */
 static struct span
 output_schema_strip_fence(struct span text)
 {

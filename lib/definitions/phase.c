@@ -1,6 +1,6 @@
 /*
- * A phase is read as a definition of its own, with the lines that lie within its place in the
- * file. JSON files have no lines: there the place is the element's number.
+ * A phase is parsed as a definition of its own, with its lines in the file. JSON files have no
+ * lines: there its place is the element's number.
  */
 #include "definitions/phase.h"
 
@@ -28,7 +28,7 @@ read_name(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* White space at the end is the file's, not the phase's. */
+/* White space at the end belongs to the file, not to the phase. */
 static int
 read_instructions(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -72,7 +72,7 @@ read_phase(struct phase *phase, const struct definition *d, const char *element,
 	json_t *line;
 	int failed = -1;
 
-	/* The lines of what is in the element, by its own keys. */
+	/* The lines of what is in the element, by the element's keys. */
 	if (d->lines != NULL)
 		own.lines = json_object();
 	json_object_foreach(d->lines, key, line)

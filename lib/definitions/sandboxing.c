@@ -1,7 +1,7 @@
 /*
- * What nobody said is an empty policy, so that each decision has the same row of those who
- * may: step, agent, tool. The command of stop_when is closed in if a tool of the agent is: it
- * may run what the tool wrote.
+ * A policy that nobody has set is empty, so that each decision has the same list of possible
+ * sources: step, agent, tool. The command of stop_when runs in a sandbox if a tool of the agent
+ * does, since it may run what the tool wrote.
  */
 #include "definitions/sandboxing.h"
 

@@ -1,7 +1,7 @@
 /*
- * What lies in a project may have been written by a tool, or have come with a repository:
- * it is read beneath the project, so that a link brings no file from outside into a prompt.
- * What the user and the system keep for all projects is read as it stands.
+ * Files in a project may have been written by a tool, or come with a repository: they are opened
+ * beneath the project, so that no link brings a file from outside into a prompt. Files that the
+ * user and the system have for all projects are opened normally.
  */
 #include "definitions/skills.h"
 
@@ -27,7 +27,7 @@
 #define AGENTS_FILE "AGENTS.md"
 
 struct skill {
-	char *path;          /* of its file, as it is told */
+	char *path;          /* of its file, as the model is told */
 	char *name, *description, *body;
 };
 
@@ -56,7 +56,7 @@ skill_name_valid(const char *name)
 	    name[len - 1] != '-' && strstr(name, "--") == NULL;
 }
 
-/* Notes a file whose text is in the prompt, and whose bytes are in the definition. */
+/* Notes a file whose text is in the prompt, and whose bytes are part of the definition. */
 static void
 note_file(struct composition *c, const char *path, const struct buffer *bytes)
 {
@@ -67,8 +67,8 @@ note_file(struct composition *c, const char *path, const struct buffer *bytes)
 	free(joined);
 }
 
-/* Whose files are taken from directories above: the user's, the system's, and those of
- * who owns this directory. */
+/* Whether files of this owner in directories above are used: the user's, the system's, and those
+ * of the owner of this directory. */
 static bool
 is_trusted(const struct composition *c, uid_t owner)
 {
@@ -77,7 +77,7 @@ is_trusted(const struct composition *c, uid_t owner)
 	if (owner == geteuid() || owner == 0 || (stat(c->here, &status) == 0 &&
 	    owner == status.st_uid))
 		return true;
-	/* In a namespace that does not know root, its files belong to another number. */
+	/* In a namespace that does not know root, root's files have another uid. */
 	return stat("/proc/sys", &status) == 0 && owner == status.st_uid;
 }
 
@@ -91,8 +91,8 @@ is_root_of_repository(const char *directory)
 	return is;
 }
 
-/* The repository that a directory lies in, as far up as can be trusted; the directory
- * itself if it lies in none. In memory of its own. */
+/* The repository of a directory, as far up as directories can be trusted; without one, the
+ * directory itself. Allocated. */
 static char *
 project_of(const struct composition *c, const char *directory)
 {
@@ -127,8 +127,8 @@ skills_load_file(const char *project, const char *path, struct buffer *bytes, st
 
 /* ---- skills ---- */
 
-/* *user becomes the user's, of other programs too, in memory of its own, which the result
- * points to; NULL without a home. */
+/* *user becomes the user's directory, of other programs too, allocated, to which the result
+ * points; NULL without a home. */
 static struct definition_places
 skills_definition_places(char **user, const char *workflow_directory)
 {
@@ -165,8 +165,7 @@ skill_find(const char *name, const char *workflow_directory, struct error *err)
 	return path;
 }
 
-/* Reads the file s->path, which lies in this directory if it is relative, and checks what it
- * says. */
+/* Reads the file s->path, which is in this directory if it is relative, and checks its contents. */
 static int
 read_skill(struct composition *c, struct skill *s, const char *name,
     const char *workflow_directory, struct error *err)
@@ -195,7 +194,7 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	if (result == 0)
 		result = definition_read(&d, keys, s, err);
 
-	/* Other programs take them by their directories, too, whatever they are called inside. */
+	/* Other programs name skills by their directories, too, whatever name they have inside. */
 	if (result == 0 && s->name == NULL)
 		s->name = memory_text(name);
 	if (result == 0 && s->description == NULL)
@@ -224,7 +223,8 @@ add_skill(struct composition *c, const char *name, bool whole, const char *workf
 	if (s.path == NULL)
 		return error_set(err, why.code, c->agent->prompt.skills_place, "skills: %s/" SKILL_FILE ": %s",
 		    name, why.message);
-	/* A path in this directory is told from here: so it is the same wherever that lies. */
+	/* A path in this directory is given relative to it, so that it is the same wherever the
+	 * directory is. */
 	if (strncmp(s.path, c->here, len) == 0 && s.path[len] == '/')
 		memmove(s.path, s.path + len + 1, strlen(s.path + len + 1) + 1);
 	result = read_skill(c, &s, name, workflow_directory, err);
@@ -272,7 +272,7 @@ add_skills(struct composition *c, bool reads, const char *workflow_directory, st
 
 /* ---- AGENTS.md ---- */
 
-/* Whether a directory above, or the file that lies in it, may be another user's doing. */
+/* Whether another user may have made a directory above, or the file in it. */
 static bool
 is_of_others(const struct composition *c, const char *path)
 {
@@ -281,8 +281,8 @@ is_of_others(const struct composition *c, const char *path)
 	return lstat(path, &status) == 0 && !is_trusted(c, status.st_uid);
 }
 
-/* Adds a directory's file if there is one, and notes that it was looked for. project NULL: the
- * user's, or the system's; told: as the model is told of it, NULL: by its path. */
+/* Adds the file of a directory if it exists, and notes that it was searched for. project NULL:
+ * the user's, or the system's; told: the path given to the model, NULL: its own. */
 static int
 skills_add_directory(struct composition *c, const char *directory, const char *project,
     const char *told, struct buffer *looked, struct error *err)
@@ -315,8 +315,8 @@ skills_add_directory(struct composition *c, const char *directory, const char *p
 	return result;
 }
 
-/* From the root of the repository, or of all files, down to here. Directories of other
- * users end the way up. */
+/* From the root of the repository, or of the file system, down to this directory. A directory of
+ * another user ends the way up. */
 static int
 skills_add_project(struct composition *c, const char *directory, const char *told,
     struct buffer *looked, struct error *err)
@@ -339,7 +339,7 @@ skills_add_project(struct composition *c, const char *directory, const char *tol
 	return result;
 }
 
-/* What is nearest comes last, as the last word. */
+/* The nearest file comes last, since the last instruction counts most. */
 static int
 add_agents_files(struct composition *c, struct error *err)
 {
@@ -379,7 +379,7 @@ skills_compose(struct agent *a, bool reads, const char *workflow_directory, stru
 	if (result == 0)
 		result = add_skills(&c, reads, workflow_directory, err);
 	if (result == 0 && c.text.len > 0) {
-		/* The agent's own words come first. */
+		/* The agent's own text comes first. */
 		char *added = buffer_take(&c.text), *own = a->system;
 
 		a->system = memory_format("%s%s", own == NULL ? "" : own,

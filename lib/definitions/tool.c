@@ -1,7 +1,7 @@
 /*
- * A table of keys does the reading. The model is shown the schema's own bytes. A digest over
- * the file and what of its command lies beside it says which tool it is; pins say that it is
- * still that one when it runs.
+ * A table of keys parses the file. The model is shown the schema's own bytes. A digest of the file,
+ * and of files of the command next to it, identifies the tool; pins make sure that it is unchanged
+ * when it runs.
  */
 #include "definitions/tool.h"
 
@@ -31,7 +31,7 @@
 #define LIST_FILE "tools.json" /* of several tools, or */
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
-#define ANSWER_SHOWN 60 /* bytes of what a program says to it */
+#define ANSWER_SHOWN 60 /* bytes of a program's answer in a message */
 #define VIA_KEY "via"
 
 /* Readers of keys, beyond those of definition.h. */
@@ -90,8 +90,8 @@ read_input_schema(const struct definition *d, const struct definition_key *key, 
 	return read_schema(d, key, value, object, err);
 }
 
-/* A text is a file beside the tool file; a list is a command line, in which "./x" and "../x"
- * stand beside it. */
+/* A text is a file next to the tool file; a list is a command line, in which "./x" and "../x"
+ * are relative to the tool file. */
 static int
 read_command(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -134,7 +134,7 @@ read_effects(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
-/* What an MCP server would say of it, where the file says no `effects`. */
+/* The annotations that an MCP server would give, used if the file has no `effects`. */
 static int
 read_annotations(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -155,7 +155,7 @@ read_annotations(const struct definition *d, const struct definition_key *key, j
 	return 0;
 }
 
-/* Of what model APIs call a tool there is one kind here. */
+/* Of the kinds of tools in model APIs only one exists here. */
 static int
 read_type(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -238,7 +238,7 @@ check_executable(const struct tool *t, struct error *err)
 	return 0;
 }
 
-/* The file without the member that says where the tool runs: that is no part of what it does. */
+/* The file without the member that says where the tool runs, which does not change what it does. */
 static void
 leave_out_via(struct buffer *text)
 {
@@ -255,8 +255,9 @@ leave_out_via(struct buffer *text)
 	*text = rest;
 }
 
-/* A tool that runs elsewhere has its program there, and starts no run that would be recorded here. */
-/* Which variables and keys the definition may take. */
+/* A tool that runs elsewhere has its program there, and starts no run that would be recorded
+ * here. */
+/* Checks which variables and keys the definition may take. */
 static int
 check_environment(const struct tool *t, struct error *err)
 {
@@ -283,9 +284,9 @@ check_via(const struct tool *t, struct error *err)
 	    error_set(err, ERROR_DEFINITION, t->path, VIA_KEY ": the launcher is empty: ssh HOST, srun -n1 …");
 }
 
-/* A digest of its file, of which text is the text, and of the files of the command that belong to
- * the tool: those beside it. AWF's own programs count by name and version, which are added to the
- * text: to read them is most of what a step costs that has such a tool. */
+/* The digest of its file, whose contents are `text`, and of files of the command that belong to
+ * the tool: those next to it. AWF's own programs are represented by name and version, which are
+ * added to the text: reading them would be most of the cost of such a step. */
 static int
 digest_files(struct tool *t, const char *directory, bool own, struct buffer *text,
     struct error *err)
@@ -316,9 +317,9 @@ digest_files(struct tool *t, const char *directory, bool own, struct buffer *tex
 	return result;
 }
 
-/* ---- what a definition stands in ---- */
+/* ---- files with several tools ---- */
 
-/* The name that an entry of a list has, be it wrapped or not. */
+/* The name in an entry of a list, wrapped or not. */
 static struct span
 name_of(struct span entry)
 {
@@ -327,14 +328,14 @@ name_of(struct span entry)
 	return span_member(span_type(function) == 'o' ? function : entry, "name");
 }
 
-/* The entries of a file of several: a list, or the member `tools` of an object. */
+/* The entries of a file with several tools: a list, or the member `tools` of an object. */
 static struct span
 entries_of(struct span file)
 {
 	return span_type(file) == 'o' ? span_member(file, "tools") : file;
 }
 
-/* Leaves of a file of several what is of the tool. 0: it has none of the name. */
+/* Reduces a file with several tools to this tool. 0: it has none of the name. */
 static int
 pick_entry(const char *name, struct buffer *text)
 {
@@ -356,7 +357,7 @@ pick_entry(const char *name, struct buffer *text)
 	return 0;
 }
 
-/* {"type": "function", "function": {…}}, as Chat Completions has it: what is within. */
+/* {"type": "function", "function": {…}}, the form of Chat Completions: takes what is inside. */
 static void
 tool_unwrap_function(struct buffer *text)
 {
@@ -371,7 +372,7 @@ tool_unwrap_function(struct buffer *text)
 	*text = within;
 }
 
-/* What a program says of itself when it is asked: PROGRAM --schema. */
+/* Asks a program for its definition: PROGRAM --schema. */
 static int
 ask_program(const struct tool *t, struct buffer *text, struct error *err)
 {
@@ -390,7 +391,7 @@ ask_program(const struct tool *t, struct buffer *text, struct error *err)
 	return status;
 }
 
-/* Whether the user has allowed that a program of a project is asked what it is, which runs it. */
+/* Whether the user has allowed asking a program of a project for its definition, which runs it. */
 static int
 allow_program(const struct tool *t, struct error *err)
 {
@@ -426,7 +427,7 @@ load_text(const struct tool *t, struct buffer *text, struct error *err)
 	return 0;
 }
 
-/* The schema's own bytes, so that the model reads what the author wrote. */
+/* The schema's own bytes, so that the model reads what its author wrote. */
 static void
 copy_schema(struct tool *t, struct span file)
 {
@@ -487,7 +488,7 @@ tool_read_file(struct tool *t, const char *directory, char *const *own_directori
 	if (check_environment(t, err) != 0)
 		return -1;
 	own = list_has(own_directories, directory);
-	/* What AWF says of its own tools holds until somebody says something else. */
+	/* AWF's defaults for its own tools apply until somebody sets something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
 		t->sandbox.preset = own;
 	if (t->via != NULL) {
@@ -533,7 +534,7 @@ tool_directories(const char *workflow_directory)
 	return directories;
 }
 
-/* A file of several that has the tool, in memory of its own; NULL: none here. */
+/* The file with several tools that has this one, allocated; NULL: there is none here. */
 static char *
 list_with(const char *directory, const char *name)
 {
@@ -588,7 +589,7 @@ tool_list_names(const char *path, char ***names, struct error *err)
 	    "expected a list of tools with names, or an object with it as \"tools\"");
 }
 
-/* NULL: a directory has nothing of the name. */
+/* NULL: the directory has no tool of this name. */
 static char *
 find_in(const char *directory, const char *name, const char *file)
 {
@@ -598,7 +599,7 @@ find_in(const char *directory, const char *name, const char *file)
 	if (path == NULL)
 		path = list_with(directory, name);
 	if (path == NULL) {
-		/* A program that tells itself what it is. */
+		/* A program that describes itself. */
 		path = path_join(directory, name);
 		if (!definition_exists(path) || access(path, X_OK) != 0) {
 			free(path);
@@ -653,7 +654,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 		return -1;
 	t->name = memory_text(name);
 	t->environment = memory_zero(1, sizeof *t->environment);
-	/* What a program says of itself stands in no file. */
+	/* The answer of a program is not in a file. */
 	place = memory_format("%s%s", t->path, text_ends(t->path, ".json") ? "" :
 	    ": its answer to " SCHEMA_OPTION);
 	d.path = place;

@@ -1,6 +1,6 @@
 /*
- * Whose a definition is, which repository it is of, and what the user has allowed of it. What it
- * would run is described in trust_items.c.
+ * The owner of a definition, its repository, and what the user has allowed it. trust_items.c
+ * describes what it would run.
  */
 #include "definitions/trust.h"
 
@@ -38,11 +38,11 @@
 
 /* ---- the file ---- */
 
-/* The lines of the user's file; without one there are none. */
+/* The lines of the user's file; if it does not exist there are none. */
 struct trusted {
 	char **allowed;     /* "DIGEST REPOSITORY" */
 	char **edits;       /* directories */
-	struct error error; /* why it could not be read */
+	struct error error; /* why the file could not be read */
 };
 
 static void
@@ -60,7 +60,7 @@ trusted_add_line(struct trusted *t, const char *line, size_t len)
 static struct trusted trusted;
 static bool trusted_is_read;
 
-/* Reads the file once. It is nobody else's to write. */
+/* Reads the file once. Nobody else may be able to write it. */
 static const struct trusted *
 trusted_read(void)
 {
@@ -92,7 +92,7 @@ trust_file_error(void)
 	return trusted_read()->error.code == ERROR_NONE ? NULL : &trusted.error;
 }
 
-/* Makes an absolute directory with those that it lies in, for this user alone. */
+/* Makes an absolute directory, with its parents, for this user alone. */
 static int
 directories_make(const char *directory, struct error *err)
 {
@@ -137,7 +137,7 @@ trust_forget(void)
 	trusted_is_read = false;
 }
 
-/* Writes the file anew: its lines but those for which drop is true, then more. */
+/* Rewrites the file: its lines except those for which drop() is true, then `more`. */
 static int
 trusted_write(bool (*drop)(const char *line, const char *directory), const char *directory,
     const struct buffer *more, size_t *dropped, struct error *err)
@@ -152,7 +152,7 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 	if (place == NULL)
 		return -1;
 	path = path_join(place, TRUST_FILE);
-	/* Two who write at once would lose each other's lines. */
+	/* If two processes wrote at once, one would lose the other's lines. */
 	lock = memory_format("%s.lock", path);
 	if (failed == 0) {
 		lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -195,9 +195,10 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 
 /* ---- whose a definition is ---- */
 
-/* Whether nobody but this user and root can exchange the directory or what is in it: it is this
- * user's and not for others to write, and so is what it lies in, up to the root. In a directory
- * for all, such as /tmp, others cannot rename what is this user's (the sticky bit). */
+/* Whether only this user and root can replace the directory or its contents: it belongs to this
+ * user and others may not write to it, and the same holds for its parents, up to the root. In a
+ * directory for all users, such as /tmp, others cannot rename this user's files (the sticky
+ * bit). */
 static bool
 directory_is_own(const char *directory)
 {
@@ -217,8 +218,9 @@ directory_is_own(const char *directory)
 	return own;
 }
 
-/* Whether it lies where the user's own definitions are looked for: in AWF's configuration, or where
- * other programs keep them. Beside these there may be repositories of others, as ~/.config/nvim is. */
+/* Whether it is where the user's own definitions are searched for: in AWF's configuration, or
+ * where other programs keep them. Next to these there may be repositories of others, such as
+ * ~/.config/nvim. */
 static bool
 is_users_place(const char *path)
 {
@@ -242,8 +244,8 @@ is_users_place(const char *path)
 	return is;
 }
 
-/* Whether it came with AWF: with an installation its share, documents and programs, else all of
- * the tree that it was built in. */
+/* Whether it came with AWF: for an installation its share, documentation and programs, else the
+ * whole source tree. */
 static bool
 is_systems_place(const char *path)
 {
@@ -271,7 +273,7 @@ is_systems_place(const char *path)
 	return is;
 }
 
-/* Whether a directory has a `.git`, of whatever kind. */
+/* Whether a directory has a `.git` of any kind. */
 static bool
 has_git(const char *directory, struct stat *status)
 {
@@ -282,8 +284,8 @@ has_git(const char *directory, struct stat *status)
 	return has;
 }
 
-/* Whether a repository begins below the directory, on the way to the path that lies in it: what was
- * cloned there is another's. */
+/* Whether a repository begins between the directory and the path inside it: what was cloned
+ * there belongs to others. */
 static bool
 is_repository_between(const char *path, const char *directory)
 {
@@ -297,7 +299,7 @@ is_repository_between(const char *path, const char *directory)
 	return found;
 }
 
-/* Whether the user has said that none but their own edits reach it. */
+/* Whether the user has said that only the user's own edits reach it. */
 static bool
 is_edited(const char *path)
 {
@@ -342,7 +344,8 @@ trust_written(const char *path)
 	return written;
 }
 
-/* Whether the path is a project's by its text: links on the way do not make what it names the user's. */
+/* Whether the path belongs to a project by its text: a link on the way does not make its target
+ * the user's. */
 static bool
 is_projects_name(const char *path)
 {
@@ -355,7 +358,8 @@ is_projects_name(const char *path)
 	return is;
 }
 
-/* Both where it stands, beside which its programs are looked for, and where it leads by a link. */
+/* Judged both by the place of the file, next to which its programs are searched for, and by the
+ * target of a link. */
 enum origin
 trust_origin(const char *path)
 {
@@ -382,7 +386,7 @@ trust_origin(const char *path)
 	return origin;
 }
 
-/* The text of a small file without its line feed, in memory of its own; NULL: there is none. */
+/* The text of a small file without its LF, allocated; NULL: there is none. */
 static char *
 read_line_of(const char *directory, const char *name)
 {
@@ -397,7 +401,8 @@ read_line_of(const char *directory, const char *name)
 	return line;
 }
 
-/* The absolute path that a text names, seen from a directory, without links. NULL: there is none. */
+/* The absolute path that a text names, relative to a directory, without links. NULL: it does not
+ * exist. */
 static char *
 trust_resolve_path(const char *directory, const char *text)
 {
@@ -408,8 +413,9 @@ trust_resolve_path(const char *directory, const char *text)
 	return real;
 }
 
-/* The main checkout of a worktree, whose `.git` is a file. It has to name the worktree, too: else
- * any repository could claim to be one of another. NULL: it is none. */
+/* The main checkout of a worktree, whose `.git` is a file. The checkout must name the worktree,
+ * too: otherwise any repository could claim to be a worktree of another. NULL: it is not a
+ * worktree. */
 static char *
 main_checkout(const char *worktree)
 {
@@ -425,7 +431,7 @@ main_checkout(const char *worktree)
 	if (named != NULL && file != NULL && strcmp(named, file) == 0)
 		common = read_line_of(own, "commondir");
 	git = common == NULL ? NULL : trust_resolve_path(own, common);
-	/* Its own directory lies among the worktrees of the repository. */
+	/* Its git directory is among the worktrees of the repository. */
 	if (git != NULL && strcmp(path_base(git), ".git") == 0) {
 		char *worktrees = path_join(git, "worktrees");
 
@@ -443,7 +449,7 @@ main_checkout(const char *worktree)
 	return found;
 }
 
-/* *checkout (may be NULL): the directory that has `.git`, if there is one; in memory of its own. */
+/* *checkout (may be NULL): the directory that has `.git`, if there is one; allocated. */
 static char *
 repository_of(const char *directory, char **checkout)
 {
@@ -475,8 +481,8 @@ trust_repository(const char *directory)
 	return repository_of(directory, NULL);
 }
 
-/* Without git a project is the directory that a step works in, or that of its workflow, if the
- * file lies below; else that of the file. */
+/* Without git the project is the step's working directory, or that of its workflow, if the file
+ * is below it; otherwise the directory of the file. */
 char *
 trust_project(const char *file, char **checkout)
 {
@@ -485,7 +491,7 @@ trust_project(const char *file, char **checkout)
 	struct stat status;
 	bool there;
 
-	/* Of a link it is that where it stands, if the link leads to what is the user's. */
+	/* A link is judged by its own place if its target is the user's. */
 	if (real != NULL && origin_of_place(real) != ORIGIN_PROJECT) {
 		free(real);
 		real = NULL;
@@ -510,8 +516,8 @@ trust_project(const char *file, char **checkout)
 	return repository;
 }
 
-/* Where a definition's project begins, by the text of its path: a link on the way leads out of it. In
- * memory of its own. */
+/* The beginning of a definition's project, by the text of its path: a link on the way leads out
+ * of it. Allocated. */
 static char *
 project_by_name(const char *definition)
 {
@@ -534,13 +540,14 @@ project_by_name(const char *definition)
 		free(path);
 		return memory_text(here);
 	}
-	/* agents/NAME.md lies in the directory above. */
+	/* agents/NAME.md belongs to the directory above. */
 	path_climb(&path);
 	path_climb(&path);
 	return path;
 }
 
-/* A file within a directory, by the text of its path or what its links make of that. -1 with errno. */
+/* Opens a file inside a directory, by the text of its path or by what its links make of it. -1
+ * with errno. */
 static int
 beneath_open_any(const char *root, const char *absolute)
 {
@@ -559,7 +566,8 @@ beneath_open_any(const char *root, const char *absolute)
 	return fd;
 }
 
-/* Opens what a link leads to without following another. -1 with errno: EXDEV if it may not be read. */
+/* Opens the target of a link without following another. -1 with errno: EXDEV if it may not be
+ * read. */
 static int
 linked_file_open(const char *root, const char *file)
 {
@@ -567,7 +575,8 @@ linked_file_open(const char *root, const char *file)
 	enum origin leads_to = real == NULL ? ORIGIN_PROJECT : origin_of_place(real);
 	int fd = -1, why = EXDEV;
 
-	/* The user's own agents may be linked; what else lies beside them, keys too, may not. */
+	/* The user's own agents may be linked to; other files next to them, such as keys, may
+	 * not. */
 	if (real != NULL && (leads_to == ORIGIN_SYSTEM || (leads_to == ORIGIN_USER && text_ends(real, ".md")) ||
 	    (real_root != NULL && path_within(real, real_root)))) {
 		fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -579,7 +588,7 @@ linked_file_open(const char *root, const char *file)
 	return fd;
 }
 
-/* -1 with errno; *root: the project that the file leads out of, in memory of its own, if that is why (EXDEV). */
+/* -1 with errno; for EXDEV, *root is the project from which the file leads out, allocated. */
 static int
 definition_file_open(const char *definition, const char *file, char **root)
 {
@@ -587,13 +596,13 @@ definition_file_open(const char *definition, const char *file, char **root)
 	int fd, why;
 
 	*root = NULL;
-	/* What lies in the user's configuration by its name they have linked themselves. */
+	/* Links in the user's configuration were made by the user. */
 	if (trust_origin(definition) != ORIGIN_PROJECT || !is_projects_name(definition))
 		return open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	*root = project_by_name(definition);
 	absolute = *file == '/' || getcwd(here, sizeof here) == NULL ? memory_text(file) : path_join(here, file);
 	fd = beneath_open_any(*root, absolute);
-	/* Old kernels follow no link at all. */
+	/* Older kernels follow no link at all. */
 	if (fd == -1 && (errno == EXDEV || errno == ELOOP))
 		fd = linked_file_open(*root, file);
 	why = errno;
@@ -661,7 +670,7 @@ trust_list_names(const char *list, const char *word)
 	return text_has_part(list, ',', word, strlen(word));
 }
 
-/* What `allow` lines say after their word. */
+/* The text of `allow` lines after that word. */
 static char *
 allowed_line(const struct trust_item *item)
 {
@@ -695,7 +704,7 @@ trust_refuse_too_large(const struct trust_item *item, enum error_code code, stru
 	return -1;
 }
 
-/* ---- what the user says ---- */
+/* ---- the user's decisions ---- */
 
 int
 trust_record(const struct trust_items *items, struct error *err)

@@ -1,7 +1,7 @@
 /*
- * What would run is shown to whoever sits at the terminal, and allowed if they say so
- * (view/terminal_question.h). Several steps of a run may want to know the same: each looks at what
- * is allowed once more when its turn has come.
+ * What would run is shown to the user at the terminal, and allowed if the user says so
+ * (view/terminal_question.h). Several steps of a run may ask the same: each checks again what is
+ * allowed when its turn has come.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "storage/run.h"
 #include "view/terminal_question.h"
 
-/* The file whose lock says whose turn it is: the run's, as approvals have it, else this user's. In
- * memory of its own; NULL: there is no place for one. */
+/* The file whose lock decides whose turn it is: the run's, as for approvals, else this user's.
+ * Allocated; NULL: there is no place for one. */
 static char *
 turn_file(struct error *err)
 {
@@ -33,7 +33,7 @@ turn_file(struct error *err)
 	return path;
 }
 
-/* What is shown of one text in a question: a window of 80 columns has as much in its upper half. */
+/* Bytes of one text in a question: a window of 80 columns shows this much in its upper half. */
 #define SHOWN_LIMIT 900
 
 /* Appends a text, whole or shortened; returns the number of characters left out. */
@@ -91,8 +91,8 @@ is_word(const struct buffer *line, const char *letter, const char *word)
 	return strcasecmp(buffer_string(line), letter) == 0 || strcasecmp(buffer_string(line), word) == 0;
 }
 
-/* Asks, and once more when all was shown of what the question leaves out. 1: there is an answer; else as
- * terminal_question_ask(). */
+/* Asks, and asks again after it has shown what the question leaves out. 1: there is an answer;
+ * otherwise as terminal_question_ask(). */
 static int
 question_ask(struct terminal_question *q, const struct trust_items *items, const char *program,
     struct buffer *line, struct error *err)

@@ -1,6 +1,6 @@
 /*
- * Whether what definitions of a project would run may run: what the user has allowed, and what they
- * allow when they are asked.
+ * Checks whether what definitions of a project would run may run: what the user has allowed, and
+ * allows when asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ trust_check(const struct trust_items *items, struct error *err)
 	size_t count = 0;
 
 	INVARIANT(items->count == 0 || items->list != NULL);
-	/* The next look is a new one. */
+	/* Look at the project again next time. */
 	trust_project_forget();
 	for (size_t i = 0; i < items->count; i++) {
 		if (trust_allows(&items->list[i]))

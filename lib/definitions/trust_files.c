@@ -1,6 +1,6 @@
 /*
- * A word is looked at as a whole and in the pieces that a shell, or a program that takes options,
- * may make of it. A piece that names no file costs some calls of stat().
+ * A word is checked as a whole, and in the pieces that a shell, or a program with options, may make
+ * of it. A piece that names no file costs some calls of stat().
  */
 #include "definitions/trust_files.h"
 
@@ -16,7 +16,7 @@
 #include "io/file.h"
 
 enum {
-	INTERPRETERS = 5    /* of interpreters; the kernel goes no further either */
+	INTERPRETERS = 5    /* of interpreters; the kernel has the same limit */
 };
 
 struct search {
@@ -39,7 +39,7 @@ search_first_line(struct search *s, const char *path, int depth)
 	free(interpreter);
 }
 
-/* The links on the way of a path, by the names that they have there. */
+/* Notes the links on the way of a path, by their own names. */
 static void
 search_links(struct search *s, const char *path)
 {
@@ -79,7 +79,7 @@ search_path(struct search *s, const char *path, int depth)
 	free(real);
 }
 
-/* A path, as it is seen from where the command runs and from its definition; or a program. */
+/* A path, relative to the command's directory and to that of its definition; or a program. */
 static void
 search_name(struct search *s, const char *name, int depth)
 {
@@ -123,7 +123,8 @@ search_text(struct search *s, const char *text, int depth)
 	free(copy);
 }
 
-/* PATH as the command has it: its relative directories are seen from where that runs. In memory of its own. */
+/* PATH as the command sees it: its relative directories are relative to the command's directory.
+ * Allocated. */
 static char *
 path_of(const struct trust_command *command)
 {
@@ -152,10 +153,10 @@ trust_files_find(struct trust_files *found, const struct trust_command *command,
 	*found = (struct trust_files){ s.files, s.links };
 }
 
-/* ---- command lines that read what they name ---- */
+/* ---- command lines that read only what they name ---- */
 
-/* What each reads is the file that its first word names: behind options of these letters, none of which takes a word,
- * and behind -f if it has its script there. */
+/* Each of these reads the file that its first word names, after options with these letters, none
+ * of which takes a word; with -f, the file after that. */
 static const struct {
 	const char *name, *letters;
 	bool by_f;
@@ -172,8 +173,8 @@ static const struct {
 	{ "awk", "", true },
 };
 
-/* The first word behind an interpreter's options, which is to be its script; NULL: they are not of that form.
- * The array ends with NULL, which is where a script's first line leaves its name to the kernel. */
+/* The first word after an interpreter's options, which is its script; NULL: they have another
+ * form. The array ends with NULL, where the kernel would insert the script's name. */
 static char *const *
 script_word(size_t interpreter, char *const *words)
 {
@@ -202,8 +203,8 @@ interpreter_find(const char *name)
 	return -1;
 }
 
-/* What a word names, seen from where the command runs and from its definition, without links; in memory of its
- * own. NULL: nothing is there. */
+/* What a word names, relative to the command's directory and to that of its definition, without
+ * links; allocated. NULL: it does not exist. */
 static char *
 word_path(const struct search *s, const char *word)
 {
@@ -219,7 +220,7 @@ word_path(const struct search *s, const char *word)
 	return real;
 }
 
-/* The program that a word names, in memory of its own. */
+/* The program that a word names, allocated. */
 static char *
 program_path(const struct search *s, const char *word)
 {
@@ -240,7 +241,7 @@ is_file_of(const struct search *s, const char *path)
 	return path != NULL && path_within(path, s->within) && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Whether the file is run by itself, or by an interpreter of which that is known. */
+/* Whether the file is run by itself, or by an interpreter about which this is known. */
 static bool
 script_is_plain(const struct search *s, const char *path, int depth)
 {
@@ -255,7 +256,7 @@ script_is_plain(const struct search *s, const char *path, int depth)
 				*blank = ' ';
 		words = list_split(line, ' ');
 	}
-	/* The kernel makes one word of what stands behind the program. */
+	/* The kernel passes everything after the program as one word. */
 	if (words != NULL && list_count(words) > 1 && strcmp(words[0], "/usr/bin/env") == 0)
 		at = strcmp(words[1], "-S") == 0 && words[2] != NULL ? 2 : list_count(words) == 2 ? 1 : 0;
 	if (words != NULL && depth > 0 && (at == 2 || list_count(words) <= 2) &&
@@ -272,7 +273,7 @@ script_is_plain(const struct search *s, const char *path, int depth)
 	return plain;
 }
 
-/* Whether a piece of a word names no directory here, nor anything by a link. */
+/* Whether a piece of a word names no directory here, and nothing through a link. */
 static bool
 piece_is_plain(const struct search *s, const char *piece)
 {
@@ -284,7 +285,7 @@ piece_is_plain(const struct search *s, const char *piece)
 	return plain;
 }
 
-/* Whether a word behind the script can name files alone that are known by their names. */
+/* Whether a word after the script can name only files that are known by their names. */
 static bool
 argument_is_plain(const struct search *s, const char *word)
 {
@@ -299,13 +300,14 @@ argument_is_plain(const struct search *s, const char *word)
 	return plain;
 }
 
-/* Words in their order: a script or program of the directory, perhaps behind an interpreter. */
+/* The words in order: a script or program of the directory, perhaps after an interpreter. */
 static bool
 words_are_plain(const struct search *s, char *const *words)
 {
 	char *program = words == NULL || *words == NULL ? NULL : program_path(s, *words), *script = NULL;
 	int known = program == NULL ? -1 : interpreter_find(*words);
-	/* A tool may be nothing but what the model fills in: there is no program of its name. */
+	/* A tool may consist only of what the model fills in: then there is no program of its
+	 * name. */
 	bool plain = program == NULL && words != NULL && *words != NULL && strchr(*words, '/') != NULL;
 
 	if (plain) {
@@ -336,7 +338,7 @@ trust_command_is_plain(const struct trust_command *command, const char *within)
 	if (command->shaped || command->words == NULL || *command->words == NULL)
 		return false;
 	s.path = path_of(command);
-	/* A shell's text that is nothing but words, as an agent file has them. */
+	/* A shell text that consists only of words, as agent files have them. */
 	if (list_count(command->words) == 3 && strcmp(command->words[0], "sh") == 0 &&
 	    strcmp(command->words[1], "-c") == 0)
 		words = list_words(command->words[2]);

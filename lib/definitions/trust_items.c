@@ -1,9 +1,9 @@
 /*
- * A digest is made of lines of text in which no path of the machine stands: what lies in the
- * repository is named relative to it, so that a worktree or a moved checkout asks for nothing
- * anew. Of a command line that reads no more than it names (trust_command_is_plain()) these files are in it by
- * their content, of every other one all files of the project (definitions/trust_project.h): no reader of command lines
- * knows what make, npm, or a shell's text read.
+ * A digest is made of lines of text that contain no path of this machine: files of the repository
+ * are named relative to it, so that a worktree or a moved checkout is not asked about again. If a
+ * command line reads only what it names (trust_command_is_plain()), the contents of these files are
+ * in its digest; otherwise those of all files of the project (definitions/trust_project.h): no
+ * parser of command lines knows what make, npm, or a shell text read.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@
 #include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
 
-/* What a digest is made of, and what people see of it. */
+/* The input of a digest, and the text that is shown of it. */
 struct describing {
 	const char *file;       /* of the definition */
 	char *repository, *checkout;
 	struct buffer exact, shown, files;
 	bool too_large;         /* as in the item */
-	bool edited;            /* below a directory of the user's own edits: it counts if a sandboxed
-	                           program may have written a file that it runs */
+	bool edited;            /* in a directory that only the user edits: it is checked if a
+	                           sandboxed program may have written a file that it runs */
 	char *written;          /* that file; NULL: there is none */
 	bool program;           /* as in the item */
 };
@@ -59,7 +59,7 @@ describing_begin(struct describing *d, const char *file)
 	return true;
 }
 
-/* A field of the digest: a length before it tells where it ends. */
+/* A field of the digest, preceded by its length. */
 static void
 describe_exactly(struct describing *d, const char *kind, const char *text)
 {
@@ -68,7 +68,7 @@ describe_exactly(struct describing *d, const char *kind, const char *text)
 	buffer_byte(&d->exact, '\n');
 }
 
-/* A word of the definition behind words of ours. */
+/* A word of the definition after words of AWF. */
 static void
 show_word(struct describing *d, const char *ours, const char *word)
 {
@@ -76,7 +76,7 @@ show_word(struct describing *d, const char *ours, const char *word)
 	trust_word_append(&d->shown, word);
 }
 
-/* A path of the repository relative to it, in memory of its own; NULL: it lies elsewhere. */
+/* A path relative to the repository, allocated; NULL: it is outside. */
 static char *
 path_inside_of(const struct describing *d, const char *real)
 {
@@ -85,8 +85,8 @@ path_inside_of(const struct describing *d, const char *real)
 	return memory_text(real[strlen(d->checkout)] == '/' ? real + strlen(d->checkout) + 1 : ".");
 }
 
-/* A word with its variables in place, to see which files it names; as it is written if one has no
- * value. In memory of its own. */
+/* A word with the values of its variables, to find the files that it names; unchanged if a
+ * variable has no value. Allocated. */
 static char *
 word_expanded(const struct describing *d, const char *word)
 {
@@ -97,8 +97,8 @@ word_expanded(const struct describing *d, const char *word)
 	return text != NULL ? text : memory_text(word);
 }
 
-/* The word of a command line as it counts: a path in the repository relative to that, from wherever
- * it is seen. In memory of its own. */
+/* The form in which a word of the command line counts: a path in the repository relative to
+ * that, wherever the command runs. Allocated. */
 static char *
 word_named(const struct describing *d, const char *word)
 {
@@ -111,7 +111,7 @@ word_named(const struct describing *d, const char *word)
 	return real;
 }
 
-/* Notes the first of the files that a sandboxed program may have written, unless one is known. */
+/* Notes the first file that a sandboxed program may have written. */
 static void
 find_written(struct describing *d, char *const *files)
 {
@@ -120,7 +120,7 @@ find_written(struct describing *d, char *const *files)
 			d->written = path_inside_of(d, *files);
 }
 
-/* The files that a command line names, and links on the ways there, by their content. */
+/* The contents of files that a command line names, and links on the way to them. */
 static void
 describe_files(struct describing *d, const struct trust_files *found)
 {
@@ -169,8 +169,8 @@ describe_project(struct describing *d)
 	buffer_format(&d->files, "with all files of the project (%zu), any of which it may read", project->files);
 }
 
-/* A command line, and the files of the repository that it runs by their content. definition: has
- * words with variables, and says its environment; NULL. launched: another program starts it. */
+/* A command line, with the contents of files in the repository that it runs. definition: has
+ * words with variables, and the environment; NULL. launched: another program starts it. */
 static void
 describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition, bool launched)
 {

@@ -1,7 +1,7 @@
 /*
- * One walk, by descriptors of directories, none of which a link led to. What git tracks is read from the index of
- * each repository that lies in the tree; of one whose index this reader does not know (split, sparse) everything
- * counts.
+ * One walk, by descriptors of directories, none of which was reached through a link. The index of
+ * each repository in the tree tells what git tracks; if this parser does not know the form of an
+ * index (split, sparse), everything in that repository counts.
  */
 #include "definitions/trust_project.h"
 
@@ -38,10 +38,12 @@ struct places {
 
 struct walk {
 	const char *root;
-	struct buffer path;    /* of the directory that is looked at, relative to root; "" or it ends in a slash */
+	struct buffer path;    /* of the current directory, relative to root; "" or with a slash
+	                          at the end */
 	struct digest digest;
 	struct trust_project *found;
-	char **written;        /* NULL: contents are looked at; else the first written file is looked for */
+	char **written;        /* NULL: contents are hashed; else the first written file is
+	                          searched for */
 	const char *definition; /* as it is given */
 	struct sandboxed_walk *sandboxed; /* NULL: none has run */
 	struct places own;
@@ -82,8 +84,8 @@ tracked_add(void *context, const char *path)
 	t->paths[t->count++] = memory_text(path);
 }
 
-/* Reads the index of the repository that begins in a directory. false: there is none, or none that this
- * reader knows. */
+/* Reads the index of the repository whose top is a directory. false: there is none, or none of a
+ * known form. */
 static bool
 tracked_read(struct tracked *t, int directory, size_t base)
 {
@@ -152,7 +154,7 @@ file_is_written(const struct walk *w, const char *path, const struct stat *statu
 	return written;
 }
 
-/* Goes into a directory below the root, whose path stands in w->path with a slash behind it. */
+/* Enters a directory below the root, whose path is in w->path with a slash at its end. */
 static void
 directory_enter(struct walk *w, int fd)
 {
@@ -203,7 +205,7 @@ file_add(struct walk *w, int directory, const char *name, const char *path, cons
 	digest_add_field(&w->digest, " is", content, strlen(content));
 }
 
-/* The names of a directory but . and .., sorted. dir: NULL if it cannot be read. */
+/* The names in a directory without . and .., sorted. dir NULL: it cannot be read. */
 static char **
 names_of(struct walk *w, DIR *dir)
 {
@@ -225,7 +227,7 @@ names_of(struct walk *w, DIR *dir)
 	return list;
 }
 
-/* What git keeps as data in the directory of a repository. */
+/* Data that git keeps in the directory of a repository. */
 static bool
 is_data_of_git(const char *name)
 {
@@ -247,7 +249,7 @@ enum part { PART_FILES, PART_GIT, PART_MODULES };
 static void walk_directory(struct walk *w, int directory, enum part part, const struct tracked *repository,
     bool own, int depth);
 
-/* One name in a directory, whose path stands in w->path. */
+/* One name in a directory, whose path is in w->path. */
 static void
 walk_name(struct walk *w, int directory, const char *name, enum part part, const struct tracked *repository,
     bool own, int depth)
@@ -302,13 +304,14 @@ walk_directory(struct walk *w, int directory, enum part part, const struct track
 	w->found->too_large = w->found->too_large || depth > DEPTH_LIMIT;
 	if (part == PART_FILES && w->definition != NULL && fstatat(directory, ".git", &status, AT_SYMLINK_NOFOLLOW) == 0)
 		repository = tracked_read(&begun, directory, w->path.len) ? &begun : NULL;
-	/* What git does not track nobody else has sent with it. */
+	/* A file that git does not track did not come with the repository. */
 	if (depth == 0 && repository != NULL && !tracked_has(repository, w->definition)) {
 		repository = NULL;
 		w->definition = NULL;
 	}
 	for (char **name = names; *name != NULL && !walk_ends(w); name++)
-		/* The root's .git is looked at apart: a worktree has that of its main checkout. */
+		/* The root's .git is handled separately: a worktree uses that of its main
+		 * checkout. */
 		if (!(depth == 0 && strcmp(*name, ".git") == 0) && !(part == PART_GIT && is_data_of_git(*name)))
 			walk_name(w, directory, *name, part, repository, own, depth);
 	tracked_free(&begun);

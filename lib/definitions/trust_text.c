@@ -1,4 +1,4 @@
-/* A text is gone through by what a terminal shows as one character (text_piece()). */
+/* A text is processed in the pieces that a terminal shows as one character (text_piece()). */
 #include "definitions/trust_text.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ is_blank(uint32_t code)
 	    code == 0x202f || code == 0x205f || code == 0x2800 || code == 0x3000;
 }
 
-/* The first piece of a text: a blank that is no space, alone, counts as hidden. */
+/* The first piece of a text; a single blank that is not a space counts as hidden. */
 static struct text_piece
 piece_read(const char *text)
 {
@@ -29,7 +29,8 @@ piece_read(const char *text)
 	return piece;
 }
 
-/* The length of the spaces that a text begins with, if they are to be counted; else 0. */
+/* The length of spaces at the beginning of a text, if they are so many that they must be
+ * counted; else 0. */
 static size_t
 spaces_counted(const char *text)
 {
@@ -51,7 +52,7 @@ is_all_shown(const char *text)
 	return shown;
 }
 
-/* A piece within quotes, of which those with a dollar read escapes. */
+/* A piece within quotes; quotes with a dollar interpret escapes. */
 static void
 quoted_append(struct buffer *out, const char *at, struct text_piece piece, bool escapes)
 {

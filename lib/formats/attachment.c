@@ -1,8 +1,7 @@
 /*
- * A table of first bytes says what a file is. One named in a line is opened beneath the
- * current directory; if it is gone by now, a recorded call may know its digest, and, when it
- * comes to asking, its bytes. Those of the step are shared by all its calls and freed by none
- * of them.
+ * A table of first bytes determines the type of a file. A file named in a line is opened beneath
+ * the current directory; if it is gone, a recorded call may know its digest and, when a model is
+ * asked, its bytes. The step's attachments are shared by all its calls, which do not free them.
  */
 #include "formats/attachment.h"
 
@@ -110,7 +109,7 @@ attachments_add_file(struct attachments *a, const char *path, struct error *err)
 	attachments_add(a, one);
 	one->path = memory_text(path);
 	name_file(one);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* do not wait for a pipe */
 	if (fd == -1)
 		return error_errno(err, ERROR_INVALID_INPUT, path, "unable to open");
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {
@@ -128,7 +127,7 @@ attachments_share(struct attachments *a, const struct attachments *others)
 	a->shared = a->count;
 }
 
-/* Takes what an earlier call recorded of the file of this path. False if it knows nothing. */
+/* Uses what an earlier call recorded of the file with this path. False if there is nothing. */
 static bool
 attachment_apply_recorded(struct attachment *one, struct span recorded)
 {
@@ -150,8 +149,8 @@ attachment_apply_recorded(struct attachment *one, struct span recorded)
 	return true;
 }
 
-/* Of a path that came with data: only what lies in this directory. What is not there, or may
- * not be read, may be known from an earlier call. */
+/* A path that came with data may only lead to files below this directory. If the file does not
+ * exist, or cannot be read, an earlier call may know it. */
 static int
 read_path(struct attachment *one, struct span recorded, struct error *err)
 {
@@ -210,7 +209,7 @@ read_entry(struct attachments *a, struct span entry, struct span recorded, struc
 			return -1;
 	}
 
-	/* What the line says of it, beside where it is, must be so. */
+	/* What the line says about it, besides its path, must be true. */
 	if (type.at != NULL && !span_is(type, one->media_type))
 		return error_set(err, ERROR_INVALID_INPUT, place, "its content is %s, not what "
 		    "media_type says", one->media_type);

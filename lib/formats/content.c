@@ -1,5 +1,4 @@
-/* One walk over the list does it all: it tells of each block what it is, where its bytes stand, and
- * how they are called. */
+/* One walk over the list finds the type, the place of the bytes, and the name of each block. */
 #include "formats/content.h"
 
 #include <stdlib.h>
@@ -16,10 +15,10 @@ struct piece {
 	enum { PIECE_NONE, PIECE_TEXT, PIECE_FILE, PIECE_LINK } kind;
 	struct span text;          /* string */
 	struct span data;          /* string, base64 */
-	const char *at;            /* where data stands in the block: "data", "resource/blob" */
+	const char *at;            /* the place of the data in the block: "data", "resource/blob" */
 	struct span media_type;    /* string; .at NULL: not said */
 	struct span name;          /* string: a resource's URI, or the name of a link */
-	bool image;                /* that is what its block says */
+	bool image;                /* according to its block */
 };
 
 static struct piece
@@ -70,7 +69,7 @@ content_is(struct span output)
 	return files;
 }
 
-/* The bytes of a string of base64. -1: it is none. */
+/* Decodes a base64 string. -1: it is not one. */
 static int
 content_decode_base64(struct span data, struct buffer *bytes)
 {
@@ -79,7 +78,7 @@ content_decode_base64(struct span data, struct buffer *bytes)
 	int result;
 
 	span_decode(data, &text);
-	for (size_t i = 0; i < text.len; i++) /* as it is wrapped for mail */
+	for (size_t i = 0; i < text.len; i++) /* it may be wrapped, as in mail */
 		if (strchr("\r\n", text.data[i]) == NULL)
 			text.data[kept++] = text.data[i];
 	result = base64_decode(buffer_string(&text), kept, bytes);
@@ -87,7 +86,7 @@ content_decode_base64(struct span data, struct buffer *bytes)
 	return result;
 }
 
-/* Drops an output that nobody can be given. */
+/* Drops an output that is too large to be passed on. */
 static void
 content_refuse_output(struct buffer *output, struct error *err, size_t most, const char *what)
 {
@@ -182,11 +181,11 @@ content_free_blobs(struct content_blobs *b)
 
 /* ---- as a model gets it ---- */
 
-/* A file as a model gets it. An API refuses the whole conversation for the sake of an image that is
- * none, or another than it says: what the bytes are counts, where that can be told. */
+/* A file for a model. An API refuses the whole conversation because of an image that is invalid,
+ * or of another type than it says: so the type of the bytes counts, where that can be found out. */
 struct file {
-	char *type;          /* its media type; NULL: not said */
-	const char *wrong;   /* why it is told of alone; NULL: it goes along */
+	char *type;          /* its media type; NULL: unknown */
+	const char *wrong;   /* why it is only mentioned; NULL: it is sent */
 	int64_t size;        /* -1: not known */
 };
 
@@ -237,7 +236,7 @@ content_write_text(struct writer *w, const struct buffer *text)
 	writer_object_end(w);
 }
 
-/* What a piece is in words. */
+/* The description of a piece in words. */
 static void
 content_describe_piece(const struct piece *p, const struct file *f, struct buffer *out)
 {
@@ -261,7 +260,7 @@ content_write_file(struct writer *w, const struct piece *p, const struct file *f
 	writer_member_string(w, KEY_MEDIA_TYPE, f->type);
 	writer_member_span(w, KEY_NAME, p->name);
 	writer_member_span(w, KEY_DATA, p->data);
-	/* For those who do not take it. */
+	/* For models that do not accept it. */
 	writer_key(w, KEY_TEXT);
 	writer_bytes(w, words->data, words->len);
 	writer_object_end(w);

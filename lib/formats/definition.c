@@ -1,7 +1,7 @@
 /*
- * Readers write into a member of the object, whose offset stands in the table, so that most
- * keys need no code. Places are looked at in one order and each once, and remembered for the
- * message that names them when nothing was found.
+ * Readers write into a member of the object, whose offset is in the table, so most keys need no
+ * code of their own. Directories are searched in one order, each once, and remembered for the
+ * message in case nothing is found.
  */
 #include "formats/definition.h"
 
@@ -73,7 +73,7 @@ definition_read(const struct definition *d, const struct definition_key *table, 
 	return 0;
 }
 
-/* Whether it is a key of the table; else *meant is the one that is near to it, NULL if none. */
+/* Whether it is a key of the table; else *meant is the most similar one, NULL if none is. */
 static bool
 is_known(const struct definition_key *table, const char *name, const char **meant)
 {
@@ -266,7 +266,7 @@ definition_ignored(const struct definition *d, const struct definition_key *key,
 
 /* ---- where definitions are looked for ---- */
 
-/* Adds a directory, which it takes over, unless it is there already; NULL: none. */
+/* Adds a directory and takes ownership, unless it is in the list already; NULL: none. */
 static void
 add_directory(char ***all, char *directory)
 {
@@ -294,7 +294,7 @@ add_split(char ***all, const char *directories)
 	free(list);
 }
 
-/* Directories with colons between that are there, below parent if it is not NULL. */
+/* Existing directories in a list separated by colons, below parent if that is not NULL. */
 static void
 add_existing(char ***all, const char *parent, const char *directories)
 {
@@ -341,7 +341,8 @@ definition_directories(const struct definition_places *places)
 	return all;
 }
 
-/* Says where was looked, and what there is that may be meant: names end at their first dot. */
+/* Says where definitions were searched for, and which similar names exist; names end at their
+ * first dot. */
 int
 definition_not_found(char *const *directories, const char *what, struct error *err)
 {

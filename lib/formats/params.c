@@ -1,6 +1,6 @@
 /*
- * Values are checked by the readers of definitions and kept as JSON, as they go into the
- * request. A change is checked the same way; null takes a parameter away.
+ * Values are checked by the readers of definitions and kept as JSON, as they are put into the
+ * request. A change is checked in the same way; null removes a parameter.
  */
 #include "formats/params.h"
 
@@ -64,8 +64,8 @@ params_flag(const struct definition *d, const struct definition_key *key, json_t
 	return params_set_value(object, key, value);
 }
 
-/* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
- * object as the API has it. */
+/* Whether the model thinks before it answers: a bool, a number of tokens, an effort, or an
+ * object in the API's form. */
 int
 params_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)

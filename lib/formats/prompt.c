@@ -1,6 +1,6 @@
 /*
- * One pass; a name is walked part by part through the JSON, without decoding more of it. The
- * check before any input is the same pass with no values.
+ * One pass over the prompt; each name is looked up part by part in the JSON, of which nothing else
+ * is decoded. The check before any input is the same pass without values.
  */
 #include "formats/prompt.h"
 
@@ -20,8 +20,8 @@ struct values {
 	bool has_data;    /* data was named */
 };
 
-/* The value of a dotted name, which is taken apart; *known is false if the name does not begin
- * with data or inputs. */
+/* The value of a dotted name, which is split; *known is false if the name does not begin with
+ * data or inputs. */
 static struct span
 prompt_value_of(struct values *values, char *name, bool *known)
 {
@@ -44,8 +44,8 @@ prompt_value_of(struct values *values, char *name, bool *known)
 	return value;
 }
 
-/* The key of the data that "data.KEY" is near to, as a hint; "" if there is none. In memory of
- * its own. */
+/* The key of the data that is most similar to "data.KEY", as a hint; "" if there is none.
+ * Allocated. */
 static char *
 near_key(struct span data, struct span name)
 {
@@ -57,7 +57,7 @@ near_key(struct span data, struct span name)
 			list_take(&keys, span_text(walk.key));
 	wanted = name.len > strlen(prefix) ? memory_copy(name.at + strlen(prefix),
 	    name.len - strlen(prefix)) : memory_text("");
-	/* What is not there may lie deeper. */
+	/* The key may be deeper in the data. */
 	hint = text_hint(strchr(wanted, '.') == NULL ? wanted : "", (const char *const *)(uintptr_t)keys);
 	free(wanted);
 	list_free(keys);

@@ -1,10 +1,10 @@
 /*
- * What a history is built in: the recording is read, by itself or with the lines that
- * somebody else reads; then it is summarized, and the index is written, of all of it.
+ * Builds a history: reads the recording, or uses the lines that another reader passes in,
+ * summarizes it, then writes the index of the whole.
  *
- * The index is a head, then arrays of sources, records, places and texts, as they are in
- * memory: whoever maps the file is of the same version, which the first bytes say. Parts refer
- * to each other by numbers, and the sizes in the head must add up to that of the file.
+ * The index file is a head, then arrays of sources, records, places and texts, laid out as in
+ * memory: the first bytes name the version, and only the same version maps the file. Parts refer to
+ * each other by number, and the sizes in the head must add up to the size of the file.
  */
 #include "history/history_parts.h"
 
@@ -23,7 +23,7 @@
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 
-#define OUT_SIZE ((size_t)64 << 10) /* of the index, written at a time */
+#define OUT_SIZE ((size_t)64 << 10) /* bytes of the index that are written at a time */
 
 struct history_reading {
 	struct history_spec spec;
@@ -32,7 +32,7 @@ struct history_reading {
 
 /* ---- the index ---- */
 
-/* A record that is to be made, as it is sorted. */
+/* A record before it is written, as it is sorted. */
 struct sorted_call {
 	unsigned char key[DIGEST_BYTES];
 	const struct recorded_call *call;
@@ -40,16 +40,17 @@ struct sorted_call {
 	uint64_t identity, exact;
 };
 
-/* The file while it is made. Records go out one by one; the rest follows when all have. */
+/* The index file while it is being written. Records are written one by one, the rest after all
+ * of them. */
 struct index {
 	const struct recording *rec;
 	int fd;
-	struct buffer out;           /* that was not written yet */
+	struct buffer out;           /* not written yet */
 	struct place *places;
 	size_t place_count, place_capacity;
 	struct buffer text;
 	uint64_t empty;              /* in text */
-	uint64_t marks;              /* in text: those of the recording begin here */
+	uint64_t marks;              /* offset in text where the marks of the recording begin */
 };
 
 static uint64_t
@@ -71,8 +72,7 @@ compare_places(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* The events of a call and of those that it went on with, in the order in which they
- * were recorded. */
+/* Collects the events of a call and of the calls that it continued, in recorded order. */
 static void
 add_events(struct index *x, const struct recorded_call *c, struct index_record *r)
 {
@@ -107,8 +107,8 @@ read_position(const char *id, int64_t *occurrence, int64_t *item)
 	*item = strtoll(strchr(number, ':') + 1, NULL, 10);
 }
 
-/* What the call is found by. The first of its chain is what a call is known by to those in it;
- * where the call around one is not recorded, nothing finds it. */
+/* The names by which the call is found. Calls inside know a chain of calls by the id of its
+ * first call; if the enclosing call is not recorded, nothing finds this one. */
 static struct sorted_call
 sort_by(const struct recording *rec, const struct recorded_call *c)
 {
@@ -147,7 +147,7 @@ compare_calls(const void *a, const void *b)
 		return order;
 	if (left->identity != right->identity)
 		return left->identity < right->identity ? -1 : 1;
-	if (x->source != y->source) /* the run's own comes last there */
+	if (x->source != y->source) /* the run's own records come last within a key */
 		return x->source > y->source ? -1 : 1;
 	if (left->superseded != right->superseded)
 		return left->superseded ? 1 : -1;
@@ -155,14 +155,14 @@ compare_calls(const void *a, const void *b)
 	read_position(y->call->id, &y_occurrence, &y_item);
 	if (x_item != y_item)
 		return x_item < y_item ? -1 : 1;
-	if (x->attempt != y->attempt) /* the last attempt's come first */
+	if (x->attempt != y->attempt) /* those of the last attempt come first */
 		return x->attempt > y->attempt ? -1 : 1;
 	if (x_occurrence != y_occurrence)
 		return x_occurrence < y_occurrence ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
-/* Whether a command of the call has made others, in any attempt. */
+/* Whether a command of the call made other calls, in any attempt. */
 static bool
 chain_runs_calls(const struct recording *rec, uint32_t call)
 {
@@ -172,7 +172,7 @@ chain_runs_calls(const struct recording *rec, uint32_t call)
 	return false;
 }
 
-/* Whether a call that it took over, in whichever attempt, had other words. */
+/* Whether a call that it took over, in any attempt, had another input or definition. */
 static bool
 chain_edited(const struct recording *rec, uint32_t call)
 {
@@ -252,7 +252,8 @@ variables_alike(const struct recorded_marks *a, const struct recorded_marks *b)
 	return ALIKE_WHOLE / (1 + differing);
 }
 
-/* What tells the asker of a record from others with its words, in its directory, that have asked about any. */
+/* What distinguishes the asker of a record from other calls of its words and directory that have
+ * asked about any record. */
 static uint64_t
 add_apart(struct index *x, uint32_t asker)
 {
@@ -276,8 +277,8 @@ add_apart(struct index *x, uint32_t asker)
 	return at;
 }
 
-/* Of the calls that the last attempt which did so asked about a record, by its root, the most alike, and of
- * these the nearest. */
+/* Of the calls of the last attempt that asked about a record, named by its root: the most
+ * similar, and of equally similar ones the nearest. */
 static void
 find_asker(struct index *x, uint32_t call, struct index_record *r)
 {
@@ -326,7 +327,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	char *label;
 	struct index_record r;
 
-	memset(&r, 0, sizeof r); /* its padding is written too */
+	memset(&r, 0, sizeof r); /* the padding is written too */
 	if (recording_used_up(rec, call))
 		r.mark = MARK_CLAIMED;
 	memcpy(r.key, sorted->key, sizeof r.key);
@@ -349,7 +350,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	if (r.end != RECALL_OPEN)
 		r.completed = c->end;
 	if (rec->spec->mode == RECALL_REPLAY && c->status.waited) {
-		r.end = RECALL_WAITING; /* a replay makes what the attempt did */
+		r.end = RECALL_WAITING; /* a replay repeats what the attempt did */
 		r.completed = (struct place){ c->call->end.offset, c->call->end.length, c->source };
 	}
 	if (r.end != RECALL_OPEN && c->links.result_from != NO_CALL)
@@ -431,14 +432,14 @@ put_records(struct index *x, const struct sorted_call *calls, size_t count)
 	return 0;
 }
 
-/* Whether a call with another input or definition is compared with it. */
+/* Whether a call with another input or definition is compared with this record. */
 static bool
 may_be_compared(const struct recording *rec, uint32_t call)
 {
 	return recording_began(rec, call) || (!rec->calls[call].kind.child && chain_runs_calls(rec, call));
 }
 
-/* What the records of each key have in common, in the order of the records. */
+/* Computes for each key what its records have in common, in the order of the records. */
 static int
 put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_t *keys)
 {
@@ -447,7 +448,7 @@ put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_
 
 	*keys = 0;
 	for (size_t i = 0; i < count; i = next) {
-		memset(&key, 0, sizeof key); /* its padding is written too */
+		memset(&key, 0, sizeof key); /* the padding is written too */
 		for (next = i; next == i || (next < count && !begins_key(calls, next)); next++)
 			key.began |= may_be_compared(x->rec, (uint32_t)(calls[next].call - x->rec->calls));
 		if (put_bytes(x, &key, sizeof key) != 0)
@@ -506,7 +507,7 @@ add_asked(struct index *x)
 	return at;
 }
 
-/* Whether each comes before the next, by the order in which a history is searched. */
+/* Whether every record comes before the next in the order in which a history is searched. */
 static bool
 sorted_calls_hold(const struct sorted_call *calls, size_t count)
 {
@@ -516,7 +517,7 @@ sorted_calls_hold(const struct sorted_call *calls, size_t count)
 	return true;
 }
 
-/* The bytes of a file with this head. */
+/* The size in bytes that a file with this head must have. */
 static uint64_t
 index_size(const struct index_head *head)
 {
@@ -525,7 +526,7 @@ index_size(const struct index_head *head)
 	    head->places * sizeof(struct place) + head->text;
 }
 
-/* Of what a fork leaves out nothing is a record, but that a call is one of these. */
+/* What a fork leaves out has no record, but its call is in the list of calls left out. */
 static uint64_t
 add_left_out(struct index *x)
 {
@@ -586,7 +587,7 @@ add_new_steps(struct index *x)
 	return at;
 }
 
-/* The head comes last: before, the file is none. */
+/* The head is written last: until then the file is not valid. */
 static int
 put_index(struct index *x, struct index_source *sources, struct sorted_call *calls, size_t count)
 {
@@ -625,7 +626,8 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	head.text = x->text.len;
 	INVARIANT((uint64_t)lseek(x->fd, 0, SEEK_CUR) == index_size(&head));
 	INVARIANT(head.keys <= head.records && (head.keys > 0) == (head.records > 0));
-	/* A signal, a time limit, a death, or a reader that goes does not come again in a replay. */
+	/* A signal, a time limit, a death or a reader that leaves does not happen again in a
+	 * replay. */
 	head.cut_off = rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' || rec->reader_gone ||
 	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);
 	return lseek(x->fd, 0, SEEK_SET) == 0 && file_write(x->fd, &head, sizeof head) == 0 ? 0 : -1;
@@ -656,7 +658,7 @@ index_write(const char *path, const struct recording *rec, struct error *err)
 	return failed;
 }
 
-/* ---- what is read, and its summary ---- */
+/* ---- reading the recording, and its summary ---- */
 
 static struct history_child
 describe_child(const struct recording *rec, uint32_t call)
@@ -833,7 +835,7 @@ history_build(const char *path, const struct history_spec *spec,
 	return failed;
 }
 
-/* Whether a call has taken over the record that starts there, of this run's transcript. */
+/* Whether a call of this run's transcript has taken over the record that starts there. */
 static bool
 is_lent(const void *context, int64_t offset)
 {

@@ -1,7 +1,7 @@
 /*
- * What a user is told of how records and calls differ. The index has digests alone, which say
- * that something changed. What it was is read from the recorded lines, and the part around the
- * first difference is shown of both.
+ * Texts that tell the user how records and calls differ. The index has only digests, which show
+ * that something changed. What it was is read from the recorded lines; of both, the part around the
+ * first difference is shown.
  */
 #include "history/history_parts.h"
 
@@ -31,7 +31,7 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 		buffer_text(out, "another than the recorded one");
 }
 
-/* As cmd/step_call/step_recall.c says what a step does. */
+/* In the same words in which cmd/step_call/step_recall.c describes a step. */
 void
 history_describe(struct buffer *recorded, struct span payload)
 {
@@ -49,7 +49,7 @@ history_describe(struct buffer *recorded, struct span payload)
 		buffer_text(recorded, "tool ");
 		span_decode(tool, recorded);
 	} else if (span_type(blocks) == 'a') {
-		/* The command, or those of all branches. */
+		/* The command, or the commands of all branches. */
 		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 			if (recorded->len > 0)
 				buffer_byte(recorded, ' ');
@@ -69,7 +69,7 @@ history_texts_alike(struct span a, struct span b)
 		behind++;
 	if (most == 0)
 		return 0;
-	/* Where nothing but something between was added or taken away: all of it. */
+	/* If text was only added or only removed in the middle, all of it counts as the same. */
 	return before + behind == most ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
 }
 
@@ -153,7 +153,7 @@ history_changed(struct history *h, const struct index_record *record,
 	return failed;
 }
 
-/* In what calls of the same input and definition differ from the recorded ones. */
+/* In what calls of the same input and definition differ from the recorded calls. */
 static void
 add_other(const char *other, struct buffer *text)
 {
@@ -165,9 +165,9 @@ add_other(const char *other, struct buffer *text)
 		buffer_format(text, "%s)", other);
 }
 
-/* Calls that had succeeded and that nobody has claimed, while as many of the same name and place
- * were made anew. Those that the workflow did not come to, or that are inside of a call which was
- * taken over, are none. */
+/* Counts calls that had succeeded and that nobody has claimed, while at least as many calls of
+ * the same name and place were made anew. Calls that the workflow did not reach, or that are
+ * inside a call which was taken over, do not count. */
 int64_t
 history_unused(const struct history *h, struct buffer *text)
 {

@@ -1,14 +1,13 @@
 /*
- * Of the records with the key and guard of a call that starts, the nearest free one is
- * claimed. The first record of a guard counts how many at its front are claimed for good, and
- * a search begins behind these. A call that is like none is new, or changed.
+ * A call that starts claims the nearest free record with its key and guard. The first record of a
+ * guard counts how many records at its front are claimed for good; a search begins behind these. A
+ * call that resembles no record is new, or was edited.
  *
- * Calls that are to come are looked up ahead. The items of a stream may come at other
- * positions than before, so that a call which is like none of the records is either new, or
- * one of those that have changed something, with another input or definition now. Which
- * one is known as soon as every such record has found who is the same: what is left over
- * is what the others are compared with. Which records are expected is known to the process alone
- * whose stream it is.
+ * Calls that are to come are looked up ahead. The items of a stream may arrive at other positions
+ * than in the recording, so a call that matches no record is either new or is one of the recorded
+ * calls with another input or definition. Which of the two is decided after every record that has
+ * an exact match among the coming calls has found it: the calls left over are compared with the
+ * records left over. Only the process that reads the stream knows which records it expects.
  */
 #include "history/history_parts.h"
 
@@ -26,28 +25,30 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define OWN_WAIT_MS 300 /* for each difference, of OWN_DIFFERENCES_MOST */
+#define OWN_WAIT_MS 300 /* for each difference, at most OWN_DIFFERENCES_MOST */
 #define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
-#define DECIDED_WAITS 4       /* as long for a record that the user has decided about */
-#define DEFINITIONS_MOST 256 /* that a call with another is compared with */
-#define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of a text, as edited */
-#define BRANCHES_AWAY INT64_C(128) /* half of it before, half behind */
-#define OWN_WAITS_MOST 8 /* of calls of a key, in an attempt */
+#define DECIDED_WAITS 4       /* as many times as long for a record that the user has decided
+                                 about */
+#define DEFINITIONS_MOST 256 /* records of other definitions that a call is compared with */
+#define TEXT_ALIKE_LEAST (ALIKE_WHOLE / 4) /* half of an edited text */
+#define BRANCHES_AWAY INT64_C(128) /* half of it before the position, half behind */
+#define OWN_WAITS_MOST 8 /* calls of a key that wait, in one attempt */
 
-/* What is found of the records with the guard of a call. */
+/* What a search among the records with the guard of a call has found. */
 struct same {
-	struct index_record *record; /* the call's; if it is told apart by nothing, one of several; NULL */
-	bool exact;                  /* it agrees in the names of new paths */
-	bool alike;                  /* another free one does as well as it, but was elsewhere */
-	const struct index_record *other; /* which; NULL: not known */
+	struct index_record *record; /* the call's record; one of several if nothing
+	                                distinguishes them; or NULL */
+	bool exact;                  /* it has the same names of new paths */
+	bool alike;                  /* another free one matches equally well, but was made elsewhere */
+	const struct index_record *other; /* that record; NULL: not known */
 	int fit;                     /* of a child run: recall_query.fits */
 };
 
-/* Whether b comes before a for a call of this item: a record of a try that was followed by another
- * comes after all of the last try; then the nearest item, of which the last attempt comes first, for
- * what it made anew stands beside what it did not take over; of these the nearest occurrence. Of the
- * same marks the lowest stands first in the index. */
+/* Whether b is to be tried before a for a call of this item. First: records of last tries before
+ * records of tries that were followed by another. Then the nearest item; of one item the last
+ * attempt, because what it made anew stands beside what it did not take over; of one attempt the
+ * nearest occurrence. Among equals the lowest index is first. */
 static bool
 comes_before(const struct index_record *b, const struct index_record *a,
     const struct recall_query *query)
@@ -83,7 +84,7 @@ record_fit(struct history *h, const struct index_record *r, const struct recall_
 	return fit;
 }
 
-/* A free record that agrees with the call. */
+/* Considers a free record that agrees with the call. */
 static void
 history_consider_record(struct history *h, struct same *same, struct index_record *r,
     uint64_t exact, const struct recall_query *query)
@@ -118,9 +119,9 @@ history_consider_record(struct history *h, struct same *same, struct index_recor
 	}
 }
 
-/* The free records of a key, guard and identity, from its first on. Those at the front that are
- * claimed for good are passed over from then on: a name that is called thousands of times with the
- * same input is not looked through from its first each time. */
+/* Considers the free records of a key, guard and identity, from its first on. Records at the
+ * front that are claimed for good are skipped from then on, so that a name that is called
+ * thousands of times with the same input is not searched from its first record each time. */
 static void
 history_search_records(struct history *h, size_t first, const unsigned char *key,
     const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
@@ -144,7 +145,7 @@ history_search_records(struct history *h, size_t first, const unsigned char *key
 		}
 		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
 			history_consider_record(h, same, r, exact, query);
-		/* Others come before it by nothing. */
+		/* Nothing makes a later record come before this one. */
 		if (same->record != NULL && same->exact && !same->record->superseded &&
 		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
 			break;
@@ -154,7 +155,8 @@ history_search_records(struct history *h, size_t first, const unsigned char *key
 	atomic_store(&h->records[first].settled, settled);
 }
 
-/* Whatever its marks: the first of a guard's identities is followed by the others. */
+/* All records of a guard, whatever their marks: behind the first identity of a guard come the
+ * others. */
 static void
 find_unmarked(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -172,8 +174,9 @@ find_unmarked(struct history *h, const unsigned char *key, const unsigned char *
 	}
 }
 
-/* Records whose marks cannot be compared. Of a run that an older version began, which recorded none,
- * one can be known if there was but one process that made such a call; with another key, none. */
+/* Considers records whose marks cannot be compared. A run that an older version began recorded
+ * no marks: its record can be identified if only one process made such a call. With another key,
+ * no record can. */
 static void
 find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -196,15 +199,15 @@ find_old(struct history *h, const unsigned char *key, const unsigned char *guard
 	same->alike = several;
 }
 
-/* Whether what a resumed call did came to nothing, so that it is made again unasked. */
+/* Whether a resumed call ended without any result, so that it is made again without asking. */
 static bool
 is_harmless(const struct history *h, const struct index_record *r)
 {
 	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
 }
 
-/* One that agrees as well, and did what the found one did not, comes before it: as where a variable that is
- * ignored by now had told them apart. */
+/* A record that agrees equally well, and did what the found one did not, is preferred: for
+ * example where a variable that is ignored by now distinguished them. */
 static void
 prefer_done(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -222,7 +225,7 @@ prefer_done(struct history *h, const unsigned char *key, const unsigned char *gu
 		*same = (struct same){ .record = done, .exact = true };
 }
 
-/* The free record of this key and guard that is the call's. */
+/* Finds the free record of this key and guard that is the call's. */
 static void
 find_same(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -246,20 +249,21 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 			prefer_done(h, key, guard, query, same);
 		return;
 	}
-	/* What one attempt has set, the other may have been started with. */
+	/* A variable that one attempt has set, the other may have inherited when it started. */
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
 		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
 			history_consider_record(h, same, &h->records[i], exact, query);
 	if (same->record == NULL)
 		find_old(h, key, guard, query, same);
-	/* A replay is made in another environment: what differs there keeps no record from it. */
+	/* A replay runs in another environment: differences there do not separate a call from
+	 * its record. */
 	if (replay && same->record == NULL)
 		find_unmarked(h, key, guard, query, same);
 	same->alike &= !replay;
 }
 
-/* Notes in what a call that is new differs from records, if it is the first of its key to do so: a
- * name on a line, or several. */
+/* Notes the names in which a new call differs from the records, one per line, if it is the first
+ * of its key to differ so. One line may have several names. */
 static void
 note_name(struct index_key *key, const char *names)
 {
@@ -272,7 +276,7 @@ note_name(struct index_key *key, const char *names)
 	atomic_store(&key->other_said, 2);
 }
 
-/* A call is made anew in the place of a record that had other variables. */
+/* A call is made anew in place of a record that had other variables. */
 static void
 note_differing(struct history *h, const struct index_record *record,
     const struct recall_query *query)
@@ -288,8 +292,8 @@ note_differing(struct history *h, const struct index_record *record,
 	buffer_free(&names);
 }
 
-/* No record agrees, but some are of the same input and definition: the nearest lends its root, by
- * which calls that are made in this one find theirs, and what it differs in is noted. */
+/* No record agrees, but some have the same input and definition: the nearest of these lends its
+ * root, so that calls made inside this one find their records, and the differences are noted. */
 static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
@@ -321,22 +325,22 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 	buffer_free(&text);
 }
 
-/* Whether a call that is to come will have the record. */
+/* Whether a call that is to come will claim the record. */
 static bool
 is_expected(const struct history *h, size_t i)
 {
 	return h->expected != NULL && h->expected[i];
 }
 
-/* Whether answers of models are in it. */
+/* Whether it has answers of models. */
 static bool
 is_paid(const struct index_record *r)
 {
 	return r->event_count > 0;
 }
 
-/* The free record of this key and guard that the call would be, had variables the values that they
- * had. */
+/* Finds the free record of this key and guard that the call would have if the variables still
+ * had the values that they had then. */
 static struct index_record *
 find_differing(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -346,7 +350,8 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		/* One that came to nothing, and in which no call could find its own, is left to its own. */
+		/* A record that ended without a result, and in which no call could find its own
+		 * record, is left to the call that matches it. */
 		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && !is_paid(r) &&
 		    r->decided == RECALL_UNDECIDED)
 			continue;
@@ -356,7 +361,7 @@ find_differing(struct history *h, const unsigned char *key, const unsigned char 
 	return found;
 }
 
-/* The names in a chain of calls: a:0:0/b:1:0: a/b. */
+/* The names in a chain of calls: a/b of a:0:0/b:1:0. */
 static void
 add_names(struct buffer *out, const char *chain)
 {
@@ -373,7 +378,8 @@ find_root(const struct history *h, const char *root)
 	return NULL;
 }
 
-/* Whether a call that a record is in was made again with other words: then its calls may be in any. */
+/* Whether a call that encloses the record was made again with other words: then the record's
+ * calls may now be in any call. */
 static bool
 around_edited(const struct history *h, const struct index_record *r)
 {
@@ -383,7 +389,7 @@ around_edited(const struct history *h, const struct index_record *r)
 	return false;
 }
 
-/* Whether the call has the names of the record, in the same calls. */
+/* Whether the call and the calls around it have the names of the record and of those around it. */
 static bool
 has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query)
 {
@@ -399,9 +405,10 @@ has_names_of(const struct history *h, const struct index_record *r, const struct
 	return same;
 }
 
-/* The free record of an effect, or of a child run, which has another name or was in other calls, and agrees
- * with the call in all else that told calls apart. Where no file that is known was edited, another that is
- * read, or a variable, may have changed the name: that of a call whose name is new. */
+/* Finds the free record of an effect, or of a child run, that has another name or was made in
+ * other calls, and agrees with the call in everything else that distinguishes calls. If no file
+ * that is known was edited, a file that is not known, or a variable, may have changed the name;
+ * then only a call whose name is new is considered. */
 static struct index_record *
 find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -417,15 +424,16 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
 		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
-		/* Those of the same names are in another item, or round, of the same group, if that is as it was. */
+		/* A call of the same names is in another item, or iteration, of the same
+		 * unedited group. */
 		if (!has_names_of(h, r, query) || around_edited(h, r))
 			found = r;
 	}
 	return found;
 }
 
-/* The free record of this key that a call with another guard is compared with; of a
- * resume only those count that began to change something. */
+/* Finds the free record of this key with which a call of another guard is compared. For a resume
+ * only records count that began to change something. */
 static struct index_record *
 find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, bool same_input)
@@ -441,8 +449,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 	if (!history_same_key(h, first, key) ||
 	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
 		return NULL;
-	/* The only one of its name, in a run whose files were edited: its words, and a variable in them, may
-	 * have been edited together. */
+	/* The only record of its name, in a run whose files were edited: its words and a
+	 * variable in them may have been edited together. */
 	only = h->head->edited && !history_same_key(h, first + 1, key);
 	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
@@ -453,15 +461,16 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
 		    !history_comparable(r, query) || !history_unused_by_any(r) || is_expected(h, i))
 			continue;
-		/* Its own call may come yet, the same as it was. */
+		/* Its own call may still come, unchanged. */
 		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
 			continue;
-		/* One of its own input and definition was looked at before. */
+		/* A record with the call's own input and definition was considered before. */
 		like = history_likeness(h, r, query);
 		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
-			/* Of another guard too: who was in the same place with the same variables. */
+			/* Records of another guard too: a call in the same place with the same
+			 * variables. */
 			int count = history_difference(h, r, query, NULL);
 
 			if (found != NULL && count > least)
@@ -470,7 +479,8 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 				found = NULL;
 			least = found == NULL ? count : least;
 		}
-		/* Where a command was edited that many calls have, each is like its own. */
+		/* If many calls share a command that was edited, each is equally similar to its
+		 * own record. */
 		text = 0;
 		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
 			text = history_alike(h, r, query);
@@ -482,7 +492,7 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 	return found;
 }
 
-/* Fills *r from a record that is taken; it is free again if that fails. */
+/* Fills *r from a record that was claimed; releases the record if that fails. */
 static int
 history_fill_recalled(struct history *h, struct index_record *record, struct recalled *r,
     struct error *err)
@@ -528,7 +538,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	return -1;
 }
 
-/* Nothing of it is used: the user has decided what becomes of it. */
+/* Nothing of the record is used: the user has decided what happens to it. */
 static int
 decide_anyhow(const struct index_record *record, struct recalled *r)
 {
@@ -538,8 +548,8 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	return 1;
 }
 
-/* Whether the user was asked, in an earlier attempt, whether a call of this name is the recorded one, or, with
- * any, whether one is any of them. */
+/* Whether an earlier attempt asked the user whether a call of this name is the recorded one, or,
+ * if `any` is set, whether such a call is any recorded one. */
 static bool
 has_asked(const struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query, bool any)
@@ -549,7 +559,7 @@ has_asked(const struct history *h, const struct index_record *record, const unsi
 	size_t len;
 
 	index_asked(query->name, guard, record->root, one);
-	/* Older versions did not record about which. */
+	/* Older versions did not record about which call they asked. */
 	index_asked(query->name, guard, "", unsaid);
 	while ((asked = text_part(&rest, '\n', &len)) != NULL)
 		if ((len == strlen(unsaid) && memcmp(asked, unsaid, len) == 0) ||
@@ -588,14 +598,15 @@ is_asker(struct history *h, const struct index_record *record, const unsigned ch
 			same = len == 0 || !text_has_part(buffer_string(&names), '\n', name, len);
 		buffer_free(&names);
 	}
-	/* In another run one with the record's own words has. */
+	/* In another run, a call with the record's own words has asked. */
 	return same && (memcmp(record->guard, guard, DIGEST_BYTES) == 0 || !history_asked_elsewhere(h, record));
 }
 
-/* Whether the user has decided what a call does that has other words than the record, or another place.
- * What he said of a recorded call that was in doubt, by its name, is said of that one: that another call is
- * left out, or that an agent does all again that it did, he was not asked. Another call that is made harms
- * nobody: the record stays for its own. of: the history that the record is in. */
+/* Whether the user has decided what happens to a call that has other words than the record, or
+ * another place. An answer about a recorded call in doubt, given by its name, is about that call
+ * only: the user was not asked whether another call is skipped, or whether an agent repeats all
+ * that it did. Making another call does no harm: the record stays free for its own call. of: the
+ * history that has the record. */
 static bool
 is_decided_in(struct history *h, struct history *of, const struct index_record *record,
     const unsigned char *guard, const struct recall_query *query)
@@ -604,13 +615,13 @@ is_decided_in(struct history *h, struct history *of, const struct index_record *
 		return false;
 	if (record->child || (record->decided == RECALL_REDO && !record->tools_doubtful))
 		return true;
-	/* One of the same words takes over what was done. */
+	/* A call of the same words takes over what was done. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
-	/* Of several that have asked, the answer is about the one that is most like the record. */
+	/* If several calls have asked, the answer is for the one that resembles the record most. */
 	if (record->askers > 0 && !record->step_skipped && !is_asker(of, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
-	/* One in doubt that is skipped, said once, is that one alone. */
+	/* If a record in doubt is skipped and that was said once, it means that record only. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
@@ -623,7 +634,7 @@ is_decided(struct history *h, const struct index_record *record, const unsigned 
 	return is_decided_in(h, h, record, guard, query);
 }
 
-/* Whether a fork leaves the call out, and has not made it since. */
+/* Whether a fork leaves the call out and no attempt has made it since. */
 static bool
 is_left_out(const struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -636,7 +647,7 @@ is_left_out(const struct history *h, const unsigned char *key, const unsigned ch
 	    bsearch(text, all, strlen(all) / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out) != NULL;
 }
 
-/* Whether a call that is like no record is new, as the user says. */
+/* Whether the user has said that a call which matches no record is new. */
 static bool
 is_new(const struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -647,9 +658,9 @@ is_new(const struct history *h, const unsigned char *key, const unsigned char *g
 	    text_has_part(history_text(h, h->head->new_steps), '\n', query->path, strlen(query->path));
 }
 
-/* The last words of a question about a record: how it is answered, and what for. Of one that was in doubt the
- * user has said already that it is skipped. prefix: what stands before the record's name; of: before the
- * name of the step that asks. */
+/* The end of a question about a record: how to answer it, and to what effect. If the record was
+ * in doubt, the user has said already that it is skipped. prefix: text in front of the record's
+ * name; of: in front of the name of the step that asks. */
 static void
 add_answers(const struct index_record *record, const char *prefix, const char *call, const char *of,
     const struct recall_query *query, const char *aim, struct buffer *out)
@@ -667,7 +678,7 @@ add_answers(const struct index_record *record, const char *prefix, const char *c
 	buffer_free(&path);
 }
 
-/* There is a record, but of another input or definition, or with other variables. */
+/* Handles a record with another input or definition, or with other variables. */
 static int
 refuse_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -691,7 +702,7 @@ refuse_changed(struct history *h, const struct index_record *record,
 	return -1;
 }
 
-/* Counted for whoever wonders at the end what was not used again. */
+/* Counted for the user who asks at the end what was not reused. */
 static void
 note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
 {
@@ -706,11 +717,12 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 		atomic_fetch_add(&history_key(h, record)->redefined, 1);
 }
 
-/* Calls that a workflow makes side by side come in any order: the record of another input or
- * definition may be that of one which is about to come. It is waited for, a little, where no file was
- * edited, or this call was not, or where the user has been asked about the record, or has decided:
- * the longer the less it is like the record, for its own call may differ, too. differences: of their
- * directories and variables. Whether the record is gone. */
+/* Calls that a workflow makes at the same time arrive in any order: the record of another input
+ * or definition may belong to a call that is about to come. So this call waits a little where no
+ * file was edited, or where this call was not edited, or where the user was asked about the
+ * record or has decided. The less the call resembles the record, the longer it waits, for the
+ * record's own call may differ too. differences: the number of directories and variables in
+ * which they differ. Returns whether another call has claimed the record. */
 static bool
 leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
     const struct recall_query *query, int differences)
@@ -723,10 +735,11 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
 	if (!h->head->edited && most == 0)
 		most = 2 * OWN_WAIT_MS;
-	/* Of what the user has decided there is no further question that would catch a wrong owner. */
+	/* Where the user has decided, no further question would catch a wrong call. */
 	if (record->decided != RECALL_UNDECIDED)
 		most *= DECIDED_WAITS;
-	/* Another input or definition says more than a variable, a text that was added or taken away less. */
+	/* Another input or definition is a stronger sign than a variable; text that was added or
+	 * removed is a weaker one. */
 	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
 		most += record->definition == index_digest(query->definition_sha256) ? 2 * OWN_WAIT_MS :
 		    2 * OWN_WAIT_MS - (int)(history_alike(h, record, query) * 3 * OWN_WAIT_MS / (2 * ALIKE_WHOLE));
@@ -740,7 +753,7 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	return !history_unused_by_any(record);
 }
 
-/* A replay has no record for the call. */
+/* Handles a call for which a replay has no record. */
 static int
 refuse_unknown(const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -754,8 +767,9 @@ refuse_unknown(const struct recall_query *query, struct recalled *r, struct erro
 	return -1;
 }
 
-/* The same of a branch of a parallel group that was edited: those before and behind may have been taken out or
- * put in, so that its record may be of another position, if their commands are alike. */
+/* The same for a branch of a parallel group that was edited: branches before and behind it may
+ * have been removed or added, so its record may be at another position, if the commands are
+ * similar. */
 static struct index_record *
 find_changed_branch(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -780,8 +794,8 @@ find_changed_branch(struct history *h, const unsigned char *key, const unsigned 
 	return found;
 }
 
-/* What a call is compared with that has no record of the same guard: that of the same input, what
- * whoever looked ahead has found, or the nearest, once that is nobody else's; NULL. */
+/* What a call without a record of its guard is compared with: the record of the same input that
+ * the look-ahead has found, or the nearest one as soon as no other call can claim it; or NULL. */
 static struct index_record *
 find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -804,7 +818,7 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	return found;
 }
 
-/* It is made anew in the record's place, and the calls in it find theirs. */
+/* The call is made anew in the record's place, and calls inside it find their records. */
 static int
 make_in_place(struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
@@ -817,8 +831,8 @@ make_in_place(struct history *h, const struct index_record *record, const unsign
 	return 1;
 }
 
-/* The record that the call, which has none of its own, has asked about; by now it is another call's. Of a child
- * run in whose place another is to be made, that is this one. */
+/* The record that the call asked about while it has none of its own; by now another call may
+ * have it. Of a child run that is to be replaced by another, it is that child run's record. */
 static const struct index_record *
 find_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
 {
@@ -858,8 +872,8 @@ refuse_asked_again(struct history *h, const struct index_record *record, const s
 	return -1;
 }
 
-/* Another input or definition. Of a command that made others and changed nothing itself, as a group's, those
- * are compared, each for itself. */
+/* Handles another input or definition. If the record's command made other calls and changed
+ * nothing itself, as a group's does, those calls are compared one by one. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -890,8 +904,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 	return made_again ? make_in_place(h, record, guard, query, r) : decide_anyhow(record, r);
 }
 
-/* What stands before the name of a record that is in another run. If the call that asks is in a child run of
- * that name, too, the name alone is that of its run from then on. */
+/* The text in front of the name of a record that is in another run. If the call that asks is in
+ * a child run of that name too, the name alone means the record of its own run from then on. */
 static char *
 prefix_elsewhere(const struct history *h, const struct elsewhere *found)
 {
@@ -909,7 +923,7 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	const char *label = history_text(found->history, found->record->call);
-	/* Another call of this attempt may have its name. */
+	/* Another call of this attempt may have the same name. */
 	const bool again = found->history == h && strchr(label, '@') == NULL && has_names_of(h, found->record, query);
 	char *call = again ? memory_format("%s@%llu", label, (unsigned long long)found->record->attempt) :
 	    memory_text(label);
@@ -930,7 +944,7 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
 	return -1;
 }
 
-/* Whether it has been done since under another name, or in another place. */
+/* Whether it has been made since under another name or in another place. */
 static bool
 done_elsewhere(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -943,8 +957,8 @@ done_elsewhere(struct history *h, const unsigned char *key, const unsigned char 
 	    (history_find_elsewhere(h, guard, query, &found, NULL) == 0 && found.record != NULL);
 }
 
-/* No record is the call's as it is, but one may be: it had other variables, or another name or
- * place. That is for the user to say. */
+/* No record matches the call exactly, but one may be the call's: it had other variables, another
+ * name or another place. The user decides. */
 static int
 claim_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -967,7 +981,8 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		asked = moved || record->changed || record->child || is_paid(record);
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
 			continue;
-		/* In its own place, with a variable that tells no calls apart, it is the call that was meant. */
+		/* In its own place, and with a variable that does not distinguish calls, it is
+		 * the call that the user meant. */
 		if (asked && !(moved || record->tools_doubtful ? is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
 			return moved ? refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL, 0 }, query, r, err) :
@@ -975,7 +990,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (history_lend(h, record))
 			break;
 	}
-	/* A child run is another one then. */
+	/* Then the child run is another one. */
 	if (record->child && record->decided == RECALL_REDO)
 		return 0;
 	r->lent = true;
@@ -987,8 +1002,9 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	    decide_anyhow(record, r);
 }
 
-/* No record of this run is the call's, but one of a run inside of it, or around it, may be. new_call: the
- * user says that it is none that is recorded, so it is only one of which the user has said something. */
+/* No record of this run is the call's, but a record of a run inside it or around it may be.
+ * new_call: the user has said that the call is not a recorded one, so only a record about which
+ * the user has said something is considered. */
 static int
 claim_elsewhere(struct history *h, const unsigned char *guard, const struct recall_query *query,
     bool new_call, struct recalled *r, struct error *err)
@@ -1021,7 +1037,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 	return decide_anyhow(found.record, r);
 }
 
-/* ---- a decision, while the attempt runs ---- */
+/* ---- decisions while the attempt runs ---- */
 
 struct decision_search {
 	struct history *history;
@@ -1066,7 +1082,7 @@ decided_since(void *history, struct recalled *r, struct error *err)
 	return decided;
 }
 
-/* ---- what a step asks ---- */
+/* ---- what awf-step asks ---- */
 
 static bool
 history_find_end(void *history, const struct recall_query *query, enum recall_end *end)
@@ -1099,8 +1115,8 @@ history_read_start(void *history, const struct recall_query *query, struct recal
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
 }
 
-/* The variable that is named is one in which the two recorded calls differ: to ignore another would
- * not tell them apart. */
+/* The named variable is one in which the two recorded calls differ: ignoring another would not
+ * distinguish them. */
 static int
 refuse_alike(const struct history *h, const struct same *same, const struct recall_query *query,
     struct recalled *r, struct error *err)
@@ -1129,8 +1145,8 @@ refuse_alike(const struct history *h, const struct same *same, const struct reca
 	return -1;
 }
 
-/* Nothing says which of several records is the call's: what may have changed something is asked
- * about, anything else is made anew. */
+/* Nothing tells which of several records is the call's: records that may have changed something
+ * are asked about, anything else is made anew. */
 static int
 claim_alike(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct same *same, const struct recall_query *query, struct recalled *r, struct error *err)
@@ -1149,7 +1165,7 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 	return 0;
 }
 
-/* A child run that has not ended well goes on, unless the user wants another in its place. */
+/* A child run that has not ended well continues, unless the user wants another in its place. */
 static int
 refuse_skip(const struct history *h, const struct index_record *record, struct error *err)
 {
@@ -1160,7 +1176,8 @@ refuse_skip(const struct history *h, const struct index_record *record, struct e
 	    "place", history_prefix(h), call);
 }
 
-/* In a parallel group that was edited a branch may stand elsewhere: the nearest record of one that is the same. */
+/* In a parallel group that was edited a branch may be at another position: finds the nearest
+ * record of an identical branch. */
 static void
 find_branch(struct history *h, unsigned char *key, const unsigned char *guard, const struct recall_query *query,
     struct same *same)
@@ -1180,9 +1197,9 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 	}
 }
 
-/* The record that the call has asked about, and that the user has said is skipped for it. Where he says too
- * that calls of its step are new, that is so if it has the input of the record. One in doubt is to be named
- * twice. */
+/* Finds the record that the call has asked about and that the user has told this call to skip.
+ * If the user has also said that calls of its step are new, the call must have the record's
+ * input. A record in doubt must be named twice. */
 static struct index_record *
 find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -1211,8 +1228,8 @@ claim_answered(struct history *h, struct index_record *record, struct recalled *
 	return status == 1 ? decide_anyhow(record, r) : status;
 }
 
-/* A child run is given something else than the recorded one was: that may be another's, which is about to
- * come and is waited for, a little. Whether it came. */
+/* A child run is given another input than the recorded one: the record may belong to another
+ * call that is about to come, so this one waits a little. Returns whether that call has come. */
 static bool
 leave_to_fitting(struct history *h, const struct index_record *record)
 {
@@ -1226,7 +1243,8 @@ leave_to_fitting(struct history *h, const struct index_record *record)
 	return !history_free(record);
 }
 
-/* Whether the record is of a child run that ran a text: one that ran a file tells that. */
+/* Whether the record is of a child run that ran a text: for one that ran a file, the record has
+ * its path. */
 static bool
 ran_text(struct history *h, const struct index_record *r)
 {
@@ -1238,8 +1256,8 @@ ran_text(struct history *h, const struct index_record *r)
 	return text;
 }
 
-/* The free record of a child run of this name, with another text, that is most like this one: what its text
- * was edited to. */
+/* Finds the free record of a child run of this name whose text was edited into this one: the
+ * most similar text. */
 static struct index_record *
 find_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query)
 {
@@ -1265,7 +1283,7 @@ find_edited_text(struct history *h, const unsigned char *key, const struct recal
 	return found;
 }
 
-/* A child run whose text was edited goes on, and the calls in it are compared each for itself. */
+/* A child run whose text was edited continues, and the calls in it are compared one by one. */
 static int
 claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
     struct recalled *r, struct error *err)
@@ -1280,7 +1298,7 @@ claim_edited_text(struct history *h, const unsigned char *key, const struct reca
 	while (record != NULL && !history_mark(h, record));
 	if (record == NULL)
 		return 0;
-	/* Another run in its place. */
+	/* Start another run in its place. */
 	if (record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
 		return 0;
 	status = history_fill_recalled(h, record, r, err);
@@ -1334,7 +1352,7 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 			status = claim_edited_text(h, key, query, r, err);
 		if (status != 0)
 			return status;
-		/* What was done elsewhere is another call's by now. */
+		/* What was done elsewhere belongs to another call by now. */
 		if (failed != NULL && history_mark(h, failed))
 			return history_fill_recalled(h, failed, r, err);
 		status = claim_changed(h, key, guard, query, r, err);
@@ -1344,7 +1362,8 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 	}
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
 	    record->decided == RECALL_UNDECIDED) {
-		/* awf-run asked about every such call before; this is where none gets through. */
+		/* awf-run asked about every such call before it started; this check lets none
+		 * through. */
 		call = history_text(h, record->call);
 		atomic_store(&record->mark, MARK_FREE);
 		return error_set(err, ERROR_WAITING, call,
@@ -1363,8 +1382,9 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 		r->repeated = true;
 		return decide_anyhow(record, r);
 	}
-	/* An agent's call (or a tool's) that another run has begun and not ended well is begun anew:
-	 * its conversation is in that one's record, and would be in none if it went on. */
+	/* If another run began an agent's or a tool's call and the call did not end well, it
+	 * starts from the beginning: its conversation is in the other run's transcript, and
+	 * continuing would leave it out of this one. */
 	if (status != 1 || r->mode != RECALL_RESUME || r->run_id[0] == '\0' || r->event_count == 0 ||
 	    (r->end != RECALL_OPEN && (r->end != RECALL_FAILED || r->stands)))
 		return status;
@@ -1392,7 +1412,7 @@ history_confirm_claim(void *history, const struct recalled *r)
 	history_copy_mark(h, record, r->lent);
 }
 
-/* ---- calls that are to come ---- */
+/* ---- looking up calls that are to come ---- */
 
 static bool
 is_left_over(struct history *h, size_t i, const struct recall_query *query)
@@ -1416,7 +1436,7 @@ left_over(void *history, const struct recall_query *query)
 		return false;
 	if (h->ahead_key != first)
 		h->ahead_key = h->ahead_from = first;
-	/* What is claimed stays so: it is looked at but once. */
+	/* A claim is final: each claimed record is looked at once. */
 	while (history_same_key(h, h->ahead_from, key) &&
 	    ((!h->records[h->ahead_from].began && !h->records[h->ahead_from].runs_calls) ||
 	    is_expected(h, h->ahead_from) ||
@@ -1454,11 +1474,12 @@ history_expect_call(void *history, const struct recall_query *query)
 	return true;
 }
 
-/* A record that is left over, as it is shared out. */
+/* A record that is left over, to be assigned to an item. */
 struct left_record {
-	uint64_t distance;           /* of its place among the calls of its name from that of the process */
+	uint64_t distance;           /* between its place and the process's place among the calls
+	                                of its name */
 	size_t i;
-	bool shared;                 /* an item has it */
+	bool shared;                 /* assigned to an item */
 };
 
 static int
@@ -1471,7 +1492,7 @@ compare_left(const void *a, const void *b)
 	return (left->i > right->i) - (left->i < right->i);
 }
 
-/* The records of a key, those of a process in the same place first. */
+/* Collects the free records of a key, those of a process in the same place first. */
 static struct left_record *
 sort_left(const struct history *h, const unsigned char *key, const struct recall_query *query,
     size_t *count)
@@ -1490,7 +1511,7 @@ sort_left(const struct history *h, const unsigned char *key, const struct recall
 	return list;
 }
 
-/* Each record is shared out to one item. */
+/* Assigns each record to one item. */
 static bool
 shares_hold(const struct history *h, const int64_t *compared, size_t count)
 {
@@ -1506,8 +1527,8 @@ shares_hold(const struct history *h, const int64_t *compared, size_t count)
 	return true;
 }
 
-/* The record's item: of those without a record that was given the same, or, with any, the nearest; count:
- * none. */
+/* Finds the item for the record: the nearest of the items without a record that were given the
+ * same input or, if `any` is set, any input. Returns count if there is none. */
 static size_t
 find_left_item(const struct index_record *r, const struct recall_item *items, size_t count,
     const int64_t *compared, bool any)
@@ -1522,8 +1543,8 @@ find_left_item(const struct index_record *r, const struct recall_item *items, si
 	return nearest;
 }
 
-/* Shares out those whose item was given the same, or, with any, the others; compared with one that waits for
- * a decision. */
+/* Assigns the records whose item was given the same input or, if `any` is set, the others; a
+ * record that waits for a decision is only compared. */
 static int64_t
 share_records(struct history *h, const struct recall_query *query, const struct recall_item *items,
     size_t count, struct left_record *left, size_t left_count, bool any, int64_t *compared)
@@ -1550,8 +1571,9 @@ share_records(struct history *h, const struct recall_query *query, const struct 
 	return undecided;
 }
 
-/* A call that is left without a record is new, unless one of them waits for a decision: which of the
- * calls that is about, the user is to say. Of commands that made others these ask, each for itself. */
+/* A call left without a record is new, unless one of the records waits for a decision: the user
+ * then says which call that is about. For commands that made other calls, those calls ask one by
+ * one. */
 static void
 share_out(void *history, const struct recall_query *query, const struct recall_item *items,
     size_t count, int64_t *compared)
@@ -1566,7 +1588,8 @@ share_out(void *history, const struct recall_query *query, const struct recall_i
 		compared[i] = RECALL_COMPARED_WITH_NONE;
 	history_keys(h, query, key, NULL);
 	left = sort_left(h, key, query, &left_count);
-	/* Those whose item was given the same before those that are to have another's. */
+	/* First the records whose item was given the same input, then those that are assigned to
+	 * an item with another one. */
 	share_records(h, query, items, count, left, left_count, false, compared);
 	undecided = share_records(h, query, items, count, left, left_count, true, compared);
 	free(left);

@@ -1,12 +1,13 @@
 /*
- * A step that was moved into a child run, out of one, or from one to another, has its record in the
- * history of another run. awf-run makes an index of every run inside of one that goes on in which
- * something has changed, and names to a child run the directory of the run around it. The effects
- * that are found there, and that nothing has taken over, are what a new call is compared with.
+ * A step that was moved into a child run, out of one, or from one to another has its record in the
+ * history of another run. awf-run writes an index of every run inside a resumed run in which
+ * something has changed, and passes each child run the directory of the run around it. A new call
+ * is compared with the effects found there that no call has taken over.
  *
- * What a child run did is taken over when its own call is, unless its files name the step no more:
- * then the step may be the one that moved. Of one that goes on, what its calls have not taken over by its
- * end is nobody's; and from its begin, if it is given something else than the recorded one was.
+ * What a child run did is taken over together with the call that started it, unless the child's
+ * files no longer name the step: then the step may be the one that moved. Of a child run that
+ * continues, the records that its calls have not taken over become free when it ends; if it is
+ * given another input than the recorded one, when it begins.
  */
 #include "history/history_parts.h"
 
@@ -18,7 +19,7 @@
 #include "io/file.h"
 #include "transcript/event.h"
 
-/* The index at a path, which is opened once; *opened is NULL if there is none. */
+/* Opens the index at a path once; *opened is NULL if there is none. */
 static int
 open_other(struct history *h, const char *path, struct history **opened, struct error *err)
 {
@@ -39,18 +40,18 @@ open_other(struct history *h, const char *path, struct history **opened, struct 
 	return 0;
 }
 
-/* What is looked for, from where. */
+/* What is searched for, and from where. */
 struct looking {
-	struct history *asked;       /* keeps the others open */
-	const char *directory;       /* of a run, in which the indexes are of the runs inside */
+	struct history *asked;       /* keeps the other indexes open */
+	const char *directory;       /* of a run that holds the indexes of the runs inside it */
 	const unsigned char *guard;
 	const struct recall_query *query;
-	struct call_marks marks;     /* of the call in that run */
+	struct call_marks marks;     /* marks of the call, relative to that run */
 	struct elsewhere *found;
 	enum likeness like;          /* what was found */
 };
 
-/* A directory in another, as call_marks has them: "" is the workspace. */
+/* Joins a directory to another, in the form of call_marks: "" is the workspace. */
 static char *
 directory_in(const char *around, const char *directory)
 {
@@ -59,8 +60,8 @@ directory_in(const char *around, const char *directory)
 	return *directory == '\0' ? memory_text(around) : path_join(around, directory);
 }
 
-/* The variables that a run was started with, of those that workflows around it had set, and those that its
- * own had set for a call. */
+/* The variables with which a run was started: those that enclosing workflows had set, and those
+ * that its own workflow had set for a call. */
 static char *
 variables_in(const char *around, const char *variables)
 {
@@ -82,7 +83,7 @@ variables_in(const char *around, const char *variables)
 	return buffer_take(&all);
 }
 
-/* What a call had that was made in a run which was started with the marks of another. */
+/* Marks of a call, where its run was started with the marks of another. */
 static struct recorded_marks
 marks_in(const struct recorded_marks *around, const struct recorded_marks *call)
 {
@@ -97,8 +98,8 @@ free_marks(struct recorded_marks *marks)
 	free((char *)(uintptr_t)marks->variables);
 }
 
-/* What the call has to do with an effect in the history of a run that was started with these marks. A
- * variable that tells the child runs apart tells their calls apart, too. */
+/* How similar the call is to an effect in the history of a run that was started with these
+ * marks. A variable that distinguishes child runs distinguishes their calls too. */
 static enum likeness
 compare_effect(const struct looking *l, struct elsewhere *at, const struct recorded_marks *around)
 {
@@ -119,9 +120,9 @@ compare_effect(const struct looking *l, struct elsewhere *at, const struct recor
 	return found;
 }
 
-/* Effects in a history of a run that was started with these marks, which are the call's but for where they
- * were made. owner: the record of its run in the history of owners; NULL: they stand for themselves.
- * dropped: its files must not name them. */
+/* Finds effects in the history of a run started with these marks that match the call in all but
+ * the place where they were made. owner: the record of that run in the history of owners; NULL:
+ * the effects are free. dropped: only effects that the run's files no longer name. */
 static void
 find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
     struct history *owners, struct index_record *owner, const struct index_record *inside, bool dropped)
@@ -149,8 +150,8 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 	}
 }
 
-/* Whether a child run went on and has ended, or goes on with something else than it was given: its own
- * calls are not to take over what they have not. */
+/* Whether a child run that continued has ended, or continues with another input: its own calls
+ * will not take over the records that are still free. */
 static bool
 left_behind(const struct index_record *child)
 {
@@ -158,7 +159,7 @@ left_behind(const struct index_record *child)
 	    !(history_child_runs(child) && atomic_load(&child->fits) != 0);
 }
 
-/* The index of a run inside, which a record of a child run is about; NULL: it has none. */
+/* Opens the index of the inner run that a record of a child run is about; NULL: it has none. */
 static int
 open_inside(struct history *h, const char *directory, struct history *around, const struct index_record *child,
     struct history **inside, struct error *err)
@@ -177,7 +178,8 @@ open_inside(struct history *h, const char *directory, struct history *around, co
 	return failed;
 }
 
-/* Of the child runs in a history, and the runs in these; taken: the run that it is of was taken over. */
+/* Searches the child runs of a history, and the runs inside these; taken: the call that started
+ * this run was taken over. */
 static int
 history_search_inside(struct looking *l, struct history *around, const struct recorded_marks *marks,
     bool taken, struct error *err)
@@ -211,7 +213,8 @@ is_of_one_run(const struct history *a, const struct history *b)
 	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
 }
 
-/* Whether calls of a history, or of the runs inside, have asked what the text is (index_asked_words()). */
+/* Whether calls of a history, or of the runs inside, have asked the question with this text
+ * (index_asked_words()). */
 static bool
 was_asked_inside(struct history *h, const char *directory, struct history *at, const char *text)
 {
@@ -271,7 +274,7 @@ history_is_inside(struct history *h)
 	return outer != NULL && outer->head->mode == RECALL_RESUME;
 }
 
-/* Adds those of a run inside by the names that they have from the outermost run. */
+/* Adds those of an inner run, under the names that they have from the outermost run. */
 static int
 list_unclaimed_inside(struct history *inside, struct history_summary *summary, struct error *err)
 {
@@ -288,7 +291,7 @@ list_unclaimed_inside(struct history *inside, struct history_summary *summary, s
 	return failed;
 }
 
-/* Of the runs inside that went on. */
+/* Of inner runs that continued. */
 static int
 search_unclaimed(struct history *h, struct history *around, struct history_summary *summary, struct error *err)
 {
@@ -363,7 +366,7 @@ history_find_elsewhere(struct history *h, const unsigned char *guard,
 		char *path, *outer;
 
 		l.directory = directory;
-		/* A child run that is new has no history, though the run around it may. */
+		/* A new child run has no history, though the run around it may have one. */
 		if (at != NULL)
 			failed = history_search_inside(&l, at, &none, false, err);
 		if (failed != 0 || (failed = history_around(directory, &around, err)) <= 0)

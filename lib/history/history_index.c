@@ -1,9 +1,9 @@
 /*
- * The index of a history, mapped. Records are found by bisection, as they are sorted by key and
- * guard; marked, as somebody is about to claim them; and their lines are read. A mark is a pid
- * with the time at which its process began, so that a pid given anew does not stand for one that
- * died. Before a line is read, the transcript must be the file that the index was made of: by
- * device, inode, and the digest that stood at its end.
+ * The index of a history, mapped into memory. Finds records by bisection, since they are sorted by
+ * key and guard; marks records that a process is about to claim; and reads their lines. A mark is a
+ * pid with the start time of its process, so that a reused pid does not stand for the process that
+ * died. Before a line is read, the transcript is checked to be the file from which the index was
+ * made: device, inode, and the digest at its end.
  */
 #include "history/history_parts.h"
 
@@ -23,7 +23,8 @@
 #include "transcript/blob.h"
 #include "transcript/event_keys.h"
 
-#define AROUND_FILE "around"   /* in the run directory: the path of another */
+#define AROUND_FILE "around"   /* in the run directory: contains the path of another run
+                                  directory */
 #define PATH_LIMIT ((size_t)64 << 10)
 
 /* ---- opened ---- */
@@ -35,7 +36,7 @@ history_set_damaged_error(const char *path, struct error *err)
 	    "is no history of this version: start the run again with --resume");
 }
 
-/* Maps the file, and finds its parts, if they are all of it. */
+/* Maps the file and finds its parts; fails unless they make up the whole file. */
 static int
 map_index(struct history *h, int fd, struct error *err)
 {
@@ -163,7 +164,7 @@ history_around(const char *run_directory, struct history_around *around, struct 
 void
 history_add_step_path(struct buffer *out, const char *chain)
 {
-	const char *around = NULL; /* the group that the next may be a branch of */
+	const char *around = NULL; /* the group of which the next call may be a branch */
 
 	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
 		size_t len = strcspn(at, ":/");
@@ -175,8 +176,8 @@ history_add_step_path(struct buffer *out, const char *chain)
 	}
 }
 
-/* The history of a child run of which nothing was recorded, in a run that goes on: it has no records, and the
- * user may have said that calls of steps in it are new. */
+/* The history of a child run of which nothing was recorded, in a run that is resumed: it has no
+ * records, but the user may have said that calls of its steps are new. */
 static struct history *
 make_empty(const struct history *around, const char *call)
 {
@@ -265,7 +266,7 @@ history_close(struct history *h)
 int
 index_compare_left_out(const void *a, const void *b)
 {
-	return memcmp(a, b, LEFT_OUT_SIZE - 1); /* a newline, or a NUL */
+	return memcmp(a, b, LEFT_OUT_SIZE - 1); /* without the last byte, a newline or a NUL */
 }
 
 void
@@ -277,7 +278,8 @@ history_keys(const struct history *h, const struct recall_query *query,
 	const char *root = query->root != NULL ? query->root : "none";
 	const int64_t item = placed ? query->item : ANY_ITEM;
 
-	/* Versions that recorded of no call which tool had made it knew all of them by the agent's call. */
+	/* Versions that did not record which tool had made a call identified it by the agent's
+	 * call. */
 	if (query->tool_call != NULL)
 		index_key(query->tool_call, query->name, item, key);
 	if (query->tool_call == NULL || !history_same_key(h, history_bound(h, key, NULL), key))
@@ -308,7 +310,7 @@ history_bound(const struct history *h, const unsigned char *key, const unsigned 
 	return low;
 }
 
-/* The first of the guard whose identity is not before this one. */
+/* The first record of the guard whose identity is not before this one. */
 size_t
 history_bound_identity(const struct history *h, const unsigned char *key,
     const unsigned char *guard, uint64_t identity)
@@ -354,15 +356,15 @@ history_same_guard(const struct history *h, size_t i, const unsigned char *key,
 	return history_same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
 }
 
-/* A pid, and when its process began, as far as there is room for it. */
+/* Packs a pid and the start time of its process, as far as they fit. */
 static int64_t
 sign_of(pid_t pid, int64_t birth)
 {
 	return ((birth & INT32_MAX) << 32) | (int64_t)pid;
 }
 
-/* Whether a mark keeps others away: that of a process which died before its claim was
- * recorded does not, though another may have its pid now. */
+/* Whether a mark keeps other calls away: the mark of a process that died before it recorded its
+ * claim does not, even if another process has its pid now. */
 static bool
 mark_holds(int64_t mark)
 {
@@ -438,7 +440,7 @@ history_call_label(const struct history *h, const struct recalled *r, const char
 	return history_text(h, record->call);
 }
 
-/* ---- what runs around have of it ---- */
+/* ---- records that enclosing runs have of it ---- */
 
 static void
 add_copy(struct history *h, const char *run_directory, const char *run_id, size_t *count)
@@ -446,7 +448,7 @@ add_copy(struct history *h, const char *run_directory, const char *run_id, size_
 	char *path = history_inside(run_directory, run_id);
 	struct history *copy = NULL;
 
-	/* Who cannot see it asks once more than is needed. */
+	/* A process that cannot open it asks one question more than needed. */
 	if (history_open_index(&copy, path, NULL) == 0 && copy != NULL) {
 		h->copies = memory_array(h->copies, *count + 2, sizeof *h->copies);
 		h->copies[(*count)++] = copy;
@@ -521,7 +523,7 @@ history_prefix(const struct history *h)
 	return history_text(h, h->head->prefix);
 }
 
-/* Opens a source, if it is still what the index was made of. */
+/* Opens a source if it is still the file from which the index was made. */
 static int
 open_source(struct history *h, uint32_t number, struct error *err)
 {
@@ -571,7 +573,7 @@ history_line(struct history *h, const struct place *place, struct recalled_event
 	}
 	line.len = place->len;
 
-	/* Its blobs are put back; which values were in blobs is kept. */
+	/* Inserts the values of its blobs, and keeps which values were in blobs. */
 	refs = span_member(span_of(line.data, line.len), KEY_REFS);
 	if (refs.at != NULL)
 		buffer_append(&e->refs, refs.at, refs.len);

@@ -1,9 +1,9 @@
 /*
- * What a call has to do with a record, by what both depended on besides their input and definition. A
- * variable or a directory tells calls apart if two calls of one attempt differ in it and in nothing else: a
- * call that has another is another then. A time or an id that is new for each call, beside a variable that
- * tells them apart, is in none of these pairs: they differ in both. That a file of the run has a value in it
- * says nothing: it may stand there for anything.
+ * Compares a call with a record by what both depended on besides input and definition. A variable
+ * or a directory distinguishes calls if two calls of one attempt differ in it and in nothing else:
+ * then a call with another value is another call. A time or an id that is new for each call, next
+ * to a variable that distinguishes them, is in none of these pairs, since they differ in both. It
+ * does not count that a value occurs in a file of the run: it may stand there for any reason.
  */
 #include "history/history_parts.h"
 
@@ -29,13 +29,13 @@ history_difference(const struct history *h, const struct index_record *r,
 	return history_has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
 }
 
-/* What the records of an attempt have beside the marks that are looked at, and, of the first that has that,
- * all of its marks. */
+/* What the records of an attempt have besides the marks being compared, and all marks of the
+ * first record that has it. */
 struct rest {
 	uint64_t attempt, rest, words;
 };
 
-/* key NULL: of any names, and of the same words. */
+/* key NULL: records of any name, with the same words. */
 static bool
 rests_differ(const struct history *h, const struct call_marks *m, const char *names,
     const unsigned char *key, const unsigned char *guard)
@@ -67,7 +67,7 @@ rests_differ(const struct history *h, const struct call_marks *m, const char *na
 	return differ;
 }
 
-/* Remembered of the names that were last asked for. */
+/* Cached for the names that were last asked for. */
 bool
 history_tells_apart(struct history *h, const struct call_marks *m, const char *names,
     const unsigned char *key, const unsigned char *guard)
@@ -103,7 +103,7 @@ history_directory_tells_apart(const struct history *h, const struct index_record
 	return false;
 }
 
-/* Whether a recorded call had the value that a variable has for the call. */
+/* Whether a variable has the same value in a recorded call and in this call. */
 static bool
 value_is_recorded(const struct history *h, const struct recall_query *query, const char *name)
 {
@@ -122,7 +122,7 @@ value_is_recorded(const struct history *h, const struct recall_query *query, con
 	return recorded;
 }
 
-/* Whether its attempt made no other call with the words of the record. */
+/* Whether the record's attempt made no other call with its words. */
 static bool
 is_single(const struct history *h, const struct index_record *r)
 {
@@ -132,8 +132,8 @@ is_single(const struct history *h, const struct index_record *r)
 	return true;
 }
 
-/* Of a call with the words of one that its attempt made once: whether a mark in which they differ tells others
- * apart, and the call has a value that one of these had. */
+/* For a call with the words of a record that its attempt made once: whether a mark in which they
+ * differ distinguishes other calls, and the call has a value that one of those had. */
 static bool
 tells_from_others(struct history *h, const struct index_record *r, const struct recall_query *query,
     const char *names)
@@ -153,7 +153,7 @@ tells_from_others(struct history *h, const struct index_record *r, const struct 
 	return apart;
 }
 
-/* Of the names those of variables that the workflow had set for both. */
+/* Of the names, those of variables that the workflow had set for both calls. */
 static void
 add_names_of_both(const struct index_record *r, const struct history *h, const struct recall_query *query,
     const char *names, struct buffer *out)
@@ -174,17 +174,17 @@ add_names_of_both(const struct index_record *r, const struct history *h, const s
 	}
 }
 
-/* Whether what a call differs from a record in (names, each with a newline) tells calls apart. */
+/* Whether the names in which a call differs from a record, one per line, distinguish calls. */
 static bool
 told_apart(struct history *h, const struct index_record *r, const struct recall_query *query, const char *names)
 {
-	/* Of a call that is to come what it is given is not known yet. */
+	/* For a call that is to come, its input is not known yet. */
 	const bool same_words = query->input_sha256 != NULL && query->definition_sha256 != NULL &&
 	    r->given == index_digest(query->input_sha256) && r->definition == index_digest(query->definition_sha256);
 	struct buffer both = BUFFER_INIT;
 	bool apart;
 
-	/* A variable that one of them lacks may have been renamed. */
+	/* A variable that only one of them has may have been renamed. */
 	add_names_of_both(r, h, query, names, &both);
 	if (same_words)
 		apart = history_tells_apart(h, query->marks, buffer_string(&both), r->key, r->guard) ||

@@ -1,7 +1,7 @@
 /*
- * The events of a recorded call are indexed once: answers by turn, all events by their cause,
- * with siblings as a list in their order. A tool call is the recorded one of the same id,
- * name and arguments; of several, the one whose result stands.
+ * Indexes the events of a recorded call once: answers by turn, all events by their cause, with
+ * siblings in a list in their order. A tool call matches the recorded one of the same id, name and
+ * arguments; if there are several, the one whose result is valid.
  */
 #include "history/recall.h"
 
@@ -16,7 +16,7 @@
 #include "storage/state.h"
 #include "transcript/event_keys.h"
 
-#define EXCERPT 40  /* bytes from where two texts begin to differ */
+#define EXCERPT 40  /* bytes shown from where two texts begin to differ */
 #define BEFORE 12   /* and before that */
 
 static bool
@@ -118,7 +118,8 @@ find_effect(const struct recalled *r, const char *cause)
 	return found != NULL ? *found : r->event_count;
 }
 
-/* From the last to the first: siblings are in their order, and the last answer counts. */
+/* From the last to the first, so that siblings are listed in their order and the last answer
+ * counts. */
 void
 recalled_index(struct recalled *r)
 {
@@ -203,7 +204,7 @@ recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
 	struct recalled_event *found = NULL;
 	bool operation = tool->cause == NULL;
 
-	/* Among the events of its answer, or all. */
+	/* Among the events of its answer, or among all events. */
 	for (size_t i = operation ? 0 : find_effect(r, tool->cause); i < r->event_count;
 	    i = operation ? i + 1 : r->events[i].sibling) {
 		struct recalled_event *e = &r->events[i];
@@ -295,7 +296,7 @@ recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
 
 	if (e->view.type != EVENT_TOOL_CALL || e->emitted)
 		return false;
-	/* That of an ordinary tool is the answer that called it. */
+	/* The cause of an ordinary tool call is the answer that requested it. */
 	cause = event_of(r, e->view.parent_event_id);
 	if (cause != NULL && cause->turn != -1)
 		return false;
@@ -316,7 +317,7 @@ led_to_any(const struct recalled *r, const struct recalled_event *e)
 	return false;
 }
 
-/* Whether the tool call at i was made once more after it. */
+/* Whether the tool call at i was made again later. */
 static bool
 made_again(const struct recalled *r, size_t i)
 {
@@ -335,7 +336,7 @@ made_again(const struct recalled *r, size_t i)
 	return again;
 }
 
-/* The part of a text around byte `at`, in quotes, with dots where it goes on. */
+/* The part of a text around byte `at`, in quotes, with dots where text was cut off. */
 static void
 add_excerpt(struct buffer *out, struct span text, size_t at)
 {

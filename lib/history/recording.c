@@ -1,8 +1,8 @@
 /*
- * What calls are known by, what the user names, and effects.
+ * Identifies calls, matches the calls that the user names, and finds effects.
  *
- * What encloses a call stands before it, and a root before its chain: so one pass from the
- * last call to the first brings what is known of each up to all that enclose it.
+ * An enclosing call stands before the calls in it, and a root before its chain, so one pass from
+ * the last call to the first passes what is known of each call up to all that enclose it.
  */
 #include "history/recording.h"
 
@@ -20,7 +20,7 @@
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 
-/* ---- what calls are known by ---- */
+/* ---- what identifies a call ---- */
 
 static void
 sha256_bytes(struct buffer *text, unsigned char out[DIGEST_BYTES])
@@ -76,7 +76,8 @@ uint32_t
 recording_find_call(const struct recording *rec, struct uuid id, bool *start)
 {
 	const struct indexed_event *event = event_index_find(&rec->model.index.events, id);
-	/* The call that a line begins, which may name itself, is not there before the next. */
+	/* The call that a line begins is not there before the next line, but the line may name
+	 * it. */
 	uint32_t call = event != NULL && event->call != NULL &&
 	    event->call->number < rec->number_capacity ?
 	    rec->by_number[event->call->number] : NO_CALL;
@@ -103,7 +104,7 @@ recorded_call_went_on(const struct recorded_call *c, const struct recorded_call 
 	    c->source == earlier->source && !c->status.made_again;
 }
 
-/* For a replay what the last attempt did, for everything else what was done at last. */
+/* For a replay, what the last attempt did; otherwise, what was done last. */
 bool
 recording_counts(const struct recording *rec, uint32_t call)
 {
@@ -111,7 +112,7 @@ recording_counts(const struct recording *rec, uint32_t call)
 
 	if (rec->spec->mode == RECALL_REPLAY)
 		return c->attempt == rec->now.attempt;
-	/* What waits in another run is decided about there. */
+	/* A call that waits in another run is decided about there. */
 	if (c->status.state == RECALL_WAITING && c->source < rec->spec->other_count)
 		return false;
 	return c->links.claimed_by == NO_CALL && !c->status.idle && c->links.left_by == 0;
@@ -166,8 +167,8 @@ recording_call_is_unfinished(const struct recorded_call *c)
 	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
 }
 
-/* Why nobody knows whether the call did what it does; NULL if that is known, or if
- * doing it twice does no harm. */
+/* Why it is unknown whether the call had its effect; NULL if that is known, or if repeating it
+ * does no harm. */
 static const char *
 call_doubt(const struct recorded_call *c)
 {
@@ -177,7 +178,7 @@ call_doubt(const struct recorded_call *c)
 	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
 }
 
-/* The next tool call in doubt of a call's chain, from i on. */
+/* The next tool call in doubt among those of a call's chain, from i on. */
 static uint32_t
 next_doubt(const struct recording *rec, uint32_t i)
 {
@@ -199,9 +200,9 @@ first_doubt(const struct recording *rec, uint32_t call)
 	    rec->calls[c->links.root].chain.last_tool) : NO_TOOL;
 }
 
-/* Whether a tool call of a call in doubt is decided about by itself: not that of an operation, which is all
- * that the call is, nor where the call is begun anew, as a fork does,
- * nor a request that a command has made. */
+/* Whether a tool call of a call in doubt is decided about separately. Not so for an operation,
+ * whose tool call is the whole call; nor where the call begins from the start, as in a fork; nor
+ * for a request that a command made. */
 static bool
 answers_by_tool(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
 {
@@ -209,7 +210,7 @@ answers_by_tool(const struct recording *rec, uint32_t call, const struct recorde
 	    name_valid(t->name);
 }
 
-/* What the user names such a tool call by: CALL/TOOL#NUMBER. */
+/* The name that the user gives such a tool call: CALL/TOOL#NUMBER. */
 static char *
 tool_label(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
 {
@@ -222,7 +223,7 @@ tool_label(const struct recording *rec, uint32_t call, const struct recorded_too
 
 /* ---- which call is named ---- */
 
-/* Whether a PATH of the user names the call: ID@ATTEMPT too. */
+/* Whether a PATH that the user gave names the call; it may be ID@ATTEMPT too. */
 static bool
 names_call(const char *path, const struct recorded_call *c)
 {
@@ -249,7 +250,8 @@ any_names(char *const *paths, const struct recorded_call *c)
 	return false;
 }
 
-/* Whether one of the PATHs named, when it last named any, a call that this one has taken over. */
+/* Whether one of the PATHs, when they were last given, named a call that this call has taken
+ * over. */
 static bool
 any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
 {
@@ -259,7 +261,7 @@ any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
 	return false;
 }
 
-/* What a PATH names now comes first. */
+/* A call that a PATH names now comes first. */
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
 {
@@ -269,14 +271,14 @@ recording_decision(const struct recording *rec, uint32_t call)
 		return RECALL_REDO;
 	if (any_names(answers->skip, &rec->calls[call]))
 		return RECALL_SKIP;
-	/* What has been made again since, under another name, is done. */
+	/* A call that was made again since, under another name, is done. */
 	if (any_named_before(rec->redo_before, answers->redo, call) &&
 	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
 		return RECALL_REDO;
 	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
-/* Where the tool of a PATH CALL/TOOL#NUMBER stands in it; NULL: it is none. */
+/* Where TOOL begins in a PATH of the form CALL/TOOL#NUMBER; NULL: it has another form. */
 static const char *
 tool_in_path(const char *path)
 {
@@ -285,7 +287,7 @@ tool_in_path(const char *path)
 	return slash != NULL && strchr(slash, '#') != NULL ? slash + 1 : NULL;
 }
 
-/* Which call a PATH names, or in which the tool call is that it names. */
+/* The call that a PATH names, or the call of the tool call that it names. */
 static char *
 call_in_path(const char *path)
 {
@@ -325,7 +327,7 @@ names_tool(const char *path, const struct recorded_tool *t)
 	    strcmp(tool + len + 1, number) == 0;
 }
 
-/* Whether one of the PATHs names a tool call in a call, by the name that this has, or had before. */
+/* Whether one of the PATHs names a tool call in the call, by the call's present or former name. */
 static bool
 any_names_tool(char *const *paths, const uint32_t *before, const struct recording *rec, uint32_t call,
     const struct recorded_tool *t)
@@ -342,7 +344,7 @@ any_names_tool(char *const *paths, const uint32_t *before, const struct recordin
 	return false;
 }
 
-/* What was decided about a tool call by its own name. */
+/* The decision about a tool call that was named itself. */
 static enum recall_decision
 tool_decision(const struct recording *rec, uint32_t call, const struct recorded_tool *t)
 {
@@ -376,7 +378,7 @@ recording_step_skipped(const struct recording *rec, uint32_t call)
 	return false;
 }
 
-/* No call has it: that of which step, or which call, was perhaps meant? */
+/* No call has the name: suggests the step or the call that was perhaps meant. */
 static int
 refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
@@ -396,7 +398,7 @@ refuse_path(const struct recording *rec, const char *option, const char *path, s
 	return -1;
 }
 
-/* One call's PATH that, by now, names those of several attempts in doubt. */
+/* Refuses a PATH that once named one call and now names calls of several attempts in doubt. */
 static int
 refuse_ambiguous(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
@@ -416,7 +418,7 @@ refuse_ambiguous(const struct recording *rec, const char *option, const char *pa
 	return count > 1 ? -1 : 0;
 }
 
-/* Of CALL/TOOL#NUMBER: it is to be in doubt, and to be answered for itself. */
+/* Refuses CALL/TOOL#NUMBER unless the tool call is in doubt and decided about separately. */
 static int
 check_tool_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
@@ -453,8 +455,8 @@ check_tool_path(const struct recording *rec, const char *option, const char *pat
 	return named ? 0 : -1;
 }
 
-/* Whether there is anything to decide about the call: an effect, a failure that the run went on from, or that
- * another run has left it unfinished, which is not gone on with. */
+/* Whether there is something to decide about the call: it has an effect, or it failed and the
+ * run continued after that, or another run left it unfinished and it is not continued. */
 static bool
 is_decidable(const struct recording *rec, uint32_t call)
 {
@@ -469,7 +471,7 @@ is_decidable(const struct recording *rec, uint32_t call)
 	    (c->source < rec->spec->other_count && recording_call_is_unfinished(c));
 }
 
-/* It has done nothing but ask whether it is a recorded one: what it has asked says which. */
+/* The call has only asked whether it is a recorded one: the text of its question tells which. */
 static void
 refuse_asked(const struct recording *rec, const char *option, const char *path, uint32_t call,
     struct error *err)
@@ -489,8 +491,8 @@ refuse_asked(const struct recording *rec, const char *option, const char *path, 
 	free(question);
 }
 
-/* Whether a PATH of --redo, --skip or --new names what it can be said of. -1: it is wrong, whatever there is
- * in child runs. */
+/* Whether a PATH of --redo, --skip or --new names a call to which the option applies. -1: the
+ * PATH is wrong, whatever child runs have. */
 static int
 check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
@@ -564,7 +566,7 @@ check_paths(const struct recording *rec, const char *option, char *const *paths,
 	return 0;
 }
 
-/* Of --at: a call, not one in a child run. */
+/* Checks the PATH of --at: it must be a call, and not one in a child run. */
 static int
 check_left_out(const struct recording *rec, const char *path, struct error *err)
 {
@@ -603,7 +605,7 @@ recording_call_succeeded(const struct recorded_call *c)
 	return c->status.state == RECALL_SUCCEEDED && !c->status.reopened && c->links.left_by == 0;
 }
 
-/* Whether a branch of a group around the call has won, which was not this one's. */
+/* Whether another branch of an enclosing group has won the race. */
 static bool
 lost_race(const struct recording *rec, uint32_t call)
 {
@@ -617,8 +619,7 @@ lost_race(const struct recording *rec, uint32_t call)
 	return false;
 }
 
-/* Whether nothing of the call will be made again: a call around it succeeded, or one
- * around it lost a race. */
+/* Whether nothing of the call will be made again: an enclosing call succeeded or lost a race. */
 static bool
 recording_call_is_over(const struct recording *rec, uint32_t call)
 {
@@ -668,10 +669,10 @@ recording_tools_doubtful(const struct recording *rec, uint32_t call)
 	    call_doubt(&rec->calls[call]) == NULL;
 }
 
-/* ---- effects that were begun, and made ---- */
+/* ---- effects that were begun, and those that happened ---- */
 
-/* Whether a tool of the call, in any attempt, began to change something, or, with twice, to do
- * what is not to be done twice. */
+/* Whether a tool of the call, in any attempt, began to change something; or, if `twice` is set,
+ * began something that must not be done twice. */
 static bool
 tool_began(const struct recording *rec, uint32_t call, bool twice)
 {
@@ -689,8 +690,8 @@ attempt_began(const struct recorded_call *c)
 	return c->kind.effects && !c->status.idle && c->status.state != RECALL_SKIPPED;
 }
 
-/* Whether a call's own work has changed something, or may have: one that failed by itself
- * has not. Of a child run that ended well nobody knows here. */
+/* Whether a call's own work has changed something, or may have. A call that failed by itself has
+ * not. For a child run that ended well it is not known here. */
 static bool
 attempt_changed(const struct recorded_call *c)
 {
@@ -743,12 +744,12 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 		return true;
 	if (lost_race(rec, call) || recording_used_up(rec, call))
 		return false;
-	/* What is in a call that is told of, or was taken over whole, or in an earlier try, is not told
-	 * of by itself. */
+	/* What is inside a call that is reported, or that was taken over whole, or inside an
+	 * earlier try, is not reported separately. */
 	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
 	if (around->attempt != rec->now.attempt)
 		return false;
-	/* What a group whose result stands has done without it, as it was edited. */
+	/* What a group with a valid result did without this call, since it was edited. */
 	if (around->links.result_from != NO_CALL)
 		return c->attempt < rec->calls[around->links.result_from].attempt;
 	return c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
@@ -784,7 +785,7 @@ recording_note_effects(struct recording *rec)
 			else if (root && c->chain.changed_inside != NO_CALL)
 				around->chain.changed_inside = c->chain.changed_inside;
 		}
-		/* What the steps of a child run did is in its own record. */
+		/* What the steps of a child run did is in the child's own transcript. */
 		around->chain.doubt_inside |= rec->spec->mode == RECALL_RESUME &&
 		    ((root && c->chain.doubt_inside) || (recording_counts(rec, i) &&
 		    (recording_doubtful(rec, i) ||
@@ -792,7 +793,7 @@ recording_note_effects(struct recording *rec)
 	}
 }
 
-/* ---- what the user is told of those in doubt ---- */
+/* ---- what the user is told about calls in doubt ---- */
 
 struct recorded_marks
 recording_marks(const struct recording *rec, const struct recorded_call *c)
@@ -802,8 +803,8 @@ recording_marks(const struct recording *rec, const struct recorded_call *c)
 	return (struct recorded_marks){ texts + c->key.start, texts + c->key.directory, texts + c->key.variables };
 }
 
-/* Appends what tells a call from others of its name: its directory, and variables of which another
- * had another value. */
+/* Appends what distinguishes a call from others of its name: its directory, and the variables
+ * that had another value in one of the others. */
 static void
 describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 {
@@ -836,7 +837,7 @@ describe_marks(const struct recording *rec, uint32_t call, struct buffer *out)
 	free(name);
 }
 
-/* What a call was given, whose start has this payload: the beginning of it; NULL. */
+/* The beginning of the input of a call whose start event has this payload; or NULL. */
 static char *
 name_data(const struct recording *rec, const struct recorded_call *c, struct span payload)
 {
@@ -858,7 +859,7 @@ name_data(const struct recording *rec, const struct recorded_call *c, struct spa
 	return name.len > 0 ? buffer_take(&name) : NULL;
 }
 
-/* One more at the end of a list of doubts. */
+/* Appends to a list of doubts. */
 static int
 add_doubt(const struct recording *rec, struct history_doubt **list, size_t *count, uint32_t call,
     const struct recorded_tool *tool, struct error *err)
@@ -880,7 +881,7 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 	event = span_of(line.data, line.len);
 	payload = span_member(event, KEY_PAYLOAD);
 
-	/* One line of text on what was done: a command, or a tool's arguments. */
+	/* One line of text about what was done: a command, or the arguments of a tool. */
 	blocks = span_member(payload, KEY_BLOCKS);
 	if (tool == NULL && blocks.at != NULL)
 		what = span_member(span_element(blocks, 0), KEY_COMMAND);
@@ -947,7 +948,8 @@ index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, c
 	snprintf(text + 16, ASKED_MARKED_SIZE - 16, "~%016" PRIx64 "=%s", identity, root);
 }
 
-/* Of the command of a child run, "/bin/sh -c TEXT NAME": whether the files of the run have the text. */
+/* For the command of a child run, "/bin/sh -c TEXT NAME": whether the text is in the files of
+ * the run. */
 static bool
 text_is_written(const struct history_names *names, const char *command)
 {
@@ -975,7 +977,7 @@ recording_named(const struct recording *rec, uint32_t call)
 	struct span what;
 	bool named = false;
 
-	/* Of a parallel group a line may have all branches, and others, or in another order. */
+	/* One line may have all branches of a parallel group, among others or in another order. */
 	if (names == NULL || !names->edited || c->kind.members || (!c->kind.child && !recording_began(rec, call)) ||
 	    event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) != 0) {
 		buffer_free(&line);
@@ -1036,7 +1038,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 			if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, &rec->tool_uses.tools[t], err) != 0)
 				return -1;
 		}
-		/* They were found from the last to the first. */
+		/* They were found from the last to the first: reverse them. */
 		for (size_t last = summary->doubt_count; last > first + 1; first++) {
 			struct history_doubt doubt = summary->doubts[first];
 

@@ -1,29 +1,31 @@
 /*
- * Failures that the run went on from: what --rescue caught, and what --try and
- * --allow-failure let pass. Such a call has ended, and work was done because of how: a
- * resume takes its end over, as it does a result, lest the call has its effects once more
- * and what was done about its failure stays. A failure that nothing came of is tried anew.
+ * Finds failures after which the run continued: those that --rescue caught, and those that --try
+ * and --allow-failure let pass. Such a call has ended, and later work was done because of how it
+ * ended. So a resume takes over this end as it takes over a result; otherwise the call would have
+ * its effects twice, and the work that was done about its failure would remain. A failure without
+ * such consequences is tried again.
  *
- * A best-effort group lets pass what its branches failed with, so that stands with it, but where
- * the failure of one went on to a step that did nothing for it, or to a group or a child run that
- * failed with it.
+ * A best-effort group lets the failures of its branches pass, so they are kept with the group's
+ * result. The exception is a failure that was passed on to a step that did nothing with it, or to a
+ * group or a child run that failed because of it.
  *
- * A call that succeeded although one in it failed, and nobody caught that, is why the run failed
- * in that attempt (model/outcome.h): its body runs again, and what else is in it stands for
- * itself. So does the body of one in which a call waited. One that has effects of its own is left
- * as it is.
+ * If a call succeeded although a call in it failed and nobody caught that failure, the run failed
+ * in that attempt for this reason (model/outcome.h): its body runs again, and each other call in it
+ * is judged by itself. The same holds for the body of a call in which another waited. A call that
+ * has effects of its own is left as it is.
  *
- * What a --rescue call was given the model knows. Whether it has caught that is known when all is
- * read, by how it ended itself: one that failed by its own work has not. That is asked of chains
- * of attempts and of ends that were reused, so it is not what the model says of one attempt
- * (model_call.caught). A call in one that is caught is caught with it, as it is for the outcome
- * of the run. A child run goes on by its own record; there what failed at its top is caught.
+ * The model knows which failure a --rescue call was given. Whether the call has caught it is known
+ * when everything is read, from how it ended itself: a call that failed by its own work has not.
+ * The question is about chains of attempts and reused ends, so the answer is not model_call.caught,
+ * which is about one attempt. A call inside a caught call is caught with it, as for the outcome of
+ * the run. A child run continues by its own transcript; there, what failed at its top level is
+ * caught.
  */
 #include "history/recording.h"
 
 #include <string.h>
 
-/* Whether the run went on from how the call failed. */
+/* Whether the run continued after the failure of the call. */
 static bool
 recording_call_is_excused(const struct recording *rec, const struct recorded_call *c)
 {
@@ -31,8 +33,8 @@ recording_call_is_excused(const struct recording *rec, const struct recorded_cal
 	    (c->call->tried || c->call->allowed || rec->calls[c->failure.first].failure.caught);
 }
 
-/* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
- * on with the failure that it was given. */
+/* Whether a rescue has begun its work and did not fail by that work: one that was interrupted
+ * continues with the failure that it was given. */
 static bool
 recording_rescue_catches(const struct recording *rec, uint32_t rescue)
 {
@@ -46,7 +48,7 @@ recording_rescue_catches(const struct recording *rec, uint32_t rescue)
 	    recording_call_is_excused(rec, c);
 }
 
-/* What an event has for a cause: the failure of a branch of a best-effort group? */
+/* Checks the cause of an event: is it the failure of a branch of a best-effort group? */
 static void
 note_missed(struct recording *rec, struct uuid event)
 {
@@ -81,8 +83,8 @@ recording_take_child_missed(struct recording *rec, uint32_t call)
 		note_missed(rec, reads->events[i]);
 }
 
-/* Whether what failed in the call stands with it. A best-effort group that did not fail by its
- * work has let pass which of its branches failed by theirs. */
+/* Whether the failures inside the call are kept with it. A best-effort group that did not fail
+ * by its own work has let pass the failures of branches that failed by theirs. */
 static bool
 excuses_inside(const struct recording *rec, const struct recorded_call *around,
     const struct recorded_call *inside)
@@ -97,7 +99,7 @@ excuses_inside(const struct recording *rec, const struct recorded_call *around,
 	    inside->failure.of_work && !rec->calls[inside->failure.first].failure.missed;
 }
 
-/* Whether the outcome of a run does not count the failure, or what never ended, as it is. */
+/* Whether the outcome of the run excuses the failure, or the missing end, of the call. */
 static bool
 is_excused(const struct recording *rec, const struct recorded_call *c)
 {
@@ -108,13 +110,13 @@ is_excused(const struct recording *rec, const struct recorded_call *c)
 	if (c->links.enclosing == NO_CALL)
 		return false;
 	around = &rec->calls[c->links.enclosing];
-	return !around->kind.runs_command || /* a tool made it: its result tells */
+	return !around->kind.runs_command || /* a tool made it: the tool's result reports it */
 	    (around->status.state == RECALL_SUCCEEDED && (c->call->rare->try_number < around->last_try ||
 	    (around->call->race && c->kind.member)));
 }
 
-/* What a call is in that failed, or waited, has not ended for good, if the run failed for it:
- * neither it is excused nor what it is in, and all that it is in can run again. */
+/* Reopens what encloses a call that failed or waited, if the run failed because of it: neither
+ * the call nor an enclosing one is excused, and all that enclose it can run again. */
 static void
 settle_around(struct recording *rec, uint32_t call)
 {
@@ -136,8 +138,8 @@ settle_around(struct recording *rec, uint32_t call)
 	for (uint32_t i = c->links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing) {
 		uint32_t at = recording_latest(rec, i), from = rec->calls[at].links.result_from;
 
-		/* If its end came of the attempt in which this failed: what another attempt came to
-		 * has nothing to do with that. */
+		/* Only if the end is of the attempt in which this call failed: an end of another
+		 * attempt has nothing to do with it. */
 		rec->calls[at].status.reopened |= rec->calls[at].status.state == RECALL_SUCCEEDED &&
 		    rec->calls[from != NO_CALL ? from : at].attempt == c->attempt;
 	}
@@ -160,15 +162,15 @@ recording_failure_stands(const struct recording *rec, uint32_t call)
 bool
 recording_child_excused(const struct recording *rec, uint32_t call)
 {
-	/* It may have been cut off while it gave anew what it had come to. */
+	/* It may have been interrupted while it passed on an end that it had reused. */
 	while (rec->calls[call].status.state == RECALL_OPEN && rec->calls[call].links.claims != NO_CALL)
 		call = rec->calls[call].links.claims;
 	return rec->calls[call].kind.child && recording_failure_stands(rec, call);
 }
 
-/* Whether a claim, which is open, was to reuse what it took over, as that has nothing more to do:
- * then that is all there is to it. A child run may have been given another input, and goes on by
- * its own record. */
+/* Whether an open claim would only have reused what it took over, since nothing is left to do:
+ * then that is its end. A child run may have been given another input, and continues by its own
+ * transcript. */
 static bool
 was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 {
@@ -191,13 +193,13 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 void
 recording_settle_caught(struct recording *rec)
 {
-	/* What somebody wants made again, and what that is in, does not stand. */
+	/* A call that the user wants made again is not kept, nor is anything that encloses it. */
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_decision(rec, i) == RECALL_REDO)
 			for (uint32_t at = i; at != NO_CALL; at = rec->calls[at].links.enclosing)
 				rec->calls[rec->calls[at].links.root].chain.redone = true;
 
-	/* From the last: a rescue that failed may have been caught itself. */
+	/* From the last to the first: a rescue that failed may have been caught itself. */
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		const struct model_calls *failed = &rec->calls[i].call->rare->given;
 
@@ -221,7 +223,7 @@ recording_settle_caught(struct recording *rec)
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		settle_around(rec, i);
 
-	/* The last of a chain first: several claims may have been cut off in a row. */
+	/* The last of a chain first: several claims in a row may have been interrupted. */
 	for (uint32_t i = rec->call_count; i-- > 0;) {
 		struct recorded_call *c = &rec->calls[i];
 

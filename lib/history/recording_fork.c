@@ -1,13 +1,12 @@
 /*
- * What a fork leaves out: a call that it names, and what came of that. It spreads by causes:
- * whatever has a cause that is left out is left out too, and the calls around it are open
- * again.
+ * Finds what a fork leaves out: the named call and all that followed from it. An event is left out
+ * if one of its causes is, and the enclosing calls are open again.
  *
- * What child runs had of the steps around them only their own records tell: their steps'
- * causes, which models of these runs are read for. A child run one of whose steps, or of a
- * child's of its, read an item of a call that is left out goes with that, and so does who read
- * from the child run. A resume asks whether a child run that failed was given the failure of a
- * branch.
+ * What child runs read of the steps around them is recorded only in their own transcripts, as
+ * causes of their steps, so models of these runs are read. A child run is left out if one of its
+ * steps, or of its own child runs' steps, read an item of a call that is left out; so is every call
+ * that reads from the child run. A resume asks whether a child run that failed had been given the
+ * failure of a branch.
  */
 #include "history/recording.h"
 
@@ -33,7 +32,7 @@ add_cause(struct recorded_reads *r, struct span reference)
 {
 	struct uuid id = event_key(reference), *last = r->count > 0 ? &r->events[r->count - 1] : NULL;
 
-	/* An event of the child run itself is named by its id alone. */
+	/* The id alone names an event of the child run itself. */
 	if (span_type(reference) != 'o' ||
 	    (last != NULL && last->high == id.high && last->low == id.low))
 		return;
@@ -64,7 +63,7 @@ recording_add_causes(void *context, const struct placed *placed, struct error *e
 	return 0;
 }
 
-/* A record that is not there, or damaged, tells as much as there is of it. */
+/* If the transcript is missing or damaged, what can be read is used. */
 static void
 recording_read_run(struct child_reading *c, const char *run_id)
 {
@@ -130,8 +129,8 @@ recording_later_call(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* The fork that left out what an event told: of a call that is, or the end of one in which
- * something is. */
+/* The fork that left out what an event is about: a call that is left out, or the end of a call
+ * in which something is. */
 static uint32_t
 event_left_by(const struct recording *rec, struct uuid event)
 {
@@ -145,7 +144,7 @@ event_left_by(const struct recording *rec, struct uuid event)
 	    rec->calls[call].links.reopened_by);
 }
 
-/* The same for a child run, as far as it is known what it has read. */
+/* The same for a child run, as far as its reads are known. */
 static uint32_t
 child_left_by(const struct recording *rec, const struct recorded_reads *reads)
 {
@@ -168,7 +167,7 @@ cause_left_by(const struct recording *rec, struct span reference)
 	return reads != NULL ? child_left_by(rec, reads) : event_left_by(rec, event_key(reference));
 }
 
-/* A call that is left out, and what encloses it: that is to be done again. */
+/* Leaves out a call, and reopens the calls that enclose it, which are to run again. */
 static void
 leave_out_by(struct recording *rec, struct recorded_call *c, uint32_t by)
 {
@@ -190,7 +189,7 @@ recording_leave_out(struct recording *rec, uint32_t call, const struct event_vie
 
 	if (rec->now.source >= rec->spec->other_count)
 		return;
-	/* The last fork, from this source or from a later one, that named the call. */
+	/* The last fork, of this source or of a later one, that named the call. */
 	for (uint32_t i = rec->now.source; i < rec->spec->other_count; i++) {
 		const char *path = rec->spec->others[i].left_out;
 
@@ -210,7 +209,7 @@ recording_leave_out(struct recording *rec, uint32_t call, const struct event_vie
 		recording_read_child(rec, call);
 }
 
-/* When it ends, all is recorded that a child run can have read. */
+/* At its end, all that a child run can have read is recorded. */
 void
 recording_leave_out_child(struct recording *rec, uint32_t call)
 {

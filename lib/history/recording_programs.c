@@ -1,10 +1,10 @@
 /*
- * Programs: which calls were made by which version of the files that their commands run, and which
- * results are those of another version than there is now.
+ * Programs: which calls were made with which version of the files that their commands run, and
+ * which results come from another version than the present one.
  *
- * Calls of one process name the same files, in the same text: each text is read once, and each
- * version of a file is compared once. Where the files lay is kept relative to the workspace, as that
- * may lie elsewhere by now.
+ * Calls of one process name the same files in the same text: each text is parsed once, and each
+ * version of a file is compared once. Paths are kept relative to the workspace, which may have
+ * moved.
  */
 #include "history/recording.h"
 
@@ -18,13 +18,13 @@
 
 /* A version of a file. */
 struct recorded_program {
-	struct definition_file file; /* its path is relative if it lay in the workspace */
-	bool changed;                /* there is another one now */
-	bool last;                   /* no other version of it was recorded after it */
-	int64_t results;             /* that are its own, and stand */
+	struct definition_file file; /* its path is relative if the file was in the workspace */
+	bool changed;                /* the file has another version now */
+	bool last;                   /* no other version of the file was recorded later */
+	int64_t results;             /* results of its own calls that are still valid */
 };
 
-/* What one text named. */
+/* The programs named in one text. */
 struct recorded_programs {
 	uint32_t *list;              /* numbers of programs */
 	size_t count;
@@ -47,7 +47,7 @@ note_last(struct recording *rec, uint32_t number)
 			rec->programs[i].last = i == number;
 }
 
-/* The number of a version, which is taken over. */
+/* The number of a version, which becomes owned here. */
 static uint32_t
 add_program(struct recording *rec, struct definition_file *file)
 {
@@ -70,8 +70,8 @@ add_program(struct recording *rec, struct definition_file *file)
 	return i;
 }
 
-/* Those of a command alone: whatever else a call is made of has a part in what it is known by. Of a
- * child run that is its workflow's file. */
+/* Only programs of a command: everything else that makes up a call is part of its key. For a
+ * child run, the program is its workflow file. */
 void
 recording_take_programs(struct recording *rec, struct recorded_call *c, struct span files)
 {
@@ -109,9 +109,9 @@ recording_take_programs(struct recording *rec, struct recorded_call *c, struct s
 	map_put(&rec->programs_by_text, files.at, files.len, c->programs);
 }
 
-/* ---- when all is read ---- */
+/* ---- when everything is read ---- */
 
-/* The call whose condition said no; those that took it over from there did not ask again. */
+/* The call whose condition said no; calls that took that over did not evaluate it again. */
 static uint32_t
 who_said_no(const struct recording *rec, uint32_t call)
 {
@@ -126,7 +126,7 @@ who_said_no(const struct recording *rec, uint32_t call)
 	return call;
 }
 
-/* The call whose work the result is; NO_CALL: nothing is to be taken over of the call. */
+/* The call that did the work of the result; NO_CALL: nothing of the call is taken over. */
 static uint32_t
 who_made(const struct recording *rec, uint32_t call)
 {
@@ -177,7 +177,7 @@ recording_repeat(struct recording *rec, uint32_t call)
 	    c->failure.first];
 
 	c->status.repeated = true;
-	/* A child run, or a body, goes on, and the steps in it take over what they have. */
+	/* A child run, or a body, continues, and the steps in it take over their own records. */
 	c->status.reopened = c->kind.child || (c->kind.runs_command && maker->kind.encloses);
 	for (uint32_t at = call; at != NO_CALL; at = rec->calls[at].links.enclosing) {
 		struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
@@ -218,7 +218,7 @@ recording_check_programs(struct recording *rec, const char *directory)
 	recording_note_effects(rec);
 }
 
-/* Versions of one file are told of together. */
+/* Versions of one file are reported together. */
 void
 recording_changed_programs(const struct recording *rec, struct history_summary *summary)
 {

@@ -1,13 +1,13 @@
 /*
- * The sources are read once, the oldest fork first, the run's own last, each line by the model
- * first: it says of which call it is. The members of a payload that anybody needs here are picked
- * in one walk. What events and calls are found by is dropped when all is read, before the index
- * takes its memory.
+ * Reads the sources once, the oldest fork first and the run's own last. Each line goes to the model
+ * first, which tells the call that it belongs to. One walk over a payload collects all members that
+ * are needed here. The tables that find events and calls are freed when everything is read, before
+ * memory for the index is allocated.
  *
- * Calls stand in one array in the order of their starts and name each other by number. One
- * that was taken over, and who took it over, are linked both ways, and all of such a chain
- * know its root. A phase of an agent is no call here: what is in it is in the call that it is
- * part of. A decision takes the place of the end that waited, which is kept for a replay.
+ * Calls are in one array in the order of their starts, and refer to each other by number. A call
+ * that was taken over and the call that took it over are linked both ways, and all calls of such a
+ * chain know its root. A phase of an agent is not a call here: what is inside it belongs to the
+ * agent's call. A decision replaces the end of the call that waited; that end is kept for a replay.
  */
 #include "history/recording.h"
 
@@ -22,9 +22,9 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define CLOSING 2 /* "} after the digest of a line */
+#define CLOSING 2 /* "} behind the digest of a line */
 
-/* What is looked for in payloads, in one walk over each. */
+/* The members collected in one walk over a payload. */
 enum member {
 	NAME, CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
@@ -49,12 +49,12 @@ static const char *const member_names[MEMBERS] = {
 /* A line while it is read. */
 struct reading {
 	struct event_view view;
-	struct placed placed;         /* as the model has it */
-	struct span members[MEMBERS]; /* of the payload; null is as good as absent */
+	struct placed placed;         /* its call, as the model tells */
+	struct span members[MEMBERS]; /* of the payload; null counts as absent */
 	struct place place;
 };
 
-/* The end that holds the result of a call. */
+/* The end that has the result of a call. */
 static uint32_t
 result_of(const struct recording *rec, uint32_t call)
 {
@@ -75,8 +75,8 @@ recording_read_wait(struct recorded_call *c, const struct reading *at)
 	return true;
 }
 
-/* It does nothing of its own before its end, so if it does not get there, it waits, or is
- * decided, as before. A replay has one attempt alone. */
+/* The call does nothing of its own before its end. So if it does not reach it, it waits, or is
+ * decided about, as before. A replay has only one attempt. */
 static void
 recording_inherit_state(struct recording *rec, struct recorded_call *c)
 {
@@ -94,8 +94,8 @@ recording_inherit_state(struct recording *rec, struct recorded_call *c)
 	c->links.result_from = earlier->links.result_from;
 }
 
-/* A decision is the end of the call that waits, and of those that have taken it over, and not
- * ended. */
+/* Makes a decision the end of the call that waits, and of calls that have taken it over and have
+ * not ended. */
 static void
 recording_read_decision(struct recording *rec, const struct reading *at)
 {
@@ -123,7 +123,7 @@ recording_read_decision(struct recording *rec, const struct reading *at)
 			recording_inherit_state(rec, &rec->calls[i]);
 }
 
-/* The try that it was for has failed. */
+/* The try for which the result was given has failed. */
 static void
 forget_early_result(struct recording *rec, const struct reading *at)
 {
@@ -141,8 +141,8 @@ recording_apply_early_result(struct recorded_call *c)
 	c->status.decided = true;
 }
 
-/* Of calls that were cut off, those whose result had come already have it: they were about to take
- * it, or are those that had taken over one which was. */
+/* Of calls that were interrupted, those whose result had arrived already have it: they were
+ * about to take it over, or had taken over a call that was. */
 static void
 recording_apply_early_results(struct recording *rec)
 {
@@ -159,15 +159,15 @@ recording_apply_early_results(struct recording *rec)
 	}
 }
 
-/* ---- the two lines of a call ---- */
+/* ---- start and end of a call ---- */
 
-/* A call is idle that did nothing for one of these reasons. */
+/* A call that ended for one of these reasons did nothing. */
 static const char *const idle_codes[] = {
 	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked",
 	"cannot_launch", NULL,
 };
 static const char *const idle_skips[] = { "upstream_failed", "upstream_waiting", "nothing_failed", NULL };
-/* It ended with one of these: what it did, nobody saw to its end. */
+/* If a call ended for one of these reasons, nobody saw its work to the end. */
 static const char *const cut_codes[] = { "timeout", "cancelled", "interrupted", NULL };
 
 static void
@@ -185,7 +185,7 @@ know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 	rec->by_number[call->number] = ours;
 }
 
-/* Keeps what a call depended on besides its input and definition. */
+/* Keeps what a call depended on besides input and definition. */
 static void
 recording_read_marks(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
@@ -202,15 +202,15 @@ recording_read_marks(struct recording *rec, struct recorded_call *c, const struc
 	}
 }
 
-/* The id of an event, wherever it is. */
+/* Reads the id of an event, wherever it stands. */
 static void
 copy_cause(struct span cause, char id[ID_SIZE])
 {
 	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, id);
 }
 
-/* Which call of a tool has made the call: its own event says so, and that of the tool's call, where it
- * follows that, is noted for the result. */
+/* Finds the tool call that made this call: the call's own start names it, and the start of the
+ * tool call, if that comes later, is noted for its result. */
 static void
 recording_read_tool_use(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
@@ -251,8 +251,8 @@ recording_read_attempt(struct recording *rec, const struct reading *at)
 	buffer_byte(&rec->marks, '\0');
 }
 
-/* What a call takes over that claims one: the last that took that over before; but not a call of other
- * words that was made in its stead in this attempt, as the user said. */
+/* Which call a claiming call takes over: the last that took over the same one before; but not a
+ * call of other words that the user had made in its place in this attempt. */
 static uint32_t
 recording_followed_call(const struct recording *rec, uint32_t claimed,
     const struct recorded_call *c)
@@ -283,8 +283,8 @@ recording_read_started(struct recording *rec, const struct reading *at)
 		.links.result_from = NO_CALL, .chain.winner = NO_CALL, .chain.last_tool = NO_TOOL, .last_event = NO_EVENT,
 		.chain.changed_inside = NO_CALL, .failure.first = index, .links.enclosing = NO_CALL,
 		.kind.child = call->rare->child_run_id[0] != '\0' };
-	/* What it is in, as its id says; not what the model makes of its cause if that is not
-	 * known. */
+	/* The enclosing call that its id names; not the one that the model derives from its
+	 * cause if that is unknown. */
 	if (outer != NULL && strncmp(call->id, outer->id, outer_len) == 0 &&
 	    call->id[outer_len] == '/' && strchr(call->id + outer_len + 1, '/') == NULL)
 		c->links.enclosing = rec->by_number[outer->number];
@@ -302,7 +302,8 @@ recording_read_started(struct recording *rec, const struct reading *at)
 	c->kind.effects = !c->kind.operation && (span_is(at->members[EFFECTS], "workspace") ||
 	    span_is(at->members[EFFECTS], "external"));
 	c->kind.idempotent = span_true(at->members[IDEMPOTENT]);
-	/* Asked before the start is recorded: without a yes nothing begins. */
+	/* The condition is evaluated before the start is recorded: unless it said yes, nothing
+	 * begins. */
 	if (at->members[CONDITION].at != NULL &&
 	    !span_true(span_member(at->members[CONDITION], KEY_OUTCOME)))
 		c->kind.effects = false;
@@ -311,7 +312,7 @@ recording_read_started(struct recording *rec, const struct reading *at)
 	c->kind.member = c->links.enclosing != NO_CALL && rec->calls[c->links.enclosing].kind.members &&
 	    call_is_member(call->id);
 
-	/* It follows the one that it took over, or whoever took that over since. */
+	/* It continues the call that it took over, or the last call that took that over since. */
 	earlier = recording_find_call(rec, event_key(at->members[CLAIMS]), NULL);
 	if (earlier != NO_CALL) {
 		struct recorded_call *before;
@@ -320,13 +321,13 @@ recording_read_started(struct recording *rec, const struct reading *at)
 		c->links.root = rec->calls[earlier].links.root;
 		before = &rec->calls[c->links.claims];
 		INVARIANT(c->links.claims < index && before->links.root == c->links.root);
-		/* But one that was made in its stead. */
+		/* Except for a call that was made in its place. */
 		INVARIANT(before->links.claimed_by == NO_CALL ||
 		    rec->calls[before->links.claimed_by].attempt == rec->now.attempt);
 		before->links.claimed_by = index;
 		c->links.left_by = before->links.left_by;
-		/* What a fork leaves out of it may have been made in an attempt before. What a fork
-		 * did that is older than this source was done again here. */
+		/* A call that a fork leaves out may have been made in an earlier attempt. What a
+		 * fork of an older source did has been done again here. */
 		if (before->links.reopened_by > rec->now.source) {
 			c->status.reopened = true;
 			c->links.reopened_by = before->links.reopened_by;
@@ -349,11 +350,11 @@ recording_read_started(struct recording *rec, const struct reading *at)
 	recording_leave_out(rec, index, &at->view);
 	if (!span_is(at->members[MODE], "rescue"))
 		recording_take_missed(rec, &at->view);
-	/* Not before: its own line names others. */
+	/* Not earlier: its own line names other calls. */
 	know_number(rec, call, index);
 }
 
-/* A call that did nothing hides none that did. */
+/* A call that did nothing does not hide one that did something. */
 static void
 mark_idle(struct recording *rec, struct recorded_call *c)
 {
@@ -381,10 +382,10 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	c->failure.cut = span_one_of(code, cut_codes);
 	if (c->failure.cut == NULL && exit_code > 128)
 		c->failure.cut = "ended by a signal";
-	/* Without a status it had not begun. */
+	/* Without an exit status it had not begun. */
 	if (c->failure.cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
 		c->failure.cut = "downstream_closed";
-	/* What was lost before the far end has answered had not begun either. */
+	/* A call whose connection was lost before the far end answered had not begun either. */
 	if (known == ERROR_LOST && at->members[FAR_END].at != NULL)
 		c->failure.cut = "lost";
 	c->status.asked = exit_code == -1 && known == ERROR_WAITING;
@@ -420,7 +421,7 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 	if (reused != NO_CALL && rec->calls[reused].status.state == RECALL_OPEN &&
 	    rec->calls[reused].early.len > 0)
 		recording_apply_early_result(&rec->calls[reused]);
-	/* A fork has its own copy of a result; what made it, the other run says. */
+	/* A fork has its own copy of a result; the other run has the call that made it. */
 	if (reused != NO_CALL && span_true(at->members[PROGRAM_CHANGED]))
 		c->programs = rec->calls[result_of(rec, reused)].programs;
 	if (reused != NO_CALL && (rec->calls[reused].status.decided || (at->members[FAILURE].at == NULL &&
@@ -446,24 +447,24 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 		c->status.state = RECALL_SUCCEEDED;
 	}
 
-	/* The branch that succeeded ends the race that it is in. */
+	/* The branch that succeeded ends the race of its group. */
 	group = c->links.enclosing != NO_CALL && c->status.state == RECALL_SUCCEEDED ?
 	    &rec->calls[rec->calls[c->links.enclosing].links.root] : NULL;
 	if (group != NULL && group->call->race && group->chain.winner == NO_CALL)
 		group->chain.winner = index;
 }
 
-/* ---- what stands in between ----
- *
- * Tool calls that may change something are a list for each chain of calls, the latest first.
- * Each is in doubt from its beginning on, and gets out of it by its result, by being called
- * again, or by an answer of the model, who was told what came of it. */
+/* ---- events inside calls ----
+ * 
+ * Tool calls that may change something are in a list for each chain of calls, the latest first.
+ * Each is in doubt from its start until its result, until it is called again, or until an answer
+ * of the model that was told its outcome. */
 
-/* What a tool did that ended with one of these, nobody saw to its end. `interrupted` is
- * what the user decided: it stands. */
+/* If a tool ended for one of these reasons, nobody saw its work to the end. `interrupted` is a
+ * decision of the user, so it is final. */
 static const char *const tool_cut_codes[] = { "timeout", "cancelled", "downstream_closed", NULL };
 
-/* The highest number of a tool's calls in the list from i on; 0: there is none. */
+/* The highest number among calls of a tool in the list from i on; 0: there are none. */
 static uint32_t
 last_number(const struct recording *rec, uint32_t i, const char *name)
 {
@@ -494,7 +495,7 @@ read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 	if (t.name == NULL)
 		t.name = memory_text("");
 
-	/* What was called again, after it had been cut off, is not in doubt any more. */
+	/* A tool call that was interrupted and called again is no longer in doubt. */
 	for (uint32_t i = *last; i != NO_TOOL; i = rec->tool_uses.tools[i].before) {
 		struct recorded_tool *old = &rec->tool_uses.tools[i];
 
@@ -544,8 +545,8 @@ read_tool_result(struct recording *rec, const struct reading *at)
 	t->blocked = span_is(code, "blocked");
 }
 
-/* Adds an event to the call that its cause is of, or to who has taken that over. The call, or
- * NO_CALL if that is not recorded. */
+/* Adds an event to the call that its cause belongs to, or to the call that has taken that over.
+ * Returns the call, or NO_CALL if it is not recorded. */
 static uint32_t
 recording_add_event(struct recording *rec, const struct reading *at)
 {
@@ -589,7 +590,7 @@ read_event(struct recording *rec, const struct reading *at)
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
-		/* Calls that are made in a phase are made in the call that it is part of. */
+		/* Calls made in a phase belong to the call that has the phase. */
 		if (span_type(at->members[PHASE]) == 'o')
 			know_number(rec, at->placed.call, recording_add_event(rec, at));
 		else
@@ -608,7 +609,7 @@ read_event(struct recording *rec, const struct reading *at)
 	case EVENT_MESSAGE_ASSISTANT:
 	case EVENT_TOOL_CALL:
 	case EVENT_TOOL_RESULT:
-		/* A call goes on as if it had not been told. */
+		/* After a retry, the call continues as if it had not been told the outcome. */
 		if (span_type(at->members[RETRY]) == 'o')
 			forget_early_result(rec, at);
 		if (rec->spec->mode == RECALL_RESUME &&
@@ -622,7 +623,7 @@ read_event(struct recording *rec, const struct reading *at)
 		else if (at->view.type == EVENT_TOOL_RESULT)
 			read_tool_result(rec, at);
 		else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
-			/* The model was told what came of its tools, and went on. */
+			/* The model was told the outcome of its tool calls, and continued. */
 			for (uint32_t i = rec->calls[rec->calls[call].links.root].chain.last_tool;
 			     i != NO_TOOL && !rec->tool_uses.tools[i].answered; i = rec->tool_uses.tools[i].before)
 				rec->tool_uses.tools[i].answered = true;
@@ -632,7 +633,7 @@ read_event(struct recording *rec, const struct reading *at)
 	}
 }
 
-/* Whether the line names a call, as those of calls must. */
+/* Whether the line names a call, as lines of calls must. */
 static bool
 names_call(const struct reading *at)
 {
@@ -716,7 +717,7 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 		struct index_source *source = &rec->now.sources[i];
 		struct stat status;
 
-		/* What there is of the source before was all. */
+		/* The previous source has been read to its end. */
 		rec->now.source = i;
 		rec->status[0] = '\0';
 		rec->now.lines = 0;
@@ -736,8 +737,8 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	return 0;
 }
 
-/* Calls stand in the order of their starts. What a call names was there before it, but for who has
- * taken it over; a chain is linked both ways, and all of it know its first. */
+/* Calls are in the order of their starts. A call refers only to earlier calls, except to the one
+ * that has taken it over; a chain is linked both ways, and all of its calls know the first. */
 static bool
 recorded_call_holds(const struct recording *rec, uint32_t i)
 {
@@ -778,7 +779,7 @@ recording_holds(const struct recording *rec)
 	    rec->marks.data[rec->marks.len - 1] == '\0';
 }
 
-/* They take as much memory as the calls, and all is read. */
+/* They take as much memory as the calls, and everything is read. */
 static void
 forget_names(struct recording *rec)
 {

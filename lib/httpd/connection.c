@@ -1,6 +1,7 @@
 /*
- * A connection is in one state; connection_work() does what that asks for until it has to wait: for
- * bytes, for room in the socket, for an answer. Sockets are watched edge-triggered, once for all.
+ * A connection is in one state; connection_work() does what that state requires until it has to
+ * wait: for bytes, for room in the socket, for an answer. Sockets are watched edge-triggered, with
+ * one registration each.
  */
 #define _GNU_SOURCE /* accept4() */
 #include "httpd/connection.h"
@@ -26,12 +27,13 @@
 #include "io/file.h"
 
 #define ACCEPTED_AT_ONCE 64
-#define SPARE_PLACES 16                 /* beside all places: for who is known, and to be told no */
+#define SPARE_PLACES 16                 /* beyond limits.connections: for admitted clients, and
+                                                                                      to tell others that there is no room */
 #define READ_AT_ONCE 16384
-#define TURN ((size_t)1 << 20)          /* bytes of one connection, before the next has its turn */
-#define ROOM_AT_ONCE ((size_t)16 << 10) /* that a body is given */
-#define NEWCOMER_MS 1000                /* in which somebody who came may begin to say something */
-#define PAUSE_MS 100                    /* while there is nothing to let anybody in with */
+#define TURN ((size_t)1 << 20)          /* bytes for one connection, until it is the next one's turn */
+#define ROOM_AT_ONCE ((size_t)16 << 10) /* by which the memory of a body grows */
+#define NEWCOMER_MS 1000                /* until a new connection must have sent something */
+#define PAUSE_MS 100                    /* between tries while no descriptor is free */
 
 static const char full[] =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
@@ -47,8 +49,8 @@ static const struct refusal bad_framing = { 400, "invalid_input",
 	"the body is not in chunks as it must be: sizes without extensions, no trailers" };
 static const struct refusal late_head = { 408, "timeout", "the head did not come in time" };
 static const struct refusal late_body = { 408, "timeout", "the body did not come in time" };
-/* Whoever sends a body need not have shown yet who it is: a signature may be of all of it. One
- * address alone does not keep out the others. */
+/* The sender of a body may not be known yet: a signature may cover the whole body. No address
+ * alone can take all of the room. */
 static const struct refusal too_much_held = { 503, "unavailable",
 	"the server has too much to keep of the bodies that others send" };
 static const struct refusal too_much_from = { 429, "too_many",
@@ -60,7 +62,7 @@ connection_of_task(struct loop_task *task)
 	return (struct connection *)(void *)((char *)task - offsetof(struct connection, task));
 }
 
-/* ---- its life ---- */
+/* ---- the life of a connection ---- */
 
 static void
 set_limit(struct connection *c, int64_t ms)
@@ -71,14 +73,14 @@ set_limit(struct connection *c, int64_t ms)
 		loop_set(c->httpd->loop, &c->limit, ms);
 }
 
-/* A time that somebody who is known may have as long as he likes, where limits.patient says so. */
+/* Sets a time limit, which does not apply to an admitted client if limits.patient is set. */
 static void
 set_patient_limit(struct connection *c, int64_t ms)
 {
 	set_limit(c, c->admitted && c->httpd->limits.patient ? 0 : ms);
 }
 
-/* The request is over. */
+/* Ends the request. */
 static void
 end_request(struct connection *c)
 {
@@ -111,7 +113,7 @@ connection_close(struct connection *c)
 	free(c);
 }
 
-/* Goes on with the next request. */
+/* Prepares for the next request. */
 static void
 begin_request(struct connection *c)
 {
@@ -124,12 +126,12 @@ begin_request(struct connection *c)
 		set_patient_limit(c, c->httpd->limits.idle_ms);
 	if (c->input.in.len == 0)
 		buffer_free(&c->input.in);
-	/* Others have their turn between two requests. */
+	/* Other connections have their turn between two requests. */
 	if (c->input.in.len > 0 || c->readable)
 		loop_enter(c->httpd->loop, &c->task);
 }
 
-/* It is answered, and nothing more is to be read. */
+/* The request is answered, and nothing more is read. */
 static bool
 begin_draining(struct connection *c)
 {
@@ -148,7 +150,7 @@ begin_draining(struct connection *c)
 
 enum read { READ_SOME, READ_NOTHING, READ_ENDED };
 
-/* Reads some more bytes. */
+/* Reads more bytes. */
 static enum read
 read_more(struct connection *c, char *bytes, size_t size, size_t *len)
 {
@@ -167,7 +169,7 @@ read_more(struct connection *c, char *bytes, size_t size, size_t *len)
 	return got > 0 ? READ_SOME : READ_ENDED;
 }
 
-/* Has the request answered with a refusal. */
+/* Lets the handler answer the request with a refusal. */
 static bool
 connection_refuse_request(struct connection *c, const struct refusal *refusal)
 {
@@ -178,7 +180,8 @@ connection_refuse_request(struct connection *c, const struct refusal *refusal)
 	return true;
 }
 
-/* The same where nothing more of what comes can be made sense of, or is to be read. */
+/* The same, and closes the connection after it: the following bytes cannot be parsed, or are not
+ * to be read. */
 static bool
 refuse_last(struct connection *c, const struct refusal *refusal)
 {
@@ -186,7 +189,7 @@ refuse_last(struct connection *c, const struct refusal *refusal)
 	return connection_refuse_request(c, refusal);
 }
 
-/* The head is whole. */
+/* The head is complete. */
 static bool
 connection_read_whole_head(struct connection *c, size_t len)
 {
@@ -233,7 +236,7 @@ read_head(struct connection *c)
 	size_t len = 0, end;
 	const size_t most = c->httpd->limits.head_bytes;
 
-	/* One empty line before a request is forgiven (RFC 9112, section 2.2). */
+	/* Accept one empty line before a request (RFC 9112, section 2.2). */
 	if (!c->input.spaced && c->input.in.len >= 2 && memcmp(c->input.in.data, "\r\n", 2) == 0) {
 		buffer_drop(&c->input.in, 2);
 		c->input.spaced = true;
@@ -251,7 +254,7 @@ read_head(struct connection *c)
 	c->input.looked = c->input.in.len;
 	switch (read_more(c, bytes, sizeof bytes, &len)) {
 	case READ_SOME:
-		/* From its first byte on. */
+		/* The time limit runs from the first byte on. */
 		if (c->input.in.len == 0)
 			set_limit(c, c->httpd->limits.head_ms);
 		buffer_append(&c->input.in, bytes, len);
@@ -264,7 +267,7 @@ read_head(struct connection *c)
 	}
 }
 
-/* Takes what has been read of a body. */
+/* Processes the bytes of a body that were read. */
 static bool
 connection_read_body_bytes(struct connection *c)
 {
@@ -284,7 +287,7 @@ connection_read_body_bytes(struct connection *c)
 		c->called = false;
 		if (refusal != NULL)
 			return refuse_last(c, refusal);
-		/* It is answered: what else comes of it is not read. */
+		/* The request was answered: the rest of its body is not processed. */
 		if (c->state != CONNECTION_READS_BODY)
 			return true;
 	}
@@ -328,7 +331,7 @@ read_body(struct connection *c)
 	return true;
 }
 
-/* Drops what still comes. */
+/* Reads and drops what still arrives. */
 static bool
 connection_drain(struct connection *c)
 {
@@ -344,9 +347,9 @@ connection_drain(struct connection *c)
 	return false;
 }
 
-/* ---- what is kept of bodies ---- */
+/* ---- memory for bodies ---- */
 
-/* Room that the bodies have which come from an address. */
+/* The memory of the bodies that come from an address. */
 static size_t
 held_from(const struct httpd *h, const char *address)
 {
@@ -358,7 +361,7 @@ held_from(const struct httpd *h, const char *address)
 	return held;
 }
 
-/* They may come byte by byte: all connections are not looked at for each of them. */
+/* The bytes may come one by one: other connections are counted only when the memory grows. */
 const struct refusal *
 connection_keep(struct connection *c, struct span piece)
 {
@@ -410,7 +413,7 @@ connection_unsent(const struct connection *c)
 	return c->answer.head.len + c->answer.content.len - c->answer.sent;
 }
 
-/* Sends what there is in memory. */
+/* Sends the part of the answer that is in memory. */
 static ssize_t
 send_memory(struct connection *c)
 {
@@ -442,7 +445,7 @@ send_file(struct connection *c)
 	return sent;
 }
 
-/* The client has to take something first. some: it has taken something just now. */
+/* The client has to read first. some: it has read something just now. */
 static void
 connection_set_blocked(struct connection *c, bool some)
 {
@@ -453,7 +456,7 @@ connection_set_blocked(struct connection *c, bool some)
 
 enum written { WRITTEN_ALL, WRITTEN_SOME, WRITTEN_BLOCKED, WRITTEN_FAILED };
 
-/* Writes what waits, TURN bytes or little more of it; *len: how many those were. */
+/* Writes what is pending, TURN bytes or little more; *len: how many were written. */
 static enum written
 write_some(struct connection *c, size_t *len)
 {
@@ -467,7 +470,7 @@ write_some(struct connection *c, size_t *len)
 			connection_set_blocked(c, *len > 0);
 			break;
 		}
-		/* It is gone; or the file is not as long any more. */
+		/* The client is gone, or the file has become shorter. */
 		if (sent <= 0)
 			return WRITTEN_FAILED;
 		if (memory)
@@ -486,7 +489,7 @@ write_some(struct connection *c, size_t *len)
 		c->answer.sent = 0;
 		return c->answer.file_left == 0 ? WRITTEN_ALL : c->blocked ? WRITTEN_BLOCKED : WRITTEN_SOME;
 	}
-	/* What a slow reader has taken of a stream is not kept. */
+	/* Free the part of a stream that a slow reader has read. */
 	if (c->answer.sent > c->answer.head.len + TURN &&
 	    c->answer.sent - c->answer.head.len > c->answer.content.len / 2) {
 		buffer_drop(&c->answer.content, c->answer.sent - c->answer.head.len);
@@ -521,7 +524,7 @@ connection_write_answer(struct connection *c)
 	return false;
 }
 
-/* Writes what waits of a stream, and has more of it written. */
+/* Writes what is pending of a stream, and asks the handler for more. */
 static bool
 write_stream(struct connection *c)
 {
@@ -548,9 +551,9 @@ write_stream(struct connection *c)
 	return c->state != CONNECTION_STREAMS;
 }
 
-/* ---- what it is answered with ---- */
+/* ---- answers ---- */
 
-/* The handler has answered: what that asks for is done at once, or when the loop comes to it. */
+/* The handler has answered: continue at once, or when the loop comes to the connection. */
 static void
 work_later(struct connection *c)
 {
@@ -558,13 +561,13 @@ work_later(struct connection *c)
 		loop_enter(c->httpd->loop, &c->task);
 }
 
-/* Writes the head of an answer; length -1: not known. */
+/* Writes the head of an answer; length -1: unknown. */
 static void
 begin_answer(struct connection *c, unsigned status, struct buffer *fields, int64_t length)
 {
 	INVARIANT(c->state <= CONNECTION_WAITS && connection_unsent(c) == 0);
 	c->bodiless |= status == 204 || status == 304;
-	/* Bytes of a body would be taken for the next head. */
+	/* The rest of the body would be taken for the next head. */
 	if (c->state == CONNECTION_READS_BODY)
 		c->close = c->linger = true;
 	INVARIANT(c->http11 || c->close);
@@ -690,7 +693,7 @@ connection_end(struct connection *c, bool cut_off)
 
 	if (c->state != CONNECTION_STREAMS)
 		return;
-	/* What shows that it was cut off is that the connection ends before the answer does. */
+	/* The client sees that it was cut off because the connection ends before the answer. */
 	if (cut_off)
 		c->close = true;
 	else if (c->chunked)
@@ -707,7 +710,7 @@ connection_break(struct connection *c)
 	loop_enter(c->httpd->loop, &c->task);
 }
 
-/* ---- what is to be done ---- */
+/* ---- what each state does ---- */
 
 static bool
 connection_ask_handler(struct connection *c)
@@ -719,7 +722,7 @@ connection_ask_handler(struct connection *c)
 	return true;
 }
 
-/* Nothing is done but for a client that is gone. */
+/* Nothing to do unless the client is gone. */
 static bool
 wait_for_answer(struct connection *c)
 {
@@ -738,7 +741,8 @@ close_broken(struct connection *c)
 static void
 connection_work(struct connection *c)
 {
-	/* Each returns whether there is more to do now; it may have closed the connection if not. */
+	/* Each returns whether there is more to do now; if it returns false, it may have closed
+	 * the connection. */
 	static bool (*const does[])(struct connection *c) = {
 		[CONNECTION_READS_HEAD] = read_head, [CONNECTION_READS_BODY] = read_body,
 		[CONNECTION_ASKS] = connection_ask_handler, [CONNECTION_WAITS] = wait_for_answer,
@@ -773,7 +777,7 @@ socket_ready(struct loop_source *source, uint32_t events)
 		connection_close(c);
 		return;
 	}
-	/* What else comes while a stream is written is read when that has ended. */
+	/* Bytes that arrive while a stream is written are read after its end. */
 	if (c->state == CONNECTION_STREAMS && (!c->blocked || !(events & EPOLLOUT)))
 		return;
 	if (events & EPOLLOUT)
@@ -782,7 +786,7 @@ socket_ready(struct loop_source *source, uint32_t events)
 		connection_work(c);
 }
 
-/* Its time is over. */
+/* A time limit has passed. */
 static void
 limit_due(struct loop_timer *timer)
 {
@@ -802,7 +806,7 @@ limit_due(struct loop_timer *timer)
 
 /* ---- coming ---- */
 
-/* How many others come from an address. */
+/* The number of other connections from an address. */
 static size_t
 count_from(const struct httpd *h, const struct connection *but, const char *address)
 {
@@ -824,7 +828,7 @@ is_crowded(const struct connection *c)
 bool
 connection_from(struct connection *c, const char *address)
 {
-	/* Those who crowded it out may be gone by now. */
+	/* The other connections of the address may be closed by now. */
 	if (c->crowded || strcmp(address, c->address) != 0) {
 		snprintf(c->address, sizeof c->address, "%s", address);
 		c->crowded = is_crowded(c);
@@ -832,7 +836,7 @@ connection_from(struct connection *c, const char *address)
 	return !c->crowded;
 }
 
-/* Whether nothing of a next request is there, read or not. */
+/* Whether no byte of a next request has arrived, read or not. */
 static bool
 is_idle(const struct connection *c)
 {
@@ -842,17 +846,17 @@ is_idle(const struct connection *c)
 	    recv(c->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-/* Ends a connection to make room for another: of those that have shown nothing, if they have more
- * than their share of the places, the one that has been there longest and whose request is not
- * whole. Where nobody is turned away, else one that is known and idle, else one of those; and none
- * that has just come. */
+/* Closes a connection to make room for another. First choice: of connections that have not been
+ * admitted, if these have more than their share of the places, the oldest whose request is
+ * incomplete. If connections are not turned away: then an admitted, idle one; then any that was
+ * not admitted. Never one that has just connected. */
 static bool
 connection_evict_one(struct httpd *h)
 {
 	struct connection *idle = NULL, *sending = NULL, *known = NULL, *leaves;
 	size_t strangers = 0;
 
-	/* The newest stands first. */
+	/* The newest is first in the list. */
 	for (struct connection *c = h->first; c != NULL; c = c->next) {
 		strangers += !c->admitted;
 		if (c->admitted && !h->turns_away && is_idle(c))
@@ -876,7 +880,7 @@ connection_evict_one(struct httpd *h)
 	return leaves != NULL;
 }
 
-/* Makes room where there is none; returns the descriptor, which may be another one then. */
+/* Makes room if there is none; returns the descriptor, which may have changed. */
 static int
 make_room(struct httpd *h, int fd)
 {
@@ -893,7 +897,7 @@ make_room(struct httpd *h, int fd)
 	return lower;
 }
 
-/* There is no room for it: it is told so, if it reads that. */
+/* There is no room: the client is told so, if it reads that. */
 static int
 turn_away(int fd)
 {
@@ -928,7 +932,7 @@ httpd_admit(struct httpd *h, int fd)
 	c->answer.file = -1;
 	connection_peer_of(&c->peer, fd);
 	memcpy(c->address, c->peer.address, PEER_ADDRESS);
-	/* Of this machine itself there may be any number: a proxy on it says whose they are. */
+	/* This machine may have any number of connections: a proxy on it says whose they are. */
 	c->crowded = !c->peer.local && !c->peer.loopback && is_crowded(c);
 	c->next = h->first;
 	if (c->next != NULL)
@@ -943,20 +947,22 @@ httpd_admit(struct httpd *h, int fd)
 	return 0;
 }
 
-/* Lets in who waits; false: there is nothing to let anybody in with just now. */
+/* Accepts waiting connections; false: no descriptor is free at the moment. */
 static bool
 accept_some(struct httpd *h, int listener)
 {
 	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
 		int fd;
 
-		/* The loop tells of who waits behind him: nobody leaves his place for nobody. */
+		/* The loop reports further waiting connections: evict nobody before one is known
+		 * to wait. */
 		if (!h->turns_away && h->count >= h->limits.connections && i > 0)
 			return true;
 		if (!h->turns_away && h->count >= h->limits.connections && !connection_evict_one(h))
 			return false;
 		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		/* Who has gone again, or had an error of his own, is nobody's matter. */
+		/* An error of a single connection, such as one that was closed again, does not
+		 * matter. */
 		if (fd == -1)
 			return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
 		httpd_admit(h, fd);
@@ -971,7 +977,7 @@ listener_ready(struct loop_source *source, uint32_t events)
 	    offsetof(struct httpd_listener, source));
 
 	(void)events;
-	/* The loop would be told again and again of who waits. */
+	/* Otherwise the loop would report the waiting connections again and again. */
 	if (!accept_some(l->httpd, source->fd)) {
 		loop_remove(l->httpd->loop, source);
 		loop_set(l->httpd->loop, &l->pause, PAUSE_MS);

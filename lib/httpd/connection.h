@@ -1,30 +1,33 @@
 /*
- * The connections of an HTTP server: requests are read from sockets and handed to a handler, and its
- * answers are written to them. It is the one place where AWF's programs speak HTTP as servers; each
- * has a handler, a row of io/connection_limits.h, and a loop (httpd/loop.h) in which it all happens.
+ * The connections of an HTTP server: reads requests from sockets, passes them to a handler, and
+ * writes its answers. All of AWF's HTTP servers use this code; each has a handler, a row of
+ * io/connection_limits.h, and a loop (httpd/loop.h) in which everything happens.
  *
- * A connection reads one request at a time, and the next one when the answer to it is written:
+ * A connection reads one request at a time, and the next one after the answer was written. Its
+ * states:
  *
- *   READS_HEAD  Bytes are read until the head is whole (httpd/head.h). While none has come it is idle.
- *   READS_BODY  The body is read as the head frames it (httpd/framing.h), and the handler given
- *               each piece, to keep it here (connection_keep()) or to take it elsewhere.
- *   ASKS        The request is whole: the handler answers it, or lets it wait.
+ *   READS_HEAD  Bytes are read until the head is complete (httpd/head.h). Before the first byte
+ *               the connection is idle.
+ *   READS_BODY  The body is read as the head frames it (httpd/framing.h); the handler is given
+ *               each piece, to keep it here (connection_keep()) or elsewhere.
+ *   ASKS        The request is complete: the handler answers it, or lets it wait.
  *   WAITS       The handler answers it later.
  *   STREAMS     The answer grows: the handler writes what it has, until it ends or breaks it off.
  *   ANSWERS     The rest of the answer is written: what is in memory, then a part of a file.
- *   DRAINS      The answer was the last: what still comes is read and dropped, as the client would
- *               see a reset in place of the answer if it were left unread.
+ *   DRAINS      The answer was the last one: the rest of the request is read and dropped; otherwise
+ *               the client would see a reset instead of the answer.
  *   BROKEN      It is closed as soon as the loop comes to it.
  *
- * What the code relies on, and keeps:
- *   - A request that is refused by its head has none of its body read, and one that is answered
- *     before its body is whole is the last of its connection: no byte of a body is taken for a head.
- *   - The handler's begin() is followed by one end(), answered or not, and nothing is called between
- *     end() and the next begin() or refuse().
- *   - Times are whole: a byte a second puts none off.
- *   - What waits here for a client to take it is at most what the handler has written: a stream asks
+ * What the code relies on, and maintains:
+ *   - Of a request that is refused because of its head no body is read, and a request that is
+ *     answered before its body is complete is the last of its connection: no byte of a body is
+ *     taken for a head.
+ *   - Each begin() of the handler is followed by one end(), answered or not, and nothing is called
+ *     between end() and the next begin() or refuse().
+ *   - Time limits apply to the whole: a byte a second does not extend them.
+ *   - Pending output is at most what the handler has written: a stream checks
  *     connection_unsent() before it writes more.
- *   - Descriptor and buffers are the connection's; c->request is the handler's.
+ *   - Descriptor and buffers belong to the connection; c->request belongs to the handler.
  */
 #ifndef AWF_HTTPD_CONNECTION_H
 #define AWF_HTTPD_CONNECTION_H
@@ -47,34 +50,36 @@ struct head;
 
 /* What a program does with the requests of its connections. */
 struct connection_handler {
-	/* A request begins, whose head stands in these bytes until this returns. A refusal: it is
-	 * refused, without its body. */
+	/* A request begins, whose head is in these bytes until this returns. Returns a refusal
+	 * to refuse it without reading its body. */
 	const struct refusal *(*begin)(struct connection *c, const struct head *h, struct span bytes);
-	/* A piece of its body, of which so much more has been announced. A refusal: likewise. */
+	/* A piece of its body, of which `left` more bytes were announced. Returns a refusal as
+	 * above. */
 	const struct refusal *(*body)(struct connection *c, struct span piece, int64_t left);
-	/* It is whole: it is to be answered, or to wait (connection_wait()); again after
-	 * connection_wake(). */
+	/* The request is complete: answer it, or let it wait (connection_wait()). Called again
+	 * after connection_wake(). */
 	void (*answer)(struct connection *c);
-	/* It is to be answered with this, also before it has begun: its head was none. */
+	/* Answer it with this refusal. May come before begin(), if the head was invalid. */
 	void (*refuse)(struct connection *c, const struct refusal *refusal);
-	/* The client has taken some of a stream. */
+	/* The client has read a part of a stream. */
 	void (*ready)(struct connection *c);
 	/* It is over, answered or not. */
 	void (*end)(struct connection *c);
 };
 
-/* All connections of a program. Set what is before the line, the rest zero. */
+/* All connections of a program. Set the members before the line, the others to zero. */
 struct httpd {
 	struct loop *loop;
 	const struct connection_handler *handler;
 	struct connection_limits limits;
-	size_t per_address;          /* connections of one address at most; 0: any number */
-	unsigned spare_files;        /* descriptors that are left for other things; 0: not looked at */
-	/* Whether somebody who finds no place is told so. Else he waits for one, and connections
-	 * that have none of a request leave theirs, known or not. */
+	size_t per_address;          /* connections from one address, at most; 0: any number */
+	unsigned spare_files;        /* descriptors that must stay free for other things; 0: not
+	                                	                                checked */
+	/* Whether a client for which there is no place is told so. If not, it waits for a place,
+	 * and connections without a request, admitted or not, are closed. */
 	bool turns_away;
-	/* Whether a client that has closed its sending side still gets an answer that is waited for.
-	 * Else it is taken to be gone. */
+	/* Whether a client that has closed its sending side still gets a pending answer. If not,
+	 * it counts as gone. */
 	bool half_closed;
 	/* ---- */
 	struct connection *first;    /* the newest */
@@ -94,10 +99,10 @@ struct connection {
 	char address[PEER_ADDRESS];  /* by which it is counted */
 	void *request;               /* the handler's; NULL: there is none */
 	struct buffer body;          /* that connection_keep() has kept */
-	bool admitted;               /* the handler's: it has shown who it is */
+	bool admitted;               /* set by the handler: the client has authenticated */
 	bool http11;
-	bool bodiless;               /* the answer has no body: it is to a HEAD, or a 204 or 304 */
-	int64_t body_ms;             /* in which the body has to come; the handler's, in begin() */
+	bool bodiless;               /* the answer has no body: it is for a HEAD, or a 204 or 304 */
+	int64_t body_ms;             /* time limit for the body; set by the handler in begin() */
 
 	/* ---- its own ---- */
 	enum connection_state state;
@@ -111,16 +116,17 @@ struct connection {
 	bool blocked;                /* the client has to take something first */
 	bool close;                  /* after this answer */
 	bool linger;                 /* though more of the request may come */
-	bool paused;                 /* no more of its body is read for now */
-	bool called;                 /* the handler is being called: what it asks for is done after that */
+	bool paused;                 /* reading the body is suspended */
+	bool called;                 /* the handler is being called: what it requests is done
+	                                	                                afterwards */
 	bool chunked;                /* the stream is written in chunks */
 	struct {
 		struct buffer in;            /* read, and not taken yet */
-		size_t looked;               /* of it, for the end of a head */
+		size_t looked;               /* bytes that were searched for the end of a head */
 		bool spaced;                 /* an empty line came before the head */
 		size_t dropped;              /* bytes, while it drains */
 		struct framing framing;
-		size_t room;                 /* bytes that its body may fill so far */
+		size_t room;                 /* bytes reserved for its body so far */
 	} input;                      /* the request that comes */
 	struct {
 		struct buffer head, content; /* of the answer */
@@ -133,7 +139,7 @@ struct connection {
 
 /* ---- a server ---- */
 
-/* A socket that listens, where connections come from. It stays where it is until it is removed. */
+/* A socket that accepts connections. The struct must not move until it is removed. */
 struct httpd_listener {
 	struct httpd *httpd;
 	struct loop_source source;
@@ -141,21 +147,21 @@ struct httpd_listener {
 };
 
 int httpd_listener_add(struct httpd_listener *l, struct httpd *h, int fd, struct error *err);
-/* Closes the descriptor; nothing is done if there is none. */
+/* Closes the descriptor, if there is one. */
 void httpd_listener_remove(struct httpd_listener *l);
 
-/* Lets in who is at the other end of a connected socket, which is closed if that cannot be: -1. */
+/* Adds a connected socket; closes it if there is no place: -1. */
 int httpd_admit(struct httpd *h, int fd);
-/* Closes all connections. Those that wait are asked for their answer once more. */
+/* Closes all connections. Pending requests are asked for their answer once more. */
 void httpd_close(struct httpd *h);
 
 /* ---- a request ---- */
 
-/* The connection is another address', as a proxy tells: false if there are too many from there. */
+/* Sets the client's address, as a proxy reports it: false if it has too many connections. */
 bool connection_from(struct connection *c, const char *address);
-/* Keeps a piece of the body in c->body. A refusal: there is no room for it. */
+/* Appends a piece of the body to c->body. Returns a refusal if there is no room for it. */
 const struct refusal *connection_keep(struct connection *c, struct span piece);
-/* Whether no more of the body is read for now. */
+/* Suspends or resumes reading the body. */
 void connection_pause(struct connection *c, bool paused);
 /* The answer comes later. */
 void connection_wait(struct connection *c);
@@ -164,29 +170,30 @@ void connection_wake(struct connection *c);
 
 /* ---- its answer ---- */
 
-/* An answer that is whole. fields: of its head, each with its CR LF, but for those that say how long
- * it is and whether the connection ends with it. The memory of both is taken. */
+/* A complete answer. fields: of its head, each with CR LF, without those about its length and
+ * the end of the connection. Takes ownership of both buffers. */
 void connection_answer(struct connection *c, unsigned status, struct buffer *fields,
     struct buffer *content);
-/* The same with a part of a file, whose descriptor is taken. */
+/* The same with a part of a file; takes ownership of the descriptor. */
 void connection_answer_file(struct connection *c, unsigned status, struct buffer *fields, int fd,
     int64_t offset, int64_t len);
 
-/* An answer that grows, of this length; -1: it is not known. */
+/* An answer that grows, of this length; -1: unknown. */
 void connection_stream(struct connection *c, unsigned status, struct buffer *fields, int64_t length);
-/* Bytes of it that the client has not taken yet. */
+/* Bytes of it that the client has not read yet. */
 size_t connection_unsent(const struct connection *c);
-/* Writes some more of it: what the client does not take now waits. */
+/* Writes more of it: what the client does not accept now stays pending. */
 void connection_write(struct connection *c, const char *bytes, size_t len);
-/* Two for who has it framed (httpd/framing.h) already, if c->chunked says so. Sends what the client
- * takes now, if nothing waits: how many bytes that are. Lets some wait behind what does. */
+/* Two functions for callers that have framed the bytes themselves (httpd/framing.h), if
+ * c->chunked demands that. The first sends what the client accepts now, if nothing is pending,
+ * and returns how many bytes that was. The second appends to the pending output. */
 size_t connection_send(struct connection *c, const char *bytes, size_t len);
 void connection_queue(struct connection *c, const char *bytes, size_t len);
-/* Sends of what waits what the client takes now: how many bytes that are. */
+/* Sends as much pending output as the client accepts now; returns how many bytes. */
 size_t connection_flush(struct connection *c);
-/* It is whole; or it was cut off, and the client is to see that. */
+/* The answer is complete; or it was cut off, and the client must notice that. */
 void connection_end(struct connection *c, bool cut_off);
-/* Closes the connection without what waits, once the loop comes to it. */
+/* Closes the connection without sending pending output, once the loop comes to it. */
 void connection_break(struct connection *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* An IPv4 address that came as one of IPv6 is written as what it is. */
+/* An IPv4 address that arrived mapped into IPv6 is written as IPv4. */
 #define _GNU_SOURCE /* struct ucred */
 #include "httpd/connection_peer.h"
 

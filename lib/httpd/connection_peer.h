@@ -1,5 +1,5 @@
 /*
- * Who is at the other end of a connection.
+ * The client at the other end of a connection.
  */
 #ifndef AWF_HTTPD_CONNECTION_PEER_H
 #define AWF_HTTPD_CONNECTION_PEER_H
@@ -12,8 +12,8 @@
 struct connection_peer {
 	bool local;                    /* of a Unix socket */
 	uid_t uid;                     /* then */
-	pid_t pid;                     /* who has connected then; 0: he cannot be seen from here */
-	char address[PEER_ADDRESS];    /* else, its IP address as text; of a local one "unix" */
+	pid_t pid;                     /* the process that connected; 0: not visible from here */
+	char address[PEER_ADDRESS];    /* otherwise its IP address as text; "unix" for a local one */
 	char own[PEER_ADDRESS];        /* ours, that it came to */
 	int port;                      /* ours */
 	bool loopback;                 /* ours is one */

@@ -1,5 +1,5 @@
 /*
- * A client has a socket, and at most two files beside it: a transcript, and what was made of it.
+ * A client has a socket, and at most two files: a transcript, and a projection of it.
  */
 #include "httpd/descriptors.h"
 
@@ -7,7 +7,7 @@
 
 #include "io/open_files.h"
 
-/* Most of those beside clients' are of runs that they send. */
+/* Descriptors beyond those of clients are mostly for runs that clients send. */
 static const struct open_files client_files = { .each = 3, .beside = 1024 };
 
 static rlim_t most;

@@ -1,8 +1,8 @@
 /*
- * Descriptors, of which a process has so many and no more. A new one gets the lowest number that
- * is free: one with a high number tells that they are about to run out, before it is too late
- * to say so to a client. Clients are refused first, then files that are held as long as a client
- * wants them; the last are for files that are looked into and closed again at once.
+ * Descriptors, of which a process has a limited number. A new descriptor gets the lowest free
+ * number, so a high number shows that they will soon run out, early enough to tell a client so.
+ * Clients are refused first, then files that are held as long as a client wants them; the last
+ * descriptors are for files that are read and closed at once.
  */
 #ifndef AWF_HTTPD_DESCRIPTORS_H
 #define AWF_HTTPD_DESCRIPTORS_H
@@ -14,9 +14,10 @@
 #define DESCRIPTORS_CLIENT 64
 #define DESCRIPTORS_HELD 32
 
-/* Asks for as many as so many clients need. */
+/* Raises the limit to as many as this number of clients needs. */
 void descriptors_begin(int64_t clients);
-/* Whether a new one may be kept: so many are left, or a quarter of them all, if that is less. */
+/* Whether a new descriptor may be kept: `left` are still free, or a quarter of all, if that is
+ * less. */
 bool descriptors_left(int fd, unsigned left);
 
 #endif

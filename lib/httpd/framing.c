@@ -1,7 +1,7 @@
 /*
- * Chunks are read a byte at a time but for their content, by where in their framing a byte stands.
- * The size of one that is sent is written with eight digits whatever it is, so that it can be put
- * in when the chunk is whole.
+ * Chunks are read byte by byte except for their content; the state says where in the framing a byte
+ * is. The size of a chunk that is sent always has eight digits, so that it can be filled in when
+ * the chunk is complete.
  */
 #include "httpd/framing.h"
 
@@ -20,7 +20,7 @@ framing_begin(struct framing *f, bool chunked, int64_t length)
 	*f = (struct framing){ .chunked = chunked, .place = chunked ? SIZE : CONTENT, .left = length };
 }
 
-/* Takes a byte of a size, or the CR behind it. */
+/* Reads a byte of a size, or the CR behind it. */
 static bool
 framing_read_size(struct framing *f, char c)
 {
@@ -40,7 +40,7 @@ framing_read_size(struct framing *f, char c)
 	return true;
 }
 
-/* Takes a byte of the framing. */
+/* Reads a byte of the framing. */
 static bool
 framing_read_byte(struct framing *f, char c)
 {

@@ -1,7 +1,7 @@
 /*
- * Lines are walked through once; fields that must not be repeated stand in a table. What a field
- * name may consist of is RFC 9110's token, so that a space before the colon, or a line that was
- * folded, is refused as a name that is none.
+ * Goes through the lines once; a table has the fields that must not be repeated. A field name must
+ * be RFC 9110's token, so a space before the colon, or a folded line, is refused as an invalid
+ * name.
  */
 #include "httpd/head.h"
 
@@ -31,7 +31,7 @@ static const struct refusal bad_version = { 505, "invalid_input",
 	"HTTP/1.1 and HTTP/1.0 are spoken here" };
 static const struct refusal too_many = { 431, "invalid_input", "too many header fields" };
 
-/* What two values of would be two answers to one question. */
+/* Fields of which two values would contradict each other. */
 static const char *const once[] = {
 	"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Cookie",
 	"Origin", "Expect", "Last-Event-ID", "Sec-Fetch-Site", "X-Forwarded-Host", NULL
@@ -53,7 +53,8 @@ is_token(struct span name)
 	return name.len > 0;
 }
 
-/* No control characters but tabs: a CR or a NUL ends a line for some. */
+/* Refuses control characters except tabs: some programs take a CR or a NUL for the end of a
+ * line. */
 static bool
 is_value(struct span value)
 {
@@ -92,7 +93,7 @@ stands_twice(const struct head *h, const char *name)
 	return count > 1;
 }
 
-/* Digits alone; -1 if it is none, or above 2^53. */
+/* Only digits; -1 if there is anything else, or if it is above 2^53. */
 static int64_t
 read_length(struct span value)
 {
@@ -108,7 +109,7 @@ read_length(struct span value)
 	return length;
 }
 
-/* How the length of the body is told. */
+/* Reads how long the body is. */
 static const struct refusal *
 check_length(struct head *h)
 {
@@ -129,7 +130,7 @@ check_length(struct head *h)
 	return NULL;
 }
 
-/* Takes a line off the bytes, without its CR LF. False: it ends otherwise. */
+/* Takes a line off the bytes, without its CR LF. False: it has another end. */
 static bool
 head_split_line(struct span *rest, struct span *line)
 {
@@ -143,7 +144,7 @@ head_split_line(struct span *rest, struct span *line)
 	return true;
 }
 
-/* METHOD SP TARGET SP HTTP/DIGIT.DIGIT, each space one. */
+/* METHOD SP TARGET SP HTTP/DIGIT.DIGIT, with single spaces. */
 static const struct refusal *
 read_request_line(struct head *h, struct span line)
 {
@@ -189,7 +190,7 @@ read_field(struct head *h, struct span line)
 	return NULL;
 }
 
-/* Whether a list of words, separated by commas, has this one. */
+/* Whether a list of words, separated by commas, contains this one. */
 static bool
 has_word(struct span list, const char *word)
 {

@@ -1,11 +1,11 @@
 /*
- * The head of a request, and what of it is refused before anybody asks what the request is for:
- * whatever two programs may read differently. A proxy and a server that disagree about where a
- * request ends can be made to take a part of one for another (request smuggling, RFC 9112,
- * section 11.2), so there is one way only to write a line, and one to say how long it is; and
- * what must stand once (Host, Authorization …) stands once.
+ * The head of a request. Everything that two programs may parse differently is refused before
+ * anything else is checked. If a proxy and a server disagree about where a request ends, a part of
+ * one can be passed off as another (request smuggling, RFC 9112, section 11.2). So there is only
+ * one way to write a line, and one to give the length; and a field that must occur once (Host,
+ * Authorization …) may occur only once.
  *
- * It knows nothing of sockets: a head is some bytes.
+ * This code knows nothing of sockets: a head is a sequence of bytes.
  */
 #ifndef AWF_HTTPD_HEAD_H
 #define AWF_HTTPD_HEAD_H
@@ -21,30 +21,30 @@
 
 struct head_field { struct span name, value; };
 
-/* Its spans point into the bytes that it was read from. */
+/* Its spans point into the bytes from which it was read. */
 struct head {
 	struct span method, target;
 	bool http11;             /* else HTTP/1.0 */
 	struct head_field fields[HEAD_FIELDS];
 	size_t count;
-	bool chunked;            /* the length of its body is told in pieces */
+	bool chunked;            /* the body is sent in chunks */
 	int64_t length;          /* of its body; 0: it has none */
 	bool expects;            /* it waits for 100 Continue */
 	bool close;              /* no other request follows it */
 };
 
-/* How long the head is that these bytes begin with, its empty line included; 0: it is not all
- * here. An empty line is one by any reading, so that what ends its lines wrongly is not waited
- * for, but refused. looked: so many of the bytes were looked at before. */
+/* The length of the head at the beginning of these bytes, with its empty line; 0: it is not
+ * complete. A line that is empty by any interpretation counts, so that a head with wrong line
+ * ends is refused instead of waited for. looked: the number of bytes that were searched before. */
 size_t head_end(const char *bytes, size_t len, size_t looked);
-/* Takes those bytes apart. NULL if nothing is wrong with them; else *h is what was read so far. */
+/* Parses those bytes. NULL if they are valid; otherwise *h has what was read so far. */
 const struct refusal *head_read(struct head *h, const char *bytes, size_t len);
-/* The value of a field; .at NULL if there is none. Of what may stand several times, the first. */
+/* The value of a field; .at NULL if there is none. If it may occur several times, the first one. */
 struct span head_value(const struct head *h, const char *name);
-/* Whether a value is this text, in upper or lower case. */
+/* Whether a value is this text, ignoring case. */
 bool head_is(struct span value, const char *text);
 
-/* What stands behind a status in an answer's first line; "" if it is none that is known. */
+/* The reason phrase for a status; "" if the status is unknown. */
 const char *head_reason(unsigned status);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * epoll(7). Timers are kept in lists, one for each length of time, so that setting one costs
- * nothing however many there are: thousands of clients have the same few limits.
+ * epoll(7). Timers are kept in lists, one for each duration, so that setting one takes constant
+ * time however many there are: thousands of clients have the same few limits.
  */
 #include "httpd/loop.h"
 
@@ -120,7 +120,7 @@ loop_leave(struct loop *l, struct loop_task *task)
 	l->tasks--;
 }
 
-/* ms until the first timer, at most most; -1: for ever. */
+/* ms until the first timer, at most `most`; -1: for ever. */
 static int64_t
 time_left(const struct loop *l, int64_t most)
 {
@@ -147,14 +147,15 @@ run_timers(struct loop *l)
 	}
 }
 
-/* A piece of each task that is there now; what they enter waits for the next round. */
+/* Runs one piece of each task that is in the list now; tasks that these enter wait for the next
+ * round. */
 static void
 run_tasks(struct loop *l)
 {
 	for (size_t count = l->tasks; count > 0 && l->first != NULL; count--) {
 		struct loop_task *task = l->first;
 
-		/* To the end of the line, unless it leaves. */
+		/* It moves to the end of the list, unless step() removes it. */
 		loop_leave(l, task);
 		loop_enter(l, task);
 		task->step(task);

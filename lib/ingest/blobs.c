@@ -1,7 +1,7 @@
 /*
- * Everything happens in one file system, so that a name is given, and a directory handed over, by
- * rename(2). The sum of what waits is counted anew for each upload: it is bounded, and so is the
- * time for that. A blob that is under way is a file that is as long as it may become, with holes.
+ * Everything is in one file system, so that rename(2) can give a blob its name and move a
+ * directory. The sum of waiting blobs is counted for each upload: it is limited, and so is the time
+ * for that. A blob in transfer is a sparse file of the largest size that it may reach.
  */
 #include "ingest/blobs.h"
 
@@ -31,7 +31,8 @@
 #define INCOMING "incoming"
 #define LOCK "lock"
 #define WAITS_MOST (INT64_C(24) * 3600 * 1000000) /* µs */
-#define COUNTS_LEAST (INT64_C(64) << 10)          /* bytes of each of those that wait */
+#define COUNTS_LEAST (INT64_C(64) << 10)          /* least number of bytes that each waiting blob
+                                                     counts */
 
 static bool
 blobs_are_synced(void)
@@ -41,7 +42,7 @@ blobs_are_synced(void)
 	return sync_mode_from_environment(&mode, NULL) != 0 || mode != SYNC_NONE;
 }
 
-/* The lock of the directory, which is made if it is not there; -1 with *err. */
+/* Takes the lock of the directory, creating that if needed; -1 with *err. */
 static int
 lock_incoming(const char *incoming, struct error *err)
 {
@@ -59,7 +60,7 @@ lock_incoming(const char *incoming, struct error *err)
 	return fd;
 }
 
-/* Removes what has waited for too long. */
+/* Removes blobs that have waited too long. */
 static void
 blobs_remove_stale(const char *incoming)
 {
@@ -86,8 +87,8 @@ blobs_counted_bytes(int64_t bytes)
 	return bytes > COUNTS_LEAST ? bytes : COUNTS_LEAST;
 }
 
-/* What is there, in a directory and those in it, counts as so many bytes: a directory, too, as one
- * blob at least. */
+/* The bytes that the contents of a directory count, with subdirectories; each of these counts at
+ * least as one blob. */
 static int64_t
 count_bytes(const char *path)
 {
@@ -109,8 +110,8 @@ count_bytes(const char *path)
 	return sum;
 }
 
-/* Where the blob goes, with the lock: to the run's, or to those that wait for it. NULL with *err
- * if it is another's. */
+/* Where the blob is put, under the lock: with the run's, or with those that wait for it. NULL
+ * with *err if the run belongs to another sender. */
 static char *
 place_of(const struct blob_upload *u, const char *incoming, struct error *err)
 {

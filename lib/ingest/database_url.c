@@ -1,5 +1,5 @@
 /*
- * Two slashes behind the colon of sqlite:, as other URLs have them, are left out.
+ * Two slashes after "sqlite:", as in other URLs, are ignored.
  */
 #include "ingest/database_url.h"
 
@@ -37,7 +37,7 @@ database_file(const char *url, struct error *err)
 	return path;
 }
 
-/* A password stands behind the user's name, or among the parameters. */
+/* A password comes after the user's name, or is a parameter. */
 static void
 add_without_password(struct buffer *out, const char *url)
 {
@@ -62,7 +62,7 @@ add_without_password(struct buffer *out, const char *url)
 	}
 }
 
-/* What libpq takes from the environment to find a database, where the URL does not say it. */
+/* Variables in which libpq looks for what the URL of a database leaves out. */
 static void
 add_variables(struct buffer *out)
 {

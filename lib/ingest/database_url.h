@@ -7,11 +7,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* The path of the file that sqlite:FILE names, or runs.db in the storage for sqlite: alone; in
- * memory of its own. NULL with *err. */
+/* The path of the file that sqlite:FILE names, or runs.db in the storage for sqlite: alone;
+ * allocated. NULL with *err. */
 char *database_file(const char *url, struct error *err);
-/* Appends what tells it from other databases: a file by its whole path; a URL of a server without
- * its password, and for PostgreSQL the variables of the environment that say what it does not. */
+/* Appends the identity of a database: the absolute path of a file; the URL of a server without
+ * its password, and for PostgreSQL the environment variables that supply what the URL leaves
+ * out. */
 int database_identity(const char *url, struct buffer *out, struct error *err);
 
 #endif

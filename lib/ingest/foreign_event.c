@@ -237,7 +237,7 @@ is_placed(const struct making *m, struct span value)
 	return false;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static void
 write_source(struct making *m)

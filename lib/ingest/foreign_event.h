@@ -28,7 +28,7 @@
 #include "transcript/event.h"
 
 struct foreign_event {
-	enum event_type type;     /* of a message or tool; EVENT_TYPES: type_name says it */
+	enum event_type type;     /* of a message or tool; EVENT_TYPES: type_name has it */
 	char *type_name;
 	char id[ID_SIZE];
 	bool identified;          /* the sender gave it */
@@ -38,24 +38,24 @@ struct foreign_event {
 	struct buffer payload;    /* minified */
 };
 
-/* What ids are derived in: the run that the event is recorded in; key: of a masked run, where who
- * guesses an id must not find it confirmed, else NULL. anonymous: the id of an event that the sender
- * gave none; NULL: a new one. */
+/* What ids are derived from: the run in which the event is recorded; key: for a masked run, in
+ * which a guessed id must not be confirmed, else NULL. anonymous: the id for an event without
+ * one; NULL: a new one. */
 struct foreign_scope {
 	const char *run_id;
 	const unsigned char *key;
 	const char *anonymous;
 };
 
-/* Reads an object that is valid, and holds no white space. ERROR_INVALID_INPUT, saying what is
- * wrong with it: f holds nothing then. */
+/* Reads an object that is valid and has no white space. ERROR_INVALID_INPUT with what is wrong:
+ * then f is empty. */
 int foreign_event_read(struct foreign_event *f, struct span object,
     const struct foreign_scope *scope, struct error *err);
 void foreign_event_free(struct foreign_event *f);
 
-/* The run that the sender says it is of, a text; .at NULL: it does not. */
+/* The run that the sender names, a string; .at NULL: none. */
 struct span foreign_event_run(struct span object);
-/* Its id as the sender gave it, a text or number; .at NULL: none. */
+/* Its id from the sender, a string or number; .at NULL: none. */
 struct span foreign_event_id(struct span object);
 
 #endif

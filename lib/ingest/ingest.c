@@ -1,11 +1,11 @@
 /*
- * Whole lines are looked at where they lie. Those of a transcript that follow one another are
- * collected and given to their mirror at once, before anything else is done and before the bytes
- * move; events go one by one. Every place that refuses something ends in ingest_report_refusal().
+ * Whole lines are processed where they are in memory. Consecutive lines of a transcript are
+ * collected and passed to their mirror at once, before anything else is done and before the bytes
+ * move; events are passed one by one. Every refusal ends in ingest_report_refusal().
  *
- * A run in the table is a mirror, or a transcript that events are recorded in, of one sender. Who
- * names that of another is refused by its origin, and does not stay in the table, nor does a run
- * that has not begun.
+ * A run in the table is a mirror, or a transcript in which events are recorded, and belongs to one
+ * sender. A sender that names another's run is refused by its origin, and that run does not stay in
+ * the table; nor does a run that has not begun.
  */
 #include "ingest/ingest.h"
 
@@ -27,7 +27,7 @@
 #include "transcript/event_keys.h"
 
 #define FORMAT 1
-#define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript to write, and to read */
+#define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript for writing, and for reading */
 #define RUNS_LEAST 16
 #define RUNS_MOST 256
 #define NAME_LIMIT 128 /* bytes of the name of a run */
@@ -42,7 +42,7 @@ struct ingest_run {
 	struct recorder recorder;
 };
 
-/* What is to be told when it is on disk. */
+/* What will be acknowledged when it is on disk. */
 struct ingest_pending {
 	char run_id[ID_SIZE];
 	char *event_id;          /* JSON; NULL: lines */
@@ -51,7 +51,7 @@ struct ingest_pending {
 
 /* ---- runs ---- */
 
-/* How many runs can be open at a time: most of the descriptors are for others. */
+/* How many runs can be open at a time: most descriptors are for other things. */
 static size_t
 limit_runs(void)
 {
@@ -70,8 +70,9 @@ ingest_begin(struct ingest *ingest, const struct storage *s)
 		.line_limit = SCAN_LINE_LIMIT, .lock_ms = TRANSCRIPT_LOCK_MS, .run_limit = limit_runs() };
 }
 
-/* What was taken of it, or known, is on disk, and the run lives on, unless it has ended. Without the
- * lock of its origin, which others may hold: neither harms a run that is being removed. */
+/* Syncs what was recorded or known of it, and extends the time for which the run counts as
+ * alive, unless it has ended. Done without the lock of its origin, which others may hold:
+ * neither does harm to a run that is being removed. */
 static int
 sync_run(struct ingest *ingest, struct ingest_run *run, struct error *err)
 {
@@ -90,7 +91,7 @@ sync_run(struct ingest *ingest, struct ingest_run *run, struct error *err)
 	return origin_lease(origin, clock_wall() + lease_ms * 1000, err);
 }
 
-/* Lets go of memory that long lines have needed, as many runs are open for long. */
+/* Frees memory that long lines needed, since many runs are open for long. */
 static void
 trim_run(struct ingest_run *run)
 {
@@ -100,7 +101,7 @@ trim_run(struct ingest_run *run)
 		mirror_trim(&run->mirror);
 }
 
-/* Closes a run; whoever has sent of it may yet be told that it is on disk. */
+/* Closes a run; its sender may still get an acknowledgement. */
 static void
 drop_run(struct ingest *ingest, size_t at)
 {
@@ -123,7 +124,7 @@ drop_run(struct ingest *ingest, size_t at)
 	    (ingest->run_count - at) * sizeof ingest->runs[0]);
 }
 
-/* The run if it is open, as what this sender means; it becomes the last used. */
+/* The run if it is open for this sender; it becomes the last used. */
 static struct ingest_run *
 ingest_find_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
 {
@@ -139,7 +140,7 @@ ingest_find_run(struct ingest *ingest, const char *run_id, const char *sender, b
 	return NULL;
 }
 
-/* A further run, as the last used. */
+/* Adds a run, as the last used. */
 static struct ingest_run *
 add_run(struct ingest *ingest, const char *run_id, const char *sender, bool events)
 {
@@ -181,9 +182,10 @@ ingest_end(struct ingest *ingest)
 	ingest->runs = NULL;
 }
 
-/* ---- runs that are made of events ---- */
+/* ---- runs that consist of events ---- */
 
-/* Its own if it is one, else one that is the same for all that is sent of it. */
+/* An id stays the same; from any other name an id is derived, the same for all events of the
+ * run. */
 void
 ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE])
 {
@@ -211,7 +213,7 @@ run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
 	buffer_free(&text);
 }
 
-/* The first event of such a run. name: what its sender calls it. */
+/* The first event of such a run. name: its sender's name for it. */
 static int
 record_started(struct ingest_run *run, struct span name, struct error *err)
 {
@@ -239,7 +241,8 @@ record_started(struct ingest_run *run, struct span name, struct error *err)
 	return failed;
 }
 
-/* Makes the run the sender's, and its transcript. The lock of the origin is held. */
+/* Makes the sender the owner of the run, and creates its transcript. The lock of the origin is
+ * held. */
 static int
 open_events(struct ingest *ingest, struct ingest_run *run, struct span name, struct error *err)
 {
@@ -352,7 +355,7 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 	return failed == 0 ? INGEST_NONE : err->code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED;
 }
 
-/* ---- what is refused, and what is told ---- */
+/* ---- refusals and acknowledgements ---- */
 
 void
 ingest_input_begin(struct ingest_input *in, struct ingest *ingest, const struct ingest_spec *spec)
@@ -360,7 +363,7 @@ ingest_input_begin(struct ingest_input *in, struct ingest *ingest, const struct 
 	*in = (struct ingest_input){ .ingest = ingest, .spec = *spec };
 }
 
-/* 0 if what follows is looked at, else -1. */
+/* 0 if the rest of the input is processed, else -1. */
 static int
 ingest_report_refusal(struct ingest_input *in, const struct ingest_refusal *refusal)
 {
@@ -380,8 +383,8 @@ refuse_line(struct ingest_input *in, enum ingest_fault fault, const struct error
 	return ingest_report_refusal(in, &refusal);
 }
 
-/* What was told of a run, so that it is told once. */
-enum told { TOLD_NOTHING, TOLD_ENDED, TOLD_REFUSED /* nothing more of it is looked at */ };
+/* What was reported about a run, so that it is reported once. */
+enum told { TOLD_NOTHING, TOLD_ENDED, TOLD_REFUSED /* nothing more of it is processed */ };
 
 static void
 note_told(struct ingest_input *in, const char *run_id, enum told told)
@@ -412,7 +415,7 @@ add_pending(struct ingest_input *in, const char *run_id, int64_t seq)
 	return pending;
 }
 
-/* Lines are told of by the last. */
+/* Lines are acknowledged by the last of them. */
 static void
 pend_lines(struct ingest_input *in, const char *run_id, int64_t seq)
 {
@@ -435,7 +438,7 @@ forget_pending(struct ingest_input *in)
 	map_free(&in->pending_lines);
 }
 
-/* The run is as it should be, before anything is asked about it. */
+/* Prepares the run before it is accessed. */
 static enum ingest_fault
 ingest_prepare_run(const struct ingest_input *in, const char *run_id, struct error *err)
 {
@@ -444,7 +447,8 @@ ingest_prepare_run(const struct ingest_input *in, const char *run_id, struct err
 	return err->code == ERROR_BLOCKED ? INGEST_CONFLICT : INGEST_FAILED;
 }
 
-/* Whether more may come of a run now, and a run of this name (.at NULL: it has begun) at all. */
+/* Whether more of a run may be received now, and whether the sender may begin a run with this
+ * name (.at NULL: it has begun). */
 static enum ingest_fault
 check_allowed(struct ingest_input *in, const char *run_id, struct span name, struct error *err)
 {
@@ -458,7 +462,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 	return INGEST_TOO_FAST;
 }
 
-/* Counts what has come of a run. */
+/* Counts what was received of a run. */
 static void
 ingest_count_events(struct ingest_input *in, const char *run_id, int64_t taken, int64_t known)
 {
@@ -481,7 +485,7 @@ fault_of(enum mirror_fault fault)
 	return faults[fault];
 }
 
-/* Gives the lines that were collected to their mirror. */
+/* Passes the collected lines to their mirror. */
 static int
 commit_lines(struct ingest_input *in)
 {

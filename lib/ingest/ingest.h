@@ -44,44 +44,46 @@ struct ingest_run;
 
 struct ingest {
 	const struct storage *storage;  /* prepared; the caller's */
-	int64_t lease_ms;               /* how long a run lives after what was sent of it last */
+	int64_t lease_ms;               /* how long a run counts as alive after its last line */
 	size_t line_limit;              /* bytes of a line, or of a document */
-	int lock_ms;                    /* how long a run's locks are waited for: 30 s, if not set */
-	void (*repaired)(const char *text); /* a torn line was moved away; may be NULL */
+	int lock_ms;                    /* how long to wait for a run's locks; default 30 s */
+	void (*repaired)(const char *text); /* called when a torn line was moved away; may be NULL */
 
 	/* Inside. */
-	struct ingest_run **runs;       /* those that are open, the last used first */
+	struct ingest_run **runs;       /* open runs, the last used first */
 	size_t run_count, run_limit;
-	struct error lost;              /* what was sent could not be synced: nothing more is acknowledged,
-	                                   for what that has left in memory may pass for being on disk */
+	struct error lost;              /* data could not be synced: nothing more is
+	                                   acknowledged, since what is in memory may wrongly
+	                                   count as on disk */
 };
 
 enum ingest_fault {
 	INGEST_NONE,
-	INGEST_INVALID,    /* no JSON, no event, a line of a transcript that was changed */
+	INGEST_INVALID,    /* not JSON, not an event, or a transcript line that was changed */
 	INGEST_TOO_LARGE,  /* above line_limit */
-	INGEST_FORBIDDEN,  /* the run is another sender's, or this storage's own */
-	INGEST_GAP,        /* lines are missing before it: wanted says from which seq on */
-	INGEST_CONFLICT,   /* another line is there, or the run has ended */
-	INGEST_TOO_FAST,   /* spec.pace said so: wanted says from which seq on it was not looked at */
-	INGEST_FAILED      /* the system refused: ERROR_SYSTEM. Nothing more can be taken */
+	INGEST_FORBIDDEN,  /* the run belongs to another sender, or to this storage */
+	INGEST_GAP,        /* lines are missing before it: wanted is the seq of the first */
+	INGEST_CONFLICT,   /* a different line is there, or the run has ended */
+	INGEST_TOO_FAST,   /* spec.pace refused it: wanted is the seq from which on nothing was
+	                      processed */
+	INGEST_FAILED      /* the system failed: ERROR_SYSTEM. Nothing more can be received */
 };
 
-#define INGEST_KIND "record" /* of a run that is made of events */
+#define INGEST_KIND "record" /* of a run that consists of events */
 #define INGEST_LEASE_MS (INT64_C(10) * 60 * 1000)
 
 void ingest_begin(struct ingest *ingest, const struct storage *s);
-/* The id here of a run that is made of events, by what its sender calls it: the same, if that is
- * one. */
+/* The id in this storage of a run that consists of events, from its sender's name for it; an id
+ * stays the same. */
 void ingest_run_id(const char *sender, const char *name, size_t len, char run_id[ID_SIZE]);
 /* How such a run may end: success, failed, cancelled, NULL. */
 extern const char *const ingest_statuses[];
-/* Ends it, as its sender wishes: a run.completed with one of these. A foreign event never does.
- * *err says what the fault is: INGEST_FORBIDDEN: it is not there, another's, or not made of
- * events; INGEST_CONFLICT: it has ended. */
+/* Ends it at its sender's request, with a run.completed of this status. A foreign event never
+ * does. The fault, with *err: INGEST_FORBIDDEN: it does not exist, is another's, or does not
+ * consist of events; INGEST_CONFLICT: it has ended. */
 enum ingest_fault ingest_finish(struct ingest *ingest, const char *sender, const char *run_id,
     const char *status, struct error *err);
-/* Closes a run, of which something else is to be done. */
+/* Closes a run, so that something else can be done with it. */
 void ingest_close(struct ingest *ingest, const char *run_id);
 /* Syncs and closes all. */
 void ingest_end(struct ingest *ingest);
@@ -90,42 +92,43 @@ void ingest_end(struct ingest *ingest);
 
 struct ingest_refusal {
 	enum ingest_fault fault;
-	int64_t line;          /* of the input, from 1; 0: of none, it could not be synced */
-	int64_t event;         /* of those that the line holds, from 1; 0: it is one */
+	int64_t line;          /* line of the input, from 1; 0: of no line, it could not be synced */
+	int64_t event;         /* number of the event in the line, from 1; 0: the line is the event */
 	char run_id[ID_SIZE];  /* "": not known */
-	int64_t wanted;        /* seq, of INGEST_GAP, _CONFLICT and _TOO_FAST; 0: none */
+	int64_t wanted;        /* seq, for INGEST_GAP, _CONFLICT and _TOO_FAST; 0: none */
 	struct error error;    /* says why */
 };
 
 /* What is on disk now. */
 struct ingest_taken {
 	const char *run_id;
-	struct span event_id;  /* of an event: as the sender gave it, JSON, else that which it has here;
-	                          .at NULL: all lines of the run up to seq are */
-	int64_t seq;           /* 0: of an event that was there already */
+	struct span event_id;  /* for an event: the sender's id, JSON, else the id that it has
+	                          here; .at NULL: all lines of the run up to seq */
+	int64_t seq;           /* 0: for an event that was there already */
 };
 
 struct ingest_spec {
-	const char *sender;    /* origin_name_valid(): whose the runs are that it sends */
-	bool document;         /* all of the input is one JSON text, not lines */
-	/* Where events are recorded, asked when the first comes; -1 with *err. The recorder is the
-	 * caller's. NULL: in runs by their own names for them. */
+	const char *sender;    /* origin_name_valid(): the owner of the runs that it sends */
+	bool document;         /* the whole input is one JSON text, not lines */
+	/* Where events are recorded; called for the first one; -1 with *err. The caller owns the
+	 * recorder. NULL: in the runs that the events name. */
 	int (*recorder)(void *context, struct recorder **recorder, struct error *err);
-	/* Told of what is on disk; may be NULL. */
+	/* Called for what is on disk; may be NULL. */
 	void (*taken)(void *context, const struct ingest_taken *taken);
-	/* Told of what is refused; true: what follows is looked at, but nothing more of a run that was
-	 * refused as such, or of which a line was; nor is that an event comes after its run's end told
-	 * twice. NULL is false, and so is the answer to INGEST_FAILED and INGEST_TOO_FAST. */
+	/* Called for what is refused. If it returns true, the rest of the input is processed,
+	 * except for a run that was refused or of which a line was refused; an event after its
+	 * run's end is reported only once. NULL means false; for INGEST_FAILED and
+	 * INGEST_TOO_FAST the result is ignored and processing ends. */
 	bool (*refused)(void *context, const struct ingest_refusal *refusal);
-	/* Whether the sender may begin a run of this name, as its first line, or event, has it. NULL: any;
-	 * else it is INGEST_FORBIDDEN. */
+	/* Whether the sender may begin a run with this name, as in its first line or event.
+	 * NULL: any; otherwise INGEST_FORBIDDEN. */
 	bool (*named)(void *context, struct span name);
-	/* Asked before anything of a run is looked at; -1 with *err: INGEST_FAILED, or INGEST_CONFLICT
-	 * if that is ERROR_BLOCKED. NULL: nothing is to be done. */
+	/* Called before a run is accessed; -1 with *err: INGEST_FAILED, or INGEST_CONFLICT if
+	 * that is ERROR_BLOCKED. NULL: nothing to do. */
 	int (*prepare)(void *context, const char *run_id, struct error *err);
-	/* Asked before lines or an event are taken for a run, with -1; false: they are not looked at, nor
-	 * is what follows. Told afterwards how many have come that were not there: 0 or more. NULL: any
-	 * number. */
+	/* Called before lines or an event of a run are recorded, with -1; if it returns false,
+	 * these and all that follow are not processed. Called again afterwards with the number
+	 * of new ones: 0 or more. NULL: no limit. */
 	bool (*pace)(void *context, const char *run_id, int64_t taken);
 	void *context;
 };
@@ -134,49 +137,51 @@ struct ingest_input {
 	struct ingest *ingest;
 	struct ingest_spec spec;
 	int64_t accepted, duplicates;     /* lines and events; 0 if they could not be synced */
-	int64_t missing_blobs;            /* named by lines that were accepted, and not there */
-	struct ingest_refusal refusal;    /* the first, or INGEST_FAILED; fault INGEST_NONE: there is none */
+	int64_t missing_blobs;            /* named by accepted lines, and not there */
+	struct ingest_refusal refusal;    /* the first one, or INGEST_FAILED; fault INGEST_NONE:
+	                                     there is none */
 
 	/* Inside. */
 	bool over;                        /* nothing more is looked at */
 	bool skipping;                    /* to the next LF */
 	int64_t line;                     /* the last */
-	char seed[ID_SIZE];               /* of the ids of events that were sent without; "" */
+	char seed[ID_SIZE];               /* for the ids of events without one; "" */
 	struct buffer bytes;              /* that are no whole line yet */
 	size_t searched;
-	struct mirror_lines lines;        /* that are not given to their mirror yet */
+	struct mirror_lines lines;        /* not passed to their mirror yet */
 	char lines_run[ID_SIZE];
 	int64_t lines_from;               /* the line of the first */
 	struct recorder *recorder;        /* the caller's */
 	struct ingest_pending *pending;   /* to be acknowledged */
 	size_t pending_count, pending_capacity;
 	struct map pending_lines;         /* run id → which of them is of its lines */
-	struct map refused_runs;          /* run id → what no more is said, or looked at, of it */
+	struct map refused_runs;          /* run id → what is not reported, or processed, any more */
 	bool no_recorder;                 /* the caller's cannot be had */
 	struct buffer event;              /* minified */
 };
 
 void ingest_input_begin(struct ingest_input *in, struct ingest *ingest,
     const struct ingest_spec *spec);
-/* The next bytes. 0; -1: something was refused, and nothing more is looked at: in->refusal. */
+/* Feeds the next bytes. 0; -1: something was refused, and nothing more is processed:
+ * in->refusal. */
 int ingest_feed(struct ingest_input *in, const char *bytes, size_t len);
-/* What came is on disk, and told to `taken`. -1: as above (INGEST_FAILED). After a refusal it still
- * does this for what was taken before. */
+/* Makes what was received safe on disk, and reports it to `taken`. -1: as above (INGEST_FAILED).
+ * After a refusal it still does so for what was recorded before. */
 int ingest_flush(struct ingest_input *in);
-/* That was all: the last line may lack its LF. Flushes. */
+/* The input has ended: the last line may lack its LF. Flushes. */
 int ingest_input_end(struct ingest_input *in);
-/* A place in the input, to come back to: what was taken behind it is not, for some reason that is
- * the caller's, and has to be taken out of the storage by him. Nothing was refused before it. */
+/* A position in the input to return to, if the caller finds that what was recorded after it must
+ * not stay; the caller removes it from the storage. Nothing was refused before it. */
 struct ingest_mark {
 	struct buffer bytes;              /* that were no whole line */
 	int64_t line, accepted, duplicates, missing_blobs;
 	bool skipping;
 };
 void ingest_mark(const struct ingest_input *in, struct ingest_mark *mark);
-/* Goes on as if nothing had been fed since. */
+/* Continues as if nothing had been fed since. */
 void ingest_rewind(struct ingest_input *in, const struct ingest_mark *mark);
 void ingest_mark_free(struct ingest_mark *mark);
-/* Bytes that wait for the rest of their line, or document. */
+/* Bytes of an incomplete line, or document. */
 size_t ingest_held(const struct ingest_input *in);
 /* In any state. */
 void ingest_input_free(struct ingest_input *in);

@@ -1,7 +1,7 @@
 /*
- * What is there already is compared with the file without a lock, for no line that is there
- * changes; what comes next is for the transcript to say, under its lock. If others have gone on
- * with it meanwhile, that begins again from where they are.
+ * Lines that exist already are compared with the file without a lock, because existing lines never
+ * change; under its lock the transcript decides which line comes next. If others have appended
+ * meanwhile, this starts again from the new end.
  */
 #include "ingest/mirror.h"
 
@@ -31,7 +31,7 @@ mirror_line_run(const char *line, size_t len, char run_id[ID_SIZE])
 	return event_view(line, len, &view) == 0 && event_copy_id(view.run_id, run_id);
 }
 
-/* The digest of the line before it, which a whole line has at its end. */
+/* The digest of the previous line, which a whole line has at its end. */
 static const char *
 prev_of(const char *line, size_t len)
 {
@@ -95,8 +95,8 @@ close_transcript(struct mirror *m)
 	m->read_seq = 0;
 }
 
-/* Makes the run the sender's, and its transcript if there is none yet; the lock of the origin is
- * held, by this process alone. */
+/* Makes the sender the owner of the run, and creates its transcript if there is none; this
+ * process holds the lock of the origin. */
 static int
 open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 {
@@ -112,7 +112,7 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 	path = storage_transcript(m->storage, m->run_id);
 	blobs = storage_blobs(m->storage, m->run_id);
 	failed = blobs_adopt(m->storage, m->run_id, err);
-	/* Who sees its first line sees that more may come. */
+	/* Whoever sees its first line must also see that more may come. */
 	if (failed == 0 && m->lease_ms > 0 && !transcript_begun(path))
 		failed = origin_lease(&m->origin, clock_wall() + m->lease_ms * 1000, err);
 	if (failed == 0)
@@ -128,7 +128,7 @@ open_transcript(struct mirror *m, enum mirror_fault *fault, struct error *err)
 	return failed;
 }
 
-/* Begins to write: the lock of the origin is held. 1: the run is not there, and does not begin
+/* Begins to write: the lock of the origin is held. 1: the run does not exist, and does not begin
  * with these lines. */
 static int
 mirror_begin_writing(struct mirror *m, bool begins, enum mirror_fault *fault, struct error *err)
@@ -144,7 +144,8 @@ mirror_begin_writing(struct mirror *m, bool begins, enum mirror_fault *fault, st
 			return -1;
 		if (shared == 1 && lock_named(m->transcript.fd, m->transcript.path))
 			return 0;
-		/* It was removed, or its transcript alone: what is sent now is a run anew. */
+		/* The run, or only its transcript, was removed: the lines that are sent now
+		 * begin a new run. */
 		close_transcript(m);
 	}
 	path = storage_transcript(m->storage, m->run_id);
@@ -183,7 +184,7 @@ mirror_has_line(struct mirror *m, int64_t seq, const char *line, size_t len, str
 	return got != 1 ? got : there_len == len && memcmp(there, line, len) == 0;
 }
 
-/* How many of the blobs that the lines name are not there. */
+/* How many of the blobs that the lines name do not exist. */
 static int64_t
 count_missing(const struct mirror *m, struct span lines)
 {
@@ -210,8 +211,8 @@ begin_check(struct mirror *m)
 	m->checking = true;
 }
 
-/* Has the check know the lines that the transcript ends with. What it knows already is right if it
- * ends in the digest that the next line names; a write that fell short has left it ahead. */
+/* Makes the check know the last lines of the transcript. Its present state is right if it ends
+ * with the digest that the next line names; after a partial write it is ahead. */
 static int
 check_what_is_there(struct mirror *m, enum mirror_fault *fault, struct error *err)
 {
@@ -247,8 +248,8 @@ check_what_is_there(struct mirror *m, enum mirror_fault *fault, struct error *er
 	return 0;
 }
 
-/* Checks lines that follow from what is known; *good becomes those before the first that is
- * faulty, which *err tells of then. last: the digest of the last of them. */
+/* Checks lines that follow the known ones; *good gets the lines before the first faulty one,
+ * which *err then describes. last: the digest of the last of them. */
 static int
 check_next(struct mirror *m, struct span lines, const char *last, struct span *good,
     struct error *err)

@@ -32,7 +32,7 @@
 #include "transcript/transcript.h"
 #include "transcript/verify_lines.h"
 
-/* Lines that follow one another, in memory and by what they are. */
+/* Consecutive lines, in memory and by their contents. */
 struct mirror_lines {
 	struct span text;             /* with their LFs; the caller's */
 	int64_t seq;                  /* of the first */
@@ -48,12 +48,12 @@ struct mirror {
 	struct transcript transcript;
 	bool open;
 	void (*repaired)(const char *text); /* as the transcript's; may be set */
-	int lock_ms;                  /* so long its locks are waited for; may be set */
-	int64_t lease_ms;             /* so long it lives once its first line is there; may be set */
+	int lock_ms;                  /* how long to wait for its locks; may be set */
+	int64_t lease_ms;             /* how long it counts as alive after its first line; may be set */
 	struct reader reader;         /* for what is there already */
 	bool reading;
-	int64_t read_seq;             /* of the line that it is at; 0: not known */
-	struct verify_lines checked;  /* what is known of the lines up to seq report.lines */
+	int64_t read_seq;             /* of the line at the reader's position; 0: unknown */
+	struct verify_lines checked;  /* state of the check after line number report.lines */
 	struct verify_report report;
 	char checked_digest[DIGEST_SIZE]; /* of the last of them */
 	bool checking;
@@ -62,8 +62,8 @@ struct mirror {
 
 enum mirror_fault {
 	MIRROR_NONE,
-	MIRROR_INVALID,    /* it is no event, or none that may follow from those before it */
-	MIRROR_FORBIDDEN,  /* the run is another's, or this storage's own */
+	MIRROR_INVALID,    /* not an event, or one that cannot follow the lines before it */
+	MIRROR_FORBIDDEN,  /* the run belongs to another sender, or to this storage */
 	MIRROR_GAP,        /* lines are missing before it */
 	MIRROR_CONFLICT,   /* another line is there */
 	MIRROR_FAILED      /* the system refused: ERROR_SYSTEM */
@@ -71,27 +71,27 @@ enum mirror_fault {
 
 struct mirror_result {
 	int64_t taken, known;         /* lines from the first on */
-	int64_t missing;              /* blobs that those that were taken name, and that are not there */
+	int64_t missing;              /* blobs that recorded lines name, and that are not there */
 	enum mirror_fault fault;      /* of the line behind them */
 	int64_t wanted;               /* seq, of MIRROR_GAP and MIRROR_CONFLICT */
 };
 
-/* The run that a whole line is of (event_line_whole()); false if it names none. */
+/* Reads the run of a whole line (event_line_whole()); false if it names none. */
 bool mirror_line_run(const char *line, size_t len, char run_id[ID_SIZE]);
-/* Adds a whole line, len without its LF, to lines that stand just before it in memory; or begins
- * with it, if there are none. 1: it was added; 0: it does not follow them, as it may be of no use,
- * or begin others; -1: MIRROR_INVALID with *err. */
+/* Adds a whole line, len without its LF, to lines that are just before it in memory; or begins
+ * with it, if there are none. 1: added; 0: it does not follow them, and may be useless, or begin
+ * another sequence; -1: MIRROR_INVALID with *err. */
 int mirror_lines_add(struct mirror_lines *lines, const char *line, size_t len, struct error *err);
 
 /* sender: origin_name_valid(). Nothing is opened yet. */
 void mirror_begin(struct mirror *m, const struct storage *s, const char *run_id,
     const char *sender);
-/* Takes lines. -1 with *err, and in *result why and how far it came. */
+/* Records lines. -1 with *err, and in *result the reason and how many were recorded. */
 int mirror_take(struct mirror *m, const struct mirror_lines *lines, struct mirror_result *result,
     struct error *err);
-/* All that was taken, or known, is on disk (unless AWF_SYNC is none). */
+/* Makes everything that was recorded, or was there, safe on disk (unless AWF_SYNC is none). */
 int mirror_sync(struct mirror *m, struct error *err);
-/* Lets go of memory that long lines have needed. */
+/* Frees memory that long lines needed. */
 void mirror_trim(struct mirror *m);
 void mirror_end(struct mirror *m);
 

@@ -1,7 +1,7 @@
 /*
- * The ids and types of a transcript's lines are found by their place, and of most lines nothing
- * else is looked at. The line of an event is made, and its blobs written, before the lock is taken; under
- * it the lines that have come since are read, and the event left out if it is among them.
+ * The ids and types of a transcript's lines are found by position; of most lines nothing else is
+ * read. The line of an event is built, and its blobs written, before the lock is taken; under the
+ * lock, lines that were added since are read, and the event is left out if it is among them.
  */
 #include "ingest/recorder.h"
 
@@ -24,7 +24,7 @@ recorder_begin(struct recorder *r, struct transcript *t, const char *parent, con
 		memcpy(r->parent, parent, ID_SIZE);
 }
 
-/* The id of the event of a line, that of zeros if it has none. */
+/* The id of a line's event; zeros if it has none. */
 static struct uuid
 id_of_line(const char *line, size_t len)
 {
@@ -78,8 +78,7 @@ is_known(const struct recorder *r, const char *id)
 	return uuid_read(id, ID_SIZE - 1, &key) && event_index_find(&r->events, key) != NULL;
 }
 
-/* Whether it can be the cause of what is recorded now: nothing follows from the end of an
- * attempt. */
+/* Whether it can be the cause of the next event: nothing follows from the end of an attempt. */
 static bool
 is_cause(const struct recorder *r, const char *id)
 {
@@ -133,7 +132,7 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 	char *path;
 
 	*seq = 0;
-	/* All of a long transcript is not for the lock. */
+	/* Do not read a long transcript under the lock. */
 	if ((!r->reading && recorder_look(r, err) != 0) || foreign_event_read(&f, object, &scope, err) != 0)
 		return RECORDER_REFUSED;
 	memcpy(id, f.id, ID_SIZE);
@@ -149,7 +148,7 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 	if (transcript_append_allowed(r->transcript, &e, recorder_allow_event, &asking, err) == 0) {
 		struct uuid key;
 
-		/* The next may name it as its cause. */
+		/* The next event may name it as its cause. */
 		if (uuid_read(f.id, ID_SIZE - 1, &key))
 			event_index_put(&r->events, (struct indexed_event){ .id = key }, f.type);
 		*seq = e.seq;

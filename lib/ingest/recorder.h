@@ -26,7 +26,7 @@
 
 struct recorder {
 	struct transcript *transcript;  /* the caller's */
-	char parent[ID_SIZE];           /* of events without one; "": the last run.started */
+	char parent[ID_SIZE];           /* the parent of events without one; "": the last run.started */
 	char *path;                     /* that theirs lie below; "" */
 	const unsigned char *key;       /* of a masked run; else NULL */
 	struct event_index events;
@@ -37,19 +37,20 @@ struct recorder {
 
 enum recorder_result { RECORDER_REFUSED = -1, RECORDER_KNOWN, RECORDER_TAKEN };
 
-/* parent and path as $AWF_PARENT and $AWF_PATH say; NULL: at the top of the run. */
+/* parent and path as in $AWF_PARENT and $AWF_PATH; NULL: at the top level of the run. */
 void recorder_begin(struct recorder *r, struct transcript *t, const char *parent, const char *path,
     const unsigned char *key);
-/* Takes an event, an object that is valid and holds no white space; id and seq are what it has here
- * (seq 0 if it is known). In id is what it is to have, if the sender gave it none. RECORDER_REFUSED with ERROR_INVALID_INPUT: it is none; ERROR_BLOCKED:
- * the run has ended; else ERROR_SYSTEM: nothing more can be recorded. */
+/* Records an event, an object that is valid and has no white space; sets id and seq (seq 0 if it
+ * was there already). id contains the id to use if the sender gave none. RECORDER_REFUSED with
+ * ERROR_INVALID_INPUT: it is not an event; ERROR_BLOCKED: the run has ended; otherwise
+ * ERROR_SYSTEM: nothing more can be recorded. */
 enum recorder_result recorder_take(struct recorder *r, struct span object, char id[ID_SIZE],
     int64_t *seq, struct error *err);
-/* Reads what has been recorded, so that r->parent is known. */
+/* Reads what was recorded since, so that r->parent is up to date. */
 int recorder_look(struct recorder *r, struct error *err);
-/* All that was taken, or known, is on disk (unless AWF_SYNC is none). */
+/* Makes everything that was recorded, or was there, safe on disk (unless AWF_SYNC is none). */
 int recorder_sync(struct recorder *r, struct error *err);
-/* Lets go of memory that long events have needed. */
+/* Frees memory that long events needed. */
 void recorder_trim(struct recorder *r);
 void recorder_end(struct recorder *r);
 

@@ -1,5 +1,5 @@
 /*
- * Addresses are taken apart by hand, and strictly: a token that went elsewhere would be given away.
+ * Addresses are parsed strictly: a token must never be sent to another server.
  */
 #include "ingest/serve_address.h"
 
@@ -55,7 +55,7 @@ serve_address_read(const char *text, char **origin, bool *loopback)
 	return text;
 }
 
-/* How much of an origin is scheme and host; where the host begins. */
+/* Length of scheme and host in an origin; where the host begins. */
 static size_t
 host_of(const char *origin, size_t *begin)
 {

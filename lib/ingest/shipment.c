@@ -1,7 +1,8 @@
 /*
- * The reader walks the file; behind it goes the model of the run, if the target wants to know what
- * a line alone does not tell, which call it is of and what it cost. A run that goes on keeps both
- * open; one that has ended, and is sent, lets go of them and would read from its beginning again.
+ * The reader goes through the file. If the target wants to know a line's call and its cost, which
+ * are not in the line itself, the run's model follows behind it. For a run that continues both stay
+ * open; for one that has ended and was sent they are closed, and would read from the beginning
+ * again.
  */
 #include "ingest/shipment.h"
 
@@ -69,7 +70,7 @@ shipment_look(struct shipment *s)
 	s->seen = now;
 }
 
-/* All that is there now is on disk; that is what may be sent. */
+/* Syncs everything that is there now; that much may be sent. */
 static int
 sync_file(struct shipment *s, const struct shipping *with, struct error *err)
 {
@@ -135,7 +136,7 @@ feed_model(struct shipment *s, struct error *err)
 	return got < 0 ? -1 : 0;
 }
 
-/* Opens the file behind the line with this seq. 1; 0: it is not there (any more); -1 with *err. */
+/* Opens the file after the line with this seq. 1; 0: it does not exist (any more); -1 with *err. */
 static int
 open_behind(struct shipment *s, int64_t seq, const char *digest, struct error *err)
 {
@@ -173,7 +174,8 @@ shipment_begin(struct shipment *s, int64_t seq, const char *digest, struct error
 	s->acknowledged = seq;
 	s->state = SHIPMENT_SENDING;
 	s->more = opened == 1;
-	/* Another has sent the target more: what is here is compared when there is as much of it. */
+	/* Another sender has sent more to the target: the lines here are compared when there are
+	 * as many. */
 	if (opened == 0) {
 		close_file(s);
 		s->state = SHIPMENT_NEW;
@@ -199,7 +201,7 @@ check_line(const struct shipment *s, const char *line, size_t len, struct event_
 	    "nothing more of the run is sent: see awf-verify");
 }
 
-/* What does not stand in the line itself. */
+/* What is not in the line itself. */
 static void
 write_about(struct shipment *s, const struct shipping *with, const struct event_view *view,
     size_t len, struct buffer *out)
@@ -227,7 +229,7 @@ write_about(struct shipment *s, const struct shipping *with, const struct event_
 	buffer_byte(out, '\n');
 }
 
-/* Blobs that the line names: each once, and as far as they are there and not too large. */
+/* Blobs that the line names, each once, if they exist and are not too large. */
 static void
 write_blobs(struct shipment *s, const struct shipping *with, const char *line, size_t len,
     struct buffer *out)
@@ -279,7 +281,7 @@ shipment_send(struct shipment *s, const struct shipping *with, size_t room, stru
 	if (with->follow && s->seen.st_size > s->limit && sync_file(s, with, err) != 0)
 		return -1;
 	while (out->len < room && (got = reader_next(&s->reader, &line, &len, err)) == 1) {
-		/* What has come since is not on disk, perhaps. */
+		/* Lines added since may not be on disk. */
 		if (s->reader.position > s->limit) {
 			reader_seek(&s->reader, s->reader.line_start);
 			got = 0;

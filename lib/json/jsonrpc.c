@@ -1,6 +1,6 @@
 /*
- * Members are written in the order of the specification's examples, and read in any. A result may be
- * many megabytes: it is walked over once.
+ * Members are written in the order of the specification's examples, and read in any order. A result
+ * may have many megabytes: it is walked over once.
  */
 #include "json/jsonrpc.h"
 

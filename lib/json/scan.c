@@ -85,8 +85,8 @@ check_escape(struct check *c)
 		return false;
 	if (c->loose || unit < 0xd800 || unit > 0xdfff)
 		return true;
-	/* A high surrogate must be followed by a low one: half of a pair is no character, and jq
-	 * and most parsers refuse it. */
+	/* A high surrogate must be followed by a low one: half of a pair is not a character, and
+	 * jq and most parsers refuse it. */
 	if (unit < 0xdc00 && scan_accept_byte(c, '\\') && scan_accept_byte(c, 'u') &&
 	    !check_unit(c, &low))
 		return false;
@@ -117,7 +117,7 @@ check_string(struct check *c)
 		} else if ((unsigned char)*c->at < 0x20) {
 			return scan_set_error(c, "control character in a string");
 		} else {
-			/* A run of characters that are no ASCII. */
+			/* A run of characters that are not ASCII. */
 			do {
 				n = utf8_decode(c->at, (size_t)(c->end - c->at), &code);
 				if (n == 0)
@@ -152,7 +152,7 @@ check_number(struct check *c)
 		if (!scan_accept_digits(c))
 			return scan_set_error(c, "invalid number");
 	}
-	/* "12abc" is no number and a word, but a mistake */
+	/* "12abc" is not a number and a word, but an error */
 	return (c->at < c->end && bytes_scalar(*c->at)) ? scan_set_error(c, "invalid number") :
 	    true;
 }
@@ -189,8 +189,8 @@ check_key(struct check *c)
 	return scan_accept_byte(c, ':') ? true : scan_set_error(c, "expected ':'");
 }
 
-/* Down through opening brackets to the first value that is whole: a scalar, a
- * string, or an empty container. */
+/* Goes down through opening brackets to the first complete value: a scalar, a string, or an
+ * empty container. */
 static bool
 check_down(struct check *c)
 {
@@ -219,7 +219,7 @@ check_down(struct check *c)
 	}
 }
 
-/* Behind a value: up through closing brackets to a comma or the end of all. */
+/* After a value: goes up through closing brackets to a comma or the end. */
 static bool
 check_up(struct check *c)
 {
@@ -237,8 +237,8 @@ check_up(struct check *c)
 	return true;
 }
 
-/* One value, of which the bytes before known, up to the end of a member of the object that it
- * is, need no check. */
+/* Checks one value, whose bytes before `known`, at the end of a member of the object that it is,
+ * need no check. */
 static const char *
 check_value(struct check *c, const char *at, size_t len, size_t known, size_t *end, size_t *bad)
 {
@@ -300,7 +300,7 @@ scan_object(const char *at, size_t len, size_t known, unsigned depth, size_t *ba
 	return check_all(at, len, known, depth, false, bad);
 }
 
-/* The unit of "\uXXXX" at these bytes; 0: it is none. */
+/* The code unit of "\uXXXX" at these bytes; 0: they are not that. */
 static unsigned
 unit_at(const char *at, const char *end)
 {
@@ -358,7 +358,7 @@ framer_begin(struct framer *f)
 	*f = (struct framer){0};
 }
 
-/* Within a string; returns behind its end, or end. */
+/* Within a string; returns the byte after its end, or end. */
 static const char *
 frame_string(struct framer *f, const char *at, const char *end)
 {

@@ -1,6 +1,6 @@
 /*
- * Looking into values that are known to be valid, without decoding more than is
- * asked for. Every loop is bounded by the span, valid or not.
+ * Reads values that are known to be valid, and decodes only what is asked for. Every loop is
+ * bounded by the span, valid or not.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ skip_string(const char *at, const char *end)
 	return end;
 }
 
-/* Behind the value that begins at at; at itself if none does. */
+/* The byte after the value that begins at `at`; `at` itself if none does. */
 static const char *
 skip_value(const char *at, const char *end)
 {
@@ -143,7 +143,7 @@ span_next(struct span_walk *w)
 	return true;
 }
 
-/* What stands between the quotes; .at NULL if value is no whole string. */
+/* What is between the quotes; .at NULL if value is not a complete string. */
 static struct span
 span_inside_quotes(struct span value)
 {
@@ -258,7 +258,7 @@ unicode_escape(const char *at, const char *end)
 	return code;
 }
 
-/* Appends the character of the escape at at; returns behind it. */
+/* Appends the character of the escape at `at`; returns the byte after it. */
 static const char *
 decode_escape(const char *at, const char *end, struct buffer *out)
 {
@@ -368,7 +368,7 @@ span_copy(struct span value, char *out, size_t size)
 bool
 span_integer(struct span value, long long *out)
 {
-	long long number = 0; /* negative, whose range is the larger */
+	long long number = 0; /* negative, because that range is larger */
 	bool minus;
 	size_t i;
 

@@ -1,7 +1,7 @@
 /*
- * The scanner looks at the bytes first: jansson sees only what is valid and not too deep, and
- * the messages are ours. Integers of more than 64 bits, which jansson refuses, are read again
- * as reals. Values are written by hand, as jansson writes 0.1 with seventeen digits.
+ * The scanner checks the bytes first: jansson gets only what is valid and not too deep, and the
+ * messages are AWF's. Integers of more than 64 bits, which jansson refuses, are parsed again as
+ * reals. Values are written by own code, since jansson writes 0.1 with seventeen digits.
  */
 #include "json/value.h"
 
@@ -32,7 +32,7 @@ value_set_error(const char *place, size_t line, const char *what, enum error_cod
 	return NULL;
 }
 
-/* Copies checked JSON, with ".0" behind integers of more than 64 bits. */
+/* Copies checked JSON, and appends ".0" to integers of more than 64 bits. */
 static void
 widen_integers(const char *bytes, size_t len, struct buffer *out)
 {
@@ -82,7 +82,7 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 	if (wrong) {
 		for (size_t i = 0; i < bad; i++)
 			line += bytes[i] == '\n';
-		/* Who gives no place has words of his own for that. */
+		/* A caller that gives no place has its own words for it. */
 		if (!place)
 			return value_set_error(place, line, wrong, code, err);
 		snprintf(no_json, sizeof no_json, "no JSON: %s", wrong);
@@ -111,7 +111,7 @@ value_load(const char *path, enum error_code code, struct error *err)
 	return value;
 }
 
-/* Puts blanks over comments, and over commas that end a list or an object; lines stay. */
+/* Replaces comments, and commas at the end of a list or an object, by blanks; lines are kept. */
 static void
 blank_out(char *at, const char *end)
 {
@@ -132,7 +132,7 @@ blank_out(char *at, const char *end)
 			for (at += 2; end - at >= 2 && (at[0] != '*' || at[1] != '/');)
 				at++;
 			if (end - at < 2)
-				return; /* it has no end: a fault at its beginning */
+				return; /* it has no end: the fault is at its beginning */
 			at += 2;
 			for (char *byte = first; byte < at; byte++)
 				*byte = *byte == '\n' ? '\n' : ' ';
@@ -193,8 +193,8 @@ value_write(const json_t *value, struct buffer *out)
 		buffer_format(out, "%lld", (long long)json_integer_value(value));
 		break;
 	case JSON_REAL:
-		/* With as few digits as read back to the same number: 0.1, where jansson would write
-		 * 0.10000000000000001. */
+		/* With the fewest digits that read back to the same number: 0.1, where jansson
+		 * would write 0.10000000000000001. */
 		do
 			snprintf(real, sizeof real, "%.*g", ++digits, json_real_value(value));
 		while (digits < 17 && strtod(real, NULL) != json_real_value(value));

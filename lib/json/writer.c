@@ -1,7 +1,7 @@
 /*
- * All that has to be remembered, at any depth, is whether a comma is due before what comes
- * next: an opening bracket and a key say no, all else says yes. A string is copied in
- * stretches of bytes that stay as they are; a byte that is no UTF-8 becomes U+FFFD.
+ * The only state, at any depth, is whether a comma must come before the next value: after an
+ * opening bracket or a key it must not, after anything else it must. A string is copied in runs of
+ * bytes that need no escape; a byte that is not UTF-8 becomes U+FFFD.
  */
 #include "json/writer.h"
 
@@ -19,7 +19,7 @@ writer_begin(struct writer *w, struct buffer *out)
 	w->comma = false;
 }
 
-/* Behind a value a comma is due. What stands before a first member may be the caller's. */
+/* After a value a comma is needed. The bytes before a first member may be the caller's. */
 static bool
 writer_holds(const struct writer *w)
 {

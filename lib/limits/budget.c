@@ -1,6 +1,7 @@
 /*
- * Lines are written and read under the file's lock; each step reads on from where it was. What is
- * taken out is a line with a negative number. No model is asked whose price is not known.
+ * Lines are written and read under the file's lock; each step continues reading where it stopped. A
+ * line with a negative number gives a reservation back. A model whose price is unknown is not
+ * asked.
  */
 #include "limits/budget.h"
 
@@ -70,10 +71,10 @@ too_dear(const char *agent, const char *whose, int64_t least, int64_t spent, int
 	    money_text(limit, most));
 }
 
-#define ASCII_MOST 16  /* bytes of a token; no vocabulary has many that are longer */
+#define ASCII_MOST 16  /* bytes per token; no vocabulary has many longer ones */
 #define OTHER_MOST 12
 #define BASE64_LEAST 1024
-#define NAME_MOST 4    /* tokens of a string of one word, that is a name then */
+#define NAME_MOST 4    /* tokens of a string of one word, which is probably a name */
 
 struct word {
 	int64_t ascii, other;
@@ -150,7 +151,7 @@ append_line(const struct budget *b, int64_t amount, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, getenv(BUDGET_FILE), "unable to write");
 }
 
-/* What was entered since the last look, whole lines alone. */
+/* Adds up the whole lines that were written since the last look. */
 static int
 read_entered(struct budget *b, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The lists stay as they stand in the environment and are searched there. A list is lowered
- * by another to what both cover: of either list the names and patterns that the other covers.
+ * The lists are kept as texts in the environment and searched there. The intersection of two lists
+ * is what both cover: the names and patterns of each list that the other covers.
  */
 #include "limits/ceiling.h"
 
@@ -32,7 +32,7 @@ tools_policy_parse(const char *text, const char *place, enum tools_policy *polic
 	return error_set(err, ERROR_USAGE, place, "'%s' is neither block nor warn", text);
 }
 
-/* A name of a list covers itself; one that ends in "__*", all that begin so. */
+/* A name in a list covers itself; one that ends in "__*" covers all names that begin so. */
 static bool
 in_list(const char *list, const char *name, size_t len)
 {
@@ -49,7 +49,7 @@ in_list(const char *list, const char *name, size_t len)
 	return false;
 }
 
-/* Adds those of the names that the list covers, and are not there yet. */
+/* Adds those of the names that the list covers and that are not there yet. */
 static void
 add_covered(struct buffer *common, const char *names, const char *list)
 {
@@ -87,7 +87,7 @@ ceiling_check(struct error *err)
 	return read_policy(&policy, err);
 }
 
-/* A list without a policy blocks. Who lowers it cannot say otherwise. */
+/* A list without a policy blocks. An inner limit cannot change that. */
 void
 ceiling_lower(const char *tools, enum tools_policy policy)
 {
@@ -105,7 +105,7 @@ ceiling_lower(const char *tools, enum tools_policy policy)
 		setenv(CEILING_TOOLS, tools, 1);
 		return;
 	}
-	/* Those that are in both: each list may have a server's tools as a whole. */
+	/* What is in both lists: each may name all tools of a server. */
 	add_covered(&common, tools, list);
 	add_covered(&common, list, tools);
 	setenv(CEILING_TOOLS, buffer_string(&common), 1);

@@ -1,5 +1,5 @@
-/* Lines of their own, beside the chain of the call's events, so that what follows a retry
- * has the same causes as without. */
+/* Retries are lines of their own, outside the chain of the call's events, so that what follows a
+ * retry has the same causes as without one. */
 #include "limits/retried.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * A delay is cut to its limit before it could overflow. Jitter keeps half of it and draws the
- * rest, so that many that failed together do not come back together. What a server asks for
- * is the least, never shortened by a limit of ours.
+ * A delay is cut to its limit before it could overflow. Jitter keeps half of it and draws the other
+ * half at random, so that calls that failed together do not come back together. A delay that a
+ * server demands is a minimum, which AWF's limit never shortens.
  */
 #include "limits/retry.h"
 
@@ -28,7 +28,7 @@ retry_default(struct retry *r)
 	    .delay_ms = RETRY_DELAY_MS, .max_delay_ms = 60000, .jitter = true };
 }
 
-/* Names an option's word as unknown, with what was perhaps meant. */
+/* Reports an unknown word of an option, with the word that was probably meant. */
 static int
 retry_set_unknown_word_error(const char *option, const char *what, const char *word,
     const char *const *names, struct error *err)

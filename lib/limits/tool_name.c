@@ -1,6 +1,6 @@
 /*
- * Names are told apart by their letters alone: whether there is such a tool or server is for
- * those to say who look for it.
+ * Kinds of tools are recognized only by the form of the name; whether such a tool or server exists
+ * is found out by the code that searches for it.
  */
 #include "limits/tool_name.h"
 

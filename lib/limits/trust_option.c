@@ -1,4 +1,4 @@
-/* The list is kept in the environment, as the runs and steps inside have it too. */
+/* The list is kept in the environment, so that runs and steps inside get it too. */
 #include "limits/trust_option.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * Opening is a row of steps, each for all servers at once: initialize, server/discover where
- * that was refused, tools/list page by page. A server that a step is not for is passed over
- * by it. The mark that a list has changed is cleared before the list is asked for, so that a
- * change that is told meanwhile is not lost.
+ * Opening is a sequence of steps, each for all servers at once: initialize, then server/discover
+ * where that was refused, then tools/list page by page. A server to which a step does not apply
+ * skips it. The mark for a changed list is cleared before the list is requested, so that a change
+ * announced meanwhile is not lost.
  */
 #include "mcp_client/mcp.h"
 
@@ -19,9 +19,9 @@
 
 #define VERSION "2025-11-25"
 #define PAGES_LIMIT 100
-#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a list, all its pages together */
+#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a list with all its pages */
 
-/* Revisions that are spoken after a handshake. */
+/* Versions that are used after a handshake. */
 static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 void
@@ -47,7 +47,7 @@ mcp_free(struct mcp_server *s)
 
 /* ---- opening: requests to several servers at a time ---- */
 
-/* What is made ready, and how far it is. */
+/* The servers that are being opened, and how far each is. */
 struct opening {
 	struct mcp_server *const *servers;
 	struct mcp_request *requests; /* one of each server */
@@ -59,13 +59,13 @@ struct opening {
 	struct error error;           /* the first */
 };
 
-/* A step for a server: fills the inside of params. False: it takes no part. */
+/* A step for a server: writes the members of params. False: the server skips it. */
 typedef bool ask(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members);
-/* Takes the answer; -1 with *err. */
+/* Handles the answer; -1 with *err. */
 typedef int take(struct opening *o, size_t i, struct mcp_request *r, struct error *err);
 
-/* Asks all that take part, waits for all: 1; 0: none took part. -1: interrupted; what is wrong
- * with a server is in o->error. */
+/* Asks all servers that take part, and waits for all: 1; 0: none took part. -1: interrupted;
+ * errors of a server are in o->error. */
 static int
 opening_step(struct opening *o, ask *ask_for, take *take_answer, struct error *err)
 {
@@ -104,13 +104,13 @@ ask_initialize(struct opening *o, size_t i, struct mcp_request *r, struct buffer
 		return false;
 	o->servers[i]->modern = false;
 	r->method = "initialize";
-	r->stays = true; /* the protocol does not have it cancelled */
+	r->stays = true; /* the protocol does not allow cancelling it */
 	buffer_text(members, "\"protocolVersion\":\"" VERSION "\",\"capabilities\":{},"
 	    "\"clientInfo\":" MCP_CLIENT_INFO);
 	return true;
 }
 
-/* A server that has nothing is of no use to an agent. */
+/* A server without any feature is of no use to an agent. */
 static int
 mcp_read_capabilities(struct mcp_server *s, struct span result, struct error *err)
 {
@@ -127,7 +127,7 @@ mcp_read_capabilities(struct mcp_server *s, struct span result, struct error *er
 	return s->features != 0 ? 0 : mcp_fault(s, err, "has no tools, resources or prompts");
 }
 
-/* A server that refuses the handshake may be one that knows none any more. */
+/* A server that refuses the handshake may be one of a version that has none any more. */
 static int
 mcp_read_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 {
@@ -177,7 +177,7 @@ mcp_read_discover(struct opening *o, size_t i, struct mcp_request *r, struct err
 	return 0;
 }
 
-/* The first page of those whose list is to be had; further ones where there are any. */
+/* The first page from each server whose list is needed; then further pages where there are any. */
 static bool
 ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
 {
@@ -186,7 +186,7 @@ ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *memb
 
 	if (!first && o->cursors[i].len == 0)
 		return false;
-	if ((s->features & MCP_TOOLS) == 0) { /* an empty list, which need not be asked for */
+	if ((s->features & MCP_TOOLS) == 0) { /* an empty list, which need not be requested */
 		s->listed = true;
 		s->listing++;
 		return false;
@@ -194,7 +194,7 @@ ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *memb
 	r->method = "tools/list";
 	if (!first)
 		buffer_format(members, "\"cursor\":%s", buffer_string(&o->cursors[i]));
-	/* What changes from now on may be lacking in the answer. */
+	/* What changes from now on may be missing in the answer. */
 	if (first) {
 		buffer_clear(&s->tools);
 		s->listed = s->stale = false;
@@ -242,7 +242,7 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 	o.due = memory_zero(count, sizeof *o.due);
 	o.cursors = memory_zero(count, sizeof *o.cursors);
 
-	/* Starts those that do not run, and says until when they have to be ready. */
+	/* Start the servers that are not running, and set the deadline for being ready. */
 	for (size_t i = 0; i < count; i++) {
 		struct mcp_server *s = servers[i];
 		int64_t limit = s->definition.startup_timeout_ms;
@@ -266,7 +266,7 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 		status = -1;
 	}
 
-	/* One that did not get ready is not asked again: it starts anew. */
+	/* A server that did not get ready is not asked again, but restarted. */
 	for (size_t i = 0; status == -1 && i < count; i++)
 		if (!servers[i]->listed)
 			peer_hang_up(&servers[i]->peer);

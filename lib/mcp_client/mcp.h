@@ -1,18 +1,16 @@
 /*
- * An MCP server: a program that is spoken to over its stdin and stdout in JSON-RPC 2.0, a
- * message a line (Model Context Protocol, revisions 2024-11-05 to 2025-11-25, and 2026-07-28
- * of servers that know no others). It is started when it is first needed, lives as long as
- * the step, or the run (mcp_kept.h), and is started anew at the next call if it has ended
- * meanwhile.
+ * A client of an MCP server: a program that speaks JSON-RPC 2.0 on stdin and stdout, one message a
+ * line (Model Context Protocol, versions 2024-11-05 to 2025-11-25, and 2026-07-28 for servers that
+ * support only that). The server is started when it is first needed, lives as long as the step, or
+ * the run (mcp_kept.h), and is restarted at the next call if it has ended meanwhile.
  *
- * What it asks for itself (roots, sampling, elicitation) is refused: no such capability is
- * declared. A server that breaks the
- * protocol is ended: nothing that follows from it could be trusted. What it writes on
- * stderr is kept, and told when it fails, with stars over the keys that it was given; so is
- * what it answers in errors.
+ * Its own requests (roots, sampling, elicitation) are refused, because no such capability is
+ * declared. A server that breaks the protocol is ended, since its following messages could not be
+ * trusted. Its stderr is kept and shown if it fails; in it, and in its error messages, the keys
+ * that it was given are replaced by stars.
  *
- * It is ended as the protocol has it: its stdin is closed, it has time to end by itself;
- * then SIGTERM and SIGKILL, to it and all that it started.
+ * It is ended as the protocol demands: its stdin is closed, and it has time to end by itself; then
+ * it gets SIGTERM and SIGKILL, with all processes that it started.
  */
 #ifndef AWF_MCP_CLIENT_MCP_H
 #define AWF_MCP_CLIENT_MCP_H
@@ -42,26 +40,29 @@ enum { MCP_TOOLS = 1, MCP_RESOURCES = 2, MCP_PROMPTS = 4 };
 struct mcp_server {
 	struct mcp_definition definition;
 	const struct sandbox *sandbox; /* what its agent says; the agent's */
-	const struct run *run;       /* that may keep it, where its definition says so; NULL: none */
-	struct pool_worker worker;   /* of the run, that the peer is then (mcp_kept.h); else none */
-	int worker_status;           /* what that says of how the server ended, as of wait(2); or -1 */
-	struct peer peer;            /* its mark and secrets, values of which none is recorded, are
-	                                the server's */
-	struct pins pins;            /* files that it runs, as they were when it was started first */
+	const struct run *run;       /* the run that may keep it, if its definition says so;
+	                                NULL: none */
+	struct pool_worker worker;   /* the run's worker, which is then the peer (mcp_kept.h);
+	                                else none */
+	int worker_status;           /* the wait status of the server that the worker reported; or -1 */
+	struct peer peer;            /* has the server's mark, and its secret values, none of
+	                                which is recorded */
+	struct pins pins;            /* files that it runs, in their state when it was started first */
 	bool enclosed;               /* it runs in a sandbox, */
 	struct environment environment; /* which was started with this, */
 	char *const *passed;         /* and lets these through: the step's */
-	bool cut_off;                /* without network, and its program fetches what it runs */
-	int exit_code;               /* that the last process ended with, as shells count */
+	bool cut_off;                /* it has no network, and its program downloads what it runs */
+	int exit_code;               /* exit status of the last process, as shells report it */
 	bool ready;                  /* it has said what it is, */
 	unsigned features;           /* and what it has */
 	bool listed;                 /* tools is what it offers, */
-	bool stale;                  /* or did: it has said that this has changed */
+	bool stale;                  /* it runs, or did, and has said that its list has changed */
 	unsigned listing;            /* how often it was listed */
-	bool modern;                 /* each request says what the handshake did before */
-	struct buffer tools;         /* inside of a JSON array, as it lists them */
-	size_t unread;               /* bytes not yet written, at the least, that answer what it
-	                                asked */
+	bool modern;                 /* each request contains what the handshake said in earlier
+	                                versions */
+	struct buffer tools;         /* elements of a JSON array, as it lists them */
+	size_t unread;               /* at least how many bytes of answers to its own requests
+	                                are not written yet */
 	struct mcp_request *waiting; /* requests without an answer */
 	long long first_id, next_id; /* ids of requests lie between them */
 };
@@ -78,17 +79,16 @@ struct mcp_use {
 /* Takes over its definition; nothing runs yet. */
 void mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
     const struct sandbox *sandbox);
-/* Has all of them run and their tools listed, at the same time; those that are, stay as
- * they are. -1: the first that went wrong. ERROR_TOOL for a server that fails,
- * ERROR_BLOCKED for one that its sandbox refused something, ERROR_DEFINITION,
- * ERROR_TIMEOUT, or the interrupt. */
+/* Starts all of them and lists their tools, at the same time; those that are ready stay as they
+ * are. -1: the first error: ERROR_TOOL for a server that fails, ERROR_BLOCKED for one to which
+ * its sandbox refused something, ERROR_DEFINITION, ERROR_TIMEOUT, or the interrupt. */
 int mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
     struct error *err);
-/* Takes what the server has said since it was last spoken to. Whether it runs, and its tools
- * are to be listed anew, which mcp_open() does. */
+/* Reads what the server has sent since the last call. Returns whether it runs and its tools must
+ * be listed again, which mcp_open() does. */
 bool mcp_changed(struct mcp_server *s);
 
-/* A call of a tool, or a request with another method. */
+/* A tool call, or a request with another method. */
 struct mcp_call {
 	/* Set by the caller. */
 	struct mcp_server *server;
@@ -98,24 +98,23 @@ struct mcp_call {
 	int64_t timeout_ms;          /* without a sign of progress; 0: none */
 	void (*progress)(void *context, struct span params); /* may be NULL */
 	void *context;
-	char traceparent[TRACEPARENT_SIZE]; /* what it is made in; "": in no trace */
+	char traceparent[TRACEPARENT_SIZE]; /* the span in which it is made; "": none */
 	struct error error;          /* ERROR_NONE; else it is not made */
 
-	/* Filled, error too: ERROR_TOOL with what the server says, or what became of it;
-	 * ERROR_TIMEOUT, or the interrupt: the call is cancelled then, and what still comes of it
-	 * is passed over. */
+	/* The outcome, also if it failed: ERROR_TOOL with the server's message, or with what
+	 * happened to it; ERROR_TIMEOUT, or the interrupt: then the call is cancelled, and a
+	 * late answer ignored. */
 	struct buffer line;
 	struct span result;          /* in line: an object */
-	int exit_code;               /* of a server that has ended instead, as shells count */
+	int exit_code;               /* of a server that has ended instead, as shells report it */
 	int64_t finished;            /* monotonic ms */
 };
 /* Makes calls, to one server or several, all at once. -1: interrupted, or the machine failed;
- * those that had no answer have that error too. */
+ * calls without an answer have that error too. */
 int mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct error *err);
 void mcp_call_free(struct mcp_call *call);
 
-/* Ends those that run, all at once; they can be opened again. mcp_free() is called after
- * it. */
+/* Ends all of them at once; they can be opened again. Call mcp_free() afterwards. */
 void mcp_stop(struct mcp_server *const *servers, size_t count);
 void mcp_free(struct mcp_server *s);
 

@@ -1,8 +1,8 @@
 /*
- * The process is described in a variable of the worker's environment, which goes to the guardian as
- * memory without a name and counts in the name of the slot, as the rest of it does: a key may be
- * in either. Files that the command line names count by digest where others than root can
- * write them, else by their state.
+ * A variable in the worker's environment describes the process. It is passed to the guardian in a
+ * memory file without a name, and is part of the digest that names the slot, as the whole
+ * environment is: a key may be in either. Files that the command line names count by their digest
+ * if others than root can write them, otherwise by their state.
  */
 #include "mcp_client/mcp_kept.h"
 
@@ -34,7 +34,7 @@ mcp_kept(const struct mcp_server *s)
 	return s->definition.keep && s->run != NULL && s->run->lock_fd == -1;
 }
 
-/* This directory, or what a path from here leads to. NULL: it is gone. */
+/* This directory, or the target of a path relative to it. NULL: it is gone. */
 static char *
 mcp_kept_absolute_path(const char *directory)
 {
@@ -80,8 +80,8 @@ compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The server's environment, and what describes it. What tells one step from another, or a shell
- * from the next, is not in it; its order is its own, as shells change that. */
+/* The server's environment, with its description. It leaves out variables that differ between
+ * steps or shells, and is sorted in its own order, because shells change that. */
 static void
 make_environment(const struct mcp_server *s, const struct mcp_process *process,
     const char *directory, struct environment *e)
@@ -102,7 +102,7 @@ make_environment(const struct mcp_server *s, const struct mcp_process *process,
 	free(mark);
 }
 
-/* Waits for its hello, and for the ids that we may use. 1; 0: it does not say them; -1:
+/* Waits for its hello, and for the ids that this client may use. 1; 0: they do not come; -1:
  * interrupted. */
 static int
 listen_to(struct mcp_server *s, int64_t deadline, const struct interrupts *interrupts,
@@ -137,14 +137,14 @@ mcp_kept_connect(struct mcp_server *s, const struct mcp_process *process,
 	    .program = program };
 	int status = 0;
 
-	/* Whose child it is to be, the worker sees to. */
+	/* The worker makes sure whose child it is. */
 	if (process->enclosed)
 		sandbox_end_with(process->argv, 0);
 	if (program != NULL && directory != NULL)
 		make_environment(s, process, directory, &environment);
 	spec.environment = environment.list;
 
-	/* One that is dead or stopped is replaced, once. */
+	/* A worker that is dead or stopped is replaced, once. */
 	for (int i = 0; i < 2 && status == 0 && environment.list != NULL; i++) {
 		if (!pool_connect_shared(&s->worker, &spec))
 			break;

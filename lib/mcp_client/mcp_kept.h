@@ -1,20 +1,22 @@
 /*
- * An MCP server that a run keeps for all its steps (`keep: run`): a child of awf-mcp-keep, a worker
- * of the run (start/pool.h), so that it lives on between steps with what it remembers. Each step is a
- * client of that, and several may be at once. There is one server for what is the same: the
- * command line with the files that it runs, its sandbox, its directory, and its environment but for
- * what tells steps apart.
+ * An MCP server that a run keeps running for all its steps (`keep: run`): a child of awf-mcp-keep,
+ * a worker of the run (start/pool.h), so that its state is kept between steps. Each step is a
+ * client of the worker, and several may be connected at once. Steps share one server if it is the
+ * same: the same command line and the files that it runs, sandbox, directory, and environment
+ * except for variables that differ between steps.
  *
- * A client speaks MCP as to the server itself. The worker hands out the ids that it may use, as
- * the server tells the requests of all by them; it says that in a line of its own, which no server
- * can, and others when the server writes on stderr or ends. All have a member "awf":
+ * A client speaks MCP as with the server itself. The worker assigns the ids that it may use,
+ * because the server distinguishes all clients' requests by id; it sends these in a line of its
+ * own, which no server can send, and further such lines when the server writes to stderr or ends.
+ * All have a member "awf":
  *
  *     {"awf":"ids","from":1048576}      a range of MCP_KEPT_IDS; the first line after the hello
- *     {"awf":"says","text":"…"}         on stderr
+ *     {"awf":"says","text":"…"}         text from stderr
  *     {"awf":"refused","text":"…"}      it cannot be started: the last line
- *     {"awf":"ended","status":256}      as wait(2) has it: the last line
+ *     {"awf":"ended","status":256}      its wait status: the last line
  *
- * A run without awf-run, or where the guardian cannot be asked, keeps none: each step has its own.
+ * In a run without awf-run, or if the guardian cannot be asked, no server is kept: each step has
+ * its own.
  */
 #ifndef AWF_MCP_CLIENT_MCP_KEPT_H
 #define AWF_MCP_CLIENT_MCP_KEPT_H
@@ -38,15 +40,15 @@ struct mcp_process {
 	char *const *command;       /* the same without its sandbox */
 	const struct environment *environment;
 	const char *directory;      /* NULL: this one */
-	const char *first;          /* the line that it is told first, with LF; NULL: none */
+	const char *first;          /* the first line for it, with LF; NULL: none */
 	bool enclosed;              /* argv is of sandbox_argv() */
 };
-/* Makes the server of the run our peer: 1; 0: there is none to be had; -1: interrupted. */
+/* Makes the run's server the peer: 1; 0: it is not available; -1: interrupted. */
 int mcp_kept_connect(struct mcp_server *s, const struct mcp_process *process,
     const struct interrupts *interrupts, struct error *err);
 
-/* For awf-mcp-keep: what is to be started, out of its own environment, which is the server's from
- * then on. False: nothing is said there that could be. */
+/* For awf-mcp-keep: the process to start, from its own environment, which becomes the server's.
+ * False: the environment has no valid description. */
 struct mcp_kept_process {
 	char **argv, *directory, *first; /* first NULL: none */
 };

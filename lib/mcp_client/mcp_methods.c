@@ -1,6 +1,6 @@
 /*
- * A table of methods. Of what a server answers with, that alone is passed on which the model asked
- * for: servers add how long it may be cached, and more.
+ * A table of methods. Only the part of a server's answer that the model asked for is passed on:
+ * servers add how long it may be cached, and more.
  *
  * Source: modelcontextprotocol.io/specification, "Server Features", "Resources", "Prompts".
  */
@@ -53,7 +53,7 @@ mcp_method_find(struct span method)
 	return NULL;
 }
 
-/* Texts are lines; beside bytes, each is a block. */
+/* Texts become lines; if there are bytes too, each becomes a block. */
 static void
 write_contents(struct span contents, struct buffer *output)
 {

@@ -1,7 +1,8 @@
 /*
- * The server gets no call of the step in its environment, as it outlives them, and a mark of
- * its own by which its orphans are found. Every value that is a key is noted at the start,
- * the longest first, and hidden in whatever it says: one may be part of another.
+ * The server outlives calls of the step, so its environment names none of them; it has a mark of
+ * its own, by which its orphans are found. Every value that is a key is noted at the start, the
+ * longest first, because one may contain another, and is hidden in everything that the server
+ * writes.
  */
 #include "mcp_client/mcp_process.h"
 
@@ -22,7 +23,7 @@
 #include "proc/orphans.h"
 #include "storage/run.h"
 
-#define ERRORS_TOLD 400 /* bytes of stderr, in a message */
+#define ERRORS_TOLD 400 /* bytes of stderr in a message */
 #define HTTP_PROGRAM "awf-mcp-http"
 
 int
@@ -34,7 +35,7 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 	char what[512];
 	va_list list;
 
-	/* The end of what it wrote on stderr, from the beginning of a line on if there is one. */
+	/* The end of its stderr, from the beginning of a line on if there is one. */
 	if (from > 0 && lf != NULL && lf + 1 < at + (len - from)) {
 		from += (size_t)(lf + 1 - at);
 		at = lf + 1;
@@ -70,14 +71,14 @@ sort_secrets(struct mcp_server *s)
 		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
-/* The variables of the definition, in a sandbox alone if the server has one. */
+/* The variables of the definition; only for the sandbox if the server has one. */
 static int
 set_variables(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
     struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 
-	/* What speaks to a URL is AWF's own program, and no server's. */
+	/* The program that connects to a URL is AWF's own, not the server. */
 	for (size_t i = 0; m->url == NULL && m->variables != NULL && m->variables[i] != NULL; i++) {
 		char *value = mcp_process_expand(s, use, m->values[i], err);
 
@@ -94,7 +95,7 @@ set_variables(struct mcp_server *s, const struct mcp_use *use, struct environmen
 	return 0;
 }
 
-/* What marks the calls of the step is none of the server's, which outlives them. */
+/* The server outlives the step's calls, so it does not get the variables that name them. */
 static int
 make_environment(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
     struct error *err)
@@ -116,7 +117,7 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	environment_set(e, ORPHANS_MARK, s->peer.mark);
 	if (set_variables(s, use, e, err) != 0)
 		return -1;
-	/* Keys that are there, be they of the step's environment or the definition's. */
+	/* Notes the keys in the step's environment and in the definition. */
 	for (size_t i = 0; i < e->count; i++) {
 		const char *equals = strchr(e->list[i], '=');
 		char *name = equals == NULL ? NULL :
@@ -130,12 +131,12 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	return 0;
 }
 
-/* The sandbox that agent and step say for a program, if they say one. */
+/* The sandbox that agent and step set for a program, if they set one. */
 static int
 decide_sandbox(struct mcp_server *s, const struct mcp_use *use, const char *program,
     struct sandbox *decided, struct error *err)
 {
-	/* They run packages of a registry. */
+	/* They run packages from a registry. */
 	static const char *const fetching[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx",
 		"uv", "pipx", NULL };
 	static const struct sandbox nothing_said;
@@ -159,8 +160,8 @@ mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *de
 	const char *program = (*argv)[0];
 
 	if (s->cut_off) {
-		/* It would ask a network that is not there again and again, for minutes. What is
-		 * there already it runs. */
+		/* Without a network it would try again and again, for minutes. Packages that are
+		 * installed it runs. */
 		environment_set(e, "npm_config_offline", "true");
 		environment_set(e, "npm_config_fetch_retries", "0");
 		environment_set(e, "UV_OFFLINE", "1");
@@ -173,8 +174,8 @@ mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *de
 	*argv = enclosed;
 }
 
-/* Whom the program that speaks HTTP is to ask, as its first line: no key is in its arguments or
- * its environment. */
+/* The first line for the program that speaks HTTP: the URL and headers. So no key is in its
+ * arguments or its environment. */
 static int
 write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, struct error *err)
 {
@@ -203,7 +204,7 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 			header = memory_format("%s: %s", m->headers[i], value);
 			writer_string(&w, header);
 			free(header);
-			/* Whatever is said there is for the server alone. */
+			/* Whatever is in it is meant for the server only. */
 			if (*value != '\0')
 				list_add(&s->peer.secrets, value);
 		}
@@ -217,7 +218,7 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 	return status;
 }
 
-/* Starts a process for it, or has the run's. */
+/* Starts a process for it, or uses the run's. */
 static int
 mcp_process_start_server(struct mcp_server *s, const struct mcp_use *use,
     const struct mcp_process *process, struct error *err)
@@ -237,7 +238,7 @@ mcp_process_start_server(struct mcp_server *s, const struct mcp_use *use,
 	return status;
 }
 
-/* Starts what speaks HTTP for it. That is AWF's own, and in no sandbox. */
+/* Starts the program that speaks HTTP for it. That is AWF's own, and runs in no sandbox. */
 static int
 connect_url(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
@@ -300,7 +301,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		s->passed = decided.passed;
 	}
 	if (status == 0 && !s->enclosed) {
-		/* A server that is started anew is the one that was started. */
+		/* A server that is restarted must be the same program. */
 		if (s->pins.list == NULL) {
 			pins_add_command(&s->pins, argv);
 			pins_read(&s->pins);
@@ -312,7 +313,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 			status = trust_check_anew(&items, err);
 	}
 	if (status == 0) {
-		/* What makes the sandbox starts here, and its workspace is this directory. */
+		/* The program that makes the sandbox starts here, and its workspace is this
+		 * directory. */
 		const struct mcp_process process = { .argv = argv, .command = command,
 		    .environment = &environment, .directory = s->enclosed ? NULL : directory,
 		    .enclosed = s->enclosed };

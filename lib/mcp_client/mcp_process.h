@@ -1,7 +1,6 @@
 /*
- * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_tools.c alone: how it is
- * started, in which environment and sandbox, what is told of it when it fails, and how it is
- * ended.
+ * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_tools.c only: how it is started, in
+ * which environment and sandbox, what is reported if it fails, and how it is ended.
  */
 #ifndef AWF_MCP_CLIENT_MCP_PROCESS_H
 #define AWF_MCP_CLIENT_MCP_PROCESS_H
@@ -15,18 +14,19 @@
 
 /* Starts it. */
 int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
-/* Fills *err with what is wrong with a server, and the last that it said. */
+/* Fills *err with what is wrong with a server, and its last output. */
 int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts stars over the keys that it was given. */
+/* Replaces the keys that it was given by stars. */
 void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
-/* Whether what it said has one of them in it. */
+/* Whether its output contains one of them. */
 bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
-/* As peer_end(), which peer_hang_up() may go before; one that the run keeps is left. */
+/* As peer_end(), before which peer_hang_up() may be called; a server that the run keeps is left
+ * running. */
 int mcp_end(struct mcp_server *s);
-/* The same of one with which nobody is to begin anything any more. */
+/* The same, so that no further request is sent to it. */
 void mcp_give_up(struct mcp_server *s);
 
 #endif

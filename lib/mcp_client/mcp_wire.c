@@ -1,8 +1,8 @@
 /*
- * Requests that wait are a list of the server's, found by id when an answer comes. A server may
- * work on one after another, so that a sign that it works is one for all. One poll loop serves
- * all servers; a server may be ended in the midst of reading what it said, so its
- * pid is asked for after each line.
+ * Waiting requests are in a list of the server's, and are found by id when an answer comes. A
+ * server may process them one after another, so any sign of progress counts for all of them. One
+ * poll loop serves all servers; a server may be ended while its output is being read, so its pid is
+ * checked after each line.
  */
 #include "mcp_client/mcp_wire.h"
 
@@ -20,9 +20,9 @@
 #include "workspace/sandbox_environment.h"
 
 enum {
-	READS_AT_ONCE = 64,        /* of a server that says more and more */
-	UNREAD_LIMIT = 1 << 20,    /* bytes of answers that a server asked for */
-	ANSWER_SIZE = 32           /* of the least, without its id */
+	READS_AT_ONCE = 64,        /* reads of a server that writes more and more */
+	UNREAD_LIMIT = 1 << 20,    /* bytes of answers to a server's requests */
+	ANSWER_SIZE = 32           /* of the shortest answer, without its id */
 };
 
 #define META "io.modelcontextprotocol/"
@@ -64,7 +64,7 @@ break_off(struct mcp_server *s, const char *what, const char *more)
 	fail_all(s, &why);
 }
 
-/* A server that failed may have needed a variable that it did not see. */
+/* A server that failed may have needed a variable that it did not get. */
 static void
 mcp_wire_print_hint(const struct mcp_server *s)
 {
@@ -78,7 +78,7 @@ mcp_wire_print_hint(const struct mcp_server *s)
 	free(run);
 }
 
-/* It takes no more, or says no more. */
+/* It reads no more, or writes no more. */
 static void
 mcp_wire_close_lost_server(struct mcp_server *s)
 {
@@ -87,7 +87,7 @@ mcp_wire_close_lost_server(struct mcp_server *s)
 	struct error why;
 	char text[64];
 
-	/* Who keeps it has said before what became of it. */
+	/* The worker that keeps it may have reported the reason before. */
 	while (kept && peer_receive(&s->peer) == 1)
 		;
 	if (kept)
@@ -112,7 +112,7 @@ mcp_wire_close_lost_server(struct mcp_server *s)
 	fail_all(s, &why);
 }
 
-/* The line that was appended goes out. */
+/* Sends the line that was appended. */
 static void
 pass_on(struct mcp_server *s)
 {
@@ -145,7 +145,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	traced = r->traceparent != NULL && *r->traceparent != '\0';
 	if (r->progress != NULL || traced || s->modern) {
 		writer_member_object(&w, "_meta");
-		if (r->progress != NULL) /* the id of a request is the token of its progress */
+		if (r->progress != NULL) /* the id of a request is its progress token */
 			writer_member_integer(&w, "progressToken", r->id);
 		if (traced)
 			writer_member_string(&w, "traceparent", r->traceparent);
@@ -174,7 +174,7 @@ mcp_notify(struct mcp_server *s, const char *method)
 	pass_on(s);
 }
 
-/* Gives a request up, and tells the server. */
+/* Cancels a request, and tells the server. */
 static void
 mcp_wire_cancel_request(struct mcp_request *r, const struct error *why)
 {
@@ -196,7 +196,7 @@ mcp_wire_cancel_request(struct mcp_request *r, const struct error *why)
 	pass_on(s);
 }
 
-/* ---- what a server says ---- */
+/* ---- lines of a server ---- */
 
 static struct mcp_request *
 mcp_wire_find_request(const struct mcp_server *s, struct span id)
@@ -211,7 +211,7 @@ mcp_wire_find_request(const struct mcp_server *s, struct span id)
 	return r;
 }
 
-/* It has done something for one of the requests: the others are waited for anew. */
+/* It has progressed with one of the requests: the time limits of the others start again. */
 static void
 mcp_wire_extend_deadlines(struct mcp_server *s)
 {
@@ -230,7 +230,7 @@ mcp_wire_read_response(struct mcp_server *s, const struct jsonrpc *m, struct spa
 	char *text;
 
 	if (r == NULL) {
-		/* Of a request that was given up, no answer is wanted any more. */
+		/* An answer to a cancelled request is ignored. */
 		if (!span_integer(m->id, &number) || number <= s->first_id || number > s->next_id)
 			break_off(s, "an answer to a request that was not made", "");
 		return;
@@ -244,7 +244,7 @@ mcp_wire_read_response(struct mcp_server *s, const struct jsonrpc *m, struct spa
 		span_integer(span_member(m->error, "code"), &number);
 		if (text != NULL)
 			mcp_hide(s, text, strlen(text));
-		/* What became of an answer over HTTP is no word of the server's. */
+		/* A failure to deliver an answer over HTTP does not come from the server. */
 		if (s->definition.url != NULL && number == MCP_NO_ANSWER)
 			error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' %s", s->definition.name,
 			    text == NULL ? "" : text);
@@ -277,7 +277,7 @@ mcp_answer_request(struct buffer *line, struct span id, struct span method)
 	jsonrpc_end(&w);
 }
 
-/* Answers that nobody reads are not kept without end. */
+/* Limit the answers that a server has not read. */
 static void
 mcp_wire_answer_request(struct mcp_server *s, struct span id, struct span method)
 {
@@ -290,7 +290,7 @@ mcp_wire_answer_request(struct mcp_server *s, struct span id, struct span method
 		break_off(s, MCP_UNREAD, "");
 }
 
-/* What the worker that keeps it says of it (mcp_kept.h). False: it is said by the server. */
+/* Handles lines of the worker that keeps it (mcp_kept.h). False: the line is the server's. */
 static bool
 mcp_wire_read_worker_message(struct mcp_server *s, struct span message)
 {
@@ -340,7 +340,7 @@ mcp_wire_read_message(struct mcp_server *s, struct span message)
 	}
 }
 
-/* Takes lines until none is left, or the server was ended because of one. */
+/* Reads lines until none is left, or until the server was ended because of one. */
 static void
 mcp_wire_read_lines(struct mcp_server *s)
 {
@@ -353,8 +353,8 @@ mcp_wire_read_lines(struct mcp_server *s)
 		line = span_trim(line);
 		if (line.len == 0)
 			continue;
-		/* What is not even meant as JSON is taken for a line of stderr: many a program
-		 * greets whoever starts it. */
+		/* Text that does not even look like JSON is handled like stderr: many programs
+		 * print a greeting. */
 		if (*line.at != '{' && *line.at != '[') {
 			peer_keep_errors(&s->peer, line.at, line.len);
 			peer_keep_errors(&s->peer, "\n", 1);
@@ -363,7 +363,7 @@ mcp_wire_read_lines(struct mcp_server *s)
 		} else if (*line.at == '{') {
 			mcp_wire_read_message(s, line);
 		} else {
-			/* Messages may come several at once (2025-03-26). */
+			/* A line may have several messages (2025-03-26). */
 			for (struct span_walk message = span_walk(line);
 			    s->peer.process.pid != 0 && span_next(&message);)
 				mcp_wire_read_message(s, message.value);
@@ -390,7 +390,7 @@ mcp_take(struct mcp_server *s)
 
 /* ---- waiting ---- */
 
-/* Whether it is the request by which its server is polled: the first that waits. */
+/* Whether it is the request through which its server is polled: the first waiting one. */
 static bool
 mcp_wire_is_first_waiting(const struct mcp_request *requests, size_t number)
 {
@@ -412,7 +412,8 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 		int64_t deadline = use->deadline, now;
 		bool any = false;
 
-		/* Who has yet to answer, and when the first of them is due, if that is earlier. */
+		/* Which servers have yet to answer, and the first deadline among them, if it is
+		 * earlier. */
 		for (size_t i = 0; i < count; i++) {
 			const struct mcp_request *r = &requests[i];
 			struct pollfd *own = fds + 1 + PEER_FDS * i;
@@ -429,7 +430,7 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 			break;
 		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count, deadline, err);
 
-		/* A server that reads no more, or says no more, is lost. */
+		/* A server that reads no more, or writes no more, is lost. */
 		for (size_t i = 0; i < count && status == 0; i++) {
 			struct mcp_server *s = requests[i].server;
 

@@ -1,6 +1,6 @@
 /*
- * A value is decoded whole, cut, and hashed if something was cut off. What lies in a blob is
- * not read: refs tell its size and digest.
+ * Decodes the whole value, cuts it, and hashes it if something was cut off. A value in a blob is
+ * not read: refs has its size and digest.
  */
 #include "model/excerpt.h"
 
@@ -66,7 +66,7 @@ blob_of(const struct event_view *event, const char *member)
 	return span_of(NULL, 0);
 }
 
-/* A member, or what lies deeper: result/0/data. */
+/* Finds a member, or a value below it such as result/0/data. */
 static struct span
 excerpt_value_of(const struct event_view *event, const char *member)
 {

@@ -1,9 +1,9 @@
 /*
- * A child is read at the line that starts it, by recursion, so that its lines come where they
- * belong. The watch only wakes: that a run died is found out by its free lock, and by one
- * more read that brings nothing. The last line of a transcript is looked at first, as an end
- * may be known there. Ended runs are closed, or descriptors would run out where every run is
- * followed.
+ * Reads a child run, by recursion, when it reaches the line that starts it, so that the child's
+ * lines stand where they belong. The watch only wakes the reader: that a run died is seen from its
+ * free lock and one more read that yields nothing. The last line of a transcript is read first,
+ * because an end may be known there. Ended runs are closed; otherwise descriptors would run out
+ * where every run is followed.
  */
 #include "model/follow.h"
 
@@ -23,7 +23,7 @@
 #include "transcript/event_keys.h"
 
 #define DEPTH_LIMIT 64u
-/* Ended runs are closed when this many are open: that costs a new watch. */
+/* Ended runs are closed when this many are open, since closing needs a new watch. */
 #define ENDED_OPEN 16
 
 void
@@ -57,14 +57,14 @@ follow_line_number(struct followed *run)
 	return run->counted + 1;
 }
 
-/* A child run that a line starts, or tells the end of; run_id "" if there is none. */
+/* A child run whose start or end a line reports; run_id is "" if there is none. */
 struct child {
 	char run_id[ID_SIZE];
 	bool ended;
-	unsigned depth; /* below the run of the line */
+	unsigned depth; /* levels below the run of the line */
 };
 
-/* Takes note of what a line says about its run; *child is set if it tells of one. */
+/* Records what a line says about its run; sets *child if it starts or ends one. */
 static void
 follow_note_line(struct followed *run, const char *line, size_t len, struct child *child)
 {
@@ -101,8 +101,8 @@ follow_note_line(struct followed *run, const char *line, size_t len, struct chil
 	}
 }
 
-/* Opens the transcript and looks at its last line: an end is known before the
- * lines that lead there are read, or even if they never are. */
+/* Opens the transcript and reads its last line: the end of the run is then known before the
+ * lines that lead to it are read, or even if they never are. */
 static int
 open_run(struct follow *f, struct followed *run, struct error *err)
 {
@@ -177,8 +177,8 @@ follow_find(const struct follow *f, const char *run_id)
 	return NULL;
 }
 
-/* The child's transcript lies beside its parent's. NULL: there is none, it is taken
- * in already, or it lies too deep. */
+/* Adds a child, whose transcript is beside its parent's. NULL: there is no transcript, it is
+ * followed already, or it is nested too deep. */
 static struct followed *
 add_child(struct follow *f, struct followed *parent, const struct child *child,
     struct error *err)
@@ -194,7 +194,7 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 	run = new_run(f, path, parent, parent->depth + child->depth);
 	memcpy(run->run_id, child->run_id, sizeof run->run_id);
 	INVARIANT(follow_find(f, child->run_id) == run && run->depth > parent->depth);
-	/* A name that appears there later wakes us up; a fault is met when reading. */
+	/* Watch for the file to appear; errors are reported when it is read. */
 	if (f->live)
 		watch_add(&f->watch, directory, err);
 	free(path);
@@ -203,7 +203,7 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 	return run;
 }
 
-/* The run ended without a run.completed. */
+/* The run ended without a run.completed event. */
 static void
 ended_badly(struct follow *f, struct followed *run, enum followed_end end)
 {
@@ -217,7 +217,7 @@ ended_badly(struct follow *f, struct followed *run, enum followed_end end)
 	f->callbacks->warn(f->callbacks->context, &warning);
 }
 
-/* 1: open; 0: not there (yet). */
+/* 1: open; 0: does not exist (yet). */
 static int
 try_open(struct follow *f, struct followed *run, struct error *err)
 {
@@ -246,7 +246,7 @@ follow_read_run(struct follow *f, struct followed *run, struct error *err)
 		struct followed *child;
 
 		follow_note_line(run, line, len, &named);
-		/* What a child has recorded comes before the line that tells of its end. */
+		/* What a child recorded is delivered before the line that reports its end. */
 		child = named.ended ? follow_find(f, named.run_id) : NULL;
 		if (child && child->parent == run && follow_read_run(f, child, err) != 0)
 			return -1;
@@ -279,8 +279,8 @@ follow_began(struct followed *run)
 	return run->began;
 }
 
-/* A run is read either from its open file or, once it has ended, not at all; parents stand before
- * their children. */
+/* A run is read either from its open file or, once it has ended, not at all. Parents stand
+ * before their children. */
 static bool
 followed_holds(const struct follow *f, const struct followed *run)
 {
@@ -346,7 +346,7 @@ follow_check(struct follow *f, struct error *err)
 	return 0;
 }
 
-/* Who comes late has the new file already. */
+/* A follower that comes later has opened the new file already. */
 static bool
 is_same_file(const struct followed *run)
 {
@@ -387,8 +387,8 @@ follow_over(const struct follow *f)
 	return true;
 }
 
-/* Closes runs that have ended, and were read to there; their places are remembered, as a run
- * may be resumed. */
+/* Closes runs that have ended and were read to the end; keeps their positions, as a run may be
+ * resumed. */
 static int
 park_ended(struct follow *f, struct error *err)
 {
@@ -409,7 +409,7 @@ park_ended(struct follow *f, struct error *err)
 		run->open = false;
 		reader_close(&run->reader);
 	}
-	/* Watches cannot be dropped one by one, so all are made anew. */
+	/* Watches cannot be removed one by one, so all are made again. */
 	watch_close(&f->watch);
 	watch_open(&f->watch);
 	if (f->latest_directory && watch_add(&f->watch, f->latest_directory, err) != 0)
@@ -420,7 +420,7 @@ park_ended(struct follow *f, struct error *err)
 	return 0;
 }
 
-/* Whether the run is nobody's child, going by its first line. */
+/* Whether the run has no parent according to its first line. */
 static bool
 is_top_level(const char *path)
 {
@@ -443,8 +443,8 @@ is_top_level(const char *path)
  * after it. */
 #define LATE 10000000
 
-/* Takes in runs of this storage's own that started since the last look, the oldest first, but for the one that is
- * the latest now: where that stands among them is not known before it has a line. */
+/* Adds the runs of this storage that started since the last look, the oldest first, except the
+ * one that is the latest now: its place among them is not known before it has a line. */
 static int
 follow_add_missed_runs(struct follow *f, const struct storage *s, const char *latest,
     struct error *err)
@@ -505,7 +505,7 @@ follow_latest(struct follow *f, const struct storage *s, struct followed **run,
 	known = follow_find(f, ref.run_id);
 	if (!known && f->every)
 		failed = follow_add_missed_runs(f, s, ref.run_id, err);
-	/* The latest is a new run, or one that goes on after its end. */
+	/* The latest run is a new one, or one that was resumed after its end. */
 	if (!failed && (!known || known->parked)) {
 		failed = park_ended(f, err);
 		if (!failed && !known) {

@@ -29,7 +29,7 @@ enum followed_end { RUN_GOING, RUN_COMPLETED, RUN_DIED, RUN_MISSING };
 /* One transcript. */
 struct followed {
 	char *path;
-	char run_id[ID_SIZE];       /* "" until a line told it */
+	char run_id[ID_SIZE];       /* "" until a line has it */
 	struct followed *parent;    /* NULL for a run that was asked for */
 	unsigned depth;             /* indentation: the runs and paths above it */
 	struct reader reader;

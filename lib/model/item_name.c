@@ -1,7 +1,8 @@
 /*
- * Names are kept in two halves, so that memory has a limit: as soon as the recent one is
- * full it becomes the one before, which is forgotten. From a file, nothing is kept: it is
- * read for the result that the call's data is, if its start does not hold that.
+ * Names are kept in two halves, so that memory is limited: when the recent half is full it becomes
+ * the older half, and the previous older half is forgotten. For a transcript file no names are
+ * kept: if the start of a call does not hold its input, the file is searched for the result that
+ * was the input.
  */
 #include "model/item_name.h"
 
@@ -15,7 +16,7 @@
 #include "transcript/filter.h"
 
 #define COLUMNS 40
-#define BYTES ((size_t)240) /* of marks without a column of their own there may be any number */
+#define BYTES ((size_t)240) /* enough for any number of marks that have no column of their own */
 #define KEPT ((size_t)4096) /* in each half */
 
 void
@@ -126,7 +127,7 @@ item_names_recall(const struct item_names *names, struct span key)
 	return "";
 }
 
-/* A call's id is its own within its run alone. */
+/* A call's id is unique only within its run. */
 static struct span
 call_key(const struct event_view *event, struct buffer *out)
 {

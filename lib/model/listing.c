@@ -1,7 +1,7 @@
 /*
- * Runs come from the storage, the newest first, and those that wait in the queue and have no
- * transcript yet are put between them by when they came. A summary is read for each until
- * enough are wanted. One that cannot be read is told, unless it is just being made or removed.
+ * Lists the runs of the storage, the newest first, and inserts, by the time at which they came, the
+ * queued runs that have no transcript yet. Reads one summary after another until enough are listed.
+ * Reports a run that cannot be read, unless it is being created or removed.
  */
 #include "model/listing.h"
 
@@ -47,9 +47,9 @@ add_run(struct listing *l, const struct summary *run)
 	l->runs[l->count++] = *run;
 }
 
-/* Those that wait for their turn, and have no transcript yet; who came last first. */
+/* The runs that wait for their turn and have no transcript yet, the latest first. */
 struct queue_list {
-	struct queued *list; /* name NULL: it is not to be added (any more) */
+	struct queued *list; /* name NULL: not to be listed (any more) */
 	size_t count, next;
 };
 
@@ -62,7 +62,7 @@ listing_waited_ms(const struct queued *waiting)
 	return now > waiting->came ? (now - waiting->came) / 1000 : 0;
 }
 
-/* The runs that came after a time, as far as they are wanted. */
+/* Lists the queued runs that came after a time, as far as they are wanted. */
 static void
 add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list *queue,
     int64_t since)
@@ -85,7 +85,7 @@ add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list
 	}
 }
 
-/* The run with this id if it waits. */
+/* The queued run with this id, or NULL. */
 static struct queued *
 find_queued(const struct queue_list *queue, const char *run_id)
 {
@@ -116,7 +116,7 @@ write_wait(const struct summary *run, const struct waiting *at, struct writer *w
 	free(token);
 }
 
-/* A run that lives may have calls that wait as well. */
+/* A living run may have waiting calls as well. */
 static void
 read_waits(struct summary *run, const char *path, const struct listing_spec *spec)
 {
@@ -160,7 +160,7 @@ listing_read_run(struct listing *l, const struct storage *s, const struct listin
 	struct stat status;
 
 	if (summary_read(&run, path, &warning) != 0) {
-		/* Unless it is being removed, or has not begun yet; maybe it never will. */
+		/* Unless it is being removed, or has not begun yet and may never do so. */
 		if (lstat(path, &status) != 0 ? errno != ENOENT : status.st_size != 0)
 			spec->warn(&warning);
 		free(path);
@@ -206,7 +206,7 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		queued_free(queue.list, queue.count);
 		return -1;
 	}
-	/* A run that waits to go on has a transcript, and stands where it began. */
+	/* A queued run that is to be resumed has a transcript, and is listed where it began. */
 	for (size_t i = 0; queue.count > 0 && i < count; i++) {
 		struct queued *waiting = find_queued(&queue, entries[i].run_id);
 
@@ -228,8 +228,8 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 	return 0;
 }
 
-/* Columns of text that text_visible() made: its characters, near enough for
- * aligning. */
+/* Columns of text from text_visible(): its number of characters, which is close enough to align
+ * it. */
 static size_t
 columns_of(const char *text)
 {

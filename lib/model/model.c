@@ -1,10 +1,10 @@
 /*
- * Which call encloses another is told by its id, which is a chain; which call an event is
- * of, by its cause. So starts and ends of calls can be placed without knowing what stands
- * in between: MODEL_LIVE only glances at most lines, and MODEL_OPEN keeps nothing of them.
+ * The id of a call, which is a chain, names the call that encloses it; an event's cause names its
+ * call. So starts and ends of calls can be placed without knowing the events between them:
+ * MODEL_LIVE only glances at most lines, and MODEL_OPEN keeps nothing of them.
  *
- * What is done is forgotten there as soon as nothing is kept that is in it: a call in it may
- * have failed, and is judged by what it is in.
+ * Below MODEL_EVENTS a call that has ended is forgotten as soon as no call inside it is kept: such
+ * a call may have failed, and is judged by what encloses it.
  */
 #include "model/model.h"
 
@@ -27,7 +27,7 @@ const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
 	[MODEL_REASONING_TOKENS] = KEY_REASONING_TOKENS,
 };
 
-/* What is looked for in the payloads of calls, in one walk over each. */
+/* The members collected in one walk over the payload of a call's event. */
 enum member {
 	AGENT, CALL, DEFINITION, FAILURE, INPUT, KIND, MODE, MODEL_NAME, NAME, OUTCOME, PROVIDER,
 	REASON, RETRIES, REUSED, SKIPPED, STDIN, STRATEGY, TOOL, TRY, MEMBERS
@@ -41,7 +41,7 @@ static const char *const member_names[MEMBERS] = {
 	[TOOL] = KEY_TOOL, [TRY] = KEY_TRY,
 };
 
-/* ---- what stands in a line ---- */
+/* ---- members of a line ---- */
 
 int64_t
 event_wall(const struct event_view *event)
@@ -63,8 +63,8 @@ model_member_is_given(struct span value)
 	return type != 0 && type != '0' && type != 'f';
 }
 
-/* A name, a kind …: the same few texts again and again, known by how they are spelled. NULL
- * if value is no text. */
+/* A name, kind or the like: the same few texts occur again and again, so equal texts share one
+ * pointer. NULL if value is not a string. */
 static const char *
 keep_text(struct model *m, struct span value)
 {
@@ -92,7 +92,7 @@ keep_text_or_empty(struct model *m, struct span value)
 _Static_assert(sizeof(struct model_step) == 9 * sizeof(char *),
     "a step is known by its bytes: nothing stands between its pointers");
 
-/* The step that has these texts, which are kept: known by where they are. */
+/* The step that has these texts, which are compared by their pointers. */
 static const struct model_step *
 keep_step(struct model *m, const struct model_step *step)
 {
@@ -111,8 +111,9 @@ keep_step(struct model *m, const struct model_step *step)
 
 /* ---- the memory of calls ---- */
 
-/* A model that forgets calls has in front of each, for it to be taken out, what stands before it
- * in the lists that it is in; and, of MODEL_INSIDE, the messages and tools of one that is open. */
+/* In front of each call that it may forget, a model keeps what is needed to unlink it: its
+ * predecessors in the lists that have it; and, for MODEL_INSIDE, the messages and tools of an
+ * open call. */
 struct back {
 	struct model_call *previous, *beside;
 	struct uuid *events;
@@ -145,7 +146,7 @@ new_call(struct model *m, const char *id)
 
 static const struct model_rare nothing_rare = { .child_run_id = "" };
 
-/* What few calls have, to be set for this one. */
+/* Allocates the members that only few calls have, so that they can be set. */
 static struct model_rare *
 own_rare(struct model_call *c)
 {
@@ -185,7 +186,7 @@ free_call(const struct model *m, struct model_call *c)
 	}
 }
 
-/* No message or tool of the call is asked for any more. */
+/* Forgets the messages and tools of the call, which are not needed any more. */
 static void
 forget_inside(struct model *m, struct model_call *c)
 {
@@ -241,8 +242,9 @@ model_remove_call(struct model_calls *calls, const struct model_call *call)
 	calls->count = kept;
 }
 
-/* Puts a call behind all others, and into the one that it is in: its id, a chain, names that. If
- * it is not known, that which began before it, or which is around what ended before it. */
+/* Appends a call to the list of all calls, and to the call that encloses it according to its id,
+ * which is a chain. If that is unknown: to the call that began before it, or that encloses what
+ * ended before it. */
 static void
 enter_tree(struct model *m, struct model_call *c, struct span parent)
 {
@@ -274,8 +276,9 @@ enter_tree(struct model *m, struct model_call *c, struct span parent)
 	c->around->last_inside = c;
 }
 
-/* Call around it, name, digest of what it was given and item, one per line. What a child run
- * was given is known at its end: until then it is told apart by its own id. */
+/* The work of a call is identified by: enclosing call, name, digest of the input, and item, one
+ * per line. The input of a child run is known only at its end: until then the child run's id
+ * identifies it. */
 static struct uuid
 work_of(const struct model_call *c, const struct span members[], bool child)
 {
@@ -291,7 +294,7 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 	return work;
 }
 
-/* Calls of the same work are a list, the last first, while they are open or failed. */
+/* Calls of the same work are in a list, the latest first, while they are open or failed. */
 static void
 enter_work(struct model *m, struct model_call *c)
 {
@@ -301,8 +304,8 @@ enter_work(struct model *m, struct model_call *c)
 	event_index_put(&m->index.works, (struct indexed_event){ .id = c->work->key, .call = c }, EVENT_TYPES);
 }
 
-/* Takes a call out of them. If it succeeded it looks as if that was meant to make good those
- * before it: they are marked, and are out of it too. */
+/* Removes a call from that list. If it succeeded, it counts as having replaced the failed ones
+ * before it: these are marked and removed too. */
 static void
 leave_work(struct model *m, const struct model_call *c)
 {
@@ -332,7 +335,7 @@ is_done(const struct model *m, const struct model_call *c)
 	return c->state == CALL_SUCCEEDED || c->state == CALL_SKIPPED || c->state == CALL_CLOSED;
 }
 
-/* Forgets a call that is done, and what it is in, if nothing is kept in it any more. */
+/* Forgets a call that has ended, and its enclosing calls, as far as they keep nothing inside. */
 static void
 forget_done(struct model *m, struct model_call *c)
 {
@@ -343,7 +346,7 @@ forget_done(struct model *m, struct model_call *c)
 
 		INVARIANT(m->level < MODEL_EVENTS && c->work == NULL);
 		INVARIANT(back->event_count == 0);
-		/* Out of the tree. */
+		/* Unlink it from the tree. */
 		*(back->previous != NULL ? &back->previous->next : &m->first) = c->next;
 		*(c->next != NULL ? &back_of(c->next)->previous : &m->final) = back->previous;
 		if (m->first_of_attempt == c)
@@ -366,14 +369,14 @@ forget_done(struct model *m, struct model_call *c)
 
 /* ---- what model.h promises ---- */
 
-/* Of a call that is kept, as far as it and its neighbours tell. */
+/* Checks a call that is kept, as far as its own data and its neighbours show. */
 static bool
 model_call_holds(const struct model *m, const struct model_call *c)
 {
 	const struct model_call *around = c->around, *beside = c->beside;
 	bool holds = c->step != NULL && c->rare != NULL && c->number < m->count;
 
-	/* The tree and the list of all, both in the order in which the calls began. */
+	/* The tree and the list of all calls are both in the order in which the calls began. */
 	holds = holds && (around == NULL || (around->number < c->number &&
 	    around->first_inside != NULL && around->last_inside != NULL &&
 	    around->first_inside->number <= c->number && c->number <= around->last_inside->number));
@@ -391,7 +394,7 @@ model_call_holds(const struct model *m, const struct model_call *c)
 		    (m->level == MODEL_INSIDE && c->state == CALL_OPEN));
 	}
 
-	/* What it came to. */
+	/* Its state. */
 	holds = holds && (c->work == NULL || c->state == CALL_OPEN ||
 	    (c->state == CALL_FAILED && m->level > MODEL_LIVE));
 	holds = holds && (c->work != NULL || c->state != CALL_OPEN || c->id[0] == '\0');
@@ -402,15 +405,16 @@ model_call_holds(const struct model *m, const struct model_call *c)
 	    (c->before_count == 0 || m->level == MODEL_EVENTS);
 }
 
-/* Whether a model below MODEL_EVENTS keeps a call: it is not done, or something is kept in it. */
+/* Whether a model below MODEL_EVENTS keeps a call: it has not ended, or something inside it is
+ * kept. */
 static bool
 model_call_matters(const struct model *m, const struct model_call *c)
 {
 	return !is_done(m, c) || c->first_inside != NULL;
 }
 
-/* Of all calls that are kept. It reads each once: called where all are freed, or none comes any
- * more. */
+/* Checks all calls that are kept. This reads each of them, so it is called only where all are
+ * freed, or where no more will come. */
 static bool
 model_calls_hold(const struct model *m)
 {
@@ -430,8 +434,8 @@ model_calls_hold(const struct model *m)
 
 /* ---- starts ---- */
 
-/* An event that the call follows: the result of a call before it, or, for a --rescue call, the
- * end of what it is to make good. */
+/* An event on which the call depends: the result of an earlier call or, for a --rescue call, the
+ * failed end that it handles. */
 static void
 follow_result(const struct model *m, struct model_call *c, struct span event_id, bool rescue,
     struct model_calls *before)
@@ -449,7 +453,7 @@ follow_result(const struct model *m, struct model_call *c, struct span event_id,
 	add_to(&own_rare(cause->call)->given_to, c);
 }
 
-/* What the call follows, by its event's causes. */
+/* Links a call to the calls on which it depends, by the causes of its event. */
 static void
 follow_results(struct model *m, struct model_call *c, const struct event_view *event, bool rescue)
 {
@@ -536,7 +540,7 @@ catch_failures(const struct model_call *rescue)
 		rescue->rare->given.list[i]->caught = true;
 }
 
-/* Nobody reads what the call prints any more: what was ended in it was ended for that. */
+/* Nobody reads the output of the call any more: what ended inside it ended for that reason. */
 static void
 leave_inside(const struct model_call *closed)
 {
@@ -546,8 +550,8 @@ leave_inside(const struct model_call *closed)
 	}
 }
 
-/* Whether it was to be given what a call that waits has not given yet: recordings of before say only
- * that it was skipped. */
+/* Whether the call was skipped because its input was to come from a call that waits. Earlier
+ * versions recorded only that it was skipped. */
 static bool
 is_behind_waiting(const struct model_call *c)
 {
@@ -561,7 +565,7 @@ static void
 end_call(struct model *m, struct model_call *c, const struct event_view *event,
     const struct span members[], struct event_place place)
 {
-	/* The one that ended it, whoever began it, in another attempt perhaps. */
+	/* The agent that ended it; another may have begun it, perhaps in another attempt. */
 	if (span_type(members[AGENT]) == 's') {
 		struct model_step step = *c->step;
 
@@ -571,12 +575,12 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 	if (c->state != CALL_OPEN)
 		return;
 	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED && c->id[0] != '\0') {
-		/* What a child run was given is known now. */
+		/* The input of a child run is known now. */
 		char *digest = span_text(span_member(members[STDIN], KEY_SHA256));
 		char *text = memory_format("%016llx%016llx %s", (unsigned long long)c->work->key.high,
 		    (unsigned long long)c->work->key.low, digest != NULL ? digest : "");
 
-		leave_work(m, c); /* it began as a step's, in a record that is not what it should be */
+		leave_work(m, c); /* it began as a step's call; the record is inconsistent */
 		c->work->key = bytes_key(text, strlen(text));
 		free(digest);
 		free(text);
@@ -592,7 +596,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		c->state = CALL_SKIPPED;
 		c->behind = span_is(members[SKIPPED], "upstream_waiting") ||
 		    (span_is(members[SKIPPED], "upstream_failed") && is_behind_waiting(c));
-		/* What the user says was done has made good what it was for. */
+		/* The user said that the work was done: this makes good what it was for. */
 		if (span_is(members[SKIPPED], "by_user"))
 			catch_failures(c);
 	} else if (model_member_is_given(members[FAILURE])) {
@@ -625,7 +629,7 @@ model_apply_end(struct model *m, struct placed *p)
 	char *id;
 
 	span_members(p->event->payload, member_names, MEMBERS, members);
-	/* A terminal call that was made decides; the last one does. */
+	/* A terminal call that ran decides the outcome; the last one does. */
 	success = span_is(members[OUTCOME], "success");
 	if (p->event->type == EVENT_STEP_COMPLETED &&
 	    (success || span_is(members[OUTCOME], "failure"))) {
@@ -642,8 +646,8 @@ model_apply_end(struct model *m, struct placed *p)
 	end_call(m, p->call, p->event, members, p->place);
 }
 
-/* A decision is about a call that waits, in whichever attempt, from when that began to wait.
- * That attempt has waited all the same. */
+/* A decision applies to a call that waits, of whichever attempt, from the time at which that
+ * began to wait. That attempt did wait all the same. */
 static void
 model_apply_decision(struct model *m, struct placed *p)
 {
@@ -659,7 +663,7 @@ model_apply_decision(struct model *m, struct placed *p)
 		    waiting_of(p->event) == WAITING_NOTHING;
 }
 
-/* ---- what stands in between ---- */
+/* ---- events inside calls ---- */
 
 bool
 placed_handoff(const struct placed *p)
@@ -668,7 +672,7 @@ placed_handoff(const struct placed *p)
 	    span_type(span_member(p->event->payload, KEY_HANDOFF)) == 'o';
 }
 
-/* Whose it is, by its cause. */
+/* Finds the call of an event by its cause. */
 static void
 follow_cause(struct model *m, struct placed *p)
 {
@@ -693,7 +697,8 @@ follow_cause(struct model *m, struct placed *p)
 		step.fallback_provider = step.fallback_model = NULL;
 		c->step = keep_step(m, &step);
 	} else if (c != NULL && event->type == EVENT_MESSAGE_ASSISTANT) {
-		/* An answer names its provider only where another than the call's was asked. */
+		/* An answer names its provider only if a provider other than the call's was
+		 * asked. */
 		span_members(event->payload, names, 2, said);
 		if (span_type(said[0]) == 's' && span_type(said[1]) == 's') {
 			struct model_step step = *c->step;
@@ -709,7 +714,8 @@ follow_cause(struct model *m, struct placed *p)
 	    span_integer(span_member(event->payload, KEY_DURATION_MS), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
-	/* A replay has the durations of its recording: nothing begins before its call. */
+	/* A replay repeats the durations of its recording: do not let anything begin before its
+	 * call. */
 	if (c != NULL && p->started < c->started && c->started <= p->wall)
 		p->started = c->started;
 }
@@ -759,7 +765,7 @@ forget_all(struct model *m)
 	event_index_free(&m->index.events);
 }
 
-/* Calls of an earlier attempt that did not end will not. */
+/* Calls of an earlier attempt that have no end will not get one. */
 static void
 start_attempt(struct model *m, const struct placed *p)
 {
@@ -795,14 +801,14 @@ start_attempt(struct model *m, const struct placed *p)
 		m->name = memory_text("");
 }
 
-/* Which events are asked for later. */
+/* Remembers the events that are looked up later. */
 static void
 index_event(struct model *m, const struct placed *p, bool verdict)
 {
 	bool matters = m->level == MODEL_EVENTS || verdict ||
 	    event_type_starts_call(p->event->type) ||
 	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(m, p->call));
-	/* A decision that is none, as its call does not wait, may outlive the call. */
+	/* A decision about a call that does not wait has no effect, and may outlive the call. */
 	bool outlives = verdict && m->level < MODEL_EVENTS && p->call != NULL &&
 	    p->call->state != CALL_WAITING;
 	const struct uuid id = event_key(p->event->event_id);
@@ -883,7 +889,7 @@ model_line(struct model *m, const char *line, size_t len, struct event_place pla
 {
 	struct event_head head;
 
-	/* Found out as fast as can be: most lines are of messages and tools. */
+	/* Decide this as fast as possible: most lines are messages and tool calls. */
 	if (m->level == MODEL_LIVE && event_peek(line, len, &head) == 0 &&
 	    (head.type == EVENT_MESSAGE_USER || head.type == EVENT_MESSAGE_ASSISTANT ||
 	    head.type == EVENT_TOOL_CALL || head.type == EVENT_TOOL_RESULT))

@@ -1,7 +1,7 @@
 /*
- * The model says what was recorded of each call; here it is judged. A rule that looks at
- * what a call is in holds for all that is in there, however deep, unless it says branches or
- * tries: those are what is in a call directly.
+ * The model says what was recorded of each call; this file judges it. A rule about an enclosing
+ * call applies to everything inside it, however deep, unless the rule says branches or tries: these
+ * are directly inside.
  */
 #include "model/outcome.h"
 
@@ -23,14 +23,14 @@ outcome_call_failed(const struct model_call *c)
 	return c->state == CALL_OPEN || c->state == CALL_FAILED;
 }
 
-/* Whether the failure of a call, or that it never ended, is excused by what it is itself, by
- * what it is directly in, or by one that was given it. */
+/* Whether a call's failure, or its missing end, is excused by the call itself, by the call
+ * directly around it, or by a call that was given the failure. */
 static bool
 excused_itself(const struct model_call *c)
 {
 	const struct model_call *around = c->around;
 
-	/* What lets failures pass does not let pass that it waits. */
+	/* An option that lets failures pass does not let waiting pass. */
 	if (outcome_call_failed(c) && (c->tried || c->by_tool ||
 	    (c->state == CALL_FAILED && c->allowed && error_of_work(c->code))))
 		return true;
@@ -41,7 +41,7 @@ excused_itself(const struct model_call *c)
 		return true;
 	if (around != NULL && around->state == CALL_SUCCEEDED && c->rare->try_number < around->rare->tries)
 		return true;
-	/* A rescue that failed, but was rescued itself, is as good as one that succeeded. */
+	/* A rescue that failed but was rescued itself counts as one that succeeded. */
 	for (size_t i = 0; i < c->rare->given_to.count; i++)
 		if (outcome_call_failed(c->rare->given_to.list[i]) &&
 		    excused_itself(c->rare->given_to.list[i]))
@@ -60,8 +60,8 @@ outcome_call_excused(const struct model_call *c)
 	return false;
 }
 
-/* Where the end of a failed call is, which has its stderr: what failed in it says more than a
- * group does. */
+/* Where the end of a failed call is, which has its stderr. The end of the call inside that
+ * failed says more than the end of a group. */
 static struct event_place
 innermost_end(const struct model_call *c)
 {
@@ -83,8 +83,8 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	struct event_view event;
 	char *message = NULL;
 
-	/* The first; but what was cancelled says less than what failed by itself, for which it may
-	 * have been. */
+	/* The first failure is reported. But a failure by itself goes before a cancellation,
+	 * which it may have caused. */
 	if (o->failed++ > 0 && (o->error.code != ERROR_CANCELLED || c->state == CALL_OPEN ||
 	    c->code == ERROR_CANCELLED))
 		return;
@@ -96,7 +96,7 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	if (c->state == CALL_OPEN) {
 		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
 	} else {
-		/* The message of its error is read again where it is recorded. */
+		/* Read the message of its error again from its line. */
 		if (event_load(path, c->end, &line, &ignored) == 0 &&
 		    event_view(line.data, line.len, &event) == 0)
 			message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
@@ -105,7 +105,7 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 		buffer_free(&line);
 		o->failed_end = innermost_end(c);
 	}
-	/* Only a failed call's item is looked for: what others began with is not kept. */
+	/* The item is looked up only for a failed call: the inputs of other calls are not kept. */
 	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(c->id))
 		return;
 	item_name_find(path, c, &name);

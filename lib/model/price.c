@@ -1,7 +1,8 @@
 /*
- * Amounts are read and written digit by digit, so that no floating point touches money,
- * but where others have computed with it. The first line of the table that fits holds, and the user's table comes before the installed
- * one. Tokens times price is split at a million, so that nothing overflows on the way.
+ * Reads and writes amounts digit by digit, so that no money is computed in floating point, except
+ * where other programs did so. The first matching line of the price table counts, and the user's
+ * table comes before the installed one. The product of tokens and price is split at a million, so
+ * that nothing overflows.
  */
 #include "model/price.h"
 
@@ -24,11 +25,11 @@
 #define FILE_NAME "prices"
 #define FILE_LIMIT ((size_t)4 << 20)
 #define MILLION INT64_C(1000000)
-#define FIELDS_MAX 6 /* one more than there may be */
+#define FIELDS_MAX 6 /* one more than a line may have */
 #define BLANK " \t\r"
 #define FRACTION 9   /* digits of a nano-dollar */
 #define WHOLE_MAX INT64_C(1000000000)
-#define SHOWN 4      /* digits after the point */
+#define SHOWN 4      /* digits shown after the point */
 
 bool
 money_parse(const char *text, int64_t *nano)
@@ -73,7 +74,7 @@ money_text(int64_t nano, char out[MONEY_SIZE])
 
 	INVARIANT(nano >= 0 && len < MONEY_SIZE);
 
-	/* What is less than that much is shown to its first two digits. */
+	/* A smaller amount is shown with its first two digits that are not 0. */
 	if (nano > 0 && nano < NANO / 10000)
 		keep = strspn(out, "$0.") + 2;
 	if (keep < len)
@@ -81,7 +82,7 @@ money_text(int64_t nano, char out[MONEY_SIZE])
 	return out;
 }
 
-/* Whether the text of an amount is read as that amount. */
+/* Whether the text of an amount reads back as the same amount. */
 static bool
 money_reads_back(const char *text, int64_t nano)
 {
@@ -103,7 +104,7 @@ money_number(int64_t nano, char out[MONEY_SIZE])
 	return out;
 }
 
-/* A comment "# date: 2026-11-22" says of when the prices are. */
+/* Reads a comment such as "# date: 2026-11-22": the date of the prices. */
 static void
 parse_date(const char *line, char date[11])
 {
@@ -121,7 +122,7 @@ parse_date(const char *line, char date[11])
 		memcpy(date, line, i);
 }
 
-/* Cuts the line up. Without a pattern it says nothing. */
+/* Splits a line into fields. Returns false for a line without a pattern. */
 static bool
 parse_line(char *line, struct price *price)
 {
@@ -142,7 +143,7 @@ parse_line(char *line, struct price *price)
 		return true;
 	if (count < 3 || count == FIELDS_MAX || strchr(fields[0], '/') == NULL)
 		return false;
-	/* What is not given from the third on, or "-", is the price of input. */
+	/* A price that is missing from the third field on, or "-", is the price of input. */
 	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
 		if (i >= 2 && (i + 1 >= count || strcmp(fields[i + 1], "-") == 0))
 			*amounts[i] = price->input;
@@ -253,7 +254,7 @@ count_of(struct span usage, const char *key)
 	return span_integer(span_member(usage, key), &count) && count > 0 ? count : 0;
 }
 
-/* Saturates; rounds up, so that nothing costs nothing. */
+/* Saturates; rounds up, so that only zero tokens cost nothing. */
 static int64_t
 price_multiply(int64_t tokens, int64_t price)
 {

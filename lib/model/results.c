@@ -1,6 +1,6 @@
 /*
- * Data is JSON already and is passed on as it is. Bytes that were base64 in a pipe are
- * decoded once, and live as long as the event that takes them into blobs.
+ * Passes on data as it is, since it is JSON already. Bytes that came as base64 are decoded once,
+ * and are kept as long as the event that moves them into blobs.
  */
 #include "model/results.h"
 
@@ -38,7 +38,7 @@ results_write(const struct results *r, struct writer *w)
 	for (size_t i = 0; i < r->count; i++)
 		data_write(&r->list[i], w);
 	writer_array_end(w);
-	/* The numbers of the parts that did not end in one. */
+	/* The numbers of the parts that do not end in a number. */
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->list[i].no_newline)
 			continue;

@@ -1,7 +1,7 @@
 /*
- * The last lines are read first, more and more of them while they hold decisions alone,
- * which may stand behind the end of an attempt. Only a run whose end does not say all is
- * read whole, through the model of a run.
+ * Reads the last lines first, and more of them as long as they are only decisions, which may follow
+ * the end of an attempt. A run is read whole, through its model, only if its end does not say
+ * everything.
  */
 #include "model/summary.h"
 
@@ -20,7 +20,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
-/* The end of a run is looked for among this many lines, then among so many times more. */
+/* How many of the last lines are searched for the end of a run; then that many times more. */
 #define LAST_LINES 4
 #define ERROR_MOST 4096
 
@@ -66,7 +66,7 @@ summary_error(struct span payload)
 	    memory_copy(error.at, error.len) : NULL;
 }
 
-/* What run.completed says; false if the calls or tokens are missing there. */
+/* Takes the figures of run.completed; false if the calls or tokens are missing there. */
 static bool
 summary_read_run_end(struct summary *s, const struct event_view *event)
 {
@@ -88,9 +88,9 @@ summary_read_run_end(struct summary *s, const struct event_view *event)
 	return true;
 }
 
-/* 1: the run has ended, and all is known; 0: there is more to find out. A call that waits may be
- * decided about after the end of its attempt: as long as the last lines are decisions alone, and
- * there are more, that end is looked for among more of them. */
+/* 1: the run has ended, and everything is known; 0: it must be read further. Decisions about a
+ * waiting call may follow the end of its attempt: as long as the last lines are only decisions,
+ * and there are more lines, more of them are searched. */
 static int
 read_last(struct summary *s, struct reader *r, struct error *err)
 {
@@ -128,7 +128,7 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 	return known;
 }
 
-/* That of a run without an end; whether it is alive. */
+/* The summary of a run without an end: whether it is alive. */
 static bool
 find_out_status(struct summary *s, const struct reader *r)
 {
@@ -152,7 +152,7 @@ read_summary(struct summary *s, const char *path, bool figures, struct error *er
 	if (read_first(s, &r, err) == 0)
 		known = read_last(s, &r, err);
 	if (known == 0 && figures) {
-		/* Counts the last attempt; how long it has taken comes from its times. */
+		/* Counts in the last attempt only; its duration comes from its times. */
 		model_begin(&m, MODEL_OPEN);
 		reader_seek(&r, 0);
 		known = model_read(&m, &r, err);

@@ -1,6 +1,7 @@
 /*
- * A count has as many digits as it ever needs, so that it is overwritten in place. The last of
- * the kinds that are kept has no text: it counts all that are not.
+ * A count is written with as many digits as it may ever need, so that it can be overwritten in
+ * place. When the number of kinds is at its limit, the last one has no text: it counts all further
+ * kinds.
  */
 #include "model/told_failures.h"
 
@@ -19,14 +20,14 @@
 #define LOCK_MS 1000
 #define FILE_MOST ((size_t)1 << 20)
 
-/* A line of the file. */
+/* One line of the file: a kind of failure, and its count. */
 struct told {
 	size_t count;
 	const char *text; /* up to the LF */
 	size_t len;
 };
 
-/* The line at *at, which is moved behind it; false: there is no further whole one. */
+/* Reads the line at *at and moves *at behind it; false: there is no further whole line. */
 static bool
 told_failures_read_line(const char **at, struct told *told)
 {
@@ -55,7 +56,7 @@ is_of_kind(const struct told *told, const struct buffer *kind)
 	return same;
 }
 
-/* Counts it in the open file, which is locked. How many there are with it; 0: that failed. */
+/* Counts a failure in the open, locked file. Returns the count with this one; 0 if that fails. */
 static size_t
 count_in(int fd, const char *text)
 {
@@ -83,7 +84,7 @@ count_in(int fd, const char *text)
 	if (pwrite(fd, line.data, line.len, offset) != (ssize_t)line.len)
 		told.count = 0;
 	else if (kinds > FOLDED_KINDS_MOST || (!found && kinds == FOLDED_KINDS_MOST))
-		told.count = FOLDED_SHOWN + 1; /* of those none is printed */
+		told.count = FOLDED_SHOWN + 1; /* none of these is printed */
 	buffer_free(&all);
 	buffer_free(&kind);
 	buffer_free(&line);

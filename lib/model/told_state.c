@@ -1,4 +1,4 @@
-/* The table of words, and the rules of the header. */
+/* The table of the words for states, by the rules in the header. */
 #include "model/told_state.h"
 
 #include <string.h>

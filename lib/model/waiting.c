@@ -1,6 +1,6 @@
 /*
- * What waits is found again by the events of its starts and its ends, whichever attempt they
- * are of, and by the call that has its last end. Nothing is looked up while nothing waits.
+ * A waiting call is found by the events of its starts and ends, in any attempt, and by the call
+ * that has its last end. Nothing is looked up while nothing waits.
  */
 #include "model/waiting.h"
 
@@ -139,7 +139,7 @@ note_event(struct waitings *w, const struct waiting *at, struct span id)
 		map_put(&w->by_event, text, strlen(text), (size_t)(at - w->list));
 }
 
-/* how is memory of its own. */
+/* how: allocated, owned from here on. */
 static void
 end_wait(struct waiting *at, char *how)
 {
@@ -150,7 +150,8 @@ end_wait(struct waiting *at, char *how)
 	at->over = true;
 }
 
-/* What is known of each, and that it is found by the events and the call that it has now. */
+/* Checks each waiting call: that its data is complete, and that its present events and call find
+ * it. */
 static bool
 waiting_holds(const struct waitings *w, const struct waiting *at)
 {
@@ -167,7 +168,7 @@ waiting_reopen(struct waiting *at)
 	at->over = false;
 }
 
-/* An attempt makes the call again: on from where it was, or anew. */
+/* An attempt makes the call again: continued, or from the start. */
 static void
 waiting_read_started(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
@@ -190,7 +191,7 @@ waiting_read_started(struct waitings *w, const struct event_view *event, struct 
 	free(call);
 }
 
-/* The end of an event's line is what waits from now on. */
+/* The end of this event's line is what waits from now on. */
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
 {
@@ -223,8 +224,8 @@ text_or_empty(struct span value)
 	return text != NULL ? text : memory_text("");
 }
 
-/* By what names the work goes that the call has handed on, as its end says, or a decision that came
- * before that. */
+/* Reads the names under which the work that the call handed over is known, from its end or from
+ * an earlier decision. */
 static void
 name_task(const struct waitings *w, struct waiting *at, const struct event_view *event)
 {
@@ -302,7 +303,8 @@ waiting_read_completed(struct waitings *w, const struct event_view *event, struc
 	if (event_decides(event)) {
 		waiting_read_decision(w, event, begin, place);
 	} else if (at != NULL && what != WAITING_NOTHING) {
-		/* A further attempt lets it wait on; or did its work again, and waits for that. */
+		/* A further attempt leaves it waiting; or did its work again, and waits for
+		 * that. */
 		bool again = at->over;
 
 		if (again)
@@ -350,7 +352,7 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 		waiting_read_completed(w, event, begin, place);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		/* A run inside of the run, which is decided about by its own name. */
+		/* A run inside this run, which is decided about under its own name. */
 		waits = span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
 		    error_name(ERROR_WAITING));
 		if (span_copy(event->child_run_id, id, sizeof id) &&

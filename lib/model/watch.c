@@ -1,6 +1,6 @@
 /*
- * One inotify descriptor for all that is watched; which of it has changed is not asked, all
- * is looked at again. Where none can be had, the wait is 10 ms at most.
+ * Watches everything with one inotify descriptor. It does not ask which file changed: the caller
+ * looks at all of them. Without inotify the wait is 10 ms at most.
  */
 #include "model/watch.h"
 
@@ -13,7 +13,7 @@
 #include "io/file.h"
 #include "io/polling.h"
 
-#define WATCH_NAP 10 /* ms between looks where nothing reports changes */
+#define WATCH_NAP 10 /* ms between looks if nothing reports changes */
 
 #ifdef __linux__
 #include <sys/inotify.h>
@@ -22,7 +22,7 @@
 #define CHANGES_OF_FILE (IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
 #define CHANGES_IN_FILES (CHANGES_OF_NAMES | IN_MODIFY)
 
-/* -1 where there is none, or none left. */
+/* -1 if inotify is not available, or the user has no instances left. */
 static int
 changes_open(void)
 {

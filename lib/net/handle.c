@@ -1,4 +1,4 @@
-/* The variables are those that curl(1) reads; the library does not. */
+/* The variables are those that curl(1) reads; libcurl itself does not read them. */
 #include "net/handle.h"
 
 #include <dirent.h>
@@ -11,8 +11,9 @@
 
 #define AUTHORITIES "/etc/ssl/certs" /* where libcurl knows of none */
 
-/* Reading the one authority that is asked for takes a tenth of the time that reading the bundle
- * of all takes. It needs a TLS library that looks them up so, and a directory kept for that. */
+/* Reading the one certificate authority that is needed takes a tenth of the time of reading the
+ * bundle of all. This needs a TLS library that looks authorities up in a directory, and such a
+ * directory. */
 const char *
 handle_authorities(void)
 {
@@ -84,7 +85,7 @@ read_body(char *bytes, size_t size, size_t count, void *context)
 	return len;
 }
 
-/* Asked for where it is to be sent again from its beginning. */
+/* Called when the body must be sent again from its beginning. */
 static int
 refuse_again(void *context, curl_off_t offset, int origin)
 {
@@ -98,7 +99,7 @@ handle_post(CURL *easy, struct handle_body *body)
 	body->sent = 0;
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
 	if (body->len == 0) {
-		/* Nothing would have to be sent again: libcurl asks anew on a kept connection alone. */
+		/* Nothing must be sent again: libcurl retries only on a kept connection. */
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		return;
@@ -114,7 +115,7 @@ handle_failure(CURLcode result, const char *message)
 {
 	if (result == CURLE_SEND_FAIL_REWIND)
 		return "the server closed the connection without an answer";
-	/* What it says of a line that is longer than its buffer for one. */
+	/* libcurl's error for a header line that is longer than its buffer. */
 	if (result == CURLE_OUT_OF_MEMORY)
 		return "a line of the answer's head is too long, or there is no memory";
 	return message[0] != '\0' ? message : curl_easy_strerror(result);

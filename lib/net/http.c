@@ -1,8 +1,9 @@
 /*
- * curl's multi interface: the wait is ours then, so that the owner's descriptors are watched
- * beside the connections. A POST has it for itself, GETs share it. What is limited is the time
- * without a byte in either direction, not the whole, for an answer may stream for long. The body
- * of an answer outside of 2xx is an error's text: it is kept, up to a limit, and not handed over.
+ * curl's multi interface: so the wait is here, and the owner's descriptors are watched together
+ * with the connections. A POST has a handle for itself, GETs share one. The time limit is for
+ * periods without a byte in either direction, not for the whole, because an answer may stream for
+ * long. The body of an answer outside 2xx is an error's text: it is kept, up to a limit, and not
+ * passed on.
  */
 #include "net/http.h"
 
@@ -41,7 +42,7 @@ http_escape(struct buffer *url, const char *text)
 struct http {
 	CURLM *multi; /* owns the connections */
 	CURL *easy;
-	const char *authorities; /* the directory that has each under the hash of its name; NULL */
+	const char *authorities; /* the directory with each authority under the hash of its name; NULL */
 	struct transfer *gets;   /* that are on their way */
 };
 
@@ -50,16 +51,16 @@ struct transfer {
 	const struct http_request *request;
 	struct http_answer *answer;
 	CURL *easy;
-	const char *authorities; /* the directory to find them in; NULL: what the environment, or
-	                            libcurl, has */
+	const char *authorities; /* the directory in which they are; NULL: that of the
+	                            environment or of libcurl */
 	struct curl_slist *headers;
 	struct handle_body body;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
-	bool headed;             /* something of a head has come */
-	bool cut;                /* the rest of an error's body is not wanted */
+	bool headed;             /* a part of the head has arrived */
+	bool cut;                /* the rest of an error's body is not needed */
 	const char *wrong;       /* with the answer; NULL: nothing */
-	size_t heads, taken;     /* bytes of lines of heads; of the body */
+	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
 	int watch_fd;
 	int64_t idle_since;
@@ -111,7 +112,7 @@ http_answer_free(struct http_answer *a)
 	buffer_free(&a->body);
 }
 
-/* "1.5" in units of unit ms, or a date; 0 if it is neither. */
+/* "1.5" in units of `unit` ms, or a date; 0 if it is neither. */
 static int64_t
 retry_after_parse(const char *value, double unit)
 {
@@ -137,7 +138,7 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 	char line[256], *value;
 
-	/* A head has one limit of time, however slowly it comes. */
+	/* A head has one time limit, however slowly it arrives. */
 	if (!t->headed)
 		t->idle_since = clock_monotonic();
 	t->headed = true;
@@ -191,8 +192,8 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	return t->stopped ? 0 : len;
 }
 
-/* Whether the owner wants the request stopped. libcurl's poll wakes for POLLERR
- * but does not report it, hence a look of our own. */
+/* Whether the owner wants the request stopped. libcurl's poll wakes for POLLERR but does not
+ * report it, so this checks itself. */
 static bool
 is_cancelled(struct transfer *t)
 {
@@ -214,7 +215,7 @@ idle_limit(const struct transfer *t)
 	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
 }
 
-/* Whether nothing but signs of life has come for too long. */
+/* Whether nothing but keep-alives has come for too long. */
 static bool
 is_barren(struct transfer *t)
 {
@@ -255,8 +256,7 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 			}
 		if (done)
 			return 0;
-		/* Bytes that went out count against idleness too: a large request takes its
-		 * time. */
+		/* Bytes that were sent count too: a large request takes its time. */
 		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
 		if (sent != t->sent) {
 			t->sent = sent;
@@ -287,7 +287,8 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 	}
 }
 
-/* Begins it: says to libcurl what is asked of whom, and whom to trust. */
+/* Begins the transfer: tells libcurl what to request from which server, and which certificates
+ * to trust. */
 static void
 transfer_begin(struct transfer *t, struct http *h)
 {
@@ -324,8 +325,8 @@ transfer_begin(struct transfer *t, struct http *h)
 	curl_multi_add_handle(h->multi, t->easy);
 }
 
-/* It is over, by itself or not. True: it is to begin again, as nothing goes to a server that is
- * not trusted, and maybe the bundle has its authority. */
+/* Ends it, finished or not. True: it must begin again with the bundle, which may have the
+ * authority; nothing was sent to a server that is not trusted. */
 static bool
 transfer_end(struct transfer *t, struct http *h, bool failed)
 {
@@ -343,7 +344,7 @@ transfer_end(struct transfer *t, struct http *h, bool failed)
 static int
 transfer_result(const struct transfer *t, struct error *err)
 {
-	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
+	long unverified = 0; /* above 1: no trusted authority; 1: not checked yet */
 
 	if (t->stopped)
 		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
@@ -400,7 +401,7 @@ http_get(struct http *h, struct http_get *g, struct error *err)
 	return 0;
 }
 
-/* It is not on its way any more. */
+/* Removes it from the transfers in progress. */
 static void
 get_drop(struct http *h, struct transfer *t)
 {
@@ -438,7 +439,7 @@ get_end(struct http *h, struct transfer *t)
 	get_drop(h, t);
 }
 
-/* Lets them go on. How many have ended; -1. */
+/* Lets the transfers continue. Returns how many have ended; -1. */
 static int
 gets_perform(struct http *h, struct error *err)
 {

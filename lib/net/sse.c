@@ -1,7 +1,7 @@
 /*
- * A line that is whole in the bytes at hand is taken from there; only one that is cut is
- * copied. A CR ends its line at once, and an LF that follows is skipped when it comes, so
- * that no event waits for the byte behind it.
+ * A line that is complete in the given bytes is used in place; only a line that was cut is copied.
+ * A CR ends its line at once, and an LF after it is skipped when it comes, so that no event waits
+ * for the next byte.
  */
 #include "net/sse.h"
 
@@ -51,7 +51,7 @@ sse_read_line(struct sse *s, const char *line, size_t len)
 	}
 	s->started = true;
 	if (len == 0) {
-		/* Hands the event over, if it has data. */
+		/* Passes the event on, if it has data. */
 		if (s->has_data)
 			result = s->take(s->context, buffer_string(&s->event), buffer_string(&s->data),
 			    s->data.len);

@@ -1,7 +1,7 @@
 /*
- * Server-sent events (WHATWG HTML, section 9.2): turns bytes, however they are
- * split, into events. LF, CR and CRLF end lines; a BOM is skipped; comments are
- * passed over; the last id and retry are kept for whoever asks again.
+ * Server-sent events (WHATWG HTML, section 9.2): turns bytes, however they are split, into events.
+ * LF, CR and CRLF end lines; a BOM is skipped; comments are ignored; the last id and retry are kept
+ * for a client that reconnects.
  */
 #ifndef AWF_NET_SSE_H
 #define AWF_NET_SSE_H
@@ -27,10 +27,11 @@ struct sse {
 
 void sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, size_t),
     void *context);
-/* 0, what take() returned, or -1 if a line or an event is above the limit. An
- * event that the end of the stream cuts off is never taken. */
+/* 0, what take() returned, or -1 if a line or an event is above the limit. An event that is cut
+ * off by the end of the stream is never passed on. */
 int sse_feed(struct sse *s, const char *bytes, size_t len);
-/* The stream was cut off and comes anew: what was not whole is gone, id and retry stay. */
+/* The stream was cut off and begins again: incomplete lines and events are dropped, id and retry
+ * are kept. */
 void sse_again(struct sse *s);
 void sse_free(struct sse *s);
 

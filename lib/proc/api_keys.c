@@ -1,4 +1,4 @@
-/* The file of keys is read anew each time: only who tells of an error asks. */
+/* The file of keys is read each time: only the reporter of an error asks. */
 #include "proc/api_keys.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ static const struct provider_variables variables[] = {
 	{ "openai-responses", "OPENAI_API_KEY", NULL, "OPENAI_BASE_URL" },
 };
 
-/* Of all of them: what words end an answer, where the file of keys is, whom to trust, by which
- * proxy to go; what their libraries read for themselves. */
+/* For all providers: the words that end an answer, the file of keys, trusted certificates,
+ * proxies; and what their libraries read themselves. */
 static const char *const words[] = { "AWF_KNOWN_ENDS", "http_proxy", "https_proxy", "HTTPS_PROXY",
     "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "RES_OPTIONS", "LOCALDOMAIN",
     "GLIBC_TUNABLES", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL };
@@ -66,7 +66,7 @@ void
 api_keys_hide(char *text)
 {
 	const size_t len = strlen(text);
-	struct error unread; /* then nobody has a key of it */
+	struct error unread; /* then no provider has a key from it */
 	struct keys keys;
 
 	for (const char *const *name = key_names; *name != NULL; name++)

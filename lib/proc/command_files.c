@@ -1,7 +1,7 @@
 /*
- * A command line is read from its first word on: the word is a program, which is looked for; its
- * row in the table, if it has one, says which words are options, and what the first word behind
- * them is. A word that a shell would have to expand is an empty one here, which names no file.
+ * A command line is parsed from its first word on: the word is a program, which is searched for. If
+ * the program is in the table, its row says which words are options, and what the first word after
+ * them is. A word that a shell would expand counts as an empty word, which names no file.
  */
 #include "proc/command_files.h"
 
@@ -19,28 +19,28 @@
 
 #define DEPTH 8          /* of commands within commands */
 
-/* What the first word is behind the options, and behind further words that are skipped. */
+/* The meaning of the first word after the options, and after further words that are skipped. */
 enum operand {
 	COMMAND,        /* a command, after NAME=VALUE */
 	SCRIPT,         /* a file */
 	SCRIPT_COMMAND, /* a file, or a command */
-	SHELL_SCRIPT,   /* a file; with -c the text of one */
+	SHELL_SCRIPT,   /* a file; with -c, the text of one */
 	SOURCED,        /* a file that the shell itself reads */
-	SHELL_TEXT,     /* words that a shell reads as its text */
-	OTHER           /* data: files of programs are named by options alone */
+	SHELL_TEXT,     /* words that form a shell's text */
+	OTHER           /* data: only options name files of programs */
 };
 
-/* Programs that run others, or scripts. Lists have spaces between their words. A program of which
- * the name goes on with a version (python3.12) is found too. */
+/* Programs that run others, or scripts. Words in lists are separated by spaces. A program's name
+ * may be followed by a version (python3.12). */
 static const struct runner {
 	const char *names;
 	enum operand operand;
 	int skip;           /* words before the operand */
 	const char *first;  /* the first word must be one of these, such as run; NULL: any */
-	const char *valued; /* options with a value that names no program */
+	const char *valued; /* options with a value that is not a program */
 	const char *files;  /* options whose value is a file that is run */
-	const char *inert;  /* options behind which no script is named: code is given with them */
-	const char *texts;  /* options whose value is a text for a shell */
+	const char *inert;  /* options after which no script is named, since they give the code */
+	const char *texts;  /* options whose value is a shell text */
 } runners[] = {
 	{ "env", COMMAND, 0, NULL, "-u --unset", NULL, NULL, NULL },
 	{ "timeout", COMMAND, 1, NULL, "-s --signal -k --kill-after", NULL, NULL, NULL },
@@ -97,7 +97,7 @@ static void command_files_add_shell_text(struct command_files *f, const char *te
 
 /* ---- files ---- */
 
-/* Whether a file is one of the workspace, and none of the system. */
+/* Whether a file is in the workspace, and not the system's. */
 static bool
 lies_here(const struct command_files *f, const char *path)
 {
@@ -112,7 +112,8 @@ lies_here(const struct command_files *f, const char *path)
 	return true;
 }
 
-/* Adds what is at a path to a list, if it is a regular file of the workspace. Where it lies; NULL. */
+/* Adds the file at a path to a list if it is a regular file of the workspace. Returns its path;
+ * NULL. */
 static const char *
 add_path(struct command_files *f, char ***list, const char *path)
 {
@@ -133,7 +134,7 @@ add_path(struct command_files *f, char ***list, const char *path)
 	return real;
 }
 
-/* The path of a name that is seen from where the command runs; NULL: nobody knows from where. */
+/* The path of a name relative to the command's directory; NULL: that is unknown. */
 static char *
 path_from(const struct command_files *f, const char *name)
 {
@@ -191,7 +192,7 @@ add_module(struct command_files *f, const char *module)
 	free(path);
 }
 
-/* What runs a script, as its first line says. */
+/* The interpreter of a script, from its first line. */
 static void
 add_interpreter(struct command_files *f, const char *path, int depth)
 {
@@ -211,7 +212,7 @@ add_interpreter(struct command_files *f, const char *path, int depth)
 	free(line);
 }
 
-/* Whether a directory of the PATH lies in the workspace: else nothing is looked for. */
+/* Whether a directory of PATH is in the workspace: if not, nothing is searched for. */
 static bool
 path_leads_here(const struct command_files *f)
 {
@@ -247,7 +248,7 @@ add_program(struct command_files *f, const char *name, int depth)
 
 /* ---- the table ---- */
 
-/* Whether a list, with spaces between its words, has this one. */
+/* Whether a list of words, separated by spaces, has this one. */
 static bool
 command_files_list_has(const char *list, const char *word, size_t len)
 {
@@ -270,12 +271,12 @@ find_runner(const char *word)
 	return NULL;
 }
 
-/* What the options of a runner say. */
+/* The result of a runner's options. */
 struct options_read {
 	char *const *rest;   /* the words behind them */
-	bool inert, text;    /* nothing more is run; the first of the rest is a shell's text */
+	bool inert, text;    /* nothing more is run; the first remaining word is a shell text */
 	bool input;          /* the script comes on stdin */
-	char *directory;     /* in which the command of the rest runs; NULL: it is not said */
+	char *directory;     /* where the rest of the command runs; NULL: unchanged */
 };
 
 static void
@@ -290,8 +291,8 @@ add_split(struct command_files *f, const char *text, char *const *rest, int dept
 	list_free(words);
 }
 
-/* Takes one option: its name, of len bytes, and what is written behind it (NULL: its value, if it
- * has one, is the next word). Whether the next word was taken. */
+/* Handles one option: its name, of len bytes, and the value attached to it (NULL: its value, if
+ * it has one, is the next word). Returns whether the next word was used. */
 static bool
 command_files_read_option(struct command_files *f, const struct runner *r, const char *name,
     size_t len, const char *value, char *const *next, struct options_read *read, int depth)
@@ -349,7 +350,7 @@ has_value(const struct runner *r, const char *name)
 	    (command_files_list_has(r->names, "python", 6) && strncmp("-m", name, 2) == 0);
 }
 
-/* Reads the options that the rest begins with. */
+/* Handles the options at the beginning of the rest. */
 static void
 command_files_read_options(struct command_files *f, const struct runner *r,
     struct options_read *read, int depth)
@@ -373,7 +374,7 @@ command_files_read_options(struct command_files *f, const struct runner *r,
 			    word + name + 1 : NULL, next, read, depth) && *next != NULL;
 			continue;
 		}
-		/* Letters, until one that has a value. */
+		/* Letters, until one that takes a value. */
 		for (const char *at = word + 1; *at != '\0'; at++) {
 			const char option[] = { *word, *at, '\0' };
 			const char *value = has_value(r, option) && at[1] != '\0' ? at + 1 : NULL;
@@ -398,7 +399,7 @@ is_assignment(const char *word)
 	    strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") >= name;
 }
 
-/* Without -f make takes the first of these. */
+/* Without -f make uses the first of these. */
 static void
 add_makefile(struct command_files *f, char *const *words)
 {
@@ -419,7 +420,7 @@ add_find(struct command_files *f, char *const *words, int depth)
 			add_command(f, words + 1, depth);
 }
 
-/* The text that words are when a shell has joined them. */
+/* The text that a shell makes of words by joining them. */
 static void
 add_words_text(struct command_files *f, char *const *words, int depth)
 {
@@ -431,7 +432,7 @@ add_words_text(struct command_files *f, char *const *words, int depth)
 	buffer_free(&text);
 }
 
-/* An interpreter that is given no script, or "-", reads it on stdin. */
+/* An interpreter without a script, or with "-", reads it from stdin. */
 static bool
 reads_script(const struct runner *r, const struct options_read *read)
 {
@@ -440,7 +441,7 @@ reads_script(const struct runner *r, const struct options_read *read)
 	return !read->text && (read->input || *read->rest == NULL || strcmp(*read->rest, "-") == 0);
 }
 
-/* What the words behind a program's options name. */
+/* What the words after a program's options name. */
 static void
 add_operands(struct command_files *f, const struct runner *r, char *const *words, int depth)
 {
@@ -506,12 +507,12 @@ add_command(struct command_files *f, char *const *words, int depth)
 
 /* ---- the text of a shell ---- */
 
-/* The words of the command that is being read. */
+/* The words of the command that is being parsed. */
 struct shell_words {
 	char **list;
 	struct buffer word;
-	bool begun;          /* there is a word, be it an empty one */
-	bool expands;        /* the shell makes something else of it */
+	bool begun;          /* a word has begun, even an empty one */
+	bool expands;        /* the shell expands it */
 	char *input;         /* what stdin is redirected from; NULL */
 };
 
@@ -553,7 +554,8 @@ end_command(struct command_files *f, struct shell_words *w, char **directory, in
 	w->input = NULL;
 }
 
-/* Takes a redirection, of which neither the number nor the name is a word. Its last character. */
+/* Skips a redirection, of which neither the number nor the name is a word. Returns its last
+ * character. */
 static const char *
 read_redirection(struct shell_words *w, const char *at)
 {
@@ -577,7 +579,7 @@ read_redirection(struct shell_words *w, const char *at)
 	return at + len - 1;
 }
 
-/* The end of what begins with a bracket or a backquote. */
+/* Finds the end of a part in brackets or backquotes. */
 static const char *
 substitution_end(const char *at)
 {
@@ -594,8 +596,8 @@ substitution_end(const char *at)
 	return at;
 }
 
-/* $NAME, ${…}, $(…) and `…`: the word is another one then, and commands are in the latter two.
- * The last character of it. */
+/* $NAME, ${…}, $(…) and `…`: the word changes, and the latter two contain commands. Returns the
+ * last character. */
 static const char *
 read_expansion(struct command_files *f, struct shell_words *w, const char *at, int depth)
 {

@@ -1,9 +1,9 @@
 /*
- * Each look reads /proc/PID/stat of all processes and goes up from each to the ancestor. A
- * look is no snapshot: who forks meanwhile may be missed, so signals are sent look after
- * look, and nothing is left only when two looks in a row found nobody. Without /proc children
- * are found by asking waitid(2), which leaves them unreaped, about every number from our own
- * to that of a child made for it now.
+ * Each look reads /proc/PID/stat of all processes and goes up from each to its ancestors. A look is
+ * not a snapshot: a process that forks meanwhile may be missed. So signals are sent in look after
+ * look, until two looks in a row find nothing. Without /proc, children are found by calling
+ * waitid(2), which does not reap them, for every pid from this process's own to that of a child
+ * made for the purpose.
  */
 #include "proc/descendants.h"
 
@@ -32,7 +32,7 @@
 
 enum {
 	LOOK_AGAIN_MIN = 2, /* ms */
-	KILLS_LEAST = 5,    /* so often SIGKILL is sent before it counts as being of no use */
+	KILLS_LEAST = 5,    /* how often SIGKILL is sent at least before it counts as useless */
 	LOOK_AGAIN_MAX = 50
 };
 
@@ -149,11 +149,11 @@ descendants_detached(pid_t pid)
 	return process_stat(pid, &s) && is_detached(&s);
 }
 
-/* ---- where /proc tells nothing ---- */
+/* ---- without /proc ---- */
 
 #define PID_LIMIT 4194304 /* no kernel has more */
 
-/* The pid that is given out now: of a child that ends at once, and tells nobody. */
+/* The pid that is given out now: that of a child that ends at once. */
 static pid_t
 pid_now(void)
 {
@@ -171,8 +171,8 @@ pid_now(void)
 	return PID_LIMIT;
 }
 
-/* A child of this process from first to last, 0 if there is none; in *ended whether it is
- * dead. Nobody else's are found: for these waitid() fails. */
+/* The first child of this process from first to last, 0 if there is none; *ended: whether it is
+ * dead. Other processes are not found, since waitid() fails for them. */
 static pid_t
 find_child(pid_t first, pid_t last, bool *ended)
 {
@@ -187,7 +187,8 @@ find_child(pid_t first, pid_t last, bool *ended)
 	return 0;
 }
 
-/* All that this process may have for a child was made after it, but numbers begin anew. */
+/* All children of this process were made after it, but pids may have started again from the
+ * beginning. */
 pid_t
 descendants_next_child(struct children *c, bool *ended)
 {
@@ -219,9 +220,8 @@ pids_have(const pid_t *list, pid_t pid)
 	return false;
 }
 
-/* As descendants_visit(), of the children alone: when one is gone, its own are ours. Those that
- * share
- * the group that a child leads get the signal with it. */
+/* As descendants_visit(), for children only: when a child is gone, its children become this
+ * process's. A child that leads a process group gets the signal for the whole group. */
 static size_t
 visit_children(int signal_number, const pid_t *spare, bool reap)
 {
@@ -302,8 +302,8 @@ table_holds(const struct table *t)
 	return t->count <= t->capacity;
 }
 
-/* Walks up from e; the table may hold a circle if a pid was reused while it was
- * read, so the way up is limited. */
+/* Goes up from e; the number of steps is limited, because the table may contain a circle if a
+ * pid was reused while it was read. */
 static bool
 descendants_descends_from(const struct table *t, const struct entry *e, pid_t ancestor,
     const pid_t *spare)
@@ -332,8 +332,8 @@ descendants_visit(pid_t ancestor, int signal_number, const pid_t *spare, bool re
 	INVARIANT(table_holds(&t));
 	if (t.count == 0)
 		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
-	/* Nobody who is about to be killed is to see another die first, and go on from that: pids
-	 * tell nothing of who is whose parent once they have wrapped around. */
+	/* Stop all before killing any, so that none sees another die and reacts: after pids have
+	 * wrapped around they do not tell parents from children. */
 	for (size_t i = 0; signal_number == SIGKILL && i < t.count; i++)
 		if (!t.entries[i].dead && descendants_descends_from(&t, &t.entries[i], ancestor,
 		    spare))
@@ -366,7 +366,8 @@ descendants_are(const pid_t *children)
 	ssize_t len;
 	int fd;
 
-	/* A child stays there until this process waits for it: none is missed as others end. */
+	/* The kernel's list has a child until this process waits for it: none is missed while
+	 * others end. */
 	snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	len = fd == -1 ? -1 : read(fd, text, sizeof text - 1);
@@ -392,11 +393,12 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 	int64_t began = clock_monotonic(), killed = 0, elapsed;
 	int sent = 0, kills = 0, pause = LOOK_AGAIN_MIN, quiet = 0, number;
 
-	/* Whoever was stopped here, or looks slowly, has all the same killed before he gives up. */
+	/* Even if this process was stopped meanwhile, or looks slowly, everything is killed
+	 * often enough before it gives up. */
 	while (kills < KILLS_LEAST || clock_monotonic() - killed < GRACE_MS) {
 		elapsed = clock_monotonic() - began;
-		/* The first signal once, SIGTERM once, then SIGKILL again and again, as the dying may
-		 * have forked. */
+		/* The first signal once, SIGTERM once, then SIGKILL again and again, as dying
+		 * processes may have forked. */
 		number = 0;
 		if (signal_number == SIGKILL || elapsed >= GRACE_MS - hurry)
 			number = sent = SIGKILL;

@@ -1,8 +1,8 @@
 /*
- * Marks are files in a directory in that of the run, which is not there before the first
- * one: one for the run, one for each call, by the digest of its id. The directory of a run
- * inside of another has a link to that one's. So looking costs two access() where nothing is
- * nested and nothing is being ended.
+ * Marks are files in a directory inside the run's, which is created with the first one: one for the
+ * run, one for each call, named by the digest of its id. The directory of an inner run has a link
+ * to that of the enclosing run. So a check costs two access() if nothing is nested and nothing is
+ * being ended.
  */
 #include "proc/ending.h"
 
@@ -27,7 +27,7 @@ mark_path(const char *run_directory, const char *mark)
 	return memory_format("%s/" MARKS "/%s", run_directory, mark);
 }
 
-/* Of the first len bytes of a call's id. */
+/* For the first len bytes of a call's id. */
 static char *
 call_path(const char *run_directory, const char *call, size_t len)
 {
@@ -37,8 +37,8 @@ call_path(const char *run_directory, const char *call, size_t len)
 	return mark_path(run_directory, digest);
 }
 
-/* Takes the path over. Where it cannot be made, the signals and their grace are what there
- * is. */
+/* Frees the path. If the directory cannot be made, only the signals and their grace period are
+ * left. */
 static void
 make_mark(const char *run_directory, char *path)
 {
@@ -95,7 +95,8 @@ ending_begun(const char *run_directory)
 
 		if (marks && ending_path_exists(mark_path(directory, RUN)))
 			what = "the run";
-		/* Of the calls around this process, of which there may be several, from the outside. */
+		/* For the calls around this process, of which there may be several, from the
+		 * outermost on. */
 		for (const char *end = call; marks && depth == 0 && what == NULL && end != NULL &&
 		    *end != '\0';) {
 			end += strcspn(end, "/");
@@ -119,7 +120,7 @@ ending_inside(const char *run_directory, const char *outer_id)
 	char *path = path_join(run_directory, OUTER), *target = path_join("..", outer_id);
 
 	if (symlink(target, path) != 0) {
-		/* It was one before, or it goes by the signals alone. */
+		/* If this fails, it was marked before, or only the signals tell. */
 	}
 	free(target);
 	free(path);

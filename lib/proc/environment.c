@@ -41,7 +41,7 @@ environment_pattern_matches(const char *pattern, const char *name, size_t len)
 	return fixed == len && memcmp(pattern, name, len) == 0;
 }
 
-/* The list ends with NULL, and each entry before that is NAME=VALUE, or was inherited so. */
+/* The list ends with NULL, and each entry before is NAME=VALUE, or was inherited as it is. */
 static bool
 environment_holds(const struct environment *e)
 {
@@ -49,7 +49,7 @@ environment_holds(const struct environment *e)
 	    (e->count == 0 || (e->count < e->capacity && e->list[e->count - 1] != NULL));
 }
 
-/* Adds an entry (memory of its own) at the end. */
+/* Appends an allocated entry. */
 static void
 environment_add(struct environment *e, char *entry)
 {
@@ -113,7 +113,7 @@ environment_unset(struct environment *e, const char *name)
 {
 	size_t i;
 
-	/* A name can stand more than once; the child must see none of them. */
+	/* A name can occur more than once; the child must get none of them. */
 	while ((i = environment_index(e, name)) < e->count) {
 		free(e->list[i]);
 		memmove(e->list + i, e->list + i + 1, (e->count - i) * sizeof *e->list);
@@ -132,14 +132,14 @@ environment_get(const struct environment *e, const char *name)
 
 /* ---- secrets ---- */
 
-/* These end a word, as in PGPASSWORD, or are it. */
+/* A word is one of these, or ends with it, as in PGPASSWORD. */
 static const char *const secret_ends[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE",
 	"PASSCODE", "APIKEY", "ACCESSKEY" };
 static const char *const secret_words[] = { "SECRETS", "PASSWORDS", "PASS", "PAT", "JWT", "PW",
 	"CRED", "CREDS", "CREDENTIAL", "CREDENTIALS", "BEARER", "COOKIE", "WEBHOOK" };
-/* These are secrets as the last of several words: REDISCLI_AUTH, but not AUTH_URL nor OLDPWD. */
+/* Secrets as the last of several words: REDISCLI_AUTH, but not AUTH_URL or OLDPWD. */
 static const char *const secret_last[] = { "AUTH", "PWD" };
-/* Values that begin so are keys, or addresses that are as good as one. */
+/* Values that begin so are keys, or addresses that are as secret as keys. */
 static const char *const secret_starts[] = { "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_",
 	"whsec_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "xoxb-", "xoxp-",
 	"xoxa-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "hf_", "npm_", "pypi-", "dop_v1_", "shpat_", "SG.",
@@ -147,11 +147,11 @@ static const char *const secret_starts[] = { "sk-", "sk_live_", "sk_test_", "rk_
 	"AGE-SECRET-KEY-", "figd_", "lin_api_", "ntn_", "shpss_", "sntrys_", "dapi", "Bearer ", "Basic ", "-----BEGIN ", "https://hooks.slack.com/", "https://discord.com/api/webhooks/",
 	"https://discordapp.com/api/webhooks/", "https://outlook.office.com/webhook/",
 	"https://chat.googleapis.com/v1/spaces/" };
-enum { SECRET_LEAST = 20 }; /* bytes of a value that is one by how it begins */
-/* The word before KEY. A key alone may be that of a cache. */
+enum { SECRET_LEAST = 20 }; /* least length of a value that is a key by its beginning */
+/* The word before KEY. A name that is only KEY may be a cache's. */
 static const char *const keys_of[] = { "ACCESS", "ACCOUNT", "API", "APP", "AUTH", "CLIENT",
 	"DEPLOY", "ENCRYPTION", "MASTER", "PRIVATE", "SECRET", "SIGNING", "STORAGE" };
-/* Ways to those who know secrets, and names that tell nothing. */
+/* Sockets of programs that know secrets, and names that reveal nothing. */
 static const char *const secret_names[] = { "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO",
 	"GNOME_KEYRING_CONTROL", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME", "XAUTHORITY",
 	"DOCKER_AUTH_CONFIG", "SSHPASS", "MYSQL_PWD" };
@@ -213,7 +213,7 @@ named_secretly(const char *name)
 	return environment_name_is_among(name, strlen(name), secret_names, COUNT(secret_names));
 }
 
-/* SCHEME://USER:PASSWORD@, or a proxy's or a server's http://TOKEN@. */
+/* SCHEME://USER:PASSWORD@, or http://TOKEN@ of a proxy or server. */
 static bool
 has_url_credentials(const char *value)
 {
@@ -229,8 +229,8 @@ has_url_credentials(const char *value)
 	return false;
 }
 
-/* PASSWORD=x or --password x among other words, as in the options of a program or the parameters of a
- * URL; -D says that what follows is a name. */
+/* PASSWORD=x or --password x among other words, as in a program's options or a URL's parameters;
+ * after -D comes a name. */
 static bool
 has_secret_parameter(const char *value)
 {
@@ -270,7 +270,7 @@ environment_is_secret(const char *name, const char *value)
 
 	if (strncmp(name, input, sizeof input - 1) != 0 && named_secretly(name))
 		return true;
-	/* USER:PASSWORD@HOST without a scheme is an address to them. */
+	/* They accept USER:PASSWORD@HOST without a scheme as an address. */
 	if (proxy != NULL && strcasecmp(proxy, "_proxy") == 0 && strchr(value, '@') != NULL)
 		return true;
 	return begins_secretly(value) || has_url_credentials(value) || has_secret_parameter(value);

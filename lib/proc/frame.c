@@ -1,8 +1,8 @@
 /*
- * A sealed line is the 64 digits of the MAC, a space, and the JSON that it is over, byte for
- * byte. Lists of words, which may be no UTF-8, are base64 of the words with a NUL behind each.
- * The request is sealed with the key that it tells: that proves nothing about who has sent it,
- * but that it came whole.
+ * A sealed line is the 64 digits of the MAC, a space, and the JSON to which it applies, byte for
+ * byte. Lists of words, which may not be UTF-8, are sent as base64 of the words with a NUL behind
+ * each. The request is sealed with the key that it contains: that does not prove who has sent it,
+ * but that it is complete.
  */
 #include "proc/frame.h"
 
@@ -50,7 +50,7 @@ frame_seal(struct buffer *out, const struct frame_key *key, const struct buffer 
 	buffer_byte(out, '\n');
 }
 
-/* What would be sealed in a line, if its MAC is right. */
+/* The sealed text of a line, if its MAC is right. */
 static struct span
 sealed_part(struct span line)
 {
@@ -125,7 +125,7 @@ frame_take_bytes(struct span json, struct buffer *out)
 {
 	struct span data = span_member(json, "data");
 
-	/* base64 has nothing that JSON escapes. */
+	/* base64 has no character that JSON escapes. */
 	return span_type(data) != 's' ? -1 : base64_decode(data.at + 1, data.len - 2, out);
 }
 
@@ -144,7 +144,7 @@ write_words(struct writer *w, const char *key, char *const *words)
 	buffer_free(&encoded);
 }
 
-/* NULL: there are none, or not as they should be. */
+/* NULL: there are none, or they are invalid. */
 static char **
 read_words(struct span json, const char *key)
 {

@@ -1,9 +1,9 @@
 /*
- * The digest is over path, mode and size of each file as its frame says them, and its bytes.
+ * The digest covers path, mode and size of each file, as its frame says, and its bytes.
  *
- * A file that comes is written under its number, all of them in one directory, until it is known
- * that they came whole; only then their paths count. Directories on the way to their places are
- * made one by one, each opened beneath the one before (io/beneath.h).
+ * A received file is written under its number, all in one directory, until all are known to be
+ * complete; only then their paths are used. Directories on the way to their places are made one by
+ * one, each opened beneath the one before (io/beneath.h).
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "proc/frame_files.h"
@@ -29,7 +29,7 @@
 
 #define NUMBER_SIZE 24
 
-/* A path that stays below where it is taken from. */
+/* A path that stays below the directory from which it is taken. */
 static bool
 path_valid(const char *path)
 {
@@ -94,7 +94,7 @@ files_out_begin(struct files_out *f, char *const *patterns, struct error *err)
 	return 0;
 }
 
-/* What became of a file below the directory. */
+/* What happened to a file below the directory. */
 static int
 fail_at(const char *path, const char *how, struct error *err)
 {
@@ -122,7 +122,7 @@ open_next(struct files_out *f, struct buffer *out, struct error *err)
 		return fail_at(path, "unable to read", err);
 	mode = status.st_mode & 0111 ? 0777 : 0666;
 	f->left = status.st_size;
-	/* The other end would take no more, either, and could not say so in time. */
+	/* The other end would not accept more either, and could not say so in time. */
 	if (f->next == FRAME_FILES || f->left > FRAME_FILES_BYTES - f->bytes)
 		return too_much(path, err);
 	f->bytes += f->left;
@@ -250,7 +250,7 @@ files_in_take(struct files_in *f, struct span json, struct error *err)
 	return frame_is(json, "data") ? frame_files_read_bytes(f, json, err) : 0;
 }
 
-/* The directory that a path lies in, which is made if it is not there. -1 with errno. */
+/* Opens the directory of a path, creating it if needed. -1 with errno. */
 static int
 open_parent(int root, const char *path)
 {

@@ -1,9 +1,9 @@
 /*
- * The guardian is forked with all signals blocked, and takes them one by one (signalfd(2)): none
- * is lost or kills it. It asks for a signal at its parent's death and only then looks whether
- * the parent is still there. Reports go through a pipe, each whole as it is below PIPE_BUF.
- * That the pipe closes after the report of the end says that nobody is left; before it, that
- * the guardian was killed.
+ * The guardian is forked with all signals blocked, and reads them one by one (signalfd(2)): none is
+ * lost or kills it. It requests a signal for its parent's death and only then checks whether the
+ * parent still lives. Reports are sent through a pipe; each arrives whole, because it is shorter
+ * than PIPE_BUF. If the pipe closes after the report of the end, no descendant is left; if it
+ * closes before, the guardian was killed.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include "proc/guardian.h"
@@ -31,7 +31,7 @@
 #include "proc/descendants.h"
 #include "proc/wait.h"
 
-/* It may be forked by a process that is known by its name. */
+/* It may be forked by a process that is recognized by its name. */
 #define GUARDIAN_NAME "awf-guardian"
 
 /* Below PIPE_BUF, so that a report is read whole or not at all. */
@@ -44,8 +44,8 @@ struct report {
 
 _Static_assert(sizeof(struct report) <= PIPE_BUF, "a report is written at once");
 
-/* Nothing that a terminal, or another process of its user, does to the program's group reaches the
- * guardian: it has a group of its own, and no signal but SIGKILL ends or stops it. */
+/* Signals that a terminal, or another process of its user, sends to the program's group do not
+ * reach the guardian: it has a group of its own, and no signal except SIGKILL ends or stops it. */
 static bool
 guardian_stands_apart(void)
 {
@@ -56,14 +56,14 @@ guardian_stands_apart(void)
 	    sigismember(&blocked, SIGTSTP) == 1 && sigismember(&blocked, SIGHUP) == 1;
 }
 
-/* If nobody reads it any more the program has gone, which the guardian notices. */
+/* If nobody reads the pipe any more, the program has ended, which the guardian notices. */
 static void
 guardian_send_report(int fd, const struct report *r)
 {
 	file_write(fd, r, sizeof *r);
 }
 
-/* Waits for a signal and takes it, or for somebody who asks for a helper: 0 then. */
+/* Waits for a signal and reads it, or for a request for a helper: 0 then. */
 static int
 wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
 {
@@ -77,14 +77,14 @@ wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
 	return fds[0].revents != 0 && read(signals_fd, &taken, sizeof taken) == sizeof taken ?
 	    (int)taken.ssi_signo : 0;
 #else
-	/* Nothing tells of the parent's death: it is looked for twice a second. */
+	/* Without a signal at the parent's death, check for it twice a second. */
 	(void)signals_fd;
 	(void)service_fd;
 	return sigtimedwait(signals, NULL, &(struct timespec){ 0, 500000000 });
 #endif
 }
 
-/* All at once; what one leaves behind that took too long, too. */
+/* All at once; including what a helper leaves behind that took too long. */
 static void
 end_helpers(const pid_t *helpers, size_t count)
 {
@@ -104,7 +104,7 @@ end_helpers(const pid_t *helpers, size_t count)
 	}
 }
 
-/* Closes all descriptors above 2 but these. */
+/* Closes all descriptors above 2 except these. */
 static void
 close_others(const int *kept, size_t count)
 {
@@ -123,8 +123,8 @@ close_others(const int *kept, size_t count)
 	closefrom(last + 1);
 }
 
-/* A workflow of which the terminal is the other one's has stopped it: Ctrl-Z, or what is not to be
- * done in the background. */
+/* A workflow has stopped that does not have the terminal: by Ctrl-Z, or because it did something
+ * that background processes must not do. */
 static bool
 is_stopped_by_terminal(int status)
 {
@@ -132,7 +132,7 @@ is_stopped_by_terminal(int status)
 	    WSTOPSIG(status) == SIGTTOU);
 }
 
-/* The one that has changed the modes of the terminal cannot restore them any more. */
+/* The process that changed the modes of the terminal cannot restore them any more. */
 static void
 guardian_restore_terminal(const struct guardian_terminal *t)
 {
@@ -161,7 +161,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	bool ended = false;
 	struct process p;
 
-	/* When the parent goes there is a SIGTERM. */
+	/* When the parent dies, the kernel sends SIGTERM. */
 #ifdef PR_SET_PDEATHSIG
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_NAME, GUARDIAN_NAME);
@@ -182,7 +182,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	start.value = (int)p.pid;
 	guardian_send_report(pipe_fd, &start);
 
-	/* Let go of all that was inherited. */
+	/* Close everything that was inherited. */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
@@ -193,8 +193,8 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 #endif
 	INVARIANT(guardian_stands_apart());
 
-	/* Reap until no child is left, or nothing but what goes a way of its own, or the parent has
-	 * gone. */
+	/* Reap until no child is left, except processes that continue independently, or until
+	 * the parent has ended. */
 	for (;;) {
 		struct report end = { .what = REPORT_ENDED };
 		pid_t pid;
@@ -240,7 +240,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	_exit(EXIT_SUCCESS);
 }
 
-/* Whether a whole report came; false at the end. */
+/* Whether a complete report arrived; false at the end. */
 static bool
 read_report(int fd, struct report *r)
 {
@@ -284,7 +284,8 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 		g->state = GUARDIAN_LOST;
 		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over it was killed");
 		guardian_close(g);
-		descendants_end(getpid(), SIGKILL, NULL); /* what it may have started is ours now */
+		descendants_end(getpid(), SIGKILL, NULL); /* what it may have started are this
+		                                             process's children now */
 	} else if (first.what == REPORT_FAILED) {
 		*exit_code = first.value;
 		*err = first.error;
@@ -313,7 +314,7 @@ guardian_read(struct guardian *g)
 		g->wait_status = r.value;
 		return g->state = GUARDIAN_ENDED;
 	}
-	/* The pipe is closed: it ended because all had ended, or it was killed. */
+	/* The pipe is closed: the guardian ended because everything had ended, or it was killed. */
 	if (g->state == GUARDIAN_RUNNING || g->state == GUARDIAN_ENDED) {
 		int status = 0;
 		bool clean = waitpid(g->pid, &status, 0) == g->pid && WIFEXITED(status) &&

@@ -1,7 +1,7 @@
 /*
- * The handler's flag is looked at with all signals blocked, and the wait unblocks them
- * itself, so that no signal comes between the look and the wait. A descriptor that is polled
- * for nothing still tells POLLERR and POLLHUP: by that a reader is seen to be gone.
+ * The handler's flag is checked with all signals blocked, and the wait itself unblocks them, so
+ * that no signal comes between the check and the wait. A descriptor polled for no events still
+ * reports POLLERR and POLLHUP: these show that a reader is gone.
  */
 #include "proc/interrupts.h"
 
@@ -83,7 +83,7 @@ interrupts_arrived(const struct interrupts *interrupts, struct error *err)
 	    downstream_gone(poll_now(interrupts->downstream, 0), err));
 }
 
-/* poll_until() that leaves no gap between looking at the flag and waiting. */
+/* poll_until() without a gap between checking the flag and waiting. */
 static int
 guarded_poll(const struct interrupts *interrupts, struct pollfd *fds, size_t count,
     int64_t deadline)
@@ -117,7 +117,7 @@ interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t 
 	ready = guarded_poll(interrupts, fds, count, deadline);
 	INVARIANT(ready <= (int)count);
 	if (ready > 0 && (fds[0].revents & POLLNVAL) != 0) {
-		/* A stdout that was closed from the start would end every wait. */
+		/* If stdout was closed from the start, it would end every wait. */
 		fds[0] = (struct pollfd){ -1, 0, 0 };
 		ready = guarded_poll(interrupts, fds, count, deadline);
 	}

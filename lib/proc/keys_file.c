@@ -16,7 +16,7 @@
 
 #define KEYS_LIMIT ((size_t)1 << 20)
 
-/* Takes all lines. A message never holds one: it may be a key. */
+/* Parses all lines. A message never contains a line: it may be a key. */
 static int
 keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
 {
@@ -64,7 +64,7 @@ keys_load(struct keys *k, struct error *err)
 	*k = (struct keys){ NULL, NULL, 0 };
 	if (path == NULL)
 		return 0;
-	/* O_NONBLOCK: a FIFO in its place must not hold the program up. */
+	/* O_NONBLOCK: a FIFO in its place must not block the program. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd == -1) {
 		if (errno != ENOENT && errno != ENOTDIR)

@@ -1,6 +1,6 @@
 /*
- * Lines are read from the last one backwards. What a line is like is judged once it is plain:
- * without escape sequences, controls and the white space around it.
+ * Lines are read from the last one backwards. A line is judged in plain form: without escape
+ * sequences, control characters and the white space around it.
  */
 #include "proc/last_words.h"
 
@@ -16,7 +16,7 @@
 #define BELL 0x07
 #define LINES_MOST 200 /* that are looked at */
 
-/* How lines begin that do not say why. */
+/* Beginnings of lines that do not tell the reason. */
 static const char *const noise[] = {
 	"+ ", "++ ",                                    /* sh -x */
 	"make: ***", "make: Leaving", "make: Entering", "make: Target", /* below: make[1] */
@@ -75,7 +75,7 @@ skip_escape(const char *line, size_t at, size_t len)
 	return at + 1;
 }
 
-/* The line as text: what is seen of it in the end. */
+/* The line as text, as it is finally visible. */
 static void
 line_plain(const char *line, size_t len, struct buffer *out)
 {
@@ -89,7 +89,7 @@ line_plain(const char *line, size_t len, struct buffer *out)
 			at = skip_escape(line, at, len);
 			continue;
 		}
-		/* What follows a carriage return is written over what was there; the one of CR LF is none. */
+		/* Text after a carriage return overwrites what was there, except in CR LF. */
 		if (byte == '\r') {
 			returned = true;
 		} else if (byte == '\t' || (byte >= 0x20 && byte != 0x7f)) {
@@ -118,9 +118,8 @@ is_of_run_or_step(const char *line)
 	    strncmp(line, "awf-step: ", strlen("awf-step: ")) == 0;
 }
 
-/* Of a line in which a run or a step tells why it failed, the innermost of them: what is around it
- * repeats that, once for each run that was made in another. A line of another program may quote
- * anything. */
+/* If a run or a step reports in the line why it failed: the innermost report, since those around
+ * it repeat it, once for each enclosing run. A line of another program may quote anything. */
 static const char *
 line_innermost(const char *line)
 {
@@ -134,7 +133,7 @@ line_innermost(const char *line)
 	return innermost;
 }
 
-/* Ends it at a space if it is too long. */
+/* Cuts it at a space if it is too long. */
 static void
 line_cut(struct buffer *line)
 {
@@ -175,9 +174,10 @@ line_before(const char *errors, size_t *len, struct buffer *line)
 	return true;
 }
 
-/* Node.js prints the properties of an error behind its last frame, "at f (x.js:1:2) {", up to "}".
- * Where the lines before that frame end, if the first len bytes are followed by such a "}"; else len.
- * What the error says of its innermost cause, "[cause]: Error: …", is appended to cause. */
+/* Node.js prints the properties of an error after its last frame, "at f (x.js:1:2) {", up to
+ * "}". Returns where the lines before that frame end, if the first len bytes are followed by
+ * such a "}"; else len. The text of its innermost cause, "[cause]: Error: …", is appended to
+ * cause. */
 static size_t
 skip_properties(const char *errors, size_t len, struct buffer *cause)
 {

@@ -1,6 +1,6 @@
 /*
- * Relative to the program that runs (bin beside libexec) before the directory that was
- * compiled in: so a build directory works, and an installation that was moved.
+ * The directory relative to the running program (libexec next to bin) is tried before the
+ * compiled-in one: so a build directory works, and an installation that was moved.
  */
 #include "proc/libexec.h"
 
@@ -73,7 +73,7 @@ libexec_filter(const char *prefix, const char *url, const char *place, struct er
 	}
 	program = memory_format("%s-%s", prefix, name);
 	own = libexec_path();
-	/* Who looks for it may lie where it does. */
+	/* The program that searches may be in the same directory. */
 	sibling = libexec_sibling(program);
 	beside = path_directory(sibling);
 	list = memory_format("%s:%s:%s", own, beside, path != NULL ? path : "");

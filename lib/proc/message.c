@@ -1,4 +1,5 @@
-/* A message is written at once, so that those of programs that run beside each other do not mix. */
+/* A message is written at once, so that messages of programs that run at the same time are not
+ * mixed. */
 #include "proc/message.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * The kernel lists the children of this process (/proc/PID/task/PID/children); where it does
- * not, numbers are tried. That a child is too old to be one is told by its time of start, which
- * survives a setsid() and a change of parent. A tree is stopped at its root before it is
- * signalled, so that it does not fork on meanwhile.
+ * The kernel lists the children of this process (/proc/PID/task/PID/children); without that list,
+ * pids are tried. A child counts as an orphan only if it started late enough: the start time
+ * survives a setsid() and a change of parent. A tree is stopped at its root before it is signalled,
+ * so that it does not fork meanwhile.
  */
 #include "proc/orphans.h"
 
@@ -28,7 +28,7 @@ process_began(pid_t pid)
 	return process_stat(pid, &s) ? s.birth : 0;
 }
 
-/* Whether NAME=mark, or NAME=mark/… of one inside it, is in its environment. */
+/* Whether its environment has NAME=mark, or NAME=mark/… of a mark inside it. */
 static bool
 process_marked(pid_t pid, const char *mark)
 {
@@ -81,7 +81,8 @@ orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
 	    descendants_next_child(&children, &ended)) != 0) {
 		size_t i = 0;
 
-		/* What is not spared is an orphan if it lives, began late enough, and has the mark. */
+		/* A process that is not spared is an orphan if it lives, began late enough, and
+		 * has the mark. */
 		if (pids_have(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
 		    waitpid(pid, NULL, WNOHANG) != 0 || process_began(pid) < o->since ||
 		    (o->mark != NULL && !process_marked(pid, o->mark)))

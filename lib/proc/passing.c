@@ -1,6 +1,6 @@
 /*
- * The caller has blocked these signals and SIGCHLD, so that sigwaitinfo(2) takes whatever
- * came before the wait too; there is no handler.
+ * The caller has blocked these signals and SIGCHLD, so that sigwaitinfo(2) also gets those that
+ * came before the wait; there is no handler.
  */
 #include "proc/passing.h"
 
@@ -25,7 +25,7 @@ passing_add(sigset_t *set)
 			sigaddset(set, passed_on[i]);
 }
 
-/* Whether the caller has blocked what is waited for, so that none of it is lost. */
+/* Whether the caller has blocked the signals that are waited for, so that none is lost. */
 static bool
 are_blocked(const sigset_t *set)
 {
@@ -50,7 +50,7 @@ passing_wait(pid_t pid, pid_t reaped, int *wait_status)
 	sigemptyset(&set);
 	passing_add(&set);
 	INVARIANT(pid > 0 && are_blocked(&set));
-	/* Nothing would tell of its end. */
+	/* Nothing would report its end. */
 	if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
 		errno = ECHILD;
 		return -1;

@@ -1,6 +1,6 @@
 /*
- * A queue to its stdin, of which the part that has gone is dropped once it is the larger one;
- * a line input from its stdout; the tail of its stderr. No descriptor of it blocks.
+ * Output to its stdin is queued; the written part is dropped when it is the larger one. Its stdout
+ * is read as lines, and the tail of its stderr is kept. No descriptor of it blocks.
  */
 #include "proc/peer.h"
 
@@ -25,7 +25,7 @@ enum {
 	READS_AT_ONCE = 64       /* of stderr: more than a pipe holds */
 };
 
-/* What was meant for one that had ended already is nothing to this one. */
+/* Data meant for an earlier process that has ended is not for this one. */
 static void
 peer_reset_streams(struct peer *p)
 {
@@ -121,7 +121,7 @@ peer_untaken(const struct peer *p)
 	return line_input_unfinished(&p->incoming);
 }
 
-/* A secret may come in pieces, so that all is looked at, and before anything is cut off. */
+/* A secret may arrive in pieces, so the whole text is searched, before anything is cut off. */
 void
 peer_keep_errors(struct peer *p, const char *bytes, size_t len)
 {
@@ -210,7 +210,7 @@ peer_forget(struct peer *p)
 	p->hung_up = 0;
 }
 
-/* Ends what it started and left behind. */
+/* Ends the processes that it started and left behind. */
 static void
 end_orphans(struct orphans *o)
 {

@@ -1,9 +1,9 @@
 /*
- * All is prepared on this side: the program is looked up in the child's PATH, and descriptors
- * are moved above 2, so that no dup2() in the child overwrites what the next one needs. Input
- * is whole before the child starts, in a pipe if it fits or in a file without a name: nobody
- * feeds it. What was missing (the program, its interpreter, the directory) is looked up after
- * the failure, as posix_spawn() tells an errno alone.
+ * Everything is prepared in the parent: the program is searched for in the child's PATH, and
+ * descriptors are moved above 2, so that no dup2() in the child overwrites one that is still
+ * needed. The input is complete before the child starts, in a pipe if it fits or in a file without
+ * a name, so nobody has to feed it. What was missing (the program, its interpreter, the directory)
+ * is found out after the failure, as posix_spawn() only returns an errno.
  */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), _addtcsetpgrp_np(), POSIX_SPAWN_SETSID, memfd_create() */
 #include "proc/process.h"
@@ -26,24 +26,24 @@
 
 extern char **environ;
 
-#define BIRTH_FIELD 22 /* of /proc/PID/stat, as proc(5) counts; the name is the second */
-#define FILE_LIMIT ((size_t)16 << 20) /* of /proc; an environment can hold 2 MiB */
+#define BIRTH_FIELD 22 /* in /proc/PID/stat, as proc(5) counts; the name is field 2 */
+#define FILE_LIMIT ((size_t)16 << 20) /* bytes read of a file in /proc; an environment can have 2 MiB */
 #if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
-#define FOREGROUND_IN_CHILD /* it takes the terminal before it becomes its program */
+#define FOREGROUND_IN_CHILD /* the child takes the terminal before it executes its program */
 #endif
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* One of the child's first three descriptors while it is being set up. */
+/* One of the child's first three descriptors during the setup. */
 struct stream {
 	int target;   /* 0, 1, 2 */
 	int source;   /* what the child gets; PROCESS_INHERIT or PROCESS_NULL: no descriptor */
-	int ours;     /* our end of a pipe, -1 */
+	int ours;     /* this process's end of a pipe, -1 */
 	bool close;   /* source is ours to close */
 };
 
-/* The file that name means in the PATH of the environment, in memory of its own; NULL with errno
- * ENOENT, or EACCES if one is there that cannot be executed. */
+/* The file of this name in the PATH of the environment, allocated; NULL with errno ENOENT, or
+ * EACCES if a file exists that cannot be executed. */
 static char *
 find_program(const char *name, char *const *environment)
 {
@@ -59,7 +59,7 @@ find_program(const char *name, char *const *environment)
 		}
 	while (*name != '\0') {
 		size_t len = strcspn(list, ":");
-		/* As in path_search(): an empty element is not the current directory. */
+		/* As in path_search(): an empty element does not mean the current directory. */
 		char *path = len == 0 ? NULL : memory_format("%.*s/%s", (int)len, list, name);
 		struct stat status;
 
@@ -79,7 +79,7 @@ find_program(const char *name, char *const *environment)
 	return NULL;
 }
 
-/* Moves a descriptor out of the way of 0, 1 and 2. -1 with errno. */
+/* Moves a descriptor above 0, 1 and 2. -1 with errno. */
 static int
 process_move_fd_above_stderr(int fd)
 {
@@ -114,8 +114,8 @@ open_pipe(struct stream *s)
 	return -1;
 }
 
-/* All of input, nobody at its other end: in a pipe if that takes it, else in a file. -1 with
- * errno. */
+/* The whole input, with no process at its other end: in a pipe if it fits, else in a file. -1
+ * with errno. */
 static int
 open_input(struct stream *s, const char *input, size_t len)
 {
@@ -177,7 +177,8 @@ streams_open(struct stream streams[3], const struct process_spec *spec)
 		} else if (wanted[i] == PROCESS_PIPE) {
 			status = open_pipe(s);
 		} else if (wanted[i] >= 0 && wanted[i] <= STDERR_FILENO && wanted[i] != i) {
-			/* A descriptor below 3 that moves could be overwritten by another one. */
+			/* A descriptor below 3 that is moved could be overwritten by another
+			 * one. */
 			s->source = fcntl(wanted[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 			s->close = s->source >= 0;
 			status = s->source >= 0 ? 0 : -1;
@@ -191,7 +192,7 @@ streams_open(struct stream streams[3], const struct process_spec *spec)
 	return 0;
 }
 
-/* No dup2() in the child overwrites what a later one needs. */
+/* No dup2() in the child overwrites a descriptor that a later one needs. */
 static bool
 streams_hold(const struct stream streams[3])
 {
@@ -201,7 +202,7 @@ streams_hold(const struct stream streams[3])
 	return true;
 }
 
-/* posix_spawn() of path, or of /bin/sh with it if it is no program. */
+/* posix_spawn() of path; if it is not a program, of /bin/sh with it. */
 static int
 process_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
     const posix_spawnattr_t *attributes, const struct process_spec *spec)
@@ -255,8 +256,8 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	if (failure == 0 && !spec->inherit)
 		failure = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
 
-	/* All signals are set back to their default in the child, but for those that this process
-	 * was started with ignored. */
+	/* All signals are set back to their default in the child, except those that were ignored
+	 * when this process started. */
 	sigemptyset(&none);
 	sigfillset(&defaults);
 	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
@@ -284,7 +285,7 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	return failure;
 }
 
-/* Whether the first line of a script ends as those of Windows do. */
+/* Whether the first line of a script ends with CR LF, as on Windows. */
 static bool
 names_carriage_return(const char *path)
 {
@@ -297,15 +298,15 @@ names_carriage_return(const char *path)
 	return end != NULL && end > line && end[-1] == '\r';
 }
 
-/* Says where was looked, without names, which would be others in a replay. path: the file
- * that should have run; NULL: PATH has none. */
+/* Says where the program was searched for, without names, which would differ in a replay. path:
+ * the file that should have run; NULL: PATH has none. */
 static void
 process_set_missing_error(const struct process_spec *spec, const char *path, struct error *err)
 {
 	const char *name = spec->argv[0], *directory = spec->directory, *where = "";
 	char *whole = path == NULL ? NULL : *path == '/' || directory == NULL ? memory_text(path) :
 	    path_join(directory, path);
-	/* If the file is there, what is not is the interpreter that it names. */
+	/* If the file exists, the interpreter that it names does not. */
 	bool there = whole != NULL && access(whole, F_OK) == 0;
 
 	if (there) {
@@ -317,7 +318,7 @@ process_set_missing_error(const struct process_spec *spec, const char *path, str
 	}
 	free(whole);
 	if (*name != '\0' && name[strlen(name) - 1] == '\r') {
-		/* Where it is shown, a carriage return is a riddle. */
+		/* Remove the carriage return, which would be invisible in the message. */
 		char *word = memory_copy(name, strlen(name) - 1);
 
 		error_set(err, ERROR_EXIT_STATUS, word, "command not found: a carriage return follows it, as "
@@ -348,7 +349,7 @@ process_set_missing_error(const struct process_spec *spec, const char *path, str
 	    ", nor in the workflow's");
 }
 
-/* Why a file may not be run, if that is to be seen of it. */
+/* Why a file may not be run, if that can be found out. */
 static bool
 process_set_unrunnable_error(const struct process_spec *spec, const char *path, int reason,
     struct error *err)
@@ -378,7 +379,7 @@ start_failed(const struct process_spec *spec, const char *path, int reason, int 
 	struct stat status;
 	int code = PROCESS_CANNOT_RUN;
 
-	/* The reason may lie with the directory, not with the program. */
+	/* The reason may be the directory, not the program. */
 	if (directory != NULL && (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode) ||
 	    access(directory, X_OK) != 0)) {
 		errno = reason;
@@ -479,7 +480,7 @@ process_stat(pid_t pid, struct process_stat *s)
 	got = read(fd, text, sizeof text - 1);
 	close(fd);
 	text[got > 0 ? got : 0] = '\0';
-	/* "PID (NAME) STATE PPID …", where NAME may hold anything. */
+	/* "PID (NAME) STATE PPID …", where NAME may contain anything. */
 	name = strchr(text, '(');
 	at = strrchr(text, ')');
 	if (name == NULL || at == NULL || at[1] != ' ' || at[2] == '\0')

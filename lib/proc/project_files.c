@@ -1,4 +1,4 @@
-/* The table is short and read rarely: names are compared one by one. */
+/* The table is short and rarely used: names are compared one by one. */
 #include "proc/project_files.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * The lines of each transcript pass the model of its run, which places them, whether they are
- * shown or not: the numbers of lines, and what they tell of earlier ones, are the same
- * whatever is shown. So what stands before a line is read first if nobody has shown it.
+ * Every line of a transcript is passed to the model of its run, shown or not: the numbers of lines,
+ * and what they say about earlier lines, do not depend on what is shown. So the lines before the
+ * first line to be shown are read first, unless they have been.
  */
 #include "projection/projection.h"
 
@@ -70,7 +70,7 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 		projection_write(p->projection, p->tools, &at, &run->next, out);
 		return 0;
 	}
-	/* The messages of a document have their blobs put back. */
+	/* The messages of a document need the values of their blobs. */
 	view = event;
 	if (event.refs.at != NULL &&
 	    (event.type == EVENT_MESSAGE_USER || event.type == EVENT_MESSAGE_ASSISTANT)) {
@@ -89,8 +89,8 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 	return failed;
 }
 
-/* Takes in the lines before start, which are not shown. model_read_file() does not serve: it
- * takes lines that are not whole, and all that there are. */
+/* Reads the lines before start, which are not shown. model_read_file() cannot be used: it
+ * accepts partial lines, and reads to the end of the file. */
 static int
 catch_up(struct projector *p, struct projected_run *run, int64_t start, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * agent-event: a timeline for a user interface. Every payload has a message for
- * people; a step of kind `commit` or `deploy` is told in words of its own.
+ * agent-event: a timeline for a user interface. Every payload has a message for people; a step of
+ * kind `commit` or `deploy` has its own wording.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-/* ---- how many lines an event makes ---- */
+/* ---- how many lines each event makes ---- */
 
 static size_t
 is_commit(const struct placed *at)
@@ -30,15 +30,15 @@ is_deploy(const struct placed *at)
 	return at->call && strcmp(at->call->step->kind, "deploy") == 0;
 }
 
-/* A call that moved the branch of the workspace's repository on; a step that says that it
- * commits is told of as such. */
+/* A call that advanced the branch of the workspace's repository; a step that says it commits is
+ * reported as a commit. */
 static size_t
 has_committed(const struct placed *at)
 {
 	return member_set(span_member(at->event->payload, KEY_COMMIT)) && !is_commit(at);
 }
 
-/* The call goes on with what another agent said. */
+/* The call continues with the output of another agent. */
 static size_t
 handed_over(const struct placed *at)
 {
@@ -46,8 +46,8 @@ handed_over(const struct placed *at)
 	    strcmp(at->call->before[0]->step->agent, call_actor(at->call)) != 0;
 }
 
-/* Several events may tell what a model is given for a turn; a turn after another is first told
- * of by its end. */
+/* Several events may say what a model is given for a turn; a later turn is reported only from
+ * its end. */
 static size_t
 starts_turn(const struct placed *at)
 {
@@ -77,7 +77,7 @@ changed_files(const struct placed *at)
 	return count;
 }
 
-/* ---- messages, and what goes with them ---- */
+/* ---- messages and their details ---- */
 
 static void agent_event_write_message(struct writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -97,7 +97,7 @@ agent_event_write_message(struct writer *w, const char *format, ...)
 	buffer_free(&excerpt);
 }
 
-/* A member that is a text, else another text; in memory of its own. */
+/* The text of a member, or another text if it has none; allocated. */
 static char *
 text_member(struct span object, const char *key, const char *otherwise)
 {
@@ -339,7 +339,7 @@ agent_event_write_line(struct writer *w, const struct projection_line *line)
 	const char *phase = "running";
 
 	if (event_decides(at->event)) {
-		phase = "stopped"; /* until it is gone on with */
+		phase = "stopped"; /* until it is resumed */
 	} else if (at->event->type == EVENT_RUN_COMPLETED) {
 		const char *status = placed_status(at);
 

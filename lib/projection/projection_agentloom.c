@@ -1,8 +1,8 @@
 /*
- * agentloom: the answers of a run's models, as AgentLoom records them: one document, to
- * be replayed by it or by awf-replay --from. The answers of a step stand under its path,
- * or, if AgentLoom would take that for metadata, under a hash of the request. Where
- * there are several steps, what they sent each other is added as `interagent` tells it.
+ * agentloom: the answers of a run's models, in the format in which AgentLoom records them: one
+ * document, which it or awf-replay --from can replay. The answers of a step are stored under its
+ * path or, if AgentLoom would take that for metadata, under a hash of the request. If there are
+ * several steps, the messages between them are added in the format of `interagent`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +16,18 @@
 
 #define NO_CALL ((size_t)-1)
 
-/* A call, in all attempts at it. */
+/* A call, with all its attempts. */
 struct call {
 	const struct model *run;
-	int64_t attempt;          /* the last one that made it */
+	int64_t attempt;          /* the last attempt that made it */
 };
 
 struct answered {
 	size_t call;
 	int64_t attempt;
 	long long turn;
-	struct buffer text;       /* the object without its last brace */
-	char sha256[DIGEST_SIZE]; /* of the request; "" if that is not recorded */
+	struct buffer text;       /* the object without its closing brace */
+	char sha256[DIGEST_SIZE]; /* of the request; "" if it is not recorded */
 };
 
 struct entry {
@@ -36,7 +36,7 @@ struct entry {
 	size_t count;
 };
 
-/* A call whose model was asked, and has not answered yet. */
+/* A call whose model was asked and has not answered yet. */
 struct asked {
 	const struct model_call *call;
 	char hash[DIGEST_SIZE];
@@ -48,7 +48,7 @@ struct recording {
 	struct map by_key;
 	struct call *calls;
 	size_t call_count;
-	struct map by_start;      /* calls, by the ids of their starts and as they are called */
+	struct map by_start;      /* the calls, by the ids of their starts and by their names */
 	struct asked *asked;
 	size_t asked_count;
 	char *first_step;         /* NULL: none yet */
@@ -56,7 +56,7 @@ struct recording {
 	struct buffer events;     /* lines */
 };
 
-/* Forgets what the call was asked: its hash, or "". */
+/* Forgets the request of the call: its hash becomes "". */
 static void
 agentloom_remove_request_hash(struct recording *r, const struct model_call *call,
     char hash[DIGEST_SIZE])
@@ -70,8 +70,8 @@ agentloom_remove_request_hash(struct recording *r, const struct model_call *call
 		}
 }
 
-/* The request that a prompt begins, as it was sent. What changes a later one, or this
- * one before it is sent, brings no prompt. */
+/* The request that a prompt begins, as it was sent. A change of a later request, or of this one
+ * before it was sent, makes no prompt. */
 static void
 agentloom_add_prompt(struct recording *r, const struct placed *at, struct span payload)
 {
@@ -98,8 +98,8 @@ agentloom_add_prompt(struct recording *r, const struct placed *at, struct span p
 	buffer_free(&messages);
 }
 
-/* The texts of an answer as one, then the tool calls, but for those that the API ran itself:
- * these have a type of their own. */
+/* Joins the texts of an answer, then lists the tool calls without those that the API ran itself,
+ * which have a type of their own. */
 static void
 write_blocks(struct writer *w, struct span blocks)
 {
@@ -138,8 +138,8 @@ agentloom_token_count(struct span usage, enum model_usage what)
 	    number : 0;
 }
 
-/* All but the last brace. What an answer cost is not recorded; reasoning is counted apart from
- * the completion there. */
+/* All but the closing brace. The cost of an answer is not recorded; reasoning is counted
+ * separately from the completion there. */
 static void
 agentloom_write_answer_entry(const struct placed *at, struct span payload, const char *hash,
     struct buffer *out)
@@ -198,8 +198,7 @@ agentloom_add_answer(struct recording *r, const struct placed *at, struct span p
 	}
 	e = &r->entries[found ? *found : r->count - 1];
 
-	/* What an earlier attempt at the call answered in this turn and after it does not count
-	 * any more. */
+	/* Answers of an earlier attempt in this turn and later ones do not count any more. */
 	for (size_t i = 0; a.attempt > 1 && i < e->count; i++) {
 		struct answered *old = &e->answers[i];
 
@@ -215,8 +214,8 @@ agentloom_add_answer(struct recording *r, const struct placed *at, struct span p
 	free(path);
 }
 
-/* The start of a call: of a new one, or of one that goes on with or makes again that of an
- * earlier attempt, which it claims or which was called so. */
+/* The start of a call: of a new one, or of one that continues or repeats the call of an earlier
+ * attempt, which it claims or whose name it has. */
 static void
 agentloom_add_call_start(struct recording *r, const struct placed *at)
 {
@@ -260,8 +259,8 @@ agentloom_add_event(void *state, const struct placed *at, struct span payload, i
 		agentloom_add_answer(r, at, payload);
 }
 
-/* AgentLoom's recorder knows single answers; those of a list say more of what they
- * answered, for calls that run at the same time. */
+/* AgentLoom's recorder has single answers; those of a list also say what they answered, for
+ * calls that run at the same time. */
 static void
 write_document(const void *state, struct buffer *out)
 {

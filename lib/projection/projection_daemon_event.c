@@ -1,6 +1,6 @@
 /*
- * daemon-event: the steps of a session as they begin and end, few enough for a
- * status display; its tools on request.
+ * daemon-event: beginnings and ends of a session's steps, few enough for a status display; its
+ * tools on request.
  */
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"

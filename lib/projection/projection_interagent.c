@@ -1,7 +1,7 @@
 /*
- * interagent: what agents send each other, for causal replay by parent_event_id. The
- * workflow itself is the agent that begins. A line has the id of its event, but for
- * task_sent, whose task_received has it.
+ * interagent: the messages between agents, for causal replay by parent_event_id. The workflow
+ * itself is the agent that begins. A line has the id of its event; only task_sent does not, since
+ * its task_received has that id.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define HASH_DIGITS 16
 
-/* A UUID of version 4 that belongs to that of what was sent: the start of a call, or the
- * message that hands one over. */
+/* A version 4 UUID derived from the id of what was sent: the start of a call, or the message
+ * that hands a conversation over. */
 static void
 sent_id(const struct placed *at, char out[ID_SIZE])
 {
@@ -47,7 +47,7 @@ write_payload(struct writer *w, const struct placed *at, const char *recipient)
 	buffer_free(&minified);
 }
 
-/* By their digits: those of the year 2263 and later are above 63 bits. */
+/* Compares by digits: times from the year 2263 on exceed 63 bits. */
 static void
 write_nanoseconds(struct writer *w, int64_t wall)
 {
@@ -58,7 +58,7 @@ write_nanoseconds(struct writer *w, int64_t wall)
 	writer_span(w, span_of(text, (size_t)len));
 }
 
-/* All members: what an agent did, because of what, for whom. */
+/* All members: what an agent did, in reply to what, for whom. */
 static void
 write_act(struct writer *w, const struct placed *at, const char *agent, const char *recipient)
 {
@@ -70,7 +70,7 @@ write_act(struct writer *w, const struct placed *at, const char *agent, const ch
 	write_payload(w, at, recipient);
 }
 
-/* Who the call is part of the work of: the call around it, or the workflow. */
+/* The agent for which the call works: the enclosing call, or the workflow. */
 static const char *
 actor_around(const struct placed *at)
 {
@@ -79,7 +79,7 @@ actor_around(const struct placed *at)
 	return at->run->name ? at->run->name : "";
 }
 
-/* A call is given its input by those that made it, or an agent gives the conversation to
+/* A call is given its input by the calls that made it, or an agent hands the conversation to
  * another. */
 static void
 interagent_write_sent(struct writer *w, const struct projection_line *line)
@@ -114,7 +114,7 @@ interagent_write_received(struct writer *w, const struct projection_line *line)
 	write_payload(w, at, NULL);
 }
 
-/* An agent does something, for nobody but whom it answers. */
+/* An agent does something, for nobody except the one that it answers. */
 static void
 interagent_write_action(struct writer *w, const struct projection_line *line)
 {

@@ -1,8 +1,8 @@
 /*
- * langgraph: parts of a stream as LangGraph's version "v2" has them, each with its mode (type), the
- * namespace that it comes from (ns), and data. A call is a task; what it is in, group by group, is
- * its namespace; the last part is the state that the run ended in. A decision makes no part: the call
- * that goes on by it does.
+ * langgraph: parts of a stream in LangGraph's version "v2", each with its mode (type), its origin's
+ * namespace (ns), and data. A call is a task; its namespace is the list of groups that enclose it;
+ * the last part is the state with which the run ended. A decision makes no part: the call that
+ * continues after it does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"
 
-/* NAME:TASK of each call around it, from outside. */
+/* NAME:TASK of each enclosing call, from the outermost. */
 static void
 write_namespace(struct writer *w, const struct model_call *call)
 {
@@ -59,7 +59,7 @@ langgraph_call_waits(const struct placed *at)
 	return strcmp(placed_outcome(at), "waiting") == 0;
 }
 
-/* What a call waits for, of one that waits. */
+/* What a waiting call waits for. */
 static void
 write_interrupts(struct writer *w, const char *key, const struct placed *at)
 {
@@ -105,7 +105,7 @@ langgraph_write_update(struct writer *w, const struct projection_line *line)
 		langgraph_write_result(w, line->at->call->step->name, line->at);
 }
 
-/* A message, and where it comes from. */
+/* A message, and its origin. */
 static void
 langgraph_write_message(struct writer *w, const struct projection_line *line)
 {

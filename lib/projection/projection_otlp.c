@@ -1,8 +1,8 @@
 /*
- * otlp: spans as OpenTelemetry's collectors take them (OTLP/JSON, one export request
- * per line), named by its semantic conventions for generative AI. A span comes when
- * what it tells of has ended. Traces and ids of spans are those of storage/traceparent.h: an
- * attempt lies in what it was started in, a child run in the call that started it.
+ * otlp: spans for OpenTelemetry's collectors (OTLP/JSON, one export request per line), named by its
+ * semantic conventions for generative AI. A span is written when what it describes has ended. Ids
+ * of traces and spans are those of storage/traceparent.h: an attempt is in the span in which it was
+ * started, a child run in the call that started it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ call_span(const struct model_call *call, char out[SPAN_ID_SIZE])
 	return span_id_of_event(model_call_event_id(call, id), out);
 }
 
-/* The span around a call: the group's, or the attempt's. */
+/* The span around a call: that of the group, or of the attempt. */
 static const char *
 otlp_enclosing_span(const struct placed *at, const struct model_call *call, char out[SPAN_ID_SIZE])
 {
@@ -74,7 +74,7 @@ attribute_string(struct writer *w, const char *key, struct span value)
 	attribute_end(w);
 }
 
-/* What conventions call a provider, if they do not call it as AWF does. */
+/* The conventions' name of a provider, where it differs from AWF's. */
 static void
 attribute_provider(struct writer *w, const char *provider)
 {
@@ -115,7 +115,7 @@ attribute_usage(struct writer *w, struct span usage)
 	}
 }
 
-/* As the conventions call it, if they have a word for it. */
+/* The conventions' name for it, if there is one. */
 static void
 attribute_stop_reason(struct writer *w, struct span reason)
 {
@@ -155,8 +155,8 @@ link_to(struct writer *w, const char *trace_id, const char *span_id)
 	writer_object_end(w);
 }
 
-/* Up to where its attributes begin. It is named "WORD WHAT", as the conventions want it, and
- * lies in the parent; NULL: in none. */
+/* Writes a span up to its attributes. Its name is "WORD WHAT", as the conventions demand; parent
+ * NULL: it has none. */
 static void
 begin_span(struct writer *w, const struct projection_line *line, const char *span_id,
     const char *parent, const char *what, int kind)
@@ -181,7 +181,7 @@ begin_span(struct writer *w, const struct projection_line *line, const char *spa
 	buffer_free(&name);
 }
 
-/* The same of what is part of a call, or of the attempt alone, and begins with an event. */
+/* The same for a part of a call, or of the attempt, that begins with an event. */
 static void
 begin_span_inside(struct writer *w, const struct projection_line *line, struct span event_id,
     const char *what, int kind)
@@ -234,14 +234,14 @@ otlp_write_run_span(struct writer *w, const struct projection_line *line)
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
 	writer_member_array(w, "links");
-	/* A child that was recorded before traces were has its own. */
+	/* A child run recorded before traces existed has a trace of its own. */
 	if (around->span_id[0] == '\0' && parent[0] != '\0')
 		link_to(w, trace_id_of_run(parent, trace), span_id_of_attempt(parent, 1, span));
 	writer_array_end(w);
 	otlp_write_status(w, at);
 }
 
-/* Links go to what the call was given the results of. */
+/* A span is linked to the calls whose results the call was given. */
 static void
 otlp_write_call_span(struct writer *w, const struct projection_line *line)
 {
@@ -271,7 +271,7 @@ otlp_write_call_span(struct writer *w, const struct projection_line *line)
 	otlp_write_status(w, at);
 }
 
-/* What a call waited for, within it: from when it began to until it was decided. */
+/* The wait of a call, inside it: from its beginning to the decision. */
 static void
 otlp_write_decision_span(struct writer *w, const struct projection_line *line)
 {
@@ -298,7 +298,8 @@ otlp_write_turn_span(struct writer *w, const struct projection_line *line)
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_provider(w, c ? c->step->provider : NULL);
 	attribute_text(w, "gen_ai.request.model", c ? c->step->model : NULL);
-	/* An agent CLI has an id for it; else it is the call's, for each has its own. */
+	/* An agent CLI has a session id; otherwise the call's id is used, since each call has
+	 * its own session. */
 	if (span_type(session) == 's')
 		attribute_string(w, "gen_ai.conversation.id", session);
 	else if (c)
@@ -309,7 +310,7 @@ otlp_write_turn_span(struct writer *w, const struct projection_line *line)
 	end_attributes(w, at);
 }
 
-/* It begins with the call, which is the result's parent. */
+/* It begins with the tool call, which is the result's parent. */
 static void
 otlp_write_tool_span(struct writer *w, const struct projection_line *line)
 {
@@ -341,8 +342,7 @@ static const struct projection_row rows[] = {
 	{ 0, 0, NULL, NULL, NULL, NULL },
 };
 
-/* One span of one scope of one resource. Collectors pass over members that OTLP does not
- * know. */
+/* One span of one scope of one resource. Collectors ignore members that OTLP does not define. */
 static void
 otlp_write_line(struct writer *w, const struct projection_line *line)
 {
@@ -373,7 +373,7 @@ otlp_write_line(struct writer *w, const struct projection_line *line)
 	writer_array_end(w);
 }
 
-/* ---- what has died ---- */
+/* ---- what ended without an end ---- */
 
 static void
 otlp_write_died_status(struct writer *w, const struct placed *at)

@@ -1,5 +1,5 @@
 /*
- * runtime: what a workflow runtime streams to its clients, by offset from 0.
+ * runtime: the stream that a workflow runtime sends to its clients, by offset from 0.
  */
 #include <string.h>
 
@@ -65,8 +65,8 @@ static const struct projection_member
 		AGENT, TOOL, DURATION, { "output_size", PROJECT_SIZE, KEY_OUTPUT }, ERROR, LAST
 	};
 
-/* A state is saved by what was not skipped and did not fail. The vocabulary has no word of its
- * own for a step without an agent that fails. */
+/* A call that was neither skipped nor failed saves a state. The vocabulary has no word for the
+ * failure of a step without an agent. */
 static const struct projection_row rows[] = {
 	{ EVENT_RUN_STARTED, 0, "workflow.started", NULL, NULL, run_start },
 	{ EVENT_STEP_STARTED, 0, "workflow.step_started", NULL, NULL, step },

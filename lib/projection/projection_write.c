@@ -1,6 +1,6 @@
 /*
- * The rows of an event's type are gone through in the order of the table, and each makes its
- * lines: what all lines of the projection have, with what the row adds.
+ * Goes through the rows for an event's type in the order of the table; each row makes its lines:
+ * the members that all lines of the projection have, and those that the row adds.
  */
 #include "projection/projection_write.h"
 
@@ -53,7 +53,7 @@ placed_status(const struct placed *at)
 	return status ? status : "";
 }
 
-/* One of WHEN_SUCCESS to WHEN_WAITING. */
+/* The event's outcome: one of WHEN_SUCCESS to WHEN_WAITING. */
 static unsigned
 outcome_of(const struct placed *at)
 {

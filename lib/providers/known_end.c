@@ -1,6 +1,6 @@
 /*
- * The list in the environment is read each time: an answer ends once, and most runs teach
- * nothing.
+ * The list in the environment is parsed each time: an answer ends once, and most runs define no
+ * words.
  */
 #include "providers/known_end.h"
 
@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 
-/* "stop" is what most APIs say, and so do people. */
+/* "stop" is what most APIs say, and what users write. */
 static const struct {
 	const char *said, *reason; /* a JSON string */
 } reasons[] = {
@@ -23,7 +23,7 @@ static const struct {
 	{ "stop", "\"end_turn\"" }
 };
 #define REASONS (sizeof reasons / sizeof reasons[0])
-#define OURS (REASONS - 1) /* the last is another name */
+#define OURS (REASONS - 1) /* all but the last are names of awf-provider(7) */
 
 static const char *
 find_reason(const char *said, size_t len)
@@ -34,7 +34,7 @@ find_reason(const char *said, size_t len)
 	return NULL;
 }
 
-/* WORD=REASON: the length of the word; 0: it is not of this form. */
+/* WORD=REASON: the length of the word; 0: it has another form. */
 static size_t
 check_pair(const char *pair, size_t len)
 {
@@ -62,7 +62,7 @@ known_end_teach(const char *text, struct error *err)
 
 	if (strchr(text, ',') != NULL || check_pair(text, strlen(text)) == 0)
 		return known_end_set_error("--known-end", text, strlen(text), err);
-	/* What is said last comes first, and counts. */
+	/* The latest definition is put first, and counts. */
 	all = taught == NULL || *taught == '\0' ? memory_text(text) :
 	    memory_format("%s,%s", text, taught);
 	setenv(KNOWN_ENDS, all, 1);

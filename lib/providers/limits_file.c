@@ -1,5 +1,5 @@
-/* Read as a whole for each call, so that what is changed there holds from the next one on, and
- * a line that is wrong is told whatever provider is asked. */
+/* The whole file is read for each call, so that a change applies from the next call on, and a
+ * wrong line is reported whichever provider is asked. */
 #include "providers/limits_file.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define FILE_LIMIT ((size_t)1 << 20)
 #define BLANK " \t\r"
-#define DOWN_AFTER 5 /* where a line does not say it */
+#define DOWN_AFTER 5 /* if a line does not say it */
 #define DOWN_AFTER_MOST 1000
 
 static const struct {

@@ -1,7 +1,7 @@
 /*
- * One exchange at a time with a line peer (proc/peer.h). Lines are told apart by id; what is
- * still said of a request that was cancelled is passed over. A provider that breaks the
- * protocol, or cannot be told to leave off, is ended, and the next request starts another.
+ * One exchange at a time with a line peer (proc/peer.h). Lines are matched by id; lines that still
+ * arrive for a cancelled request are ignored. A provider that breaks the protocol, or cannot be
+ * told to cancel, is ended, and the next request starts another.
  */
 #include "providers/provider.h"
 
@@ -21,7 +21,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
 
-/* No server's wish keeps a call waiting for longer than a week. */
+/* Whatever a server asks for, a call waits no longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
 
 void
@@ -43,15 +43,16 @@ compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What a worker is started with; what it reads of the environment is a list of its own, in an order
- * of its own, as shells change that. False: there is none that could be used. */
+/* What a worker is started with. The variables that it reads form a list of their own, in an
+ * order of their own, because shells change the order. False: there is no worker that could be
+ * used. */
 static bool
 describe_worker(const char *name, const struct run *r, const char *program,
     const struct environment *environment, struct pool_spec *spec, char ***read)
 {
 	const struct provider_variables *variables = provider_variables(name);
-	/* One of another make may know nothing of workers; and a path from here means another file,
-	 * or none, to a process in another directory. */
+	/* A program of another author may not know workers; and a relative path means another
+	 * file, or none, to a process in another directory. */
 	bool fits = variables != NULL && libexec_has(program), path;
 
 	*read = NULL;
@@ -69,8 +70,8 @@ describe_worker(const char *name, const struct run *r, const char *program,
 	return fits && *read != NULL;
 }
 
-/* Becomes a worker's client. False: it has to be a provider of its own, as it would be in a run
- * without awf-run, whose owner we are. */
+/* Connects to a worker. False: this process must start its own provider, as in a run without
+ * awf-run. */
 static bool
 use_worker(struct provider *p, const char *program, const struct environment *environment)
 {
@@ -88,7 +89,7 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 	return fits;
 }
 
-/* The wait status, as of peer_end(). */
+/* Returns the wait status, as peer_end() does. */
 static int
 provider_end_process(struct provider *p)
 {
@@ -98,8 +99,8 @@ provider_end_process(struct provider *p)
 	return wait_status;
 }
 
-/* Likewise, after something went wrong with it: a worker serves nobody any more, as nothing that
- * follows from it could be trusted. */
+/* The same after a failure: the worker is not used any more, because its following lines could
+ * not be trusted. */
 static int
 give_up(struct provider *p)
 {
@@ -136,8 +137,8 @@ provider_start(struct provider *p, struct error *err)
 	return status;
 }
 
-/* The same, and it listens. It had what came before the request to say so. Where a worker does not,
- * another takes its place; if that does not either, there are none for us for good. */
+/* Starts the provider and waits for it to listen. A worker says so before the request. If it
+ * does not, another takes its place; if that does not either, no worker is used any more. */
 static int
 start_listening(struct provider *p, const struct interrupts *interrupts, struct error *err)
 {
@@ -177,7 +178,7 @@ provider_stop(struct provider *p)
 	p->name = NULL;
 }
 
-/* A request on its way and its answer. */
+/* A request in progress, and its answer. */
 struct exchange {
 	struct provider *provider;
 	const struct provider_callbacks *callbacks;
@@ -187,8 +188,7 @@ struct exchange {
 	struct error retried;     /* why the provider tries again by itself; ERROR_NONE: it does not */
 };
 
-/* Ends a provider that does not keep to the protocol: nothing that follows from it
- * could be trusted. */
+/* Ends a provider that breaks the protocol: its following lines could not be trusted. */
 static int
 exchange_broken(struct exchange *x, struct error *err, const char *what)
 {
@@ -197,9 +197,9 @@ exchange_broken(struct exchange *x, struct error *err, const char *what)
 	    "the provider broke the protocol: %s", what);
 }
 
-/* Tells the provider to leave off. One that has only part of the request, or does
- * not take the cancel, would misread the next one, so it is ended. To a worker the end of the
- * connection says it. */
+/* Tells the provider to cancel. One that has received only a part of the request, or does not
+ * accept the cancel, would misread the next request, so it is ended. A worker sees the
+ * connection close. */
 static void
 exchange_cancel(struct exchange *x)
 {
@@ -235,15 +235,15 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 
 	if (form_check_answer(line.at, line.len, &wrong) == -1)
 		return exchange_broken(x, err, wrong.what.message);
-	/* Whether AWF ran something only AWF can say. */
+	/* Only AWF can say whether AWF ran something. */
 	for (struct span_walk block = span_walk(span_member(line, KEY_BLOCKS)); span_next(&block);)
 		if (span_is(span_member(block.value, KEY_FIDELITY), "router"))
 			return exchange_broken(x, err, "a block with the fidelity 'router'");
 	scan_minify(line, &a->line);
 	answer_read(a);
 
-	/* How it ended must be one of the ends that awf-provider(7) has: whatever else a provider
-	 * passes on from its API may be half an answer. */
+	/* The reason of the end must be one that awf-provider(7) has: an answer with any other
+	 * reason that a provider passes on from its API may be incomplete. */
 	if (span_type(a->stop_reason) == 's' && !known_end_is_reason(a->stop_reason)) {
 		taught = known_end_taught(a->stop_reason);
 		if (taught == NULL) {
@@ -257,7 +257,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	return 0;
 }
 
-/* What a provider says went wrong: the members of an error. */
+/* The members of an error, as a provider reports it. */
 static void
 read_failure(const struct exchange *x, struct span line, struct error *err)
 {
@@ -265,7 +265,7 @@ read_failure(const struct exchange *x, struct span line, struct error *err)
 	enum error_code code = ERROR_NONE;
 	char category[32];
 
-	/* What a provider may say ended a request; anything else is not its to say. */
+	/* What a provider may report as the end of a request; any other category is refused. */
 	if (span_copy(span_member(line, "category"), category, sizeof category))
 		code = error_from_name(category, strlen(category));
 	if (code < ERROR_RATE_LIMIT && code != ERROR_TIMEOUT && code != ERROR_CANCELLED &&
@@ -277,7 +277,7 @@ read_failure(const struct exchange *x, struct span line, struct error *err)
 	buffer_free(&text);
 }
 
-/* Takes what an error says was used in vain. */
+/* Takes the usage of a failed request from its error. */
 static void
 read_spent(struct answer *a, struct span line)
 {
@@ -294,7 +294,7 @@ read_spent(struct answer *a, struct span line)
 		a->request_id = SPAN_NONE;
 }
 
-/* Runs a tool for an agent CLI and says what came of it. */
+/* Runs a tool for an agent CLI and sends the result. */
 static int
 exchange_run(struct exchange *x, struct span line, struct error *err)
 {
@@ -322,8 +322,8 @@ exchange_run(struct exchange *x, struct span line, struct error *err)
 	return status;
 }
 
-/* Takes a line. Types of later versions, and what is still said of requests that
- * were cancelled, are passed over. */
+/* Processes a line. Unknown types of later versions, and lines of cancelled requests, are
+ * ignored. */
 static int
 exchange_line(struct exchange *x, struct span line, struct error *err)
 {
@@ -343,7 +343,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	type = span_member(line, KEY_TYPE);
 	if (span_is(type, "message"))
 		return exchange_message(x, line, err);
-	/* It tries until it says anything else. */
+	/* It is trying again until it sends any other line. */
 	x->retried.code = ERROR_NONE;
 	if (span_is(type, "retry")) {
 		read_failure(x, line, &x->retried);
@@ -359,7 +359,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 			callbacks->delta(callbacks->context, kind, text.data, text.len);
 		buffer_free(&text);
 	}
-	/* Of an agent CLI. */
+	/* From an agent CLI. */
 	if ((span_is(type, "tool_call") || span_is(type, "tool_result")) && callbacks->event != NULL &&
 	    callbacks->event(callbacks->context, line, err) != 0) {
 		if (err->code == ERROR_PROVIDER)
@@ -403,7 +403,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		provider_end_process(p);
 	if (start_listening(p, interrupts, err) == -1)
 		return -1;
-	/* What comes before the request is of this exchange, and in no digest of it. */
+	/* Lines before the request are part of this exchange, and are not in its digest. */
 	buffer_format(out, "{\"id\":%lld,", x.id);
 	if (p->step != NULL)
 		buffer_format(out, "\"step\":\"%s\",", p->step);
@@ -411,7 +411,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	buffer_byte(out, '\n');
 	peer_send(&p->peer);
 
-	/* Until the answer. A provider that reads no more says why by how it ends, or it is late. */
+	/* Until the answer. If a provider stops reading, its exit or the time limit tells why. */
 	for (;;) {
 		while ((taken = peer_line(&p->peer, &line)) == 1) {
 			if (line.len > 0 && exchange_line(&x, line, err) == -1)
@@ -444,7 +444,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 				break;
 			exchange_cancel(&x);
 			duration_text(timeout_ms, text, sizeof text);
-			/* It was not slow, it was kept from an answer. */
+			/* It was not slow: errors kept it from answering. */
 			if (x.retried.code != ERROR_NONE)
 				return error_set(err, x.retried.code, p->name,
 				    "no answer after %s, in which it tried again: %s", text, x.retried.message);

@@ -1,4 +1,5 @@
-/* Those that come with AWF are known by their names; all others are programs that are looked for. */
+/* The providers that come with AWF are known by name; all others are programs that are searched
+ * for. */
 #include "providers/provider_find.h"
 
 #include <dirent.h>
@@ -69,7 +70,7 @@ provider_unknown(const char *name, struct error *err)
 
 #define PROGRAM_BEGIN "awf-provider-"
 
-/* Where they are looked for, with colons between. In memory of its own. */
+/* The directories in which they are searched for, separated by colons. Allocated. */
 static char *
 provider_path(void)
 {
@@ -135,7 +136,7 @@ provider_list(void)
 	return found;
 }
 
-/* What a recording has of providers is so in its replay, wherever that runs. */
+/* What a recording says about providers holds in its replay, wherever that runs. */
 enum recorded { RECORDED_NOTHING, RECORDED_THERE, RECORDED_UNKNOWN };
 
 static enum recorded

@@ -1,12 +1,12 @@
 /*
- * The file's numbers are of this machine alone, at a fixed place; the times of the last calls
- * are a ring behind them, as long as any limit. It has its room on disk from the beginning on,
- * so that no call fails later for a disk that is full.
+ * The file has numbers of this machine only, at fixed offsets; the times of the last calls are a
+ * ring behind them, as long as any limit. Its room on disk is allocated at the beginning, so that
+ * no later call fails on a full disk.
  *
- * Who waits is woken by any change of the file, all at once, and sleeps a little then: what
- * changes at the same time is looked at once. A call that was killed changes nothing, so each
- * looks from time to time as well. Whoever finds that all is free but is not next lets those
- * before him go first, for a while.
+ * Every change of the file wakes all waiting calls; each then sleeps a little, so that changes at
+ * about the same time are handled together. A call that was killed changes nothing, so each also
+ * looks from time to time. A call that finds everything free but is not the next lets the earlier
+ * ones go first, for a while.
  */
 #include "providers/throttle.h"
 
@@ -28,25 +28,25 @@
 #define DIRECTORY "limits"
 #define FORM "awf-lim1"
 #define NUMBERS_MOST ((int64_t)1 << 40)
-#define SETTLE_MS 20        /* in which changes come together */
+#define SETTLE_MS 20        /* ms in which changes are collected */
 
-/* Bytes of the file that are locked. */
+/* Ranges of the file that are locked. */
 #define TRIAL ((struct lock_range){ 0, 1 })
-#define PLACES 1           /* one for each call under way, up to LIMITS_AT_ONCE_MOST */
-#define QUEUE ((off_t)1 << 20) /* and the number of who waits */
+#define PLACES 1           /* one for each call in progress, up to LIMITS_AT_ONCE_MOST */
+#define QUEUE ((off_t)1 << 20) /* plus the number of a waiting call */
 
 struct state {
 	char form[sizeof FORM - 1];
-	int64_t drawn;         /* numbers of who has waited */
-	int64_t begun;         /* calls; when, stands in the ring */
-	int64_t failures;      /* in a row that say that the API is down, */
-	int64_t down_since;    /* the first of them, µs since 1970 */
-	int64_t next_trial;    /* µs since 1970; 0: it is not down */
+	int64_t drawn;         /* numbers given to waiting calls so far */
+	int64_t begun;         /* calls so far; their times are in the ring */
+	int64_t failures;      /* consecutive failures that mean that the API is down, */
+	int64_t down_since;    /* the time of the first, µs since 1970 */
+	int64_t next_trial;    /* of the next trial call, µs since 1970; 0: it is not down */
 	int64_t pause_ms;      /* before that */
 };
 #define FILE_SIZE ((off_t)(sizeof(struct state) + LIMITS_PER_MINUTE_MOST * sizeof(int64_t)))
 
-/* Why a call does not begin. */
+/* Why a call cannot begin. */
 enum obstacle { NOTHING, OTHERS_FIRST, AT_ONCE, PER_MINUTE, DOWN };
 
 static off_t
@@ -56,7 +56,7 @@ ring_place(int64_t number)
 	    (size_t)(number % LIMITS_PER_MINUTE_MOST) * sizeof(int64_t));
 }
 
-/* When a call began, of those that the ring has; 0: it has it no more, or says nonsense. */
+/* When a call began, if the ring still has it; 0: it does not, or the value is invalid. */
 static int64_t
 throttle_read_begin_time(int fd, int64_t number, int64_t now)
 {
@@ -74,7 +74,7 @@ file_path(const struct storage *storage, const char *provider)
 	return memory_format("%s/" DIRECTORY "/%s", storage->root, provider);
 }
 
-/* A file that is new, or has what nobody understands, begins with nothing. */
+/* A new file, or one with invalid contents, begins empty. */
 static void
 read_state(int fd, struct state *s)
 {
@@ -101,7 +101,7 @@ write_state(int fd, const struct state *s, const char *provider, struct error *e
 	return error_errno(err, ERROR_SYSTEM, provider, "unable to write what its limits count");
 }
 
-/* Opens the file, which has its room, and is locked. */
+/* Opens the file, allocates its room, and locks it. */
 static int
 open_locked(const struct storage *storage, const char *provider, struct error *err)
 {
@@ -114,7 +114,7 @@ open_locked(const struct storage *storage, const char *provider, struct error *e
 	if (failed == 0 && lock_file_within(fd, LIMIT_LOCK_MS) == -1)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to lock");
 	if (failed == 0 && fstat(fd, &status) == 0 && status.st_size < FILE_SIZE) {
-		/* File systems that know no such request have room for what is written. */
+		/* If a file system does not support this, writing allocates the room. */
 		errno = posix_fallocate(fd, 0, FILE_SIZE);
 		if (errno == ENOSPC || errno == EDQUOT)
 			failed = error_errno(err, ERROR_SYSTEM, path, "unable to make");
@@ -140,19 +140,20 @@ throttle_since(struct buffer *out, int64_t down_since)
 struct wait {
 	struct throttle *throttle;
 	const struct throttle_spec *spec;
-	bool within;           /* a call of an agent CLI that is under way: no place is needed */
-	int64_t number;        /* 0: none is drawn */
+	bool within;           /* a call within one of an agent CLI: it needs no place */
+	int64_t number;        /* place in the queue; 0: none yet */
 	enum obstacle obstacle;
-	int64_t until;         /* when that is over at the earliest, µs; 0: nobody knows */
+	int64_t until;         /* the earliest end of the wait, µs; 0: unknown */
 	int64_t down_since;    /* of DOWN */
 	int64_t since;         /* monotonic ms */
-	int64_t free_since;    /* all is free but others were first, monotonic ms; 0: it is not */
+	int64_t free_since;    /* since when all is free but others were first, monotonic ms; 0:
+	                          it is not */
 	enum obstacle told;
 	int64_t told_until;
 	struct watch watch;
 };
 
-/* A place among the calls under way, at most as many as may be. */
+/* Takes a place among the calls in progress, if one is free. */
 static bool
 throttle_lock_place(int fd, int at_once, struct lock_range *place)
 {
@@ -164,7 +165,7 @@ throttle_lock_place(int fd, int at_once, struct lock_range *place)
 	return false;
 }
 
-/* Whether the call may begin; what is in its way. What it begins with is locked then. */
+/* Whether the call may begin, and what prevents it. If it may, what it needs is locked then. */
 static bool
 may_begin(struct wait *w, const struct state *s)
 {
@@ -179,7 +180,7 @@ may_begin(struct wait *w, const struct state *s)
 	w->until = 0;
 	w->down_since = s->down_since;
 	if (is_down(s, limits) && !w->spec->goes_on) {
-		/* A clock that was put back must not make the pause longer. */
+		/* A clock that was set back must not make the pause longer. */
 		const int64_t left = s->next_trial - now;
 
 		if (lock_file_look_range(t->fd, TRIAL) == 1) {
@@ -220,7 +221,7 @@ may_begin(struct wait *w, const struct state *s)
 	return true;
 }
 
-/* Begins the call if it may, with the file locked. 1, 0: it has to wait, -1. */
+/* Begins the call if it may, with the file locked. 1; 0: it has to wait; -1. */
 static int
 throttle_try_begin(struct wait *w, struct error *err)
 {
@@ -273,8 +274,8 @@ write_reason(const struct wait *w, struct buffer *out)
 	}
 }
 
-/* Tells of a wait that has lasted. Of numbers that change while others come and go there is one
- * word. */
+/* Reports a wait that has lasted a while. Obstacles whose numbers change while other calls come
+ * and go are reported once. */
 static int
 throttle_report_wait(struct wait *w, struct error *err)
 {
@@ -297,7 +298,7 @@ throttle_report_wait(struct wait *w, struct error *err)
 	return result;
 }
 
-/* The wait is over without the call: the time is, or somebody else is asked. */
+/* Ends the wait without the call: the time is over, or another provider is asked. */
 static int
 give_up(const struct wait *w, struct error *err)
 {
@@ -310,7 +311,7 @@ give_up(const struct wait *w, struct error *err)
 	return -1;
 }
 
-/* Until something may have changed. */
+/* Waits until something may have changed. */
 static int
 sleep_on(struct wait *w, struct error *err)
 {
@@ -362,7 +363,7 @@ throttle_try_turn(struct wait *w, struct error *err)
 	return began_it;
 }
 
-/* result: 1, the call has begun. As result, or -1: to tell of it failed. */
+/* Ends a wait with this result; 1: the call has begun. Returns it, or -1 if reporting failed. */
 static int
 wait_end(struct wait *w, int result, struct error *err)
 {
@@ -401,8 +402,8 @@ wait_for_room(struct wait *w, struct error *err)
 	return wait_end(w, result, err);
 }
 
-/* Opens the file of a provider that has limits, and begins the call if it may. 1: it has begun, or
- * there are none; 0, -1. */
+/* Opens the file of a provider that has limits, and begins the call if it may. 1: it has begun,
+ * or there are no limits; 0, -1. */
 static int
 open_and_begin(struct wait *w, struct error *err)
 {
@@ -442,7 +443,7 @@ throttle_enter(struct throttle *t, const struct throttle_spec *spec, struct erro
 	return result == -1 ? -1 : 0;
 }
 
-/* ---- beside other things ---- */
+/* ---- waiting while doing other things ---- */
 
 struct throttle_waiter {
 	struct throttle throttle;
@@ -450,7 +451,7 @@ struct throttle_waiter {
 	struct wait wait;
 };
 
-/* It is over: 1, -1. */
+/* The wait is over: 1, -1. */
 static int
 waiter_end(struct throttle_waiter **w, struct throttle *t, int result, struct error *err)
 {
@@ -552,8 +553,8 @@ throttle_outcome(enum error_code code, long status)
 	}
 }
 
-/* It is written in any case, for those that wait are woken by it; what the call has locked goes
- * with the file, before the file's own lock. */
+/* The file is written in any case, because that wakes the waiting calls. What the call has
+ * locked is released with the file, before the file's own lock. */
 void
 throttle_leave(struct throttle *t, enum throttle_outcome outcome)
 {

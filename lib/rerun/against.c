@@ -1,9 +1,9 @@
 /*
- * Both sides are read in canonical form, in the order of their lines, and an event's
- * counterpart is found by its id. What is compared is a line of what counts, written for both
- * alike, with digests last, so that the first difference says what differs and not only that
- * something does. A child run that is missing is told of after all else that was recorded, as
- * that may be why, and the end of the run after what the replay did more.
+ * Both sides are read in canonical form, in the order of their lines, and the counterpart of an
+ * event is found by its id. What is compared is a line with the members that count, written for
+ * both in the same way, with digests last, so that the first difference says what differs, and not
+ * only that something does. A missing child run is reported after all other recorded events, since
+ * these may be the reason, and the end of the run after what the replay did in addition.
  */
 #include "rerun/against.h"
 
@@ -19,7 +19,7 @@
 struct against {
 	struct canonical recording, replay;
 	struct map unknown;        /* starts that only the replay has, by their calls */
-	struct map taken;          /* of the recording; read when it is first asked for */
+	struct map taken;          /* of the recording; read when it is first needed */
 	bool taken_known;
 	int attempt;
 	struct difference *difference;
@@ -27,14 +27,14 @@ struct against {
 
 /* ---- what of an event is compared ---- */
 
-/* Left out everywhere. What is in the files, a digest tells. */
+/* Left out everywhere. A digest represents the contents of files. */
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
 	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
 	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, KEY_COMPARED_WITH, NULL };
-/* These say that something differs, but not what: they come last. */
+/* These show that something differs, but not what: they are compared last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,
 	NULL };
-/* Of the end of the run, which may speak of paths. */
+/* The end of the run, whose other members may contain paths. */
 static const char *const end_keys[] = { KEY_STATUS, KEY_EXIT_CODE, NULL };
 
 static void
@@ -94,15 +94,15 @@ buffer_span(const struct buffer *b)
 /* ---- calls that are not made again ---- */
 
 /*
- * The calls of a recording whose ends a replay takes from it: commands whose effects
- * are not repeated, or that ran elsewhere, and what ended because of what went on around it (a time limit, a
- * signal). Calls that were made inside of them are not made again, nor is what a tool ran
- * whose result is taken. Tools are looked at before calls: whether a call is made depends on
- * the tool that made it. The name of a call begins with those of all around it, so a look-up
- * of its beginnings tells whether it lies in one that is taken.
+ * The calls of a recording whose ends a replay takes from it: commands whose effects are not
+ * repeated, or that ran elsewhere, and calls that ended because of something around them (a time
+ * limit, a signal). Calls inside these are not made again, nor is what a tool ran whose result is
+ * taken. Tools are looked at before calls: whether a call is made depends on the tool that made it.
+ * The name of a call begins with those of all enclosing calls, so looking up its prefixes tells
+ * whether it is inside one that is taken.
  */
 
-/* What of a call is not repeated: what was made inside of it, or all of it. */
+/* What is not repeated: the calls inside it, or the whole call. */
 enum { INSIDE, ITSELF };
 
 static bool
@@ -132,7 +132,7 @@ against_note_event(struct reading *r, uint32_t i, struct span payload)
 	bool ended = code != NULL && error_is_of_circumstances(error_from_name(code, strlen(code)));
 
 	if (event_type_starts_call((enum event_type)node->type)) {
-		/* A call that a tool made, whose result is taken, is not made itself either. */
+		/* A call made by a tool whose result is taken is not made either. */
 		if (call != NULL && parent != GRAPH_NONE && r->tools[parent])
 			map_put(r->taken, call, strlen(call), ITSELF);
 		else if (call != NULL && start_is_taken(payload))
@@ -186,7 +186,7 @@ taken_read(struct map *taken, struct canonical *recording, struct error *err)
 	return failed;
 }
 
-/* Whether the call is not made again: one of them encloses it, or a tool ran it. */
+/* Whether the call is not made again: an enclosing call is taken, or a tool ran it. */
 static bool
 taken_encloses(const struct map *taken, const char *call)
 {
@@ -219,7 +219,7 @@ against_describe_event(struct against *a, enum difference_kind kind, struct cano
 
 #define ITERATION_SIZE 24
 
-/* An item may have come at another position in an earlier attempt: that is "" then. */
+/* An item may have had another position in an earlier attempt: then the position is "". */
 static void
 iteration_of(const struct against *a, const struct graph_node *recorded, struct span line,
     char iteration[ITERATION_SIZE])
@@ -261,7 +261,7 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 	return failed;
 }
 
-/* Appends why a call failed, by its last end, and what it wrote; nothing if it did not. */
+/* Appends why a call failed, by its last end, and its stderr; nothing if it succeeded. */
 static int
 read_failure(struct canonical *c, const char *call, struct buffer *failure, struct buffer *errors,
     struct error *err)
@@ -283,13 +283,13 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 		failed = canonical_read(c, node, &line, err);
 		payload = span_member(buffer_span(&line), KEY_PAYLOAD);
 		error = span_member(payload, KEY_ERROR);
-		/* What is compared may lack the message. */
+		/* The compared form may lack the message. */
 		whole = failed == 0 && span_type(error) == 'o' ? graph_line(&c->graph, node, err) : NULL;
 		if (whole != NULL) {
 			span_decode(span_path(span_of(whole, node->length), KEY_PAYLOAD, KEY_ERROR, KEY_MESSAGE,
 			    NULL), failure);
 			span_decode(span_member(payload, KEY_STDERR), errors);
-			/* A single line stands at the end of the message already. */
+			/* A single line is at the end of the message already. */
 			if (text_ends(buffer_string(failure), buffer_string(errors)) ||
 			    (errors->len > 1 && errors->data[errors->len - 1] == '\n' &&
 			    errors->len - 1 <= failure->len && memcmp(failure->data + failure->len -
@@ -302,7 +302,7 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 	return failed;
 }
 
-/* A call that failed in the replay alone says why. */
+/* A call that failed only in the replay gives the reason. */
 static int
 against_describe_failure(struct against *a, struct error *err)
 {
@@ -321,7 +321,7 @@ against_describe_failure(struct against *a, struct error *err)
 	return failed;
 }
 
-/* 1: they differ, and how is told of the recorded one. */
+/* 1: they differ, and *d describes how, for the recorded event. */
 static int
 against_compare_events(struct against *a, const struct graph_node *recorded,
     const struct graph_node *replayed, struct error *err)
@@ -346,8 +346,8 @@ against_compare_events(struct against *a, const struct graph_node *recorded,
 
 /* ---- calls that have no counterpart by their ids ---- */
 
-/* Lists the calls that were not recorded: one of them may stand for one that was, and
- * was not made again. */
+/* Lists the calls that were not recorded: one of them may replace a recorded call that was not
+ * made again. */
 static int
 list_unknown(struct against *a, struct error *err)
 {
@@ -369,8 +369,8 @@ list_unknown(struct against *a, struct error *err)
 	return failed;
 }
 
-/* A recorded event that the replay does not have. What is of a call that no replay makes is no
- * difference. */
+/* A recorded event that the replay does not have. It is no difference if it belongs to a call
+ * that no replay makes. */
 static int
 compare_missing(struct against *a, const struct graph_node *node, struct error *err)
 {
@@ -398,15 +398,15 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 
 /* ---- all of them ---- */
 
-/* Whether the end of an attempt tells of its work: a signal or a time limit from
- * outside does not come again. */
+/* Whether the end of an attempt depends on its work: a signal or a time limit from outside does
+ * not occur again. */
 static bool
 end_counts(const struct canonical *c)
 {
 	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
 	struct span line = buffer_span(&c->bytes);
 
-	/* Nor does an end that came as nobody read any more. */
+	/* Nor does an end because nobody read any more. */
 	return span_one_of(span_path(line, KEY_PAYLOAD, KEY_STATUS, NULL), from_inside) != NULL &&
 	    !span_is(span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL),
 	    error_name(ERROR_DOWNSTREAM_CLOSED));
@@ -429,7 +429,7 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 		if (got < 0)
 			return -1;
 		line = buffer_span(&a->recording.bytes);
-		/* A decision came from outside: a replay has nothing of it. */
+		/* A decision came from outside: a replay does not have it. */
 		if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
 		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
 		    span_type(span_path(line, KEY_PAYLOAD, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's')
@@ -477,7 +477,7 @@ compare_replayed(struct against *a, struct error *err)
 	return differ;
 }
 
-/* What differs first has made the rest differ, be it by a way that no event tells of. */
+/* The first difference has caused the others, even if no event shows how. */
 static void
 order_by_time(struct canonical *c)
 {

@@ -1,11 +1,10 @@
 /*
- * One pass over the transcript makes a node for each event, sorted then by id and found by
- * bisection. Causes are kept as ids meanwhile, as a link may name what comes later in the
- * file. An array of n has room for the power of two at or above n, so its room need not be
- * stored.
+ * One pass over the transcript makes a node for each event; nodes are then sorted by id and found
+ * by bisection. Causes are kept as ids until then, because a link may name a later event. The
+ * capacity of an array of n is the power of two at or above n, so it need not be stored.
  *
  * The order follows from the edges by Kahn's algorithm, with a heap of the nodes that wait for
- * nothing. What is left over when the heap is empty waits for itself.
+ * nothing. Nodes that are left over when the heap is empty are on, or behind, a circle.
  */
 #include "rerun/graph.h"
 
@@ -19,7 +18,7 @@
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
-#define CIRCLE_SHOWN 8 /* events of a circle that a message names */
+#define CIRCLE_SHOWN 8 /* events of a circle that a message lists */
 
 bool
 graph_id_read(struct span value, struct uuid *id)
@@ -80,7 +79,7 @@ graph_set_damaged_error(const struct graph *g, const char *what, struct error *e
 	    "line %u is damaged: %s (see awf-verify)", g->lines, what);
 }
 
-/* false: it is no id. */
+/* false: it is not an id. */
 static bool
 add_cause(struct graph *g, struct graph_node *node, struct span id)
 {
@@ -92,8 +91,8 @@ add_cause(struct graph *g, struct graph_node *node, struct span id)
 	return true;
 }
 
-/* The parent first, then the links; those into other runs are objects. false: there is
- * something else. */
+/* The parent first, then the links; links into other runs are objects. false: there is something
+ * else. */
 static bool
 add_causes(struct graph *g, struct graph_node *node, const struct event_view *event)
 {
@@ -210,7 +209,7 @@ struct sorting {
 	const struct graph *graph;
 	uint32_t *effects;       /* nodes, by the node that is their cause */
 	uint32_t *first_effect;  /* of each node, and one more at the end */
-	uint32_t *waits;         /* causes of each node that are not out */
+	uint32_t *waits;         /* causes of each node that were not output yet */
 	uint32_t *heap;          /* nodes that wait for nothing */
 	uint32_t heaped;
 	uint32_t *order;
@@ -223,7 +222,7 @@ cause_of(const struct graph *g, const struct graph_node *node, uint32_t i)
 	return &g->nodes[g->causes[node->cause + i]];
 }
 
-/* Of several faults the one of the earliest line is told. */
+/* Of several faults the one of the earliest line is reported. */
 struct fault {
 	const struct graph_node *node;
 	uint32_t cause; /* which of its causes */
@@ -385,7 +384,7 @@ heap_take(struct sorting *s)
 static void
 graph_sort_nodes(struct sorting *s, struct graph *g)
 {
-	/* Edges the other way round: counted, then filled in from behind. */
+	/* The reversed edges: counted, then filled in from the end. */
 	for (size_t i = 0; i < g->cause_count; i++)
 		s->first_effect[g->causes[i]]++;
 	for (uint32_t i = 1; i <= g->count; i++)
@@ -427,7 +426,7 @@ waiting_cause(const struct sorting *s, uint32_t node, uint32_t from)
 	return from;
 }
 
-/* Something waits for itself: the shortest circle of those that one node on a circle is on. */
+/* There is a circle: finds the shortest one through a node that is on a circle. */
 static void
 graph_set_cycle_error(const struct sorting *s, struct error *err)
 {
@@ -439,7 +438,7 @@ graph_set_cycle_error(const struct sorting *s, struct error *err)
 	struct buffer way = BUFFER_INIT;
 	char text[ID_SIZE];
 
-	/* Whoever goes from cause to cause among those that wait comes to one that he has seen. */
+	/* Following causes among the waiting nodes leads to a node that was visited before. */
 	while (s->waits[start] == 0)
 		start++;
 	while (!seen[start]) {
@@ -447,7 +446,7 @@ graph_set_cycle_error(const struct sorting *s, struct error *err)
 		start = g->causes[g->nodes[start].cause + waiting_cause(s, start, 0)];
 	}
 
-	/* The shortest way from there to itself, by causes that wait: found breadth first. */
+	/* The shortest way from there to itself through waiting causes, by breadth-first search. */
 	memset(next, 0xff, g->count * sizeof *next);
 	queue[tail++] = start;
 	while (next[start] == GRAPH_NONE) {

@@ -9,8 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Without its fraction (the C library's trunc(), for which alone libm would be
- * loaded). */
+/* The whole part (as the C library's trunc(), for which libm would be linked). */
 double number_whole(double number);
 /* Whether it is a number without a fraction: 1, 1.0, 1e3. */
 bool number_is_whole(const json_t *value);

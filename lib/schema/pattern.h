@@ -1,16 +1,15 @@
 /*
- * Patterns: regular expressions as JSON Schema writes them (ECMA-262, flag u,
- * unanchored). The system's regcomp() knows neither their escapes nor code points
- * in ranges, and ends at NUL; and a pattern that meets what a model wrote must not
- * take exponential time. So this matches by walking all alternatives at once
- * (Thompson 1968): time is at most the pattern's size times the text's. So it is with
- * lookahead and lookbehind, of which one walk over the text notes where each holds.
+ * Patterns: regular expressions as JSON Schema writes them (ECMA-262, flag u, unanchored). The
+ * system's regcomp() supports neither their escapes nor code points in ranges, and stops at NUL;
+ * and a pattern that is matched with a model's text must not take exponential time. So all
+ * alternatives are followed at once (Thompson 1968): the time is at most the product of the sizes
+ * of pattern and text. The same holds for lookahead and lookbehind: one pass over the text for each
+ * notes where it matches.
  *
- * Backreferences (\1, \k<name>) cannot be done that way. They are refused unless asked
- * for (PATTERN_REFERENCES); a pattern that has some is matched by trying alternatives one
- * after another, within a bound of steps.
- * Refused for being rare: inline flags, and \p{…} of anything but general categories
- * (\p{L}, \p{Letter}, \p{gc=Lu}).
+ * Backreferences (\1, \k<name>) cannot be matched that way. They are refused unless requested
+ * (PATTERN_REFERENCES); a pattern with backreferences is matched by trying alternatives one after
+ * another, within a limit of steps. Refused because they are rare: inline flags, and \p{…} of
+ * anything except general categories (\p{L}, \p{Letter}, \p{gc=Lu}).
  */
 #ifndef AWF_SCHEMA_PATTERN_H
 #define AWF_SCHEMA_PATTERN_H
@@ -23,7 +22,7 @@ struct pattern_search;
 
 enum {
 	PATTERN_FOLD = 1,  /* ASCII letters match in either case */
-	PATTERN_LINES = 2, /* ^ and $ hold at the ends of each line */
+	PATTERN_LINES = 2, /* ^ and $ match at the ends of each line */
 	PATTERN_ALL = 4,   /* . takes line ends too */
 	PATTERN_REFERENCES = 8, /* backreferences are known; not with PATTERN_FOLD */
 };
@@ -32,18 +31,18 @@ enum {
 struct pattern *pattern_compile(const char *source, size_t len, const char **why);
 struct pattern *pattern_compile_as(const char *source, size_t len, unsigned flags,
     const char **why);
-/* Whether it matches anywhere in the text, which must be UTF-8: 1 or 0; -1 if that cannot
- * be told within *work steps, or those that any pattern with backreferences gets (ten
- * million). Steps taken are subtracted: a step is one instruction of the pattern at one
- * place in the text. */
+/* Whether it matches anywhere in the text, which must be UTF-8: 1 or 0; -1 if that cannot be
+ * found out within *work steps, or within the limit for patterns with backreferences (ten
+ * million). The steps used are subtracted: a step is one instruction of the pattern at one place
+ * in the text. */
 int pattern_match(const struct pattern *p, const char *text, size_t len, long *work);
-/* The same where it may take as long as it does; what cannot be told does not match. */
+/* The same without a limit of steps; -1 counts as no match. */
 bool pattern_matches(const struct pattern *p, const char *text, size_t len);
-/* A search for one match after another in a text, which must stay where it is. */
+/* A search for successive matches in a text, which must not change or move. */
 struct pattern_search *pattern_search_begin(const struct pattern *p, const char *text,
     size_t len);
-/* The first match that begins at *start or later, where a character must begin: where it
- * begins and ends, as the order of alternatives and greedy and lazy quantifiers have it. */
+/* The first match that begins at *start or later, where a character must begin. Sets its
+ * beginning and end, by the order of alternatives and by greedy and lazy quantifiers. */
 bool pattern_search_next(struct pattern_search *s, size_t *start, size_t *end);
 void pattern_search_end(struct pattern_search *s);
 void pattern_free(struct pattern *p);

@@ -1,7 +1,7 @@
 /*
- * What a pattern compiles to, and the ranges of code points that its instructions take.
+ * What a pattern compiles to, and the ranges of code points in its instructions.
  *
- * - A fragment is a stretch of instructions that is entered at its first and left
+ * - A fragment is a sequence of instructions that is entered at its first and left
  *   just after its last. Jumps are relative, so fragments can be moved and copied.
  * - Every construct compiles to one fragment, appended to the program.
  */
@@ -17,20 +17,20 @@
 #define PATTERN_CODE_POINT_MAX 0x10ffff
 
 enum operation {
-	OP_SET,           /* takes a code point of the ranges [first, first + count) */
+	OP_SET,           /* matches a code point in the ranges [first, first + count) */
 	OP_OTHER,         /* takes one of none of them */
-	OP_SPLIT,         /* goes on at the next and, second to that, at offset */
+	OP_SPLIT,         /* continues at the next instruction or, with less priority, at offset */
 	OP_SPLIT_LAZY,    /* the other way about */
 	OP_JUMP,          /* goes on at offset */
 	OP_START, OP_END, /* hold at the ends of the text */
 	OP_EDGE,          /* holds between a word character and another */
 	OP_NO_EDGE,
 	OP_LOOK,          /* holds where lookaround number first does */
-	OP_KEEP,          /* notes the place in the text in slot first */
-	OP_ROUND,         /* a round of a loop begins: notes the place in the loop number offset,
-	                     and forgets the groups [first, first + count) */
+	OP_KEEP,          /* stores the position in the text in slot first */
+	OP_ROUND,         /* an iteration of a loop begins: stores the position for loop number
+	                     offset, and clears the groups [first, first + count) */
 	OP_PROGRESS,      /* holds if that round has taken something */
-	OP_SAME,          /* takes what group number first took last, if it did */
+	OP_SAME,          /* matches what group number first matched last, if it did */
 	OP_MATCH
 };
 
@@ -47,7 +47,7 @@ struct range {
 struct program {
 	struct instruction *list;
 	size_t size, capacity;
-	bool backwards; /* it is read, and takes characters, from its end to its beginning */
+	bool backwards; /* it is run, and matches characters, from its end to its beginning */
 };
 
 struct look {
@@ -86,13 +86,14 @@ pattern_alphanumeric(uint32_t c)
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* Adds to the ranges of a pattern, in no order: a range; those of a class, which ascend and end
- * with { 0, 0 }, or all that is between them; all code points of the categories (bits), or all others. */
+/* Adds to the ranges of a pattern, in any order: a range; the ranges of a class, which ascend
+ * and end with { 0, 0 }, or their complement; all code points of the categories (bits), or all
+ * others. */
 void pattern_add_range(struct pattern *t, uint32_t low, uint32_t high);
 void pattern_add_class(struct pattern *t, const struct range *class, bool inverted);
 void pattern_add_categories(struct pattern *t, uint32_t categories, bool inverted);
-/* Makes what was added since first what one instruction takes: with the other cases of
- * letters, if the pattern folds them, in order, those that touch joined. False: there are too
+/* Turns the ranges added since `first` into those of one instruction: adds the other cases of
+ * letters if the pattern ignores case, sorts, and joins adjacent ranges. False: there are too
  * many in all. */
 bool pattern_join_ranges(struct pattern *t, size_t first);
 

@@ -1,6 +1,6 @@
 /*
- * The formats of JSON Schema that can be told of a string alone: dates, addresses,
- * identifiers. Those of internationalised names (idn-email, iri …) are not among them.
+ * The formats of JSON Schema that a string alone can be checked for: dates, addresses, identifiers.
+ * Those of internationalised names (idn-email, iri …) are not supported.
  */
 #ifndef AWF_SCHEMA_SCHEMA_FORMAT_H
 #define AWF_SCHEMA_SCHEMA_FORMAT_H
@@ -10,12 +10,12 @@
 
 struct format {
 	const char *name;
-	const char *pattern; /* of all such values; NULL: the function alone tells */
+	const char *pattern; /* which all such values match; NULL: only the function decides */
 	bool (*fits)(const char *text, size_t len); /* what the pattern cannot tell; NULL: nothing */
 	long work;           /* of that function, in steps of patterns */
 };
 
-/* NULL if it is not known: every string is of such a format. */
+/* NULL if it is unknown: then every string is valid. */
 const struct format *format_find(const char *name);
 
 #endif

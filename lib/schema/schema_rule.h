@@ -1,17 +1,16 @@
 /*
- * Inside of JSON Schema: what a schema is compiled to. schema_document.c makes nodes of
- * documents and ties them together, with what each keyword makes of its value in
- * schema_compile.c; schema_check.c checks values against them, with the keywords that speak of
- * a value alone in schema_value.c and those that apply subschemas in schema_apply.c; schema.c
- * has the table of the keywords, and stands above all of them; schema_default.c fills in what
- * a value lacks.
+ * The internals of JSON Schema: what a schema is compiled to. schema_document.c makes nodes of
+ * documents and links them; schema_compile.c compiles the value of each keyword. schema_check.c
+ * checks values against nodes, with the keywords about a single value in schema_value.c and those
+ * that apply subschemas in schema_apply.c. schema.c has the table of keywords, and is on top of all
+ * of them; schema_default.c fills in missing values.
  *
- * - Every subschema is a node; a node is found again by its place in the document,
- *   so a reference to it, also to itself, is one pointer.
- * - Each keyword of a node is a rule, in the order of the document, but those that ask
- *   what the others have left over come last.
- * - A document, and each part of it with an "$id", is a resource: its URI is what
- *   references below it are resolved against.
+ * - Every subschema is a node; a node is found by its place in the document, so a
+ *   reference to it, also from inside it, is one pointer.
+ * - Each keyword of a node is a rule, in the order of the document; but keywords about
+ *   what other keywords have left over come last.
+ * - A document, and each part of it with an "$id", is a resource: references below it
+ *   are resolved against its URI.
  */
 #ifndef AWF_SCHEMA_SCHEMA_RULE_H
 #define AWF_SCHEMA_SCHEMA_RULE_H
@@ -44,7 +43,7 @@ struct resource {
 	struct resource *next;
 };
 
-/* A subschema that a keyword applies, by name or by pattern where it has one. */
+/* A subschema that a keyword applies; some keywords give it a name or a pattern. */
 struct member {
 	const char *name;
 	struct pattern *pattern;
@@ -60,7 +59,7 @@ struct rule {
 	size_t count;             /* minLength … */
 	struct pattern *pattern;
 	const struct format *format; /* NULL: not checked */
-	const char *anchor;       /* of a dynamic reference that depends on who asks */
+	const char *anchor;       /* of a dynamic reference, which depends on the resources around */
 };
 
 struct node {
@@ -69,14 +68,14 @@ struct node {
 	struct resource *resource;
 	struct rule *rules;
 	size_t rule_count;
-	bool counts;              /* one of its rules asks what was evaluated */
+	bool counts;              /* one of its rules needs to know what was evaluated */
 	bool foreign;             /* of a built-in document */
 	enum { UNSEEN, ENTERED, LEFT } visit; /* of the search for circles */
 	struct node *next;
 };
 
 struct schema {
-	json_t *documents;        /* the one given, then built-in ones that it refers to */
+	json_t *documents;        /* the given one, then the built-in ones to which it refers */
 	struct node *first, *last;
 	size_t node_count;
 	bool defaults;            /* one of them has a "default" */
@@ -95,10 +94,10 @@ struct compiler {
 /* What of an object or array was evaluated so far, for unevaluatedProperties and
  * unevaluatedItems. */
 struct seen {
-	json_t *properties;       /* an object with their names; NULL: none yet */
+	json_t *properties;       /* an object with the names of evaluated properties; NULL: none yet */
 	bool all_properties;
 	size_t items;             /* so many from the first on */
-	struct buffer contained;  /* a byte for each further item: whether it was */
+	struct buffer contained;  /* a byte for each further item: whether it was evaluated */
 };
 
 /* The resources that a check is in, innermost first. */
@@ -110,22 +109,22 @@ struct scope {
 struct check {
 	struct buffer pointer;    /* of the value at hand */
 	struct buffer *why;       /* NULL: nobody asks */
-	struct seen *seen;        /* of the value at hand; NULL: nobody asks */
+	struct seen *seen;        /* of the current value; NULL: not needed */
 	const struct scope *scope;
 	unsigned depth;
 	long work;                /* steps that it may still take */
-	const char *stopped;      /* a limit was met: nothing is known, all fails */
+	const char *stopped;      /* a limit was reached: the result is unknown, and the check fails */
 };
 
 enum {
 	KEYWORD_SAME = 1,         /* its subschemas apply to the value itself */
-	KEYWORD_LAST = 2,         /* it asks what other keywords have left over */
+	KEYWORD_LAST = 2,         /* it is about what other keywords have left over */
 };
 
 struct keyword {
 	const char *name;
 	unsigned drafts;          /* that know it */
-	char type;                /* of the values it speaks of ("anos"), 0: of any */
+	char type;                /* types of values that it is about ("anos"), 0: any */
 	unsigned flags;
 	int (*compile)(struct compiler *c, struct rule *r);
 	int (*check)(struct check *c, const struct rule *r, json_t *value);
@@ -188,13 +187,13 @@ int rule_check_dynamic(struct check *c, const struct rule *r, json_t *value);
 
 /* Notes that an item was evaluated. */
 void seen_item(struct seen *seen, size_t index);
-/* A value against a node, as part of a check. */
+/* Checks a value against a node, as part of a check. */
 int check_node(struct check *c, const struct node *n, json_t *value);
-/* Notes so much work as done: 0, or -1 if the check is stopped, now or before. */
+/* Counts this much work: 0, or -1 if the check is stopped, now or before. */
 int check_spend(struct check *c, long work);
-/* Whether a pattern matches; false too if the check is stopped over it. */
+/* Whether a pattern matches; also false if the check is stopped because of it. */
 bool check_matches(struct check *c, const struct pattern *p, const char *text, size_t len);
-/* Says what is wrong with the value at hand (the first reason stays): -1. */
+/* Says what is wrong with the current value (the first message is kept): -1. */
 int check_fail(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "item" or "items", by the count. */
 const char *check_plural(const char *unit, size_t count);
@@ -205,21 +204,21 @@ bool schema_type_known(const json_t *name);
 /* The rule of a node for a keyword, or NULL. */
 const struct rule *node_rule(const struct node *n, const char *keyword);
 
-/* Says what is wrong with a rule's value, or with a keyword (rule_refuse() of one): -1. */
+/* Reports an invalid value of a rule, or, with rule_refuse(), of a keyword: -1. */
 int rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Makes a node of a subschema and adds it to the list; it takes over the pointer.
- * NULL if it is no schema. */
+/* Makes a node of a subschema and adds it to the list; takes ownership of the pointer. NULL if
+ * it is not a schema. */
 struct node *node_make(struct compiler *c, json_t *document, char *pointer,
     struct resource *resource);
-/* Compiles all nodes from n on, those included that this adds. */
+/* Compiles all nodes from n on, including those that this adds. */
 int nodes_compile(struct compiler *c, struct node *n);
 
 /* The root of the document: what draft it is, and a resource for it. */
 int document_begin(struct compiler *c, json_t *document);
 /* Lets all references point where they lead. */
 int references_resolve(struct compiler *c);
-/* Refuses schemas that refer to themselves for one and the same value. */
+/* Refuses schemas that refer to themselves for the same value. */
 int circles_refuse(struct compiler *c);
 /* The node of an anchor ($dynamicAnchor only, if dynamic); NULL if there is none. */
 struct node *resource_anchor(const struct resource *resource, const char *name, bool dynamic);

@@ -1,15 +1,14 @@
 /*
- * URI references (RFC 3986), as names alone: what one means beside another, and
- * whether two are the same text then. Nothing is fetched.
+ * URI references (RFC 3986), only as names: resolves one against another, so that equal ones have
+ * the same text. Nothing is fetched.
  */
 #ifndef AWF_SCHEMA_URI_H
 #define AWF_SCHEMA_URI_H
 
-/* The reference against a base (section 5.2), without its fragment, in memory of its
- * own. A base may be relative, or empty. */
+/* Resolves the reference against a base (section 5.2), without its fragment; allocated. A base
+ * may be relative, or empty. */
 char *uri_resolve(const char *base, const char *reference);
-/* What stands behind the '#' with %XX decoded, in memory of its own; "" if there is
- * none. */
+/* The text after the '#' with %XX decoded, allocated; "" if there is none. */
 char *uri_fragment(const char *reference);
 
 #endif

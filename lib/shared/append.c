@@ -1,7 +1,7 @@
 /*
- * Appending: what comes from a stranger is made an event of transcript/transcript.h. All that a
- * line can show by itself is checked before the transcript is touched, by the rules of
- * awf-verify(1); what only the file can tell, under its lock.
+ * Appending: turns the caller's data into an event of transcript/transcript.h. Everything that can
+ * be checked from the line alone is checked before the transcript is touched, by the rules of
+ * awf-verify(1); the rest is checked under the lock of the file.
  */
 #include <awf/transcript.h>
 
@@ -30,13 +30,13 @@
 _Static_assert(AWF_ID_SIZE == ID_SIZE, "ids of the interface are those of the format");
 
 #define FORMAT 1
-#define KEPT ((size_t)1 << 20) /* memory kept from one event to the next */
+#define KEPT ((size_t)1 << 20) /* memory kept for the next event */
 
 struct awf_transcript {
 	struct transcript transcript;
 	char *path;
 	char run_id[ID_SIZE];
-	struct buffer payload, links; /* of the event in hand, minified */
+	struct buffer payload, links; /* of the current event, minified */
 	struct buffer line;           /* as it is checked */
 };
 
@@ -51,7 +51,7 @@ struct appending {
 
 /* ---- the event ---- */
 
-/* Appends JSON text without white space; sort is what span_type() says of it. */
+/* Appends JSON text without white space; sort is span_type() of it. */
 static enum awf_code
 append_check_json(const char *what, const char *text, char sort, struct buffer *out,
     struct error *found)
@@ -73,7 +73,7 @@ append_check_json(const char *what, const char *text, char sort, struct buffer *
 	return AWF_OK;
 }
 
-/* Members that every run.started has, where the caller has left them out. */
+/* Adds the members that every run.started has, if the caller has left them out. */
 static void
 complete_started(struct buffer *payload, bool first)
 {
@@ -98,7 +98,7 @@ complete_started(struct buffer *payload, bool first)
 	buffer_byte(payload, '}');
 }
 
-/* Appends a value with null for each string that will stand in a blob. */
+/* Appends a value, with null for each string that will be in a blob. */
 static void
 append_without_blobs(struct span value, struct buffer *out)
 {
@@ -126,7 +126,7 @@ append_without_blobs(struct span value, struct buffer *out)
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }
 
-/* What it holds that is not a stranger's to say. */
+/* Refuses members that a caller may not set. */
 static enum awf_code
 check_rights(const struct appending *a, const struct form *form, struct error *found)
 {
@@ -152,7 +152,7 @@ check_rights(const struct appending *a, const struct form *form, struct error *f
 	return AWF_OK;
 }
 
-/* Sets a->made, whose texts are a->t's. */
+/* Sets a->made, whose texts are owned by a->t. */
 static enum awf_code
 make_event(struct appending *a, struct error *found)
 {
@@ -189,7 +189,7 @@ make_event(struct appending *a, struct error *found)
 		e->links = span_of(t->links.data + 1, t->links.len - 2);
 	}
 
-	/* The line that it will be, but for what the transcript makes. */
+	/* The line as it will be, except for what the transcript adds. */
 	if (line->capacity > KEPT)
 		buffer_free(line);
 	buffer_clear(line);
@@ -292,7 +292,7 @@ new_transcript(struct opening *o)
 	return t;
 }
 
-/* Whose transcript it is, and whether it can be appended to, going by its first line. */
+/* Checks from the first line which run the transcript is of, and whether it can be appended to. */
 static enum awf_code
 check_first_line(struct awf_transcript *t, const char *line, size_t len, struct error *found)
 {
@@ -312,7 +312,7 @@ check_first_line(struct awf_transcript *t, const char *line, size_t len, struct 
 	return AWF_OK;
 }
 
-/* Whether the transcript is made of lines, or events, that somebody sends (awf-record(1)). */
+/* Whether the transcript consists of lines, or events, that somebody sends (awf-record(1)). */
 static bool
 is_elsewhere(const struct awf_transcript *t)
 {
@@ -395,7 +395,7 @@ create_transcript(void *context, struct error *found)
 	if ((path = absolute_path(o->path, found)) == NULL)
 		return AWF_SYSTEM;
 
-	/* A directory is given a name for the file; a file named after an id is that run's. */
+	/* In a directory the file gets a name; a file named after an id belongs to that run. */
 	id_new(t->run_id);
 	if (path_is_directory(path)) {
 		t->path = memory_format("%s/%s%s", path, t->run_id, suffix);
@@ -431,7 +431,7 @@ awf_create(struct awf_transcript **transcript, const char *path, const char *pay
 	enum awf_code code = guard_run(create_transcript, &o, err);
 
 	if (code != AWF_OK) {
-		/* It has a descriptor from the moment on that it made the file. */
+		/* It has a descriptor from the moment on that it created the file. */
 		if (o.transcript != NULL && o.transcript->transcript.fd != -1)
 			unlink(o.transcript->path);
 		awf_close(o.transcript);

@@ -1,4 +1,4 @@
-/* Checking a line, and a file, by what awf-verify(1) checks. */
+/* Checks a line, and a file, by the rules of awf-verify(1). */
 #include <awf/transcript.h>
 
 #include "shared/guard.h"

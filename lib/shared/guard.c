@@ -1,6 +1,7 @@
 /*
- * The way out of fatal_exit() is a jump: it is met in the depth of code that programs share, where
- * nobody looks for it. No frame between is a stranger's, for the library calls nobody back.
+ * fatal_exit() jumps out with longjmp(): it is called deep inside code that programs share, which
+ * does not handle it. No stack frame in between is the caller's, because the library calls no
+ * callbacks.
  */
 #include "shared/guard.h"
 
@@ -24,7 +25,7 @@
 static _Thread_local jmp_buf *way_out;
 static _Thread_local const char *why;
 
-/* In place of that of programs, base/fatal.c. */
+/* Replaces that of programs, base/fatal.c. */
 void
 fatal_exit(const char *what)
 {
@@ -39,7 +40,7 @@ work_or_fatal(guarded_work *work, void *context, struct error *found)
 {
 	jmp_buf here;
 
-	INVARIANT(way_out == NULL); /* one call of the interface makes no other */
+	INVARIANT(way_out == NULL); /* a function of the interface calls no other */
 	way_out = &here;
 	if (setjmp(here) == 0) {
 		enum awf_code code = work(context, found);
@@ -65,7 +66,7 @@ guard_run(guarded_work *work, void *context, struct awf_error *err)
 
 	code = work_or_fatal(work, context, &found);
 
-	/* Takes away the one that came meanwhile. */
+	/* Remove the signal that came meanwhile. */
 	if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 &&
 	    sigismember(&pending_before, SIGXFSZ) == 0)
 		sigwait(&limit, &number);

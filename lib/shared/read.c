@@ -1,4 +1,5 @@
-/* Reading and following: transcript/reader.h, with a watch on the file once there is a wait. */
+/* Reading and following: transcript/reader.h, with a watch on the file as soon as there is a
+ * wait. */
 #include <awf/transcript.h>
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct awf_reader {
 	struct reader reader;
 	struct watch watch;
 	bool watching;         /* from the first wait on */
-	char run_id[ID_SIZE];  /* "" until a line told it */
+	char run_id[ID_SIZE];  /* "" until a line has it */
 	/* Of the line that was read last. */
 	struct buffer type;
 	char id[ID_SIZE];
@@ -90,7 +91,7 @@ awf_reader_close(struct awf_reader *reader)
 
 /* ---- lines ---- */
 
-/* What a line says of itself. */
+/* Reads the head of a line. */
 static void
 shared_describe_line(struct awf_reader *r, const char *text, size_t len, struct awf_line *line)
 {
@@ -140,7 +141,7 @@ shared_read_line(void *context, struct error *found)
 		}
 		if (removed)
 			return guard_set_error(found, AWF_SYSTEM, r->reader.path, "was removed");
-		/* What came before it was is read first. */
+		/* What was written before the removal is read first. */
 		removed = fstat(r->reader.fd, &status) == 0 && status.st_nlink == 0;
 		if (removed)
 			continue;
@@ -148,11 +149,11 @@ shared_read_line(void *context, struct error *found)
 			left = 0;
 		if (left == 0)
 			return AWF_OK;
-		/* What came before the watch was there is looked for once more. */
+		/* What came before the watch was set up is searched for once more. */
 		if (!r->watching) {
 			watch_open(&r->watch);
 			if (watch_add(&r->watch, r->reader.path, found) == -1)
-				watch_close(&r->watch); /* it is looked at often instead */
+				watch_close(&r->watch); /* it is polled often instead */
 			r->watching = true;
 			continue;
 		}

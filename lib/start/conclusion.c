@@ -1,7 +1,8 @@
 /*
- * What says most decides: how supervision ended, if not with the workflow; a terminal call; a
- * step that died of the machine; one that died; one that could not even begin; the first call
- * that failed; one that waits; last the workflow's own status, of which pipelines lose most.
+ * The cause that says most decides, in this order: how supervision ended, if not with the workflow;
+ * a terminal call; a step that the machine failed; a step that died; a step that could not even
+ * begin; the first failed call; a waiting call; last the workflow's own status, which in a pipeline
+ * hides most failures.
  */
 #include "start/conclusion.h"
 
@@ -35,8 +36,8 @@ end_as_waiting(struct conclusion *c, const struct outcome *o)
 	snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
 }
 
-/* What steps behind a failed one end with, or a filter makes of it, says less than that the
- * machine failed. */
+/* How the steps behind a failed one end, or what a filter makes of it, says less than a failure
+ * of the machine. */
 static int
 failed_status(int code, const struct error *error)
 {
@@ -50,13 +51,13 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
     const struct roster_death *death, const struct outcome *o)
 {
 	int code = process_exit_code(wait_status);
-	/* Of the machine, if it could still say so: other calls failed of that, if any did, as its
-	 * own never ended. */
+	/* A failure of the machine, if the step could still report it: it goes before other
+	 * calls that failed because of it, since the step's own call has no end. */
 	bool waits = death != NULL && strcmp(death->reason, ROSTER_WAITS) == 0;
 	bool of_machine = death != NULL && *death->reason != '\0' && !waits &&
 	    o->error.code != ERROR_SYSTEM;
-	/* What failed says less than that a step was killed: steps behind that fail of what they do
-	 * not get. It died between its calls, or could not record one. */
+	/* A failed call says less than a step that was killed: steps behind that fail because
+	 * they lack input. The killed step died between calls, or could not record one. */
 	bool told_by_death = death != NULL && !waits &&
 	    (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
 	struct error error = ERROR_INIT;
@@ -64,7 +65,7 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 
 	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
 	if (o->decision != RUN_UNDECIDED) {
-		/* A terminal call has decided; the workflow's own status tells how it failed, if so. */
+		/* A terminal call has decided; if it failed, the workflow's own status says how. */
 		if (o->waiting > 0)
 			end_as_waiting(c, o);
 		else if (o->decision == RUN_FAILS)
@@ -91,8 +92,8 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 		c->exit_code = code;
 		error_set(&c->error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads the output any more");
 	} else if (code != 0) {
-		/* Who was killed, of a shell the last that it waited for, may have been a step that
-		 * had no time to begin. */
+		/* A killed process, or the last one that a shell waited for, may have been a
+		 * step that had no time to begin. */
 		error_set(&error, code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(wait_status, text, sizeof text));
 		end_as_failed(c, code, &error);

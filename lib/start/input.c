@@ -1,8 +1,7 @@
 /*
- * A pipe of one page (F_SETPIPE_SZ) polls writable only when it is empty: then the workflow
- * has taken what was there and asks for more. What is relayed is written to the file first.
- * Of what a further attempt is given, as much as was kept is compared with the file and not
- * passed on.
+ * A pipe of one page (F_SETPIPE_SZ) polls writable only when it is empty: then the workflow has
+ * read everything and wants more. Input is written to the file before it is relayed. In a further
+ * attempt, the input up to the kept length is compared with the file and not passed on.
  */
 #define _GNU_SOURCE /* F_SETPIPE_SZ */
 #include "start/input.h"
@@ -59,7 +58,7 @@ start_keeping(struct input *in, const struct storage *s, const char *run_id, str
 	return 0;
 }
 
-/* All of it was kept: that is on disk, and bears its name. */
+/* All of it was kept: it is on disk, under its final name. */
 static int
 input_finish_file(struct input *in, struct error *err)
 {
@@ -88,7 +87,7 @@ ended_early(const struct input *in, struct error *err)
 	    "beginning", (long long)in->compared, (long long)in->known);
 }
 
-/* What source says again; *again is how many of the bytes that are. */
+/* Compares what source repeats; *again is the number of those bytes. */
 static int
 input_compare_bytes(struct input *in, const char *bytes, size_t len, size_t *again,
     struct error *err)
@@ -115,7 +114,7 @@ input_compare_bytes(struct input *in, const char *bytes, size_t len, size_t *aga
 	return 0;
 }
 
-/* Copies what a file holds from a byte on, without moving its offset. */
+/* Copies the contents of a file from an offset on, without moving its position. */
 static int
 input_copy_file(struct input *in, int source, off_t at, struct error *err)
 {
@@ -175,7 +174,7 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 	return -1;
 }
 
-/* Takes up what is kept, to go on with it. */
+/* Opens what was kept, to continue it. */
 static int
 input_reopen_kept(struct input *in, const char *path, int flags, struct error *err)
 {
@@ -205,7 +204,7 @@ open_nothing(struct input *in, struct error *err)
 	    error_errno(err, ERROR_SYSTEM, "/dev/null", "unable to open");
 }
 
-/* Goes on with a part. A file must begin with it; a device has nothing to say again. */
+/* Continues after a part. A file must begin with that part; a device does not repeat it. */
 static int
 go_on(struct input *in, int source, struct error *err)
 {
@@ -242,7 +241,7 @@ go_on(struct input *in, int source, struct error *err)
 	    input_finish_file(in, err) : -1;
 }
 
-/* Nothing was kept: it is as for a first attempt. */
+/* Nothing was kept: continue as in a first attempt. */
 static int
 open_again(struct input *in, const struct storage *s, const char *run_id, int source,
     struct error *err)
@@ -258,8 +257,8 @@ open_again(struct input *in, const struct storage *s, const char *run_id, int so
 	return 0;
 }
 
-/* A machine that stopped may have left zeros where the end of what was kept was to be: they
- * are read again, whatever they are. */
+/* After a power failure there may be zeros at the end of what was kept: these bytes are read
+ * again, whatever they are. */
 static int
 drop_zeros(const char *part, struct error *err)
 {
@@ -371,7 +370,7 @@ input_nest(struct input *in, const struct roster *parent, const char *run_direct
 	return roster_begin(&in->relay, run_directory, &entry, err);
 }
 
-/* The end of source came. Whether it was all. */
+/* Source has ended. Returns whether that was the whole input. */
 static bool
 source_whole(struct input *in)
 {
@@ -387,7 +386,7 @@ input_started(struct input *in)
 	in->stream = -1;
 }
 
-/* Nothing is relayed any more: the end came, or nobody reads. */
+/* Stop relaying: the input has ended, or nobody reads. */
 static void
 stop_relaying(struct input *in)
 {
@@ -472,7 +471,7 @@ input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 {
 	if (!in->kept)
 		return 0;
-	/* A pipe whose end nobody came to read: nothing in it and no writer left. */
+	/* A pipe whose end nobody has read: it is empty and has no writer. */
 	if (in->source >= 0 && in->compared == in->known &&
 	    (poll_now(in->source, POLLIN) & (POLLIN | POLLHUP)) == POLLHUP)
 		in->complete = source_whole(in);
@@ -497,6 +496,6 @@ input_close(struct input *in)
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;
-	/* Whoever ends the run after a failure here finds nothing to complete. */
+	/* If this fails, the end of the run finds nothing to complete. */
 	in->kept = false;
 }

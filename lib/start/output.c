@@ -1,12 +1,12 @@
 /*
- * What is printed is written to a file in the run's directory, and becomes a blob by rename
- * when its digest, which is its name, is known. A run that is killed leaves none: the attempt
- * that goes on prints again.
+ * What the workflow prints is written to a file in the run's directory; when the digest is known it
+ * is renamed to a blob of that name. A run that is killed leaves none: the next attempt prints
+ * again.
  *
- * The relay is one buffer with two marks: what has been written, and how far bytes of others
- * may follow, which is the end of a line or, in a line that is no state line, anywhere. The
- * lock is tried and never waited for: the caller's poll is told to come back soon. At most 4096
- * bytes are written at once, which a pipe that polls writable takes, as it is not made
+ * The relay is one buffer with two marks: how much was written, and up to where other writers'
+ * bytes may follow, which is the end of a line or, in a line that is not a state line, anywhere.
+ * The lock is tried, never waited for: the caller's poll is told to come back soon. At most 4096
+ * bytes are written at once: a pipe that polls writable has room for these, and it is not made
  * non-blocking.
  */
 #define _GNU_SOURCE /* pipe2() */
@@ -31,7 +31,7 @@
 #define SPOOL "stdout"
 #define COPY_SIZE ((size_t)256 << 10)
 #define CHUNK ((size_t)64 << 10)
-#define WRITE_UNBLOCKED ((size_t)4096) /* bytes that a pipe that polls writable takes */
+#define WRITE_UNBLOCKED ((size_t)4096) /* bytes for which a pipe that polls writable has room */
 #define LOCK_AGAIN_MS 5
 
 /* ---- what is kept ---- */
@@ -50,8 +50,7 @@ printed_begin(struct printed *p, const char *directory, struct error *err)
 	*p = (struct printed)PRINTED_INIT;
 	if (fstat(STDOUT_FILENO, &st) != 0)
 		return 0;
-	/* What stderr goes to too comes in the order in which it is written, which nobody is to
-	 * change. */
+	/* If stderr goes to the same file, the order of both must not be changed. */
 	if (fstat(STDERR_FILENO, &other) == 0 && other.st_dev == st.st_dev &&
 	    other.st_ino == st.st_ino)
 		return 0;
@@ -96,8 +95,9 @@ printed_finish(struct printed *p, const struct transcript *t, char sha256[DIGEST
 	int fd, failed = 0;
 
 	if (p->kept && !p->relayed) {
-		/* What the workflow has written to a file, which this process may only write: by
-		 * its name in /proc. One that cannot be read is not kept. */
+		/* A file to which the workflow has written and which this process can only
+		 * write: opened through its name in /proc. If it cannot be read, nothing is
+		 * kept. */
 		snprintf(name, sizeof name, "/proc/self/fd/%d", STDOUT_FILENO);
 		fd = open(name, O_RDONLY | O_CLOEXEC);
 		bytes = memory_alloc(COPY_SIZE);
@@ -161,7 +161,7 @@ output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int64_t *de
 {
 	int64_t soon = clock_monotonic() + LOCK_AGAIN_MS;
 	bool ready = o->sent < o->ready;
-	/* What is there is enough until some of it is gone. */
+	/* Read no more until some of it was written. */
 	bool more = o->source >= 0 && (!ready || o->pending.len - o->sent < CHUNK);
 
 	if (o->closed || (o->source < 0 && !ready))
@@ -194,7 +194,7 @@ nobody_reads(struct output *o)
 	o->closed = true;
 }
 
-/* Takes what the pipe holds, at most a chunk: 1; 0 when it holds nothing; -1. */
+/* Reads what the pipe has, at most a chunk: 1; 0 if it is empty; -1. */
 static int
 output_read_pipe(struct output *o, struct error *err)
 {
@@ -218,8 +218,7 @@ output_read_pipe(struct output *o, struct error *err)
 		buffer_append(&o->kept, to, (size_t)got);
 	}
 
-	/* Another writer's bytes may follow after whole lines, and in a line that is no state
-	 * line. */
+	/* Another writer's bytes may follow whole lines, and in a line that is not a state line. */
 	end = o->pending.len += (size_t)got;
 	while (end > from && o->pending.data[end - 1] != '\n')
 		end--;
@@ -235,7 +234,7 @@ output_read_pipe(struct output *o, struct error *err)
 	return got > 0;
 }
 
-/* Whether the lock on a shared output is had, or need not be. */
+/* Whether the lock of a shared output is held, or not needed. */
 static bool
 output_lock_sink(struct output *o)
 {

@@ -1,13 +1,12 @@
 /*
- * A step walks through the slots of a name and takes the first whose lock it gets. Is there no
- * socket, or nobody behind it, it binds a new one, listens and connects to it before there is
- * anybody, and sends socket and environment to the guardian as descriptors, in one datagram. If
- * nobody takes it up, the socket closes with the last descriptor, and the step reads the end of
- * its connection. A worker that does not say hello, as it is dead, stopped or still busy with what
- * its last client left, is given up, by taking its socket's name away, which it looks for
- * whenever it has nothing to do.
+ * A step goes through the slots of a name and takes the first whose lock it gets. If there is no
+ * socket, or nobody behind it, the step binds a new one, listens, connects to it, and sends socket
+ * and environment to the guardian as descriptors, in one datagram. If nobody accepts, the socket
+ * closes with its last descriptor, and the step reads the end of its connection. A worker that does
+ * not say hello, because it is dead, stopped or still busy with what its last client left, is
+ * abandoned by removing its socket's name, which a worker checks whenever it is idle.
  *
- * Sockets are named through /proc/self/fd, as their names are limited to 108 bytes.
+ * Sockets are named through /proc/self/fd, since their names are limited to 108 bytes.
  */
 #define _GNU_SOURCE /* memfd_create(), struct ucred */
 #include "start/pool.h"
@@ -41,10 +40,10 @@
 
 #ifdef __linux__
 
-/* Programs that may be workers: what begins so, and the one that keeps MCP servers. */
+/* Programs that may be workers: those whose names begin so, and the one that keeps MCP servers. */
 #define PROVIDER "awf-provider-"
 #define KEEPER "awf-mcp-keep"
-#define LOCK_END ".lock"         /* what a lock's name has more than the socket's */
+#define LOCK_END ".lock"         /* the suffix of a lock's name after the socket's */
 #define HELLO POOL_HELLO "\n"
 #define WORKERS "workers"
 
@@ -55,7 +54,8 @@ enum {
 	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
 };
 
-/* Where a process is: its root, and the namespaces that say what a provider can reach. */
+/* The surroundings of a process: its root, and the namespaces that determine what a provider can
+ * reach. */
 static void
 pool_describe_namespaces(struct buffer *text)
 {
@@ -76,7 +76,7 @@ pool_describe_namespaces(struct buffer *text)
 	}
 }
 
-/* The socket of the guardian for who is there. */
+/* The guardian's socket for requests. */
 static void
 ask_name(const struct buffer *place, char name[NAME_SIZE])
 {
@@ -85,7 +85,7 @@ ask_name(const struct buffer *place, char name[NAME_SIZE])
 	snprintf(name, NAME_SIZE, "ask-%.28s", digest_sha256(place->data, place->len, digest));
 }
 
-/* Whether who sent a datagram is of this user. */
+/* Whether the sender of a datagram belongs to this user. */
 static bool
 is_ours(const struct ucred *who)
 {
@@ -94,7 +94,7 @@ is_ours(const struct ucred *who)
 
 /* ---- the guardian's side ---- */
 
-/* The environment that a datagram brought, as a list into text. NULL: it is none. */
+/* The environment in a datagram, as a list of pointers into text. NULL: it is invalid. */
 static char **
 read_environment(int fd, struct buffer *text)
 {
@@ -139,7 +139,7 @@ pool_start_worker_process(const char *program, const char *lock, int listener, i
 	return p.pid;
 }
 
-/* Whoever may ask for a program of ours is to get nothing else. */
+/* A sender may only ask for AWF's own programs. */
 static bool
 may_work(const char *program)
 {
@@ -229,7 +229,7 @@ pool_close(struct guardian_service *service)
 
 /* ---- a step's side ---- */
 
-/* The name of the slots for what a worker is made of. False: the program is gone. */
+/* The slot name for a worker of this kind. False: the program is gone. */
 static bool
 slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NAME_SIZE])
 {
@@ -251,7 +251,7 @@ slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NA
 	return true;
 }
 
-/* Sends the guardian what a worker is started with. */
+/* Sends the guardian what is needed to start a worker. */
 static bool
 pool_request_worker(int directory, const char *name, const char *program, const char *lock,
     int listener, int environment)
@@ -282,7 +282,7 @@ pool_request_worker(int directory, const char *name, const char *program, const 
 	return sent;
 }
 
-/* The environment as memory that only descriptors lead to. */
+/* The environment in memory that only descriptors lead to. */
 static int
 pack_environment(char *const *list)
 {
@@ -294,14 +294,14 @@ pack_environment(char *const *list)
 	return fd;
 }
 
-/* Where workers are asked for, and what they are called. */
+/* Where workers are requested, and how they are named. */
 struct pool {
 	const struct pool_spec *spec;
 	int directory;
 	char guardian[NAME_SIZE], name[NAME_SIZE];
 };
 
-/* False: there are none to be had. */
+/* False: there are none. */
 static bool
 open_pool(struct pool *p, const struct pool_spec *spec)
 {
@@ -319,8 +319,8 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	return found;
 }
 
-/* The lock of a slot, which gets its number, waited for at most so long; -1, and *taken says
- * whether another has it. */
+/* Takes the lock of a slot, whose number is filled in, waiting for a limited time; -1, and
+ * *taken: whether another process has it. */
 static int
 lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZE], bool *taken)
 {
@@ -337,8 +337,8 @@ lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZ
 	return fd;
 }
 
-/* Binds the slot anew, and has a worker started behind it; *connection, if it is wanted, is the
- * first that comes there. */
+/* Binds the slot again, and has a worker started for it; *connection, if it is wanted, is the
+ * first connection to it. */
 static bool
 start_worker(const struct pool *p, const char *slot, int *connection)
 {
@@ -364,7 +364,7 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	return started;
 }
 
-/* In the first of so many slots that nobody else has. */
+/* Tries the first slots, up to this many, that no other process has. */
 static bool
 connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
 {
@@ -453,8 +453,8 @@ pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guar
 	return 0;
 }
 
-/* Whether the socket's name still leads to it: whoever had its lock and did not hear of it has
- * put another there. */
+/* Whether the socket's name still leads to it: a process that had the lock and heard nothing
+ * from this worker has bound another. */
 bool
 pool_named(const struct pool_slot *s)
 {
@@ -463,7 +463,8 @@ pool_named(const struct pool_slot *s)
 	return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* Whether it ends, as nobody came for long: only who has the lock comes, so it takes that. */
+/* Whether it must end, because no client came for long: clients need the lock, so it takes the
+ * lock itself. */
 static bool
 pool_try_retire(const struct pool_slot *s)
 {
@@ -475,11 +476,11 @@ pool_try_retire(const struct pool_slot *s)
 	}
 	if (fd != -1)
 		unlink(s->path);
-	return true; /* the lock goes with the process */
+	return true; /* the lock is released with the process */
 }
 
-/* A client that has come, told hello. -1: it has gone, or is none of ours; or *lost: nobody can
- * come. */
+/* Accepts a client and says hello to it. -1: it has disconnected, or is not accepted; *lost: no
+ * client can come any more. */
 static int
 pool_accept_client(const struct pool_slot *s, int flags, bool *lost)
 {

@@ -1,9 +1,9 @@
 /*
- * One poll loop over a pipe that the signal handler writes to, the reports of the guardian,
- * the relays of stdin and stdout, and the clock. Whatever ends it first is the verdict and is
- * not changed after; then the rest is ended, and then the output goes out, which nobody can
- * add to any more. Outside of the loop signals are blocked, and those that are pending are
- * looked at where they count.
+ * One poll loop over a pipe to which the signal handler writes, the reports of the guardian, the
+ * relays of stdin and stdout, and the clock. The first event that ends the loop decides the
+ * outcome, which does not change any more; then remaining processes are ended, and then the output
+ * is written, to which nobody can add any more. Outside the loop signals are blocked, and pending
+ * ones are read where they matter.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include "start/supervise.h"
@@ -30,7 +30,7 @@
 
 enum { LOOK_EVERY_MS = 10 };
 
-/* What concerns the terminal that is relayed. */
+/* Signals of the terminal that are relayed. */
 static const int of_terminal[] = { SIGWINCH, SIGCONT, SIGTSTP };
 #define OF_TERMINAL (sizeof of_terminal / sizeof of_terminal[0])
 
@@ -42,7 +42,7 @@ struct watcher {
 	bool foreground;
 	bool done;
 	int64_t deadline;  /* ms, 0: none */
-	int64_t ended;     /* when the workflow itself had ended */
+	int64_t ended;     /* when the workflow itself ended */
 };
 
 static void
@@ -51,7 +51,7 @@ on_signal(int number)
 	int saved = errno;
 	char byte = (char)number;
 
-	/* A full pipe holds signals enough. */
+	/* If the pipe is full, it has enough signals. */
 	(void)!write(signal_pipe[1], &byte, 1);
 	errno = saved;
 }
@@ -73,9 +73,9 @@ watcher_cancel(struct watcher *w, int number)
 	watcher_finish(w, VERDICT_CANCELLED);
 }
 
-/* In the foreground the terminal has sent SIGINT and SIGQUIT to the workflow too,
- * which ends of them or does not; once it has ended they mean those who are left. One that is
- * relayed sends none here. */
+/* In the foreground the terminal has sent SIGINT and SIGQUIT to the workflow too, which decides
+ * itself whether it ends; after its end, they are for the remaining processes. A relayed
+ * terminal sends none here. */
 static void
 watcher_read_signals(struct watcher *w)
 {
@@ -132,7 +132,7 @@ watcher_check_timeout(struct watcher *w)
 	watcher_finish(w, VERDICT_TIMEOUT);
 }
 
-/* When it looks again whatever comes; 0: never. */
+/* When to look again even if nothing happens; 0: never. */
 static int64_t
 next_look(const struct watcher *w)
 {
@@ -140,7 +140,7 @@ next_look(const struct watcher *w)
 	    w->deadline;
 }
 
-/* What the workflow gets for one of its first descriptors. */
+/* What the workflow gets as one of its first descriptors. */
 static int
 watcher_choose_fd(const struct supervision *s, int fd, int inherited)
 {
@@ -180,8 +180,8 @@ relay_output(struct watcher *w, const struct pollfd *fds, nfds_t count)
 		watcher_finish(w, VERDICT_FAILED);
 }
 
-/* All has ended that could write: what it wrote last goes out, within the time limit. A
- * run that was ended before its time waits for no reader. */
+/* All writers have ended: write their last output, within the time limit. A run that was ended
+ * early does not wait for a reader. */
 static void
 flush_output(struct watcher *w)
 {
@@ -245,8 +245,8 @@ watcher_run_workflow(struct watcher *w)
 		nfds_t shown = poll_terminal(w, fds + 2 + in + out, &deadline);
 
 		poll_until(fds, 2 + in + out + shown, deadline);
-		/* One that came while it waited may be there though poll() did not see it yet: it
-		 * meant the workflow, if that has ended since. */
+		/* A signal that came during the wait may be pending although poll() did not
+		 * report it: it was for the workflow, if that has ended since. */
 		watcher_read_signals(w);
 		if (!w->done && fds[1].revents != 0)
 			watcher_read_report(w);
@@ -257,14 +257,15 @@ watcher_run_workflow(struct watcher *w)
 		if (!w->done)
 			relay_terminal(w, fds + 2 + in + out, shown);
 		watcher_check_timeout(w);
-		/* After the workflow: what is left runs on while it is, or may become, a step. */
+		/* After the workflow's end: remaining processes continue as long as they are, or
+		 * may become, a step. */
 		if (!w->done && w->guardian.state == GUARDIAN_ENDED &&
 		    clock_monotonic() - w->ended >= STEP_GRACE_MS &&
 		    !roster_busy(s->run_directory, NULL))
 			watcher_finish(w, VERDICT_ENDED);
 	}
 
-	/* Who is left ends by the signal that ended the rest. */
+	/* Remaining processes are ended by the signal that ended the others. */
 	if (w->guardian.state != GUARDIAN_ALONE) {
 		ending_begin(s->run_directory);
 		s->survivors = descendants_end(getpid(),
@@ -274,7 +275,7 @@ watcher_run_workflow(struct watcher *w)
 	flush_output(w);
 }
 
-/* Those that were ignored stay so. */
+/* Signals that were ignored stay ignored. */
 static void
 catch_of_terminal(struct sigaction before[OF_TERMINAL])
 {

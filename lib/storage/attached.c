@@ -1,4 +1,4 @@
-/* What a block does not say, its name or its size, is left out of the label. */
+/* If a block does not have its name or size, the label leaves it out. */
 #include "storage/attached.h"
 
 #include <stddef.h>
@@ -40,7 +40,7 @@ attached_text(struct span block, struct buffer *out)
 	return type != NULL;
 }
 
-/* How many bytes a block of an output has in a blob; -1: none. */
+/* The number of bytes that a block of an output has in a blob; -1: none. */
 static long long
 bytes_of_block(struct span refs, size_t number)
 {

@@ -1,8 +1,8 @@
 /*
- * Inputs that are too long for a line are written again and again, with their strings cut
- * shorter each time, and at last without the members that do not fit. A line goes out by one
- * write() under flock(2) with O_APPEND; if the disk takes only a part, that is cut off again.
- * O_NONBLOCK, as the user may have named a pipe that nobody reads.
+ * If inputs are too long for a line, they are written again and again, with strings cut shorter
+ * each time, and at last without the members that do not fit. A line is written by one write()
+ * under flock(2) with O_APPEND; if the disk takes only a part of it, that part is cut off again.
+ * The file is opened with O_NONBLOCK, since the user may have named a pipe that nobody reads.
  */
 #include "storage/audit.h"
 
@@ -25,15 +25,15 @@
 
 #define MASK "\"***\""
 #define ELLIPSIS "\xe2\x80\xa6"
-/* Bytes of a name or message: two of them, six times as long when escaped, leave
- * room in a line. */
+/* Bytes of a name or message: two of them, six times as long when escaped, leave room for the
+ * rest of a line. */
 #define TEXT_LIMIT 300
 
-/* Inputs are cut to these lengths, one after the other, until they fit. */
+/* Strings of inputs are cut to these lengths, one after the other, until the line fits. */
 static const size_t cuts[] = { 1024, 512, 256, 128, 64, 32, 16, 8 };
 
-/* Whether a key (raw token, quotes included) names a secret, in any case and with
- * any separators: apiKey, X-API-KEY, db.password. */
+/* Whether a key (raw token, quotes included) names a secret, in upper or lower case and with any
+ * separators: apiKey, X-API-KEY, db.password. */
 static bool
 audit_key_is_secret(struct span key)
 {
@@ -52,9 +52,9 @@ audit_key_is_secret(struct span key)
 	return found;
 }
 
-/* Appends value with secrets masked, and strings and numbers that are longer than limit cut to
- * strings of that length. room: members of the object are dropped from the first on that would
- * make out longer. */
+/* Appends value with secrets masked, and with strings and numbers longer than limit cut to
+ * strings of that length. room: members of the object are left out from the first that would
+ * make out longer than this. */
 static void
 write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 {
@@ -129,7 +129,7 @@ audit_write_text(struct writer *w, const char *key, const char *text)
 		writer_bytes(w, text, len > TEXT_LIMIT ? utf8_whole(text, TEXT_LIMIT) : len);
 }
 
-/* attempt 0: it says none. */
+/* attempt 0: the line has none. */
 static void
 write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall,
     const char *run_id, int attempt, const char *name)
@@ -147,8 +147,8 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	audit_write_text(w, "name", name);
 }
 
-/* Ends the line, appends it to the file, and frees it. The user's choice of a file may be a
- * symbolic link, as the storage may, or a pipe; but nobody waits for its reader. */
+/* Ends the line, appends it to the file, and frees it. The file that the user chose may be a
+ * symbolic link, as the storage may, or a pipe; but the write never waits for a reader. */
 static int
 audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 {
@@ -176,7 +176,7 @@ audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 	if (failed != 0)
 		goto end;
 
-	/* One write, at the end; what a full disk leaves of it is cut off again. */
+	/* One write, at the end; a part written to a full disk is cut off again. */
 	if (fd >= 0 && lock_file_within(fd, AUDIT_LOCK_MS) == 0 && fstat(fd, &status) == 0)
 		written = write(fd, line->data, line->len);
 	if (written >= 0 && written < (ssize_t)line->len) {

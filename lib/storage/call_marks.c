@@ -1,6 +1,6 @@
 /*
- * Of the variables of a process only those that differ from what its attempt was started with are
- * looked at closer, and recorded.
+ * Of a process's variables, only those that differ from the start of its attempt are examined and
+ * recorded.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "transcript/event_keys.h"
 
 #define ENTRY_DIGITS (MARKS_NAME_DIGITS + MARKS_VALUE_DIGITS)
-#define SHOWN_MOST 32        /* bytes of a value that people are shown */
+#define SHOWN_MOST 32        /* bytes of a value that are shown */
 
 extern char **environ;
 
-/* A number, a word, or a file's name: what nobody takes for a secret. */
+/* Whether a value is a number, a word, or a file's name, which nobody takes for a secret. */
 static bool
 is_harmless(const char *name, const char *value)
 {
@@ -37,7 +37,7 @@ is_harmless(const char *name, const char *value)
 	    lstat(value, &status) == 0;
 }
 
-/* ---- a process's ---- */
+/* ---- marks of a process ---- */
 
 static int
 compare_marks(const void *a, const void *b)
@@ -54,7 +54,8 @@ add_mark(struct call_marks *m, char *name)
 	return &m->list[m->count++];
 }
 
-/* A name as the record has it: one that is no UTF-8 as an equals sign, which no name has, and hex. */
+/* A name as it is recorded: a name that is not UTF-8 becomes an equals sign, which no name has,
+ * and hex digits. */
 static char *
 name_of_record(const char *name, size_t len)
 {
@@ -159,8 +160,8 @@ marks_free(struct call_marks *m)
 	*m = (struct call_marks){ .list = NULL };
 }
 
-/* A variable is null if it is unset, else "BYTES[:FORM][~][ TEXT]"; ~: the form leaves out a part of a
- * new path. */
+/* A variable is null if it is unset, otherwise "BYTES[:FORM][~][ TEXT]"; ~: the form leaves out
+ * a part of a new path. */
 void
 marks_write(const struct call_marks *m, struct writer *w)
 {
@@ -204,7 +205,7 @@ marks_read_start(struct span started, struct buffer *out)
 	span_decode(table, out);
 }
 
-/* A recorded value as one of ours; shown is not looked at. */
+/* Parses a recorded value into a mark; `shown` is not read. */
 static void
 read_value(struct span value, struct call_mark *mark)
 {
@@ -233,7 +234,7 @@ marks_agree(const struct call_mark *a, const struct call_mark *b)
 	return strcmp(a->bytes, b->bytes) == 0 || strcmp(a->form, b->form) == 0;
 }
 
-/* What the attempt of the record was started with. */
+/* The value with which the recorded attempt was started. */
 static void
 find_started(const struct attempt_start *s, const char *table, const char *name, struct call_mark *mark)
 {
@@ -260,7 +261,7 @@ find_mark(const struct call_marks *m, const char *name)
 	    bsearch(&wanted, m->list, m->count, sizeof wanted, compare_marks);
 }
 
-/* What this process has where it is what the attempt was started with. */
+/* This process's own value, for a variable unchanged since the attempt's start. */
 static void
 find_own(const struct attempt_start *s, const char *name, struct call_mark *mark)
 {
@@ -379,7 +380,7 @@ marks_have(const struct recorded_marks *r, const char *name)
 	    span_member(span_of(r->variables, strlen(r->variables)), name).at != NULL;
 }
 
-/* What is in neither is what the attempt was started with. */
+/* A variable that neither record has is as at the attempt's start. */
 bool
 marks_recorded_differ(const struct recorded_marks *a, const struct recorded_marks *b,
     const char *name)
@@ -411,7 +412,8 @@ number_of(struct buffer *text)
 	return number;
 }
 
-/* What decides, in text, and byte by byte; of what differs in each attempt the forms alone. */
+/* Collects, as text, what identifies a call: byte by byte, or, for what differs in each attempt,
+ * its form only. */
 struct identity {
 	struct buffer form, bytes;
 	bool new_path;
@@ -440,7 +442,7 @@ identity_end(struct identity *i, const char *directory, uint64_t *exact)
 	*exact = number_of(&i->bytes);
 	if (!i->new_path)
 		*exact = 0;
-	else if (strchr(directory, '*') != NULL) /* which new directory it was, its form does not tell */
+	else if (strchr(directory, '*') != NULL) /* its form does not tell which new directory it was */
 		*exact = MARKS_NEVER_EXACT;
 	return number_of(&i->form);
 }

@@ -1,8 +1,7 @@
 /*
- * A value in which what differs from attempt to attempt without a meaning is told in one way: the
- * value that the attempt was started with, under the name or as PATH, HOME and TMPDIR, the workspace,
- * the random parts of new paths. They are
- * looked for where a path or a word may begin.
+ * The form of a value, in which parts that differ between attempts without meaning are replaced by
+ * marks: values of the attempt's start, under the same name or in PATH, HOME and TMPDIR; the
+ * workspace; random parts of new paths. They are searched for wherever a path or a word may begin.
  */
 #define _GNU_SOURCE /* statx() */
 #include <fcntl.h>
@@ -23,7 +22,7 @@ marks_is_separator(char c)
 	return c == '\0' || strchr(SEPARATORS, c) != NULL;
 }
 
-/* Where the path begins in the text, as one, from `from` on; NULL. */
+/* Where the path occurs as a path in the text, from `from` on; NULL: nowhere. */
 static const char *
 find_path(const char *from, const char *text, const char *path)
 {
@@ -36,7 +35,7 @@ find_path(const char *from, const char *text, const char *path)
 	return NULL;
 }
 
-/* How often letters, capitals and digits take turns: often in what was drawn at random. */
+/* How often lower case, upper case and digits alternate, which is often in random text. */
 static size_t
 turns_of(const char *text, size_t len)
 {
@@ -52,7 +51,7 @@ turns_of(const char *text, size_t len)
 	return turns;
 }
 
-/* The random part of a name that mktemp(1) or a library like it made. */
+/* Whether this is the random part of a name that mktemp(1) or a similar library made. */
 static bool
 find_random(const char *name, size_t len, size_t *from, size_t *count)
 {
@@ -78,7 +77,7 @@ find_random(const char *name, size_t len, size_t *from, size_t *count)
 	return false;
 }
 
-/* Made since the attempt began, for its owner alone. */
+/* Whether it was made since the attempt began, for its owner only. */
 static bool
 is_new(const struct attempt_start *s, const char *path, size_t len)
 {
@@ -95,8 +94,8 @@ is_new(const struct attempt_start *s, const char *path, size_t len)
 	    (made->tv_sec == s->written.tv_sec && made->tv_nsec >= s->written.tv_nsec));
 }
 
-/* Of what is new, and all that is in it, random parts are left out, and what it is in, which TMPDIR
- * may say. */
+/* For a new path, and everything below it, leaves out random parts and the enclosing directory,
+ * which TMPDIR may have chosen. */
 bool
 marks_form_path(const struct attempt_start *s, const char *path, size_t len, struct buffer *out)
 {
@@ -123,8 +122,8 @@ marks_form_path(const struct attempt_start *s, const char *path, size_t len, str
 	return new_path;
 }
 
-/* Where the text has, as a word or as the beginning of a path, what the attempt was started with under
- * a name; NULL. */
+/* Where the text contains, as a word or as the beginning of a path, a value of the attempt's
+ * start; NULL: nowhere. */
 static const char *
 find_started_with(const struct attempt_start *s, const struct start_entry *entry, const char *text)
 {
@@ -138,7 +137,8 @@ find_started_with(const struct attempt_start *s, const struct start_entry *entry
 	return NULL;
 }
 
-/* Without what the attempt was started with under the name, and the separator beside it. */
+/* Appends the value without the variable's value at the attempt's start and the separator next
+ * to it. */
 static void
 add_without_start(const struct attempt_start *s, const struct start_entry *entry, const char *value,
     struct buffer *out)
@@ -154,7 +154,7 @@ add_without_start(const struct attempt_start *s, const struct start_entry *entry
 		return;
 	}
 	if (entry == NULL || entry->value_len == 0) {
-		/* x:$NAME, and nothing was there. */
+		/* x:$NAME, where NAME was empty. */
 		while (*value == ':')
 			value++;
 		for (len = strlen(value); len > 0 && value[len - 1] == ':';)
@@ -163,7 +163,7 @@ add_without_start(const struct attempt_start *s, const struct start_entry *entry
 	buffer_append(out, value, len);
 }
 
-/* With a mark for each place that has what the attempt was started with under another name. */
+/* Replaces values that the attempt's start has under other names by marks. */
 static void
 mark_started_with(const struct attempt_start *s, const char *name, char mark, struct buffer *text)
 {
@@ -189,7 +189,7 @@ marks_form(const struct attempt_start *s, const struct start_entry *entry, const
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
 	bool new_path = false;
 
-	/* A path that begins where a word does. */
+	/* A path that begins where a word begins. */
 	for (at = value; *at != '\0';) {
 		size_t len = strcspn(at, SEPARATORS);
 

@@ -1,9 +1,9 @@
 /*
- * START_FILE is a head, entries sorted by the hash of a name, and texts: names, what is ignored, and
- * which of the names an outer workflow has set.
- * awf-step reads it in one go and looks each of its variables up, so that a call in an untouched
- * environment costs a hash (SipHash, under a key of its own) for each variable. Values are not in
- * it: whether a text is one, or has it in it, is found by its length and hash.
+ * START_FILE is a head, entries sorted by the hash of a name, and texts: names, what is ignored,
+ * and which of the names an outer workflow has set. awf-step reads it at once and looks up each of
+ * its variables, so a call in an unchanged environment costs one hash (SipHash, with a key of its
+ * own) for each variable. The file has no values: whether a text is one of them, or contains it, is
+ * found by length and hash.
  *
  * In run.started each variable is 20 digits: 8 of its name, 12 of its value.
  */
@@ -105,7 +105,7 @@ attempt_start_ignores(const struct attempt_start *s, const char *name, size_t le
 
 /* ---- the key ---- */
 
-/* The storage itself may be a link; the file may not. */
+/* The storage itself may be a symbolic link; the file may not. */
 static int
 key_open(const char *path, int flags)
 {
@@ -122,7 +122,7 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 	if (fd < 0 && errno == ENOENT && !make) {
 		result = 0;
 	} else if (fd < 0 && errno == ENOENT) {
-		/* It appears whole, and once. */
+		/* The key file appears complete, and only one process makes it. */
 		random_bytes(key, MARKS_KEY_BYTES);
 		made = memory_format("%s.%s", path, id_new(id));
 		fd = key_open(made, O_WRONLY | O_CREAT | O_EXCL);
@@ -134,7 +134,7 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 		file_close(&fd);
 		unlink(made);
 		free(made);
-		/* What is recorded under it is worth nothing without it. */
+		/* What is recorded with the key is useless without it. */
 		if (result == 1)
 			result = file_sync_name(path, err) == 0 ? 1 : -1;
 		if (result == 1)
@@ -172,7 +172,7 @@ marks_add_text(struct buffer *texts, const char *text, size_t len)
 	return at;
 }
 
-/* The names of the environment that the outer run's workflow has set, or a run around that. */
+/* The names of variables that the workflow of the outer run has set, or of a run around that. */
 static int
 add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * The file's clock is the file system's: it ticks with the kernel's, each second, or each two
- * seconds (FAT). What was read just now can be changed within that tick and look as it did, so
- * the age counts from the moment that reading began.
+ * A file's timestamps come from the file system, whose clock ticks with the kernel's, every second,
+ * or every two seconds (FAT). A file that was just read can be changed within the same tick and
+ * keep its timestamps. So its age counts from the moment when reading began.
  */
 #include "storage/kept_digest.h"
 
@@ -16,9 +16,9 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-#define TICK_US 2500000 /* of the slowest clock, and something for its being behind ours */
+#define TICK_US 2500000 /* of the slowest clock, and a margin for a clock that is behind */
 
-/* Where a system's programs lie, and nobody's work. */
+/* Directories of a system's programs, which are nobody's work. */
 static const char *const system_directories[] = {
 	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/share",
 	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/libexec",
@@ -41,8 +41,9 @@ is_roots(const char *path, struct stat *st)
 	return lstat(path, st) == 0 && st->st_uid == 0 && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Whether it may be, by its state and, for root, its name: mostly it is one's own, and the parts of
- * its path need not be looked at. What only a link to a directory leads to is none. */
+/* Whether it may be a file that root alone can write, by its state and, if this process is root,
+ * its path: most files are the user's own, and the parts of their paths need not be checked. A
+ * file reached only through a link to a directory is not. */
 static bool
 may_be_roots(const char *path, const struct stat *st)
 {
@@ -67,7 +68,8 @@ kept_digest_state_tells(const char *path, const struct stat *st)
 	bool tells = real != NULL && (geteuid() != 0 || among_systems(real)) &&
 	    !file_is_users_mount(real) && is_roots("/", &part);
 
-	/* From the root down: each part of the path is a name in a directory that was looked at. */
+	/* From the root down: each part of the path is a name in a directory that was checked
+	 * before. */
 	for (char *end = real, byte; tells && *end != '\0'; *end = byte) {
 		end += 1 + strcspn(end + 1, "/");
 		byte = *end;
@@ -146,7 +148,7 @@ digest_reading_end(struct digest_reading *r)
 	return same;
 }
 
-/* What is kept under this name is over a text and files in these states. */
+/* The name under which something is remembered about a text and files in these states. */
 static void
 name_files(const struct buffer *text_and_states, struct buffer *name)
 {
@@ -157,7 +159,7 @@ name_files(const struct buffer *text_and_states, struct buffer *name)
 	    digest_sha256(text_and_states->data, text_and_states->len, sha256));
 }
 
-/* Whether it is kept, for the files as their names lead to them. */
+/* Whether it is remembered, for the files to which their names lead now. */
 static bool
 find_files(const char *directory, struct span text, const char *const *paths,
     char sha256[DIGEST_SIZE])

@@ -1,6 +1,6 @@
 /*
- * A script is known by device and inode, as one file may be named in many ways. A child
- * copies its parent's lines, so one small file answers, however deep it lies.
+ * A script is identified by device and inode, since one file may be named in many ways. A child run
+ * copies its parent's lines, so one small file answers, however deep the run is nested.
  */
 #include "storage/lineage.h"
 
@@ -18,7 +18,7 @@
 #define LINEAGE_FILE "lineage"
 #define SIZE_LIMIT ((size_t)4096) /* of the file */
 
-/* Takes the lines of the file; false if one is none. */
+/* Reads the lines of the file; false if one is not valid. */
 static bool
 lineage_parse_lines(struct lineage *l, char *text)
 {

@@ -1,8 +1,8 @@
 /*
- * The file is a line of JSON, written and synced before there is a transcript. So one that is
- * empty, with a transcript beside it, stands beside a run of this storage's own: it was made in
- * the moment before that was seen, and goes again. One that names somebody, without a line in the
- * transcript, is what a crash has left, and the next who comes may have the run.
+ * The file is a line of JSON, written and synced before there is a transcript. If the file is empty
+ * and a transcript exists, the run is this storage's own: the file was created just before the
+ * transcript was seen, and is removed again. If it names an owner and the transcript has no line, a
+ * crash has left it, and the next sender may have the run.
  */
 #include "storage/origin.h"
 
@@ -26,13 +26,13 @@
 #include "transcript/reader.h"
 
 #define TEXT_LIMIT ((size_t)4096)
-#define UNKNOWN "unknown" /* of a file that says nothing (yet) */
-#define CLAIM_TRIES 100   /* each fails only because the file was removed in between */
+#define UNKNOWN "unknown" /* of a file that names nobody (yet) */
+#define CLAIM_TRIES 100   /* each fails only because the file was removed meanwhile */
 
 static const char *const kinds[] = { [ORIGIN_LINES] = "lines", [ORIGIN_EVENTS] = "events",
 	[ORIGIN_ANY] = "any" };
 
-/* What the file says: the name, NULL if it does not, and what is sent. */
+/* Reads the file: the name, NULL if there is none, and what is sent. */
 static char *
 read_text(int fd, char **kind)
 {
@@ -63,7 +63,7 @@ origin_name(const struct storage *s, const char *run_id)
 		free(kind);
 		close(fd);
 	}
-	/* Whatever is there, the run is not one of ours. */
+	/* Whatever the file has, the run is not one of ours. */
 	if (name == NULL && (fd != -1 || errno != ENOENT))
 		name = memory_text(UNKNOWN);
 	free(path);
@@ -108,7 +108,7 @@ origin_name_valid(const char *name)
 
 /* ---- claiming ---- */
 
-/* The file, made if need be, with its lock. -1 with *err. */
+/* Opens and locks the file, creating it if needed. -1 with *err. */
 static int
 open_locked(const struct storage *s, const char *path, int lock_ms, struct error *err)
 {
@@ -142,8 +142,8 @@ origin_path_exists(const char *path)
 	return lstat(path, &status) == 0;
 }
 
-/* Whether the id is that of a run here, although it has no transcript: one that keeps none, has
- * none yet, or waits for its turn. */
+/* Whether the id is of a run of this storage that has no transcript: it keeps none, has none
+ * yet, or waits for its turn. */
 static bool
 is_taken(const struct storage *s, const char *run_id)
 {
@@ -161,7 +161,7 @@ is_taken(const struct storage *s, const char *run_id)
 	return taken;
 }
 
-/* On disk whatever AWF_SYNC says: a run that has lost its origin would be one of ours. */
+/* Synced whatever AWF_SYNC says: a run whose origin was lost would count as one of ours. */
 static int
 origin_write_file(struct origin *o, const struct storage *s, const char *name,
     enum origin_kind kind, struct error *err)
@@ -189,7 +189,7 @@ origin_write_file(struct origin *o, const struct storage *s, const char *name,
 	return failed;
 }
 
-/* With the lock: whose the run is. */
+/* Under the lock: whose run it is. */
 static int
 origin_claim_locked(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, struct error *err)

@@ -1,6 +1,6 @@
 /*
- * The name of a socket gets the mode of the socket that is bound to it, so that there is no
- * moment in which another user could connect.
+ * The mode of a socket becomes that of its name when it is bound, so there is no moment in which
+ * another user could connect.
  */
 #define _GNU_SOURCE /* O_PATH, struct ucred */
 #include "storage/private_socket.h"
@@ -61,7 +61,8 @@ int
 private_socket_connect(int directory, const char *name)
 {
 	struct sockaddr_un a = private_socket_address(directory, name);
-	/* Who waits for room in a queue that nobody empties would wait for ever. */
+	/* Not blocking: a client that waits for room in a queue which nobody reads would wait
+	 * for ever. */
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||

@@ -1,7 +1,7 @@
 /*
- * fcntl(2) locks, tried again every few milliseconds for `lock`, as a wait for one has no
- * time limit. The states of a ticket are words of one length, so that it is changed by one
- * write in place. Lists look without `lock`: they only tell.
+ * fcntl(2) locks. `lock` is tried again every few milliseconds, since waiting for a lock has no
+ * time limit. The states of a ticket are words of one length, so that one write in place changes
+ * it. Listings read without `lock`: they are for information only.
  */
 #include "storage/queue.h"
 
@@ -27,7 +27,7 @@
 
 #define LOCK_PAUSE_NS 2000000
 #define NUMBER_DIGITS 19
-#define TICKET_LIMIT 96          /* of what stands before its JSON */
+#define TICKET_LIMIT 96          /* of the part before its JSON */
 #define TOLD_LIMIT ((size_t)64 << 10)
 
 static const char *const states[] = { "waiting", "running", "ending " };
@@ -79,7 +79,7 @@ queue_lock(struct queue *q, struct error *err)
 			q->lock = fd;
 			break;
 		}
-		/* Another has the lock, or it went away. */
+		/* Another process has the lock, or the file was removed. */
 		file_close(&fd);
 		if (clock_monotonic() >= deadline) {
 			failed = error_set(err, ERROR_SYSTEM, path,
@@ -106,7 +106,7 @@ add_entry(struct queue *q, const struct queue_entry *entry)
 	q->others[q->count++] = *entry;
 }
 
-/* The number of a ticket by its name; 0: it is none. */
+/* The number in a ticket's name; 0: it is no ticket. */
 static long long
 ticket_number(const char *name)
 {
@@ -115,7 +115,7 @@ ticket_number(const char *name)
 	return strtoll(name, NULL, 10);
 }
 
-/* What a ticket says. One that cannot be read counts all the same: it is locked. */
+/* Reads a ticket. One that cannot be read counts all the same, since it is locked. */
 static void
 read_ticket(int fd, struct queue_entry *entry)
 {
@@ -141,8 +141,8 @@ by_number(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/* What queue.h says of the others: those without a ticket first, then by number, and none of them
- * this process's. */
+/* Checks the order of the others that queue.h promises: those without a ticket first, then by
+ * number, and none of them is this process's. */
 static bool
 queue_others_hold(const struct queue *q)
 {
@@ -307,8 +307,8 @@ queue_close(struct queue *q)
 		unlink(path);
 		free(path);
 		file_close(&q->ticket);
-		/* The last one removes the directory. Whoever has opened the lock in there looks at
-		 * its name again. */
+		/* The last process removes the directory. A process that has opened the lock in
+		 * it checks its name again. */
 		if (locked && queue_look(q, &none) == 0 && q->count == 0) {
 			path = path_join(q->directory, "lock");
 			unlink(path);
@@ -326,7 +326,7 @@ queue_close(struct queue *q)
 
 /* ---- lists ---- */
 
-/* Whether the run of a ticket waits: tells of it then. A ticket without JSON says no more. */
+/* Whether the run of a ticket waits; if so, reports it. A ticket without JSON gives no details. */
 static bool
 read_waiting(const char *path, struct queued *run)
 {
@@ -381,7 +381,7 @@ queued_list(const struct storage *s, struct queued **list, size_t *count, struct
 		if (found->d_name[0] == '.')
 			continue;
 		path = memory_format("%s/queues/%s", s->root, found->d_name);
-		/* One that goes away meanwhile has nobody who waits. */
+		/* If it is removed meanwhile, nobody waits in it. */
 		queue = storage_opendir(path);
 		while (queue != NULL && (ticket = readdir(queue)) != NULL)
 			if (ticket_number(ticket->d_name) != 0) {

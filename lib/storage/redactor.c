@@ -1,7 +1,7 @@
 /*
- * A shell as a line peer (proc/peer.h). What comes beside the one answer, before or behind it,
- * ends the filter. Whose child it is is told by a pid, so that a process made by fork() sees
- * that it has none yet.
+ * The filter is a shell that is used as a line peer (proc/peer.h). If it writes anything besides
+ * the one answer, before or behind it, the filter is ended. The pid of the process that started it
+ * tells a process made by fork() that it has no filter yet.
  */
 #include "storage/redactor.h"
 
@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "proc/libexec.h"
 
-/* Ignored signals stay so in all that the shell starts. */
+/* Ignored signals stay ignored in all that the shell starts. */
 #define SHIELD "trap '' HUP INT QUIT TERM; "
 #define PREFIX "awf-mask-"
 
@@ -26,7 +26,7 @@ static int redactor_redact_line(void *context, struct span line, struct buffer *
     struct error *err);
 static void redactor_end_filter(void *context);
 
-/* Takes over both texts. */
+/* Takes ownership of both texts. */
 static void
 redactor_set_command(struct redactor *r, char *command, char *directory)
 {
@@ -51,7 +51,7 @@ redactor_open(struct redactor *r, const char *command, struct error *err)
 	size_t len;
 
 	memset(r, 0, sizeof *r);
-	/* The filter of the run around, if it is the one that the run began with. */
+	/* The filter of the enclosing run, if the run began with it. */
 	if (run_in_environment() && run_environment_masked()) {
 		int failed = run_enter(&around, err);
 
@@ -73,7 +73,7 @@ redactor_open(struct redactor *r, const char *command, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "unable to tell the current directory");
 
-	/* Its first word may name a program of AWF's own directory. */
+	/* Its first word may name a program in AWF's own directory. */
 	len = strspn(text, letters);
 	own = libexec_path();
 	name = memory_format(PREFIX "%.*s", (int)len, text);
@@ -94,7 +94,7 @@ redactor_join(struct redactor *r, struct run *run, struct error *err)
 	const char *directory = environment_text(REDACTOR_DIRECTORY);
 
 	memset(r, 0, sizeof *r);
-	/* Without its directory it is not what the run has set, which its mark tells. */
+	/* Without the directory it is not the command that the run has set, as its mark shows. */
 	if (command != NULL)
 		redactor_set_command(r, memory_text(command),
 		    memory_text(directory != NULL ? directory : ""));
@@ -154,11 +154,12 @@ redactor_start_filter(struct redactor *r, struct error *err)
 	if (started == 0)
 		r->owner = getpid();
 	else if (err != NULL)
-		err->code = ERROR_SYSTEM; /* the command is not at fault, the step is not */
+		err->code = ERROR_SYSTEM; /* the command is not at fault, so it is an error of
+		                             the system */
 	return started;
 }
 
-/* What a parent started is the parent's: a child made by fork() lets go of it. */
+/* A filter that a parent started belongs to the parent: a child made by fork() forgets it. */
 static void
 redactor_end_filter(void *context)
 {
@@ -172,7 +173,7 @@ redactor_end_filter(void *context)
 	peer_free(&r->filter);
 }
 
-/* Nothing passes any more. */
+/* Nothing is passed on any more. */
 static int
 give_up(struct redactor *r, const char *why)
 {
@@ -192,8 +193,8 @@ redactor_give_up_ended(struct redactor *r)
 	return give_up(r, why);
 }
 
-/* Until the whole line is sent and a whole line is there. A filter that reads no more is seen
- * by its end. */
+/* Works until the whole line is sent and a whole line has arrived. If a filter stops reading,
+ * its end is noticed. */
 static int
 redactor_exchange_line(struct redactor *r, struct span line, struct buffer *answer)
 {

@@ -1,14 +1,15 @@
 /*
- * One pass from the newest to the oldest decides. What something that stays was forked from
- * is protected as it goes, since it is mostly older and comes later; where it is not, further
- * passes follow until none of them rescues anything.
+ * One pass from the newest to the oldest decides. The origin of a fork that stays is protected in
+ * this pass, since it is usually older and comes later; if it is not, further passes follow until
+ * no pass protects anything more.
  */
 #include "storage/retention.h"
 
 #include "base/count.h"
 #include "base/invariant.h"
 
-/* Protects what an item that stays was forked from. Whether any of that was to go. */
+/* Protects what an item that stays was forked from. Returns whether any of that was to be
+ * removed. */
 static bool
 protect_origins(struct retention_item *items, const struct retention_item *item)
 {
@@ -24,7 +25,7 @@ protect_origins(struct retention_item *items, const struct retention_item *item)
 	return rescued;
 }
 
-/* What is protected, or was not selected, stays, and with each what it was forked from. */
+/* What is protected or was not selected stays, and with each its origins. */
 static bool
 retention_plan_holds(const struct retention_item *items, size_t count)
 {
@@ -41,7 +42,7 @@ retention_plan_holds(const struct retention_item *items, size_t count)
 void
 retention_plan(struct retention_item *items, size_t count, const struct retention_rule *rule)
 {
-	int64_t staying = 0, bytes = 0; /* of what stays so far */
+	int64_t staying = 0, bytes = 0; /* of the items that stay so far */
 	bool full = false, rescued = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -65,11 +66,11 @@ retention_plan(struct retention_item *items, size_t count, const struct retentio
 				bytes = more;
 			}
 		}
-		/* An origin is older, so its turn comes. */
+		/* An origin is older, so its turn comes later in this loop. */
 		if (!item->goes)
 			protect_origins(items, item);
 	}
-	/* Unless a run of it began later, or clocks say otherwise. */
+	/* Unless the origin began later, or the clocks were wrong. */
 	while (rescued) {
 		rescued = false;
 		for (size_t i = 0; i < count; i++)

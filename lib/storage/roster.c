@@ -1,14 +1,14 @@
 /*
- * Records of one length, so that each is a place in a file, and locks on just those bytes
- * (fcntl(2)). A lock far behind them makes begins come one after another. State, mark and
- * reason are overwritten in place by one small pwrite(). A record is read again after its
- * lock was found free: its process may have ended between the two looks.
+ * Records of one length, so that each is a range of a file, with a lock (fcntl(2)) on its bytes. A
+ * lock far behind them makes processes register one after another. State, mark and reason are
+ * overwritten in place by one small pwrite(). A record is read again after its lock was found free:
+ * its process may have ended between the two looks.
  *
- * At top level a file has the processes of one name, and an occurrence is a place in it. The
- * processes in enclosing calls are entered in one file for many calls, whose records are
- * searched, from the end for the last of a name: the file of a call is called as it is, but for
- * its numbers, of which sixteen go together. So what a process asks about calls in its own is
- * never in the file that it is in.
+ * At top level a file has the processes of one name, and an occurrence is a position in it.
+ * Processes inside calls share one file for many calls; its records are searched, from the end for
+ * the last of a name. Such a file is named after the call, without its numbers, of which sixteen
+ * share a file. So when a process asks about calls inside its own, the answer is never in the file
+ * in which it is registered itself.
  */
 #include "storage/roster.h"
 
@@ -33,16 +33,16 @@
 #include "storage/run_lock.h"
 #include "storage/storage.h"
 
-/* Of one process: state, mark, pid, its stdout, a reason, what the call that it is in is known
- * by, its occurrence, its name, LF. */
+/* Of one process: state, mark, pid, its stdout, a reason, the key of its enclosing call, its
+ * occurrence, its name, LF. */
 #define RECORD 320
 #define RECORD_BEGUN 'B'
 #define RECORD_ENDED 'E'
-#define RECORD_ENDED_EMPTY 'N' /* well, having printed nothing */
-#define RECORD_TRIED 't'       /* the mark, else '-' */
-#define RECORD_STDOUT 14       /* where a record names it */
+#define RECORD_ENDED_EMPTY 'N' /* ended successfully without printing anything */
+#define RECORD_TRIED 't'       /* its mark, or '-' */
+#define RECORD_STDOUT 14       /* offset of its stdout in a record */
 #define STDOUT_SIZE 49
-#define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it; blank */
+#define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it, or blanks */
 #define REASON_SIZE 64
 #define RECORD_CALL (RECORD_REASON + REASON_SIZE + 1)
 #define CALL_SIZE (ROSTER_CALL - 1)
@@ -50,21 +50,21 @@
 #define OCCURRENCE_SIZE 20
 #define RECORD_NAME (RECORD_OCCURRENCE + OCCURRENCE_SIZE + 1)
 #define NAME_SIZE (RECORD - RECORD_NAME - 1)
-#define BEGIN_LOCK ((off_t)1 << 40) /* begins come one after another */
-/* More processes have no place before that, or, with 32 bits, no number. */
+#define BEGIN_LOCK ((off_t)1 << 40) /* locked while a process registers */
+/* Further processes would have no room before that, or, with 32 bits, no number. */
 #define OCCURRENCE_LIMIT (BEGIN_LOCK / RECORD < LONG_MAX ? BEGIN_LOCK / RECORD : LONG_MAX)
 #define FILE_NAME_LIMIT 200
-#define ENCLOSED '+'           /* begins the name of a file of calls; no step's name has it */
-#define TOGETHER 16            /* numbers of calls that have one file */
+#define ENCLOSED '+'           /* first byte of the name of a file of calls; no step's name has it */
+#define TOGETHER 16            /* numbers of calls that share one file */
 
-/* Where the processes directly in a call ("": at top level) are entered. */
+/* Where the processes directly inside a call ("": at top level) are registered. */
 struct place {
-	char call[ROSTER_CALL]; /* what their records know it by */
-	char *file;             /* its name; NULL: at top level, that of a process */
+	char call[ROSTER_CALL]; /* key of the call in their records */
+	char *file;             /* name of the file; NULL: at top level, the process's name */
 };
 
-/* The name is that of the call, its slashes "+", its numbers those of what they are together
- * with; one that is too long stands as its digest. */
+/* The file is named after the call, with "+" for slashes and its numbers rounded down to those
+ * that share the file; a name that is too long is replaced by its digest. */
 static void
 place_find(struct place *p, const char *enclosing)
 {
@@ -93,14 +93,14 @@ place_find(struct place *p, const char *enclosing)
 	buffer_free(&name);
 }
 
-/* By which the process of a record is known to live. */
+/* The range whose lock shows that the process of a record lives. */
 static struct lock_range
 record_range(off_t at)
 {
 	return (struct lock_range){ at, RECORD };
 }
 
-/* What a pipe or socket is known by on both of its sides; "" for anything else. */
+/* An identity of a pipe or socket that is the same at both ends; "" for anything else. */
 static void
 name_pipe(int fd, char text[STDOUT_SIZE])
 {
@@ -112,13 +112,13 @@ name_pipe(int fd, char text[STDOUT_SIZE])
 		    (unsigned long long)st.st_ino);
 }
 
-/* Looks through the records in a file that are of a call and a name (NULL: of any). */
+/* Goes through the records of a file that have a certain call and name (NULL: any). */
 struct scan {
 	int fd;
 	const char *call, *name;
 	off_t at;              /* of the record that was found last */
-	off_t next;            /* of the one to be looked at next */
-	size_t count, looked;  /* of those that are held */
+	off_t next;            /* of the next record */
+	size_t count, looked;  /* of the records in the buffer */
 	char records[RECORD * 32];
 };
 
@@ -132,7 +132,7 @@ scan_begin(struct scan *s, int fd, const char *call, const char *name)
 	s->count = s->looked = 0;
 }
 
-/* Whose a record is that was not written whole, is not known. */
+/* Matches too if the record was not written completely, since its call and name are unknown. */
 static bool
 record_is(const char *record, const char *call, const char *name)
 {
@@ -144,7 +144,7 @@ record_is(const char *record, const char *call, const char *name)
 	    record[RECORD_NAME + len] == ' ')));
 }
 
-/* NULL: there are no more. */
+/* The next record that matches; NULL: there are no more. */
 static const char *
 scan_next(struct scan *s)
 {
@@ -170,7 +170,7 @@ scan_next(struct scan *s)
 	}
 }
 
-/* What stands in a record, up to the blanks behind it. */
+/* A field of a record, without the blanks behind it. */
 static void
 read_field(const char *record, size_t at, size_t size, char *text)
 {
@@ -189,13 +189,13 @@ read_occurrence(const char *record)
 	return strtol(text, NULL, 10);
 }
 
-/* How many of this name have begun in the call, of the records before end. The last of them tells,
- * which is near the end, however many there are. -1 with errno. */
+/* How many of this name have begun in the call, among the records before end. The last of them
+ * has the number, so usually only the end of the file is read. -1 with errno. */
 static long
 next_occurrence(int fd, off_t end, const char *call, const char *name)
 {
 	char records[RECORD * 32];
-	long unknown = 0; /* that were not written whole: they may be such */
+	long unknown = 0; /* records not written completely: they may match */
 
 	while (end > 0) {
 		off_t from = end > (off_t)sizeof records ? end - (off_t)sizeof records : 0;
@@ -218,7 +218,7 @@ next_occurrence(int fd, off_t end, const char *call, const char *name)
 	return unknown;
 }
 
-/* Where one of them is entered; -1: nowhere. */
+/* The offset of the record with this occurrence; -1: there is none. */
 static off_t
 find_record(int fd, const char *call, const char *name, long occurrence)
 {
@@ -232,7 +232,7 @@ find_record(int fd, const char *call, const char *name, long occurrence)
 	return -1;
 }
 
-/* Enters a process behind the others in its file. -1 with errno. */
+/* Appends the record of a process to its file. -1 with errno. */
 static int
 roster_append_record(struct roster *r, const struct roster_entry *e)
 {
@@ -245,7 +245,7 @@ roster_append_record(struct roster *r, const struct roster_entry *e)
 	if (lock_wait(r->fd, begin, NULL) == -1)
 		return -1;
 	if (fstat(r->fd, &st) == 0) {
-		/* A killed begin may have left part of a record. */
+		/* A process killed while it registered may have left part of a record. */
 		const off_t at = (st.st_size + RECORD - 1) / RECORD * RECORD;
 
 		r->occurrence = *r->enclosing == '\0' ? (long)(at / RECORD) :
@@ -261,7 +261,7 @@ roster_append_record(struct roster *r, const struct roster_entry *e)
 		if (put == RECORD)
 			r->record = at;
 		else if (put >= 0)
-			errno = ENOSPC; /* or a limit: why, the rest would meet */
+			errno = ENOSPC; /* or a limit: writing the rest would find out which */
 	}
 	cause = errno;
 	lock_release(r->fd, begin);
@@ -314,7 +314,7 @@ enter_end(struct roster *r, char state)
 	if (r->fd == -1 || r->record == -1)
 		return;
 	INVARIANT((off_t)r->record % RECORD == 0);
-	/* A failure here leaves the process dead in the roster: the safe side. */
+	/* If this fails, the process counts as dead in the roster, which is safe. */
 	if (pwrite(r->fd, &state, 1, (off_t)r->record) == 1)
 		r->record = -1;
 }
@@ -339,8 +339,8 @@ roster_fail(struct roster *r, const struct error *why)
 
 	if (r->fd == -1 || r->record == -1)
 		return;
-	/* The place with the message, or the message alone, or what stands last in it, as is
-	 * errno's text: what fits. */
+	/* The place with the message; else the message alone; else its end, such as errno's
+	 * text: the first that fits. */
 	if (strlen(text) > REASON_SIZE)
 		text = why->message;
 	if (strlen(text) > REASON_SIZE && (last = strrchr(text, ':')) != NULL && last[1] == ' ')
@@ -349,13 +349,13 @@ roster_fail(struct roster *r, const struct error *why)
 	    *text != '\0' ? text : error_name(why->code));
 	reason[utf8_whole(reason, strlen(reason))] = '\0';
 	INVARIANT(strlen(reason) <= REASON_SIZE && (off_t)r->record % RECORD == 0);
-	/* A failure here leaves a process that died for reasons unknown. */
+	/* If this fails, the process counts as dead for unknown reasons. */
 	if (pwrite(r->fd, reason, strlen(reason), (off_t)r->record + RECORD_REASON) > 0)
 		r->record = -1;
 }
 
-/* Whether a record has begun, not ended, and nobody holds its lock. own is that of this process
- * in this file, -1 if it has none. */
+/* Whether a record has begun, has not ended, and its lock is free. own: the record of this
+ * process in this file, -1 if it has none. */
 static bool
 record_dead(int fd, off_t at, off_t own)
 {
@@ -378,8 +378,8 @@ record_ended(int fd, off_t at, off_t own)
 	    (state == RECORD_ENDED || state == RECORD_ENDED_EMPTY);
 }
 
-/* What is so of the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM". False for a text
- * that is no call. */
+/* Asks is() about the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM". False for a
+ * text that is no call. */
 static bool
 ask_record(struct roster *r, const char *call, bool (*is)(int fd, off_t at, off_t own))
 {
@@ -437,17 +437,18 @@ roster_ended(struct roster *r, const char *call)
 	return ask_record(r, call, record_ended);
 }
 
-/* The files in which processes are entered, one after another. */
+/* Iterates over the files in which processes are registered. */
 struct files {
-	int own;             /* that of this process, which comes first and stays open; -1: none */
-	char *path;          /* then one alone, of calls; NULL: none */
-	DIR *dir;            /* then those in here; NULL: none */
+	int own;             /* this process's own file, which comes first and stays open; -1: none */
+	char *path;          /* then this one, a file of calls; NULL: none */
+	DIR *dir;            /* then the files in this directory; NULL: none */
 	bool all;            /* of calls, too */
-	const char *besides; /* but for this one; NULL */
+	const char *besides; /* except this one; NULL */
 	int flags, fd;
 };
 
-/* Of the processes directly in a call of a run; *call gets what their records know that by. */
+/* The files of processes directly inside a call of a run; *call gets the key of the call in
+ * their records. */
 static void
 files_of_call(struct files *f, const char *run_directory, const char *enclosing, int flags,
     char call[ROSTER_CALL])
@@ -466,7 +467,7 @@ files_of_call(struct files *f, const char *run_directory, const char *enclosing,
 	free(directory);
 }
 
-/* Of those in the call that this process is in. */
+/* The files of processes inside the call in which this process is. */
 static void
 files_beside(struct files *f, const struct roster *r)
 {
@@ -475,7 +476,7 @@ files_beside(struct files *f, const struct roster *r)
 		f->dir = storage_opendir(r->directory);
 }
 
-/* Opens the next; -1: there are no more. */
+/* Opens the next file; -1: there are no more. */
 static int
 files_next(struct files *f)
 {
@@ -510,8 +511,8 @@ files_close(struct files *f)
 		closedir(f->dir);
 }
 
-/* Why the machine failed the process of a record; "" if that is not known. It is read anew, as it
- * comes just before the lock is let go. */
+/* Why the machine failed the process of a record; "" if unknown. The record is read again,
+ * because the reason is written just before the lock is released. */
 static void
 read_reason(int fd, off_t at, char reason[ROSTER_REASON])
 {
@@ -522,8 +523,8 @@ read_reason(int fd, off_t at, char reason[ROSTER_REASON])
 	reason[got > 0 ? got : 0] = '\0';
 }
 
-/* The next process, from where the scan is, that died and was not only tried: its record; NULL:
- * there is none. */
+/* The record of the next process in the scan that died and was not only tried; NULL: there is
+ * none. */
 static const char *
 next_died(struct scan *s, off_t own)
 {
@@ -535,8 +536,8 @@ next_died(struct scan *s, off_t own)
 	return record;
 }
 
-/* Of the processes in a call: one that died whose reason is known, else the first. own: the record
- * of this process, which is none of them. */
+/* Finds a process in a call that died: the first whose reason is known, else the first. own: the
+ * record of this process, which is left out. */
 static bool
 find_died(struct files *f, const char *call, off_t own, const char *enclosing,
     struct roster_death *death)
@@ -602,12 +603,12 @@ roster_forgive(const char *run_directory, const char *enclosing)
 		scan_begin(&scan, files.fd, call, NULL);
 		while (next_died(&scan, -1) != NULL)
 			if (pwrite(files.fd, &tried, 1, scan.at + 1) != 1)
-				break; /* it counts then: the safe side */
+				break; /* it counts then, which is safe */
 	}
 	files_close(&files);
 }
 
-/* What became of those in a file that write to a pipe. */
+/* Reports what became of the processes in a file that write to a pipe. */
 static void
 roster_scan_upstream(struct scan *s, off_t own, const char *pipe, struct upstream *u)
 {
@@ -665,7 +666,7 @@ roster_all_ended(const struct roster *r, const char *name)
 	struct scan scan;
 	int fd = -1;
 
-	/* Its own name has a process that lives. */
+	/* This process lives, and has its own name. */
 	if (strcmp(name, r->name) != 0)
 		fd = beside ? r->fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	scan_begin(&scan, fd, r->call, name);
@@ -697,12 +698,12 @@ roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *wri
 		roster_end(writer);
 	if (why.code != ERROR_NONE) {
 		roster_fail(writer, &why);
-		roster_close(writer); /* it is dead only without its lock */
+		roster_close(writer); /* reported as dead only without its lock */
 	}
 	return why.code == ERROR_NONE;
 }
 
-/* A name is told once for each file: there may be many processes of it. */
+/* A name is reported once for each file: it may have many processes. */
 bool
 roster_busy(const char *run_directory, struct buffer *names)
 {

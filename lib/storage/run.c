@@ -1,8 +1,8 @@
 /*
- * A run is made from the inside out: directory and lock, key, transcript, marks, and its
- * first event last, after which it is there for others; if any of it fails, all is taken away
- * again. A step reads the same files, and goes by what it finds there, not by the environment
- * alone, which only says where they are.
+ * A run is made from the inside out: directory and lock, key, transcript, marks, and last its first
+ * event, with which others see it; if any of this fails, everything is removed again. A step reads
+ * the same files, and trusts what it finds there, not the environment alone, which only says where
+ * they are.
  */
 #include "storage/run.h"
 
@@ -34,7 +34,7 @@
 
 #define TRANSCRIPT_FORMAT 1
 #define LOCK_TEXT_SIZE 64
-/* Files in the run's directory. */
+/* Files in the run directory. */
 #define MARK_FILE "mask"
 #define RECREATED "recreated"
 #define WORKSPACE "workspace"
@@ -48,7 +48,7 @@ run_warn(const struct run *r, const struct error *err)
 		r->warn(err);
 }
 
-/* A new file in the run directory, for the steps inside. */
+/* Creates a file in the run directory, for the steps of the run. */
 static int
 run_write_file(const struct run *r, const char *name, const void *bytes, size_t len,
     const char *message, struct error *err)
@@ -66,7 +66,7 @@ run_write_file(const struct run *r, const char *name, const void *bytes, size_t 
 	return failed;
 }
 
-/* A transcript that is not kept lies, with its blobs, in the run directory. */
+/* A transcript that is not kept is, with its blobs, in the run directory. */
 static char *
 transcript_path(const struct run *r)
 {
@@ -75,7 +75,7 @@ transcript_path(const struct run *r)
 	return memory_format("%s/%s.jsonl", r->directory, r->id);
 }
 
-/* Makes the run's transcript, or opens it; path NULL: where it belongs. */
+/* Creates or opens the run's transcript; path NULL: at its usual place. */
 static int
 open_transcript(struct run *r, const char *path, bool create, struct error *err)
 {
@@ -90,8 +90,8 @@ open_transcript(struct run *r, const char *path, bool create, struct error *err)
 	return failed;
 }
 
-/* Whether run.started tells of a variable: of what any program may go by, of where steps
- * take their definitions from, and of the names that were asked for. */
+/* Whether run.started records a variable: those that any program may depend on, those that say
+ * where steps find their definitions, and those whose names the user gave. */
 static bool
 is_recorded(const char *variable, char *const *names)
 {
@@ -122,11 +122,11 @@ run_cause_read(struct run_cause *cause, const struct event_view *started)
 			event_copy_id(span_member(link.value, KEY_EVENT_ID), cause->event_id);
 }
 
-/* Enters the attempt's span in a trace, outer; NULL: in one of its own. */
+/* Makes the attempt a span of a trace, outer; NULL: of a trace of its own. */
 static void
 enter_trace(struct run *r, const struct traceparent *outer)
 {
-	struct traceparent own = { .flags = 1 }; /* what is recorded is sampled */
+	struct traceparent own = { .flags = 1 }; /* all that is recorded is sampled */
 
 	r->traced = outer != NULL;
 	if (outer != NULL)
@@ -137,9 +137,9 @@ enter_trace(struct run *r, const struct traceparent *outer)
 	traceparent_write(&own, r->traceparent);
 }
 
-/* What the attempt is started in, as the environment or the first attempt says; a child is in
- * the span of the call that started it. The environment of who goes on with a child's run by hand
- * is none of its parent's. false: in no trace. */
+/* Finds the trace that the environment or the first attempt names; a child run is in the span of
+ * the call that started it. If somebody resumes a child run by hand, the environment is not that
+ * of its parent. false: there is no trace. */
 static bool
 find_trace(const struct run_spec *spec, struct traceparent *outer)
 {
@@ -160,7 +160,7 @@ find_trace(const struct run_spec *spec, struct traceparent *outer)
 	return true;
 }
 
-/* event_id NULL: a new one. */
+/* event_id NULL: a new id. */
 static int
 append_started(struct run *r, const char *event_id, const struct run_cause *cause,
     struct span payload, struct error *err)
@@ -187,14 +187,14 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 	return failed;
 }
 
-/* What may go wrong without the run going wrong. */
+/* Warns of a failure that does not fail the run. */
 static void
 run_announce_start(struct run *r, const struct run_spec *spec)
 {
 	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
 	struct error err = ERROR_INIT;
 
-	/* What was recorded of the name and the inputs is all that may be told elsewhere. */
+	/* Only the recorded name and inputs may be passed on. */
 	if (r->transcript.masked) {
 		free(r->name);
 		r->name = span_text(redaction_member(r->transcript.redaction, KEY_NAME));
@@ -208,7 +208,7 @@ run_announce_start(struct run *r, const struct run_spec *spec)
 		run_warn(r, &err);
 }
 
-/* Where steps find which directory the run's workspace is. */
+/* Records for the steps which directory is the run's workspace. */
 static int
 write_workspace(const struct run *r, const char *workspace, struct error *err)
 {
@@ -241,7 +241,7 @@ write_key(const struct run *r, struct error *err)
 	    err);
 }
 
-/* What a run consists of, up to its first event. */
+/* Creates the files of a run, up to its first event. */
 static int
 make_run(struct run *r, const struct lineage *lineage, struct error *err)
 {
@@ -268,7 +268,7 @@ write_environment(struct writer *w, const struct run_spec *spec)
 	writer_object_end(w);
 }
 
-/* The script, and the programs that its words run. A pipeline's text stands in argv. */
+/* Records the script, and the programs that its words run. For a pipeline, its text is in argv. */
 static int
 keep_files(struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
 {
@@ -296,7 +296,7 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
 		.outer = outer, .unmarked = unmarked };
 	int failed = 0;
 
-	/* The storage's key is for what is compared with other attempts. */
+	/* The storage's key is used only for what is compared with other attempts. */
 	if (unmarked)
 		random_bytes(key, MARKS_KEY_BYTES);
 	else
@@ -319,7 +319,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	struct writer w;
 	int failed;
 
-	/* A run of one step has no calls to tell apart; a masked one is never gone on from. */
+	/* A run of one step has no calls to distinguish; a masked run is never resumed. */
 	marked = workflow && r->keep_transcript && !r->transcript.masked;
 	if (marked && write_start(r, spec, key, false, err) != 0)
 		return -1;
@@ -368,14 +368,14 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	if (failed == 0)
 		failed = append_started(r, NULL, spec->cause,
 		    span_of(payload.data, payload.len), err);
-	/* A run that its mask refuses leaves nothing behind. */
+	/* If its mask refuses the run, nothing of it is left behind. */
 	if (failed == 0 && workflow && !marked)
 		failed = write_start(r, spec, key, true, err);
 	buffer_free(&payload);
 	return failed;
 }
 
-/* A file above a limit (RLIMIT_FSIZE) is an error from now on, not the end of the process. */
+/* Makes a file above a limit (RLIMIT_FSIZE) an error instead of the end of the process. */
 static void
 run_init(struct run *r)
 {
@@ -385,8 +385,7 @@ run_init(struct run *r)
 	r->transcript.fd = -1;
 }
 
-/* A run that did not come to be leaves nothing behind. What another has that bears its id, stays
- * as it is. */
+/* A run that could not be created leaves nothing behind. Files of another run with its id stay. */
 static void
 run_abandon_new(struct run *r)
 {
@@ -434,7 +433,7 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	return 0;
 }
 
-/* A file of the run directory, for reading; -1 with errno. */
+/* Opens a file of the run directory for reading; -1 with errno. */
 static int
 open_file(const struct run *r, const char *name)
 {
@@ -542,7 +541,7 @@ run_set_environment(const struct run *r, struct environment *e, const char *dire
 	environment_set(e, "AWF_PARENT", r->started);
 	environment_set(e, "AWF_WORKFLOW_DIR", directory);
 	environment_set(e, TRACEPARENT, r->traceparent);
-	/* It goes with the trace that was begun elsewhere. */
+	/* TRACESTATE belongs to a trace that was begun elsewhere. */
 	if (!r->traced)
 		environment_unset(e, "TRACESTATE");
 }
@@ -555,8 +554,8 @@ run_in_environment(void)
 	return id != NULL && *id != '\0';
 }
 
-/* Reads a file of the run directory. Returns how much was read, at most size; -1 with errno if
- * it cannot be opened. */
+/* Reads a file of the run directory. Returns how many bytes were read, at most size; -1 with
+ * errno if it cannot be opened. */
 static ssize_t
 run_read_file(const struct run *r, const char *name, void *bytes, size_t size)
 {
@@ -570,7 +569,7 @@ run_read_file(const struct run *r, const char *name, void *bytes, size_t size)
 	return got > 0 ? got : 0;
 }
 
-/* The run of the environment, up to its transcript. */
+/* Opens the run of the environment, including its transcript. */
 static int
 run_enter_environment(struct run *r, struct error *err)
 {
@@ -598,7 +597,7 @@ run_enter_environment(struct run *r, struct error *err)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
 
-	/* Whether its owner lives, and in which attempt. */
+	/* Whether its owner lives, and which attempt it is. */
 	fd = open_file(r, "lock");
 	if (fd < 0 && errno == ENOENT)
 		return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
@@ -629,7 +628,7 @@ run_enter_environment(struct run *r, struct error *err)
 	}
 	if (got != (ssize_t)sizeof r->key)
 		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
-	/* A run that is not masked has no mark. */
+	/* A run that is not masked has no mark file. */
 	got = run_read_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1);
 	if (got != (ssize_t)sizeof r->redaction_mark - 1 && (got != -1 || errno != ENOENT))
 		return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
@@ -692,7 +691,7 @@ run_environment_directory(void)
 	return path;
 }
 
-/* Whether the directory of the run that the environment names has this mark. */
+/* Whether the directory of the run in the environment has this mark. */
 static bool
 environment_marked(const char *mark)
 {
@@ -730,7 +729,7 @@ run_write_error(struct writer *w, const struct error *error)
 	writer_object_end(w);
 }
 
-/* Nothing is written of what was not kept. */
+/* Nothing is written about what was not kept. */
 static void
 write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
 {
@@ -778,7 +777,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 			NULL };
 		char *message = NULL;
 
-		/* The error as it may be told; of a masked run, as it was recorded. */
+		/* The error as it may be shown; for a masked run, as it was recorded. */
 		if (end->error == NULL || end->error->code == ERROR_NONE)
 			message = NULL;
 		else if (!r->transcript.masked)

@@ -1,8 +1,8 @@
 /*
- * A directory is renamed before it is emptied, and whoever has locked a file looks whether it
- * still has its name: the two together make the lock good for as long as the directory is
- * there. An owner that was killed while it emptied leaves a renamed one, which the next
- * removes.
+ * A directory is renamed before it is emptied, and a process that has locked a file checks that the
+ * file still has its name. Together, these make the lock valid for as long as the directory exists.
+ * An owner that was killed while it emptied the directory leaves a renamed one, which the next
+ * owner removes.
  */
 #include "storage/run_lock.h"
 
@@ -23,11 +23,11 @@
 #include "storage/storage.h"
 
 #define LOCK_TEXT_SIZE 64
-#define REASON_SIZE 256 /* why the machine failed a step: spaces, if it has not */
-#define TAKE_TRIES 100 /* each fails only because an owner left in between */
+#define REASON_SIZE 256 /* why the machine failed a step; spaces if it did not */
+#define TAKE_TRIES 100 /* each fails only because an owner left meanwhile */
 
-/* Removes what lies below a directory, whatever it is, without following links; but
- * not what is called spared (NULL: nothing). */
+/* Removes everything below a directory, without following links, except the name `spared` (NULL:
+ * nothing). */
 static void
 remove_contents(int fd, const char *spared)
 {
@@ -78,7 +78,7 @@ run_directory_drop(const char *directory)
 	char *gone = memory_format("%s" RUN_DIRECTORY_GONE, directory);
 
 	if (rename(directory, gone) != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
-		empty_directory(gone, NULL); /* of an owner that was killed here */
+		empty_directory(gone, NULL); /* left by an owner that was killed here */
 		rename(directory, gone);
 	}
 	run_directory_empty(gone);
@@ -141,7 +141,7 @@ run_lock_take_over(const char *directory, struct error *err)
 			reason = errno;
 			unable_to_lock(directory, err);
 		}
-		/* The directory went away meanwhile, or it is not to be had. */
+		/* The directory was removed meanwhile, or it cannot be locked. */
 		if (!had)
 			file_close(&fd);
 	}
@@ -176,7 +176,7 @@ run_lock_fail(const char *directory, const struct error *why)
 
 	snprintf(reason, sizeof reason, "%-*.*s", REASON_SIZE, REASON_SIZE,
 	    error_text(why, whole, sizeof whole));
-	/* A failure here leaves the step untold of but by its own message. */
+	/* If this fails, only the step's own message tells the reason. */
 	if (fd >= 0)
 		(void)!pwrite(fd, reason, REASON_SIZE, LOCK_TEXT_SIZE);
 	file_close(&fd);

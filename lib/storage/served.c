@@ -1,6 +1,6 @@
 /*
- * The program that copies is a peer that is told nothing: its stdin is open as long as the copy
- * is wanted. It says a JSON object a line.
+ * The program that copies is a peer that is sent nothing: its stdin stays open as long as the copy
+ * is wanted. It writes one JSON object a line.
  */
 #include "storage/served.h"
 
@@ -42,7 +42,7 @@ served_start_fetcher(struct served *s, const char *url, unsigned what,
 	char *list = libexec_path(), *program = path_search(list, FETCHER);
 	const char *argv[7 + sizeof options / sizeof *options] = { program };
 	char after[24], last[24];
-	/* What ends this program from a terminal is to leave that one the time to clean up. */
+	/* Signals from the terminal end this program; let that one live long enough to clean up. */
 	const struct process_spec spec = { .argv = (char *const *)(uintptr_t)argv,
 		.err = PROCESS_INHERIT, .group = true };
 	size_t words = 1;
@@ -73,7 +73,7 @@ served_start_fetcher(struct served *s, const char *url, unsigned what,
 	return failed;
 }
 
-/* ---- what it says ---- */
+/* ---- the lines that it writes ---- */
 
 static void
 served_read_error(struct error *err, struct span line)
@@ -116,7 +116,7 @@ served_read_line(struct served *s, struct span line, struct served_change *chang
 	return type;
 }
 
-/* It has ended without a word. */
+/* It has ended without writing a reason. */
 static void
 served_set_end_error(struct served *s, struct served_change *change)
 {
@@ -127,7 +127,7 @@ served_set_end_error(struct served *s, struct served_change *change)
 	    process_status_text(wait_status, text, sizeof text));
 }
 
-/* The next that is of interest, of what it has said so far; NULL. */
+/* The next line that is of interest, of those received so far; NULL. */
 static const char *
 served_next_line(struct served *s, struct served_change *change)
 {
@@ -234,7 +234,7 @@ served_close(struct served *s)
 {
 	if (s->peer.process.pid != 0)
 		peer_end(&s->peer);
-	/* If it was killed it has left the copy. */
+	/* If it was killed, the copy is still there. */
 	if (s->storage.root != NULL)
 		copytree_remove(s->storage.root, NULL);
 	peer_free(&s->peer);

@@ -1,9 +1,8 @@
 /*
- * What INPUT_AUTO is gets decided by its first value alone: a state line begins with a brace,
- * so anything else is text as soon as one byte says so. Values are framed without being
- * understood, over reads, and each is checked once it is whole. On a pipe, socket or file
- * that others write to, lines go out under a lock of the whole of it (fcntl(2)), which lines
- * longer than PIPE_BUF need.
+ * INPUT_AUTO is decided by the first value of the input: a state line begins with a brace, so input
+ * with another first byte is text. Values are framed across reads without being parsed, and each is
+ * checked when it is complete. On a pipe, socket or shared file, lines are written under a lock of
+ * the whole file (fcntl(2)), which lines longer than PIPE_BUF need.
  */
 #include "storage/state.h"
 
@@ -37,7 +36,7 @@ data_from_text(struct data *d, const char *bytes, size_t len)
 	d->no_newline = !d->base64 && !newline;
 	if (!d->base64)
 		json_quote(&d->json, bytes, newline ? len - 1 : len);
-	/* Escapes take up to six bytes each: a hundred megabytes of NULs. */
+	/* An escape takes up to six bytes: a hundred megabytes of NULs would become six hundred. */
 	if (d->json.len > DATA_LIMIT) {
 		buffer_free(&d->json);
 		d->base64 = true;
@@ -273,7 +272,7 @@ state_reader_fill(struct state_reader *r, struct error *err)
 	do
 		got = read(r->fd, buffer_reserve(&r->pending, want + 1), want);
 	while (got == -1 && errno == EINTR && (r->signal_number == NULL || *r->signal_number == 0));
-	/* Input that never pauses interrupts no read. */
+	/* If input never pauses, no read is interrupted, so look here. */
 	if (r->signal_number != NULL && *r->signal_number != 0)
 		return error_set(err, ERROR_CANCELLED, NULL, "ended by signal %d", *r->signal_number);
 	if (got == -1)
@@ -305,8 +304,8 @@ too_long(const struct state_reader *r, struct error *err)
 	return bad_input(r, 0, err, "an item longer than 256 MiB");
 }
 
-/* Frames the next JSON value. 1: *len bytes from the current place hold it; 0: it
- * is not all there; -1: too deep. At the end a scalar is whole. */
+/* Frames the next JSON value. 1: the next *len bytes are the value; 0: it is not complete yet;
+ * -1: it is nested too deep. At the end of the input a scalar is complete. */
 static int
 frame_value(struct state_reader *r, size_t *len, struct error *err)
 {
@@ -336,7 +335,7 @@ only_space(const char *bytes, size_t len)
 	return text_prefix_of(bytes, len, " \t\r\n") == len;
 }
 
-/* `{"data":` however spaced: what begins like a state line is not cut text. */
+/* `{"data":`, however spaced: a beginning like that of a state line is not truncated text. */
 static bool
 begins_like_state(const char *bytes, size_t len)
 {
@@ -353,8 +352,8 @@ begins_like_state(const char *bytes, size_t len)
 	return true;
 }
 
-/* Skips the byte order mark that the input begins with, if JSON may follow it: in a text it is
- * data. False: more of the input has to come before that is known. */
+/* Skips a byte order mark at the beginning of the input if JSON may follow; in text it is data.
+ * False: more input is needed to know. */
 static bool
 skip_byte_order_mark(struct state_reader *r)
 {
@@ -378,7 +377,7 @@ skip_byte_order_mark(struct state_reader *r)
 	return true;
 }
 
-/* Decides what INPUT_AUTO is from the first value. 0: decided or more is needed. */
+/* Decides INPUT_AUTO from the first value. 0: decided, or more input is needed. */
 static int
 state_recognise_form(struct state_reader *r, struct error *err)
 {
@@ -419,8 +418,8 @@ state_recognise_form(struct state_reader *r, struct error *err)
 	return 0;
 }
 
-/* State lines that somebody makes, taken for plain data, would carry their metadata into it, which is
- * another in each attempt. The first line tells. */
+/* If lines that are state lines were taken for plain data, their metadata, which differs in each
+ * attempt, would become data. The first line tells. */
 static int
 refuse_state(const struct state_reader *r, const char *at, size_t len, struct error *err)
 {
@@ -437,7 +436,7 @@ refuse_state(const struct state_reader *r, const char *at, size_t len, struct er
 	    "the step before makes items of its output)");
 }
 
-/* Text up to an end byte, of which LF stays with it and NUL does not; -1: all of it. */
+/* Length of text up to an end byte; an LF is part of the text, a NUL is not; -1: all of it. */
 static int
 state_read_text(struct state_reader *r, int end, struct item *item, struct error *err)
 {

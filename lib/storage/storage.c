@@ -1,8 +1,8 @@
 /*
- * Files are opened by their last name from a directory that was opened without following it,
- * and must be regular: no link or FIFO that somebody has put there is taken. A storage that
- * another user could exchange, by the rights of any directory above it, is refused. Runs are
- * found by reading the directory; there is no index that could be wrong.
+ * A file is opened by its last name from a directory that was opened without following that name,
+ * and must be a regular file: a link or FIFO that somebody has put there is refused. So is a
+ * storage that another user could replace, by the rights of any directory above it. Runs are found
+ * by reading the directory; there is no index that could be wrong.
  */
 #include "storage/storage.h"
 
@@ -33,7 +33,7 @@
 #define PREFIX_MIN 4
 #define SHORT_ID 8
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
-#define NAMES_SUGGESTED 1000 /* of the newest runs */
+#define NAMES_SUGGESTED 1000 /* among the newest runs */
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
 	"snapshots" };
@@ -83,7 +83,7 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 {
 	struct stat status;
 
-	/* One that is there may be gone when it is looked at: queues come and go. */
+	/* An existing directory may be gone when it is looked at: queues come and go. */
 	do {
 		if (mkdir(path, 0700) == 0)
 			return sync ? file_sync_name(path, err) : 0;
@@ -98,10 +98,10 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 	return 0;
 }
 
-/* In a user namespace the owners who are not in it, root too, are called so. */
+/* In a user namespace, all owners outside it, root too, are shown as this user. */
 #define UNKNOWN_USER 65534
 
-/* Who may rename what lies in a directory could put a storage of his own in its place. */
+/* Another user who may rename in a directory above could put his own storage in its place. */
 static int
 refuse_foreign_parent(const char *root, const char *parent, struct error *err)
 {
@@ -118,7 +118,7 @@ refuse_foreign_parent(const char *root, const char *parent, struct error *err)
 	return 0;
 }
 
-/* Those above a directory that is there: the root, or where it would be made. */
+/* Checks the directories above an existing one: the root, or where it would be made. */
 static int
 refuse_foreign_parents(const char *root, const char *directory, struct error *err)
 {
@@ -134,7 +134,7 @@ refuse_foreign_parents(const char *root, const char *directory, struct error *er
 	return failed;
 }
 
-/* Where others may write, they could put a run in our place. */
+/* If others may write here, they could put another run in the place of ours. */
 static int
 refuse_foreign(const char *root, struct error *err)
 {
@@ -159,7 +159,7 @@ storage_check(const struct storage *s, bool *there, struct error *err)
 	enum sync_mode mode;
 	int failed = sync_mode_from_environment(&mode, err);
 
-	/* The directory itself, or the nearest above it that is there. */
+	/* The directory itself, or its nearest existing ancestor. */
 	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
 	    path_climb(&nearest))
 		;
@@ -176,7 +176,8 @@ storage_check(const struct storage *s, bool *there, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, nearest, *there ? "unable to write in it" :
 		    "unable to make the storage in it (AWF_STORAGE names another place)");
 
-	/* As storage_make_directory() would find them: there, and to be written, or not there. */
+	/* Check what storage_make_directory() would find: the directory is writable, or does not
+	 * exist. */
 	for (size_t i = 0; failed == 0 && i < sizeof directories / sizeof directories[0]; i++) {
 		char *path = path_join(s->root, directories[i]);
 
@@ -317,8 +318,8 @@ storage_set_latest(const struct storage *s, const char *run_id, struct error *er
 	char *target = memory_format("transcripts/%s" SUFFIX, run_id);
 	int failed = 0;
 
-	/* Who points it to the same run at the same time makes the same link, and may have
-	 * taken this one: what one of them has renamed is there. */
+	/* Another process that sets the same link at the same time makes the same link, and may
+	 * have renamed this one: then the link is in place. */
 	unlink(temporary); /* of an attempt that was killed here */
 	if ((symlink(target, temporary) != 0 && errno != EEXIST) ||
 	    (rename(temporary, latest) != 0 && errno != ENOENT)) {
@@ -331,7 +332,7 @@ storage_set_latest(const struct storage *s, const char *run_id, struct error *er
 	return failed;
 }
 
-/* Copies the run id of "<run-id>.jsonl"; false if name is no such name. */
+/* Copies the run id of "<run-id>.jsonl"; false if name has another form. */
 static bool
 transcript_name(const char *name, char run_id[ID_SIZE])
 {
@@ -345,7 +346,7 @@ transcript_name(const char *name, char run_id[ID_SIZE])
 	return true;
 }
 
-/* The beginning of a transcript, at most limit bytes, up to its first LF. */
+/* Reads the beginning of a transcript, at most limit bytes, up to its first LF. */
 static int
 read_first_line(const char *path, size_t limit, struct buffer *line)
 {
@@ -541,8 +542,8 @@ storage_run_elsewhere(const struct storage *s, const char *run_id)
 	return there;
 }
 
-/* The latest of ours with this name, or of a workflow file with it: whoever has just run that means
- * it, whatever else had the name before. */
+/* The latest run of ours with this name, or of a workflow file with it: a user who has just run
+ * that means it, whatever else had the name before. */
 static int
 resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
 {
@@ -619,14 +620,14 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
 	if (S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");
-	if (!S_ISREG(status.st_mode)) /* a pipe has a path that leads nowhere, too: /dev/fd/63 */
+	if (!S_ISREG(status.st_mode)) /* a pipe has a path too, which leads nowhere: /dev/fd/63 */
 		return error_set(err, ERROR_SYSTEM, argument, "is no regular file");
-	/* Transcripts are not opened through a link, but a user may name one. */
+	/* Transcripts are not opened through a link; but the user may name a link. */
 	ref->path = lstat(argument, &status) == 0 && S_ISLNK(status.st_mode) ?
 	    realpath(argument, NULL) : NULL;
 	if (ref->path == NULL)
 		ref->path = memory_text(argument);
-	/* It may lie in the storage under a run's name. */
+	/* It may be in the storage, under a run's name. */
 	if (transcript_name(path_base(ref->path), ref->run_id)) {
 		char *parent = path_directory(ref->path), *own = path_join(s->root, "transcripts");
 

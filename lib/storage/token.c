@@ -1,6 +1,7 @@
 /*
- * The claim has one field per line; a call and a path hold no LF, call_id_valid() and
- * call_path_valid(), so no other claim has this text (asserted). Tokens are compared in constant time.
+ * The claim has one field per line; a call and a path have no LF (call_id_valid(),
+ * call_path_valid()), so no other claim has this text (asserted). Tokens are compared in constant
+ * time.
  */
 #include "storage/token.h"
 

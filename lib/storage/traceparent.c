@@ -1,6 +1,6 @@
 /*
- * The text of a trace context, and ids of spans: the first digits of the SHA-256 of "span:" and
- * the id of an event, or run id, "/" and number for an attempt.
+ * Writes and reads the text of a trace context. The id of a span is the first digits of the SHA-256
+ * of "span:" and an event's id or, for an attempt, the run id, "/" and the attempt's number.
  */
 #include "storage/traceparent.h"
 
@@ -11,11 +11,11 @@
 #include "base/id.h"
 #include "base/invariant.h"
 
-/* Where the parts of VERSION-TRACE-SPAN-FLAGS begin, and what is known of the flags. */
+/* Offsets of the parts of VERSION-TRACE-SPAN-FLAGS, and the flags that are known. */
 enum { TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, LENGTH = 55, KNOWN_FLAGS = 3 };
 
-/* The value of count lower case digits; -1 if they are others. Of many it is that of the last,
- * and 0 only if all are. */
+/* The value of one or two lower-case hex digits; for more, 0 only if all are 0. -1 if there is
+ * another character. */
 static int
 traceparent_parse_hex(const char *text, size_t count)
 {
@@ -43,7 +43,7 @@ traceparent_read(const char *text, struct traceparent *t)
 		return false;
 	version = traceparent_parse_hex(text, 2);
 	flags = traceparent_parse_hex(text + FLAGS_AT, 2);
-	/* Versions to come may have more behind it; ff is none. */
+	/* Later versions may append more; ff is not a version. */
 	if (version == -1 || version == 0xff || flags == -1 || text[TRACE_AT - 1] != '-' ||
 	    text[SPAN_AT - 1] != '-' || text[FLAGS_AT - 1] != '-' ||
 	    (len > LENGTH && (version == 0 || text[LENGTH] != '-')) ||
@@ -57,7 +57,7 @@ traceparent_read(const char *text, struct traceparent *t)
 	return true;
 }
 
-/* Whether a trace context that is written can be read. */
+/* Checks that a trace context that was written can be read. */
 static bool
 text_reads_back(const char *text)
 {

@@ -1,8 +1,8 @@
 /*
- * One that is there may be of a process that was killed before it synced it: its size is
- * compared, and file and directory are synced again, before anything relies on it. Large
- * strings of a payload become null, each named by a JSON Pointer (RFC 6901), unless no
- * pointer leads to it. Putting them back sorts the places, then copies the line once.
+ * A blob that exists may be of a process that was killed before it synced it: so its size is
+ * compared, and file and directory are synced again, before anything relies on it. Each large
+ * string of a payload is replaced by null and named by a JSON Pointer (RFC 6901), unless no pointer
+ * leads to it. To put them back, the pointers are sorted and the line is copied once.
  */
 #include "transcript/blob.h"
 
@@ -20,10 +20,10 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-#define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
+#define BLOB_LIMIT ((size_t)1 << 30) /* bytes of one blob, or of all blobs of a line, that are read */
 
-/* Makes the directory if this is the first blob of the run. Whoever made it may not have
- * come to putting its name on disk, so that is done here again. */
+/* Makes the directory if this is the first blob of the run. If another process made it, its name
+ * may not be on disk yet, so that is synced here again. */
 static int
 blob_directory(const char *directory, bool sync, struct error *err)
 {
@@ -37,7 +37,7 @@ blob_directory(const char *directory, bool sync, struct error *err)
 	return sync ? file_sync_name(directory, err) : 0;
 }
 
-/* Whether the blob is there whole: 1 or 0; -1 if it cannot be synced. Whoever
+/* Whether the blob exists and is complete: 1 or 0; -1 if it cannot be synced. The process that
  * wrote it may not have synced its name yet, so that is done here again. */
 static int
 blob_there(const char *directory, const char *path, size_t len, bool sync,
@@ -175,18 +175,18 @@ blob_reference(const char *at, const char *sha256, size_t bytes, const char *enc
 	writer_object_end(&w);
 }
 
-/* What one blob_externalise() works on. */
+/* The state of one blob_externalise(). */
 struct externalise {
 	const char *directory;
 	bool sync;
-	struct buffer pointer;  /* of the value looked at */
-	const char *copied;     /* the value up to here is in out */
+	struct buffer pointer;  /* of the value being visited */
+	const char *copied;     /* the value up to here was copied to out */
 	struct buffer *out, *refs;
 	struct error *err;
 };
 
-/* Appends to out what stands before the large strings of the value, with null for each. Deep at
- * most SCAN_DEPTH: the value was checked. */
+/* Appends to out the part of the value before its large strings, with null for each of them. The
+ * depth is at most SCAN_DEPTH: the value was checked. */
 static int
 externalise_value(struct externalise *x, struct span value)
 {
@@ -212,8 +212,9 @@ externalise_value(struct externalise *x, struct span value)
 		if (member.key.at == NULL) {
 			buffer_format(&x->pointer, "/%zu", index);
 		} else {
-			/* A pointer leads neither to a member before another of the same name, nor
-			 * to one whose name holds a NUL: it stays in the line. */
+			/* If two members have the same name, a pointer leads to the last one
+			 * only; if a name has a NUL, no pointer leads to it: such values stay in
+			 * the line. */
 			char *key = span_text(member.key);
 			bool found = span_member(value, key).at == member.value.at;
 
@@ -245,7 +246,7 @@ blob_externalise(const char *directory, struct span value, const char *at, bool 
 	return result;
 }
 
-/* A null in a line, and what stands there in truth. */
+/* A null in a line, and the value that it stands for. */
 struct patch {
 	struct span place;
 	struct buffer text;
@@ -286,7 +287,7 @@ patch_read(const char *directory, struct span line, struct span ref,
 	return result;
 }
 
-/* Appends value with the patches that lie in it; returns the first that does not. */
+/* Copies value to out with the patches that are inside it; returns the first patch that is not. */
 static const struct patch *
 patch_apply(struct span value, const struct patch *patch,
     const struct patch *end, struct buffer *out)
@@ -295,7 +296,7 @@ patch_apply(struct span value, const struct patch *patch,
 
 	for (; patch < end && patch->place.at < value.at + value.len; patch++) {
 		if (patch->place.at < copied)
-			continue; /* named twice, or within refs */
+			continue; /* named twice, or inside refs */
 		buffer_append(out, copied, (size_t)(patch->place.at - copied));
 		buffer_append(out, buffer_string(&patch->text), patch->text.len);
 		copied = patch->place.at + patch->place.len;

@@ -1,7 +1,7 @@
 /*
- * The call keeps the id of its last event. An event whose parent is named by the caller
- * stands beside that chain and leaves it as it is. Links that were collected go out with the
- * next event of the chain; those are its causes beside its parent.
+ * A call keeps the id of its last event. If the caller names the parent of an event, that event is
+ * not part of the chain, and the chain stays as it is. Links that were collected are written with
+ * the next event of the chain, as its causes besides its parent.
  */
 #include "transcript/call.h"
 
@@ -14,9 +14,9 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-#define NAME_SIZE 129 /* of the longest name, and a NUL */
+#define NAME_SIZE 129 /* of the longest name, with its NUL */
 
-/* Ids are ids, or "" for none; an event of the call has the call's path. */
+/* Ids are valid or "" for none; an event of the call has the call's path. */
 static bool
 call_holds(const struct call *c)
 {
@@ -84,7 +84,7 @@ call_retry_text(long long next, long long tries, long long delay_ms, struct buff
 	add_seconds(delay_ms, out);
 }
 
-/* Text from a record, harmless on a terminal. */
+/* Text from a transcript, made harmless for a terminal. */
 static void
 add_visible(struct span text, struct buffer *out)
 {
@@ -153,7 +153,7 @@ name_length(const char *text)
 	return name_valid(name) ? len : 0;
 }
 
-/* Passes over ":" and a number; NULL if text does not begin with them. */
+/* Skips ":" and a number; NULL if text does not begin with them. */
 static const char *
 pass_number(const char *text)
 {
@@ -187,7 +187,7 @@ call_path_valid(const char *text)
 	}
 }
 
-/* The length of the path before "[ITEM]"; 0: there is no item behind it. */
+/* The length of the path before "[ITEM]"; 0 if it has no item. */
 static size_t
 split_item(const char *name, long long *item)
 {

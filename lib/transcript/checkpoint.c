@@ -1,6 +1,6 @@
 /*
- * The line of a checkpoint is found by bisection and hashed, that one alone. That it stands for
- * all before it is for the check of the chain to say.
+ * Finds the line of a checkpoint by bisection and hashes that line alone. Whether it confirms all
+ * lines before it is for the check of the chain to say.
  */
 #include "transcript/checkpoint.h"
 

@@ -1,6 +1,6 @@
 /*
- * An element of `files` may be of somebody else's making: its path is made plain, so that it
- * does not lead out of where its bytes are put, and without a digest that is one its bytes
+ * An element of `files` may come from another program: its path is normalized, so that it cannot
+ * lead outside the directory into which its bytes are copied, and without a valid digest its bytes
  * count as not kept. The files of a run are a list without an index, as there are few.
  */
 #include "transcript/definition_file.h"
@@ -18,7 +18,7 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-/* Without ".." that may lead out of where it is put. */
+/* Removes "..", which may lead outside the target directory. */
 static char *
 plain_path(struct span value)
 {
@@ -136,7 +136,7 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 	INVARIANT(definition_files_find_path(files, file->path) == &files->list[files->count - 1]);
 }
 
-/* Reads them one after another; false at the end. */
+/* Reads the elements one after another; false at the end. */
 static bool
 next_file(struct span_walk *walk, struct definition_file *file)
 {

@@ -1,4 +1,4 @@
-/* The names stand in one table, in the order of the enum. */
+/* The names of effects, in a table in the order of the enum. */
 #include "transcript/effects.h"
 
 #include <stddef.h>

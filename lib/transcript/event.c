@@ -1,7 +1,7 @@
 /*
- * Lines of ours begin with seq, end with prev, and have their keys in one order. So seq, type
- * and prev are found by their places, and a key is first compared with the one that comes
- * next in that order. What does not fit is walked as JSON: others may write lines too.
+ * Lines that AWF writes begin with seq, end with prev, and have their keys in one order. So seq,
+ * type and prev are found by position, and a key is first compared with the next one in that order.
+ * A line that does not fit is walked as JSON: other programs may write lines too.
  */
 #include "transcript/event.h"
 
@@ -59,7 +59,7 @@ event_type_ends_call(enum event_type type)
 #define SEQ_HEAD "{\"seq\":"
 #define SEQ_HEAD_LEN (sizeof SEQ_HEAD - 1)
 
-/* The seq at the start of a line; returns the byte after its comma, or NULL. */
+/* Reads the seq at the start of a line; returns the byte after its comma, or NULL. */
 static const char *
 seq_head(const char *line, size_t len, int64_t *seq)
 {
@@ -85,8 +85,8 @@ event_seq(const char *line, size_t len, int64_t *seq)
 	return seq_head(line, len, seq) != NULL;
 }
 
-/* Where the keys of a line go. Their order is the writers', so each is looked for
- * after the one before. */
+/* Where the value of each key is stored. Writers keep this order, so each key is searched for
+ * from the previous one on. */
 static const struct {
 	const char *name;
 	size_t len;
@@ -109,14 +109,14 @@ static const struct {
 };
 #define VIEW_KEYS (sizeof view_keys / sizeof view_keys[0])
 
-/* Whether a raw key token, quotes included, is name: keys of ours need no escapes. */
+/* Whether a raw key token, quotes included, is name: AWF's keys need no escapes. */
 static bool
 key_is(struct span key, const char *name, size_t len)
 {
 	return key.len == len + 2 && memcmp(key.at + 1, name, len) == 0;
 }
 
-/* The span that a key's value belongs in, or NULL; *next is where to look first. */
+/* Where the value of a key is stored, or NULL; the search starts at *next. */
 static struct span *
 view_member(struct event_view *view, struct span key, size_t *next)
 {
@@ -130,8 +130,7 @@ view_member(struct event_view *view, struct span key, size_t *next)
 	return NULL;
 }
 
-/* What the quotes of a string hold, as it stands; .at NULL if value is no string,
- * or one that breaks off. */
+/* The raw text between the quotes of a string; .at NULL if value is not a string, or is cut off. */
 static struct span
 event_unquote(struct span value)
 {
@@ -140,7 +139,7 @@ event_unquote(struct span value)
 	return span_of(value.at + 1, value.len - 2);
 }
 
-/* An integer of a line, or 0 if the value is none. */
+/* An integer of a line, or 0 if the value is not one. */
 static int64_t
 view_integer(struct span value)
 {
@@ -175,8 +174,8 @@ event_view(const char *line, size_t len, struct event_view *view)
 	return 0;
 }
 
-/* Where it comes from is its first member, so that this costs nothing. An attempt, or a call, is
- * never another program's to begin or end. */
+/* The source is the first member of a foreign event, so this check costs nothing. An event that
+ * begins or ends an attempt or a call is never foreign. */
 bool
 event_is_foreign(enum event_type told, struct span payload)
 {
@@ -186,7 +185,7 @@ event_is_foreign(enum event_type told, struct span payload)
 	    memcmp(payload.at, mark, sizeof mark - 1) == 0;
 }
 
-/* Whether text is next, which is passed over then. */
+/* Skips text if it comes next; returns whether it did. */
 static inline bool
 event_accept_text(const char **at, const char *end, const char *text, size_t len)
 {
@@ -196,7 +195,7 @@ event_accept_text(const char **at, const char *end, const char *text, size_t len
 	return true;
 }
 
-/* The same of a string of len bytes that stand for themselves, behind its first quote. */
+/* The same for a string of len bytes without escapes, after its first quote. */
 static inline bool
 event_accept_plain_string(const char **at, const char *end, size_t len)
 {
@@ -226,7 +225,7 @@ event_time(const char *line, size_t len)
 	    SPAN_NONE;
 }
 
-/* A head as writers of ours make it, byte for byte, with causes that are events of the same
+/* Reads a head if it is byte for byte as AWF writes it, with causes that are events of the same
  * file. */
 static bool
 usual_head(const char *line, size_t len, struct event_head *head)

@@ -1,4 +1,4 @@
-/* The table alone: a shape after those that it is made of. */
+/* The table of event shapes: each shape comes after those that it uses. */
 #include "transcript/event_table.h"
 
 #include "transcript/event_keys.h"
@@ -18,13 +18,13 @@
 	{ key, sizeof key - 1, KIND_##kind, flags, &(shape), NULL, 0 }
 #define WORD(key, flags, ...) \
 	{ key, sizeof key - 1, KIND_WORD, flags, NULL, (const char *const[]){ __VA_ARGS__, NULL }, 0 }
-/* Those that form_check() keeps. */
+/* The members that form_check() stores. */
 #define KEPT(key, kind, flags, into) \
 	{ key, sizeof key - 1, KIND_##kind, flags, NULL, NULL, offsetof(struct form, into) }
 #define SHAPED_KEPT(key, kind, flags, shape, into) \
 	{ key, sizeof key - 1, KIND_##kind, flags, &(shape), NULL, offsetof(struct form, into) }
 
-/* Who checks an object counts its members in 64 bits. */
+/* The checker marks the members of an object that it has met in 64 bits. */
 #define COUNT(shape) \
 	(sizeof (shape) / sizeof *(shape) + \
 	0 * sizeof (char[sizeof (shape) / sizeof *(shape) <= 64 ? 1 : -1]))
@@ -42,7 +42,7 @@ static const struct event_member link_members[] = {
 	MEMBER(KEY_RUN_ID, UUID, REQUIRED),
 	MEMBER(KEY_EVENT_ID, UUID, REQUIRED),
 };
-/* Or its id alone, if it is of this run. */
+/* Or only its id, if the event is of this run. */
 static const struct event_shape link_shape = SHAPE(link_members, "event", "a link",
     "An event of this run, or of another.", false);
 
@@ -144,7 +144,7 @@ static const struct event_member file_members[] = {
 	MEMBER(KEY_EXECUTABLE, BOOL, NULLABLE),
 	MEMBER(KEY_PROGRAM, BOOL, NULLABLE),
 };
-/* Or its path alone, as older versions wrote it. */
+/* Or only its path, as older versions wrote it. */
 static const struct event_shape file_shape = SHAPE(file_members, "file", "a file",
     "What a run or step is made of; a string is a path alone.", false);
 
@@ -301,7 +301,7 @@ static const struct event_member step_completed_members[] = {
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
-/* Of what other programs tell; a foreign event begins with its source. */
+/* Of events that other programs report; a foreign event begins with its source. */
 #define EMITTED_MEMBERS \
 	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
 	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \

@@ -49,7 +49,7 @@ fingerprints_home_slot(uint64_t fingerprint, size_t capacity)
 	return (size_t)(((fingerprint >> 32) * (uint64_t)capacity) >> 32);
 }
 
-/* Looks at every slot. */
+/* Checks every slot. */
 static bool
 fingerprints_hold(const struct fingerprints *set)
 {
@@ -74,7 +74,7 @@ fingerprints_hold(const struct fingerprints *set)
 	    set->slots[set->length - 1] == 0;
 }
 
-/* The slot that holds the fingerprint, or where it belongs. */
+/* The slot that holds the fingerprint, or into which it belongs. */
 static size_t
 slot_of(const struct fingerprints *set, uint64_t fingerprint)
 {
@@ -100,7 +100,7 @@ fingerprints_find(const struct fingerprints *set, uint64_t fingerprint)
 	return state_at(set, slot_of(set, fingerprint), fingerprint);
 }
 
-/* Seven eighths of the capacity: more, and searches become long. */
+/* At most seven eighths of the capacity are used: with more, searches become long. */
 static bool
 fingerprints_is_full(const struct fingerprints *set, size_t count)
 {
@@ -108,9 +108,9 @@ fingerprints_is_full(const struct fingerprints *set, size_t count)
 }
 
 /*
- * A quarter more slots if it is full, and room at the end. All entries go to the front, then to
- * the end of the longer array, then up from there to their new places: as no place is behind the
- * entry that moves to it, none is overwritten before it has moved.
+ * Adds a quarter more slots if the table is full, and room at the end. All entries move to the
+ * front, then to the end of the longer array, then from there up to their new slots: no new slot
+ * lies behind the entry that moves to it, so no entry is overwritten before it has moved.
  */
 static void
 fingerprints_grow(struct fingerprints *set)
@@ -123,7 +123,7 @@ fingerprints_grow(struct fingerprints *set)
 	}
 	if (fingerprints_is_full(set, count))
 		set->capacity += set->capacity / 4;
-	/* What the ascending entries need when spread over the capacity. */
+	/* The slots that the ascending entries need when spread over the capacity. */
 	for (size_t i = 0; i < count; i++) {
 		size_t at = fingerprints_home_slot(set->slots[i], set->capacity);
 

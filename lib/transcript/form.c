@@ -1,6 +1,6 @@
 /*
- * One descent over the line, led by the event table: a shape lists the members of an object
- * and says what each must be.
+ * Checks a line in one descent, guided by the event table: a shape lists the members of an object
+ * and what each must be.
  */
 #include "transcript/form.h"
 
@@ -86,7 +86,7 @@ form_next_is(const struct cursor *c, char byte)
 	return c->at < c->end && *c->at == byte;
 }
 
-/* As far as its first byte tells, one of the bytes of `first`, it is what is wanted. */
+/* Whether the first byte of the value is one of the bytes of `first`, which tell its type. */
 static bool
 is_a(struct cursor *c, const struct event_member *member, const char *first, const char *wanted,
     struct span *value)
@@ -145,7 +145,8 @@ all_digits(const char *at, size_t len)
 	return wrong == 0;
 }
 
-/* Hex digits from from on, as far as stop; both within a line that ends at end. */
+/* Whether the bytes from `from` to `stop` are hex digits; both are inside a line that ends at
+ * `end`. */
 static inline bool
 is_hex(const char *from, const char *stop, const char *end)
 {
@@ -167,7 +168,7 @@ two_digits(const char *at)
 	return (at[0] - '0') * 10 + (at[1] - '0');
 }
 
-/* 2026-11-21T08:15:30.123456Z; what separates is looked at, then the numbers. */
+/* 2026-11-21T08:15:30.123456Z; checks the separators, then the numbers. */
 static bool
 is_time(const char *at)
 {
@@ -213,7 +214,7 @@ is_path(struct cursor *c, const struct event_member *member, struct span *value)
 
 static bool check_object(struct cursor *c, const struct event_shape *shape);
 
-/* One value: of the member, or of the list that it is. */
+/* Checks one value: that of the member, or an element if the member is a list. */
 static bool
 check_one(struct cursor *c, const struct event_member *member, struct span *value)
 {
@@ -348,8 +349,8 @@ key_is_next(const struct cursor *c, const struct event_member *member)
 	    c->at[len + 1] == '"' && memcmp(c->at + 1, member->key, len) == 0;
 }
 
-/* The member whose key is next; NULL: none of the shape's, whose keys need no escapes. As writers
- * keep the order, it is looked for from first on. */
+/* Finds the member whose key comes next; NULL: not a member of the shape, whose keys need no
+ * escapes. Writers keep the order, so the search starts at `first`. */
 static const struct event_member *
 find_member(const struct cursor *c, const struct event_shape *shape, size_t first)
 {
@@ -364,8 +365,8 @@ find_member(const struct cursor *c, const struct event_shape *shape, size_t firs
 	return NULL;
 }
 
-/* One member; *members_seen has a bit for each member that was met, and *next is where the
- * table is looked into first, as writers keep the order. */
+/* Checks one member. *members_seen has a bit for each member that was met; the search in the
+ * table starts at *next, as writers keep the order. */
 static bool
 check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
     uint64_t *members_seen)
@@ -437,7 +438,7 @@ check_object(struct cursor *c, const struct event_shape *shape)
 	return true;
 }
 
-/* A line that is no JSON is that before all else. */
+/* A line that is not JSON gets this message before any other. */
 static int
 form_check_json(struct cursor *c)
 {
@@ -455,7 +456,7 @@ is_within(struct span value, const char *line, size_t len)
 	return value.at >= line && value.at + value.len <= line + len;
 }
 
-/* What a line that was checked has for certain, and whoever reads it relies on. */
+/* What is certain of a line after the check; the callers rely on it. */
 static bool
 form_holds(const struct form *form, const char *line, size_t len)
 {
@@ -483,7 +484,8 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		form_set_fault(&c, FORM_JSON, c.at, "something follows the object");
 		return form_check_json(&c);
 	}
-	/* Its payload is what an event of its type has, but nobody is to go by it. */
+	/* Its payload has the form of an event of its type, but its contents must not be used as
+	 * such. */
 	form->foreign = event_is_foreign(form->type, form->payload);
 	if (form->foreign)
 		form->type = EVENT_TYPES;
@@ -499,7 +501,7 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 	return 0;
 }
 
-/* One object of a shape, and nothing behind it. */
+/* Checks one object of a shape, with nothing after it. */
 static int
 check_alone(const char *text, size_t len, const struct event_shape *shape, struct form_fault *found)
 {

@@ -1,8 +1,8 @@
 /*
- * The paths are made here alone. Who owns a run is asked of the lock that its process holds
- * while it lives, never of a file that would be left behind. Of a run that is recorded elsewhere
- * nobody here can hold one: it is taken to live until the time that its origin's file has for that
- * of its last change.
+ * Only this file forms these paths. Whether a run has an owner is asked of the lock that its
+ * process holds while it lives, never of a file that could be left behind. For a run that is
+ * recorded elsewhere no process here can hold the lock: it counts as alive until the time in its
+ * origin file, that of its last change.
  */
 #include "transcript/layout.h"
 

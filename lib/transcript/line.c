@@ -1,7 +1,7 @@
 /*
- * A line is made behind a gap for seq and timestamp, with zeros where prev and a signature
- * go, so that under the lock nothing is left but to fill these in. Blobs are written as it is
- * made, before the line can name them.
+ * A line is built behind a gap for seq and timestamp, with zeros in the places of prev and a
+ * signature, so that under the lock only these have to be filled in. Blobs are written while the
+ * line is built, before it can name them.
  */
 #include "transcript/line.h"
 
@@ -18,11 +18,12 @@
 #define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
 #define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
 #define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
-#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* its digest, from the end */
+#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* bytes from the digest in prev to
+                                                                 the end of the line */
 #define PAYLOAD "/" KEY_PAYLOAD
-#define LINE_KEPT ((size_t)1 << 20) /* memory kept from one line to the next */
+#define LINE_KEPT ((size_t)1 << 20) /* memory kept for the next line */
 
-/* Whether the values that event_raw names are null, as they must be. */
+/* Whether the values that event_raw replaces are null, as they must be. */
 static bool
 raws_in_place(const struct event *e)
 {
@@ -36,7 +37,7 @@ raws_in_place(const struct event *e)
 	return true;
 }
 
-/* Whether it is what readers take for a line of this seq that follows from prev. */
+/* Whether readers will accept it as the line of this seq that follows prev. */
 static bool
 line_holds(const struct line *l, int64_t seq, const char *prev)
 {
@@ -49,7 +50,7 @@ line_holds(const struct line *l, int64_t seq, const char *prev)
 	    memcmp(line + len + 1 - LINE_PREV_BACK, prev, DIGEST_SIZE - 1) == 0;
 }
 
-/* Appends what stands between timestamp and prev. */
+/* Appends the members between timestamp and prev. */
 static int
 line_members(struct line *l, const struct line_place *place, const struct event *e,
     struct buffer *refs, struct error *err)
@@ -71,7 +72,7 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 
-	/* Large strings go into blobs, and so do bytes. */
+	/* Large strings go into blobs, and so do raw bytes. */
 	writer_key(&w, KEY_PAYLOAD);
 	if (e->payload.len <= BLOB_THRESHOLD)
 		writer_span(&w, e->payload);
@@ -116,7 +117,7 @@ line_make(struct line *l, const struct line_place *place, struct event *e, struc
 	if (result == -1)
 		return -1;
 
-	/* What would break the file's framing, or no reader would take. */
+	/* Refuse what would break the file's framing, or what no reader would accept. */
 	members = bytes->data + LINE_ROOM;
 	len = bytes->len - LINE_ROOM;
 	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)

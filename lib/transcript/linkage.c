@@ -1,7 +1,7 @@
 /*
- * Claims are collected while the one transcript is read, sorted by run, and then each of the
- * others is read once at most, until all about it are confirmed. In a run's claims a line
- * finds its own by bisection.
+ * Collects the claims while the one transcript is read, sorts them by run, and then reads each of
+ * the other runs at most once, until all claims about it are confirmed. For a line, the matching
+ * claims of its run are found by bisection.
  */
 #include "transcript/linkage.h"
 
@@ -37,7 +37,7 @@ linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
 	INVARIANT(l->count <= l->capacity);
 }
 
-/* By run, then as linkage_confirm_claims() looks. */
+/* Order: by run, then as linkage_confirm_claims() searches. */
 static int
 linkage_compare_claims(const void *a, const void *b)
 {
@@ -49,8 +49,8 @@ linkage_compare_claims(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->event_id, right->event_id);
 }
 
-/* Whether these are claims about one run, in the order that linkage_confirm_claims() looks for
- * them. */
+/* Whether these are claims about one run, in the order in which linkage_confirm_claims()
+ * searches. */
 static bool
 claims_hold(const struct linkage_claim *claims, size_t count)
 {
@@ -61,8 +61,8 @@ claims_hold(const struct linkage_claim *claims, size_t count)
 	return count > 0;
 }
 
-/* Marks the claims of these that are of this kind and about this event; returns
- * how many became true. */
+/* Marks those claims that have this kind and are about this event; returns how many became
+ * confirmed. */
 static size_t
 linkage_confirm_claims(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
     const char *event_id)
@@ -86,8 +86,8 @@ linkage_confirm_claims(struct linkage_claim *claims, size_t count, enum linkage_
 	return confirmed;
 }
 
-/* Reads the other run until its claims, which begin at claims, are confirmed. One that is not
- * there, or has no whole line yet, confirms all. */
+/* Reads the other run until its claims, which start at `claims`, are confirmed. If its file does
+ * not exist, or has no whole line yet, all claims count as confirmed. */
 static int
 check_run(struct linkage_claim *claims, size_t count, const char *directory, const char *run_id,
     struct error *err)

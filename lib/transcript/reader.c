@@ -1,9 +1,9 @@
 /*
- * The last LF is looked for from the end of the file, and lines are then taken from before it
- * in chunks; of one that is longer the ends are looked for before it is read, so that what is
- * above the limit is never held. An end of file on the way says that the file was cut
- * meanwhile: nothing is an error then, the LF is looked for anew. A seq, or a time, is found by
- * bisection over bytes: from the middle back to the begin of a line, which decides.
+ * Finds the last LF of the file from its end, then reads the lines before it in chunks. For a line
+ * longer than a chunk its end is found before the line is read, so that a line above the limit is
+ * never held in memory. If the file ends earlier than expected, it was cut meanwhile: this is no
+ * error, the last LF is searched for again. A seq or a time is found by bisection over bytes: from
+ * the middle back to the beginning of a line, which is then compared.
  */
 #include "transcript/reader.h"
 
@@ -21,11 +21,12 @@
 #include "transcript/event.h"
 
 #define READER_CHUNK ((int64_t)1 << 18)
-#define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* with its LF */
+#define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* The search misses lines only if this
+                                                           many in a row have a wrong time. */
 /* So many lines with a wrong time, in a row, would have to be met for any to be missed. */
 #define SINCE_LINES 8
 
-/* All that is held lies before the last LF that was seen. */
+/* Whether everything held lies before the last LF that was seen. */
 static bool
 reader_holds(const struct reader *r)
 {
@@ -63,8 +64,7 @@ reader_close(struct reader *r)
 	window_free(&r->chunk);
 }
 
-/* The LF that was seen is gone, for the file was cut: it is looked for anew by the
- * next call. */
+/* The LF that was seen is gone since the file was cut: the next call searches for it again. */
 static int
 reader_unsettled(struct reader *r)
 {
@@ -90,8 +90,7 @@ reader_line_too_long(const struct reader *r, int64_t start, struct error *err)
 	    SCAN_LINE_LIMIT);
 }
 
-/* Finds the last LF of the file as it is now; what was read before is forgotten.
- * -1 with errno. */
+/* Finds the last LF of the file as it is now, and forgets what was read before. -1 with errno. */
 static int
 reader_settle(struct reader *r)
 {
@@ -127,8 +126,9 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 	if (most > READER_LINE_MOST)
 		most = READER_LINE_MOST;
 
-	/* The LF of the line at position, which has been seen, is looked for in the bytes held, then
-	 * in a chunk, then in what follows: that is not held but as far as there is a line. */
+	/* Search for the LF of the line at `position`, which is known to exist, in the bytes
+	 * held, then in a chunk, then in the following bytes, which are held only as far as one
+	 * line needs. */
 	before = r->position - r->chunk.at;
 	size = (int64_t)r->chunk.bytes.len - before;
 	if (before < 0 || size < 0)
@@ -188,15 +188,15 @@ reader_seek(struct reader *r, int64_t position)
 	r->position = position;
 }
 
-/* Where a line is, as its first bytes tell, if they do. */
+/* Whether a line is before or behind what is searched for, if its first bytes tell. */
 enum place { PLACE_UNKNOWN, PLACE_BEFORE, PLACE_BEHIND };
 
-/* What is bisected for: the first line that is not before a seq, or a time. */
+/* The target of a bisection: the first line that is not before a seq, or a time. */
 struct sought {
 	enum place (*place)(const struct sought *s, const char *head, size_t len);
 	int64_t seq;
 	const char *time;
-	int lines; /* that have to be before it, in a row, for the rest to be looked at alone */
+	int lines; /* how many lines in a row must be before it until only the rest is searched */
 };
 static enum place
 place_by_seq(const struct sought *s, const char *head, size_t len)
@@ -218,8 +218,9 @@ place_by_time(const struct sought *s, const char *head, size_t len)
 	return memcmp(time.at, s->time, time.len) < 0 ? PLACE_BEFORE : PLACE_BEHIND;
 }
 
-/* Looks at lines that begin within [start, limit), as many as it takes. 1 if one of them is
- * behind, 0 if none; *end: behind the last one that is before, or start. -1 with errno. */
+/* Compares as many lines that begin in [start, limit) as needed. 1 if one of them is behind the
+ * target, 0 if none is; *end: the end of the last one that is before it, or start. -1 with
+ * errno. */
 static int
 reader_probe(struct reader *r, const struct sought *s, int64_t start, int64_t limit, int64_t *end)
 {
@@ -256,8 +257,8 @@ reader_bisect(struct reader *r, const struct sought *s, struct error *err)
 	if (reader_settle(r) == -1)
 		return reader_failed(r, err);
 	high = r->settled;
-	/* [low, high), both where lines begin: lines before low are before what is sought, one of
-	 * those next to high is not, or high is the end. */
+	/* low and high are beginnings of lines: all lines before low are before the target; one
+	 * of the lines next to high is not, or high is the end. */
 	while (low < high) {
 		int64_t start = window_line_start(&r->chunk, low, low + (high - low) / 2);
 
@@ -315,8 +316,8 @@ reader_previous(struct reader *r, const char **line, size_t *len, struct error *
 	if (end == 0)
 		return 0;
 
-	/* Where it begins is looked for in the bytes held, then in a chunk, then in what is before
-	 * that: as forwards. */
+	/* Search backwards for its beginning, as for the end: in the bytes held, then in a
+	 * chunk, then in the bytes before that. */
 	size = end - r->chunk.at;
 	if (size < 0 || size > (int64_t)r->chunk.bytes.len)
 		size = 0;

@@ -1,8 +1,8 @@
 /*
- * The event is written as it will stand, passed on, and the answer compared with it member by
- * member in both directions, so that nothing fixed is changed, missing or new. Which members
- * are fixed, and which are data that no digest is looked for in, stands in the table of event
- * shapes. Bytes that go into blobs are found again by their pointers in the answer.
+ * Writes the event as it will be recorded, passes it to the filter, and compares the answer with it
+ * member by member in both directions, so that nothing fixed is changed, missing or new. The table
+ * of event shapes tells which members are fixed, and which are data in which no digest is searched
+ * for. Bytes that go into blobs are found in the answer by their pointers.
  */
 #include "transcript/redaction.h"
 
@@ -18,10 +18,10 @@
 
 #define PAYLOAD "/" KEY_PAYLOAD
 #define QUOTED(key) span_of("\"" key "\"", sizeof key + 1)
-#define MARK_PURPOSE "filter\n" /* keeps the uses of the key apart */
+#define MARK_PURPOSE "filter\n" /* separates this use of the key from its other uses */
 #define DIGEST_PURPOSE "digest\n"
 
-/* Whether a member with this key, a raw token, has one of the flags, in whatever object. */
+/* Whether any object has a member with this key, a raw token, that has one of the flags. */
 static bool
 redaction_key_has_flag(struct span key, unsigned flags)
 {
@@ -72,7 +72,7 @@ redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE])
 
 /* What the filter is given. */
 
-/* Appends a value of AWF's own, with its digests keyed, without a member `dropped`. */
+/* Appends a value of AWF's own with its digests keyed, without the member `dropped`. */
 static void
 put_keyed(const struct redaction *r, struct span value, const char *dropped, struct buffer *out)
 {
@@ -115,8 +115,8 @@ put_keyed(const struct redaction *r, struct span value, const char *dropped, str
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }
 
-/* The payload, with the bytes of raws as base64 in their places, which are in the order of
- * raws. */
+/* The payload, with the bytes of raws as base64 in their places; raws are in the order of their
+ * places. */
 static void
 put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
@@ -217,7 +217,7 @@ check_fixed(struct span payload, struct span other, bool step, struct error *err
 	return 0;
 }
 
-/* Whether the event that was answered is the one that was sent, and still one. */
+/* Whether the answer is the event that was sent, and still a valid event. */
 static int
 check_answer(enum event_type type, struct span sent, struct span answer, struct error *err)
 {
@@ -246,11 +246,11 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 	return 0;
 }
 
-/* What becomes of the event. */
+/* Replaces the event by the answer. */
 
 /* Keeps the payload, with null for the bytes that go into blobs. The filter may have changed the
- * order of members, so each is looked for anew. What it put in place of base64, another text,
- * stands in the payload then. */
+ * order of members, so each is searched for again. If the filter replaced base64 by another
+ * text, that text stays in the payload. */
 static void
 keep_payload(struct redaction *r, const struct event *e, struct span payload)
 {
@@ -320,7 +320,7 @@ redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct
 		redaction_forget_raws(r);
 	if (result == 0 && span_type(payload) == 'o') {
 		keep_payload(r, e, payload);
-		/* The seal is the last member, as seal_write() made it. */
+		/* The seal is the last member, where seal_write() put it. */
 		if (e->seal != NULL) {
 			seal = span_member(e->payload, KEY_SEAL);
 			r->payload.len--;

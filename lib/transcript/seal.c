@@ -1,8 +1,7 @@
 /*
- * libsodium signs; the secret file holds the seed of 32 bytes, which the key pair is made
- * from (RFC 8032, section 5.1.5). The place of the signature is filled with zeros until the
- * line is whole, and is cut out of what is signed and of what is checked. Seeds and keys are
- * wiped after use.
+ * libsodium signs; the secret file holds the seed of 32 bytes from which the key pair is derived
+ * (RFC 8032, section 5.1.5). The place of the signature holds zeros until the line is complete, and
+ * is left out of the text that is signed and checked. Seeds and keys are wiped after use.
  */
 #include "transcript/seal.h"
 
@@ -34,7 +33,7 @@ _Static_assert(SEAL_SIGNATURE == (size_t)2 * crypto_sign_ed25519_BYTES, "a signa
 _Static_assert(DIGEST_BYTES == crypto_sign_ed25519_SEEDBYTES &&
     DIGEST_BYTES == crypto_sign_ed25519_PUBLICKEYBYTES, "keys are as long as digests");
 
-/* Whether len bytes are lower-case hex digits, and then their value. */
+/* Whether text is len lower-case hex digits; converts them. */
 static bool
 seal_decode_hex(const char *text, size_t len, unsigned char *out)
 {
@@ -51,7 +50,7 @@ key_from_seed(struct seal_key *key, const unsigned char seed[DIGEST_BYTES])
 	hex_encode(public_key, sizeof public_key, key->public_key);
 }
 
-/* Writes a file that did not exist, and syncs it. */
+/* Writes a new file, and syncs it. */
 static int
 write_new(const char *path, mode_t mode, const char *text, struct error *err)
 {
@@ -85,7 +84,7 @@ seal_key_make(const char *path, struct error *err)
 	memcpy(public_key, key.public_key, DIGEST_SIZE - 1);
 	memcpy(public_key + DIGEST_SIZE - 1, "\n", 2);
 
-	/* The public one first: a secret key without it is never left behind. */
+	/* The public key first, so that a secret key without it is never left behind. */
 	failed = write_new(public_path, 0644, public_key, err);
 	if (failed == 0) {
 		failed = write_new(path, 0600, secret, err);
@@ -110,7 +109,7 @@ load_secret(struct seal_key *key, int fd, const char *path, struct error *err)
 	ssize_t n;
 	bool good;
 
-	/* A byte more than a key has tells a longer file. */
+	/* Read one byte more than a key has, to notice a longer file. */
 	while (len <= SECRET_SIZE && (n = read(fd, text + len, SECRET_SIZE + 1 - len)) != 0) {
 		if (n < 0)
 			return error_errno(err, ERROR_SYSTEM, path, "unable to read the key");
@@ -215,7 +214,7 @@ seal_write(struct writer *w, const struct seal_key *key)
 	writer_object_end(w);
 }
 
-/* The line with an empty signature. */
+/* The line with an empty signature: what is signed. */
 static void
 signed_text(const char *line, size_t len, size_t at, struct buffer *text)
 {

@@ -1,5 +1,5 @@
 /*
- * The variable is looked up in a table of words, whose order is that of the modes.
+ * Finds the value of the variable in a table of words, in the order of the modes.
  */
 #include "transcript/sync_mode.h"
 

@@ -50,7 +50,7 @@ open_file(const char *path, int flags)
 	return file_open_plain(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
-/* flags: O_CREAT | O_EXCL makes the file. */
+/* flags: O_CREAT | O_EXCL creates the file. */
 static int
 open_as(struct transcript *t, const char *path, int flags, const char *blobs, const char *run_id,
     struct error *err)
@@ -60,7 +60,8 @@ open_as(struct transcript *t, const char *path, int flags, const char *blobs, co
 
 	INVARIANT(strlen(run_id) < ID_SIZE);
 	*t = (struct transcript){ .fd = fd, .owner = getpid(), .lock_ms = TRANSCRIPT_LOCK_MS };
-	/* From here on t has the descriptor: memory may run out (lib/shared). */
+	/* t owns the descriptor from here on: running out of memory may longjmp away
+	 * (lib/shared). */
 	t->path = memory_text(path);
 	t->blobs = memory_text(blobs);
 	memcpy(t->run_id, run_id, strlen(run_id) + 1);
@@ -163,7 +164,7 @@ transcript_unlock(struct transcript *t, const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* What the file ends in. All of this runs under the lock. */
+/* The end of the file. All of these functions run under the lock. */
 
 static void
 tail_forget(struct transcript *t)
@@ -214,8 +215,8 @@ transcript_learn_tail(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. A file that does not
- * begin like a transcript is not ours to cut; a power cut may have left zeros anywhere. */
+/* Moves [t->size, end) away; nothing is cut off before it is safely elsewhere. A file that does
+ * not begin like a transcript must not be cut; a power failure may have left zeros anywhere. */
 static int
 tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
@@ -294,7 +295,7 @@ transcript_trim(struct transcript *t)
 		line_free(&t->line);
 }
 
-/* Moves away what follows the last whole line, or, with moved NULL, [at, end). */
+/* Moves away what follows the last whole line or, with moved NULL, [at, end). */
 static int
 transcript_repair_file(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
 {

@@ -16,10 +16,10 @@
 #include "transcript/transcript.h"
 #include "transcript/transcript_file.h"
 
-/* What stands before the causes of line 1 has one form, and fits into this. */
+/* The members of line 1 before its causes have one form, and fit into this many bytes. */
 #define FIRST_IDS ((size_t)256)
 
-/* Whether what is written of an event in a masked run is what its filter has passed. */
+/* Checks that in a masked run only text that the filter has passed is written of an event. */
 static bool
 event_is_masked(const struct transcript *t, const struct event *e)
 {
@@ -27,7 +27,7 @@ event_is_masked(const struct transcript *t, const struct event *e)
 	    (e->payload.at == NULL || e->payload.at == t->redaction->payload.data));
 }
 
-/* Whose child the run is stands in the first line, which is looked at once. */
+/* Reads the parent of the run from the first line, once. */
 static void
 find_parent_run(struct transcript *t)
 {
@@ -47,7 +47,7 @@ find_parent_run(struct transcript *t)
 	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
 }
 
-/* Makes t->line, but for what is known under the lock alone. */
+/* Builds t->line, except for what is known only under the lock. */
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -69,7 +69,7 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 	return line_make(&t->line, &place, e, err);
 }
 
-/* Appends t->line; the file has been caught up with. */
+/* Appends t->line; the caller has caught up with the file. */
 static int
 append_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -94,8 +94,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 		return 0;
 	}
 
-	/* Why a write was short is what the rest meets. Its LF is held back, for a reader would
-	 * take the line for whole before it is cut off. */
+	/* Writing the rest finds out why the write was short. Its LF is written separately,
+	 * since a reader would take the line for complete before it is cut off. */
 	int cause = errno;
 	if (n != -1) {
 		size_t rest = line.len - (size_t)n;
@@ -108,8 +108,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
-/* Appends lines that were made elsewhere; the file has been caught up with. Those that came to
- * stand whole before a write failed stay. */
+/* Appends lines that were built elsewhere; the caller has caught up with the file. Lines that
+ * are complete in the file before a write fails stay there. */
 static int
 append_lines(struct transcript *t, struct span lines, struct error *err)
 {
@@ -143,7 +143,7 @@ append_lines(struct transcript *t, struct span lines, struct error *err)
 /* Asked under the lock. */
 typedef int decide_function(void *context, struct event *e, struct error *err);
 
-/* Told once the lock is free: whoever reads the text may be slow. */
+/* Called after the lock is released: the reader of the text may be slow. */
 static void
 transcript_report_repair(const struct transcript *t, int64_t moved)
 {
@@ -159,7 +159,7 @@ transcript_report_repair(const struct transcript *t, int64_t moved)
 	free(torn);
 }
 
-/* ahead: the line is made before the lock is taken. */
+/* ahead: the line is built before the lock is taken. */
 static int
 transcript_append_event(struct transcript *t, struct event *e, bool ahead, decide_function *decide,
     void *context, struct error *err)
@@ -183,7 +183,7 @@ transcript_append_event(struct transcript *t, struct event *e, bool ahead, decid
 	transcript_report_repair(t, moved);
 	if (result == -1)
 		return -1;
-	/* Outside the lock, for it takes a while. */
+	/* Outside the lock, because it takes time. */
 	struct span line = line_span(&t->line);
 	digest_blake2b(line.at, line.len - 1, t->prev);
 	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;

@@ -1,15 +1,14 @@
 /*
- * A pass over the file goes in pieces of whole lines. The chain of a piece is checked in a
- * second thread, beside all else and the reading of the next piece: hashing takes as long as
- * both.
+ * Reads the file once, in pieces of whole lines. A second thread checks the chain of a piece while
+ * the first checks everything else and reads the next piece: hashing takes as long as both.
  *
  * What the code relies on:
- *   - The last LF is looked for first, and nothing behind it is read as a line: a writer may cut
+ *   - The last LF is searched for first, and nothing behind it is read as a line: a writer may cut
  *     that off and write over it at any moment (asserted).
  *   - The first fault in the file is the one reported: a fault ends the pass, and if both threads
  *     find one, that of the earlier line counts (asserted).
- *   - Calls and attempts that began and did not end are named in a second pass, which is rare, so
- *     that the first pass need not remember names.
+ *   - Calls and attempts without an end are named in a second pass, which is rare, so that the
+ *     first pass need not remember names.
  */
 #include "transcript/verify.h"
 
@@ -56,14 +55,14 @@ verify_rule_name(enum verify_rule rule)
 struct chain {
 	char digest[DIGEST_SIZE]; /* of the last line */
 	int64_t line;             /* its number, 0 at the start */
-	int64_t start, before;    /* bytes where it and the line before it begin */
-	bool broken;              /* the last line's prev is not what it should be */
+	int64_t start, before;    /* offsets where it and the line before it begin */
+	bool broken;              /* the last line's prev is wrong */
 };
 
 /* Whole lines. */
 struct piece {
 	struct buffer text;
-	int64_t at;              /* byte of the file */
+	int64_t at;              /* offset in the file */
 };
 
 struct verify {
@@ -71,11 +70,11 @@ struct verify {
 	struct verify_report *report;
 	const char *path;
 	char *directory;         /* of the transcript */
-	char *root;              /* of the storage that it is part of: around the directory */
+	char *root;              /* of the storage that has it: the parent of the directory */
 	int fd;
-	int64_t settled;         /* behind the last of its lines */
+	int64_t settled;         /* end of the last of its lines */
 	struct piece piece, next;
-	int unread;              /* errno of reading the next; 0 */
+	int unread;              /* errno of reading the next piece, or 0 */
 	struct verify_lines lines;
 	struct chain chain;
 };
@@ -96,11 +95,11 @@ verify_warn(const struct verify *v, int64_t line, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(message, sizeof message, format, arguments);
 	va_end(arguments);
-	error_set(&text, ERROR_NONE, NULL, "%s", message); /* makes it one line */
+	error_set(&text, ERROR_NONE, NULL, "%s", message); /* to make it one line */
 	v->spec->warn(v->spec->context, line, text.message);
 }
 
-/* A fault at byte `at` that is no matter of one line's content. */
+/* Reports a fault at byte `at` that is not about the content of one line. */
 static void
 fault_at(struct verify *v, enum verify_rule rule, int64_t line, int64_t at, const char *text)
 {
@@ -113,7 +112,7 @@ fault_at(struct verify *v, enum verify_rule rule, int64_t line, int64_t at, cons
 
 /* Reading. */
 
-/* Fills a piece with up to len bytes from at. -1 with errno. */
+/* Fills a piece with up to len bytes from `at`. -1 with errno. */
 static int
 read_piece(const struct verify *v, struct piece *p, int64_t at, int64_t len)
 {
@@ -137,7 +136,7 @@ read_piece(const struct verify *v, struct piece *p, int64_t at, int64_t len)
 	return 0;
 }
 
-/* Bytes of the piece up to its last LF. */
+/* The bytes of the piece up to its last LF. */
 static size_t
 whole_lines(const struct buffer *piece)
 {
@@ -148,7 +147,7 @@ whole_lines(const struct buffer *piece)
 	return len;
 }
 
-/* Just after the last LF of the file as it is now, and how long that is. -1 with
+/* The offset just after the last LF of the file as it is now, and the size of the file. -1 with
  * errno. */
 static int64_t
 find_settled(struct verify *v, int64_t *size)
@@ -171,8 +170,8 @@ find_settled(struct verify *v, int64_t *size)
 	return 0;
 }
 
-/* Reads the next piece, from byte `at`; it is empty if the next line is above the limit, or is not
- * there any more. */
+/* Reads the next piece, from byte `at`; it is empty if the next line is above the limit, or is
+ * gone. */
 static void
 read_next(struct verify *v, int64_t at)
 {
@@ -193,9 +192,9 @@ read_next(struct verify *v, int64_t at)
 
 /* Checking. */
 
-/* Goes on along the chain with the piece, to the first line that does not fit; of a thread. Where
- * prev stands in a line is known from the line's end, so nothing is parsed: a line is compared
- * there with the digest of the one before, then hashed. */
+/* Thread function: follows the chain through the piece, to the first line that does not fit. The
+ * position of prev is known from the end of a line, so nothing is parsed: prev is compared with
+ * the digest of the line before, then the line is hashed. */
 static void *
 check_chain(void *argument)
 {
@@ -222,7 +221,7 @@ check_chain(void *argument)
 	return NULL;
 }
 
-/* The lines in the piece; reads the next. */
+/* Checks the lines in the piece, and reads the next piece. */
 static int
 check_piece(struct verify *v, struct error *err)
 {
@@ -247,7 +246,7 @@ check_piece(struct verify *v, struct error *err)
 	if (!v->chain.broken || (report->faulty && v->chain.line >= report->line))
 		return result;
 
-	/* The line that prev is about may be the changed one, so it is not proved either. */
+	/* The changed line may be the one that prev is about, so that line is not proved either. */
 	snprintf(text, sizeof text, "prev is not the digest of line %lld: "
 	    "that line or this one was changed", (long long)v->chain.line - 1);
 	fault_at(v, VERIFY_CHAIN, v->chain.line, v->chain.start,
@@ -286,7 +285,7 @@ check_lines(struct verify *v, struct error *err)
 	memcpy(report->run_id, v->lines.run_id, ID_SIZE);
 	memcpy(report->head, v->chain.digest, DIGEST_SIZE);
 
-	/* What stands behind the last LF. */
+	/* Reports what is behind the last LF. */
 	if (report->faulty)
 		return 0;
 	if (report->alive) {
@@ -322,8 +321,8 @@ check_linkage(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Seals and checkpoints: whether this is the transcript that was meant. A fault is one of the
- * last line. */
+/* Checks seals and checkpoints: is this the transcript that was meant? A fault is reported for
+ * the last line. */
 static int
 check_meant(struct verify *v, struct error *err)
 {
@@ -366,7 +365,7 @@ check_meant(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* What is no fault. */
+/* Reports what is not a fault. */
 
 static void
 name_attempt(const struct verify *v, int64_t attempt, int64_t line)
@@ -375,13 +374,13 @@ name_attempt(const struct verify *v, int64_t attempt, int64_t line)
 	    (long long)attempt);
 }
 
-/* Names what began and did not end, but not what a living run may yet end. */
+/* Names what began and did not end, except what a living run may still end. */
 static int
 name_unended(struct verify *v, struct error *err)
 {
 	const struct verify_report *report = v->report;
 	struct form form;
-	struct form_fault wrong; /* never, as each line was checked before */
+	struct form_fault wrong; /* never, since each line was checked before */
 	struct reader reader;
 	const char *text;
 	size_t len;
@@ -431,7 +430,7 @@ name_unknown(const struct verify *v, const char *what, const struct verify_unkno
 		    "%lld)", what, unknown->name, what, (long long)unknown->lines);
 }
 
-/* Whether somebody writes the run that the file is named after. */
+/* Whether a process writes the run that the file is named after. */
 static bool
 run_alive(const struct verify *v)
 {
@@ -447,7 +446,7 @@ run_alive(const struct verify *v)
 	return layout_run_alive(v->root, run_id);
 }
 
-/* What is said of a fault is within the file; what is proved ends before it. */
+/* A reported fault lies within the file; the proved part ends before it. */
 static bool
 report_holds(const struct verify_report *report)
 {
@@ -457,7 +456,7 @@ report_holds(const struct verify_report *report)
 	    report->intact <= report->byte && report->byte <= report->size;
 }
 
-/* Checks all, and warns of what is no fault. */
+/* Checks everything, and warns of what is not a fault. */
 static int
 verify_check_all(struct verify *v, bool alive, struct error *err)
 {
@@ -508,8 +507,8 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 	if (fstat(v.fd, &status) != 0 || !S_ISREG(status.st_mode)) {
 		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
 	} else {
-		/* What looks like a fault may be a writer at work, if there is one: then it looks
-		 * again, and what it finds again is one. */
+		/* If the run has a living writer, an apparent fault may be its work in progress:
+		 * check again, and report what is found twice. */
 		result = verify_check_all(&v, run_alive(&v), err);
 		if (result == 0 && report->faulty && run_alive(&v))
 			result = verify_check_all(&v, true, err);
@@ -525,9 +524,9 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 
 /* Repair. */
 
-/* Whether a line was on disk before anything followed from it. The start of a step that
- * changes nothing is of a kind that is, but is synced only where it changes something: it
- * is made again. */
+/* Whether a line had to be on disk before anything followed from it. The start of a step is of
+ * such a kind, but is synced only if the step changes something: without it, the step is made
+ * again. */
 static bool
 was_synced(const char *line, size_t len, enum event_type type)
 {
@@ -540,8 +539,8 @@ was_synced(const char *line, size_t len, enum event_type type)
 	return effects.at != NULL && !span_one_of(effects, harmless);
 }
 
-/* Whether a whole line of a kind that is synced stands at byte `from` or after it:
- * 1, and *err says which; 0; -1 with *err. A torn line was never acknowledged. */
+/* Whether a complete line of a synced kind is at byte `from` or later: 1, and *err says which;
+ * 0; -1 with *err. A torn line was never acknowledged. */
 static int
 find_synced(const char *path, int64_t from, struct error *err)
 {
@@ -557,8 +556,8 @@ find_synced(const char *path, int64_t from, struct error *err)
 		size_t begin = len;
 		struct event_head head;
 
-		/* What is lost may be zeros, a line feed among them: the line behind them begins
-		 * then after the last one. */
+		/* Lost bytes may be zeros, among them a lost line feed: then the line behind
+		 * them begins after the last zero. */
 		while (begin > 0 && line[begin - 1] != '\0')
 			begin--;
 		line += begin;

@@ -1,8 +1,9 @@
 /*
- * A row of checks, each of which may rely on those before it; once none has found a fault, what
- * has to be remembered of the line is noted. That are sets of fingerprints (open, ended), so that
- * memory grows by eight bytes an id. Calls end by the pair of attempt and call, tools by the event
- * that called them, waits by the event that waits. A blob that many lines name is read once.
+ * A row of checks, each of which may rely on those before it; if none finds a fault, what later
+ * lines need is remembered. These are sets of fingerprints (open, ended), so memory grows by eight
+ * bytes for each id. Ends are matched with starts: for calls by attempt and call, for tools by the
+ * event that called them, for waits by the event that waits. A blob that many lines name is read
+ * once.
  */
 #include "transcript/verify_lines.h"
 
@@ -45,10 +46,10 @@ verify_fault(struct verify_lines *v, enum verify_rule rule, const char *at, cons
 	return false;
 }
 
-/* A string token's text, for messages; ids need no decoding. */
+/* The text of a string token, for messages; ids need no decoding. */
 #define TEXT(span) (int)((span).len - 2), (span).at + 1
 
-/* Whether the event stands on an earlier line: mostly on the last one. */
+/* Whether the event is on an earlier line; mostly it is on the last one. */
 static bool
 is_known(const struct verify_lines *v, struct span event_id)
 {
@@ -58,7 +59,7 @@ is_known(const struct verify_lines *v, struct span event_id)
 	    FINGERPRINT_ABSENT;
 }
 
-/* seq, time, and whose line it is. */
+/* Checks seq, time, and whether the line is of this run. */
 static bool
 check_order(struct verify_lines *v, const struct form *form)
 {
@@ -78,7 +79,7 @@ check_order(struct verify_lines *v, const struct form *form)
 	}
 	if (memcmp(form->run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
 		return verify_fault(v, VERIFY_IDS, form->run_id.at, "run_id is not that of line 1");
-	/* Older versions wrote it on run.started alone. */
+	/* Older versions wrote it only on run.started. */
 	if (form->parent_run_id.at &&
 	    memcmp(form->parent_run_id.at + 1, v->parent_run_id, ID_SIZE - 1) != 0)
 		return verify_fault(v, VERIFY_IDS, form->parent_run_id.at,
@@ -86,8 +87,8 @@ check_order(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Parent and links are earlier events, and the event's own id, which comes after them, as an
- * event is not its own cause, is new. */
+/* Checks that parent and links are earlier events. The event's own id is added after that, so
+ * that an event cannot be its own cause, and must be new. */
 static bool
 check_causes(struct verify_lines *v, const struct form *form)
 {
@@ -126,7 +127,8 @@ check_causes(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Pairs. What is open is known by a kind, by whose it is, and by a name in there. */
+/* Matching ends with starts: an open call, wait or tool call is identified by its kind, by what
+ * it belongs to, and by a name within that. */
 static uint64_t
 verify_lines_fingerprint(struct verify_lines *v, const struct fingerprints *set, char kind,
     const void *owner, size_t len, struct span name)
@@ -138,7 +140,7 @@ verify_lines_fingerprint(struct verify_lines *v, const struct fingerprints *set,
 	return fingerprints_of(set, v->key.data, v->key.len);
 }
 
-/* A call is what its attempt, its kind of event and its name say. */
+/* A call is identified by its attempt, its kind of event and its name. */
 static uint64_t
 call_fingerprint(struct verify_lines *v, int64_t attempt, const struct form *form)
 {
@@ -149,16 +151,16 @@ call_fingerprint(struct verify_lines *v, int64_t attempt, const struct form *for
 	    sizeof attempt, form->call);
 }
 
-/* A tool's call is the event that calls it and its call_id. */
+/* A tool call is identified by the event that calls it and its call_id. */
 static uint64_t
 tool_fingerprint(struct verify_lines *v, struct span event, const struct form *form)
 {
 	return verify_lines_fingerprint(v, &v->calls, 't', event.at, event.len, form->call_id);
 }
 
-/* Ends what was started: a call, a wait, or a tool's call. A decision ends a wait, once, wherever
- * it stands; an end that waits is known by its event. One that comes before that end is about the
- * start of the call, of which each try may have one. */
+/* Ends what was started: a call, a wait, or a tool call. A decision, wherever it stands, ends a
+ * wait once; a wait is identified by the event of its end. A decision that comes before that end
+ * is about the start of the call, and each try may have one. */
 static bool
 check_end(struct verify_lines *v, const struct form *form)
 {
@@ -248,7 +250,7 @@ check_seal(struct verify_lines *v, const struct form *form)
 
 /* Blobs. */
 
-/* Whether the blob that an object names by sha256 and bytes is there; each is read once. */
+/* Whether the blob that an object names by sha256 and bytes exists; each is read once. */
 static bool
 check_blob(struct verify_lines *v, struct span ref)
 {
@@ -294,12 +296,12 @@ check_blob(struct verify_lines *v, struct span ref)
 	return sound;
 }
 
-/* Places in a line, as fingerprints: a place is the one around it and a key or index. So the
- * values that any number of refs stand for are found in one walk. */
+/* Places in a line, as fingerprints: a place is made of the enclosing place and a key or index.
+ * So one walk finds the values that any number of refs stand for. */
 struct places {
-	struct fingerprints set;  /* of the refs; ended: there is a null */
+	struct fingerprints set;  /* places of the refs; ended: the place has a null */
 	struct buffer name;
-	uint64_t other;           /* where something else is; 0: nowhere */
+	uint64_t other;           /* a place that has something else; 0: none */
 };
 
 static uint64_t
@@ -309,7 +311,7 @@ place_of(struct places *p, uint64_t around)
 	return fingerprints_of(&p->set, p->name.data, p->name.len);
 }
 
-/* The place that a JSON pointer names. */
+/* The place that a JSON Pointer names. */
 static uint64_t
 place_of_pointer(struct places *p, struct span pointer)
 {
@@ -333,7 +335,7 @@ place_of_pointer(struct places *p, struct span pointer)
 	return place;
 }
 
-/* Ends the places of nulls in a value. */
+/* Ends the places that have null in a value. */
 static void
 find_nulls(struct places *p, struct span value, uint64_t place)
 {
@@ -353,7 +355,7 @@ find_nulls(struct places *p, struct span value, uint64_t place)
 	}
 }
 
-/* Values that stand in blobs. */
+/* Checks the values that are in blobs. */
 static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
@@ -383,8 +385,8 @@ check_refs(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* What is kept of files, and of what the workflow printed. A transcript that lies by itself may
- * be without what goes with it. */
+/* Checks the kept copies of files, and of the workflow's output. A transcript outside a storage
+ * may be without them. */
 static bool
 check_kept(struct verify_lines *v, const struct form *form)
 {
@@ -414,7 +416,7 @@ check_kept(struct verify_lines *v, const struct form *form)
 	return sound;
 }
 
-/* What the line claims about another run, which is looked at when all lines have been. */
+/* Notes what the line claims about another run; it is checked after all lines. */
 static void
 note_run(struct verify_lines *v, enum linkage_kind kind, struct span run_id)
 {
@@ -494,8 +496,8 @@ note_pairs(struct verify_lines *v, const struct form *form)
 	}
 }
 
-/* Each line ends what a seal before it had sealed, but for a decision about a call of it
- * that the same key has signed. */
+/* Every line ends what an earlier seal had sealed, except a decision about a call that is signed
+ * with the same key. */
 static void
 note_seal(struct verify_lines *v, const struct form *form)
 {
@@ -508,7 +510,7 @@ note_seal(struct verify_lines *v, const struct form *form)
 		sealed_by[0] = '\0';
 }
 
-/* What is known of the lines so far, none of which had a fault. */
+/* Checks what is remembered of the lines so far, none of which had a fault. */
 static bool
 lines_hold(const struct verify_lines *v)
 {
@@ -521,7 +523,7 @@ lines_hold(const struct verify_lines *v)
 	    v->blobs.count == (size_t)report->blobs;
 }
 
-/* The line has no fault. */
+/* Remembers a line without a fault. */
 static void
 note_line(struct verify_lines *v, const struct form *form)
 {
@@ -554,7 +556,7 @@ check_line(struct verify_lines *v)
 		    !event_line_whole(v->line.at, v->line.len, NULL);
 		return false;
 	}
-	/* In this order: each may rely on those before it. */
+	/* In this order: each check may rely on those before it. */
 	if (!check_order(v, form) || !check_causes(v, form) || !check_pairs(v, form) ||
 	    !check_seal(v, form) || !check_refs(v, form) || !check_kept(v, form))
 		return false;

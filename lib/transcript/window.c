@@ -1,7 +1,7 @@
 /*
- * A stretch that is not held is read whole into the one buffer. Searches go by blocks of 16
- * KiB, backwards or forwards, and begin with what is held. ENODATA says that the file was
- * shorter than the caller had seen it.
+ * A range that is not in the buffer is read whole. Searches go by blocks of 16 KiB, backwards or
+ * forwards, and begin with the bytes in the buffer. ENODATA: the file is shorter now than the
+ * caller had seen it.
  */
 #include "transcript/window.h"
 

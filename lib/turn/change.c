@@ -1,7 +1,6 @@
 /*
- * A table of keys, each with its reader. What the turn has is what the keys may choose from:
- * tools can be narrowed, not added. The text is kept minified, for a replay compares it byte
- * by byte.
+ * A table of keys, each with its reader. A change can only choose among what the turn has: tools
+ * can be removed, not added. Its text is kept minified, because a replay compares it byte by byte.
  */
 #include "turn/change.h"
 
@@ -14,7 +13,7 @@
 #include "json/value.h"
 #include "transcript/event_keys.h"
 
-/* What the turn has without the change. */
+/* What the turn would have without the change. */
 struct given {
 	const struct offer *offer;
 	const json_t *params;
@@ -151,7 +150,7 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
 	if (whole.len == 0)
 		return 0;
 
-	/* It must be able to stand in a line of the transcript, no key being there twice. */
+	/* It must be able to stand in a line of the transcript, where no key may occur twice. */
 	value = value_parse(whole.at, whole.len, NULL, ERROR_SCHEMA, &why);
 	if (value == NULL)
 		return error_set(err, ERROR_SCHEMA, NULL, "no JSON: %s", why.message);

@@ -1,7 +1,7 @@
 /*
- * The model of the run tells whose each event is, and which call another went on from; of the
- * events of the step's path the messages are put together, for each call, as they come: which
- * one completed last is known at the end.
+ * The run's model tells which call each event belongs to, and which call continued another. The
+ * messages of each call of the step's path are collected as their events are read; which call
+ * completed last is known only at the end.
  */
 #include "turn/continuation.h"
 
@@ -21,18 +21,18 @@
 
 struct conversation {
 	char *session, *provider;
-	struct buffer messages;  /* inside of a JSON array */
-	struct buffer results;   /* blocks of tools, which go before the next message */
-	bool lacks;              /* the bytes of an attachment */
+	struct buffer messages;  /* elements of a JSON array */
+	struct buffer results;   /* blocks of tool results, to be put before the next message */
+	bool lacks;              /* the bytes of an attachment are missing */
 };
 
-/* What was noted last with a session of an agent CLI. */
+/* The latest notes of a provider about a session of an agent CLI. */
 struct noted {
 	char *session;
 	struct buffer raw;
 };
 
-/* The calls of one path, and the sessions of all. */
+/* The calls of one path, and the sessions of all paths. */
 struct search {
 	const char *path, *blobs;
 	struct conversation *list;
@@ -42,7 +42,8 @@ struct search {
 	char completed[ID_SIZE];    /* "": none yet */
 	struct noted *noted;
 	size_t noted_count;
-	struct map by_session;      /* id → its place in noted */
+	struct map by_session;      /* Adds the results of tools since the last message to the
+	                               conversation. */
 };
 
 #define NONE ((size_t)-1)
@@ -67,7 +68,7 @@ add_message(struct conversation *c, const char *role, const struct buffer *block
 	buffer_text(&c->messages, "]}");
 }
 
-/* Tells the results of tools since the last message. */
+/* An answer that was cut off and requested again is not in any model's context. */
 static void
 add_results(struct conversation *c)
 {
@@ -85,7 +86,8 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	long long turn;
 	char *session;
 
-	/* Of an answer that was cut off, and asked for again, no model knows. */
+	/* A call that was made again sends its prompt again. Other recorded events of its first
+	 * turn, such as a change, have no blocks. */
 	if (answer && span_true(span_member(e->payload, KEY_PARTIAL)))
 		return;
 	session = answer ? span_text(span_member(e->payload, KEY_SESSION_ID)) : NULL;
@@ -107,7 +109,7 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 		if (answer) {
 			loop_write_original(&w, block.value);
 		} else {
-			/* As it was sent: what AWF says, without that it did. */
+			/* As it was sent, without the mark that AWF itself says it. */
 			writer_object(&w);
 			for (struct span_walk member = span_walk(block.value); span_next(&member);)
 				if (!span_is(member.key, KEY_FIDELITY))
@@ -121,7 +123,7 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	buffer_free(&blocks);
 }
 
-/* Of what AWF ran; what the model's side ran is in its answer. */
+/* Only results of tools that AWF ran; those of the model's side are in its answer. */
 static void
 conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 {
@@ -146,8 +148,8 @@ conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 	buffer_free(&errors);
 }
 
-/* A session goes on in whichever step continues it, and its provider may count from its
- * beginning: what it noted in the latest answer counts, of any step. */
+/* Any step may continue a session, and its provider may count usage from the session's
+ * beginning: so the notes of the latest answer count, whichever step it is of. */
 static void
 note_session(struct search *s, const struct event_view *e)
 {
@@ -177,7 +179,7 @@ note_session(struct search *s, const struct event_view *e)
 	buffer_append(&s->noted[at].raw, raw.at, raw.len);
 }
 
-/* Takes an event of the path, or an answer, its blobs put back. */
+/* Reads an event of the path, or an answer, with the values of its blobs. */
 static int
 conversation_add_event(void *context, const struct placed *p, struct error *err)
 {
@@ -203,8 +205,8 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 		return 0;
 	}
 	if (e.type == EVENT_STEP_STARTED) {
-		/* A call begins a conversation, unless it goes on from an earlier attempt, whose it
-		 * shares. */
+		/* A call begins a conversation, or shares that of the earlier attempt's call
+		 * which it continues. */
 		at = conversation_of(s, model_call_of(p->run, span_member(e.payload, KEY_CLAIMS)));
 		if (at == NONE) {
 			at = s->count++;
@@ -214,7 +216,7 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 		}
 		map_put(&s->by_start, (const char *)&p->call->start, sizeof p->call->start, at);
 	} else if (e.type == EVENT_STEP_COMPLETED) {
-		/* One that took its result over names the event that has it. */
+		/* A call that took the result over names the event that has it. */
 		struct span reused = span_member(e.payload, KEY_REUSED_FROM);
 		bool taken = span_type(reused) == 's';
 

@@ -1,7 +1,6 @@
 /*
- * A control tool is a tool with a schema but without a program. An offer is a list in the
- * order in which the model is shown it, and a map beside it by name, where the first of a
- * name counts.
+ * A control tool is a tool with a schema but without a program. An offer is a list, in the order in
+ * which the model is shown it, with a map by name, in which the first tool of a name counts.
  */
 #include "turn/control.h"
 

@@ -1,7 +1,7 @@
 /*
- * Each call is remembered with its event and its last one: a result is a child of its call,
- * and the answer follows the last events of all. What is written is checked as any tool event
- * is, since a provider is another program.
+ * Each call is remembered with its event and its last event: a result is a child of its call, and
+ * the answer follows the last events of all calls. Everything is checked like any tool event before
+ * it is recorded, since a provider is another program.
  */
 #include "turn/emitted.h"
 
@@ -14,8 +14,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
 
-/* Members that tool.call and tool.result can have besides their name,
- * awf-transcript(5). */
+/* Members that tool.call and tool.result can have besides the name, awf-transcript(5). */
 static const char *const members[] = { KEY_CALL_ID, KEY_INPUT, KEY_OUTPUT, KEY_ERROR, KEY_EFFECTS,
 	KEY_DURATION_MS, KEY_CHANGED, KEY_STDERR, NULL };
 
@@ -34,7 +33,7 @@ emitted_set_protocol_error(struct error *err, const char *what)
 	return error_set(err, ERROR_PROVIDER, NULL, "the provider broke the protocol: %s", what);
 }
 
-/* Records a call, of which the line or payload tells, or the result of a known one. */
+/* Records a call, or the result of a known call, from a line or payload. */
 static int
 emitted_record_event(struct emitted *e, struct call *call, struct span told,
     struct emitted_call *known, const struct buffer *payload, struct error *err)
@@ -72,7 +71,7 @@ emitted_record(struct emitted *e, struct call *call, struct span line, struct er
 	if (result && strcmp(known->called, known->last) != 0)
 		return emitted_set_protocol_error(err, "a second tool_result of one tool_call");
 
-	/* A result may leave out the name, for its call has one. */
+	/* A result may leave out the name: it is that of its call. */
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	if (known != NULL)
@@ -134,7 +133,7 @@ emitted_follow(struct emitted *e, struct call *call)
 {
 	const char **ids = memory_array(NULL, e->count + 1, sizeof *ids);
 
-	/* What the answer would follow without them, they follow. */
+	/* They follow the events that the answer would follow without them. */
 	if (e->count > 0)
 		buffer_clear(&call->links);
 	for (size_t i = 0; i < e->count; i++)

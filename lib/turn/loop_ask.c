@@ -1,10 +1,10 @@
 /*
- * Tries go on while an error may pass, then move to the next model, whose count begins anew.
- * An agent CLI that has begun to use tools is never asked a second time, as it would use them
- * again. What came of a try that failed is recorded before the next one: pieces of a kind that
- * follow each other are one block. So is what it used in vain, which costs as an answer does. Each
- * try is within what the call may cost: a turn costs what the model that answered does, or, where
- * it has no price, the one asked.
+ * Asks again while the error may be temporary, then moves to the next model, with a new count of
+ * tries. An agent CLI that has begun to use tools is never asked a second time, because it would
+ * use them again. What arrived in a failed try is recorded before the next try: consecutive pieces
+ * of one kind make one block. So is the usage of a failed try, which costs as much as that of an
+ * answer. Each try must be within the call's budget: a turn is priced by the model that answered
+ * or, if that has no price, by the model that was asked.
  */
 #include "turn/loop.h"
 
@@ -61,7 +61,7 @@ loop_count_answer(struct loop *l, bool recorded, struct error *err)
 	    budget_enter(l->turns->budget, cost, &l->turn.reserved, err);
 }
 
-/* Ends the last block of what has come of the answer. */
+/* Ends the last block of what has arrived of the answer. */
 static void
 end_partial_block(struct partial *p)
 {
@@ -89,7 +89,7 @@ loop_partial_clear(struct loop *l)
 	l->turn.partial.thinking = false;
 }
 
-/* Text on stderr, made harmless. */
+/* Prints text to stderr, made harmless. */
 static void
 show_text(struct loop *l, const char *text, size_t len)
 {
@@ -102,7 +102,7 @@ show_text(struct loop *l, const char *text, size_t len)
 	buffer_free(&out);
 }
 
-/* A piece of the answer; kind is that of a delta, awf-provider(7). */
+/* Handles a piece of the answer; kind is that of a delta, awf-provider(7). */
 static void
 loop_delta(void *context, const char *kind, const char *text, size_t len)
 {
@@ -110,7 +110,7 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 	struct partial *p = &l->turn.partial;
 	bool thinking = strcmp(kind, "thinking") == 0;
 
-	/* Half a call of a tool is no block. */
+	/* A tool call that was cut off is not recorded as a block. */
 	if (strcmp(kind, "tool") == 0) {
 		live_append(&l->live, LIVE_TOOL, text, len);
 		return;
@@ -132,7 +132,7 @@ loop_due(void *context)
 	return live_flush(&l->live);
 }
 
-/* A call that an agent CLI made, where it stands in what it writes. */
+/* Handles a tool call of an agent CLI, at its place in the answer. */
 static void
 show_call(struct loop *l, struct span call)
 {
@@ -171,14 +171,14 @@ loop_told(void *context, const struct provider_wait *wait, struct error *err)
 	return retried_record_wait(t->call, t->started, t->member->agent.name, wait, t->verbose, err);
 }
 
-/* Whether another model can be asked. */
+/* Whether there is another model to ask. */
 static bool
 falls_back(const struct loop *l)
 {
 	return l->conversation.fallen < l->turns->member->agent.fallback.count;
 }
 
-/* Waits for the limits of who is asked; goes_on: in the midst of the same try. */
+/* Waits until the limits of the provider allow a request; goes_on: within the same try. */
 static int
 loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
 {
@@ -190,8 +190,8 @@ loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
 	return throttle_enter(&l->throttle, &spec, err);
 }
 
-/* A tool may make calls of the same provider: the agent CLI, which waits for it, leaves them
- * its place. */
+/* A tool may make calls of the same provider: while the agent CLI waits for the tool, it leaves
+ * its place to them. */
 static int
 loop_run(void *context, struct span line, struct buffer *block, struct error *err)
 {
@@ -204,7 +204,7 @@ loop_run(void *context, struct span line, struct buffer *block, struct error *er
 	return loop_enter_throttle(l, true, err);
 }
 
-/* An agent CLI can be offered what a program or a server does, not what steers this call. */
+/* An agent CLI can be offered tools of programs and servers, but not control tools. */
 static int
 check_tools(const struct loop *l, const char *provider, struct error *err)
 {
@@ -218,8 +218,8 @@ check_tools(const struct loop *l, const char *provider, struct error *err)
 	return 0;
 }
 
-/* Asks, with its place among the calls of the provider. What others spend while it waits for that
- * counts. */
+/* Asks, while it holds one of the places for calls of the provider. Money that others spend
+ * while it waits for the place counts. */
 static int
 ask_once(struct loop *l, const struct buffer *request, struct error *err)
 {
@@ -289,10 +289,11 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
-		/* An agent CLI that has begun to use its tools would use them again. */
+		/* An agent CLI that has begun to use tools would use them again. */
 		repeatable = l->turn.emitted.count == 0;
 		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
-		/* Who was not asked, as he is down, would not be. */
+		/* A provider that was not asked because it is down would not be asked the next
+		 * time either. */
 		again = repeatable && l->turn.asked && retry_wanted(t->retry, why.code, tried) &&
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 		late = t->deadline != 0 && clock_monotonic() >= t->deadline;

@@ -1,6 +1,6 @@
 /*
- * The program is asked before each turn; what it answered is an event, followed as any other.
- * A call that is gone on with takes the recorded answer, a replay asks again and compares.
+ * Runs the before_turn program before each turn; its answer is an event, and later events follow
+ * it. A resumed call takes the recorded answer; a replay runs the program again and compares.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ read_change(struct loop *l, struct span answer, struct error *err)
 	return error_set(err, why.code, agent->name, "the answer of before_turn: %s", why.message);
 }
 
-/* Runs the program, which reads what is to be asked; its answer may be of nothing. */
+/* Runs the program, which reads the request that is about to be sent; it may answer nothing. */
 static int
 ask_program(struct loop *l, struct error *err)
 {
@@ -71,7 +71,7 @@ ask_program(struct loop *l, struct error *err)
 	return status;
 }
 
-/* What the program makes of the turn. A result of its cannot be sent back. */
+/* Applies the program's answer to the turn. A result from the program cannot be sent back. */
 static int
 loop_apply_change(const struct loop *l, struct error *err)
 {
@@ -111,8 +111,8 @@ loop_before_turn(struct loop *l, struct error *err)
 	if (agent->before_turn == NULL)
 		return CONTINUES;
 
-	/* The event that told the recorded call something; if none did, and its model has answered,
-	 * there was no need to. */
+	/* The event with the recorded prompt; if there is none, but the model has answered, none
+	 * was needed. */
 	told = loop_recorded_prompt(l);
 	if (told != NULL)
 		recorded = span_member(told->view.payload, KEY_BEFORE_TURN);
@@ -124,7 +124,7 @@ loop_before_turn(struct loop *l, struct error *err)
 	if (r != NULL && !replays && told == NULL && recalled_answer(r, l->turn.number) != NULL)
 		return CONTINUES;
 
-	/* What the call failed by is asked again. */
+	/* If the call failed because of the program, run it again. */
 	if (!replays && told != NULL && span_path(recorded, "end", "error", NULL).at == NULL) {
 		call_follow_recorded(l->turns->call, told->id, l->turns->started);
 		return read_change(l, recorded, err) == -1 ? FAILED : loop_apply_change(l, err);

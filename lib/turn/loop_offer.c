@@ -1,11 +1,12 @@
 /*
- * What the model may call: the agent's tools, those of its servers, and control tools: a
- * transfer for each agent that may go on, the stop tool, or what ends a phase. It is put
- * together anew when an agent, a phase or a server's list changes. A transfer only notes whom
- * it names; the hand-over happens when all results of the answer stand.
+ * What the model may call: the agent's tools, those of its MCP servers, and control tools: a
+ * transfer for each agent that may take over, the stop tool, or the tool that ends a phase. The
+ * list is built again when the agent, the phase or a server's list changes. A transfer only notes
+ * the agent that it names; the conversation is handed over when all results of the answer are
+ * recorded.
  *
- * The tools of a conversation are those that its events tell. Servers are asked only where no
- * event does, and between turns whether they have others now; only a list that differs is
+ * The events of a conversation say which tools it has. Servers are asked only if no event does;
+ * between turns they are asked whether their tools have changed, and only a changed list is
  * recorded.
  */
 #include "turn/loop.h"
@@ -28,7 +29,7 @@ struct transfer {
 	const struct member *to;
 };
 
-/* The conversation goes on with one agent: the first that the answer names. */
+/* The conversation continues with one agent: the first that the answer names. */
 static int
 transfer_answer(void *context, struct tool_run *run, struct error *err)
 {
@@ -61,8 +62,8 @@ transfer_settle(void *context, const struct tool_run *run)
 		t->loop->turn.next = t->to;
 }
 
-/* One that has no executable only gives the result: what the schema of its file accepts,
- * without a file any object. */
+/* A stop tool without an executable only gives the result: any input that the schema of its file
+ * accepts or, without a file, any object. */
 static int
 offer_stop_tool(struct loop *l, struct error *err)
 {
@@ -164,13 +165,13 @@ loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error
 		return 0;
 	if (!recalled_replays(r))
 		return mcp_tools_list(&l->tools.mcp, l->turns, err);
-	/* A replay starts no server: where the recording has no tools, there are none. That one
-	 * failed to tell its tools shows by the end of the call alone. */
+	/* A replay starts no server: if the recording has no tools, there are none. That a
+	 * server failed to list its tools shows only in the end of the call. */
 	return recalled_answer(r, l->turn.number) == NULL && r->end == RECALL_FAILED &&
 	    recalled_error(recalled_result(r), err) ? -1 : 0;
 }
 
-/* What they are, as it is recorded. */
+/* The tools, as they are recorded. */
 static void
 loop_describe_mcp_tools(const struct loop *l, struct buffer *out)
 {

@@ -1,8 +1,8 @@
 /*
- * Events are found by their causes: an answer by its turn, a prompt by what it follows. A
- * resume takes them as they are and links to them; a replay checks that it would ask the
- * same, and records them anew under their ids, with the tries before. An answer is put back
- * together from its event, byte for byte, for requests are compared by their digests.
+ * Finds events by their causes: an answer by its turn, a prompt by what it follows. A resume takes
+ * them over and links to them; a replay checks that it would send the same request, and records
+ * them again under their ids, with the tries before them. An answer is rebuilt from its event byte
+ * for byte, because requests are compared by digests.
  */
 #include "turn/loop.h"
 
@@ -36,7 +36,7 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	answer_read(a);
 }
 
-/* What an agent CLI told of its own tools before this answer; answer NULL: before the
+/* What an agent CLI reported of its own tools before this answer; answer NULL: before the
  * recorded call ended without one. A replay records it again. */
 static int
 loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
@@ -58,7 +58,7 @@ loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct 
 	return status;
 }
 
-/* Counts what the tries before this answer used in vain. */
+/* Counts the usage of the failed tries before this answer. */
 static void
 count_tries(struct loop *l, const struct recalled_event *answer)
 {
@@ -73,8 +73,8 @@ count_tries(struct loop *l, const struct recalled_event *answer)
 	free(partials);
 }
 
-/* Records once more what came of the tries before this answer; NULL: before the end of the
- * recorded call, which came while the last was under way. */
+/* Records again what arrived in the tries before this answer; NULL: before the end of the
+ * recorded call, which came during the last try. */
 static int
 repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
@@ -87,7 +87,8 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 
 	if (answer == NULL && count > 0)
 		failed--;
-	/* In the place of the last that was under way, or behind all, is what led to the answer. */
+	/* What led to the answer stands in the place of the last unfinished try, or behind all
+	 * of them. */
 	for (size_t i = 0; status == 0 && i <= count; i++) {
 		if (i == failed && (status = loop_repeat_emitted(l, answer, err)) == 0)
 			status = loop_repeat_tools(l, answer, err);
@@ -119,8 +120,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 	    "turn %lld: asks the model again, the recorded call ended here", (long long)l->turn.number);
 }
 
-/* Whether the recorded call failed with this answer, so that asking again is all that
- * can be done about it. */
+/* Whether the recorded call failed with this answer, so that the model must be asked again. */
 static bool
 failed_with(const struct loop *l, const struct recalled_event *answer)
 {
@@ -152,7 +152,7 @@ loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], st
 	if (e == NULL || (!replays && failed_with(l, e)))
 		return 0;
 
-	/* It may be that of another model than was asked until now. */
+	/* The answer may be of another model than the one asked until now. */
 	if (span_integer(span_member(e->view.payload, KEY_FALLBACK), &number) &&
 	    number > (long long)l->conversation.fallen) {
 		if (number > (long long)agent->fallback.count)

@@ -1,7 +1,7 @@
 /*
- * What is recorded of a conversation: a message of the user for the prompt and for whatever
- * the model is given beside it, and one of the assistant for each answer. Nothing of the loop
- * changes by it but its place among the events.
+ * Records a conversation: a message of the user for the prompt and everything else that the model
+ * is given with it, and one of the assistant for each answer. Of the loop's state only the place
+ * among the events changes.
  */
 #include "turn/loop.h"
 
@@ -10,7 +10,8 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-/* How a block of an answer ends that is the model's word: AWF or the API ran what it says. */
+/* The end of a block of an answer that reports what ran at the model's side: AWF has only the
+ * model's word for it. */
 static const char said[] = ",\"" KEY_FIDELITY "\":\"agent_emitted\"}";
 static const char said_itself[] = ",\"" KEY_BY "\":\"provider\"}";
 
@@ -64,7 +65,7 @@ begin_message(struct writer *w, struct buffer *payload, const char *role)
 	writer_member_string(w, KEY_ROLE, role);
 }
 
-/* Without it, it is the one of step.started. */
+/* Without blocks, the text is that of step.started. */
 static void
 write_agent(struct writer *w, const struct loop *l)
 {

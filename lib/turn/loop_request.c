@@ -1,9 +1,9 @@
 /*
- * The conversation is kept as the text of its messages, which only grows. So a request's
- * digest is that of the one before, continued: digesting all of it every turn would be
- * quadratic. One number says who is asked, 0 the agent's own model, else a fallback: while an
- * agent has the conversation it only grows, and each answer that is not of the first records
- * it, so that a recorded conversation finds its way again.
+ * The conversation is kept as the text of its messages, to which text is only appended. So the
+ * digest of a request is computed by continuing that of the request before: hashing the whole text
+ * every turn would be quadratic. One number says which model is asked: 0 is the agent's own, others
+ * are its fallbacks. While an agent has the conversation the number only grows, and each answer of
+ * a fallback records it, so that a replayed conversation asks the same models.
  */
 #include "turn/loop.h"
 
@@ -23,7 +23,7 @@ loop_asked(const struct loop *l)
 	if (fallen == 0)
 		return (struct asked){ m->agent.provider, m->agent.model, m->provider };
 	other = &m->agent.fallback.list[fallen - 1];
-	/* A replay has no clients. */
+	/* In a replay there are no clients. */
 	return (struct asked){ other->provider, other->model,
 		m->fallbacks == NULL ? NULL : m->fallbacks[fallen - 1] };
 }
@@ -98,7 +98,7 @@ loop_add_message(struct loop *l, const char *role, const char *blocks, size_t le
 	buffer_text(messages, "]}");
 }
 
-/* The session that who is asked goes on with; NULL: the messages are all that it knows. */
+/* The session that the asked model continues; NULL: it gets all messages. */
 static const char *
 session_of(const struct loop *l)
 {
@@ -134,8 +134,8 @@ loop_write_asked(const struct loop *l, struct writer *w)
 	return len;
 }
 
-/* What a session's provider noted with it. It is no part of what is asked, so not of its digest:
- * another step may go on with the session meanwhile. */
+/* The notes of a session's provider. They are not part of the request, so not of its digest:
+ * another step may continue the session meanwhile. */
 static void
 add_session_raw(const struct loop *l, struct buffer *text)
 {
@@ -165,7 +165,7 @@ loop_request(struct loop *l, struct request *request)
 	writer_member_bool(&w, "stream", true);
 	writer_object_end(&w);
 
-	/* A conversation only grows: what was asked before is digested once, not every turn. */
+	/* A conversation only grows: the earlier requests are hashed once, not every turn. */
 	if (l->turn.change.text.len > 0) {
 		digest_sha256(text->data, text->len, request->sha256);
 	} else {
@@ -192,7 +192,8 @@ loop_fall_back(struct loop *l, size_t number, struct request *request)
 	struct span before = l->turns->before;
 	struct buffer messages = BUFFER_INIT;
 
-	/* What a session knew goes before the rest, for who has none. */
+	/* A model without the session is sent what the session contained before the other
+	 * messages. */
 	if (session_of(l) != NULL && before.len > 0) {
 		buffer_append(&messages, before.at, before.len);
 		buffer_byte(&messages, ',');
@@ -202,7 +203,7 @@ loop_fall_back(struct loop *l, size_t number, struct request *request)
 	}
 	INVARIANT(number > l->conversation.fallen);
 	l->conversation.fallen = number;
-	l->turn.change.model = SPAN_NONE; /* it was one of the other provider */
+	l->turn.change.model = SPAN_NONE; /* the model was chosen for the previous provider */
 	loop_forget_asked(l);
 	buffer_clear(&request->text);
 	loop_request(l, request);

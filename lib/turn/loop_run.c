@@ -1,11 +1,11 @@
 /*
- * Tools of ours for an agent CLI, which calls them while it answers. Each is run as any tool of
- * an answer is (toolrun.h), one after another, but its cause is the event that the answer would
- * follow: the answer itself stands only when they have run, and follows them.
+ * AWF's tools for an agent CLI, which calls them while it answers. Each is run like any tool of an
+ * answer (toolrun.h), one after another, but its cause is the event that the answer would follow:
+ * the answer itself is recorded after they have run, and follows them.
  *
- * Their ids are numbers of the turn, in the order of the calls, as those that CLIs give are not
- * told to whoever runs them: so a call that is gone on with finds the recorded ones of a CLI that
- * calls again what it called before it was cut off.
+ * Their ids are numbers within the turn, in the order of the calls, since the CLIs' own ids do not
+ * reach the programs that run them. So, after a resume, if a CLI calls again what it had called
+ * before it was interrupted, the recorded calls are found.
  */
 #include <stdio.h>
 #include <string.h>

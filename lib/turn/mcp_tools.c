@@ -1,11 +1,11 @@
 /*
- * What servers list is filtered by the agent's lists, the step's and the run's, and made into
- * control tools that their server answers. They are recorded with what a replay needs to
- * offer them again; what the request shows of them is not repeated. Lists are counted, so
- * that a change is seen without comparing them.
+ * The tools that servers list are filtered by the lists of the agent, the step and the run, and
+ * become control tools that their server answers. They are recorded with all that a replay needs to
+ * offer them again; what the request contains of them is not recorded a second time. Versions of
+ * the list are counted, so that a change is noticed without comparing lists.
  *
- * Texts of a result are joined by lines, and structured content is preferred to texts that
- * repeat it. Every failure but one of the machine becomes the result of the tool's call.
+ * The texts of a result are joined with line feeds; structured content is used instead of texts
+ * that repeat it. Every failure except one of the machine becomes the result of the tool call.
  */
 #include "turn/mcp_tools.h"
 
@@ -33,14 +33,14 @@
 
 #define PREFIX TOOL_SERVED_PREFIX
 #define BETWEEN "__"
-/* A failure that is longer stands in the output as a whole. */
+/* Bytes of an error's message; a longer failure text goes into the output. */
 #define MESSAGE_ROOM 900
 
 static const char any_object[] = "{\"type\":\"object\"}";
 
 /* ---- names ---- */
 
-/* Whether one of the names is, or stands for, that of the tool. */
+/* Whether one of the names is the tool's name, or a pattern that matches it. */
 static bool
 mcp_tools_name_is_listed(char *const *names, const char *tool)
 {
@@ -77,7 +77,7 @@ mcp_tool_check(const struct member *m, char *const *names, const char *place,
 	return 0;
 }
 
-/* Whether a name is there for a tool of the server; NULL: of any. */
+/* Whether one of the names is for a tool of the server; server NULL: of any server. */
 static bool
 any_of_server(char *const *names, const char *server)
 {
@@ -87,8 +87,8 @@ any_of_server(char *const *names, const char *server)
 	return false;
 }
 
-/* Whether an agent's or a phase's list has the tool. That of the agent has all if it
- * names none. */
+/* Whether the list of an agent or a phase has the tool. An agent's list that names no tool of
+ * the server has all of them. */
 static bool
 in_list(char *const *names, bool own, const char *tool)
 {
@@ -111,7 +111,7 @@ use_of(const struct turns *turns)
 
 /* ---- calls, and their results ---- */
 
-/* The texts, a line each; false if there is content of another kind. */
+/* The texts, one per line; false if there is content of another kind. */
 static bool
 join_texts(struct span content, struct buffer *text)
 {
@@ -140,10 +140,10 @@ mcp_tools_read_content(struct span result, struct buffer *output)
 	struct buffer text = BUFFER_INIT;
 	bool texts = join_texts(content, &text);
 
-	if (structured.at != NULL && texts) /* which the texts repeat, for older clients */
+	if (structured.at != NULL && texts) /* the texts repeat it for older clients */
 		buffer_append(output, structured.at, structured.len);
 	else if (structured.at != NULL && content_is(content) && span_trim(content).len > 2) {
-		/* Beside files, it is one more text. */
+		/* Next to files, it is one more text. */
 		buffer_text(output, "[{\"type\":\"text\",\"text\":");
 		json_quote(output, structured.at, structured.len);
 		buffer_text(output, "},");
@@ -158,7 +158,7 @@ mcp_tools_read_content(struct span result, struct buffer *output)
 	buffer_free(&text);
 }
 
-/* Whether a result is none, but a question (2026-07-28). */
+/* Whether a result is a question instead (protocol version 2026-07-28). */
 static bool
 asks_for_input(struct span result, struct error *err)
 {
@@ -180,7 +180,7 @@ mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 		mcp_tools_read_content(result, output);
 		return 0;
 	}
-	/* What is no more than a line is the error's message. */
+	/* A failure text of at most one line becomes the error's message. */
 	brief = join_texts(span_member(result, "content"), &text) && text.len > 0 &&
 	    text.len < MESSAGE_ROOM && memchr(text.data, '\n', text.len) == NULL &&
 	    memchr(text.data, '\0', text.len) == NULL;
@@ -198,7 +198,7 @@ append_number(struct buffer *line, struct span number)
 		buffer_append(line, number.at, number.len);
 }
 
-/* "mcp__x__y: 3/10 what it does", where text is shown as it comes. */
+/* Prints "mcp__x__y: 3/10 what it does", if output is shown as it arrives. */
 static void
 show_progress(void *context, struct span params)
 {
@@ -219,8 +219,8 @@ show_progress(void *context, struct span params)
 	buffer_free(&line);
 }
 
-/* What the server promised its structured content to be. What is not is a failure, with which
- * no key is recorded. */
+/* Checks structured content against the schema that the server has declared. If it does not
+ * match, the call fails, and no key is recorded with that. */
 static int
 check_output(const struct mcp_server *s, const struct tool *tool, struct span structured,
     struct buffer *output, struct error *err)
@@ -244,14 +244,14 @@ check_output(const struct mcp_server *s, const struct tool *tool, struct span st
 	return status;
 }
 
-/* What came of a call, as what its run did. */
+/* Turns the outcome of a call into that of the tool run. */
 static void
 mcp_tools_read_answer(const struct mcp_call *call, const struct mcp_tool *t, struct tool_run *run)
 {
 	int status = -1;
 
 	run->error = call->error;
-	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
+	/* A call that a signal ended may have done half of its work (recalled_cut_off()). */
 	run->process.exit_code = call->exit_code;
 	if (run->error.code != ERROR_NONE)
 		return;
@@ -265,8 +265,8 @@ mcp_tools_read_answer(const struct mcp_call *call, const struct mcp_tool *t, str
 		    span_member(call->result, "structuredContent"), &run->output, &run->error);
 }
 
-/* answer_all() of a struct control (control.h). Whatever goes wrong is for the model to read;
- * what ends the whole call, the caller sees. */
+/* answer_all() of a struct control (control.h). The model is told of every failure; the caller
+ * sees those that end the whole call. */
 static int
 mcp_tools_answer_calls(struct tool_run *runs, size_t count, struct error *err)
 {
@@ -277,7 +277,7 @@ mcp_tools_answer_calls(struct tool_run *runs, size_t count, struct error *err)
 	struct error why = ERROR_INIT;
 	int status = 0;
 
-	/* Servers that do not run are started before any of them has something to do. */
+	/* Start servers that are not running before any of them has work to do. */
 	for (size_t i = 0; i < count; i++) {
 		struct mcp_tool *t = runs[i].control->context;
 		struct mcp_server *s = t->server;
@@ -306,9 +306,9 @@ mcp_tools_answer_calls(struct tool_run *runs, size_t count, struct error *err)
 	return status;
 }
 
-/* ---- making them ---- */
+/* ---- building them ---- */
 
-/* One that cannot be compiled checks nothing but that it is an object. */
+/* If a schema cannot be compiled, only check that the input is an object. */
 static void
 set_schema(struct mcp_tool *t, struct span schema)
 {
@@ -346,7 +346,7 @@ add_tool(struct mcp_tools *t, const struct turns *turns, struct mcp_server *serv
 	return tool;
 }
 
-/* All are there, and where they stay. */
+/* The list is complete, and its elements will not move any more. */
 static void
 mcp_tools_set_contexts(struct mcp_tools *t)
 {
@@ -355,16 +355,16 @@ mcp_tools_set_contexts(struct mcp_tools *t)
 		t->list[i].control.context = &t->list[i];
 }
 
-/* What servers list, on its way into tools. */
+/* What servers list, while it is turned into tools. */
 struct listing {
 	struct mcp_tools *tools;
 	const struct turns *turns;
-	struct map numbers;        /* places in tools, by names */
-	char **names;              /* of all that is listed; ends with NULL, if there are any */
+	struct map numbers;        /* name → place in tools */
+	char **names;              /* of all listed tools, ends with NULL; NULL if there are none */
 	size_t name_count;
 };
 
-/* ERROR_DEFINITION for a name that no model API takes, or that another tool has. */
+/* ERROR_DEFINITION if no model API accepts the name, or if another tool has it. */
 static int
 check_name(const struct listing *l, const struct mcp_server *server, const char *name,
     const char *remote, struct error *err)
@@ -405,7 +405,7 @@ mcp_tools_read_description(struct mcp_tool *t, struct span listed)
 	json_decref(document);
 }
 
-/* mcp__SERVER__TOOL, as model APIs take it. */
+/* mcp__SERVER__TOOL, in a form that model APIs accept. */
 static char *
 full_name(const struct mcp_server *server, const char *remote)
 {
@@ -413,8 +413,8 @@ full_name(const struct mcp_server *server, const char *remote)
 	    remote));
 }
 
-/* Adds a tool, if it may be had; takes its name there. One that the member may not have is there
- * to be called with a warning. 1: it was added. */
+/* Adds a tool if the member may have it, and takes ownership of its name. A tool that the member
+ * may not have is added to be called with a warning. 1: it was added. */
 static int
 mcp_tools_add_allowed(struct listing *l, struct mcp_server *server, char *remote, struct error *err)
 {
@@ -432,7 +432,7 @@ mcp_tools_add_allowed(struct listing *l, struct mcp_server *server, char *remote
 	l->names[l->name_count++] = memory_text(name);
 	l->names[l->name_count] = NULL;
 
-	/* In any of its phases. */
+	/* Allowed in any of its phases. */
 	may = in_list(m->agent.tools, false, name);
 	for (size_t i = 0; i < m->agent.phases.count; i++)
 		may = may || mcp_tools_name_is_listed(m->agent.phases.list[i].tools, name);
@@ -458,7 +458,7 @@ mcp_tools_add_listed(struct listing *l, struct mcp_server *server, struct span t
 	int status;
 
 	span_decode(span_member(tool, "name"), &name);
-	/* Up to a NUL it would be the name of another. */
+	/* A NUL would cut the name to that of another tool. */
 	if (name.len == 0 || strlen(buffer_string(&name)) != name.len) {
 		status = error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool %s",
 		    server->definition.name, name.len == 0 ? "without a name" : "with a NUL in its name");
@@ -471,7 +471,8 @@ mcp_tools_add_listed(struct listing *l, struct mcp_server *server, struct span t
 	return status == -1 ? -1 : 0;
 }
 
-/* Tools for what the server has beside them, if it has none of the name, nor one too long. */
+/* Adds tools for the other features of the server, unless it has a tool of that name, or the
+ * name is too long. */
 static void
 mcp_tools_add_methods(struct listing *l, struct mcp_server *server)
 {
@@ -496,7 +497,7 @@ mcp_tools_add_methods(struct listing *l, struct mcp_server *server)
 
 /* ---- from servers ---- */
 
-/* Those of which the member may have any tool; how many. */
+/* Collects the servers of which the member may have any tool; returns their number. */
 static size_t
 used_servers(const struct member *m, struct mcp_server **servers)
 {
@@ -528,7 +529,7 @@ mcp_tools_count_listings(struct mcp_server *const *servers, size_t count)
 	return sum;
 }
 
-/* A tool that the agent names and no server has would be missed silently. */
+/* Refuses a tool that the agent names and no server has: otherwise it would be missing silently. */
 static int
 check_missing(const struct listing *l, char *const *names, struct error *err)
 {
@@ -595,7 +596,7 @@ mcp_tools_changed(const struct mcp_tools *t, const struct turns *turns, struct e
 	struct mcp_use use = use_of(turns);
 	int status = 0;
 
-	/* Has those tell anew that have said that their tools are others now. */
+	/* Ask the servers again that have announced a change of their tools. */
 	for (size_t i = 0; i < count; i++)
 		if (mcp_changed(servers[i]))
 			stale[stale_count++] = servers[i];
@@ -608,9 +609,9 @@ mcp_tools_changed(const struct mcp_tools *t, const struct turns *turns, struct e
 	return status;
 }
 
-/* ---- from the record, and to it ---- */
+/* ---- reading and writing the record ---- */
 
-/* told: of the tool, in the payload; shown: of it, in the request. */
+/* told: the tool in the event's payload; shown: the tool in the request. */
 static int
 recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
     struct span shown, struct error *err)
@@ -649,7 +650,7 @@ mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span pay
     struct error *err)
 {
 	struct span *shown = NULL, name; /* the tools of the request */
-	struct map numbers = MAP_INIT;   /* their places there, by their names as they stand there */
+	struct map numbers = MAP_INIT;   /* name in the request → place there */
 	size_t count = 0;
 	int status = 0;
 
@@ -667,7 +668,7 @@ mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span pay
 
 		name = span_member(told.value, KEY_NAME);
 		number = name.at == NULL ? NULL : map_get(&numbers, name.at, name.len);
-		/* What the request shows of a tool is not told again. */
+		/* What the request shows of a tool is not recorded a second time. */
 		status = recall_tool(t, turns, told.value,
 		    number == NULL || shown == NULL ? told.value : shown[*number], err);
 	}

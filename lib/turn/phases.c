@@ -1,9 +1,9 @@
 /*
- * Two control tools end phases, and both are offered in each, so that taking the wrong one is
- * told to the model instead of being unknown. Answering checks the token, settling moves: a
- * recorded result is settled without being answered, and tells the next token by itself.
- * Tokens are compared in constant time. As sub-steps phases have two events each; what is
- * recorded of them already is found by their numbers.
+ * Two control tools end phases, and both are offered in every phase, so that a model that calls the
+ * wrong one is told so, instead of being told that the tool is unknown. Answering a call checks the
+ * token; settling it moves to the next phase: a recorded result is settled without being answered,
+ * and contains the next token. Tokens are compared in constant time. Like sub-steps, phases have
+ * two events each; those that are recorded already are found by the phases' numbers.
  */
 #include "turn/phases.h"
 
@@ -21,7 +21,7 @@
 #include "turn/loop.h"
 #include "turn/toolrun.h"
 
-/* ---- where the work stands ---- */
+/* ---- the current phase ---- */
 
 bool
 phases_given(const struct loop *l)
@@ -63,7 +63,7 @@ phases_tell(const struct loop *l, struct buffer *out)
 	    "what came of the phase");
 }
 
-/* The tools of a phase, but what ends it, and those that the call may not have. */
+/* The tools of a phase, without the tool that ends it and those that the call may not have. */
 static void
 offer_tools(const struct loop *l, size_t number, struct offer *offer)
 {
@@ -86,13 +86,14 @@ phases_offer(struct loop *l)
 	offer_clear(&l->tools.withheld);
 	offer_tools(l, l->phases.current, &l->tools.offer);
 	mcp_tools_withhold(&l->tools.mcp, &l->tools.offer, &l->tools.withheld);
-	/* Both ways out are known in every phase: who takes the wrong one is told. */
+	/* Both tools that end phases are offered in every phase: a model that calls the wrong
+	 * one is told so. */
 	if (l->turns->member->agent.phases.count > 1)
 		offer_add_control(&l->tools.offer, &l->phases.proceed);
 	offer_add_control(&l->tools.offer, &l->phases.finish);
 }
 
-/* ---- what ends a phase ---- */
+/* ---- ending a phase ---- */
 
 static void
 token_new(char token[PHASE_TOKEN_SIZE])
@@ -103,7 +104,7 @@ token_new(char token[PHASE_TOKEN_SIZE])
 	sodium_bin2hex(token, PHASE_TOKEN_SIZE, bytes, sizeof bytes);
 }
 
-/* Takes as long wherever it differs. */
+/* Takes the same time wherever the texts differ. */
 static bool
 token_is(struct span given, const char *token)
 {
@@ -111,7 +112,7 @@ token_is(struct span given, const char *token)
 	    sodium_memcmp(token, given.at + 1, PHASE_TOKEN_SIZE - 1) == 0;
 }
 
-/* A phase as the model is told of it in a result. */
+/* The description of a phase, for the model, in a result. */
 static void
 phases_write_result(const struct loop *l, size_t number, const char *token, struct buffer *out)
 {
@@ -152,8 +153,8 @@ wrong_token(const struct phases *p, struct span given)
 	return "the token is not that of the phase";
 }
 
-/* The result of a call that is to end the phase. Why it does not, the model reads, and of the
- * phase again. */
+/* The result of a call that is to end the phase. If it does not, the result tells the model why,
+ * and describes the phase again. */
 static int
 phases_answer(void *context, struct tool_run *run, struct error *err)
 {
@@ -189,7 +190,7 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 	} else if (at_last(l)) {
 		buffer_text(&run->output, "{\"isComplete\":true}");
 	} else {
-		/* In a replay the next token is the one that was handed out. */
+		/* In a replay the next token is the recorded one. */
 		if (run->recorded != NULL)
 			recorded = span_path(run->recorded->view.payload, KEY_OUTPUT, KEY_TOKEN, NULL);
 		if (!span_copy(recorded, p->next, sizeof p->next))
@@ -200,7 +201,7 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 	return 0;
 }
 
-/* A result that was recorded tells the next token too. */
+/* The next token is read from a recorded result too. */
 static void
 phases_settle(void *context, const struct tool_run *run)
 {
@@ -227,7 +228,7 @@ make_control(struct loop *l, struct control *c, const char *name, const char *de
 
 	if (control_begin(c, name, description, schema, err) == -1)
 		return -1;
-	c->judges = true; /* a token that is missing is refused as a wrong one is */
+	c->judges = true; /* a missing token is refused like a wrong one */
 	c->answer = phases_answer;
 	c->settle = phases_settle;
 	c->context = l;
@@ -236,12 +237,12 @@ make_control(struct loop *l, struct control *c, const char *name, const char *de
 
 /* ---- what is recorded of phases ---- */
 
-/* Of one: its latest start, and the end of that; NULL: none. */
+/* Of a phase: its latest start, and the end of that; NULL: none. */
 struct recorded_phase {
 	const struct recalled_event *start, *end;
 };
 
-/* The phase that begins or ends with the event, from 1; 0: none does. */
+/* The number of the phase that begins or ends with the event, from 1; 0: none. */
 static size_t
 phase_number(const struct recalled_event *e)
 {
@@ -295,7 +296,7 @@ begin_event(const struct loop *l, struct writer *w, struct buffer *payload)
 	writer_member_string(w, KEY_CALL, l->phases.id);
 }
 
-/* Which phase it is; the token is told at its start. */
+/* Writes which phase it is; the token is written at its start. */
 static void
 write_phase(const struct loop *l, struct writer *w, const char *token)
 {
@@ -306,8 +307,8 @@ write_phase(const struct loop *l, struct writer *w, const char *token)
 	writer_object_end(w);
 }
 
-/* Ends the payload, and records it. In a replay the event has its recorded id, or one that
- * depends on nothing else. */
+/* Ends the payload, and records it. In a replay the event has its recorded id, or one that is
+ * derived only from the recording. */
 static int
 end_event(struct loop *l, struct writer *w, const struct recalled_event *recorded,
     enum event_type type, char id[ID_SIZE], struct error *err)
@@ -343,8 +344,8 @@ phases_start(struct loop *l, struct error *err)
 	char sha256[DIGEST_SIZE];
 	struct writer w;
 
-	/* The call of the phase takes the place of the step's. Its first event follows the end
-	 * of the phase before it, if that is of this attempt, else the start of the step's call. */
+	/* The phase's call replaces the step's. Its first event follows the end of the phase
+	 * before it if that is of this attempt, otherwise the start of the step's call. */
 	if (p->outer == NULL) {
 		p->outer = t->call;
 		p->outer_started = t->started;
@@ -388,7 +389,7 @@ phases_start(struct loop *l, struct error *err)
 	}
 	p->open = true;
 
-	/* What tools run in the phase finds out here where it is. */
+	/* Tools that run in the phase learn from the environment which phase it is. */
 	environment_free(&p->environment);
 	environment_copy(&p->environment, p->outer_environment);
 	environment_set(&p->environment, "AWF_CALL", p->id);
@@ -399,7 +400,7 @@ phases_start(struct loop *l, struct error *err)
 	return 0;
 }
 
-/* why NULL: it has come to its output. */
+/* why NULL: the phase produced its output. */
 static int
 end_phase(struct loop *l, const struct error *why, struct error *err)
 {
@@ -492,7 +493,7 @@ phases_move(struct loop *l, struct error *err)
 	}
 	INVARIANT(p->move == PHASE_PROCEEDS && !at_last(l) && strlen(p->next) == PHASE_TOKEN_SIZE - 1);
 	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
-	p->first_turn = l->turn.number + 1; /* this one is the last of the phase before */
+	p->first_turn = l->turn.number + 1; /* the current turn is the last of the previous phase */
 	p->move = PHASE_STAYS;
 	buffer_free(&p->input);
 	p->input = p->output;

@@ -1,4 +1,5 @@
-/* Rights are looked at only once a file is found that may be a sandboxed program's: hardly ever. */
+/* Rights are compared only after a file was found that a sandboxed program may have written,
+ * which is rare. */
 #include "turn/prompt_files.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
 
-/* Of a sandbox as it was decided. NULL: there is one, without the network. In memory of its own. */
+/* What a sandbox allows, in allocated memory. NULL: there is a sandbox, without network. */
 static char *
 sandbox_rights(const struct sandbox *decided, const char *kind, const char *name)
 {
@@ -23,14 +24,14 @@ tool_rights(const struct member *m, const struct tool *tool, const struct sandbo
 {
 	struct sandbox decided;
 
-	/* A launcher runs here, and what it starts elsewhere is elsewhere. */
+	/* A launcher runs on this machine; what it starts runs on the other. */
 	if (tool->via != NULL || sandboxing_decide(&decided, step, &m->agent, tool, NULL) != 0)
 		decided = (struct sandbox){ .mode = SANDBOX_NONE };
 	return sandbox_rights(&decided, "the tool", tool->name);
 }
 
-/* What an agent has more than a sandbox without the network, as the step says of sandboxes: "the tool
- * deploy runs in no sandbox", in memory of its own; NULL: nothing. */
+/* What an agent may do beyond a sandbox without network, in the words of sandbox settings: "the
+ * tool deploy runs in no sandbox", in allocated memory; NULL: nothing. */
 static char *
 member_rights(const struct member *m, const struct sandbox *step)
 {
@@ -55,7 +56,7 @@ member_rights(const struct member *m, const struct sandbox *step)
 	return rights;
 }
 
-/* What the agent has itself, or those to which it may hand over: of a step, all. */
+/* What the agent may do itself or, for a step, also the agents to which it may hand over. */
 static char *
 find_rights(const struct team *team, const struct member *m, const struct sandbox *step)
 {
@@ -84,7 +85,7 @@ prompt_files_check_file(const struct team *team, const struct member *m, const c
 	return failed;
 }
 
-/* What tools say of themselves is a part of the prompt. */
+/* The descriptions of tools are part of the prompt. */
 static int
 check_tools(const struct team *team, const struct member *m, const struct sandbox *step, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Signals are for the thread that waits for them; this one takes none. */
+/* Signals are meant for the thread that waits for them; this thread blocks all of them. */
 #include "turn/sync_beside.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ sync_begin(struct sync_beside *s, struct transcript *t)
 	sigset_t all, before;
 
 	*s = (struct sync_beside){ .transcript = t };
-	/* Whoever forked has the file of another process, and opens its own with the next line. */
+	/* A forked child has its parent's file, and opens its own with the next line. */
 	if (t->sync == SYNC_NONE || t->broken || t->owner != getpid())
 		return;
 	sigfillset(&all);

@@ -1,7 +1,7 @@
 /*
- * Members are loaded in the order in which they are named, each file once by device and
- * inode, so that a circle of handoffs ends; the array grows while it is gone through.
- * Providers and MCP servers are the team's, shared by all members that name the same.
+ * Loads members in the order in which they are named, each file once by device and inode, so that a
+ * circle of handoffs ends; the array grows while the loop goes through it. Providers and MCP
+ * servers belong to the team, and are shared by all members that name the same.
  */
 #include "turn/team.h"
 
@@ -21,8 +21,8 @@
 #include "turn/mcp_tools.h"
 
 #define READ_TOOL "read"
-#define REPLAY "replay" /* the provider whose models are files */
-#define DEFAULT_MODEL "default" /* an agent CLI knows which */
+#define REPLAY "replay" /* the provider that answers from files */
+#define DEFAULT_MODEL "default" /* each agent CLI chooses it itself */
 
 static const char *
 workflow_directory(void)
@@ -30,8 +30,8 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* Whether a model of the environment or the user's config, an alias or not, is one of the provider that an agent's file
- * names. -1: the aliases cannot be read. */
+/* Whether a model from the environment or the user's config, or its alias, belongs to the
+ * provider that an agent's file names. -1: the aliases cannot be read. */
 static int
 is_of_provider(const char *model, const char *provider, bool *is, struct error *err)
 {
@@ -41,15 +41,16 @@ is_of_provider(const char *model, const char *provider, bool *is, struct error *
 	if (meant != NULL)
 		model = meant;
 	name = memory_copy(model, strcspn(model, "/"));
-	/* What has no provider before it is the model's name alone, whoever has it. */
+	/* Without a provider in front of it, it is the name of a model of any provider. */
 	*is = strchr(model, '/') == NULL || provider_check(name, NULL) != 0 || strcmp(name, provider) == 0;
 	free(name);
 	free(meant);
 	return result;
 }
 
-/* The model of an agent whose file names none; NULL: none is said, or what is said is of another provider than the
- * file names: that one is asked, and no other has its data. -1 with *err. */
+/* The model for an agent whose file names none. NULL: none is set, or the one set belongs to
+ * another provider than the file names: the file's provider is asked, and no other gets its
+ * data. -1 with *err. */
 static int
 usual_model(const struct agent *agent, char **usual, const char **place, struct error *err)
 {
@@ -69,9 +70,10 @@ usual_model(const struct agent *agent, char **usual, const char **place, struct 
 	return result;
 }
 
-/* The model that was said, on the command line (source, of whom it leads) or in the environment, by the user for all runs,
- * or by the alias that the agent's file has; aliases become what they mean. *model, in memory of
- * its own, stays NULL if there is none; *place says where it was said. */
+/* Finds the model that was set: on the command line (source, for the agent that leads) or in the
+ * environment, by the user for all runs, or by the alias in the agent's file. Aliases are
+ * resolved. *model, in allocated memory, stays NULL if none is set; *place says where it was
+ * set. */
 static int
 said_model(const struct team_source *source, const struct agent *agent, char **model,
     const char **place, struct error *err)
@@ -90,7 +92,7 @@ said_model(const struct team_source *source, const struct agent *agent, char **m
 		if (usual == NULL)
 			*place = agent->path;
 	}
-	/* Whoever stands in for all providers has names of his own. */
+	/* A provider that replaces all others has its own names of models. */
 	if (result == 0 && said != NULL && strchr(said, '/') == NULL && agent->provider == NULL &&
 	    environment_text("AWF_PROVIDER") == NULL)
 		result = model_alias_find(said, &meant, err);
@@ -99,7 +101,8 @@ said_model(const struct team_source *source, const struct agent *agent, char **m
 	return result;
 }
 
-/* Recorded answers that the agent's file names, as its model or in a model's place, are a file that it names. */
+/* Checks a file of recorded answers, which the agent's file names as a model or in a model's
+ * place, like any other file that it names. */
 static int
 check_recordings(const struct agent *agent, bool model_is_of_file, struct error *err)
 {
@@ -116,7 +119,8 @@ check_recordings(const struct agent *agent, bool model_is_of_file, struct error 
 	return result != 0 && trust_is_replayed() ? 0 : result;
 }
 
-/* The model that is asked, and whose; $AWF_PROVIDER stands in for whatever provider was said. */
+/* Sets the model that is asked, and its provider; $AWF_PROVIDER replaces whatever provider was
+ * set. */
 static int
 choose_model(const struct team_source *source, struct agent *agent, struct error *err)
 {
@@ -147,7 +151,7 @@ choose_model(const struct team_source *source, struct agent *agent, struct error
 	if (agent->model == NULL && agent->provider != NULL && provider_is_cli(agent->provider))
 		agent->model = memory_text(DEFAULT_MODEL);
 	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL) {
-		/* What is before the slash is no provider: say why. */
+		/* If the text before the slash is not a provider, say why. */
 		name = memory_copy(agent->model, strcspn(agent->model, "/"));
 		free(provider_find(name, &why));
 		free(name);
@@ -173,7 +177,8 @@ choose_model(const struct team_source *source, struct agent *agent, struct error
 	return 0;
 }
 
-/* Names the agent of a tool that is nowhere: a pipeline has several. */
+/* Adds the agent's name to the error about a tool that does not exist: a pipeline has several
+ * agents. */
 static int
 find_tools(const struct agent *agent, char *const *tools, struct error *err)
 {
@@ -193,7 +198,7 @@ find_tools(const struct agent *agent, char *const *tools, struct error *err)
 	return 0;
 }
 
-/* But those that the run forbids; those of MCP servers are listed when they are needed. */
+/* Except those that the run blocks. Tools of MCP servers are listed later, when they are needed. */
 static int
 load_tools(struct member *m, char *const *names, struct error *err)
 {
@@ -208,8 +213,9 @@ load_tools(struct member *m, char *const *names, struct error *err)
 	return 0;
 }
 
-/* The tools that the agent may use: of who leads those of its file, or those that the step's
- * user allows instead; of who is handed over to those of its file that the user allows. */
+/* The tools that the agent may use: for the leading agent those of its file, or those that the
+ * step allows instead; for an agent that is handed over to those of its file that the step
+ * allows. */
 static int
 load_agent_tools(struct member *m, bool leads, char *const *allowed, struct error *err)
 {
@@ -242,7 +248,7 @@ load_agent_tools(struct member *m, bool leads, char *const *allowed, struct erro
 	return load_tools(m, names, err);
 }
 
-/* It needs no file, and its file no executable. */
+/* It needs no file, and a file for it needs no executable. */
 static int
 load_stop_tool(struct member *m, struct error *err)
 {
@@ -260,8 +266,8 @@ load_stop_tool(struct member *m, struct error *err)
 	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
 }
 
-/* Its servers, which it shares with agents of the same sandbox that have them too, and whether the
- * tools that its file names are theirs. */
+/* Sets up its servers, which it shares with agents of the same sandbox that name them too, and
+ * checks that the tools named in its file are theirs. */
 static int
 load_servers(struct team *t, struct member *m, char *const *allowed, struct error *err)
 {
@@ -318,8 +324,8 @@ add_member(struct team *t)
 	return m;
 }
 
-/* What an agent has beside its file, within what the step's user says of limits, tools and
- * the result, whoever comes to it; all of it checked. */
+/* Applies the step's limits, tools and result settings to an agent, whoever hands over to it;
+ * checks all of them. */
 static int
 load_parts(struct team *t, struct member *m, const struct team_source *source, struct error *err)
 {
@@ -327,7 +333,7 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	struct agent *agent = &m->agent;
 	bool leads = m == t->members[0], reads = false;
 
-	/* What the run blocks stays so; else who is nearer to the call has the say. */
+	/* What the run blocks stays blocked; otherwise the setting closest to the call counts. */
 	if (run == TOOLS_BLOCK)
 		agent->tools_policy = TOOLS_BLOCK;
 	else if (source->tools_policy != TOOLS_UNSAID)
@@ -347,7 +353,7 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	if (load_agent_tools(m, leads, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1 || load_stop_tool(m, err) == -1)
 		return -1;
-	/* Whether it can read files by a tool, in each of its phases. */
+	/* Whether it has a tool that reads files in each of its phases. */
 	for (size_t i = 0; i < m->tool_count; i++)
 		reads = reads || strcmp(m->tools[i].name, READ_TOOL) == 0;
 	for (size_t i = 0; i < agent->phases.count; i++)
@@ -355,8 +361,8 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	return skills_compose(agent, reads, workflow_directory(), err);
 }
 
-/* The member whose file this is: one that is there, or a new one, whose model is that of the
- * lead if it says none. */
+/* The member whose file this is: an existing one, or a new one, which has the lead's model if
+ * its file names none. */
 static struct member *
 load_other(struct team *t, const char *path, const struct team_source *source, struct error *err)
 {
@@ -382,7 +388,7 @@ load_other(struct team *t, const char *path, const struct team_source *source, s
 	return load_parts(t, m, source, err) == -1 ? NULL : m;
 }
 
-/* What the model is offered must have names of its own. */
+/* Tools offered to the model must have different names. */
 static int
 check_handoff(const struct member *m, const struct member *to, const char *tool,
     struct error *err)

@@ -1,12 +1,12 @@
 /*
- * Calls are prepared all before any runs (looked up, checked, recalled), then gone through in
- * batches: as many as may run at once, else one. All calls of a batch are recorded before it
- * runs, and synced by then if they may change something; its results are in their order after it.
- * What is refused becomes a result without having run.
+ * All calls of an answer are prepared before any of them runs (looked up, checked, recalled), then
+ * run in batches: as many as may run at once, else one. All calls of a batch are recorded before it
+ * runs, and synced by then if they may change something; their results are recorded in order after
+ * it. A call that is refused gets a result without having run.
  *
- * A recorded call is found by id, name and arguments among those that follow the same answer.
- * A resume takes its result, or refuses where nobody knows whether it was done. A replay
- * takes the results of what lies outside and makes the others again, to be compared.
+ * A recorded call is found by id, name and arguments among those that follow the same answer. A
+ * resume takes its result, or stops if it is unknown whether the call was done. A replay takes the
+ * results of effects outside, and makes all other calls again, to compare them.
  */
 #include "turn/toolrun.h"
 
@@ -52,7 +52,7 @@ tool_runs_add(struct tool_runs *r, struct span name, struct span call_id, struct
 	run->changed = (struct changed)CHANGED_INIT;
 }
 
-/* A block with a fidelity was run by whoever made the answer. */
+/* A block with a fidelity was run by the program that made the answer. */
 void
 tool_runs_take(struct tool_runs *r, struct span blocks)
 {
@@ -76,8 +76,8 @@ run_take(struct tool_run *run, const struct offer *offer)
 	return true;
 }
 
-/* Whether the user has allowed what it would run. One that was not offered was not asked about when
- * the step began; of another the files may have changed since. */
+/* Whether the user has allowed what it would run. A tool that was not offered was not asked
+ * about when the step began; the files of any other may have changed since. */
 static bool
 run_is_trusted(const struct tool_runs *r, struct tool_run *run)
 {
@@ -88,8 +88,8 @@ run_is_trusted(const struct tool_runs *r, struct tool_run *run)
 	return trust_check_anew(&items, &run->error) == 0;
 }
 
-/* Finds the tool of a call. One that was not offered is refused, or, if the agent's
- * policy is to warn, looked for. */
+/* Finds the tool of a call. A tool that was not offered is refused or, if the agent's policy is
+ * to warn, searched for. */
 static void
 run_look_up(const struct tool_runs *r, struct tool_run *run)
 {
@@ -115,9 +115,9 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 	error_set(&run->error, ERROR_BLOCKED, NULL, "the tool '%s' is not allowed", run->name);
 }
 
-/* Checks what a call gives its tool. Members that the tool requires and has defaults for are
- * filled in; what is refused all the same is recorded as it came. The arguments of the stop
- * tool are the agent's result, too. */
+/* Checks the input of a call. Required members with defaults are filled in; if the call is
+ * refused all the same, the input is recorded as it came. The arguments of the stop tool must
+ * also be a valid result of the agent. */
 static void
 run_check(const struct agent *agent, struct tool_run *run)
 {
@@ -128,7 +128,7 @@ run_check(const struct agent *agent, struct tool_run *run)
 	if (tool_fill_input(run->tool, run->asked, &run->filled))
 		run->input = span_of(run->filled.data, run->filled.len);
 
-	/* Arguments that are no JSON come as a string of what the model wrote. */
+	/* Arguments that are not JSON come as a string with the model's text. */
 	if (span_type(run->input) == 's')
 		error_set(&run->error, ERROR_SCHEMA, NULL, agent != NULL ?
 		    "the arguments are no JSON object" : "the input is text, the tool takes a JSON "
@@ -150,19 +150,19 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 	struct turns *t = r->turns;
 	const struct agent *agent = t->member == NULL ? NULL : &t->member->agent;
 	struct error why = ERROR_INIT;
-	bool works; /* by a process: one of its own, or a server */
+	bool works; /* a process does its work: its own, or a server */
 
 	if (run->tool == NULL)
 		run_look_up(r, run);
 	works = run->tool != NULL && (run->control == NULL || run->control->foreign);
-	/* A tool that the step did not load may say what cannot be had. */
+	/* A tool that the step did not load may need a sandbox that cannot be had. */
 	if (works && sandboxing_decide(&run->sandbox, t->sandbox, agent, run->tool, &why) == -1)
 		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", why.message);
 	if (run->tool != NULL && run->error.code == ERROR_NONE)
 		run_check(agent, run);
 	if (works && ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
-	/* A tool that starts runs may do so as often as the user said. */
+	/* A tool that starts runs may be called as often as the user allowed. */
 	if (run->tool != NULL && run->tool->starts_run && run->error.code == ERROR_NONE) {
 		if (t->max_children == 0 || t->outcome.children < t->max_children)
 			t->outcome.children++;
@@ -194,7 +194,8 @@ tool_run_is_concurrent(const struct tool_run *run)
 	    (run->control == NULL || run->control->answer_all != NULL);
 }
 
-/* Whether the second may run while the first does: both are programs, or answered alike. */
+/* Whether the second call may run while the first does: both run programs, or both are answered
+ * by the same control. */
 static bool
 tool_runs_may_overlap(const struct tool_run *a, const struct tool_run *b)
 {
@@ -203,7 +204,8 @@ tool_runs_may_overlap(const struct tool_run *a, const struct tool_run *b)
 	    (a->control == NULL || a->control->answer_all == b->control->answer_all);
 }
 
-/* What runs outside of a sandbox is what it was when the step began, and what the user has allowed. */
+/* Checks that what runs outside a sandbox is unchanged since the step began, and that the user
+ * has allowed it. */
 static void
 run_check_pins(const struct tool_runs *r, struct tool_run *run)
 {
@@ -215,7 +217,7 @@ run_check_pins(const struct tool_runs *r, struct tool_run *run)
 static int
 run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
-	bool runs = run->tool != NULL && !run->refused; /* what does not has no effects */
+	bool runs = run->tool != NULL && !run->refused; /* a call that does not run has no effects */
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int status;
@@ -242,8 +244,8 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	return status;
 }
 
-/* An operation's result is followed by what comes next. That of a call in an earlier
- * attempt follows this attempt's start too. */
+/* Records the result of a call. The next event follows it if it is an operation's. The result of
+ * an earlier attempt's call follows this attempt's start too. */
 static int
 run_record_result(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
@@ -254,7 +256,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	struct writer w;
 	int status;
 
-	/* A filter masks words: what it does not know as bytes stays before its eyes. */
+	/* A filter masks text: raw bytes stay in the payload, so that it sees them. */
 	content_take_blobs(&blobs, call->transcript->masked ? span_of(NULL, 0) :
 	    span_of(buffer_string(&run->output), run->output.len));
 	writer_begin(&w, &payload);
@@ -263,7 +265,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	writer_member_string(&w, KEY_CALL_ID, run->call_id);
 	if (run->error.code == ERROR_NONE || run->output.len > 0)
 		writer_member_buffer(&w, KEY_OUTPUT, blobs.count > 0 ? &blobs.output : &run->output);
-	/* Without its place, which is the tool. */
+	/* Without its place, which is the name of the tool. */
 	if (run->error.code != ERROR_NONE) {
 		writer_member_object(&w, KEY_ERROR);
 		writer_members_error(&w, &run->error);
@@ -295,7 +297,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	return status;
 }
 
-/* ---- what is recorded of calls ---- */
+/* ---- recording calls ---- */
 
 static void
 tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
@@ -316,8 +318,8 @@ tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 	changed_take(&run->changed, e->view.payload);
 }
 
-/* What a resume does with a recorded call: it takes its result, leaves it out, or runs it again.
- * -1: nobody knows whether it was done. */
+/* What a resume does with a recorded call: takes its result, skips it, or runs it again. -1: it
+ * is unknown whether the call was done. */
 static int
 resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called,
     struct error *err)
@@ -327,7 +329,7 @@ resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	struct span effects = span_member(called->view.payload, KEY_EFFECTS);
 	bool repeats = span_is(effects, "none") || span_is(effects, "read") ||
 	    span_true(span_member(called->view.payload, KEY_IDEMPOTENT));
-	/* What the model has read is as it was, whatever it was. */
+	/* A result that the model has read stays as it was. */
 	bool cut = result == NULL || (!r->went_on && recalled_cut_off(result));
 	enum recall_decision decided = recalled_tool_decision(recalled, called);
 	struct error error = ERROR_INIT;
@@ -362,7 +364,7 @@ ended_by_circumstance(const struct recalled *recalled, struct error *error)
 	    error_is_of_circumstances(error->code);
 }
 
-/* What a call of a tool is known by: an answer is the same event in all attempts. */
+/* The identity of a tool call: an answer is the same event in all attempts. */
 static const char *
 tool_call_id(const struct tool_runs *r, const struct tool_run *run, char id[ID_SIZE])
 {
@@ -373,7 +375,7 @@ tool_call_id(const struct tool_runs *r, const struct tool_run *run, char id[ID_S
 	return id;
 }
 
-/* Whether the replay goes on after it. */
+/* Whether the replay continues after the call. */
 static bool
 replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called)
 {
@@ -401,8 +403,8 @@ replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalle
 	return true;
 }
 
-/* Takes from the recorded call what need not be run. -1: the call of the step ends, and
- * nothing is run. */
+/* Takes from the recorded call what need not be run. -1: the call of the step ends, and nothing
+ * is run. */
 static int
 runs_recall(struct tool_runs *r, struct error *err)
 {
@@ -414,7 +416,7 @@ runs_recall(struct tool_runs *r, struct error *err)
 		struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
 		struct recalled_event *called = recalled_tool_call(recalled, &tool);
 
-		/* It may have been refused where now defaults are filled in. */
+		/* It may have been refused in the recording, where now defaults are filled in. */
 		tool.input = run->asked;
 		if (called == NULL && run->filled.len > 0)
 			called = recalled_tool_call(recalled, &tool);
@@ -427,7 +429,7 @@ runs_recall(struct tool_runs *r, struct error *err)
 		}
 		if (replay_run(r, run, called))
 			continue;
-		/* The recorded call did not get to this tool, or not to its end. */
+		/* The recorded step ended before this tool call, or during it. */
 		r->reach = i;
 		if (ended_by_circumstance(recalled, &r->ending))
 			continue;
@@ -440,7 +442,8 @@ runs_recall(struct tool_runs *r, struct error *err)
 			    "the recording ends in this tool's call");
 	}
 
-	/* A tool that was ended with the whole call has a result, and nothing follows. */
+	/* A tool that was ended together with the whole call has a result, and nothing follows
+	 * it. */
 	if (recalled_replays(recalled) && r->reach == r->count && r->count > 0 && !r->went_on &&
 	    recalled_cut_off(r->list[r->count - 1].recorded) &&
 	    ended_by_circumstance(recalled, &error))
@@ -448,7 +451,7 @@ runs_recall(struct tool_runs *r, struct error *err)
 	return 0;
 }
 
-/* Whether a run came to what is recorded of it; ERROR_DIVERGENCE. */
+/* Whether a run had the recorded outcome; ERROR_DIVERGENCE if not. */
 static int
 run_compare(const struct tool_run *run, struct error *err)
 {
@@ -481,7 +484,7 @@ run_compare(const struct tool_run *run, struct error *err)
 
 /* ---- running ---- */
 
-/* Elsewhere: its program, AWF's own too, and its sandbox are those of that machine. */
+/* On another machine: its program, AWF's own too, and its sandbox are those of that machine. */
 static struct subprocess
 far_process(const struct turns *t, struct tool_run *run, const struct buffer *input)
 {
@@ -498,8 +501,8 @@ far_process(const struct turns *t, struct tool_run *run, const struct buffer *in
 		.timeout_ms = turns_time(t, tool->timeout_ms) };
 }
 
-/* What a tool makes that is recorded follows its call, and is known by that in each attempt. Agent CLIs
- * answer anew, and call what they like. */
+/* Calls that a tool makes are recorded as following the tool's call, and are identified by it in
+ * each attempt. Agent CLIs answer anew, and call what they like. */
 static void
 run_name_place(const struct tool_runs *r, struct tool_run *run)
 {
@@ -511,7 +514,8 @@ run_name_place(const struct tool_runs *r, struct tool_run *run)
 		environment_set(&run->environment, CALL_TOOL, tool_call_id(r, run, id));
 }
 
-/* The process of a tool, which reads the input. alone: no other runs beside it. */
+/* The process of a tool, which reads the input from stdin. alone: no other tool runs at the same
+ * time. */
 static struct subprocess
 run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer *input, bool alone)
 {
@@ -520,11 +524,11 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	const struct timespec *loaded = &tool->loaded;
 	char **argv, **readable = NULL, text[48], *path;
 
-	/* The environment of all tools, and the keys that this one names. */
+	/* The environment of all tools, with the keys that this tool names. */
 	environment_copy(&run->environment, t->environment);
 	run_name_place(r, run);
 	if (tool->starts_run) {
-		/* A workflow that was written since may be of a sandboxed program. */
+		/* A workflow that was written since then may be the work of a sandboxed program. */
 		snprintf(text, sizeof text, "%lld.%09ld", (long long)loaded->tv_sec, loaded->tv_nsec);
 		environment_set(&run->environment, TOOL_LOADED, text);
 	}
@@ -540,8 +544,8 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	if (tool->via != NULL)
 		return far_process(t, run, input);
 
-	/* Its command line, in its sandbox if it has one. What lies beside the tool's file is the
-	 * tool's, what lies beside a skill's is the agent's. */
+	/* Sets the command line, in the tool's sandbox if it has one. Files next to the tool's
+	 * file belong to the tool, those next to a skill's to the agent. */
 	if (!sandbox_holds(&run->sandbox)) {
 		argv = list_copy(tool->argv);
 	} else {
@@ -556,8 +560,8 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 		list_free(readable);
 	}
 
-	/* What it is going to change is looked at before it runs. A look at all of the workspace
-	 * has no counterpart in a replay. */
+	/* Look at the files that it will change before it runs. A replay has nothing to compare
+	 * a look at the whole workspace with. */
 	if (tool->changes != NULL) {
 		path = span_text(span_member(run->input, tool->changes));
 		if (path != NULL)
@@ -574,13 +578,14 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	    .timeout_ms = turns_time(t, tool->timeout_ms) };
 }
 
-/* Programs that tools run fail every now and then: what a tool did not see is told if it names it. */
+/* Programs run by tools fail now and then: a variable that the tool did not get is reported only
+ * if its message names the variable. */
 static void
 tool_run_print_hint(const struct turns *t, const struct tool_run *run)
 {
 	struct buffer line = BUFFER_INIT, said = BUFFER_INIT;
 
-	/* A shell's tool has both in its output. */
+	/* The output of a shell tool has both stdout and stderr. */
 	buffer_append(&said, run->process.errors.data, run->process.errors.len);
 	buffer_byte(&said, '\n');
 	buffer_append(&said, run->process.output.data, run->process.output.len);
@@ -591,9 +596,8 @@ tool_run_print_hint(const struct turns *t, const struct tool_run *run)
 	buffer_free(&line);
 }
 
-/* Takes over what came of a run; of one that failed what it printed, if that is as it
- * should be. The keys that a tool was given are not recorded with what it says of its
- * failures. */
+/* Takes over the outcome of a run. If it failed, its output is kept if it is valid. Keys that
+ * the tool was given are not recorded with its messages. */
 static void
 run_finish(const struct turns *t, struct tool_run *run)
 {
@@ -623,7 +627,8 @@ run_finish(const struct turns *t, struct tool_run *run)
 		    "the tool's output breaks its schema: %s",
 		    prints_key ? "it has a key in it" : buffer_string(&why));
 	content_take(&run->output, t->member != NULL ? CONTENT_BYTES_LIMIT : 0, &run->error);
-	/* A tool that wrote nothing on stderr may say why in its output, as AWF's own bash does. */
+	/* A tool that wrote nothing to stderr may give the reason on stdout, as AWF's bash tool
+	 * does. */
 	if (run->error.code == ERROR_EXIT_STATUS && run->process.errors.len == 0 && !prints_key) {
 		buffer_clear(&why);
 		span_plain(span_of(buffer_string(&run->output), run->output.len), &why);
@@ -633,7 +638,7 @@ run_finish(const struct turns *t, struct tool_run *run)
 	buffer_free(&why);
 }
 
-/* Runs those of a batch that can be run, all at once. */
+/* Runs those calls of a batch that are to run, all at once. */
 static int
 batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
     struct error *err)
@@ -647,7 +652,8 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		buffer_byte(&inputs[i], '\n');
 		processes[i] = run_process(r, &batch[i], &inputs[i], count == 1);
 		if (processes[i].via != NULL)
-			via_prepare(processes[i].via, err); /* without files nothing of it fails */
+			via_prepare(processes[i].via, err); /* if no files have to be sent, this
+			                                       cannot fail */
 	}
 	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
@@ -666,7 +672,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	return status;
 }
 
-/* Has what answers a batch that no program runs answer it. */
+/* Lets the control that answers a batch answer it. */
 static int
 batch_answer(struct tool_run *batch, size_t count, struct error *err)
 {
@@ -680,13 +686,13 @@ batch_answer(struct tool_run *batch, size_t count, struct error *err)
 	return -1;
 }
 
-/* Runs a batch: calls of programs, or of control tools, or one that is not to run. */
+/* Runs a batch: calls of programs, or of control tools, or one call that is not to run. */
 static int
 batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
 	const struct turns *t = r->turns;
 	const struct control *control = batch->control;
-	struct error failure = ERROR_INIT; /* the first that ends the whole call */
+	struct error failure = ERROR_INIT; /* the first failure that ends the whole call */
 	bool runs = tool_run_has_program(batch), answers = tool_run_is_wanted(batch) && !runs;
 	bool works = runs || (answers && control->foreign), effects = false, beside = false;
 	struct sync_beside sync;
@@ -699,8 +705,9 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 			return -1;
 	r->turns->outcome.tool_calls += (int64_t)count;
 
-	/* The answer that asked for it must be on disk before it begins, and the calls themselves, if
-	 * they may change something; else while it runs, and before its result is recorded. */
+	/* The answer that asked for the call must be on disk before the call begins, and so must
+	 * the calls if they may change something; otherwise they are synced while the call runs,
+	 * and before its result is recorded. */
 	for (size_t i = 0; (runs || answers) && i < count; i++)
 		effects = effects || (batch[i].tool->effects != EFFECTS_NONE &&
 		    batch[i].tool->effects != EFFECTS_READ);
@@ -730,7 +737,7 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 			continue;
 		if (run_record_result(r, &batch[i], err) == -1)
 			return -1;
-		/* A run may have ended because the whole call has to. */
+		/* A run may have ended because the whole call had to end. */
 		if (failure.code == ERROR_NONE && batch[i].source == TOOL_RUN &&
 		    (error->code == ERROR_CANCELLED || error->code == ERROR_DOWNSTREAM_CLOSED ||
 		    (error->code == ERROR_TIMEOUT && t->deadline != 0 &&
@@ -774,7 +781,7 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	}
 	if (r->ending.code == ERROR_NONE)
 		return 0;
-	/* The recorded call ended here, perhaps in the midst of a tool. */
+	/* The recorded call ended here, perhaps during a tool call. */
 	if (r->reach < r->count && r->list[r->reach].named_call[0] != '\0' &&
 	    run_record_call(r, &r->list[r->reach], err) == -1)
 		return -1;
@@ -788,11 +795,11 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 {
 	const size_t len = strlen(why->message);
 	struct buffer text = BUFFER_INIT;
-	/* As an error of a sandbox does. */
+	/* The message has all of stderr, as for an error of a sandbox. */
 	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
 	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 
-	/* All that was printed follows. */
+	/* All output follows, so the message without its last words is enough. */
 	buffer_append(&text, why->message, errors->len > 0 || output.len > 0 ? last_words_at(why) : len);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');

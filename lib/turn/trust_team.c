@@ -1,4 +1,4 @@
-/* What the agents of a team, and a tool, would run outside of a sandbox (definitions/trust.h). */
+/* What the agents of a team, and a tool, would run outside a sandbox (definitions/trust.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "providers/provider_find.h"
 #include "turn/team.h"
 
-/* The network that files give what runs in a sandbox, and not the step: what is in the workspace can be
- * sent anywhere. agent, tool: who may have given it; NULL: nobody. */
+/* A network that files, not the step, give to a program in a sandbox: it could send anything in
+ * the workspace anywhere. agent, tool: whose files may have given it; NULL: nobody's. */
 static void
 add_network(struct trust_items *items, const struct sandbox *step, const struct sandbox *decided,
     const struct agent *agent, const struct tool *tool, const char *what)
@@ -29,7 +29,7 @@ trust_add_tool_of(struct trust_items *items, const struct agent *agent, const st
     const struct sandbox *step)
 {
 	struct sandbox decided, unasked, nobody = { .mode = SANDBOX_UNSAID };
-	/* A launcher runs here, in no sandbox, whatever it starts elsewhere. */
+	/* A launcher runs on this machine, outside any sandbox, whatever it starts elsewhere. */
 	const bool enclosed = sandboxing_decide(&decided, step, agent, tool, NULL) == 0 &&
 	    sandbox_holds(&decided) && tool->via == NULL;
 	char *what = memory_format("the tool %s", tool->name);
@@ -38,7 +38,7 @@ trust_add_tool_of(struct trust_items *items, const struct agent *agent, const st
 		add_network(items, step, &decided, agent, tool, what);
 	if (!tool->own && (!enclosed || (tool->environment != NULL && *tool->environment != NULL)))
 		trust_add_tool(items, tool);
-	/* A tool of the user's or the system's does what an agent of the project asks of it. */
+	/* A tool of the user or the system does whatever an agent of the project asks of it. */
 	if (agent != NULL && !tool->own && trust_origin(tool->path) < ORIGIN_EDITED)
 		trust_add_use(items, agent, what, enclosed);
 	else if (agent != NULL && !enclosed && tool->own && (tool->starts_run || (tool->sandbox.preset &&
@@ -57,8 +57,8 @@ add_command(struct trust_items *items, const struct agent *agent, const char *wh
 	free(argv);
 }
 
-/* Whether the program of a server lies outside of its project: what lies beside it can be read in the
- * sandbox. One that cannot be told does. */
+/* Whether the program of a server lies outside its project; if not, the sandbox can read what
+ * lies next to it. If that cannot be found out, it counts as outside. */
 static bool
 lies_outside(const struct mcp_definition *server)
 {
@@ -82,8 +82,8 @@ lies_outside(const struct mcp_definition *server)
 	return outside;
 }
 
-/* A server of the project in a sandbox is asked about only if it is to have more than the workspace:
- * values of the user's, files elsewhere, the network. */
+/* A server of the project in a sandbox is asked about only if it gets more than the workspace:
+ * values of the user's variables, files elsewhere, the network. */
 static void
 add_server(struct trust_items *items, const struct agent *agent, const struct mcp_definition *server,
     const struct sandbox *step, const struct sandbox *decided)
@@ -101,7 +101,8 @@ add_server(struct trust_items *items, const struct agent *agent, const struct mc
 	free(what);
 }
 
-/* An agent of the user's does what one of the project hands over to it, with all that it has itself. */
+/* An agent of the user does what an agent of the project hands over to it, with all the rights
+ * that it has. */
 static void
 add_handoff(struct trust_items *items, const struct agent *agent, const struct agent *to)
 {
@@ -123,7 +124,7 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 		decided = (struct sandbox){ .mode = SANDBOX_NONE };
 
 	add_command(items, a, "before_turn", a->before_turn);
-	/* In the sandbox of the agent's tools it runs what these may run anyway. */
+	/* In the sandbox of the agent's tools it can do only what the tools may do anyway. */
 	if (sandboxing_decide_judge(&judge, step, a, m->tools, m->tool_count, NULL) == -1 ||
 	    !sandbox_holds(&judge))
 		add_command(items, a, "stop_when", a->stop_command);
@@ -132,7 +133,7 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
 		trust_add_provider(items, a, provider);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
-		/* One that only reads reads whatever its user can, keys too. */
+		/* A CLI that only reads can read all that its user can, keys included. */
 		if (provider_is_cli(provider))
 			trust_add_agent(items, a, provider);
 	for (size_t i = 0; i < m->tool_count; i++)

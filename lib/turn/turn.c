@@ -1,14 +1,15 @@
 /*
- * A turn in order: limits, servers, before_turn, the request, the recorded answer or the
- * model's, its tools or its end, and who goes on. Each part says whether the loop continues,
- * ends or fails.
+ * The order of a turn: limits, servers, before_turn, the request, the recorded or the model's
+ * answer, its tools or its end, and which agent continues. Each part says whether the loop
+ * continues, ends or fails.
  *
- * The result, where it is to keep to a schema, is sent back if it does not. A stop command,
- * which reads the last text, ends the call with 0 and lets it go on with 1. Where another agent
- * goes on the conversation goes along, but without thoughts if another model reads it, as these
- * are signed for the one that had them.
+ * If the result must match a schema and does not, it is sent back. A stop command reads the last
+ * text; exit status 0 ends the call, 1 continues it. If another agent takes over, it gets the
+ * conversation; thoughts are left out if another model reads it, because they are signed for the
+ * model that had them.
  *
- * An operation is the machinery of a turn's tools with one call that no model asked for.
+ * An operation runs one tool call that no model asked for, with the same code as the tools of a
+ * turn.
  */
 #include "turn/turn.h"
 
@@ -35,7 +36,7 @@
 #define BEGINNING_WIDTH 60 /* columns of an answer that breaks its schema, in a message */
 #define OPERATION_ID "1" /* the call_id of an operation's tool call */
 
-/* Begins the conversation with the prompt. loop_free() is called either way. */
+/* Begins the conversation with the prompt. The caller calls loop_free() even if this fails. */
 static int
 loop_begin(struct loop *l, struct turns *t, struct error *err)
 {
@@ -79,8 +80,9 @@ loop_free(struct loop *l)
 
 /* ---- the result ---- */
 
-/* The last text as the result, which ends the call. One that the agent's schema refuses is sent
- * back as often as the agent allows: a message of the user tells what is wrong with it. */
+/* Takes the last text as the result, which ends the call. A result that the agent's schema
+ * refuses is sent back as often as the agent allows, with a message of the user that says what
+ * is wrong. */
 static int
 turn_finish_call(struct loop *l, struct error *err)
 {
@@ -112,7 +114,7 @@ turn_finish_call(struct loop *l, struct error *err)
 	return status;
 }
 
-/* A stop command that failed may have needed a variable that it did not see. */
+/* A stop command that failed may have needed a variable that it did not get. */
 static void
 turn_print_hint(const struct turns *t, const struct sandbox *sandbox,
     const struct subprocess *process)
@@ -126,8 +128,8 @@ turn_print_hint(const struct turns *t, const struct sandbox *sandbox,
 	buffer_free(&line);
 }
 
-/* Asks the agent's stop command, if it has one: with the last text the call goes on, or ends. It
- * may run what the agent wrote: in the sandbox of its tools. */
+/* Runs the agent's stop command, if it has one, with the last text: the call continues or ends.
+ * The command may run what the agent wrote, so it runs in the sandbox of the agent's tools. */
 static int
 ask_stop_command(struct loop *l, struct error *err)
 {
@@ -142,7 +144,8 @@ ask_stop_command(struct loop *l, struct error *err)
 
 	if (m->agent.stop_command == NULL)
 		return CONTINUES;
-	/* The recorded call went on: because its result was sent back, or as the command said. */
+	/* The recorded call continued, because its result was sent back or because the command
+	 * said so. */
 	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME) {
 		const struct recalled_event *e = loop_recorded_prompt(l);
 
@@ -182,9 +185,9 @@ ask_stop_command(struct loop *l, struct error *err)
 
 /* ---- the answer ---- */
 
-/* The text of an answer, its parts in a row; an answer without any leaves the text
- * before it. After a tool that was called it begins anew, whether its result was told or
- * not: what was said before was on the way. */
+/* The text of an answer, its parts joined. An answer without text keeps the text before it.
+ * After a tool call the text begins anew, whether or not the result was told: what was said
+ * before was not final. */
 static void
 turn_append_text(struct loop *l)
 {
@@ -209,8 +212,8 @@ turn_append_text(struct loop *l)
 	}
 }
 
-/* An answer that calls no tool: it is the result, unless the model was cut off,
- * refused, or only paused. */
+/* Handles an answer that calls no tool: it is the result, unless the model was cut off, refused,
+ * or only paused. */
 static int
 turn_conclude_answer(struct loop *l, struct error *err)
 {
@@ -237,8 +240,8 @@ turn_conclude_answer(struct loop *l, struct error *err)
 	return turn_finish_call(l, err);
 }
 
-/* Whether the agent goes round in circles: it calls what it has called in the turns before, and the
- * same comes of it. */
+/* Whether the agent repeats itself: it makes the same calls as in the turns before, with the
+ * same results. */
 static int
 check_stuck(struct loop *l, const struct tool_runs *runs, struct error *err)
 {
@@ -280,7 +283,7 @@ static int
 run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
-	/* The tool whose input is the result, or has it. */
+	/* The tool whose input is the result, or contains it. */
 	const char *result = phases_given(l) ? PHASE_FINISH : agent->stop_tool;
 	struct call *call = l->turns->call;
 	struct buffer blocks = BUFFER_INIT;
@@ -288,8 +291,8 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	const char **ids = memory_array(NULL, runs->count, sizeof *ids);
 	size_t count = 0;
 
-	/* What comes next follows the results, in the order of the calls. It follows the start of
-	 * this attempt through those that were made in it. */
+	/* The next event follows the results, in the order of the calls; through those made in
+	 * this attempt it follows the attempt's start. */
 	for (size_t i = 0; i < runs->count; i++) {
 		if (runs->list[i].resulted[0] == '\0')
 			continue;
@@ -303,7 +306,7 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	if (status == -1)
 		return FAILED;
 
-	/* The input of the stop tool, if it was called as it should be, is the result. */
+	/* A valid input of the stop tool is the result. */
 	for (size_t i = 0; agent->stop_tool != NULL && i < runs->count; i++) {
 		const struct tool_run *run = &runs->list[i];
 
@@ -312,7 +315,7 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 			return ENDED;
 		}
 	}
-	/* One that was refused counts as a text that is sent back. */
+	/* A call of it that was refused counts as a text that is sent back. */
 	for (size_t i = 0; agent->output.schema != NULL && result != NULL && i < runs->count; i++) {
 		const struct tool_run *run = &runs->list[i];
 
@@ -330,9 +333,9 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	return phases_given(l) ? phases_move(l, err) : CONTINUES;
 }
 
-/* ---- who goes on ---- */
+/* ---- handing over ---- */
 
-/* What a model thought only that model can read. */
+/* Removes the thoughts of a model, which only that model can read. */
 static void
 forget_thoughts(struct loop *l)
 {
@@ -361,7 +364,7 @@ forget_thoughts(struct loop *l)
 	buffer_free(&before);
 }
 
-/* Lets turn.next go on. */
+/* Hands the conversation over to turn.next. */
 static int
 hand_over(struct loop *l, struct error *err)
 {
@@ -381,7 +384,7 @@ hand_over(struct loop *l, struct error *err)
 	l->conversation.handoffs++;
 	l->conversation.fallen = 0;
 	t->member = to;
-	/* The time of the call, or that of the agent's part in it if it ends sooner. */
+	/* The time limit of the call, or that of the agent's part in it, whichever ends first. */
 	t->deadline = l->deadline;
 	if (to != l->lead && to->agent.limits.timeout_ms != 0 && (l->deadline == 0 || own < l->deadline))
 		t->deadline = own;
@@ -432,7 +435,7 @@ turn_run_once(struct loop *l, struct error *err)
 		return FAILED;
 	turn_append_text(l);
 	blocks = l->turn.answer.blocks;
-	if (blocks.len > 2) /* an empty answer is not sent back: APIs refuse it */
+	if (blocks.len > 2) /* do not send back an empty answer: APIs refuse it */
 		loop_add_message(l, "assistant", blocks.at + 1, blocks.len - 2);
 
 	tool_runs_begin(&runs, l->turns, loop_offered(l), id);
@@ -521,7 +524,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	if (status == 0 && run->source == TOOL_TAKEN)
 		call_follow_recorded(t->call, run->resulted, t->started);
 	if (status == 0 && run->error.code != ERROR_NONE) {
-		/* That of a recorded result does not say which tool it is. */
+		/* A recorded result's error does not say which tool it is. */
 		if (run->source != TOOL_RECORDED ||
 		    !recalled_error(recalled_result(t->recalled), err))
 			*err = run->error;
@@ -545,7 +548,7 @@ turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
 	size_t count = 0;
 	int status = 0;
 
-	/* Each follows the one before; the first, the start of its attempt. */
+	/* Each answer follows the one before; the first follows the start of its attempt. */
 	while (e != NULL && count < r->event_count) {
 		size_t i = 0;
 

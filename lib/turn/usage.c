@@ -1,4 +1,4 @@
-/* A sum that was never told stays unknown, and is not written. */
+/* A sum to which no report contributed stays unknown, and is not written. */
 #include "turn/usage.h"
 
 #include "base/count.h"

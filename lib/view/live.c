@@ -1,8 +1,8 @@
 /*
- * The writer keeps a piece as text as long as the next is of the same kind, so that what one
- * write tells is mostly one line. The follower asks each file whether it has grown and opens
- * it only then; what ends in no LF yet waits for the rest. A file in the place of another, or
- * one that has become shorter, is read anew.
+ * The writer collects pieces of text while they are of the same kind, so that one write mostly
+ * makes one line. The follower checks whether each file has grown, and only then opens it; a line
+ * without its LF waits for the rest. A file that replaces another, or that has become shorter, is
+ * read from the start.
  */
 #include "view/live.h"
 
@@ -20,7 +20,7 @@
 #include "json/writer.h"
 #include "storage/storage.h"
 
-#define CUT_ROOM 64 /* bytes that a line which says so, or of a restart, may have */
+#define CUT_ROOM 64 /* bytes of a line that reports a cut, or a restart */
 /* Members of a line. */
 #define TURN "turn"
 #define KIND "kind"
@@ -55,8 +55,8 @@ remove_file(struct live_writer *w)
 	w->size = 0;
 }
 
-/* In the directory, which the first call of a run makes. O_EXCL follows no link and takes no
- * file of another. */
+/* Creates the file in the directory, which the first call of a run makes. O_EXCL follows no link
+ * and takes no file of another process. */
 static int
 make_file(struct live_writer *w)
 {
@@ -75,7 +75,7 @@ make_file(struct live_writer *w)
 	return w->fd == -1 ? -1 : 0;
 }
 
-/* A line that says of the turn that this is so. */
+/* Writes a line which says that this is true of the turn. */
 static void
 live_write_flag_line(struct live_writer *w, const char *what)
 {
@@ -107,7 +107,7 @@ end_line(struct live_writer *w)
 	buffer_clear(&w->text);
 }
 
-/* What cannot be written ends it all; half a line then goes with the file. */
+/* If writing fails, writing ends for good; a partial line is removed with the file. */
 static void
 write_lines(struct live_writer *w)
 {
@@ -193,8 +193,8 @@ struct live_followed {
 	dev_t device;
 	ino_t inode;
 	off_t size;           /* when it was read last */
-	off_t told_to;        /* where the first line begins that was not told */
-	int64_t turn;         /* that was told of last */
+	off_t told_to;        /* beginning of the first line that was not reported */
+	int64_t turn;         /* the turn that was last reported */
 	bool told;            /* of anything */
 };
 
@@ -216,7 +216,7 @@ live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news 
 	f->told(f->context, &news);
 }
 
-/* Tells what a line says, if it is one. */
+/* Reports the contents of a line, if it is a valid one. */
 static void
 live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 {
@@ -249,8 +249,8 @@ live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 	}
 }
 
-/* Tells the whole lines that follow those it has told, of so many bytes; fd is the file, or what
- * has taken its place meanwhile. */
+/* Reports the complete lines that follow those reported before, within size bytes; fd is the
+ * file, or one that has replaced it. */
 static void
 live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
 {
@@ -279,7 +279,7 @@ live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t si
 	buffer_free(&text);
 }
 
-/* Tells what is new in the file of a call. False: there is no such file. */
+/* Reports what is new in the file of a call. False: there is no such file. */
 static bool
 live_read_call(struct live_follow *f, struct live_followed *c)
 {
@@ -302,7 +302,7 @@ live_read_call(struct live_follow *f, struct live_followed *c)
 	if (size == c->size)
 		return true;
 	fd = openat(directory, c->id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1) { /* else the next look will tell */
+	if (fd != -1) { /* if not, the next look will report it */
 		live_read_lines(f, c, fd, size);
 		close(fd);
 	}
@@ -328,8 +328,8 @@ close_directory(struct live_follow *f)
 	f->directory = NULL;
 }
 
-/* Whether what is open has its name still: the directory of a run goes with the run, and a
- * resume makes another. */
+/* Whether the open directory still has its name: the directory of a run is removed with the run,
+ * and a resume makes another. */
 static bool
 live_directory_is_current(const struct live_follow *f)
 {
@@ -340,7 +340,8 @@ live_directory_is_current(const struct live_follow *f)
 	    named.st_ino == opened.st_ino;
 }
 
-/* Opens it if it is there, else watches for it; what comes between the two is not missed. */
+/* Opens the directory if it exists, else watches for it; what is made between the two is not
+ * missed. */
 static void
 open_directory(struct live_follow *f)
 {
@@ -354,7 +355,7 @@ open_directory(struct live_follow *f)
 		watch_add_files(f->watch, f->path, &none);
 }
 
-/* Takes in the calls that have come. */
+/* Adds the calls whose files have appeared. */
 static void
 read_names(struct live_follow *f)
 {

@@ -1,5 +1,5 @@
-/* The text under way of a run is followed from its start to its end, and looked at before each
- * drawing, of which there are few a second however fast models write. */
+/* Follows the answers in progress of a run from its start to its end, and reads them before each
+ * drawing; drawings are few a second however fast models write. */
 #include "view/live_feed.h"
 
 #include <stdlib.h>

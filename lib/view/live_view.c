@@ -1,8 +1,8 @@
 /*
- * What events do to the live view. Calls are known by their numbers, as their ends come when the
- * model may have forgotten them. Steps whose last call has ended wait in a list for a second, by
- * the time of the events that come, or of the clock, whichever is told first: then they are told
- * and forgotten. What is in a call is told, or dropped, before the call itself.
+ * Applies events to the live view. Calls are identified by their numbers, because their ends may
+ * come when the model has forgotten them. A step whose last call has ended waits in a list for a
+ * second, by the time of the events or of the clock, whichever passes first: then it is printed and
+ * forgotten. What is inside a call is printed, or dropped, before the call itself.
  */
 #include "view/live_view.h"
 
@@ -19,8 +19,8 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-#define LABEL_WIDTH 12            /* at least: columns that durations stand behind */
-#define SAID_BYTES ((size_t)400) /* of a text that is quoted; no terminal shows more in a line */
+#define LABEL_WIDTH 12            /* at least this many columns in front of durations */
+#define SAID_BYTES ((size_t)400) /* bytes of a quoted text; no terminal shows more in a line */
 
 /* ---- calls, steps, runs ---- */
 
@@ -39,7 +39,7 @@ free_call(struct live_call *c)
 	free(c);
 }
 
-/* Behind those that are there; branches in the order of their numbers. */
+/* Appends a step; branches are inserted in the order of their numbers. */
 static void
 add_step(struct live_steps *steps, struct live_step *s)
 {
@@ -64,7 +64,7 @@ live_view_remove_step(struct live_steps *steps, const struct live_step *s)
 	steps->count = kept;
 }
 
-/* Those that it stands beside. */
+/* The list that has the step. */
 static struct live_steps *
 live_view_sibling_steps(const struct live_step *s)
 {
@@ -90,7 +90,7 @@ live_view_run(const struct live_view *v, const char *id)
 	return NULL;
 }
 
-/* Where a call of this number stands, or would. */
+/* The index of the call with this number, or where it would be. */
 static size_t
 place_of(const struct live_run *r, uint32_t number)
 {
@@ -115,7 +115,7 @@ find_call(const struct live_run *r, uint32_t number)
 	return at < r->open_count && r->open[at]->number == number ? r->open[at] : NULL;
 }
 
-/* Takes an open call out of its run and step. */
+/* Removes an open call from its run and step. */
 static void
 close_call(struct live_call *c)
 {
@@ -133,7 +133,7 @@ close_call(struct live_call *c)
 		s->around->open_inside--;
 }
 
-/* The call that a child run is; NULL if it is nobody's that is shown. */
+/* The call that a child run is; NULL if it is no child of a shown run. */
 static const struct live_call *
 child_call(const struct live_run *child)
 {
@@ -145,7 +145,7 @@ child_call(const struct live_run *child)
 	return NULL;
 }
 
-/* How many steps, and runs, a step is in. */
+/* How many steps and runs enclose a step. */
 static unsigned
 depth_of(const struct live_step *s)
 {
@@ -157,7 +157,7 @@ depth_of(const struct live_step *s)
 	return depth + (call != NULL ? depth_of(call->step) : 0);
 }
 
-/* ---- what was used ---- */
+/* ---- usage ---- */
 
 static void
 live_view_add_figures(struct live_figures *to, const struct live_figures *from)
@@ -195,9 +195,9 @@ live_view_figures(const struct live_view *v, const struct live_run *r, struct bu
 	return f;
 }
 
-/* ---- what has ended ---- */
+/* ---- ends ---- */
 
-/* depth 0: a run; took in µs, -1: not said. */
+/* depth 0: a run; took is in µs, -1: unknown. */
 static void
 live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, const char *label,
     int64_t took, const char *said)
@@ -207,7 +207,7 @@ live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, con
 		memory_text(said) };
 }
 
-/* The end of a run, if it is told and nobody's child. */
+/* The end of a run, if ends are printed and the run is not a child. */
 static void
 live_view_add_run_end(struct live_view *v, const struct live_run *r, enum view_saying how,
     int64_t took, const char *status)
@@ -273,8 +273,8 @@ live_view_settle(struct live_view *v, int64_t now)
 	v->settling.count = left;
 }
 
-/* Whatever stands there has come to its end: what has ended is told, and what has not is dropped,
- * for nobody will tell of it. */
+/* Ends everything in the list: ends are printed, and open calls dropped, because no event will
+ * end them. */
 static void
 end_steps(struct live_view *v, struct live_steps *held)
 {
@@ -374,7 +374,7 @@ live_view_flat(struct buffer *out, const char *bytes, size_t len)
 		out->data[--out->len] = '\0';
 }
 
-/* A value, a string as its text and anything else as JSON, in one line. */
+/* A value on one line: a string as its text, anything else as JSON. */
 static void
 add_value(struct buffer *out, struct span value)
 {
@@ -389,7 +389,7 @@ add_value(struct buffer *out, struct span value)
 	buffer_free(&text);
 }
 
-/* Its message has the last words of stderr. */
+/* The message contains the last words of stderr. */
 static void
 add_failure(struct buffer *out, const struct placed *p)
 {
@@ -409,7 +409,7 @@ add_failure(struct buffer *out, const struct placed *p)
 		buffer_format(out, "   (%s)", c->race ? "any" : "best-effort");
 }
 
-/* What an agent did, and the result, of a call that has succeeded. */
+/* What an agent did, and the result, of a call that succeeded. */
 static void
 add_success(struct buffer *out, const struct live_call *c, const struct placed *p)
 {
@@ -456,7 +456,7 @@ add_waiting(struct buffer *out, const struct placed *p)
 
 /* ---- events ---- */
 
-/* The attempt before, if there was one, has ended somehow. */
+/* The previous attempt, if there was one, is over. */
 static void
 run_started(struct live_view *v, const struct placed *p)
 {
@@ -584,7 +584,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 		s->done++;
 		add_success(&said, c, p);
 	}
-	/* A branch has no more to say than what failed, or waits, in it. */
+	/* What failed or waits inside a branch has been printed; the branch adds nothing. */
 	at_once = (how == VIEW_FAILED && !(s->member && c->told_inside)) ||
 	    (how == VIEW_WAITING && waiting_of(p->event) != WAITING_NOTHING);
 	if (at_once && p->event->iteration != 0 && !s->member)
@@ -597,7 +597,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	s->ended = s->ended_label = NULL;
 	s->how = how;
 	if (at_once) {
-		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* what ended before it */
+		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* print what ended before it */
 		live_view_add_end(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
 		    buffer_string(&said));
 		if (s->around != NULL)
@@ -620,7 +620,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	free_call(c);
 }
 
-/* What was written of the turn is recorded now, or void. */
+/* The text of the turn is recorded now, or void. */
 static void
 drop_text(struct live_call *c)
 {
@@ -655,7 +655,7 @@ live_view_note_answer(struct live_view *v, struct live_call *c, const struct pla
 	if (event_tells_wait(p->event)) {
 		const struct span wait = span_member(payload, KEY_WAIT);
 
-		/* When it is over the model is asked. */
+		/* The model is asked when the wait is over. */
 		c->asking.asked = span_type(span_member(wait, KEY_REASON)) != 's';
 		if (c->asking.asked)
 			return;
@@ -700,7 +700,7 @@ tool_called(struct live_call *c, const struct placed *p)
 	c->asking.tool = c->asking.tools[at].name;
 }
 
-/* A model is asked for the next turn. */
+/* The model is asked for the next turn. */
 static void
 live_view_note_request(struct live_call *c, const struct placed *p)
 {

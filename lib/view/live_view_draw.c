@@ -1,8 +1,8 @@
 /*
- * How the live view looks. A row is put together as plain text and cut to the width; its symbol
- * alone has a colour, which is put before what may be cut. Where the terminal knows no UTF-8, the
- * signs of this file have others in ASCII, and what others wrote has a question mark for each
- * character that it cannot show.
+ * How the live view looks. A row is built as plain text and cut to the width; only its symbol has a
+ * colour, which is inserted before the part that may be cut. On a terminal without UTF-8 this
+ * file's symbols are replaced by ASCII ones, and each character of other texts that it cannot show
+ * by a question mark.
  */
 #define _GNU_SOURCE /* memrchr() */
 #include "view/live_view.h"
@@ -16,8 +16,8 @@
 #define BOLD "\033[1m"
 #define DURATION_COLUMNS 6
 #define LABEL_LEAST ((size_t)8)
-#define WIDE ((size_t)60)         /* there is room for the id of a run */
-#define ROWS_OF_TEXT ((size_t)8)  /* of a sole agent's, at most */
+#define WIDE ((size_t)60)         /* with room for a run's id */
+#define ROWS_OF_TEXT ((size_t)8)  /* for a single agent's text */
 
 static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
@@ -32,9 +32,9 @@ struct drawing {
 	const struct live_view *v;
 	struct buffer *out;
 	int64_t now;
-	size_t rows, most;            /* rows that are there, and may be */
-	size_t hidden;                /* for which there was no room */
-	bool sole;                    /* one agent alone is writing */
+	size_t rows, most;            /* rows drawn, and their limit */
+	size_t hidden;                /* rows that did not fit */
+	bool sole;                    /* exactly one agent is writing */
 };
 
 /* ---- text ---- */
@@ -45,7 +45,7 @@ draw_usable_columns(const struct live_view *v)
 	return v->width > 1 ? v->width - 1 : 1;
 }
 
-/* Appends text for the terminal, cut to so many columns. */
+/* Appends text for the terminal, cut to this many columns. */
 static void
 draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer *text,
     size_t width)
@@ -66,7 +66,7 @@ draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer
 	buffer_free(&cut);
 }
 
-/* How many characters a text has: names and numbers have one column for each. */
+/* The number of characters in a text: names and numbers have one column each. */
 static size_t
 draw_text_length(const char *text)
 {
@@ -77,8 +77,8 @@ draw_text_length(const char *text)
 	return count;
 }
 
-/* [INDENT]SYMBOL LABEL   DURATION  SAID, and its LF; cut to the width unless it is to be whole.
- * took in µs; -1: no duration. */
+/* [INDENT]SYMBOL LABEL   DURATION  SAID, and an LF; cut to the width unless it is to be whole.
+ * took is in µs; -1: no duration. */
 static void
 add_row(const struct live_view *v, struct buffer *out, unsigned depth, const char *symbol,
     const char *colour, const char *label, int64_t took, const char *said, bool whole)
@@ -93,7 +93,7 @@ add_row(const struct live_view *v, struct buffer *out, unsigned depth, const cha
 		indent = width / 4;
 	wide = v->label_width < most ? v->label_width : most;
 	wide = wide > indent && depth > 0 ? wide - indent : 1;
-	/* Longer than others are only those that say which item it is. */
+	/* Only labels with an item are longer than the others. */
 	text_visible(&name, label, strlen(label),
 	    whole || depth == 0 ? 0 : wide > most ? wide : most);
 	buffer_format(out, "%*s%s%s%s", (int)indent, "", v->colour ? colour : "", symbol,
@@ -113,7 +113,7 @@ add_row(const struct live_view *v, struct buffer *out, unsigned depth, const cha
 	buffer_free(&name);
 }
 
-/* ---- what stays ---- */
+/* ---- rows that stay ---- */
 
 static const char *
 symbol_of(const struct live_view *v, enum view_saying how)
@@ -136,10 +136,10 @@ live_view_told(struct live_view *v, int64_t now, struct buffer *out)
 	v->told_count = 0;
 }
 
-/* ---- what goes on ---- */
+/* ---- rows of open calls ---- */
 
-/* The run that a call is, if it is shown, and names this one as its parent: so no run is in itself,
- * whatever a record says. */
+/* The run that a call is, if it is shown and names this call's run as its parent: so no run is
+ * inside itself, whatever a record says. */
 static const struct live_run *
 child_of(const struct live_view *v, const struct live_call *c)
 {
@@ -148,7 +148,7 @@ child_of(const struct live_view *v, const struct live_call *c)
 	return r != NULL && r->parent == c->run ? r : NULL;
 }
 
-/* Calls in which nothing else is open. */
+/* The number of calls in which nothing else is open. */
 static int64_t
 draw_count_running(const struct live_view *v, const struct live_run *r)
 {
@@ -177,7 +177,7 @@ has_room(struct drawing *d)
 	return false;
 }
 
-/* The end of what is being written, as far as it fits behind the rest of the row. */
+/* The end of the text that is being written, as much as fits behind the rest of the row. */
 static void
 add_end_of_text(const struct live_view *v, const struct live_call *c, struct buffer *said)
 {
@@ -244,7 +244,7 @@ add_active(const struct drawing *d, unsigned depth, const char *label, int64_t s
 	    d->now > since ? d->now - since : 0, said, false);
 }
 
-/* The last lines of the text of the one agent that is writing, as it will be read. */
+/* The last lines of the text of the single agent that is writing, laid out as they will be read. */
 static void
 draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 {
@@ -286,7 +286,7 @@ draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 
 static void draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth);
 
-/* The one call that a child run consists of just now; NULL: it has several, or none. */
+/* The only open call of a child run; NULL: it has several, or none. */
 static const struct live_call *
 only_call(const struct live_run *r)
 {
@@ -302,7 +302,7 @@ only_call(const struct live_run *r)
 	return only != NULL && only->begun == 1 ? only->open[0] : NULL;
 }
 
-/* A call that is the only one of its step. */
+/* Draws the only open call of a step. */
 static void
 draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 {
@@ -330,7 +330,8 @@ draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 	buffer_free(&label);
 }
 
-/* Calls of a step, counted; the oldest is named, with what it does if no other goes on. */
+/* Draws the calls of a step with their number; the oldest is named, with what it does if it is
+ * the only active one. */
 static void
 draw_count(const struct drawing *d, const struct live_step *s, unsigned depth)
 {
@@ -368,7 +369,7 @@ draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth)
 			if (has_room(d))
 				draw_count(d, s, depth);
 		} else if (s->open_count > 0) {
-			/* A branch is what is done in it. */
+			/* A branch is drawn as what is inside it. */
 			if (s->member && s->open[0]->inside.count > 0)
 				draw_steps(d, &s->open[0]->inside, depth);
 			else
@@ -427,7 +428,7 @@ live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 		if (v->runs[i]->parent == NULL)
 			draw_run(&d, v->runs[i]);
 	if (d.hidden > 0) {
-		/* The last row makes room for the word about the others. */
+		/* The last row is replaced by the note about hidden rows. */
 		char *last = memrchr(out->data + from, '\n', out->len - from - 1);
 		struct buffer text = BUFFER_INIT;
 

@@ -1,8 +1,8 @@
 /*
- * What is pending is one buffer. Where events may be dropped, a ring holds the number of the
- * byte that each kept one ends with, counted from the first event on, so what was written
- * says which of them are gone. A descriptor that blocks is asked with poll(2) and then given
- * 4096 bytes at most, which a pipe that polls writable has room for (PIPE_BUF on Linux).
+ * Pending output is one buffer. Where events may be dropped, a ring has the offset of the end of
+ * each event in the buffer, counted from the first event on, so that the number of bytes written
+ * tells which events are gone. A blocking descriptor is asked with poll(2) and then given at most
+ * 4096 bytes: a pipe that polls writable has room for these (PIPE_BUF on Linux).
  */
 #include "view/outlet.h"
 
@@ -63,7 +63,7 @@ outlet_set_write_error(struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* Writes what can be written without waiting. */
+/* Writes as much as possible without waiting. */
 static int
 give_some(struct outlet *o, struct error *err)
 {

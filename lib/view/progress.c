@@ -1,5 +1,6 @@
 /*
- * A call whose id another has taken over in the same attempt is over, whether it ended or not.
+ * A call is over, with or without an end, if another call of the same attempt has taken over its
+ * id.
  */
 #include "view/progress.h"
 
@@ -25,7 +26,7 @@ progress_add(struct progress *p, const struct model *m)
 	}
 }
 
-/* Those of one run stand in the order in which they began. */
+/* Calls of one run are ordered by their beginning. */
 static int
 progress_compare_calls(const void *a, const void *b)
 {

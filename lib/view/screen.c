@@ -1,6 +1,6 @@
-/* The status line is drawn without its LF and erased by a CR and ESC [K. A block is drawn line by
- * line over what it was, without the last LF, and the cursor goes back up by as many lines as there
- * are: no row of the terminal is named, so that it may scroll meanwhile. */
+/* The status line is drawn without its LF, and erased by CR and ESC [K. A block is drawn line by
+ * line over the previous one, without the last LF; then the cursor moves up by the number of
+ * lines. No row of the terminal is addressed, so it may scroll meanwhile. */
 #define _GNU_SOURCE /* strcasestr() */
 #include "view/screen.h"
 
@@ -104,8 +104,8 @@ void
 screen_erase(struct screen *s, struct buffer *out)
 {
 	INVARIANT(s->drawn || s->rows == 0);
-	/* Line by line first: of a screen that is erased as a whole some terminals keep what was
-	 * there. */
+	/* Erase line by line first: some terminals keep the contents of a screen that is erased
+	 * as a whole. */
 	if (s->drawn)
 		buffer_text(out, ERASE_LINE);
 	for (size_t i = 1; i < s->rows; i++)
@@ -137,7 +137,7 @@ screen_status(struct screen *s, const struct buffer *text, int64_t now, struct b
 	screen_erase(s, out);
 	if (s->colour)
 		buffer_text(out, "\033[7m");
-	/* A full last column would make some terminals wrap. */
+	/* Leave the last column empty: some terminals would wrap. */
 	text_visible(out, text->data, text->len, s->width > 1 ? s->width - 1 : 1);
 	if (s->colour)
 		buffer_text(out, "\033[0m");
@@ -145,7 +145,7 @@ screen_status(struct screen *s, const struct buffer *text, int64_t now, struct b
 	s->drawn_at = now;
 }
 
-/* How many lines a text has, each with its LF. */
+/* The number of lines in a text, each with its LF. */
 static size_t
 lines_count(const struct buffer *lines)
 {

@@ -1,4 +1,4 @@
-/* The terminal is /dev/tty, and what was typed too early is dropped by tcflush(3). */
+/* The terminal is /dev/tty; what was typed before the question is dropped by tcflush(3). */
 #include "view/terminal_question.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define TERMINAL "/dev/tty"
 #define NAP_MS 100
 
-/* The terminal, if this process may ask there; -1. */
+/* Opens the terminal, if this process may ask there; -1 if not. */
 static int
 asking_terminal_open(void)
 {

@@ -1,7 +1,7 @@
 /*
- * A line of text is put together with marks of which stretches have which colour; it is made
- * harmless and cut to the width as plain text, and the colours are put in last, so that a cut
- * never leaves a colour on. How a type is shown stands in a table.
+ * Builds a line of text with marks that say which ranges have which colour; makes it harmless and
+ * cuts it to the width as plain text; inserts the colours last, so that a cut never leaves a colour
+ * on. A table says how each type is shown.
  */
 #include "view/view.h"
 
@@ -33,18 +33,19 @@
 #define BLUE "\033[34m"
 #define CYAN "\033[36m"
 
-/* More of a text is never shown, nor looked at. */
+/* No text is shown, or read, beyond this. */
 #define PREVIEW_COLUMNS 400
 #define PREVIEW_BYTES ((size_t)4096)
 #define ARGUMENT_COLUMNS 40
 #define CHANGED_SHOWN 5
 #define TIME_COLUMNS 12
 #define SINCE_COLUMNS 8
-#define NUMBERED ((size_t)8192) /* calls of tools, before all of them are forgotten */
+#define NUMBERED ((size_t)8192) /* tool calls, until all of them are forgotten */
 #define INDENT_COLUMNS ((size_t)255) /* at most */
 
-/* Whether a call is a round or branch, "refine:0:2/refine:0:1"; item: of the group's call, 2.
- * A step that is called as the one it is started in has a longer path: depth, the names in it. */
+/* Whether a call is an iteration or branch, such as "refine:0:2/refine:0:1"; item: that of the
+ * group's call, 2. A step with the same name as the step that encloses it has a longer path:
+ * depth is the number of names in it. */
 static bool
 is_member(struct span call, unsigned depth, long long *item)
 {
@@ -71,7 +72,7 @@ is_member(struct span call, unsigned depth, long long *item)
 	return true;
 }
 
-/* Whether the event is of a round or branch. */
+/* Whether the event is of an iteration or branch. */
 static bool
 within_group(const struct event_view *event, long long *item)
 {
@@ -118,7 +119,7 @@ view_call_label(const struct model_call *c, struct buffer *out)
 	add_label(c->step->path, within, item, c->iteration, out);
 }
 
-/* What is added from `from` on gets a colour. */
+/* Gives a colour to the text from `from` on. */
 static void
 view_mark_colour(struct view *v, size_t from, const char *colour)
 {
@@ -126,8 +127,8 @@ view_mark_colour(struct view *v, size_t from, const char *colour)
 		v->marks[v->mark_count++] = (struct mark){ from, v->text.len, colour };
 }
 
-/* Adds a value, a string as its text and anything else as JSON, with each run of white space as
- * one space, so that it is one line. */
+/* Adds a value on one line: a string as its text, anything else as JSON; each run of white space
+ * becomes one space. */
 static void
 add_value(struct view *v, struct span value, size_t width)
 {
@@ -157,7 +158,7 @@ add_value(struct view *v, struct span value, size_t width)
 	buffer_free(&flat);
 }
 
-/* The figures of a line stand in one parenthesis: view_add_detail(), view_add_detail(),
+/* A line has its details in one parenthesis, added by view_add_detail() and closed by
  * details_end(). */
 static void view_add_detail(struct view *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -236,7 +237,7 @@ detail_length(struct view *v, struct span value)
 	view_add_detail(v, "%s", size_text((int64_t)bytes, text, sizeof text));
 }
 
-/* The size of payload.KEY, as far as it has one, in the line or in a blob. */
+/* The size of payload.KEY, if it has one, in the line or in a blob. */
 static void
 detail_size(struct view *v, const struct event_view *event, const char *key)
 {
@@ -275,7 +276,7 @@ add_preview(struct view *v, struct span value)
 	add_value(v, value, PREVIEW_COLUMNS);
 }
 
-/* ": CODE: MESSAGE", or whatever else the error is. */
+/* ": CODE: MESSAGE", or as much as the error has. */
 static void
 add_error(struct view *v, struct span error)
 {
@@ -289,7 +290,7 @@ add_error(struct view *v, struct span error)
 	add_preview(v, message);
 }
 
-/* [SYMBOL] LABEL ITEM WORD; the word has the colour of what it says. */
+/* [SYMBOL] LABEL ITEM WORD; the word has the colour of its meaning. */
 static void
 add_head(struct view *v, const struct event_view *event, const char *item,
     const struct view_word *word)
@@ -326,7 +327,7 @@ show_run_started(struct view *v, const struct event_view *event)
 
 	add_head(v, event, "", &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, KEY_NAME));
-	/* All times that follow are counted from here, or have no day. */
+	/* Later times are relative to this one, or have no date. */
 	if (span_copy(event->timestamp, when, sizeof when) && clock_parse(when, 0, &wall) == 0) {
 		clock_local(wall, &local);
 		strftime(when, sizeof when, v->began != 0 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d", &local);
@@ -359,7 +360,7 @@ show_run_completed(struct view *v, const struct event_view *event)
 	add_error(v, span_member(event->payload, KEY_ERROR));
 }
 
-/* What a condition was asked, and its answer. */
+/* What a condition asked, and its answer. */
 static void
 detail_condition(struct view *v, struct span condition)
 {
@@ -387,7 +388,8 @@ view_branches(struct span payload, struct buffer *out)
 	return true;
 }
 
-/* Calls that wait, and those that cannot begin before: by the ids of their events. */
+/* Remembers, by the ids of their events, the calls that wait and those that cannot begin before
+ * them. */
 static bool
 is_behind_waiting(const struct view *v, const struct event_view *event)
 {
@@ -409,7 +411,7 @@ show_step_started(struct view *v, const struct event_view *event)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
 	add_head(v, event, "", &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(payload, KEY_KIND));
-	/* "PROVIDER/MODEL", or what of them is known. */
+	/* "PROVIDER/MODEL", or the part of it that is known. */
 	detail_value(v, "", member_set(provider) ? provider : model);
 	if (member_set(provider) && member_set(model)) {
 		buffer_byte(&v->text, '/');
@@ -465,7 +467,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	struct span approval = span_member(payload, KEY_APPROVAL);
 	struct span by = span_member(approval, KEY_BY);
 	const enum view_saying ended = told_state_of_end(event);
-	/* Recordings of before say only that it was skipped. */
+	/* Earlier versions recorded only that it was skipped. */
 	const bool behind = member_set(skipped) && (ended == VIEW_WAITING ||
 	    (is_behind_waiting(v, event) && span_is(skipped, "upstream_failed")));
 	const char *member = result_member(payload), *item = "";
@@ -477,7 +479,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 
 	if (ended == VIEW_WAITING)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
-	/* Which item it is of which something has to be said. */
+	/* Name the item about which there is something to say. */
 	if ((ended == VIEW_FAILED || ended == VIEW_CANCELLED || ended == VIEW_WAITING) && !behind &&
 	    event->iteration != 0 &&
 	    !within_group(event, &of_group))
@@ -486,7 +488,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	add_changed(v, ", changed ", payload);
 	detail_duration(v, payload);
 
-	/* What it gave: a value, the only state line of a child, or several, whose size counts. */
+	/* Its output: a value, the only state line of a child run, or several, of which the size
+	 * is shown. */
 	snprintf(pointer, sizeof pointer, "/%s", member);
 	result = pointer_find(payload, pointer);
 	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
@@ -508,7 +511,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	if ((retries = count_elements(span_member(payload, KEY_RETRIES))) > 0)
 		view_add_detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
 	detail_value(v, "run ", event->child_run_id);
-	/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
+	/* "approved by NAME"; for a call that waits, until when. A failure has it in its
+	 * message. */
 	if (ended != VIEW_FAILED && ended != VIEW_CANCELLED && member_set(by)) {
 		detail_value(v, "", span_member(approval, KEY_DECISION));
 		buffer_text(&v->text, " by ");
@@ -559,7 +563,7 @@ view_tool_content(struct span content, struct buffer *out)
 	}
 }
 
-/* What tools have given a model, where nothing else is said. */
+/* The results of tools for a model, if there is nothing else to show. */
 static void
 add_tool_contents(struct view *v, struct span blocks)
 {
@@ -576,8 +580,8 @@ add_tool_contents(struct view *v, struct span blocks)
 	}
 }
 
-/* The text to show of a message: its attachments, and its texts, else the tools it calls,
- * else what it thinks, else what tools have given. */
+/* The text to show of a message: its attachments and texts, else the tools that it calls, else
+ * its thoughts, else results of tools. */
 static void
 add_blocks(struct view *v, struct span payload)
 {
@@ -672,7 +676,8 @@ show_assistant(struct view *v, const struct event_view *event)
 	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_ASSISTANT]);
 	detail_duration(v, payload);
 	detail_usage(v, span_member(payload, KEY_USAGE));
-	/* An answer to a program may have failed, which says more than how it ended. */
+	/* An answer to a program may have failed; the error says more than the reason of its
+	 * end. */
 	if (!span_is(reason, "end_turn") && !member_set(error))
 		detail_value(v, "", reason);
 	if (span_true(span_member(payload, KEY_PARTIAL)) && !member_set(error))
@@ -682,7 +687,7 @@ show_assistant(struct view *v, const struct event_view *event)
 		add_error(v, error);
 }
 
-/* Tools run at once, if one answer calls several. */
+/* Tools run at once if one answer calls several. */
 static void
 note_tools(struct view *v, const struct event_view *event)
 {
@@ -710,7 +715,7 @@ note_tools(struct view *v, const struct event_view *event)
 	}
 }
 
-/* " search #2": the call of which this is an event; the number, if several run at once. */
+/* " search #2": the call of this event, with a number if several run at once. */
 static void
 add_tool_name(struct view *v, const struct event_view *event)
 {
@@ -726,8 +731,8 @@ add_tool_name(struct view *v, const struct event_view *event)
 		buffer_format(&v->text, " #%zu", *number);
 }
 
-/* Arguments of a tool come as key="text" key=1, each cut to its share of the width: as JSON, in which a text is quoted
- * and nothing else is. */
+/* Arguments of a tool are shown as key="text" key=1, each cut to its share of the width, and as
+ * JSON, so that only texts are quoted. */
 static void
 show_tool_call(struct view *v, const struct event_view *event)
 {
@@ -788,8 +793,8 @@ show_tool_result(struct view *v, const struct event_view *event)
 	buffer_free(&words);
 }
 
-/* A type that this version does not know: its name and payload as they are; of what another
- * program tells, its words for people, if it has any. */
+/* A type that this version does not know: its name and payload as they are; for an event of
+ * another program, its text for people, if there is one. */
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
@@ -807,7 +812,7 @@ show_unknown(struct view *v, const struct event_view *event)
 
 static const struct shape {
 	void (*show)(struct view *, const struct event_view *);
-	unsigned inside; /* 1: within a call */
+	unsigned inside; /* 1: inside a call */
 } shapes[EVENT_TYPES + 1] = {
 	[EVENT_RUN_STARTED] = { show_run_started, 0 },
 	[EVENT_RUN_COMPLETED] = { show_run_completed, 0 },
@@ -822,7 +827,7 @@ static const struct shape {
 	[EVENT_TYPES] = { show_unknown, 1 },
 };
 
-/* Cuts the text to the width and puts the colours in. */
+/* Cuts the text to the width and inserts the colours. */
 static void
 view_write_coloured(struct view *v, struct buffer *out)
 {
@@ -850,7 +855,7 @@ view_write_coloured(struct view *v, struct buffer *out)
 	buffer_free(&cut);
 }
 
-/* The lines of what a failed call wrote below it. */
+/* The lines that a failed call wrote to stderr, below it. */
 static void
 add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 {
@@ -883,7 +888,8 @@ add_since(struct view *v, int64_t ms)
 	buffer_format(&v->text, "%*s", SINCE_COLUMNS, text);
 }
 
-/* Since the start, where that is known; else the time of day. The columns that it takes. */
+/* The time since the start if that is known, else the time of day. Returns its number of
+ * columns. */
 static size_t
 add_time(struct view *v, const struct event_view *event)
 {

@@ -1,6 +1,6 @@
 /*
- * The environment of a far end is its own: what stands here names programs and places of this
- * machine, and whoever wants more there says so.
+ * A far end has an environment of its own: variables here name programs and places of this machine,
+ * so only those that the user names are passed.
  */
 #include "workspace/far.h"
 
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
-/* A name that ends with an underscore stands for all that begin so. */
+/* A name that ends with an underscore stands for all names that begin so. */
 static const char *const carried[] = { "LANG", "LC_", "TZ", "TRACEPARENT", "AWF_TASK", "AWF_TASK_TOKEN" };
 
 static bool

@@ -1,7 +1,7 @@
 /*
- * All files of the directory are looked at, with one system call each. Where that is too much, each
- * file counts that was there at that time and whose two times differ: those of one that was written
- * or touched are the same.
+ * All files of the directory are looked at, with one system call each. If that is too much, every
+ * file counts that existed at that time and whose mtime and ctime differ: a file that was written
+ * or touched has equal ones.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/linked_files.h"
@@ -45,8 +45,8 @@ is_since(const struct statx_timestamp *t, int64_t since)
 	return time_of(t) >= (t->tv_nsec == 0 ? since / SECOND * SECOND : since);
 }
 
-/* How a file and its content are known. Where the file system tells no birth, the device stands
- * for it. */
+/* The identity of a file with its contents. If the file system has no birth time, the device is
+ * used. */
 static int
 token_write(char token[LINKED_SIZE], const struct statx *st)
 {
@@ -58,7 +58,7 @@ token_write(char token[LINKED_SIZE], const struct statx *st)
 	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
 }
 
-/* Whether a word stands in a text of words with a space before each. */
+/* Whether a text of words, each preceded by a space, has this word. */
 static bool
 has_word(const char *text, size_t len, const char *word)
 {
@@ -80,8 +80,8 @@ is_moved(const struct finding *f, const struct statx *st)
 	return has_word(f->moved, strlen(f->moved), word);
 }
 
-/* Takes the directory over. moved: it was, or it lies in one that was. false: not all could be
- * looked at. */
+/* Frees the directory. moved: it was moved, or one that encloses it was. false: not everything
+ * could be looked at. */
 static bool
 find_below(struct finding *f, int fd, bool moved, int depth)
 {
@@ -107,7 +107,8 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 		} else {
 			int below = openat(fd, entry->d_name, DIRECTORY_FLAGS);
 
-			/* No program of this user looks into what another one keeps to himself. */
+			/* No program of this user can look into directories that another user
+			 * keeps private. */
 			if (below != -1)
 				whole = find_below(f, below, moved || is_moved(f, &st), depth + 1);
 			else

@@ -1,6 +1,6 @@
 /*
- * What is there now is read where it may be another than it was: in directories whose time of change (ctime) is
- * not before the note was made. The kernel sets that whenever an entry is made, renamed or removed.
+ * Directories are read again if they may have changed: if their ctime is not before the note was
+ * made. The kernel updates it whenever an entry is made, renamed or removed.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/moved_directories.h"
@@ -29,11 +29,11 @@
 struct entry {
 	const char *path;
 	uint64_t inode;
-	bool replaced;   /* it is no longer there, or one above it is not */
+	bool replaced;   /* it is gone, or a directory above it is */
 };
 
-/* The directories of one, or -1: it cannot be read. For each found() gets its path and state; 1: go on, else
- * what it says ends it. */
+/* The directories inside one, or -1: it cannot be read. found() is called with the path and
+ * state of each; it returns 1 to go on, anything else ends the walk. */
 typedef int (*found_function)(void *context, const char *path, const struct stat *status);
 
 static int
@@ -66,7 +66,8 @@ directory_each(int root, const char *path, found_function found, void *context)
 	return result;
 }
 
-/* What git keeps its objects in, which are data: many directories, of which nothing is run. */
+/* Directories in which git keeps its objects, which are data: many directories, of which nothing
+ * is run. */
 static bool
 is_of_objects(const char *path)
 {
@@ -77,14 +78,15 @@ is_of_objects(const char *path)
 
 struct noting {
 	struct buffer *note;
-	struct buffer open;      /* paths of those that are to be read, each with a NUL */
+	struct buffer open;      /* paths of directories still to be read, each with a NUL */
 	size_t count;
-	bool links_are_counted;  /* a directory on the device has as many as it has directories, and two */
+	bool links_are_counted;  /* the link count of a directory on the device is its number of
+	                            directories plus two */
 	dev_t device;
 };
 
-/* Whether the file system is one of those that count the links of directories: most directories have none in them,
- * and need not be read then. */
+/* Whether the file system counts directories in link counts: most directories contain none, and
+ * need not be read then. */
 static bool
 links_are_counted(int root)
 {
@@ -129,7 +131,8 @@ directories_note(struct buffer *note, const char *directory)
 	}
 	for (size_t at = 0; result == 1 && at < n.open.len; at += strlen(n.open.data + at) + 1) {
 		path = memory_text(n.open.data + at);
-		/* What cannot be read is not known: what is found there later counts as moved there. */
+		/* A directory that cannot be read is left out: what is found in it later counts
+		 * as moved there. */
 		if (directory_each(root, path, note_add, &n) == 0)
 			result = 0;
 		free(path);
@@ -139,7 +142,7 @@ directories_note(struct buffer *note, const char *directory)
 	return result == 1 ? 0 : -1;
 }
 
-/* The next entry of a note. */
+/* Reads the next entry of a note. */
 static bool
 entry_read(const char **at, const char *end, struct entry *e)
 {
@@ -174,7 +177,7 @@ struct comparison {
 	int root;
 	int64_t since;
 	struct buffer *moved;
-	struct buffer made;      /* paths of those that were made since, each with a NUL */
+	struct buffer made;      /* paths of directories made since, each with a NUL */
 	size_t looked_at;
 	bool any_replaced;
 };
@@ -193,7 +196,7 @@ entry_find(const struct comparison *c, const char *path)
 	return c->count == 0 ? NULL : bsearch(&key, c->entries, c->count, sizeof key, entries_compare);
 }
 
-/* The time of a file may be kept in whole seconds. */
+/* The file system may keep times in whole seconds. */
 static bool
 is_since(int64_t seconds, int64_t nanoseconds, int64_t since)
 {
@@ -217,7 +220,7 @@ directory_is_new(void *context, const char *path, const struct stat *status)
 	return 1;
 }
 
-/* One that was not there before: what was is looked at by its entry. */
+/* A directory that is new; the earlier ones are handled by their entries. */
 static int
 directory_is_found(void *context, const char *path, const struct stat *status)
 {
@@ -234,7 +237,7 @@ lies_in_replaced(const struct comparison *c, const char *path)
 	return e != NULL && e->replaced;
 }
 
-/* What has the path of an entry now. Those above it come before it. */
+/* Finds what is now at the path of an entry. Directories above it come first. */
 static int
 entry_compare(struct comparison *c, struct entry *e)
 {
@@ -251,7 +254,7 @@ entry_compare(struct comparison *c, struct entry *e)
 		result = directory_is_new(c, e->path, &status);
 	} else if (is_since(status.st_ctim.tv_sec, status.st_ctim.tv_nsec, c->since) && !is_of_objects(e->path)) {
 		result = directory_each(c->root, e->path, directory_is_found, c);
-		/* It keeps what it holds from being read: all of that may have been moved there. */
+		/* It cannot be read: everything in it may have been moved there. */
 		if (result == -1)
 			buffer_format(c->moved, " %" PRIu64, e->inode);
 	}
@@ -282,7 +285,7 @@ directories_compare(const char *note, size_t len, const char *directory, int64_t
 	whole = directory_each(c.root, "", directory_is_found, &c) == 1;
 	for (size_t i = 0; whole && i < c.count; i++)
 		whole = entry_compare(&c, &c.entries[i]) == 1;
-	/* All that lies in one that was made since is new. */
+	/* Everything inside a directory that was made since is new. */
 	for (size_t i = 0; whole && i < c.made.len; i += strlen(c.made.data + i) + 1) {
 		buffer_clear(&path);
 		buffer_text(&path, c.made.data + i);

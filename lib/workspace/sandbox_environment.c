@@ -1,7 +1,8 @@
 /*
- * The list is what programs were found to need that have no secret to look for: what build systems
- * that hide the environment pass on by default, and what their users had to add. A name stands here
- * if it is known whose it is; beginnings, only where nobody keeps a secret under such a name.
+ * The list has variables that programs were found to need and that contain no secrets: those that
+ * build systems with hidden environments pass on by default, and those that their users had to add.
+ * A name is in it if the program that uses it is known; a prefix, only if nobody keeps a secret
+ * under such a name.
  */
 #define _GNU_SOURCE
 #include "workspace/sandbox_environment.h"
@@ -18,12 +19,12 @@
 #include "io/file.h"
 #include "storage/call_marks.h"
 
-#define HINTED "told-variables" /* in the run directory: the hint was told */
+#define HINTED "told-variables" /* file in the run directory: the hint was printed */
 
 enum { NAMES_TOLD = 3 };
 
 static const char *const listed[] = {
-	/* the user, the place, the shell */
+	/* user, places, shell */
 	"PATH", "HOME", "USER", "LOGNAME", "USERNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "_", "TMPDIR",
 	"TMP", "TEMP", "HOSTNAME", "HOSTTYPE", "OSTYPE", "MACHTYPE", "POSIXLY_CORRECT",
 	"MANPATH", "INFOPATH", "XDG_DATA_DIRS", "XDG_CONFIG_DIRS",
@@ -42,7 +43,7 @@ static const char *const listed[] = {
 	"LOCALDOMAIN", "HOSTALIASES",
 	"ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
 	"ASAN_SYMBOLIZER_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "GCOV_PREFIX_STRIP", "VALGRIND_LIB",
-	/* whom to trust, and which way to the network */
+	/* trusted certificates, and proxies */
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
 	"GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "PIP_CERT", "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO",
 	"NIX_SSL_CERT_FILE", "DENO_CERT", "DENO_TLS_CA_STORE", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS",
@@ -50,7 +51,7 @@ static const char *const listed[] = {
 	"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", "PERL_LWP_SSL_CA_FILE", "OPENSSL_CONF", "OPENSSL_MODULES",
 	"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 	"FTP_PROXY", "ALL_PROXY", "NO_PROXY",
-	/* a step of a chain of builds or tests */
+	/* signs of a CI or build system */
 	"CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "DEBIAN_FRONTEND",
 	"TRACEPARENT", "TRACESTATE",
 	/* C and its like, make, configure, CMake */
@@ -70,7 +71,7 @@ static const char *const listed[] = {
 	"NINJAFLAGS", "MESON_TESTTHREADS", "CCACHE_DIR", "CCACHE_DISABLE", "CCACHE_BASEDIR",
 	"CCACHE_CONFIGPATH", "CCACHE_COMPILERCHECK", "CCACHE_NOHASHDIR", "CCACHE_READONLY",
 	"CCACHE_SLOPPINESS", "CCACHE_TEMPDIR", "SCCACHE_DIR", "DISTCC_HOSTS",
-	/* git; not what can hold a header or a command of its own */
+	/* git; not variables that can contain a header or a command */
 	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME",
 	"GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "EMAIL", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
 	"GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES",
@@ -239,7 +240,8 @@ is_passed(char *const *passed, const char *name, size_t len)
 	return false;
 }
 
-/* A name of AWF's own is seen if it is listed: it has set others, too, since the run was started. */
+/* AWF's own variables are passed if they are listed: it has set others, too, since the run was
+ * started. */
 static bool
 is_set_since(const struct attempt_start *start, const char *entry, size_t len)
 {
@@ -286,9 +288,10 @@ sandbox_environment_close(struct environment *e, const char *run_directory,
 	return found == -1 ? -1 : 0;
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
-/* Names of sessions, which no program fails for that could do its work in a sandbox. */
+/* Variables of desktop sessions; a program that can work in a sandbox does not fail without
+ * them. */
 static const char *const of_sessions[] = { "XDG_*", "DBUS_*", "SSH_*", "GPG_*", "DESKTOP_*", "GNOME_*",
 	"KDE_*", "GTK_*", "QT_*", "GDM*", "VTE_*", "WINDOWID", "WINDOWPATH", "WAYLAND_DISPLAY", "XAUTHORITY",
 	"SESSION_MANAGER", "SYSTEMD_*", "INVOCATION_ID", "JOURNAL_STREAM", "MEMORY_PRESSURE_*",
@@ -324,7 +327,7 @@ names_it(const char *errors, size_t len, const char *name)
 	return false;
 }
 
-/* Whether nobody in the run has told it, or is about to. */
+/* Whether no process of the run has printed it, or is about to. */
 static bool
 is_first(const char *run_directory)
 {

@@ -1,6 +1,6 @@
 /*
- * A line is added with the lock of the directory held. A file that has grown too long is written
- * anew, with times that lie close together made one.
+ * A line is appended under the lock of the directory. A file that has grown too long is rewritten,
+ * with times that are close together merged.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/sandboxed_times.h"
@@ -32,29 +32,30 @@
 #define CALL ".call"
 #define SECOND INT64_C(1000000000)
 #define FILE_LIMIT ((size_t)64 << 20)
-#define MOVED_LIMIT 64            /* more are not named in one line */
-#define UNKNOWN " *"              /* instead: nobody knows which were moved */
+#define MOVED_LIMIT 64            /* at most so many are named in one line */
+#define UNKNOWN " *"              /* instead of names: it is unknown which were moved */
 #define LOOKED_AT_LIMIT 10000
 #define DEPTH_LIMIT 8
 #define LINKS_LIMIT 16
-#define LONG ((size_t)64 << 10)   /* a file that is to be made shorter */
+#define LONG ((size_t)64 << 10)   /* size of a file that is to be shortened */
 #define IDENTITY_SIZE 64
-#define CLOCK_LOOKS 40            /* the clock of files goes on every 10 ms or more often */
+#define CLOCK_LOOKS 40            /* the clock of files ticks every 10 ms or more often */
 
 struct span_of_time {
 	int64_t begin, end;
-	const char *moved;   /* the inodes of directories that were moved in it, a space before each; or UNKNOWN */
+	const char *moved;   /* inodes of directories that were moved meanwhile, each preceded by
+	                        a space; or UNKNOWN */
 	size_t moved_len;
-	const char *linked;  /* the files of several names that it left (workspace/linked_files.h) */
+	const char *linked;  /* files with several names that it left (workspace/linked_files.h) */
 	size_t linked_len;
 };
 
-/* What stands behind the times, to be written. */
+/* What is written after the times. */
 struct span_names {
 	struct buffer moved, linked;
 };
 
-/* In memory of its own; NULL: there is no storage. */
+/* Allocated; NULL: there is no storage. */
 static char *
 times_directory(void)
 {
@@ -71,7 +72,7 @@ times_directory(void)
 	return path;
 }
 
-/* How a directory is known. Where the file system tells no birth, the device stands for it. */
+/* The identity of a directory. If the file system has no birth time, the device is used. */
 static void
 identity_of(char identity[IDENTITY_SIZE], const struct statx *st)
 {
@@ -109,7 +110,7 @@ sandboxed_times_now(void)
 	return sandboxed_times_nanoseconds(&t);
 }
 
-/* The clock of files, which lags behind the other. */
+/* The clock of files, which is behind the other. */
 static int64_t
 now_of_files(void)
 {
@@ -123,7 +124,7 @@ now_of_files(void)
 #endif
 }
 
-/* Until what is changed from here on has a time that is later than this one. */
+/* Waits until any later change gets a time after this one. */
 static void
 wait_for_files(int64_t time)
 {
@@ -133,7 +134,7 @@ wait_for_files(int64_t time)
 
 /* ---- files ---- */
 
-/* The next line of a file behind its path, or of what is left of it. */
+/* Reads the next line of a file, after its path or an earlier line. */
 static bool
 span_read(const char **at, struct span_of_time *span)
 {
@@ -190,7 +191,7 @@ names_free(struct span_names *names)
 	buffer_free(&names->linked);
 }
 
-/* Where the lines of a file that was read begin; NULL: it is none. */
+/* The beginning of the lines in the text of a file; NULL: it is not such a file. */
 static const char *
 lines_of(const struct buffer *text)
 {
@@ -199,9 +200,9 @@ lines_of(const struct buffer *text)
 	return at == NULL ? NULL : at + 1;
 }
 
-/* Times that are no further apart than twice their number of seconds become one, until they are
- * few: it is at worst more that may be a sandboxed program's work. They come in the order of their
- * ends. */
+/* Merges times that are no further apart than a number of seconds, doubling that number until
+ * there are few times: at worst, more changes count as a sandboxed program's. The times are in
+ * the order of their ends. */
 static void
 text_shorten(struct buffer *text)
 {
@@ -270,14 +271,14 @@ time_add(const char *file, const char *path, const struct span_of_time *span, co
 	return failed;
 }
 
-/* What a call's file says of the directories that there were when it began. */
+/* A call's file, with the directories that existed when it began. */
 struct call_note {
 	const char *note;
 	size_t len;
 	bool whole;   /* else it is not known */
 };
 
-/* False: it is no file of a call. */
+/* False: it is not the file of a call. */
 static bool
 call_read(const struct buffer *text, int64_t *begin, struct call_note *n)
 {
@@ -306,7 +307,7 @@ find_moved(struct buffer *moved, const struct call_note *n, const char *workspac
 	buffer_text(moved, UNKNOWN);
 }
 
-/* Ends a program whose lock is had: the call's file becomes a line. -1 with errno. */
+/* Ends a program whose lock is held here: the call's file becomes a line. -1 with errno. */
 static int
 call_settle(const char *path, int fd)
 {
@@ -366,12 +367,12 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 	}
 	buffer_free(&note);
 	t->path = memory_format("%s/%s.%s" CALL, times, identity, id_new(id));
-	/* It appears when it is whole and locked. */
+	/* It appears when it is complete and locked. */
 	hidden = memory_format("%s/.%s", times, id);
 	if (mkdir(times, 0700) != 0 && errno == ENOENT) {
 		char *above = path_directory(times);
 
-		/* A storage that is not there yet has no runs. */
+		/* A storage that does not exist yet has no runs. */
 		if (mkdir(above, 0700) == 0 || errno == EEXIST)
 			mkdir(times, 0700);
 		free(above);
@@ -414,7 +415,7 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 
 /* ---- looks ---- */
 
-/* Whether a change was made within a time. Some file systems keep whole seconds. */
+/* Whether a change falls into a time. Some file systems keep whole seconds. */
 static bool
 change_is_within(const struct timespec *change, const struct span_of_time *span)
 {
@@ -425,8 +426,8 @@ change_is_within(const struct timespec *change, const struct span_of_time *span)
 	return at >= span->begin && at <= span->end;
 }
 
-/* What is looked at: the time of its last change, and the directories on the path to it that were looked at yet,
- * from below. */
+/* The file that is looked at: the time of its last change, and the directories on its path that
+ * were looked at so far, from below. */
 struct look {
 	struct timespec change;
 	const char *path;
@@ -440,7 +441,7 @@ struct above {
 	size_t path_len;         /* of that directory: this one's */
 };
 
-/* Whether one of the directories was changed since a time: if none was, none was moved. */
+/* Whether one of the directories was changed since a time: if not, none was moved. */
 static bool
 any_changed_since(const struct look *l, int64_t since)
 {
@@ -477,7 +478,7 @@ any_was_moved(const struct look *l, const struct span_of_time *span)
 	return false;
 }
 
-/* Whether one of them is not where it was when a program began that runs. */
+/* Whether one of them has been moved since a program began that is still running. */
 static bool
 any_is_moved(const struct look *l, const char *workspace, const struct call_note *n)
 {
@@ -491,7 +492,7 @@ any_is_moved(const struct look *l, const char *workspace, const struct call_note
 	return !n->whole;
 }
 
-/* Whether one of the times of a file is that of the change. at: its lines; NULL: it has none. */
+/* Whether the change falls into one of a file's times. at: its lines; NULL: it has none. */
 static bool
 lines_tell(const char *at, const struct look *l)
 {
@@ -505,8 +506,8 @@ lines_tell(const char *at, const struct look *l)
 	return false;
 }
 
-/* Whether a call's file does: what begins it tells mostly that the note of directories, which may be long, is not
- * needed. */
+/* The same for a call's file: usually its beginning is enough, and the note of directories,
+ * which may be long, is not read. */
 static bool
 call_tells(int fd, const char *workspace, const struct look *l)
 {
@@ -555,7 +556,7 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 			tells = call_tells(fd, directory, l);
 		else if (fd != -1 && file_read(fd, &text, FILE_LIMIT) == 0)
 			tells = lines_tell(lines_of(&text), l);
-		/* What a killed program left ends now. */
+		/* What a killed program left is ended now. */
 		if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
 			call_settle(file, fd);
 		buffer_free(&text);
@@ -604,13 +605,13 @@ sandboxed_times_have(const char *path)
 	return have;
 }
 
-/* ---- a look at many files ---- */
+/* ---- looking at many files ---- */
 
 /* A directory on the way to where a walk is. */
 struct level {
 	struct above above;
-	char **texts;   /* the times of it; NULL: none are kept */
-	bool runs;      /* a program runs that can write to it, or was killed */
+	char **texts;   /* its times; NULL: there are none */
+	bool runs;      /* a program that can write to it is running, or was killed */
 };
 
 struct sandboxed_walk {
@@ -619,7 +620,7 @@ struct sandboxed_walk {
 	size_t name_count;
 	struct level *levels;   /* from the root on */
 	size_t depth, capacity;
-	size_t told;            /* how many of them have texts or a program that runs */
+	size_t told;            /* how many of them have texts or a running program */
 };
 
 static int
@@ -645,7 +646,7 @@ names_find(const struct sandboxed_walk *w, const char *text)
 	return low;
 }
 
-/* Reads the times of a directory. What cannot be read is left to sandboxed_times_have(). */
+/* Reads the times of a directory. If it cannot be read, sandboxed_times_have() decides. */
 static void
 level_read(struct sandboxed_walk *w, struct level *level, const char *identity)
 {
@@ -794,8 +795,8 @@ link_target(const char *path)
 	return joined;
 }
 
-/* Whether a link on the way to a path, which may be its last part, or on the way to what it leads to was made at
- * such a time. */
+/* Whether a link on the way to a path, or to its target, was made at such a time; the link may
+ * be the path's last part. */
 static bool
 any_link_have(const char *path, int depth)
 {

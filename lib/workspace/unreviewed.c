@@ -62,7 +62,7 @@ struct note {
 	char **linked;              /* of files with several names */
 };
 
-/* In memory of its own; NULL: there is no storage. */
+/* Allocated; NULL: there is no storage. */
 static char *
 directory_of_environment(void)
 {
@@ -86,8 +86,8 @@ is_since(const struct stat *st, const struct timespec *time)
 	return !is_before(&st->st_ctim, time);
 }
 
-/* What the path leads to. Empty: it leads nowhere. Where the file system tells no birth, the
- * device stands for it. */
+/* The identity of the path's target. Empty: there is none. If the file system has no birth time,
+ * the device is used. */
 static void
 unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int flags)
 {
@@ -105,8 +105,8 @@ unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int fla
 		    (unsigned long long)st.stx_ino, st.stx_dev_major, st.stx_dev_minor);
 }
 
-/* Where a name of the workspace leads in it by a link, relative to it. In memory of its own;
- * NULL: by no link, or nowhere there. */
+/* The target of a link in the workspace, relative to it, if it is in the workspace. Allocated;
+ * NULL: it is not a link, or leads outside. */
 static char *
 led_to(const char *workspace, const char *name)
 {
@@ -146,7 +146,7 @@ unreviewed_add_text(char ***list, size_t *count, char *text)
 	(*list)[*count] = NULL;
 }
 
-/* -1 with errno, EINVAL if it is no note. */
+/* -1 with errno, EINVAL if it is not a note. */
 static int
 note_read(struct note *n, int fd)
 {
@@ -186,8 +186,8 @@ note_free(struct note *n)
 	free(n->linked);
 }
 
-/* Whether something is what was the note's workspace, or has its path now: what some file
- * systems say of an inode does not outlast a reboot. */
+/* Whether something is the workspace of the note, or has its path now: on some file systems the
+ * identity of an inode changes with a reboot. */
 static bool
 is_workspace(const struct note *n, const char *identity, const struct stat *st)
 {
@@ -198,8 +198,8 @@ is_workspace(const struct note *n, const char *identity, const struct stat *st)
 	return stat(n->workspace, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* Makes a note and leaves it open and locked; -1 with errno. It begins under a name that nobody
- * sees, in a directory that is made if need be, and may be removed by others while it is empty. */
+/* Makes a note and leaves it open and locked; -1 with errno. It is made under a hidden name, in
+ * a directory that is created if needed, and which others may remove while it is empty. */
 static int
 note_write(const char *directory, const char *name, const struct buffer *bytes)
 {
@@ -226,7 +226,8 @@ note_write(const char *directory, const char *name, const struct buffer *bytes)
 
 /* ---- the end of a call ---- */
 
-/* Whether something at a path or below was changed since; what is too much to look at was. */
+/* Whether something at a path or below was changed since; what is too much to look at counts as
+ * changed. */
 static bool
 changed_since(const char *path, const struct timespec *since, int depth, int *looked_at)
 {
@@ -254,7 +255,7 @@ changed_since(const char *path, const struct timespec *since, int depth, int *lo
 	return changed;
 }
 
-/* Whether the workspace lies where it lay. */
+/* Whether the workspace is where it was. */
 static bool
 is_in_place(const struct note *call)
 {
@@ -264,8 +265,8 @@ is_in_place(const struct note *call)
 	return call->identities == NULL || strcmp(identity, *call->identities) == 0;
 }
 
-/* Of the path, and of all directories and files with several names below it. What is too much
- * to look at is left out. */
+/* Collects identities of the path, and of all directories and files with several names below it.
+ * What is too much to look at is left out. */
 static void
 add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at)
 {
@@ -311,8 +312,8 @@ unreviewed_note_doubt(const char *directory, const struct note *call, const char
 	struct timespec now;
 	int fd, looked_at = 0;
 
-	/* The note is called after what was made too: that may lie elsewhere when the name is
-	 * made once more. */
+	/* The note's name also depends on what was made: that may be elsewhere when the name is
+	 * made again. */
 	unreviewed_identify_path(identity, path, AT_SYMLINK_NOFOLLOW);
 	all = memory_format("%s/%s/%s", call->workspace, name, identity);
 	digest_sha256(all, strlen(all), file);
@@ -334,7 +335,7 @@ unreviewed_note_doubt(const char *directory, const struct note *call, const char
 	return fd == -1 ? -1 : 0;
 }
 
-/* A workspace that was moved meanwhile cannot be looked at: all of its names are doubted. */
+/* A workspace that was moved meanwhile cannot be looked at: all of its names count as changed. */
 static int
 doubt_made(const char *directory, const struct note *call)
 {
@@ -351,7 +352,7 @@ doubt_made(const char *directory, const struct note *call)
 			failed = unreviewed_note_doubt(directory, call, *name + 1);
 		else if (**name == '+')
 			place = led_to(call->workspace, *name + 1);
-		/* What a link that was there leads to now, and did not before. */
+		/* The new target of a link that existed before. */
 		if (place != NULL) {
 			known = memory_format("+%s", place);
 			if (!list_has(call->names, known))
@@ -364,7 +365,7 @@ doubt_made(const char *directory, const struct note *call)
 	return failed;
 }
 
-/* Of a call whose note's lock is taken. -1 with errno: the note stays. */
+/* Ends a call whose note's lock is held here. -1 with errno: the note stays. */
 static int
 unreviewed_settle_call(const char *path, int fd)
 {
@@ -416,7 +417,7 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 		return 0;
 	}
 
-	/* The time of files, which lags behind the other. */
+	/* The clock of files, which is behind the other. */
 #ifdef CLOCK_REALTIME_COARSE
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 #else
@@ -441,7 +442,7 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 	call->fd = note_write(directory, name, &bytes);
 	if (call->fd != -1)
 		call->path = path_join(directory, name);
-	else if (errno != ENOENT) /* a storage that is not there yet has no runs */
+	else if (errno != ENOENT) /* a storage that does not exist yet has no runs */
 		failed = error_errno(err, ERROR_BLOCKED, directory,
 		    "unable to note what is not there yet");
 	buffer_free(&bytes);
@@ -500,24 +501,24 @@ unreviewed_noted(const char *workspace, const char *name)
 
 /* ---- looks ---- */
 
-/* What an absolute path goes through, one after the other. */
+/* The parts of an absolute path, one after the other. */
 struct way {
 	char *path;
 	struct step {
-		size_t end;    /* of its name in the path */
+		size_t end;    /* end of its name in the path */
 		char identity[IDENTITY_SIZE];    /* of what it leads to */
 		struct stat st;
 	} *steps;
 	size_t count;
 };
 
-/* A file that is looked at: as it is called, and the ways there, with links and without. */
+/* A file that is looked at: its name, and the ways there, with links and without. */
 struct looked_at {
 	const char *name;
 	struct way ways[2];
 };
 
-/* Takes the path over; NULL: it leads nowhere. */
+/* Frees the path; NULL: it leads nowhere. */
 static void
 way_follow(struct way *w, char *path)
 {
@@ -547,8 +548,8 @@ not_seen(const struct stat *st, bool last, const struct timespec *time)
 	return (last || S_ISLNK(st->st_mode)) && !is_before(time, &st->st_ctim);
 }
 
-/* Whether what the path names, or a link on its way from `from` on, was changed since the note;
- * of a call, or a directory on its way. */
+/* Whether the path's target, or a link on its way from `from` on, was changed since the note; of
+ * a call, or a directory on its way. */
 static bool
 any_on_way(const struct note *n, bool call, const char *path, const char *from)
 {
@@ -568,8 +569,8 @@ any_on_way(const struct note *n, bool call, const char *path, const char *from)
 	return any;
 }
 
-/* A workspace and what was made in it are known by what they are: their path may have links,
- * and they may have another by now. */
+/* A workspace and what was made in it are recognized by their identities: their paths may
+ * contain links, and may have changed. */
 static bool
 doubts_way(const struct note *n, bool call, const struct way *w)
 {
@@ -580,7 +581,7 @@ doubts_way(const struct note *n, bool call, const struct way *w)
 		const char *end = w->path + step->end, *rest = end + 1;
 		bool within = *end == '/';
 
-		/* Whether it is one of the names in the workspace, or lies in it. */
+		/* Whether it is one of the names in the workspace, or inside one. */
 		if (within && is_workspace(n, step->identity, &step->st))
 			for (char **name = n->names; *name != NULL; name++) {
 				const char *part = call ? *name + 1 : *name;
@@ -601,7 +602,7 @@ doubts_way(const struct note *n, bool call, const struct way *w)
 
 enum { PASSES = 0, REFUSED = -1, AGAIN = 1 };
 
-/* AGAIN: it is that of a call that was killed. */
+/* AGAIN: it is the note of a call that was killed. */
 static int
 ask_note(const char *path, int fd, const struct looked_at *file, struct error *err)
 {
@@ -642,7 +643,7 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 	return result;
 }
 
-/* Looks once; AGAIN: there was a call that had ended. */
+/* Looks once; AGAIN: a call had ended meanwhile. */
 static int
 unreviewed_check_once(const char *directory, DIR *dir, const struct looked_at *file,
     struct error *err)
@@ -664,7 +665,7 @@ unreviewed_check_once(const char *directory, DIR *dir, const struct looked_at *f
 		else if (errno != ENOENT)
 			result = error_errno(err, ERROR_SYSTEM, path, "unable to read it");
 		if (result == AGAIN) {
-			/* What a killed call left, if nobody else has ended it. */
+			/* End what a killed call left, unless another process has. */
 			lock_file_release(dirfd(dir));
 			if (lock_named(fd, path) && unreviewed_settle_call(path, fd) != 0)
 				result = error_errno(err, ERROR_SYSTEM, path,
@@ -691,7 +692,7 @@ unreviewed_check(const char *path, struct error *err)
 	storage_close(&storage);
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir = fd == -1 ? NULL : fdopendir(fd);
-	/* Who may not see the storage is in a sandbox. */
+	/* A process that cannot see the storage is in a sandbox. */
 	if (dir == NULL && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 		result = error_errno(err, ERROR_SYSTEM, directory, "unable to look in it");
 	if (dir != NULL) {

@@ -66,7 +66,7 @@ export function ask(title, text, yes) {
 	dialog.replaceChildren(h("form", { method: "dialog" },
 	    h("h2", { id: "ask-title" }, title), h("p", null, text),
 	    h("div", { class: "buttons" },
-	        h("button", { value: "no" }, "Leave it"),
+	        h("button", { value: "no" }, "No"),
 	        h("button", { value: "yes", class: "danger" }, yes))));
 	dialog.returnValue = "no";
 	dialog.showModal();

@@ -95,7 +95,7 @@ function content(key, event, payload) {
 			h("div", { class: "tool-name" }, payload.name ?? "", " ",
 			    payload.effects && payload.effects !== "none" ? h("span", { class: "tag" }, payload.effects) : null,
 			    payload.sandbox ? h("span", { class: "tag" }, "sandbox " + payload.sandbox) : null,
-			    payload.fidelity === "agent_emitted" ? h("span", { class: "tag" }, "as the agent says") : null),
+			    payload.fidelity === "agent_emitted" ? h("span", { class: "tag" }, "reported by the agent") : null),
 			toolInput(key + "i", payload.name, payload.input),
 			payload.warning ? h("div", { class: "note" }, "⚠ " + payload.warning) : null,
 		];

@@ -59,9 +59,9 @@ export class Live {
 
 export function liveRow(record, { n, parts, cut }) {
 	const kind = parts.at(-1).kind;
-	return h("article", { class: "event model live", "aria-busy": "true", "aria-label": "Text under way" },
+	return h("article", { class: "event model live", "aria-busy": "true", "aria-label": "Answer in progress" },
 	    h("header", null, h("span", { class: "sign", "aria-hidden": "true" }, "✎"),
-	        h("span", { class: "word" }, cut ? "goes on, untold" : signs[kind] ?? "writing"),
+	        h("span", { class: "word" }, cut ? "continues, not shown" : signs[kind] ?? "writing"),
 	        h("span", { class: "where" }, record.calls[n]?.id ?? "")),
 	    parts.map(({ kind, text }) => h("div", { class: `text ${kind === "text" ? "said" : kind === "tool" ? "code" : "thinking"}` },
 	        text.length > SHOWN ? "…" + text.slice(-SHOWN) : text)));

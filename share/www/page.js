@@ -24,8 +24,8 @@ function showLogin(said) {
 		},
 	},
 	    h("h1", null, "Log in"),
-	    h("p", null, "The link that awf-serve prints at its start logs one browser in, once. If it was used, ",
-	        "give a token here (awf-serve --new-token decide prints one), or start awf-serve again for a new link."),
+	    h("p", null, "The link that awf-serve prints when it starts logs in one browser, once. If it was used, ",
+	        "enter a token here (awf-serve --new-token decide prints one), or restart awf-serve for a new link."),
 	    h("label", { htmlFor: "token" }, "Token"), field,
 	    h("button", { class: "main" }, "Log in"), error));
 	field.focus();
@@ -45,7 +45,7 @@ async function begin() {
 	const { may, refused } = await rights();
 	if (may === null) {
 		showLogin(refused === null ? "" : refused.status === 401 ?
-			"This link was used before, or is of an awf-serve that has ended." : refused.message);
+			"This link was used already, or it is of an awf-serve that has ended." : refused.message);
 		return;
 	}
 	showLogout();

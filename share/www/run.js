@@ -290,10 +290,10 @@ function showPane(name) {
 }
 
 async function stop() {
-	if (parts.stop.hidden || parts.stop.disabled || !await ask("Stop this run?", "What is under way is ended; a resume can go on with it later.", "Stop it"))
+	if (parts.stop.hidden || parts.stop.disabled || !await ask("Stop this run?", "Calls in progress are ended; a resume can continue them later.", "Stop it"))
 		return;
 	parts.stop.disabled = true;
-	said("It is told to stop…");
+	said("Stopping…");
 	try {
 		await post(runPath(runId) + "/decisions", { decision: "cancel" });
 		said("");
@@ -325,28 +325,28 @@ function showAll() {
 
 const keys = [
 	{ keys: ["j", "ArrowDown"], text: "Next event (in the tree: row)", run: () => step(1) },
-	{ keys: ["k", "ArrowUp"], text: "Event before", run: () => step(-1) },
+	{ keys: ["k", "ArrowUp"], text: "Previous event", run: () => step(-1) },
 	{ keys: ["e"], text: "Next error", run: () => stepError(1) },
-	{ keys: ["E"], text: "Error before", run: () => stepError(-1) },
+	{ keys: ["E"], text: "Previous error", run: () => stepError(-1) },
 	{ keys: ["g"], text: "First event", run: () => goTo(conversation.firstSeq, true) },
 	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.lastSeq, true) },
-	{ keys: ["f"], text: "Follow what comes", run: () => follow(!conversation.list.following) },
+	{ keys: ["f"], text: "Follow new events", run: () => follow(!conversation.list.following) },
 	{ keys: ["/"], text: "Search in the events", run: () => {
 		showPane("conversation");
 		parts.search.focus();
 	} },
-	{ keys: ["s"], text: "To the steps; there ← → close and open, ⏎ chooses", run: () => {
+	{ keys: ["s"], text: "Go to the steps; there ← → close and open, ⏎ selects", run: () => {
 		showPane("tree");
 		tree.space.focus();
 	} },
-	{ keys: ["c"], text: "To the conversation", run: () => {
+	{ keys: ["c"], text: "Go to the conversation", run: () => {
 		showPane("conversation");
 		step(0);
 	} },
-	{ keys: ["a"], text: "To what waits", run: () => waits.focus() },
-	{ keys: ["+", "="], text: "Zoom the times in", run: () => tree.zoom(0.5) },
+	{ keys: ["a"], text: "Go to waiting calls", run: () => waits.focus() },
+	{ keys: ["+", "="], text: "Zoom in on the times", run: () => tree.zoom(0.5) },
 	{ keys: ["-"], text: "Zoom out", run: () => tree.zoom(2) },
-	{ keys: ["0"], text: "All of the time", run: () => tree.zoom(0) },
+	{ keys: ["0"], text: "Show all times", run: () => tree.zoom(0) },
 	{ keys: ["[", "]"], text: "Earlier, later", run: ({ key }) => tree.pan(key === "]" ? 0.5 : -0.5) },
 	{ keys: ["x"], text: "Stop the run", run: stop },
 	{ keys: ["u", "Escape"], text: "All events; then the list of runs", run: () => {
@@ -368,9 +368,9 @@ function build(main, may) {
 		figures: h("dl", { class: "figures" }),
 		error: h("p", { class: "error-line" }),
 		problem: h("p", { role: "alert", class: "problem" }),
-		waits: h("section", { class: "waits-list", "aria-label": "What waits", hidden: true }),
+		waits: h("section", { class: "waits-list", "aria-label": "Waiting calls", hidden: true }),
 		stop: button("Stop", stop, { class: "danger", "aria-keyshortcuts": "x", hidden: true }),
-		resume: h("p", { class: "note resume", hidden: true }, "It goes on with ",
+		resume: h("p", { class: "note resume", hidden: true }, "Continue it with ",
 		    h("code", null, "awf-run --resume " + info.run_id.slice(0, 8))),
 		where: h("h2", null, "All events"),
 		all: button("All events", () => {

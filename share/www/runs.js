@@ -76,7 +76,7 @@ function cells(run) {
 	return [
 		[`state ${run.status}`, `${signs[run.status] ?? "·"} ${run.status}${run.status === "running" && run.waiting > 0 ? `, ${run.waiting} waiting` : run.waiting > 1 ? " " + run.waiting : ""}`],
 		["name", run.name ?? "?"],
-		["why", run.status === "waiting" && run.waiting === 0 ? "decided: goes on with awf-run --resume" : run.status === "success" || run.status === "running" ? "" : line(run.error?.message, 200)],
+		["why", run.status === "waiting" && run.waiting === 0 ? "decided: continue with awf-run --resume" : run.status === "success" || run.status === "running" ? "" : line(run.error?.message, 200)],
 		["id", run.run_id.slice(0, 8)],
 		["ago", ago(run.started)],
 		["number", duration(took ?? 0)],
@@ -112,7 +112,7 @@ function draw() {
 	}
 	arrange(body, [...rows.values()]);
 	byId("none").hidden = runs.length > 0;
-	say(byId("none"), "No runs are like this.");
+	say(byId("none"), "No matching runs.");
 	byId("older").hidden = !next;
 	byId("newer").hidden = before.length === 0;
 }
@@ -219,7 +219,7 @@ export async function showRuns(main) {
 	        id: "children", type: "checkbox",
 	        onchange: (event) => setFilter("children", event.target.checked ? "1" : ""),
 	    }), h("span", null, "child runs")));
-	counts = h("div", { class: "counts", role: "group", "aria-label": "Runs to look at" }, counted.map(([, choice]) =>
+	counts = h("div", { class: "counts", role: "group", "aria-label": "Runs by status" }, counted.map(([, choice]) =>
 	    h("button", { type: "button", class: `state ${choice.status}`, hidden: true, onclick: () => {
 	        setFilters({ status: "", since: "", ...choice });
 	        showFilters();
@@ -246,10 +246,10 @@ export async function showRuns(main) {
 	});
 	setKeys([
 		{ keys: ["j", "ArrowDown"], text: "Next run", run: () => move(1) },
-		{ keys: ["k", "ArrowUp"], text: "Run before", run: () => move(-1) },
+		{ keys: ["k", "ArrowUp"], text: "Previous run", run: () => move(-1) },
 		{ keys: ["Enter", "o"], text: "Open the run", run: () => document.activeElement.click() },
 		{ keys: ["/"], text: "Search", run: () => search.focus() },
-		{ keys: ["w"], text: "Those that wait, or all", run: () => {
+		{ keys: ["w"], text: "Waiting runs only, or all", run: () => {
 			setFilter("status", filter().status ? "" : "waiting");
 			showFilters();
 		} },

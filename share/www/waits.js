@@ -66,7 +66,7 @@ export class Waits {
 				if (!more && (complete || (decision === "approve" && edited.value !== shown)))
 					body.data = asText ? withLineEnds(edited.value, given) : parseExactly(edited.value);
 			} catch (error) {
-				say(said, "This is no JSON: " + error.message);
+				say(said, "This is not JSON: " + error.message);
 				return;
 			}
 			buttons.forEach((button) => { button.disabled = true; });
@@ -85,13 +85,13 @@ export class Waits {
 			return element;
 		};
 		const form = h("form", { onsubmit: (event) => event.preventDefault() },
-		    asks ? h("pre", { tabIndex: 0, "aria-label": "What it asks" }, asks.prompt ?? "(a long question: see its event)") :
-		        complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "What it was given" }, asked) : null,
-		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can be approved as it is.`) :
+		    asks ? h("pre", { tabIndex: 0, "aria-label": "Its question" }, asks.prompt ?? "(a long question: see its event)") :
+		        complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
+		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can only be approved unchanged.`) :
 		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited),
 		    visible(given) !== given && input.bytes === undefined ? [
-		        h("p", { class: "problem" }, "Some characters of it are not seen in the field. This is all of it:"),
-		        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with what is not seen" }, given),
+		        h("p", { class: "problem" }, "Some of its characters are invisible in the field. This is all of it:"),
+		        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with its invisible characters" }, given),
 		    ] : null);
 		if (this.mayDecide)
 			form.append(h("div", { class: "decide" },

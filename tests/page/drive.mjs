@@ -733,7 +733,7 @@ const scenarios = {
 	async changes(transcripts) {
 		await logIn();
 		const rows = () => page.$$eval("tbody tr", (all) => all.map((row) => [row.querySelector("th").textContent, row.querySelector(".state").textContent].join(" ")));
-		await until("none", async () => /No runs are like this/.test(await page.textContent("#none")));
+		await until("none", async () => /No matching runs/.test(await page.textContent("#none")));
 		const run = spawn("awf-run", ["-n", "--name", "fresh", "-c", "awf-step -n a -q -- cat go"], { stdio: "ignore" });
 		await until("it runs", async () => (await rows()).join() === "fresh ▶ running");
 		await until("one is counted", async () => await page.textContent(".counts button:visible") === "▶ 1 running");

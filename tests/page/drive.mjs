@@ -851,7 +851,7 @@ const scenarios = {
 		await page.click(".wait button:text-is('Deny')");
 		await page.waitForSelector(".wait", { state: "detached" });
 		assert.match(await page.textContent(".state"), /waiting/);
-		assert.match(await page.textContent(".resume.decided"), /goes on with/);
+		assert.match(await page.textContent(".resume.decided"), /Continue it with/);
 		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
 		// By keys alone: to what waits, past its text and the reason.
 		await openRun(asItIs);
@@ -873,7 +873,7 @@ const scenarios = {
 		assert.match(shown, /"order": 12345678901234567890,\n *"price": 1\.0,/);
 		await page.fill(".wait textarea", "{");
 		await page.click(".wait button:text-is('Approve as edited')");
-		await until("what is wrong", async () => /no JSON/.test(await page.textContent(".wait [role=status]")));
+		await until("what is wrong", async () => /not JSON/.test(await page.textContent(".wait [role=status]")));
 		await page.fill(".wait textarea", shown.replace('"n": 1', '"n": 2'));
 		await page.click(".wait button:text-is('Approve as edited')");
 		await page.waitForSelector(".wait", { state: "detached" });

@@ -33,7 +33,7 @@ class Session:
     def __init__(self, name):
         self.name, self.calls, self.kept = name, 0, {}
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.waiting, self.stream = {}, queue.Queue()
+        self.waiting, self.stream, self.ended = {}, queue.Queue(), False
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -47,6 +47,7 @@ class Session:
                     waits = next(iter(self.waiting.values()), None)
             (waits or self.stream).put(line.strip())
         with lock:
+            self.ended = True
             for waits in self.waiting.values():
                 waits.put(None)
 
@@ -55,8 +56,14 @@ class Session:
         with lock:
             if "id" in message and "method" in message:
                 self.waiting[json.dumps(message["id"])] = waits
-            self.child.stdin.write(json.dumps(message) + "\n")
-            self.child.stdin.flush()
+            try:
+                self.child.stdin.write(json.dumps(message) + "\n")
+                self.child.stdin.flush()
+            except BrokenPipeError:
+                self.ended = True
+            # Nobody reads an answer any more.
+            if self.ended:
+                waits.put(None)
         return waits
 
 

@@ -230,28 +230,38 @@ was_asked_inside(struct history *h, const char *directory, struct history *at, c
 	return false;
 }
 
+/* Goes from the directory of a run to that of the run around it, which replaces it; *outer is that run's
+ * index, or NULL. False: there is no run around it. */
+static bool
+climb_out(struct history *h, char **directory, struct history **outer)
+{
+	struct history_around around;
+	char *path;
+
+	*outer = NULL;
+	if (*directory == NULL || history_around(*directory, &around, NULL) != 1)
+		return false;
+	free(*directory);
+	*directory = memory_text(around.directory);
+	history_around_free(&around);
+	path = path_join(*directory, HISTORY_FILE);
+	if (open_other(h, path, outer, NULL) != 0)
+		*outer = NULL;
+	free(path);
+	return true;
+}
+
 bool
 history_asked_elsewhere(struct history *h, const struct index_record *record)
 {
 	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
-	struct history *at = h;
-	struct history_around around;
+	struct history *at = h, *outer;
 	char text[ASKED_SIZE];
 	bool asked;
 
 	index_asked_words(record->guard, record->root, text);
-	for (size_t depth = 0; directory != NULL && depth < HISTORY_AROUND_MOST &&
-	    history_around(directory, &around, NULL) == 1; depth++) {
-		struct history *outer = NULL;
-		char *path = path_join(around.directory, HISTORY_FILE);
-
-		free(directory);
-		directory = memory_text(around.directory);
-		history_around_free(&around);
-		if (open_other(h, path, &outer, NULL) == 0 && outer != NULL)
-			at = outer;
-		free(path);
-	}
+	for (size_t depth = 0; depth < HISTORY_AROUND_MOST && climb_out(h, &directory, &outer); depth++)
+		at = outer != NULL ? outer : at;
 	asked = directory != NULL && was_asked_inside(h, directory, at, text);
 	free(directory);
 	return asked;
@@ -260,17 +270,11 @@ history_asked_elsewhere(struct history *h, const struct index_record *record)
 bool
 history_is_inside(struct history *h)
 {
-	struct history_around around;
-	struct history *outer = NULL;
-	char *path;
+	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
+	struct history *outer;
 
-	if (h->directory == NULL || history_around(h->directory, &around, NULL) != 1)
-		return false;
-	path = path_join(around.directory, HISTORY_FILE);
-	if (open_other(h, path, &outer, NULL) != 0)
-		outer = NULL;
-	history_around_free(&around);
-	free(path);
+	climb_out(h, &directory, &outer);
+	free(directory);
 	return outer != NULL && outer->head->mode == RECALL_RESUME;
 }
 
@@ -328,21 +332,10 @@ history_edited_around(struct history *h)
 {
 	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
 	bool edited = h->head->edited;
+	struct history *outer;
 
-	for (size_t depth = 0; !edited && directory != NULL && depth < HISTORY_AROUND_MOST; depth++) {
-		struct history_around around;
-		struct history *outer = NULL;
-		char *path;
-
-		if (history_around(directory, &around, NULL) <= 0)
-			break;
-		free(directory);
-		directory = memory_text(around.directory);
-		history_around_free(&around);
-		path = path_join(directory, HISTORY_FILE);
-		edited = open_other(h, path, &outer, NULL) == 0 && outer != NULL && outer->head->edited;
-		free(path);
-	}
+	for (size_t depth = 0; !edited && depth < HISTORY_AROUND_MOST && climb_out(h, &directory, &outer); depth++)
+		edited = outer != NULL && outer->head->edited;
 	free(directory);
 	return edited;
 }

@@ -478,7 +478,8 @@ find_copies(struct history *h, const char *run_id)
 void
 history_copy_mark(struct history *h, const struct index_record *r, bool lent)
 {
-	if (h->directory == NULL || r->started.source >= h->head->sources)
+	/* An outermost run has none. */
+	if (h->directory == NULL || *history_prefix(h) == '\0' || r->started.source >= h->head->sources)
 		return;
 	if (!h->copies_known)
 		find_copies(h, h->sources[r->started.source].run_id);

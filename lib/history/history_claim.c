@@ -767,6 +767,20 @@ refuse_unknown(const struct recall_query *query, struct recalled *r, struct erro
 	return -1;
 }
 
+/* The query and key of the branch i / 2 positions behind, or, for an odd i, before; false: there is no such
+ * position. */
+static bool
+move_branch(const struct history *h, const struct recall_query *query, int64_t i, struct recall_query *moved,
+    unsigned char key[DIGEST_BYTES])
+{
+	*moved = *query;
+	moved->item += i % 2 == 0 ? i / 2 : -(i / 2);
+	if (moved->item < 0)
+		return false;
+	history_keys(h, moved, key, NULL);
+	return true;
+}
+
 /* The same for a branch of a parallel group that was edited: branches before and behind it may
  * have been removed or added, so its record may be at another position, if the commands are
  * similar. */
@@ -779,12 +793,10 @@ find_changed_branch(struct history *h, const unsigned char *key, const unsigned 
 	unsigned char other[DIGEST_BYTES];
 
 	for (int64_t i = 2; i < BRANCHES_AWAY; i++) {
-		struct recall_query moved = *query;
+		struct recall_query moved;
 
-		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);
-		if (moved.item < 0)
+		if (!move_branch(h, query, i, &moved, other))
 			continue;
-		history_keys(h, &moved, other, NULL);
 		r = find_changed(h, other, guard, &moved, false);
 		if (r == NULL || (alike = history_alike(h, r, query)) <= most)
 			continue;
@@ -1185,12 +1197,10 @@ find_branch(struct history *h, unsigned char *key, const unsigned char *guard, c
 	unsigned char other[DIGEST_BYTES];
 
 	for (int64_t i = 2; same->record == NULL && i < BRANCHES_AWAY; i++) {
-		struct recall_query moved = *query;
+		struct recall_query moved;
 
-		moved.item += i % 2 == 0 ? i / 2 : -(i / 2);
-		if (moved.item < 0)
+		if (!move_branch(h, query, i, &moved, other))
 			continue;
-		history_keys(h, &moved, other, NULL);
 		find_same(h, other, guard, query, same);
 		if (same->record != NULL)
 			memcpy(key, other, sizeof other);

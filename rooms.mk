@@ -73,7 +73,7 @@ NEEDS_turn = base io json transcript proc isolate storage workspace model histor
 	providers formats definitions mcp_client
 NEEDS_net = base io
 NEEDS_httpd = base io json
-NEEDS_api = base json transcript model providers net
+NEEDS_api = base json transcript proc model providers net
 
 NEEDS_rerun = base io json transcript storage
 NEEDS_ingest = base io json transcript proc storage model

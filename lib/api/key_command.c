@@ -1,0 +1,285 @@
+/*
+ * The command is a subprocess (proc/subprocess.h), whose stderr is kept for the error. What it said
+ * is held whole, and its members are looked up in it each time.
+ */
+#include "api/key_command.h"
+
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "proc/descendants.h"
+#include "proc/interrupts.h"
+#include "proc/subprocess.h"
+
+enum { TIMEOUT_SECONDS = 30, REFRESH_SECONDS = 300, EARLIER_SECONDS = 60 };
+
+#define SECOND INT64_C(1000000) /* of clock_wall() */
+
+struct key_command {
+	char **argv;
+	long long timeout, refresh;  /* seconds */
+	struct buffer said;          /* what it has printed, trimmed; empty: nothing that is fresh */
+	char *key;                   /* of it; NULL: not looked up */
+	int64_t said_at, until;      /* wall clock */
+};
+
+static void
+key_command_forget(struct key_command *k)
+{
+	if (k->key != NULL)
+		sodium_memzero(k->key, strlen(k->key));
+	free(k->key);
+	k->key = NULL;
+	if (k->said.data != NULL)
+		sodium_memzero(k->said.data, k->said.capacity);
+	buffer_free(&k->said);
+}
+
+void
+key_command_close(struct key_command *k)
+{
+	if (k == NULL)
+		return;
+	key_command_forget(k);
+	for (size_t i = 0; k->argv != NULL && k->argv[i] != NULL; i++)
+		free(k->argv[i]);
+	free(k->argv);
+	free(k);
+}
+
+/* A number of seconds, 0 to a day. */
+static int
+read_seconds(struct span object, const char *name, long long *seconds, struct error *err)
+{
+	struct span value = span_member(object, name);
+
+	if (value.at == NULL || span_type(value) == '0')
+		return 0;
+	if (!span_integer(value, seconds) || *seconds < 0 || *seconds > 86400)
+		return error_set(err, ERROR_DEFINITION, name,
+		    "expected a whole number of seconds, at most 86400");
+	return 0;
+}
+
+static int
+read_argv(struct key_command *k, struct span command, struct error *err)
+{
+	size_t count = 0;
+
+	if (span_type(command) != 'a' || span_element(command, 0).at == NULL)
+		return error_set(err, ERROR_DEFINITION, "command",
+		    "expected a list of texts: the program and its arguments");
+	for (struct span_walk word = span_walk(command); span_next(&word);) {
+		char *text = span_text(word.value);
+
+		if (text == NULL)
+			return error_set(err, ERROR_DEFINITION, "command", "expected a list of texts");
+		k->argv = memory_array(k->argv, count + 2, sizeof *k->argv);
+		k->argv[count++] = text;
+		k->argv[count] = NULL;
+	}
+	/* Nothing that a project's directory may hold. */
+	if (k->argv[0][0] == '\0' || (strchr(k->argv[0], '/') != NULL && k->argv[0][0] != '/'))
+		return error_set(err, ERROR_DEFINITION, "command",
+		    "expected the name of a program in $PATH, or an absolute path");
+	return 0;
+}
+
+struct key_command *
+key_command_open(struct span object, struct error *err)
+{
+	struct key_command *k = memory_zero(1, sizeof *k);
+
+	k->timeout = TIMEOUT_SECONDS;
+	k->refresh = REFRESH_SECONDS;
+	if (read_argv(k, span_member(object, "command"), err) != 0 ||
+	    read_seconds(object, "timeout", &k->timeout, err) != 0 ||
+	    read_seconds(object, "refresh", &k->refresh, err) != 0) {
+		key_command_close(k);
+		return NULL;
+	}
+	if (k->timeout == 0)
+		k->timeout = TIMEOUT_SECONDS;
+	return k;
+}
+
+/* A number, or a text that is one. False: it is none. */
+static bool
+read_number(struct span value, double *number)
+{
+	struct buffer text = BUFFER_INIT;
+	char *end;
+	bool is;
+
+	if (span_type(value) != 'n' && span_type(value) != 's')
+		return false;
+	span_plain(value, &text);
+	*number = strtod(buffer_string(&text), &end);
+	is = text.len > 0 && *end == '\0' && isfinite(*number) && *number >= 0 && *number < 1e12;
+	buffer_free(&text);
+	return is;
+}
+
+/* When an answer that came at `now` says that it expires; 0: it does not say. */
+static int64_t
+read_expiry(struct span answer, int64_t now)
+{
+	static const char *const names[] = { "expires_on", "Expiration", "expiration", "expiry" };
+	double number;
+	int64_t wall = 0;
+
+	if (read_number(span_member(answer, "expires_in"), &number))
+		return now + (int64_t)(number * (double)SECOND);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		struct span value = span_member(answer, names[i]);
+		char *text;
+
+		if (read_number(value, &number))
+			return (int64_t)(number * (double)SECOND);
+		text = span_text(value);
+		/* An age ("2d") is no date. */
+		if (text != NULL && strchr(text, '-') != NULL && clock_parse(text, now, &wall) == 0) {
+			free(text);
+			return wall;
+		}
+		free(text);
+	}
+	return 0;
+}
+
+/* Checks what it has printed, and finds out until when it is good. */
+static int
+key_command_take(struct key_command *k, const char *name, struct error *err)
+{
+	struct span said = span_of(buffer_string(&k->said), k->said.len);
+	bool object = said.len > 0 && *said.at == '{';
+	int64_t expiry = 0;
+	size_t bad;
+
+	k->said_at = clock_wall();
+	if (said.len == 0)
+		return error_set(err, ERROR_AUTH, NULL, "the command for the key, %s, printed nothing", name);
+	if (object && scan_check(said.at, said.len, &bad) != NULL)
+		return error_set(err, ERROR_AUTH, NULL,
+		    "the command for the key, %s, printed what begins with { and is no JSON", name);
+	if (object)
+		expiry = read_expiry(said, k->said_at);
+	for (size_t i = 0; !object && i < said.len; i++) {
+		if (said.at[i] == '\n')
+			return error_set(err, ERROR_AUTH, NULL,
+			    "the command for the key, %s, printed more than one line", name);
+		if ((unsigned char)said.at[i] < 0x20 || said.at[i] == 0x7f)
+			return error_set(err, ERROR_AUTH, NULL,
+			    "the command for the key, %s, printed a control character", name);
+	}
+	if (expiry != 0)
+		k->until = expiry - EARLIER_SECONDS * SECOND;
+	else
+		k->until = k->refresh == 0 ? INT64_MAX : k->said_at + k->refresh * SECOND;
+	return 0;
+}
+
+static int
+key_command_run(struct key_command *k, struct error *err)
+{
+	const char *home = environment_text("HOME");
+	const char *slash = strrchr(k->argv[0], '/'), *name = slash == NULL ? k->argv[0] : slash + 1;
+	const struct interrupts interrupts = { NULL, 1 };
+	struct error failed = ERROR_INIT;
+	struct subprocess run = { .argv = k->argv, .name = name,
+	    .directory = home != NULL && *home == '/' ? home : "/", .timeout_ms = k->timeout * 1000,
+	    .output_limit = KEY_COMMAND_OUTPUT_LIMIT, .quiet = true };
+	struct span said;
+	int result;
+
+	key_command_forget(k);
+	descendants_adopt();
+	result = subprocesses_run(&run, 1, &interrupts, &failed);
+	if (result == 0)
+		failed = run.error;
+	if (failed.code == ERROR_CANCELLED || failed.code == ERROR_DOWNSTREAM_CLOSED) {
+		*err = failed;
+		result = -1;
+	} else if (failed.code != ERROR_NONE) {
+		char text[sizeof failed.place + sizeof failed.message + 4];
+
+		result = error_set(err, ERROR_AUTH, NULL, "the command for the key failed: %s%s%s",
+		    failed.place[0] == '\0' ? name : "", failed.place[0] == '\0' ? ": " : "",
+		    error_text(&failed, text, sizeof text));
+	} else {
+		said = span_trim(span_of(buffer_string(&run.output), run.output.len));
+		buffer_append(&k->said, said.at, said.len);
+		result = key_command_take(k, name, err);
+	}
+	if (run.output.data != NULL)
+		sodium_memzero(run.output.data, run.output.capacity);
+	subprocess_free(&run);
+	if (result != 0)
+		key_command_forget(k);
+	return result;
+}
+
+/* Runs it, unless what it said is fresh. A clock that was set back says nothing about that. */
+static int
+key_command_refresh(struct key_command *k, struct error *err)
+{
+	int64_t now = clock_wall();
+
+	if (k->said.len > 0 && now < k->until && now >= k->said_at)
+		return 0;
+	return key_command_run(k, err);
+}
+
+struct span
+key_command_object(struct key_command *k, struct error *err)
+{
+	if (key_command_refresh(k, err) != 0)
+		return SPAN_NONE;
+	if (k->said.data[0] != '{') {
+		error_set(err, ERROR_AUTH, NULL, "the command for the key, %s, printed no JSON object",
+		    k->argv[0]);
+		return SPAN_NONE;
+	}
+	return span_of(k->said.data, k->said.len);
+}
+
+const char *
+key_command_key(struct key_command *k, struct error *err)
+{
+	static const char *const names[] = { "token", "access_token", "accessToken" };
+	struct span said;
+
+	if (key_command_refresh(k, err) != 0)
+		return NULL;
+	said = span_of(k->said.data, k->said.len);
+	if (k->key == NULL && *said.at != '{')
+		k->key = memory_copy(said.at, said.len);
+	for (size_t i = 0; k->key == NULL && i < sizeof names / sizeof names[0]; i++)
+		k->key = span_text(span_member(said, names[i]));
+	for (const char *at = k->key; at != NULL && *at != '\0'; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f) {
+			error_set(err, ERROR_AUTH, NULL,
+			    "the command for the key, %s, printed a key with a control character",
+			    k->argv[0]);
+			key_command_forget(k);
+			return NULL;
+		}
+	if (k->key == NULL || *k->key == '\0') {
+		error_set(err, ERROR_AUTH, NULL,
+		    "the command for the key, %s, printed JSON without a token", k->argv[0]);
+		key_command_forget(k);
+		return NULL;
+	}
+	return k->key;
+}
+
+void
+key_command_refused(struct key_command *k)
+{
+	key_command_forget(k);
+}

@@ -410,7 +410,7 @@ install: all
 	  lib/shared/awf-transcript.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	install -m 644 share/prices share/models share/openapi.json "$(DESTDIR)$(DATADIR)"
-	set -e; for f in $$(cd share && find init www -type f); do \
+	set -e; for f in $$(cd share && find endpoints init www -type f); do \
 	  mode=644; [ ! -x "share/$$f" ] || mode=755; \
 	  install -D -m $$mode "share/$$f" "$(DESTDIR)$(DATADIR)/$$f"; done
 	set -e; for f in README.md $$(find examples -type f); do \
@@ -431,8 +431,8 @@ uninstall:
 	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)
 	$(call remove,$(DESTDIR)$(DATADIR)/schemas,transcript.schema.json $(notdir $(SCHEMAS)))
 	$(call remove,$(DESTDIR)$(DATADIR),prices models openapi.json)
-	$(call remove,$(DESTDIR)$(DATADIR),$(shell cd share && find init www -type f))
-	find "$(DESTDIR)$(DATADIR)/init" "$(DESTDIR)$(DATADIR)/www" -depth -type d -empty -delete 2>/dev/null || :
+	$(call remove,$(DESTDIR)$(DATADIR),$(shell cd share && find endpoints init www -type f))
+	find "$(DESTDIR)$(DATADIR)/endpoints" "$(DESTDIR)$(DATADIR)/init" "$(DESTDIR)$(DATADIR)/www" -depth -type d -empty -delete 2>/dev/null || :
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf"; do \
 	  rmdir "$$d" 2>/dev/null || :; done

@@ -340,6 +340,9 @@ main(int argc, char **argv)
 	static const struct exchange_api api = {
 		.program = "awf-provider-anthropic",
 		.usage = usage,
+		.endpoint = "{\"protocol\": \"messages\", \"base_url\": \"https://api.anthropic.com\","
+		    " \"base_env\": \"ANTHROPIC_BASE_URL\","
+		    " \"key\": {\"env\": [\"ANTHROPIC_API_KEY\"], \"header\": \"x-api-key: \"}}",
 		.stream = &anthropic_stream,
 		.base = "https://api.anthropic.com",
 		.key_header = "x-api-key: ",

@@ -23,6 +23,7 @@ const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gi
 struct client {
 	const struct exchange_api *api;
 	const struct provider_variables *variables;
+	struct endpoint *endpoint;
 	struct http *http;
 };
 
@@ -339,8 +340,8 @@ static void
 exchange_answer_request(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
-	struct exchange x = { .api = client->api, .variables = client->variables, .provider = p,
-		.request = r };
+	struct exchange x = { .api = client->api, .variables = client->variables, .endpoint = client->endpoint,
+		.provider = p, .request = r };
 	struct error *error = &x.stream.failure.error;
 
 	stream_open(&x.stream, x.api->stream);
@@ -363,6 +364,8 @@ exchange_open_client(void *context, struct error *err)
 {
 	struct client *client = context;
 
+	if (endpoint_given(&client->endpoint, client->variables->provider, client->api->endpoint, err) != 0)
+		return -1;
 	client->http = http_open(err);
 	return client->http == NULL ? -1 : 0;
 }
@@ -383,12 +386,14 @@ exchange_check_settings(void *context, struct writer *w, struct error *err)
 int
 exchange_main(const struct exchange_api *api, int argc, char **argv)
 {
-	struct client client = { api, provider_variables(api->program + sizeof PROGRAM_BEGIN - 1), NULL };
+	struct client client = { api, provider_variables(api->program + sizeof PROGRAM_BEGIN - 1), NULL,
+		NULL };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
 		.stays = true, .start = exchange_open_client, .check = exchange_check_settings,
 		.answer = exchange_answer_request, .context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);
+	endpoint_free(client.endpoint);
 	return status;
 }

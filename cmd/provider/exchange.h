@@ -18,6 +18,7 @@
 #include "api/stream.h"
 #include "proc/api_keys.h"
 #include "provider.h"
+#include "providers/endpoint.h"
 
 struct exchange_api;
 
@@ -25,6 +26,7 @@ struct exchange_api;
 struct exchange {
 	const struct exchange_api *api;
 	const struct provider_variables *variables;
+	const struct endpoint *endpoint;
 	struct provider *provider;
 	const struct provider_request *request;
 	const char *base;                /* URL, may end in a slash */
@@ -34,6 +36,7 @@ struct exchange {
 
 struct exchange_api {
 	const char *program, *usage;
+	const char *endpoint;                   /* where there is no file of the program's name, JSON */
 	const char *base;                       /* the API's own server, a URL */
 	const char *key_header;                 /* "x-api-key: " */
 	bool key_optional;                      /* where the base is not the default */

@@ -332,6 +332,9 @@ main(int argc, char **argv)
 	static const struct exchange_api api = {
 		.program = "awf-provider-google",
 		.usage = usage,
+		.endpoint = "{\"protocol\": \"gemini\", \"base_url\": \"https://generativelanguage.googleapis.com\","
+		    " \"base_env\": \"GEMINI_BASE_URL\","
+		    " \"key\": {\"env\": [\"GEMINI_API_KEY\", \"GOOGLE_API_KEY\"], \"header\": \"x-goog-api-key: \"}}",
 		.stream = &google_stream,
 		.base = "https://generativelanguage.googleapis.com",
 		.key_header = "x-goog-api-key: ",

@@ -331,6 +331,9 @@ main(int argc, char **argv)
 	static const struct exchange_api api = {
 		.program = "awf-provider-openai-responses",
 		.usage = usage,
+		.endpoint = "{\"protocol\": \"responses\", \"base_url\": \"https://api.openai.com/v1\","
+		    " \"base_env\": \"OPENAI_BASE_URL\","
+		    " \"key\": {\"env\": [\"OPENAI_API_KEY\"], \"header\": \"authorization: Bearer \"}}",
 		.stream = &openai_responses_stream,
 		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",

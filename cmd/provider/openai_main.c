@@ -253,6 +253,9 @@ main(int argc, char **argv)
 	static const struct exchange_api api = {
 		.program = "awf-provider-openai",
 		.usage = usage,
+		.endpoint = "{\"protocol\": \"chat\", \"base_url\": \"https://api.openai.com/v1\","
+		    " \"base_env\": \"OPENAI_BASE_URL\","
+		    " \"key\": {\"env\": [\"OPENAI_API_KEY\"], \"header\": \"authorization: Bearer \"}}",
 		.stream = &openai_stream,
 		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",

@@ -1,0 +1,61 @@
+/*
+ * Endpoints, awf-endpoint(5): a name for a server of models. A file says which program speaks to
+ * it, where it is, where its key comes from, and what is its own about requests and answers.
+ *
+ *     share/awf/endpoints/NAME.json      what comes with AWF
+ *     ~/.config/awf/endpoints/NAME.json  the user's, merged over it member by member
+ *
+ * No other file defines an endpoint, above all none of a project: who says where a server is gets
+ * the key. awf-step reads and checks the files, and passes the merged text to the provider's program
+ * in $AWF_ENDPOINT. There are names of variables in it, but no values: it has no secrets.
+ */
+#ifndef AWF_PROVIDERS_ENDPOINT_H
+#define AWF_PROVIDERS_ENDPOINT_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+
+#define ENDPOINT_VARIABLE "AWF_ENDPOINT"
+#define ENDPOINT_DIRECTORY "endpoints"
+
+struct endpoint;
+
+/* Whether there is a file for a name; nothing is read. */
+bool endpoint_exists(const char *name);
+/* Reads and checks the files of a name. 1; 0: there are none; -1: ERROR_DEFINITION at the file,
+ * ERROR_SYSTEM. */
+int endpoint_load(struct endpoint **e, const char *name, struct error *err);
+/* For a provider's program: what $AWF_ENDPOINT says; else the file of the name that comes with AWF;
+ * else the text, which is JSON and right. 0, or -1: ERROR_DEFINITION. */
+int endpoint_given(struct endpoint **e, const char *name, const char *otherwise,
+    struct error *err);
+void endpoint_free(struct endpoint *e);
+
+/* The names of all that have files, in their order. A list (base/list.h). */
+char **endpoint_list(void);
+
+const char *endpoint_name(const struct endpoint *e);
+/* Whether a file of the user has a part in it. */
+bool endpoint_is_users(const struct endpoint *e);
+/* The merged object; `name` is a member of it. */
+struct span endpoint_text(const struct endpoint *e);
+/* What holds for this model (NULL: for none): the last of the `models` whose `match` fits and which
+ * has the key, else the endpoint's own. Absent: none, as where it is null. */
+struct span endpoint_member(const struct endpoint *e, const char *model, const char *key);
+/* Whether an element of `models` is for this model. */
+bool endpoint_matches(struct span element, const char *model);
+/* "chat", "responses", "messages" or "gemini", for a model (NULL: any). */
+const char *endpoint_protocol(const struct endpoint *e, const char *model);
+/* The name of the provider, of those that come with AWF, that speaks to it: "openai" for chat. */
+const char *endpoint_provider(const struct endpoint *e, const char *model);
+
+/* All environment variables that it names, and those of them that hold keys. Lists (base/list.h). */
+char **endpoint_variables(const struct endpoint *e);
+char **endpoint_secrets(const struct endpoint *e);
+/* Whether its program needs the environment that commands need: PATH, HOME, AWS_* and so on. */
+bool endpoint_has_command(const struct endpoint *e);
+
+#endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/told_cost.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/event_keys.h"
@@ -317,7 +318,11 @@ exchange_ask_model(struct exchange *x, struct http *http)
 	struct message *m = &x->stream.message;
 	struct error err = ERROR_INIT;
 	struct http_answer answer;
-	int posted = exchange_post_request(x, http, &answer, &err);
+	char *model = span_text(x->request->model);
+	int posted;
+
+	x->stream.cost = endpoint_member(x->endpoint, model, "cost");
+	posted = exchange_post_request(x, http, &answer, &err);
 
 	/* A server that echoes the request may do so anywhere. */
 	text_hide(answer.request_id, strlen(answer.request_id), x->key);
@@ -325,6 +330,8 @@ exchange_ask_model(struct exchange *x, struct http *http)
 		text_hide(m->request_id, strlen(m->request_id), x->key);
 	if (!x->stream.failed && (posted == 0 || m->ended))
 		stream_finish(&x->stream);
+	told_cost_by_price(m, x->endpoint, model);
+	free(model);
 	if (exchange_judge_answer(x, posted, &answer, &err) != 0) {
 		x->stream.failure.spent = m;
 		provider_error(x->provider, &x->stream.failure);

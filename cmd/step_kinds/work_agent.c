@@ -26,6 +26,7 @@
 #include "limits/trust_option.h"
 #include "mcp_client/mcp.h"
 #include "proc/message.h"
+#include "providers/endpoint_price.h"
 #include "providers/known_end.h"
 #include "providers/provider_find.h"
 #include "step_kinds/kinds.h"
@@ -385,9 +386,10 @@ static int
 agent_begin(struct step *s, int in, struct error *err)
 {
 	struct agent_work *w = s->definition.state;
+	int failed = step_begin_budget(s, &w->budget, err);
 
-	if (step_begin_budget(s, &w->budget, err) == -1 ||
-	    team_check_prices(&w->team, &w->budget, err) == -1)
+	w->budget.defined = endpoint_budget_price;
+	if (failed == -1 || team_check_prices(&w->team, &w->budget, err) == -1)
 		return -1;
 	return in != -1 ? start_provider(s, &w->team, in, err) : 0;
 }

@@ -45,6 +45,7 @@
 #include "proc/message.h"
 #include "proc/model_token.h"
 #include "proc/peer.h"
+#include "providers/endpoint_price.h"
 #include "providers/throttle.h"
 #include "step_kinds/kinds.h"
 #include "step_kinds/traffic.h"
@@ -1071,8 +1072,13 @@ models_unload(struct step *s)
 static int
 models_begin(struct step *s, int in, struct error *err)
 {
+	struct budget *b = s->definition.state;
+
 	(void)in;
-	return step_begin_budget(s, s->definition.state, err);
+	if (step_begin_budget(s, b, err) == -1)
+		return -1;
+	b->defined = endpoint_budget_price;
+	return 0;
 }
 
 /* The model traffic of a command is recorded again even if the command is not run. */

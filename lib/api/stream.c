@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/told_cost.h"
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/text.h"
@@ -108,6 +109,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		    bad + 1, why);
 		return s->failed;
 	}
+	told_cost_take(&s->message.usage, value, s->cost);
 	/* An error of any API: {"error": …}, or an array with it. */
 	error = span_member(failure_object(value), "error");
 	if (span_type(error) == 'o' || span_type(error) == 's') {
@@ -167,6 +169,7 @@ stream_body(struct stream *s, const char *bytes, size_t len)
 		stream_refused(s, error);
 	else
 		s->api->body(s, body);
+	told_cost_take(&s->message.usage, body, s->cost);
 }
 
 void

@@ -21,11 +21,33 @@
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
+/* The price of a model; zeros if it is not known. */
+static enum budget_price
+budget_find_price(const struct budget *b, const char *provider, const char *model,
+    struct price *price)
+{
+	enum budget_price defined = BUDGET_PRICE_UNKNOWN;
+	const struct price *listed;
+
+	*price = (struct price){ .pattern = NULL };
+	if (b->defined != NULL)
+		defined = b->defined(provider, model, price);
+	if (defined == BUDGET_PRICE_KNOWN)
+		return defined;
+	listed = prices_find(&b->prices, provider, model);
+	if (listed == NULL)
+		return defined;
+	*price = *listed;
+	return BUDGET_PRICE_KNOWN;
+}
+
 int
 budget_check_price(const struct budget *b, const char *provider, const char *model,
     struct error *err)
 {
-	if (!b->limits || prices_find(&b->prices, provider, model) != NULL)
+	struct price price;
+
+	if (!b->limits || budget_find_price(b, provider, model, &price) != BUDGET_PRICE_UNKNOWN)
 		return 0;
 	return error_set(err, ERROR_DEFINITION, "--max-cost", "no price of %s/%s is known "
 	    "(see awf-prices(5))", provider, model);
@@ -182,6 +204,7 @@ int
 budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
     const char *provider, const char *model, int64_t *reserved, struct error *err)
 {
+	struct price price;
 	int64_t least;
 	int result;
 
@@ -189,7 +212,8 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 		*reserved = 0;
 	if (budget_check_price(b, provider, model, err) == -1)
 		return -1;
-	least = price_least(prices_find(&b->prices, provider, model), least_tokens);
+	budget_find_price(b, provider, model, &price);
+	least = price_least(&price, least_tokens);
 	if (b->of_call >= 0 && spent >= b->of_call)
 		return budget_set_exceeded_error(agent, "call", spent, b->of_call, err);
 	if (b->of_call >= 0 && least > b->of_call - spent)
@@ -216,15 +240,30 @@ int64_t
 budget_cost(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage)
 {
-	const struct price *price = answered == NULL ? NULL :
-	    prices_find(&b->prices, provider, answered);
 	const int64_t told = price_told(usage);
+	struct price price;
 
 	if (told >= 0)
 		return told;
-	if (price == NULL)
-		price = prices_find(&b->prices, provider, asked);
-	return price == NULL ? 0 : price_cost(price, usage);
+	if (answered != NULL &&
+	    budget_find_price(b, provider, answered, &price) == BUDGET_PRICE_KNOWN)
+		return price_cost(&price, usage);
+	budget_find_price(b, provider, asked, &price);
+	return price_cost(&price, usage);
+}
+
+int
+budget_check_told(const struct budget *b, const char *provider, const char *asked,
+    const char *answered, struct span usage, struct error *err)
+{
+	struct price price;
+
+	if (!b->limits || price_told(usage) >= 0 ||
+	    budget_find_price(b, provider, asked, &price) == BUDGET_PRICE_KNOWN ||
+	    (answered != NULL && budget_find_price(b, provider, answered, &price) == BUDGET_PRICE_KNOWN))
+		return 0;
+	return error_set(err, ERROR_DEFINITION, "--max-cost", "%s has not told what its answer cost, and "
+	    "no price of %s/%s is known (see awf-prices(5))", provider, provider, asked);
 }
 
 int

@@ -1,7 +1,8 @@
 /*
  * Cost limits for the requests of a step: for one call (--max-cost), and for its run (awf-run
  * --max-cost). Prices are loaded only if there is a limit; then a model without a price is an
- * error, as its cost cannot be calculated.
+ * error, as its cost cannot be calculated, unless its server tells what answers cost. Such a model may
+ * pass the limit with one answer; if an answer does not tell its cost, it is asked no more.
  *
  * The limit of a run is in $AWF_MAX_COST. Its steps append the cost of each answer to a file,
  * $AWF_COSTS, in nano-dollars, one number per line, and add up this file before they send another
@@ -26,8 +27,18 @@
 #define BUDGET_LIMIT "AWF_MAX_COST"
 #define BUDGET_FILE "AWF_COSTS"
 
+/* What is known of a model's price before it is asked. */
+enum budget_price {
+	BUDGET_PRICE_UNKNOWN,
+	BUDGET_PRICE_KNOWN,
+	BUDGET_PRICE_TOLD        /* nothing, but who answers tells what that has cost */
+};
+
 struct budget {
 	bool limits;             /* else nothing below is set */
+	/* Asked before the table of prices: what the definition of a provider says; KNOWN fills the price.
+	 * Set by the owner after budget_begin(); NULL: nothing. */
+	enum budget_price (*defined)(const char *provider, const char *model, struct price *price);
 	struct prices prices;
 	int64_t of_call, of_run; /* nano-dollars; -1: no limit */
 	int fd;                  /* of the run's file; -1 */
@@ -55,6 +66,9 @@ int budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const 
  * the one that it was asked by. */
 int64_t budget_cost(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage);
+/* Whether that is known: ERROR_DEFINITION if the answer was to tell it, and does not. */
+int budget_check_told(const struct budget *b, const char *provider, const char *asked,
+    const char *answered, struct span usage, struct error *err);
 /* Enters what an answer that was not recorded before has cost, in place of what was reserved for it;
  * *reserved is 0 then. */
 int budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err);

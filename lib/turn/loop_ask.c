@@ -51,14 +51,31 @@ loop_count(struct loop *l, struct span model, struct span usage)
 	return cost;
 }
 
+/* A limit cannot be kept where nobody knows what an answer cost. */
+static int
+check_cost_told(const struct loop *l, struct error *err)
+{
+	const struct answer *a = &l->turn.answer;
+	char *asked = asked_model(l), *answered = span_text(a->model);
+	int result = budget_check_told(l->turns->budget, loop_asked(l).provider, asked, answered,
+	    a->usage, err);
+
+	free(asked);
+	free(answered);
+	return result;
+}
+
 int
 loop_count_answer(struct loop *l, bool recorded, struct error *err)
 {
 	const struct answer *a = &l->turn.answer;
 	const int64_t cost = loop_count(l, a->model, a->usage);
 
-	return l->turns->budget == NULL || recorded ? 0 :
-	    budget_enter(l->turns->budget, cost, &l->turn.reserved, err);
+	if (l->turns->budget == NULL || recorded)
+		return 0;
+	if (budget_enter(l->turns->budget, cost, &l->turn.reserved, err) == -1)
+		return -1;
+	return a->blocks.at != NULL ? check_cost_told(l, err) : 0;
 }
 
 /* Ends the last block of what has arrived of the answer. */

@@ -19,7 +19,7 @@
 
 /* In the order in which they are told. */
 enum finding_group {
-	FINDING_PROGRAMS, FINDING_PROVIDERS, FINDING_SANDBOX, FINDING_STORAGE, FINDING_PRICES,
+	FINDING_PROGRAMS, FINDING_PROVIDERS, FINDING_ENDPOINTS, FINDING_SANDBOX, FINDING_STORAGE, FINDING_PRICES,
 	FINDING_AGENTS, FINDING_TOOLS, FINDING_SKILLS, FINDING_GROUPS
 };
 
@@ -57,6 +57,8 @@ const char *demands_who(const struct demands *d, const char *provider);
 void check_programs(struct findings *f);
 /* The keys file, $AWF_MODEL, and each provider: what it has, whether that is enough. */
 void check_providers(struct findings *f, struct demands *d);
+/* The files of endpoints: those of the user, of servers of this machine, and for which there is a key. */
+void check_endpoints(struct findings *f, const struct demands *d);
 /* Of AWF's tools and of replays. */
 void check_sandbox(struct findings *f);
 void check_storage(struct findings *f);

@@ -34,8 +34,8 @@ static const struct option_spec options[] = {
 	{ 0, 0, NULL, NULL, NULL }
 };
 
-static const char *const group_names[FINDING_GROUPS] = { "programs", "providers", "sandbox",
-	"storage", "prices", "agents", "tools", "skills" };
+static const char *const group_names[FINDING_GROUPS] = { "programs", "providers",
+	"endpoints", "sandbox", "storage", "prices", "agents", "tools", "skills" };
 
 static const struct {
 	const char *name, *colour;
@@ -123,6 +123,7 @@ main(int argc, char **argv)
 	check_definitions(&f, &d);
 	check_programs(&f);
 	check_providers(&f, &d);
+	check_endpoints(&f, &d);
 	check_sandbox(&f);
 	check_storage(&f);
 	check_prices(&f);

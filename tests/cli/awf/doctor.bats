@@ -47,7 +47,7 @@ copied() {
 	find "$HOME" "$XDG_CONFIG_HOME" . | sort | diff ../before -
 	[ ! -e "$AWF_STORAGE" ]
 	same "$(cut -f 1 <<<"$found" | uniq | paste -sd' ')" \
-		'programs providers sandbox storage prices agents tools skills'
+		'programs providers endpoints sandbox storage prices agents tools skills'
 	bin=$(ls "$BUILD/bin" | grep -c .)
 	has programs ok awf "$(awf --version | cut -d' ' -f2): $bin programs in $BUILD/bin"
 	has programs ok parts "$(ls "$BUILD/libexec/awf" | grep -c '^awf-') in $BUILD/libexec/awf"
@@ -67,7 +67,7 @@ copied() {
 	run -0 --separate-stderr awf doctor
 	same "$(grep -c '^  ' <<<"$output")" "$(grep -c . <<<"$found")"
 	same "$(grep -v '^  ' <<<"$output" | paste -sd' ')" \
-		'programs providers sandbox storage prices agents tools skills What a workflow needs is there.'
+		'programs providers endpoints sandbox storage prices agents tools skills What a workflow needs is there.'
 	grep -qx '  note   anthropic         no API key: set ANTHROPIC_API_KEY' <<<"$output"
 	run -0 --separate-stderr awf doctor -q
 	same "$output$stderr" ''
@@ -471,4 +471,63 @@ copied() {
 	echo '{' >agents/x.json
 	run -3 sh -c "$(example awf.1 'digest.awf')"
 	[[ $output == 'agents'*'wrong  x.json '* && $output != *ALL* ]]
+}
+
+# NAME JSON: a file of an endpoint.
+endpoint() { mkdir -p "$XDG_CONFIG_HOME/awf/endpoints" && printf '%s' "$2" >"$XDG_CONFIG_HOME/awf/endpoints/$1.json"; }
+
+@test "endpoints: those of this machine, with a key, or the user's; the others are counted" {
+	findings 0
+	count=$(ls "$ROOT/share/endpoints" | grep -c .)
+	local="litellm llamacpp lmstudio ollama sglang vllm"
+	same "$(awk -F'\t' '$1 == "endpoints" { print $3 }' <<<"$found" | paste -sd' ')" "$local others"
+	has endpoints ok others "$((count - 6)) more come with AWF, see awf-endpoint(5); yours would be in $XDG_CONFIG_HOME/awf/endpoints"
+	has endpoints ok ollama 'chat, http://127.0.0.1:11434/v1; no key'
+	has endpoints ok vllm 'chat, http://127.0.0.1:8000/v1; without a key (VLLM_API_KEY is not set)'
+	printf 'KIMI_API_KEY=%s\n' "$SECRET" >"$keys"
+	chmod 600 "$keys"
+	export GROQ_API_KEY=$SECRET AZURE_OPENAI_API_KEY=$SECRET
+	endpoint mine '{"protocol": "messages", "base_url": "https://me:'"$SECRET"'@h.example/v1?k='"$SECRET"'", "key": {"optional": true}}'
+	findings 0
+	has endpoints ok groq 'chat, https://api.groq.com/openai/v1; GROQ_API_KEY, from the environment'
+	has endpoints ok moonshot 'chat, https://api.moonshot.ai/v1; KIMI_API_KEY, from the keys file'
+	has endpoints note azure 'responses, https://{resource}.openai.azure.com/openai/v1; AZURE_OPENAI_API_KEY, from the environment; AZURE_RESOURCE_NAME is not set, which its URL takes'
+	has endpoints ok mine 'messages, https://h.example/v1; no key'
+	has endpoints ok others "$((count - 10)) more come with AWF, see awf-endpoint(5); yours would be in $XDG_CONFIG_HOME/awf/endpoints"
+	[[ $output != *"$SECRET"* ]]
+}
+
+@test "endpoints: what of the user's is wrong" {
+	endpoint typo '{"protocol": "chat", "base_ulr": "https://h.example"}'
+	endpoint no-json '{"protocol":'
+	endpoint written '{"protocol": "chat", "base_url": "https://h.example", "key": {"env": "NO_KEY"}}'
+	chmod 666 "$XDG_CONFIG_HOME/awf/endpoints/written.json"
+	endpoint keyless '{"protocol": "chat", "base_url": "https://h.example", "key": {"env": ["NO_KEY", "NOR_THIS"]}}'
+	endpoint command '{"protocol": "chat", "base_url": "https://h.example", "key": {"command": ["no-such-program", "x"]}}'
+	endpoint file '{"protocol": "chat", "base_url": "https://h.example", "key": {"file": "'"$PWD"'/key"}}'
+	endpoint aws '{"protocol": "messages", "base_url": "https://h.example", "key": {"sigv4": {"region": "r", "service": "s"}}}'
+	endpoint tls '{"protocol": "chat", "base_url": "https://h.example", "key": {"optional": true}, "tls": {"cert": "/no/cert", "key": "'"$PWD"'/key"}}'
+	echo secret >key
+	chmod 644 key
+	endpoint header '{"protocol": "chat", "base_url": "https://h.example", "key": {"optional": true}, "headers": {"X-Two": {"env": "NO_KEY"}}}'
+	findings 3
+	directory=$XDG_CONFIG_HOME/awf/endpoints
+	has endpoints wrong typo "$directory/typo.json: unknown key 'base_ulr' (did you mean 'base_url'?)"
+	[[ $found == *$'endpoints\twrong\tno-json\t'"$directory/no-json.json:"* ]]
+	[[ $found == *$'endpoints\twrong\twritten\t'"$directory/written.json: others may write to it"* ]]
+	has endpoints wrong keyless 'chat, https://h.example; no key: set NO_KEY or NOR_THIS'
+	has endpoints wrong command 'chat, https://h.example; no-such-program, which prints the key, is not in PATH'
+	has endpoints wrong file "chat, https://h.example; others may read the key's file $PWD/key: chmod 600"
+	has endpoints wrong aws 'messages, https://h.example; no access key: set AWS_ACCESS_KEY_ID; no access key: set AWS_SECRET_ACCESS_KEY'
+	has endpoints wrong tls "chat, https://h.example; no key; /no/cert cannot be read; others may read $PWD/key: chmod 600"
+	has endpoints note header 'chat, https://h.example; no key; NO_KEY is not set: no header X-Two'
+	chmod 600 key
+	printf '#!/bin/sh\ntouch ran\n' >stubs/prints
+	chmod +x stubs/prints
+	PATH=$PWD/stubs:$PATH
+	endpoint command '{"protocol": "chat", "base_url": "https://h.example", "key": {"command": ["prints"]}}'
+	findings 3
+	has endpoints ok file "chat, https://h.example; the key is in $PWD/key"
+	has endpoints ok command "chat, https://h.example; $PWD/stubs/prints prints the key"
+	[ ! -e ran ]
 }

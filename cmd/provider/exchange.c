@@ -257,6 +257,19 @@ name_key(struct exchange *x)
 		error_set(error, said.code, NULL, "%s (no key was sent: set %s)", said.message, v->key);
 }
 
+/* Adds the end of what the server sent and nobody understood, to an error that says too little. */
+static void
+exchange_quote_strange(struct exchange *x)
+{
+	struct error *error = &x->stream.failure.error, said = *error;
+	struct buffer *strange = &x->stream.strange;
+
+	if (strange->len == 0 || !utf8_valid(strange->data, strange->len))
+		return;
+	text_hide(strange->data, strange->len, x->key);
+	error_set(error, said.code, NULL, "%s; it sent: %s", said.message, buffer_string(strange));
+}
+
 /* 0 if the message is complete, else -1 with s->failure. posted: the result of
  * exchange_post_request(), whose error is in s->failure unless an event failed. */
 static int
@@ -267,7 +280,7 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 	struct stream *s = &x->stream;
 	const struct message *m = &s->message;
 	struct failure *f = &s->failure;
-	bool empty = m->count == 0;
+	bool empty = message_only_thinks(m);
 
 	if (answer->retry_after_ms > 0)
 		f->retry_after_ms = answer->retry_after_ms;
@@ -290,21 +303,25 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 			error_set(&f->error, ERROR_PROVIDER, NULL, "the server answered without a "
 			    "stream, in JSON, although one was asked for: is %s that of an API that "
 			    "streams?", x->variables->base);
-		else if (s->events == 0)
+		else if (s->events == 0 && s->strange.len == 0)
 			error_set(&f->error, ERROR_PROVIDER, NULL,
 			    "the server sent no events: is %s right?", x->variables->base);
 		else
 			error_set(&f->error, ERROR_NETWORK, NULL,
 			    "the stream ended before the answer did");
+		exchange_quote_strange(x);
 		return -1;
 	}
 
-	/* An answer without content is not an answer, whatever reason of its end the API gives;
-	 * nor is a tool call without a name. */
+	/* An answer without content is not an answer, whatever reason of its end the API gives, nor
+	 * are thoughts alone; unless the agent may stay silent. Nor is a tool call without a name. */
 	for (size_t i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
 		empty = empty && strcmp(m->stop_reason, without[i]) != 0;
-	if (empty)
-		stream_fail(s, "the answer is empty");
+	if (empty && !x->request->may_be_empty) {
+		stream_fail(s, m->count == 0 ? "the answer is empty" :
+		    "the model thought, and said nothing");
+		exchange_quote_strange(x);
+	}
 	for (size_t i = 0; i < m->count; i++)
 		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
 		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
@@ -328,7 +345,8 @@ exchange_ask_model(struct exchange *x, struct http *http)
 	text_hide(answer.request_id, strlen(answer.request_id), x->key);
 	if (m->request_id != NULL)
 		text_hide(m->request_id, strlen(m->request_id), x->key);
-	if (!x->stream.failed && (posted == 0 || m->ended))
+	/* A connection that breaks after the API has said that the answer ends does no harm. */
+	if (!x->stream.failed && (posted == 0 || m->ended || err.code == ERROR_NETWORK))
 		stream_finish(&x->stream);
 	told_cost_by_price(m, x->endpoint, model);
 	free(model);

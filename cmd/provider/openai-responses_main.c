@@ -207,7 +207,10 @@ write_item(struct writer *w, struct span block, struct map *customs)
 		writer_member_string(w, "type", custom ? CUSTOM : "function_call");
 		pass_member(w, "call_id", id);
 		pass_of(w, "name", block, KEY_TOOL_NAME);
-		pass_as_text(w, custom ? "input" : "arguments", span_member(block, KEY_TOOL_INPUT));
+		if (custom)
+			pass_as_text(w, "input", span_member(block, KEY_TOOL_INPUT));
+		else
+			pass_arguments(w, "arguments", span_member(block, KEY_TOOL_INPUT));
 		write_raw(w, block, NULL);
 		writer_object_end(w);
 	}

@@ -107,7 +107,7 @@ openai_write_assistant_message(struct writer *w, struct span blocks, size_t part
 		writer_member_string(w, "type", "function");
 		writer_member_object(w, "function");
 		pass_of(w, "name", block.value, KEY_TOOL_NAME);
-		pass_as_text(w, "arguments", span_member(block.value, KEY_TOOL_INPUT));
+		pass_arguments(w, "arguments", span_member(block.value, KEY_TOOL_INPUT));
 		writer_object_end(w);
 		writer_object_end(w);
 	}

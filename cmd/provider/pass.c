@@ -55,6 +55,25 @@ pass_input(struct writer *w, const char *key, struct span input)
 }
 
 void
+pass_arguments(struct writer *w, const char *key, struct span input)
+{
+	struct buffer text = BUFFER_INIT;
+	struct writer object;
+
+	if (span_type(input) == 'o') {
+		pass_as_text(w, key, input);
+		return;
+	}
+	writer_begin(&object, &text);
+	writer_object(&object);
+	pass_member(&object, "invalid_json", input);
+	writer_object_end(&object);
+	writer_key(w, key);
+	writer_bytes(w, text.data, text.len);
+	buffer_free(&text);
+}
+
+void
 pass_tool(struct writer *w, struct span tool, const char *schema_key)
 {
 	pass_of(w, "name", tool, KEY_NAME);

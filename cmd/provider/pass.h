@@ -22,6 +22,8 @@ void pass_others(struct writer *w, struct span object, const char *const *withou
 /* For APIs that take objects alone as the input of a tool: what the model wrote otherwise goes
  * into one, as `invalid_json`. */
 void pass_input(struct writer *w, const char *key, struct span input);
+/* The same for APIs that take the object as a text. */
+void pass_arguments(struct writer *w, const char *key, struct span input);
 /* Name, description and, under a key of the API's own, schema of a tool. */
 void pass_tool(struct writer *w, struct span tool, const char *schema_key);
 /* For APIs that take text where any JSON may stand: strings as they are, other

@@ -360,12 +360,12 @@ static int
 parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
 {
 	enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, SESSION_RAW, CHECKED,
-		ID = CHECKED, STREAM, PROJECT_SETTINGS, MEMBERS };
+		ID = CHECKED, STREAM, PROJECT_SETTINGS, EMPTY, MEMBERS };
 	static const char *const keys[MEMBERS] = {
 		[STEP] = "step", [MODEL] = KEY_MODEL, [SYSTEM] = "system", [MESSAGES] = "messages",
 		[TOOLS] = KEY_TOOLS, [PARAMS] = KEY_PARAMS, [OUTPUT_SCHEMA] = "output_schema",
 		[SESSION] = "session", [SESSION_RAW] = "session_raw", [ID] = "id", [STREAM] = "stream",
-		[PROJECT_SETTINGS] = "project_settings"
+		[PROJECT_SETTINGS] = "project_settings", [EMPTY] = "empty"
 	};
 	/* The type of a member (span_type()), unless it may be absent, or null. */
 	const struct {
@@ -401,6 +401,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 		return error_set(err, ERROR_INVALID, "request", "id: expected a whole number");
 	}
 	r->stream = span_true(values[STREAM]);
+	r->may_be_empty = span_is(values[EMPTY], "accept");
 	r->project_settings = span_true(values[PROJECT_SETTINGS]);
 	for (size_t i = 0; i < CHECKED; i++) {
 		char type = span_type(values[i]);

@@ -39,6 +39,7 @@ struct provider_request {
 	bool project_settings;   /* an agent CLI may take the project's settings */
 	struct span session_raw; /* an object: the raw members that told of it, or absent */
 	bool stream;
+	bool may_be_empty;    /* an answer without content is one */
 };
 
 struct provider_api {

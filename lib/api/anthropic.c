@@ -221,8 +221,7 @@ anthropic_read_message(struct stream *s, struct span message)
 	anthropic_read_usage(&s->message.usage, span_member(message, "usage"));
 }
 
-/* Other events (ping, and those of later versions) are ignored, as the API asks its clients to
- * do. */
+/* Events of later versions are ignored, as the API asks its clients to do. */
 static void
 anthropic_read_event(struct stream *s, struct span event)
 {
@@ -253,6 +252,8 @@ anthropic_read_event(struct stream *s, struct span event)
 			stream_error(s, ERROR_CUT_OFF, "the answer ended without a stop_reason");
 		else
 			m->ended = true;
+	} else if (!span_is(type, "ping") && !span_is(type, "content_block_stop")) {
+		stream_strange(s, event);
 	}
 }
 
@@ -270,12 +271,17 @@ anthropic_read_body(struct stream *s, struct span body)
 	s->message.ended = !s->failed && s->message.stop_reason != NULL;
 }
 
-/* The API counts cached input separately; AWF's number includes it. */
+/* A reason for the end is an end, also where message_stop is missing. The API counts cached input
+ * separately; AWF's number includes it. */
 static void
-anthropic_finish_usage(struct stream *s)
+anthropic_finish_message(struct stream *s)
 {
 	struct usage *u = &s->message.usage;
 
+	s->message.ended |= s->message.stop_reason != NULL;
+	for (size_t i = 0; i < s->message.count; i++)
+		if (s->message.blocks[i].type == BLOCK_TOOL_USE)
+			block_repair_input(&s->message.blocks[i]);
 	if (u->input < 0)
 		return;
 	u->input += u->cache_read > 0 ? u->cache_read : 0;
@@ -286,5 +292,5 @@ const struct stream_api anthropic_stream = {
 	.name = ANTHROPIC,
 	.event = anthropic_read_event,
 	.body = anthropic_read_body,
-	.finish = anthropic_finish_usage
+	.finish = anthropic_finish_message
 };

@@ -1,20 +1,31 @@
 /*
- * Three tables are searched one after another: the APIs' words for errors, phrases of messages,
- * HTTP statuses. A word that says little more than "an error" (an invalid request, a fault of the
- * server) counts only if the status is ambiguous, since APIs also use it for missing keys and
- * overlong prompts.
+ * One reader for every form in which APIs report errors: failure_find() finds the object that
+ * describes the error, wherever an API puts it, and failure_from_json() judges it. The first of
+ * these that says what kind of error it is counts: the API's word for it (a code, a type), what the
+ * message says, the HTTP status. A word that says little more than "an error" (an invalid request,
+ * a fault of the server) counts only if the status is ambiguous, since APIs also use it for missing
+ * keys and overlong prompts.
+ *
+ * Messages are texts for people, which also quote what the user wrote and speak of other limits than
+ * that of the prompt: what is between quotes is not looked at, and a message about the length of the
+ * answer, of a name or an image is not about the prompt.
  */
 #define _GNU_SOURCE /* strcasestr() */
 #include "api/failure.h"
 
+#include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 
 #define SHOWN 300 /* bytes of a body that is not JSON */
+#define RETRY_LIMIT_MS ((int64_t)3600 * 1000) /* a longer wait that a message asks for is no wait */
+#define QUOTE_SHORTEST 12 /* bytes between quotes that are more than a name or a value */
 
 /* Values of `code`, `type` and `status` in error objects, and of `reason` in their
  * details. */
@@ -36,13 +47,24 @@ static const struct {
 	{ "invalid_api_key", ERROR_AUTH },
 	{ "insufficient_quota", ERROR_AUTH },
 	{ "billing_hard_limit_reached", ERROR_AUTH },
+	{ "exceeded_current_quota_error", ERROR_AUTH }, /* Moonshot */
+	{ "Arrearage", ERROR_AUTH },                    /* DashScope */
+	{ "1113", ERROR_AUTH },                         /* Zhipu: no balance */
+	{ "1008", ERROR_AUTH },                         /* MiniMax: no balance */
+	{ "budget_exceeded", ERROR_AUTH },              /* LiteLLM */
 	{ "account_deactivated", ERROR_AUTH },
 	{ "model_not_found", ERROR_INVALID },
 	{ "context_length_exceeded", ERROR_CONTEXT_LENGTH },
 	{ "string_above_max_length", ERROR_CONTEXT_LENGTH },
+	{ "model_max_prompt_tokens_exceeded", ERROR_CONTEXT_LENGTH },
+	{ "1261", ERROR_CONTEXT_LENGTH },               /* Zhipu */
+	{ "2013", ERROR_CONTEXT_LENGTH },               /* MiniMax */
 	{ "exceed_context_size_error", ERROR_CONTEXT_LENGTH },
 	{ "rate_limit_exceeded", ERROR_RATE_LIMIT },
 	{ "engine_overloaded_error", ERROR_OVERLOADED },
+	{ "1002", ERROR_RATE_LIMIT },                   /* MiniMax */
+	{ "1302", ERROR_RATE_LIMIT },                   /* Zhipu */
+	{ "1305", ERROR_OVERLOADED },                   /* Zhipu */
 	{ "service_unavailable", ERROR_OVERLOADED },
 	{ "content_filter", ERROR_REFUSED },
 	{ "content_policy_violation", ERROR_REFUSED },
@@ -87,40 +109,43 @@ static const struct {
 	{ "UNKNOWN", ERROR_PROVIDER }
 };
 
-/* Phrases of messages, where an API has no word of its own. */
+/* What a message says, where an API has no word of its own: extended regular expressions, without
+ * regard to case, and the statuses at which they count. */
 static const struct {
-	const char *phrase;
+	const char *pattern;
 	enum error_code category;
+	enum { ALWAYS, MONEY_STATUS, PROMPT_STATUS } at;
 } phrases[] = {
-	{ "prompt is too long", ERROR_CONTEXT_LENGTH },
-	{ "context length", ERROR_CONTEXT_LENGTH },
-	{ "context_length", ERROR_CONTEXT_LENGTH },
-	{ "prompt length", ERROR_CONTEXT_LENGTH },
-	{ "input length", ERROR_CONTEXT_LENGTH },
-	{ "input_too_large", ERROR_CONTEXT_LENGTH },
-	{ "input tokens exceed", ERROR_CONTEXT_LENGTH },
-	{ "too many input tokens", ERROR_CONTEXT_LENGTH },
-	{ "max_model_len", ERROR_CONTEXT_LENGTH },
-	{ "max_new_tokens", ERROR_CONTEXT_LENGTH },
-	{ "context window", ERROR_CONTEXT_LENGTH },
-	{ "context limit", ERROR_CONTEXT_LENGTH },
-	{ "context size", ERROR_CONTEXT_LENGTH },
-	{ "maximum number of tokens", ERROR_CONTEXT_LENGTH },
-	{ "maximum prompt length", ERROR_CONTEXT_LENGTH },
-	{ "API key not valid", ERROR_AUTH },
-	{ "API key expired", ERROR_AUTH },
-	{ "incorrect API key", ERROR_AUTH },
-	{ "invalid API key", ERROR_AUTH },
-	{ "credit balance", ERROR_AUTH },
-	{ "insufficient balance", ERROR_AUTH },
-	{ "flagged", ERROR_REFUSED },
-	{ "limited access to this content", ERROR_REFUSED },
-	{ "safety reasons", ERROR_REFUSED },
-	{ "usage policy", ERROR_REFUSED },
-	{ "usage policies", ERROR_REFUSED },
-	{ "content policy", ERROR_REFUSED },
-	{ "overloaded", ERROR_OVERLOADED }
+	/* The prompt does not fit, in the words of whoever says so exactly. */
+	{ "prompt is too long|(prompt|input) length|input_too_large|input tokens exceed|"
+	    "too many input tokens|max_model_len|max_new_tokens|"
+	    "context([ _]length| window| limit| size)|maximum (number of tokens|prompt length)",
+	    ERROR_CONTEXT_LENGTH, ALWAYS },
+	/* The key, the account. */
+	{ "API key (not valid|expired)|(incorrect|invalid) API key|credit balance|"
+	    "insufficient balance", ERROR_AUTH, ALWAYS },
+	{ "insufficient (account )?(credits?|funds|quota)|out of credits|"
+	    "(used|exhausted) all (your )?(available )?credits|spending limit|"
+	    "account[^.]{0,30} (is )?suspended|check your plan and billing|recharge|good standing|"
+	    "payment required|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
+	/* What the user or the model wrote. */
+	{ "flagged|limited access to this content|safety reasons|usage polic(y|ies)|content policy",
+	    ERROR_REFUSED, ALWAYS },
+	{ "overloaded|server busy|model is not ready|currently loading", ERROR_OVERLOADED, ALWAYS },
+	/* The prompt does not fit, in other words; not where the message is of another length. */
+	{ "(number of |prompt |input |request )tokens? (count )?[^.]{0,40}exceed|"
+	    "(prompt|input|context|messages?|request)[^.]{0,60}"
+	    "(too long|too large|exceed[a-z]*|[^a-z]over[^a-z])"
+	    "[^.]{0,60}(token|context|length|window|model|limit of [0-9]{4}|[.]?$)|"
+	    "exceed[a-z]* (model )?(the )?(token|context|max[a-z]* (prompt|input|context) )[a-z ]*"
+	    "(limit|length|window|size)|too many tokens|range of input length|"
+	    "reduce the length of the (messages|prompt)|prompt exceeds max length|"
+	    "tokens? (to keep|exceeds?)[^.]*context", ERROR_CONTEXT_LENGTH, PROMPT_STATUS }
 };
+
+/* Of another length than that of the prompt. */
+#define OF_ANOTHER "max_(completion_|output_|new_)?tokens?[^_a-z.][^.]{0,30}(exceed|>|too)|" \
+	"image|stop sequence|[^a-z]names?[^a-z]|[^a-z]id[^a-z.]{0,12}too long|tool_calls\\["
 
 static const struct {
 	long from, to;
@@ -131,18 +156,23 @@ static const struct {
 	{ 408, 408, ERROR_NETWORK },
 	{ 413, 413, ERROR_CONTEXT_LENGTH },
 	{ 429, 429, ERROR_RATE_LIMIT },
+	{ 424, 424, ERROR_OVERLOADED }, /* Azure: the model is not ready */
 	{ 300, 499, ERROR_INVALID },
 	{ 503, 504, ERROR_OVERLOADED },
+	{ 520, 524, ERROR_OVERLOADED }, /* Cloudflare: the server behind it does not answer */
 	{ 529, 529, ERROR_OVERLOADED }
 };
 
-/* Ignores case: some write theirs in capitals. */
+/* Ignores case: some write theirs in capitals, and some theirs as numbers. */
 static enum error_code
 word_category(struct span word)
 {
 	char text[64];
+	long long number;
 
-	if (!span_copy(word, text, sizeof text))
+	if (span_integer(word, &number))
+		snprintf(text, sizeof text, "%lld", number);
+	else if (!span_copy(word, text, sizeof text))
 		return ERROR_NONE;
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (strcasecmp(text, words[i].word) == 0)
@@ -159,6 +189,61 @@ status_category(long status)
 	return ERROR_PROVIDER;
 }
 
+static bool
+text_matches(const char *text, const char *pattern)
+{
+	regex_t compiled;
+	bool found = regcomp(&compiled, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) == 0;
+
+	INVARIANT(found);
+	if (!found)
+		return false;
+	found = regexec(&compiled, text, 0, NULL, 0) == 0;
+	regfree(&compiled);
+	return found;
+}
+
+/* Takes out what stands between quotes, if it is more than a name or a value: it is what somebody
+ * else wrote. An apostrophe within a word is no quote. */
+static void
+text_remove_quotes(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at != '\0';) {
+		const char *end = NULL;
+
+		if ((*at == '\'' || *at == '"') && (at == text || strchr(" (:=,[{", at[-1]) != NULL))
+			end = strchr(at + 1, *at);
+		if (end != NULL && end - at > QUOTE_SHORTEST)
+			at = end + 1;
+		else
+			*to++ = *at++;
+	}
+	*to = '\0';
+}
+
+static enum error_code
+phrase_category(const char *message, long status)
+{
+	char *text = memory_text(message);
+	enum error_code found = ERROR_NONE;
+	const bool counts[] = {
+		[ALWAYS] = true,
+		[MONEY_STATUS] = status == 0 || (status >= 402 && status <= 403) || status == 429,
+		[PROMPT_STATUS] = status == 0 || status == 400 || status == 413 || status == 422 ||
+		    status == 500
+	};
+
+	text_remove_quotes(text);
+	for (size_t i = 0; i < sizeof phrases / sizeof phrases[0] && found == ERROR_NONE; i++)
+		if (counts[phrases[i].at] && text_matches(text, phrases[i].pattern) &&
+		    (phrases[i].at != PROMPT_STATUS || !text_matches(text, OF_ANOTHER)))
+			found = phrases[i].category;
+	free(text);
+	return found;
+}
+
 /* A member that one of the objects in the array `details` has. */
 static struct span
 find_detail(struct span object, const char *member)
@@ -173,7 +258,43 @@ find_detail(struct span object, const char *member)
 	return SPAN_NONE;
 }
 
-/* First exact words, then phrases; a vague word counts only if the status is ambiguous. */
+/* The category that the first of the endpoint's rules gives which fits in all that it names. */
+static enum error_code
+rule_category(struct span rules, struct span object, const char *message, long status)
+{
+	enum error_code found = ERROR_NONE;
+
+	for (struct span_walk rule = span_walk(rules); found == ERROR_NONE && span_next(&rule);) {
+		struct span at = span_member(rule.value, "status");
+		struct span code = span_member(rule.value, "code");
+		struct span said = span_member(object, "code");
+		char *text = span_text(span_member(rule.value, "text"));
+		char *is = span_text(span_member(rule.value, "is"));
+		char *wanted = span_text(code), *got = span_text(said);
+		long long number;
+		bool fits = is != NULL;
+
+		fits = fits && (at.at == NULL || (span_integer(at, &number) && number == status));
+		fits = fits && (text == NULL || strcasestr(message, text) != NULL);
+		/* A code is a text or a number; "1113" and 1113 are the same. */
+		if (fits && code.at != NULL) {
+			struct span one = wanted == NULL ? code : span_of(wanted, strlen(wanted));
+			struct span other = got == NULL ? said : span_of(got, strlen(got));
+
+			fits = one.len == other.len && one.len > 0 && memcmp(one.at, other.at, one.len) == 0;
+		}
+		if (fits)
+			found = error_from_name(is, strlen(is));
+		free(text);
+		free(is);
+		free(wanted);
+		free(got);
+	}
+	return found;
+}
+
+/* First exact words, then what the message says; a vague word counts only if the status is
+ * ambiguous. */
 static enum error_code
 failure_categorise(struct span object, const char *message, long status)
 {
@@ -183,9 +304,24 @@ failure_categorise(struct span object, const char *message, long status)
 		[CODE] = word_category(span_member(object, "code")),
 		[REASON] = word_category(find_detail(object, "reason")),
 		[TYPE] = word_category(span_member(object, "type")),
+		[PHRASE] = phrase_category(message, status),
 		[STATUS] = status == 0 ? ERROR_NONE : status_category(status)
 	};
 
+	/* Groq: the model wrote a call that cannot be read; the next one may be better. */
+	if (span_is(span_member(object, "code"), "tool_use_failed"))
+		return ERROR_PROVIDER;
+	/* Groq: a request above the tokens that one minute allows never passes. */
+	if (text_matches(message, "request too large.*(TPM|tokens per minute)") &&
+	    strcasestr(message, "try again in") == NULL)
+		return ERROR_CONTEXT_LENGTH;
+	if (said[CODE] == ERROR_NONE)
+		said[CODE] = word_category(span_member(object, "status_code")); /* MiniMax */
+	if (said[CODE] == ERROR_NONE)
+		said[CODE] = word_category(span_member(object, "error_code")); /* Databricks */
+	/* What the message says of a quota that is nothing at all is more than that it is used up. */
+	if (said[PHRASE] == ERROR_AUTH && status == 429)
+		return ERROR_AUTH;
 	if (said[TYPE] == ERROR_NONE)
 		said[TYPE] = word_category(span_member(object, "status"));
 	/* OpenRouter reports an input that it does not pass on in this form. */
@@ -193,9 +329,6 @@ failure_categorise(struct span object, const char *message, long status)
 	    (span_type(span_member(metadata, "reasons")) == 'a' &&
 	    span_member(metadata, "provider_name").at != NULL))
 		said[MODERATED] = ERROR_REFUSED;
-	for (size_t i = 0; i < sizeof phrases / sizeof phrases[0] && said[PHRASE] == ERROR_NONE; i++)
-		if (strcasestr(message, phrases[i].phrase) != NULL)
-			said[PHRASE] = phrases[i].category;
 
 	/* APIs use vague words also for missing keys, overlong prompts and unknown models. */
 	for (size_t i = 0; i < SOURCES; i++)
@@ -221,27 +354,132 @@ failure_cut_text(char *text, const char *secret)
 		text[utf8_whole(text, SHOWN)] = '\0';
 }
 
-struct span
-failure_object(struct span value)
+/* Adds the beginning of a text that is part of an error: what the model wrote, or what the server
+ * behind a router said. */
+static void
+failure_add_excerpt(struct buffer *message, const char *before, struct span value, const char *secret)
 {
-	return span_type(value) == 'a' ? span_element(value, 0) : value;
+	char *text = span_type(value) == 's' ? span_text(value) :
+	    value.at == NULL || span_type(value) == '0' ? NULL : memory_copy(value.at, value.len);
+
+	if (text != NULL && *text != '\0') {
+		failure_cut_text(text, secret);
+		buffer_format(message, "%s%s", before, text);
+	}
+	free(text);
 }
 
-void
-failure_from_json(struct failure *f, struct span value, const char *secret)
+/* How long a message asks to wait: the sum of "1h2m3.5s", "20 ms", "6 minutes"; 0: it does not
+ * say, or longer than makes sense. */
+static int64_t
+wait_in_text(const char *message)
 {
-	static const char *const keys[] = { "message", "detail", "error" };
-	struct buffer text = BUFFER_INIT;
-	char *message, delay[32], *end;
-	long long code = 0;
-	double seconds;
-	size_t i;
+	static const char *const begins[] = { "try again in ", "try again after ", "retry in ",
+	    "retry after ", "wait for ", "wait " };
+	static const struct { const char *unit; double ms; } units[] = {
+		{ "ms", 1 }, { "millisecond", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }
+	};
+	const char *at = NULL;
+	double sum = 0;
 
-	/* The message of an object, or a text, or else everything that was sent as the error. */
-	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
+	for (size_t i = 0; i < sizeof begins / sizeof begins[0] && at == NULL; i++) {
+		at = strcasestr(message, begins[i]);
+		if (at != NULL)
+			at += strlen(begins[i]);
+	}
+	while (at != NULL && *at >= '0' && *at <= '9') {
+		char *end;
+		double number = strtod(at, &end);
+		size_t i = 0;
+
+		end += strspn(end, " ");
+		while (i < sizeof units / sizeof units[0] &&
+		    strncasecmp(end, units[i].unit, strlen(units[i].unit)) != 0)
+			i++;
+		/* "m" begins "ms" and "milliseconds" too, which come first. */
+		if (i == sizeof units / sizeof units[0])
+			break;
+		sum += number * units[i].ms;
+		at = end + strspn(end, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+		at += strspn(at, " ,");
+	}
+	return sum > 0 && sum <= (double)RETRY_LIMIT_MS ? (int64_t)(sum + 0.5) : 0;
+}
+
+/* A number of seconds in ms; 0: it is none, or longer than makes sense. */
+static int64_t
+seconds_ms(struct span number)
+{
+	char text[32] = "";
+	double ms;
+
+	if (span_type(number) != 'n' || number.len >= sizeof text)
+		return 0;
+	memcpy(text, number.at, number.len);
+	ms = strtod(text, NULL) * 1000;
+	return ms > 0 && ms <= (double)RETRY_LIMIT_MS ? (int64_t)ms : 0;
+}
+
+struct span
+failure_find(struct span value)
+{
+	enum { FOUND, LIST, BASE_RESP, OBJECT, TYPE, ERROR_NUMBER, TEXT, DETAIL, CHOICES, CANDIDATES,
+		CONTENT, OUTPUT, MEMBERS };
+	static const char *const keys[MEMBERS] = { "error", "errors", "base_resp", "object", "type",
+	    "error_code", "message", "detail", "choices", "candidates", "content", "output" };
+	struct span object = span_type(value) == 'a' ? span_element(value, 0) : value;
+	struct span at[MEMBERS], first;
+	long long number = 0;
+	bool answers;
+
+	if (span_type(object) != 'o')
+		return SPAN_NONE;
+	/* In one walk: each event of each answer is looked at. */
+	span_members(object, keys, MEMBERS, at);
+	if (span_type(at[FOUND]) == 'o')
+		return at[FOUND];
+	/* xAI, Ollama: a text, with more about it beside it. */
+	if (span_type(at[FOUND]) == 's' && !span_is(at[FOUND], ""))
+		return object;
+	first = span_element(at[LIST], 0);
+	if (first.at != NULL)
+		return span_type(first) == 'o' ? first : object;
+	/* MiniMax: in each answer; 0 is a success. */
+	if (span_integer(span_member(at[BASE_RESP], "status_code"), &number) && number != 0)
+		return at[BASE_RESP];
+	/* Mistral, Cohere, Bedrock, Databricks, FastAPI: the members of the error at the top. */
+	answers = at[CHOICES].at != NULL || at[CANDIDATES].at != NULL || at[CONTENT].at != NULL ||
+	    at[OUTPUT].at != NULL;
+	if (span_is(at[OBJECT], "error") || span_is(at[TYPE], "error") ||
+	    span_type(at[ERROR_NUMBER]) == 's' || (span_type(at[TEXT]) == 's' && !answers) ||
+	    (span_type(at[DETAIL]) == 's' && !answers) ||
+	    span_member(span_element(at[DETAIL], 0), "msg").at != NULL)
+		return object;
+	return SPAN_NONE;
+}
+
+/* The message of an error: its text, or else everything that was sent as the error. Allocated. */
+static char *
+failure_message(struct span value, const char *secret)
+{
+	static const char *const keys[] = { "message", "status_msg", "detail", "error", "error_msg" };
+	struct span metadata = span_member(value, "metadata");
+	struct buffer text = BUFFER_INIT;
+	char *message;
+
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
 		span_decode(span_member(value, keys[i]), &text);
 	span_decode(value, &text);
+	if (text.len == 0)
+		span_decode(span_member(span_element(span_member(value, "detail"), 0), "msg"), &text);
+	if (text.len == 0)
+		span_decode(span_element(span_member(value, "errors"), 0), &text);
 	if (text.len > 0) {
+		/* What the server behind a router said, and what a model wrote in the place of a
+		 * call. */
+		failure_add_excerpt(&text, ": ", span_member(metadata, "raw"), secret);
+		failure_add_excerpt(&text, ", it wrote: ", span_member(value, "failed_generation"),
+		    secret);
 		message = buffer_take(&text);
 		text_hide(message, strlen(message), secret);
 	} else {
@@ -249,19 +487,38 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 		message = buffer_take(&text);
 		failure_cut_text(message, secret);
 	}
+	return message;
+}
+
+void
+failure_from_json(struct failure *f, struct span value, const char *secret)
+{
+	char *message = failure_message(value, secret), delay[32], *end;
+	enum error_code category;
+	long long code = 0;
+	double seconds = 0;
 
 	/* If a stream began with 200, a later failure has its status here. */
-	if (f->status == 0 && span_integer(span_member(value, "code"), &code) &&
-	    code >= 300 && code <= 599)
+	if ((f->status == 0 || (f->status >= 200 && f->status <= 299)) &&
+	    span_integer(span_member(value, "code"), &code) && code >= 300 && code <= 599)
 		f->status = (long)code;
-	/* google.rpc.RetryInfo: seconds, "12.5s". */
+	category = rule_category(f->rules, value, message, f->status);
+	if (category == ERROR_NONE)
+		category = failure_categorise(value, message,
+		    f->status >= 200 && f->status <= 299 ? 0 : f->status);
+
+	/* google.rpc.RetryInfo: seconds, "12.5s"; Hugging Face: a number of them. */
 	if (f->retry_after_ms == 0 &&
 	    span_copy(find_detail(value, "retryDelay"), delay, sizeof delay)) {
 		seconds = strtod(delay, &end);
 		if (strcmp(end, "s") == 0 && seconds > 0 && seconds < 1e9)
 			f->retry_after_ms = (int64_t)(seconds * 1000);
 	}
-	error_set(&f->error, failure_categorise(value, message, f->status), NULL, "%s", message);
+	if (f->retry_after_ms == 0)
+		f->retry_after_ms = seconds_ms(span_member(value, "estimated_time"));
+	if (f->retry_after_ms == 0 && (category == ERROR_RATE_LIMIT || category == ERROR_OVERLOADED))
+		f->retry_after_ms = wait_in_text(message);
+	error_set(&f->error, category, NULL, "%s", message);
 	free(message);
 }
 
@@ -274,16 +531,31 @@ failure_take_request_id(struct failure *f, struct span object)
 		memcpy(f->request_id, id, sizeof id);
 }
 
+/* Of a page for people its title, of other texts the first line. Allocated. */
+static char *
+text_first_words(const char *text)
+{
+	const char *title = strcasestr(text, "<title>");
+
+	text += strspn(text, " \t\r\n");
+	if (*text == '<' && title != NULL) {
+		title += strlen("<title>");
+		title += strspn(title, " \t\r\n");
+		return memory_copy(title, strcspn(title, "<\r\n"));
+	}
+	return memory_copy(text, strcspn(text, "\r\n"));
+}
+
 void
 failure_from_body(struct failure *f, const struct buffer *body, const char *secret)
 {
 	const char *text = buffer_string(body), *colon;
-	struct span value = span_of(text, body->len), error;
+	struct span value = span_of(text, body->len), found;
 	struct error said;
 	size_t bad;
 
 	if (scan_check(value.at, value.len, &bad) != NULL) {
-		char *line = memory_copy(text, strcspn(text, "\r\n"));
+		char *line = text_first_words(text);
 
 		failure_cut_text(line, secret);
 		error_set(&f->error, status_category(f->status), NULL, "%s",
@@ -291,8 +563,8 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 		free(line);
 	} else {
 		failure_take_request_id(f, value);
-		error = span_member(failure_object(value), "error");
-		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
+		found = failure_find(value);
+		failure_from_json(f, found.at != NULL ? found : value, secret);
 	}
 
 	/* Often there is only the status; the id is for questions to the API's support. */

@@ -13,6 +13,8 @@
 #include "net/http.h"
 
 struct failure {
+	struct span rules;       /* what the endpoint says of errors, awf-endpoint(5): an array; absent:
+	                            nothing */
 	const struct message *spent; /* what has arrived, whose usage counts although it is no
 	                                answer; NULL: nothing */
 	struct error error;      /* the code is the category */
@@ -21,11 +23,13 @@ struct failure {
 	char request_id[HTTP_REQUEST_ID_SIZE]; /* the API's id of the request; "" */
 };
 
-/* The error object of an API, taken out of the array into which some put it. */
-struct span failure_object(struct span value);
-/* Fills f->error from a JSON value that describes an error (the `error` member of a body or of
- * an event, or a body without one) and from f->status, which is 0 in a stream; fills
- * f->retry_after_ms if that is 0 and the value has it. secret, if not NULL, is removed from the
+/* The value that describes an error, wherever APIs put it in a body, an event or a line of their
+ * answers: error, errors[0], base_resp, or the object itself with a message, a
+ * detail, an error_code. Absent: there is none. */
+struct span failure_find(struct span value);
+/* Fills f->error from a value that describes an error, as failure_find() gives it, and from
+ * f->status, which is 0 in a stream; fills f->retry_after_ms if that is 0 and the value has it, also
+ * in words ("try again in 4.5s", at most an hour). secret, if not NULL, is removed from the
  * message: some servers repeat the key that they refuse. */
 void failure_from_json(struct failure *f, struct span value, const char *secret);
 /* The same from the body of an answer with f->status, which may be JSON or not. */

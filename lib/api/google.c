@@ -142,6 +142,7 @@ static const struct end ends[] = {
 	{ "BLOCKLIST", "refusal", ERROR_NONE },
 	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
 	{ "SPII", "refusal", ERROR_NONE },
+	{ "MODEL_ARMOR", "refusal", ERROR_NONE }, /* Vertex AI */
 	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
 	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },
 	{ "IMAGE_RECITATION", "refusal", ERROR_NONE },
@@ -198,6 +199,9 @@ google_read_event(struct stream *s, struct span data)
 		free(why);
 		return;
 	}
+	if (candidate.at == NULL && span_member(data, "usageMetadata").at == NULL &&
+	    feedback.at == NULL)
+		stream_strange(s, data);
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
 		google_read_part(s, part.value);

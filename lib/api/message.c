@@ -55,6 +55,7 @@ message_free(struct message *m)
 	free(m->model);
 	free(m->request_id);
 	free(m->session_id);
+	free(m->explanation);
 }
 
 struct block *
@@ -172,7 +173,8 @@ usage_set(struct usage *u, struct span object, const struct usage_place *places)
 		long long *number = (void *)((char *)u + places->number);
 		long long said = number_at(object, places);
 
-		*number = said < 0 ? *number : said;
+		if (said > 0 || (said == 0 && *number < 0))
+			*number = said;
 	}
 }
 
@@ -222,13 +224,52 @@ end_reason(const struct end *ends, struct span word, struct span said, struct er
 	if (ends->category == ERROR_NONE)
 		error_set(err, ERROR_CUT_OFF, NULL, "the answer ended with '%s', which is no known "
 		    "end%s%s (if it is a good one: --known-end WORD=stop)", name, colon, text);
-	else if (ends->category == ERROR_CUT_OFF)
-		error_set(err, ERROR_CUT_OFF, NULL, "the answer ended with '%s'%s%s", name, colon, text);
+	else if (ends->category == ERROR_CUT_OFF || ends->category == ERROR_PROVIDER)
+		error_set(err, ends->category, NULL, "the answer ended with '%s'%s%s", name, colon, text);
 	else
 		error_set(err, ends->category, NULL, "%s%s%s", name, colon, text);
 	free(of_word);
 	free(of_said);
 	return NULL;
+}
+
+void
+block_repair_input(struct block *b)
+{
+	struct span text = span_trim(span_of(buffer_string(&b->text), b->text.len)), rest;
+	struct buffer inner = BUFFER_INIT;
+	size_t bad;
+
+	/* Some servers send {} where the call begins, and then the arguments. */
+	if (text.len > 2 && memcmp(text.at, "{}", 2) == 0) {
+		rest = span_trim(span_of(text.at + 2, text.len - 2));
+		if (span_type(rest) == 'o' && scan_check(rest.at, rest.len, &bad) == NULL) {
+			buffer_append(&inner, rest.at, rest.len);
+			buffer_free(&b->text);
+			b->text = inner;
+			return;
+		}
+	}
+	if (span_type(text) != 's' || scan_check(text.at, text.len, &bad) != NULL)
+		return;
+	span_decode(text, &inner);
+	rest = span_trim(span_of(buffer_string(&inner), inner.len));
+	if (span_type(rest) == 'o' && scan_check(rest.at, rest.len, &bad) == NULL) {
+		buffer_free(&b->text);
+		b->text = inner;
+		b->note = "the arguments came as a text that held the object";
+	} else {
+		buffer_free(&inner);
+	}
+}
+
+bool
+message_only_thinks(const struct message *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type != BLOCK_THINKING)
+			return false;
+	return true;
 }
 
 bool
@@ -362,6 +403,9 @@ write_block(struct writer *w, const struct block *b)
 		writer_member_string(w, KEY_FIDELITY, "agent_emitted");
 	writer_member_string(w, KEY_API, b->api);
 	writer_member_string(w, KEY_FIELD, b->field);
+	if (b->commentary)
+		writer_member_bool(w, KEY_COMMENTARY, true);
+	writer_member_string(w, KEY_NOTE, b->note);
 	if (b->raw.len > 0 || b->citations.len > 0) {
 		writer_member_object(w, KEY_RAW);
 		if (b->raw.len > 0)
@@ -412,6 +456,7 @@ message_write(const struct message *m, struct writer *w)
 		write_block(w, &m->blocks[i]);
 	writer_array_end(w);
 	writer_member_string(w, KEY_STOP_REASON, m->stop_reason == NULL ? "other" : m->stop_reason);
+	writer_member_string(w, KEY_EXPLANATION, m->explanation);
 	message_write_usage(m, w);
 	writer_member_string(w, KEY_REQUEST_ID, m->request_id);
 	writer_member_string(w, KEY_SESSION_ID, m->session_id);

@@ -38,6 +38,9 @@ struct block {
 	bool is_error;            /* of a tool result */
 	bool ran;                 /* the API ran this tool itself */
 	bool waits;               /* for a client that carries out the call */
+	bool commentary;          /* a text about the work on the answer, not the answer */
+	const char *note;         /* what AWF changed in it, for its reader; NULL: nothing */
+	long event;               /* of the stream, in which it began */
 	struct buffer signature;  /* with which the API recognizes its own thoughts */
 	struct buffer redacted;   /* thinking that only the API can read */
 	const char *api;          /* whose raw, signature or field this is */
@@ -73,6 +76,7 @@ struct message {
 	char *request_id;         /* the API's id of the request; NULL */
 	char *session_id;         /* of an agent CLI */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
+	char *explanation;        /* of a refusal, the API's text about it; NULL: none */
 	bool begun;               /* the API said so, where it does */
 	size_t open;              /* blocks that have begun and not ended, if the API reports that */
 	bool ended;               /* the API said that the message is complete */
@@ -105,7 +109,7 @@ void text_once(char **text, struct span value);
 /* Sets *number if value is an integer that is not negative. */
 void number_set(long long *number, struct span value);
 /* Sets the usage from an object, by the table; of several places for one number the last one
- * present counts. */
+ * present counts. A 0 does not replace a number: gateways send it where they do not know it. */
 void usage_set(struct usage *u, struct span object, const struct usage_place *places);
 /* Adds the usage in an object, by the table, to the present one; several places for one number
  * are added. */
@@ -124,6 +128,13 @@ struct end {
 const char *end_reason(const struct end *ends, struct span word, struct span said,
     struct error *err);
 
+/* Makes the input of a call the JSON object that the model meant: `{}` and then an object is the
+ * object, and a text that holds an object is that object, which a note says. Anything else stays as
+ * it came. */
+void block_repair_input(struct block *b);
+
+/* Whether it has nothing but thoughts. */
+bool message_only_thinks(const struct message *m);
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
 /* Gives calls without an id, and those whose id an earlier call of the conversation has

@@ -34,6 +34,37 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 	}
 }
 
+/* The call with an id; NULL: none. */
+static struct block *
+openai_find_call(struct message *m, const char *id)
+{
+	for (size_t i = m->count; id != NULL && id[0] != '\0' && i-- > 0;)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && m->blocks[i].tool_id != NULL &&
+		    strcmp(m->blocks[i].tool_id, id) == 0)
+			return &m->blocks[i];
+	return NULL;
+}
+
+/* Whether a piece of arguments without id and index may belong to several calls: those that began
+ * in one event and have no arguments yet. */
+static bool
+is_ambiguous(const struct message *m)
+{
+	const struct block *last = NULL;
+	size_t waiting = 0;
+
+	for (size_t i = m->count; i-- > 0;) {
+		const struct block *b = &m->blocks[i];
+
+		if (b->type != BLOCK_TOOL_USE)
+			continue;
+		if (last == NULL)
+			last = b;
+		waiting += b->event == last->event && b->text.len == 0;
+	}
+	return waiting > 1;
+}
+
 /* Whether a piece with a name begins another call than b. A piece without a name never does:
  * some servers change the id of a call from piece to piece. Others number all calls 0, or not at
  * all, without ids, or repeat the name in each piece. */
@@ -73,8 +104,9 @@ openai_read_function(struct stream *s, struct block *b, struct span function)
 	    b->text.len - before);
 }
 
-/* A piece of a call belongs to the block with its index or, if it has none, to the last block,
- * unless its id differs. */
+/* A piece of a call belongs to the block with its id, or to the one with its index or, if it has
+ * neither, to the last block. What cannot be told apart is refused: a tool must not run with the
+ * arguments of another call, nor with none. */
 static void
 openai_read_call(struct stream *s, struct span call)
 {
@@ -84,9 +116,19 @@ openai_read_call(struct stream *s, struct span call)
 	struct block *b;
 
 	number_set(&index, span_member(call, "index"));
-	b = message_find(&s->message, BLOCK_TOOL_USE, index);
-	if (is_new_call(b, span_member(function, "name"), id))
-		b = message_add(&s->message, BLOCK_TOOL_USE, index);
+	b = openai_find_call(&s->message, id);
+	if (b == NULL) {
+		b = message_find(&s->message, BLOCK_TOOL_USE, index);
+		if (is_new_call(b, span_member(function, "name"), id)) {
+			b = message_add(&s->message, BLOCK_TOOL_USE, index);
+			b->event = s->events;
+		} else if (index < 0 && (id == NULL || id[0] == '\0') && is_ambiguous(&s->message)) {
+			stream_fail(s, "the server sends the arguments of several calls and does not "
+			    "say of which");
+			free(id);
+			return;
+		}
+	}
 	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
 		b->tool_id = memory_text(id);
 	free(id);
@@ -100,7 +142,7 @@ openai_read_call(struct stream *s, struct span call)
  * https://docs.mistral.ai/api (the model's own limit), sensitive of
  * https://docs.z.ai/api-reference/llm/chat-completion. What tells of a failure there
  * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
- * OpenRouter's and Mistral's error) is no end of an answer. */
+ * OpenRouter's and Mistral's error) is no end of an answer; it may be asked for again. */
 static const struct end ends[] = {
 	{ "stop", "end_turn", ERROR_NONE },
 	{ "length", "max_tokens", ERROR_NONE },
@@ -112,21 +154,22 @@ static const struct end ends[] = {
 	{ "stop_sequence", "stop_sequence", ERROR_NONE },
 	{ "model_length", "max_tokens", ERROR_NONE },
 	{ "sensitive", "refusal", ERROR_NONE },
-	{ "insufficient_system_resource", NULL, ERROR_CUT_OFF },
-	{ "abort", NULL, ERROR_CUT_OFF },
-	{ "network_error", NULL, ERROR_CUT_OFF },
-	{ "error", NULL, ERROR_CUT_OFF },
+	{ "insufficient_system_resource", NULL, ERROR_PROVIDER },
+	{ "abort", NULL, ERROR_PROVIDER },
+	{ "network_error", NULL, ERROR_PROVIDER },
+	{ "error", NULL, ERROR_PROVIDER },
 	{ NULL, NULL, ERROR_NONE }
 };
 
 /* Members of a piece, of its choice and of the delta, collected in one walk through each. They
  * come a few bytes at a time, so this is most of the work of an answer. */
 enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
-enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, CHOICE_MEMBERS };
+enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, ERROR_OF_CHOICE, CHOICE_MEMBERS };
 enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
 	DELTA_MEMBERS };
 static const char *const of_piece[] = { "choices", "model", "usage", "x_groq" };
-static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage" };
+static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage",
+	"error" };
 static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
 	"tool_calls", "function_call" };
 
@@ -181,8 +224,16 @@ openai_read_event(struct stream *s, struct span data)
 	openai_read_usage(&s->message.usage, span_member(piece[X_GROQ], "usage"));
 	openai_read_usage(&s->message.usage, choice[USAGE_OF_CHOICE]);
 	openai_read_usage(&s->message.usage, piece[USAGE_OF_PIECE]);
-	if (first.at == NULL)
+	if (first.at == NULL) {
+		if (piece[CHOICES].at == NULL && piece[USAGE_OF_PIECE].at == NULL)
+			stream_strange(s, data);
 		return;
+	}
+	/* OpenRouter: the server behind it failed. */
+	if (span_type(choice[ERROR_OF_CHOICE]) == 'o') {
+		stream_refused(s, choice[ERROR_OF_CHOICE]);
+		return;
+	}
 
 	span_members(choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE], of_delta,
 	    DELTA_MEMBERS, delta);
@@ -231,6 +282,9 @@ openai_finish_message(struct stream *s)
 	struct message *m = &s->message;
 
 	m->ended |= m->stop_reason != NULL;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE)
+			block_repair_input(&m->blocks[i]);
 	message_settle(m, s->messages);
 	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)
 		m->stop_reason = "refusal";

@@ -86,6 +86,7 @@ responses_read_message(struct message *m, struct span item)
 		if (span_type(text) != 's')
 			continue;
 		b = message_add(m, BLOCK_TEXT, -1);
+		b->commentary = span_is(span_member(item, "phase"), "commentary");
 		span_decode(text, &b->text);
 		responses_keep_members(b, item, responses_message_members, true);
 		keep_rest(b, part.value, placed);
@@ -132,6 +133,7 @@ responses_read_call(struct message *m, struct span item)
 		b->field = CUSTOM;
 	} else {
 		span_decode(span_member(item, "arguments"), &b->text);
+		block_repair_input(b);
 	}
 }
 

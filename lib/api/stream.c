@@ -1,7 +1,7 @@
 /*
  * The way of an answer: the bytes are server-sent events (net/sse.h); the data of each event is
- * JSON, which the API's table processes. An event {"error": …} is an error in all APIs, and is
- * recognized here.
+ * JSON, which the API's table processes. Errors are recognized here, for all APIs, in whatever form
+ * they come: as an event, as a line of JSON between the events, as a field `error:` of the stream.
  */
 #include "api/stream.h"
 
@@ -18,6 +18,7 @@
 #define BLOCKS_LIMIT 100000
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
+#define STRANGE_LIMIT 300 /* bytes of what was not understood that are kept */
 
 void
 stream_error(struct stream *s, enum error_code category, const char *format, ...)
@@ -44,10 +45,28 @@ stream_end(struct stream *s, const struct end *ends, struct span word, struct sp
 {
 	const char *reason = end_reason(ends, word, said, &s->failure.error);
 
-	if (reason != NULL)
-		s->message.stop_reason = reason;
-	else
+	if (reason == NULL)
 		s->failed = true;
+	else
+		s->message.stop_reason = reason;
+	if (reason != NULL && strcmp(reason, "refusal") == 0)
+		text_once(&s->message.explanation, said);
+}
+
+void
+stream_strange(struct stream *s, struct span text)
+{
+	if (s->strange.len > 0)
+		buffer_byte(&s->strange, ' ');
+	buffer_append(&s->strange, text.at, text.len);
+	if (s->strange.len > STRANGE_LIMIT) {
+		size_t drop = s->strange.len - STRANGE_LIMIT;
+
+		/* From the beginning of a character. */
+		while (drop < s->strange.len && (s->strange.data[drop] & 0xc0) == 0x80)
+			drop++;
+		buffer_drop(&s->strange, drop);
+	}
 }
 
 void
@@ -104,15 +123,16 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	if (strcmp(name, "ping") != 0 && strcmp(name, "keepalive") != 0)
 		s->progress++;
 	why = scan_loosely(data, len, &bad);
+	if (why != NULL && s->over) /* the rest of it was cut off */
+		return 0;
 	if (why != NULL) {
 		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,
 		    bad + 1, why);
 		return s->failed;
 	}
 	told_cost_take(&s->message.usage, value, s->cost);
-	/* An error of any API: {"error": …}, or an array with it. */
-	error = span_member(failure_object(value), "error");
-	if (span_type(error) == 'o' || span_type(error) == 's') {
+	error = failure_find(value);
+	if (error.at != NULL) {
 		failure_take_request_id(&s->failure, value);
 		stream_refused(s, error);
 	} else {
@@ -124,6 +144,38 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	return s->failed;
 }
 
+/* A line between the events. Ollama and others write an error so, as JSON; llama.cpp wrote it as a
+ * field of its own, `error: {…}`. */
+static int
+on_other_line(void *context, const char *line, size_t len)
+{
+	static const char field[] = "error:";
+	struct stream *s = context;
+	struct span value = span_trim(span_of(line, len)), error;
+	const bool named = len >= sizeof field - 1 && memcmp(line, field, sizeof field - 1) == 0;
+	size_t bad;
+
+	if (s->message.ended)
+		return 0;
+	if (named)
+		value = span_trim(span_of(line + sizeof field - 1, len - (sizeof field - 1)));
+	if (value.len == 0 || scan_check(value.at, value.len, &bad) != NULL) {
+		if (!s->over) /* else a part of a line */
+			stream_strange(s, span_of(line, len));
+		return 0;
+	}
+	error = failure_find(value);
+	if (error.at == NULL && !named) {
+		/* A line of an answer that is no stream at all. */
+		if (s->whole.len == 0)
+			stream_strange(s, value);
+		return 0;
+	}
+	failure_take_request_id(&s->failure, value);
+	stream_refused(s, error.at == NULL ? value : error);
+	return 1;
+}
+
 void
 stream_open(struct stream *s, const struct stream_api *api)
 {
@@ -131,6 +183,7 @@ stream_open(struct stream *s, const struct stream_api *api)
 	message_begin(&s->message);
 	message_begin(&s->draft);
 	sse_begin(&s->sse, on_event, s);
+	s->sse.other = on_other_line;
 }
 
 int
@@ -146,6 +199,8 @@ stream_feed(struct stream *s, const char *bytes, size_t len)
 		stream_fail(s, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
 		return -1;
 	}
+	if ((s->first == '{' || s->first == '[') && s->events == 0)
+		buffer_append(&s->whole, bytes, len);
 	result = sse_feed(&s->sse, bytes, len);
 	if (result == -1)
 		stream_fail(s, "an event of the stream is above %zu MiB", SSE_EVENT_LIMIT >> 20);
@@ -164,8 +219,8 @@ stream_body(struct stream *s, const char *bytes, size_t len)
 		stream_fail(s, "the answer is no JSON: byte %zu", bad + 1);
 		return;
 	}
-	error = span_member(failure_object(body), "error");
-	if (span_type(error) == 'o' || span_type(error) == 's')
+	error = failure_find(body);
+	if (error.at != NULL)
 		stream_refused(s, error);
 	else
 		s->api->body(s, body);
@@ -175,7 +230,16 @@ stream_body(struct stream *s, const char *bytes, size_t len)
 void
 stream_finish(struct stream *s)
 {
-	s->api->finish(s);
+	size_t bad;
+
+	s->over = true;
+	if (!s->failed && !s->message.ended && sse_finish(&s->sse) != 0 && !s->failed)
+		stream_fail(s, "the last event of the stream cannot be read");
+	if (!s->failed && s->events == 0 && s->whole.len > 0 &&
+	    scan_check(s->whole.data, s->whole.len, &bad) == NULL)
+		stream_body(s, s->whole.data, s->whole.len);
+	if (!s->failed)
+		s->api->finish(s);
 }
 
 void
@@ -185,4 +249,6 @@ stream_close(struct stream *s)
 	message_free(&s->message);
 	message_free(&s->draft);
 	buffer_free(&s->calling);
+	buffer_free(&s->strange);
+	buffer_free(&s->whole);
 }

@@ -34,18 +34,21 @@ struct stream {
 	long events;
 	int64_t progress;                /* bytes that are more than a keep-alive */
 	size_t bytes;                    /* of the answer so far */
+	struct buffer strange;           /* the end of what was not understood, to be quoted */
 	char first;                      /* first byte that is not white space; '\0': nothing arrived */
 	bool refused;                    /* the API itself reported an error */
 	bool failed;
+	bool over;                       /* nothing more comes: what is cut off now is no fault */
+	bool draft_refused;              /* what is in draft declines */
+	bool blank_reasons;              /* the server sends "" where others send null */
 	struct failure failure;          /* why, if failed */
 
 	/* For the tables alone. */
 	struct message draft;            /* pieces of what may come whole later */
-	bool draft_refused;              /* they decline */
 	struct buffer calling;           /* of tool calls, for display, not sent yet */
 	int64_t called;                  /* when some was, monotonic ms; 0: never */
 	size_t calls;                    /* that have begun there */
-	bool blank_reasons;              /* the server sends "" where others send null */
+	struct buffer whole;             /* bytes of an answer that begins as JSON: no stream */
 	struct sse sse;
 };
 
@@ -68,7 +71,9 @@ void stream_open(struct stream *s, const struct stream_api *api);
 int stream_feed(struct stream *s, const char *bytes, size_t len);
 /* Handles a whole answer that is not a stream. */
 void stream_body(struct stream *s, const char *bytes, size_t len);
-/* All that came has been read. */
+/* Nothing more comes: a last event without its end counts if it is whole, and an answer that came
+ * as one JSON body although a stream was asked for is read as that. An end that the API has said
+ * makes the answer complete, whatever else of the stream's end is missing. */
 void stream_finish(struct stream *s);
 void stream_close(struct stream *s);
 
@@ -83,6 +88,8 @@ void stream_refused(struct stream *s, struct span error);
 /* Sets the reason for the end: a word of the API, a JSON string, and its text about it. A word
  * that is not in the table, or that the table calls an error, is an error. */
 void stream_end(struct stream *s, const struct end *ends, struct span word, struct span said);
+/* An event, or a line, that the table does not know: the end of such is kept in s->strange. */
+void stream_strange(struct stream *s, struct span text);
 /* Hands a piece to who looks on. */
 void stream_delta(const struct stream *s, const char *kind, const char *text, size_t len);
 /* Appends to a block, and passes the text on. */

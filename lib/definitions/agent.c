@@ -84,6 +84,18 @@ read_tools_policy(const struct definition *d, const struct definition_key *key, 
 	return 0;
 }
 
+static int
+read_empty(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || (strcmp(text, "accept") != 0 && strcmp(text, "error") != 0))
+		return definition_fail(d, key->name, err, "expected accept or error");
+	((struct agent *)object)->may_be_empty = strcmp(text, "accept") == 0;
+	return 0;
+}
+
 static bool
 is_command(const json_t *value)
 {
@@ -237,6 +249,7 @@ static const struct definition_key keys[] = {
 	{ "project_settings", definition_flag, MEMBER(prompt.project_settings), 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
+	{ "empty", read_empty, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
 	{ "fallback", fallback_read, MEMBER(fallback), 0, 0 },

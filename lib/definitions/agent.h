@@ -46,6 +46,7 @@ struct agent {
 	int64_t before_turn_ms;    /* its time limit; 0: none */
 	struct pins pins;          /* files that it runs */
 	struct output_schema output; /* of the result; without a schema: any */
+	bool may_be_empty;         /* an answer without content is one */
 	int64_t output_repairs;    /* 2: so often an answer that breaks it is sent back */
 	char *continue_from;   /* path of the step whose conversation goes on; NULL */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */

@@ -8,6 +8,8 @@
 #include "proc/message.h"
 #include "transcript/event_keys.h"
 
+#define LONG_DELAY_MS 60000
+
 /* The payload of an answer that has not come. */
 static void
 begin_payload(struct writer *w, struct buffer *payload)
@@ -37,7 +39,8 @@ retried_record(const struct call *call, const char *started, const struct retrie
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
 	struct writer w;
 
-	if (shown) {
+	/* Whoever waits for long wants to know why. */
+	if (shown || retried->delay_ms >= LONG_DELAY_MS) {
 		buffer_text(&text, retried->why->message);
 		call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &text);
 		message_print(retried->name, "%s", buffer_string(&text));

@@ -298,6 +298,8 @@ transfer_begin(struct transfer *t, struct http *h)
 		t->headers = curl_slist_append(t->headers, request->headers[i]);
 	/* Waiting for "100 Continue" would cost a round trip. */
 	t->headers = curl_slist_append(t->headers, "Expect:");
+	/* A compressed stream comes late, so none is asked for; some servers send one anyway. */
+	t->headers = curl_slist_append(t->headers, "Accept-Encoding: identity");
 	t->authorities = h->authorities;
 
 	memset(t->answer, 0, sizeof *t->answer);
@@ -309,6 +311,7 @@ transfer_begin(struct transfer *t, struct http *h)
 	handle_prepare(t->easy, request->url, t->authorities);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "");
 	if (request->body != NULL) {
 		t->body = (struct handle_body){ .bytes = request->body, .len = request->body_len };
 		handle_post(t->easy, &t->body);

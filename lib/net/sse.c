@@ -87,8 +87,11 @@ sse_read_line(struct sse *s, const char *line, size_t len)
 			ms = line[i] >= '0' && line[i] <= '9' ? ms * 10 + line[i] - '0' : -1;
 		if (ms >= 0)
 			s->retry_ms = ms;
+	} else if (s->other != NULL && name > 0 && !(name == 2 && memcmp(line, "id", 2) == 0) &&
+	    !(name == 5 && memcmp(line, "retry", 5) == 0)) {
+		result = s->other(s->context, line, len);
 	}
-	return 0;
+	return result;
 }
 
 int
@@ -130,4 +133,17 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 	}
 	s->too_long = result == -1;
 	return result;
+}
+
+int
+sse_finish(struct sse *s)
+{
+	int result = 0;
+
+	if (s->too_long)
+		return -1;
+	if (s->line.len > 0)
+		result = sse_read_line(s, s->line.data, s->line.len);
+	s->line.len = 0;
+	return result != 0 ? result : sse_read_line(s, "", 0);
 }

@@ -22,6 +22,8 @@ struct sse {
 	bool has_data, after_cr, started, too_long;
 	/* One event: data is its lines joined by LF. Non-zero stops sse_feed(). */
 	int (*take)(void *context, const char *event, const char *data, size_t len);
+	/* A line that is no comment and has no field of the standard; NULL: they are ignored. */
+	int (*other)(void *context, const char *line, size_t len);
 	void *context;
 };
 
@@ -30,6 +32,10 @@ void sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, si
 /* 0, what take() returned, or -1 if a line or an event is above the limit. An event that is cut
  * off by the end of the stream is never passed on. */
 int sse_feed(struct sse *s, const char *bytes, size_t len);
+/* The stream has ended: a last line without its end, and an event without the blank line after it,
+ * are passed on. The standard drops them; this is for data that shows itself whether it is whole.
+ * What sse_feed() returns. */
+int sse_finish(struct sse *s);
 /* The stream was cut off and begins again: incomplete lines and events are dropped, id and retry
  * are kept. */
 void sse_again(struct sse *s);

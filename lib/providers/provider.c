@@ -221,6 +221,7 @@ answer_read(struct answer *a)
 	a->usage = span_member(message, KEY_USAGE);
 	a->model = span_member(message, KEY_MODEL);
 	a->stop_reason = span_member(message, KEY_STOP_REASON);
+	a->explanation = span_member(message, KEY_EXPLANATION);
 	a->request_id = span_member(message, KEY_REQUEST_ID);
 	a->session_id = span_member(message, KEY_SESSION_ID);
 }

@@ -35,6 +35,7 @@ struct answer {
 	struct span blocks;       /* array of objects, each with a type */
 	struct span usage, model; /* also of an error, where tokens were used in vain */
 	struct span stop_reason, request_id;
+	struct span explanation;  /* of a refusal */
 	struct span session_id;   /* of an agent CLI */
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */

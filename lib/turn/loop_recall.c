@@ -17,7 +17,7 @@
 static void
 restore_answer(struct loop *l, const struct recalled_event *e)
 {
-	static const char *const members[] = { KEY_STOP_REASON, KEY_USAGE, KEY_MODEL, KEY_REQUEST_ID,
+	static const char *const members[] = { KEY_STOP_REASON, KEY_EXPLANATION, KEY_USAGE, KEY_MODEL, KEY_REQUEST_ID,
 	    KEY_SESSION_ID };
 	struct answer *a = &l->turn.answer;
 	struct writer w;

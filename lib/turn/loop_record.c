@@ -158,6 +158,7 @@ loop_record_answer(const struct loop *l, const struct request *request, int64_t 
 	}
 	writer_member_span(&w, KEY_MODEL, a->model);
 	writer_member_span(&w, KEY_STOP_REASON, a->stop_reason);
+	writer_member_span(&w, KEY_EXPLANATION, a->explanation);
 	writer_member_span(&w, KEY_USAGE, a->usage);
 	writer_member_span(&w, KEY_SESSION_ID, a->session_id);
 	writer_member_integer(&w, KEY_DURATION_MS, duration_ms);

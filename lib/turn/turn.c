@@ -192,14 +192,20 @@ static void
 turn_append_text(struct loop *l)
 {
 	struct buffer text = BUFFER_INIT;
-	bool anew = false;
+	bool anew = false, answers = false;
 
+	/* What a model says about its work is no part of the result, unless it says nothing else. */
+	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);)
+		answers |= span_is(span_member(block.value, KEY_TYPE), "text") &&
+		    !span_is(span_member(block.value, KEY_TEXT), "") &&
+		    !span_true(span_member(block.value, KEY_COMMENTARY));
 	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);) {
 		struct span type = span_member(block.value, KEY_TYPE);
 		struct span part = span_member(block.value, KEY_TEXT);
 
 		anew |= span_is(type, "tool_use") || span_is(type, "tool_result");
-		if (!span_is(type, "text") || span_is(part, ""))
+		if (!span_is(type, "text") || span_is(part, "") ||
+		    (answers && span_true(span_member(block.value, KEY_COMMENTARY))))
 			continue;
 		if (anew)
 			buffer_clear(&text);
@@ -212,22 +218,35 @@ turn_append_text(struct loop *l)
 	}
 }
 
-/* Handles an answer that calls no tool: it is the result, unless the model was cut off, refused,
- * or only paused. */
+/* 0 unless the model was cut off or refused. Then none of its calls is made, whole ones neither:
+ * the one that was cut off may have been to prepare or to follow them. */
 static int
-turn_conclude_answer(struct loop *l, struct error *err)
+turn_check_end(struct loop *l, struct error *err)
 {
 	const char *name = l->turns->member->agent.name;
 	struct span reason = l->turn.answer.stop_reason;
+	struct buffer why = BUFFER_INIT;
 
-	if (span_is(reason, "pause"))
-		return CONTINUES;
 	if (span_is(reason, "max_tokens"))
 		return error_set(err, ERROR_MAX_TOKENS, name,
 		    "the answer was cut off at the limit of tokens (max_tokens)");
-	if (span_is(reason, "refusal"))
-		return error_set(err, ERROR_REFUSED, name, "the model refused%s%s",
-		    l->conversation.text.len == 0 ? "" : ": ", buffer_string(&l->conversation.text));
+	if (!span_is(reason, "refusal"))
+		return 0;
+	span_decode(l->turn.answer.explanation, &why);
+	if (why.len == 0)
+		buffer_append(&why, buffer_string(&l->conversation.text), l->conversation.text.len);
+	error_set(err, ERROR_REFUSED, name, "the model refused%s%s", why.len == 0 ? "" : ": ",
+	    buffer_string(&why));
+	buffer_free(&why);
+	return -1;
+}
+
+/* Handles an answer that calls no tool: it is the result, unless the model only paused. */
+static int
+turn_conclude_answer(struct loop *l, struct error *err)
+{
+	if (span_is(l->turn.answer.stop_reason, "pause"))
+		return CONTINUES;
 	if (phases_given(l)) {
 		struct buffer reminder = BUFFER_INIT;
 		int status = phases_remind(l, &reminder, err);
@@ -434,6 +453,10 @@ turn_run_once(struct loop *l, struct error *err)
 	if (status == -1 || loop_count_answer(l, recorded, err) == -1)
 		return FAILED;
 	turn_append_text(l);
+	/* An older recording may have gone on with what was cut off: it is replayed as it was. */
+	if (!(recorded && recalled_answer(l->turns->recalled, l->turn.number + 1) != NULL) &&
+	    turn_check_end(l, err) == -1)
+		return FAILED;
 	blocks = l->turn.answer.blocks;
 	if (blocks.len > 2) /* do not send back an empty answer: APIs refuse it */
 		loop_add_message(l, "assistant", blocks.at + 1, blocks.len - 2);

@@ -52,7 +52,7 @@ static const char usage[] =
 "for one request add up. KIND is one of\n"
 "  401, 429, 500, 529 or another status; ARG is the Retry-After header, or\n"
 "                 retry-after-ms if it ends in \"ms\"\n"
-"  error:STATUS:FILE  STATUS with the bytes of FILE as its body\n"
+"  error:STATUS:FILE  STATUS, 200 too, with the bytes of FILE as its body\n"
 "  split:N        pieces of N bytes\n"
 "  slow:MS        MS milliseconds before each piece (of 64 bytes, or split:N)\n"
 "  cut:BYTES      closes the connection after BYTES bytes\n"
@@ -384,7 +384,8 @@ fault_parse_error(struct fault *f, const char *text, struct error *err)
 	const char *file = f->argument == NULL ? NULL : strchr(f->argument, ':');
 
 	f->kind = &error_kind;
-	f->status = file == NULL ? 0 : status_parse(f->argument);
+	f->status = file == NULL ? 0 :
+	    strncmp(f->argument, "200:", 4) == 0 ? 200 : status_parse(f->argument);
 	if (f->status == 0)
 		return error_set(err, ERROR_USAGE, "--fault", "'%s': expected error:STATUS:FILE", text);
 	return file_load(file + 1, ANSWER_LIMIT, &f->body, err);

@@ -32,15 +32,75 @@ bodies_of_vendors(void **state)
 		buffer_free(&body);
 		count++;
 	}
-	assert_int_equal(count, 59);
+	assert_int_equal(count, 99);
 	free(line);
 	fclose(in);
+}
+
+/* How long a message asks to wait; above an hour it is no wait. */
+static void
+waits_in_words(void **state)
+{
+	static const struct { const char *message; long ms; } cases[] = {
+		{ "Please try again in 3.2s.", 3200 },
+		{ "try again in 20ms", 20 },
+		{ "Please try again in 7m12.5s. Visit", 432500 },
+		{ "please retry in 20 seconds", 20000 },
+		{ "Retry after 2 minutes", 120000 },
+		{ "try again in 1h", 3600000 },
+		{ "try again in 23h59m", 0 },
+		{ "try again in a while", 0 },
+		{ "try again in 5 tokens", 0 },
+		{ "slow down", 0 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct failure f = { .error = ERROR_INIT, .status = 429 };
+		struct buffer body = BUFFER_INIT;
+
+		buffer_format(&body, "{\"error\":{\"message\":\"%s\"}}", cases[i].message);
+		failure_from_body(&f, &body, NULL);
+		assert_int_equal(f.error.code, ERROR_RATE_LIMIT);
+		if (f.retry_after_ms != cases[i].ms)
+			fail_msg("%s: %lld", cases[i].message, (long long)f.retry_after_ms);
+		buffer_free(&body);
+	}
+}
+
+/* What an endpoint file says of errors comes before all else. */
+static void
+rules_of_an_endpoint(void **state)
+{
+	static const char rules[] = "[{\"status\":413,\"text\":\"TOKENS per\",\"is\":\"rate_limit\"},"
+	    "{\"code\":\"77\",\"is\":\"auth\"}]";
+	static const struct { long status; const char *body; enum error_code is; } cases[] = {
+		{ 413, "{\"error\":{\"message\":\"tokens per day\"}}", ERROR_RATE_LIMIT },
+		{ 400, "{\"error\":{\"message\":\"tokens per day\"}}", ERROR_INVALID },
+		{ 400, "{\"error\":{\"code\":77,\"message\":\"x\"}}", ERROR_AUTH },
+		{ 400, "{\"error\":{\"code\":\"77\",\"message\":\"x\"}}", ERROR_AUTH },
+		{ 400, "{\"error\":{\"code\":\"777\",\"message\":\"x\"}}", ERROR_INVALID }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct failure f = { .error = ERROR_INIT, .status = cases[i].status,
+			.rules = span_of(rules, strlen(rules)) };
+		struct buffer body = BUFFER_INIT;
+
+		buffer_text(&body, cases[i].body);
+		failure_from_body(&f, &body, NULL);
+		assert_int_equal(f.error.code, cases[i].is);
+		buffer_free(&body);
+	}
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_in_words),
+		cmocka_unit_test(rules_of_an_endpoint),
 		cmocka_unit_test(bodies_of_vendors),
 	};
 

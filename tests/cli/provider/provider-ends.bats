@@ -62,19 +62,20 @@ cli_end() {
 }
 
 @test "what others call a failure is none of an answer" {
-	while read -r api pattern file word; do
+	# Those after which another try may go well are tried again.
+	while read -r api category pattern file word; do
 		sed "s/$pattern/\"$word\"/" "$ROOT/tests/fixtures/$file" >stream.jsonl
 		model_server --answer stream.jsonl
 		same "$api $(request | provider "$api" | jq -r '.category + " " + .message')" \
-			"$api cut_off the answer ended with '$word'"
+			"$api $category the answer ended with '$word'"
 		kill "$MODEL_SERVER_PID"
 	done <<-END
-		openai "stop" openai/text.jsonl insufficient_system_resource
-		openai "stop" openai/text.jsonl abort
-		openai "stop" openai/text.jsonl network_error
-		openai "stop" openai/text.jsonl error
-		google "STOP" google/text.jsonl OTHER
-		google "STOP" google/text.jsonl IMAGE_OTHER
+		openai provider "stop" openai/text.jsonl insufficient_system_resource
+		openai provider "stop" openai/text.jsonl abort
+		openai provider "stop" openai/text.jsonl network_error
+		openai provider "stop" openai/text.jsonl error
+		google cut_off "STOP" google/text.jsonl OTHER
+		google cut_off "STOP" google/text.jsonl IMAGE_OTHER
 	END
 }
 
@@ -169,10 +170,10 @@ cli_end() {
 }
 
 @test "an unknown end fails the step at once, and what came of it is recorded" {
-	sed 's/"stop"/"abort"/' "$ROOT/tests/fixtures/openai/text.jsonl" >stream.jsonl
+	sed 's/"stop"/"nowhere"/' "$ROOT/tests/fixtures/openai/text.jsonl" >stream.jsonl
 	model_server --answer stream.jsonl --loop
 	run -3 awf-step -n -m openai/m -p hi -r a
-	[[ $output == *"the answer ended with 'abort'"* ]]
+	[[ $output == *"the answer ended with 'nowhere'"* ]]
 	same "$(curl -s "$MODEL_SERVER/count" | jq .requests)" 1
 	text=$(jq -rj '.choices[0].delta.content // ""' stream.jsonl)
 	same "$(awf-tail --json --type message.assistant | jq -c '.payload | [.partial, .turn, .stop_reason, [.blocks[] | [.type, .text]]]')" \

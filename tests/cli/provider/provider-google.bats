@@ -60,11 +60,12 @@ answer_to() {
 		BLOCKLIST refusal
 		PROHIBITED_CONTENT refusal
 		SPII refusal
+		MODEL_ARMOR refusal
 		IMAGE_SAFETY refusal
 		OTHER cut_off the answer ended with 'OTHER': as it is
 		IMAGE_OTHER cut_off the answer ended with 'IMAGE_OTHER': as it is
-		MALFORMED_FUNCTION_CALL provider MALFORMED_FUNCTION_CALL: as it is
-		UNEXPECTED_TOOL_CALL provider UNEXPECTED_TOOL_CALL: as it is
+		MALFORMED_FUNCTION_CALL provider the answer ended with 'MALFORMED_FUNCTION_CALL': as it is
+		UNEXPECTED_TOOL_CALL provider the answer ended with 'UNEXPECTED_TOOL_CALL': as it is
 		MISSING_THOUGHT_SIGNATURE invalid MISSING_THOUGHT_SIGNATURE: as it is
 	END
 }

@@ -105,7 +105,7 @@ sent_messages() {
 
 @test "a conversation with tool calls, bytes kept" {
 	run sent_messages '{"role":"user","blocks":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning_content"},{"type":"text","text":"x"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{ "v": 1.50 }},{"type":"tool_use","tool_id":"2","tool_name":"n","tool_input":"{\"half"}]},{"role":"user","blocks":[{"type":"tool_result","tool_id":"1","tool_content":{ "r": 1e2 }},{"type":"tool_result","tool_id":"2","tool_content":"bad","is_error":true},{"type":"text","text":"go on"}]}'
-	same "$output" '[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"x","reasoning_content":"t","tool_calls":[{"id":"1","type":"function","function":{"name":"n","arguments":"{\"v\":1.50}"}},{"id":"2","type":"function","function":{"name":"n","arguments":"{\"half"}}]},{"role":"tool","tool_call_id":"1","content":"{\"r\":1e2}"},{"role":"tool","tool_call_id":"2","content":"bad"},{"role":"user","content":"go on"}]'
+	same "$output" '[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"x","reasoning_content":"t","tool_calls":[{"id":"1","type":"function","function":{"name":"n","arguments":"{\"v\":1.50}"}},{"id":"2","type":"function","function":{"name":"n","arguments":"{\"invalid_json\":\"{\\\"half\"}"}}]},{"role":"tool","tool_call_id":"1","content":"{\"r\":1e2}"},{"role":"tool","tool_call_id":"2","content":"bad"},{"role":"user","content":"go on"}]'
 }
 
 @test "a call without an id gets one that no other call of the conversation has" {

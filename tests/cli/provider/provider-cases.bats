@@ -1,0 +1,139 @@
+load ../../support/helpers
+bats_require_minimum_version 1.5.0
+load ../../support/provider
+
+# What model servers were reported to send that is in no reference: ends without their last line,
+# errors in forms of their own, arguments of calls in pieces of every kind.
+
+# Serves the bytes on stdin as an answer with the status 200, and prints what the provider makes of them:
+# what it says without what is the same in each.
+served() {
+	cat >answer
+	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl" --loop --fault "*:error:${2-200}:answer"
+	request | provider "$1" | jq -c "${3-del(.id, .type, .request_id, .usage, .model)}"
+	kill "$MODEL_SERVER_PID"
+}
+
+# Events of Chat Completions.
+pieces() { for piece; do printf 'data: %s\n\n' "$piece"; done; }
+delta() { printf '{"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}' "$1" "${2-null}"; }
+call() { printf '{"tool_calls":[%s]}' "$1"; }
+DONE='data: [DONE]
+
+'
+CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
+
+@test "the last event counts without the blank line after it" {
+	for end in '' $'\n' $'\r\n'; do
+		same "$({ pieces "$(delta '{"content":"Cold."}')" && printf 'data: %s%s' "$(delta '{}' '"stop"')" "$end"; } |
+			served openai 200 '.blocks[0].text, .stop_reason')" $'"Cold."\n"end_turn"'
+	done
+	# Cut off within it, it is none.
+	same "$({ pieces "$(delta '{"content":"Cold."}')" && printf 'data: {"choices":[{"index":0,"del'; } |
+		served openai 200 .category)" '"network"'
+	# What it says after its end counts.
+	same "$(pieces "$(delta '{"content":"Cold."}')" "$(delta '{}' '"stop"')" '{"error":{"message":"gone","code":502}}' |
+		served openai 200 '.category, .message')" $'"provider"\n"gone"'
+}
+
+@test "an answer in JSON, though a stream was asked for, is read as that" {
+	same "$(printf '%s\n' '{"object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Cold."}}]}' |
+		served openai 200 '.blocks[0].text')" '"Cold."'
+	same "$(printf '{\n "type": "message",\n "content": [{"type": "text", "text": "Cold."}],\n "stop_reason": "end_turn"}' |
+		served anthropic 200 '.blocks[0].text')" '"Cold."'
+	same "$(printf '[{"candidates":[{"content":{"parts":[{"text":"Co"}]}}]},\n{"candidates":[{"content":{"parts":[{"text":"ld."}]},"finishReason":"STOP"}]}]' |
+		served google 200 '.blocks[0].text')" '"Cold."'
+}
+
+@test "errors in every form, in a stream that began well" {
+	good=$(pieces "$(delta '{"content":"Co"}')")
+	while IFS='|' read -r bytes want; do
+		same "$bytes $({ echo "$good" && echo && printf '%b' "$bytes"; } |
+			served openai 200 '.category + "|" + .message' | jq -r .)" "$bytes $want"
+	done <<-'END'
+		{"error":"CUDA error"}\n|provider|CUDA error
+		error: {"code":400,"message":"request (9 tokens) exceeds the available context size","type":"exceed_context_size_error"}\n\n|context_length|request (9 tokens) exceeds the available context size
+		data: {"object":"error","message":"too many requests","code":429}\n\n|rate_limit|too many requests
+		data: {"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}\n\n|auth|insufficient balance
+		data: {"detail":"model gone"}\n\n|provider|model gone
+		data: {"choices":[{"index":0,"delta":{},"finish_reason":"error","error":{"code":502,"message":"Upstream gave up"}}]}\n\n|provider|Upstream gave up
+		data: {"choices":[{"index":0,"delta":{},"finish_reason":"abort"}]}\n\n|provider|the answer ended with 'abort'
+		data: {"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"the prompt is too long"}}}\n\n|context_length|Provider returned error: the prompt is too long
+	END
+	# MiniMax's success, and texts of answers that look like errors, are none.
+	same "$({ pieces "$(delta '{"content":"{\"error\":\"x\"}"}')" '{"base_resp":{"status_code":0},"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' && echo "$DONE"; } |
+		served openai 200 .stop_reason)" '"end_turn"'
+}
+
+@test "what nobody understood is quoted where there is no answer" {
+	same "$(printf 'event: quota\ndata: {"quota":"over"}\n\n' | served openai 200 .message)" \
+		'"the stream ended before the answer did; it sent: {\"quota\":\"over\"}"'
+	same "$(printf 'Service moved\n\n' | served openai 200 .message)" \
+		'"the stream ended before the answer did; it sent: Service moved"'
+	same "$({ printf 'data: {"x":"%0400d"}\n\n' 1 && echo "$DONE"; } | served openai 200 '.message | length < 400')" true
+}
+
+@test "statuses: a page for people, a wait in words, what a model wrote in the place of a call" {
+	same "$(printf '<html>\r\n<head><title>502 Bad Gateway</title></head>' | served openai 502 .message)" '"HTTP 502 (request req_1): 502 Bad Gateway"'
+	same "$(echo '{"error":{"message":"Rate limit reached, try again in 3.2s","code":"rate_limit_exceeded"}}' |
+		served openai 429 '.category, .retry_after_ms' | xargs)" 'rate_limit 3200'
+	same "$(echo '{"error":"Model x is currently loading","estimated_time":20.0}' |
+		served openai 503 '.category, .retry_after_ms' | xargs)" 'overloaded 20000'
+	same "$(echo '{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<function=look>"}}' |
+		served openai 400 '.category + " " + .message')" \
+		'"provider HTTP 400 (request req_1): Failed to call a function., it wrote: <function=look>"'
+}
+
+@test "thoughts alone are no answer, unless the agent may stay silent" {
+	thoughts=$(pieces "$(delta '{"reasoning_content":"hm"}')" "$(delta '{}' '"stop"')")
+	same "$(echo "$thoughts" | served openai 200 '.category + " " + .message')" '"provider the model thought, and said nothing"'
+	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl" --loop --fault "*:error:200:answer"
+	same "$(request 1 '"empty":"accept"' | provider openai | jq -c '[.type, .stop_reason]')" '["message","end_turn"]'
+	kill "$MODEL_SERVER_PID"
+}
+
+@test "calls in pieces: by id, by index, or by neither" {
+	a='{"id":"a","function":{"name":"look","arguments":""}}' b='{"id":"b","function":{"name":"look","arguments":""}}'
+	end=$(delta '{}' '"tool_calls"')
+	# Two calls begin in one piece, without an index: the arguments follow by id.
+	same "$(pieces "$(delta "$(call "$a,$b")")" "$(delta "$(call '{"id":"a","function":{"arguments":"{\"n\":1}"}}')")" \
+		"$(delta "$(call '{"id":"b","function":{"arguments":"{\"n\":2}"}}')")" "$end" |
+		served openai 200 "$CALLS")" '[{"n":1},{"n":2}]'
+	# And by nothing: refused, not run with the other's arguments or with none.
+	same "$(pieces "$(delta "$(call "$a,$b")")" "$(delta "$(call '{"function":{"arguments":"{\"n\":1}"}}')")" "$end" |
+		served openai 200 '.category + " " + .message')" \
+		'"provider the server sends the arguments of several calls and does not say of which"'
+	# One after another, a call without arguments first.
+	same "$(pieces "$(delta "$(call "$a")")" "$(delta "$(call "$b")")" "$(delta "$(call '{"function":{"arguments":"{\"n\":2}"}}')")" "$end" |
+		served openai 200 "$CALLS")" '[{},{"n":2}]'
+}
+
+@test "arguments: an empty object before them, an object within a text, no object at all" {
+	while IFS='|' read -r arguments want note; do
+		same "$arguments $(pieces "$(delta "$(call '{"index":0,"id":"a","function":{"name":"look","arguments":'"$arguments"'}}')")" "$(delta '{}' '"tool_calls"')" |
+			served openai 200 '.blocks[0] | "\(.tool_input | tojson)|\(.note != null)"' | jq -r .)" "$arguments $want|$note"
+	done <<-'END'
+		"{}{\"n\":1}"|{"n":1}|false
+		"{} {\"n\":1}"|{"n":1}|false
+		"\"{\\\"n\\\":1}\""|{"n":1}|true
+		"\"n\""|"n"|false
+		"{}{}{\"n\":1}"|"{}{}{\"n\":1}"|false
+		"{\"n\":"|"{\"n\":"|false
+		""|{}|false
+	END
+}
+
+@test "a number that a gateway does not know does not replace one that was told" {
+	cat >counts <<-'END'
+		event: message_start
+		data: {"type":"message_start","message":{"usage":{"input_tokens":500,"cache_read_input_tokens":1000,"output_tokens":1}}}
+
+		event: content_block_start
+		data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Cold."}}
+
+		event: message_delta
+		data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":9}}
+
+	END
+	same "$(served anthropic 200 '[.usage.input_tokens, .usage.cache_read_tokens, .usage.output_tokens]' <counts)" '[1500,1000,9]'
+}

@@ -210,7 +210,7 @@ agentloom_write_answer(struct span answer, struct buffer *out, struct error *err
 	size_t calls = 0;
 
 	if (reason != NULL && strcmp(reason, "other") == 0 &&
-	    (reason = end_reason(none, word, SPAN_NONE, err)) == NULL)
+	    (reason = end_reason(none, SPAN_NONE, word, SPAN_NONE, err)) == NULL)
 		return -1;
 	writer_begin(&w, out);
 	writer_object(&w);

@@ -221,7 +221,7 @@ cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 	const char *reason;
 
 	r->strange_end.code = ERROR_NONE;
-	reason = end_reason(ends, word, SPAN_NONE, &r->strange_end);
+	reason = end_reason(ends, SPAN_NONE, word, SPAN_NONE, &r->strange_end);
 	r->message.ended = reason != NULL;
 	if (reason != NULL)
 		r->message.stop_reason = reason;

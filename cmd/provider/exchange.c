@@ -339,6 +339,8 @@ exchange_ask_model(struct exchange *x, struct http *http)
 	int posted;
 
 	x->stream.cost = endpoint_member(x->endpoint, model, "cost");
+	x->stream.ends = endpoint_member(x->endpoint, model, "ends");
+	x->stream.failure.rules = endpoint_member(x->endpoint, model, "errors");
 	posted = exchange_post_request(x, http, &answer, &err);
 
 	/* A server that echoes the request may do so anywhere. */

@@ -200,13 +200,16 @@ usage_add_cost(struct usage *u, struct span dollars)
 }
 
 const char *
-end_reason(const struct end *ends, struct span word, struct span said, struct error *err)
+end_reason(const struct end *ends, struct span defined, struct span word, struct span said,
+    struct error *err)
 {
 	static const char *const reasons[] = { "end_turn", "tool_use", "max_tokens",
 	    "stop_sequence", "refusal", "pause", NULL };
 	const char *taught = known_end_taught(word), *name, *text, *colon;
 	char *of_word, *of_said;
 
+	if (taught == NULL)
+		taught = known_end_defined(defined, word);
 	if (taught != NULL)
 		return span_one_of(span_of(taught, strlen(taught)), reasons);
 	while (ends->word != NULL && !span_is(word, ends->word))

@@ -124,9 +124,10 @@ struct end {
 	enum error_code category; /* of the error */
 };
 /* The stop reason for a word, a JSON string; NULL: it is an error, whose category and message
- * are in *err. said is the API's text about it, a JSON string, or absent. */
-const char *end_reason(const struct end *ends, struct span word, struct span said,
-    struct error *err);
+ * are in *err. defined: words of the endpoint, which come before those of the table (known_end.h).
+ * said is the API's text about it, a JSON string, or absent. */
+const char *end_reason(const struct end *ends, struct span defined, struct span word,
+    struct span said, struct error *err);
 
 /* Makes the input of a call the JSON object that the model meant: `{}` and then an object is the
  * object, and a text that holds an object is that object, which a note says. Anything else stays as

@@ -351,7 +351,7 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 	} else if (span_is(status, "incomplete") || span_type(reason) == 's') {
 		responses_read_output(s, output, false);
 		stream_end(s, ends, span_type(reason) == 's' ? reason : incomplete, SPAN_NONE);
-	} else if (end_reason(statuses, status, SPAN_NONE, &why) != NULL) {
+	} else if (end_reason(statuses, s->ends, status, SPAN_NONE, &why) != NULL) {
 		responses_read_output(s, output, true);
 	} else {
 		stream_error(s, why.code, "%s", why.message);

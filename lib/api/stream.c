@@ -43,7 +43,7 @@ stream_refused(struct stream *s, struct span error)
 void
 stream_end(struct stream *s, const struct end *ends, struct span word, struct span said)
 {
-	const char *reason = end_reason(ends, word, said, &s->failure.error);
+	const char *reason = end_reason(ends, s->ends, word, said, &s->failure.error);
 
 	if (reason == NULL)
 		s->failed = true;

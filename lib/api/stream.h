@@ -24,6 +24,7 @@ struct stream {
 	struct span messages;            /* of the conversation so far, with the ids of its tool
 	                                    calls; absent: there are none */
 	const char *secret;              /* that is hidden in errors; NULL */
+	struct span ends;                /* words of the endpoint for ends, an object; absent: none */
 	struct span cost;                /* where it tells its cost (api/told_cost.h); absent: nowhere */
 	/* A piece of text as it arrives; kind is "text", "thinking" or "tool". NULL: not wanted. */
 	void (*delta)(void *context, const char *kind, const char *text, size_t len);

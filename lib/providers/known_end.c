@@ -114,6 +114,18 @@ known_end_taught(struct span word)
 	return found;
 }
 
+const char *
+known_end_defined(struct span ends, struct span word)
+{
+	char reason[32];
+
+	for (struct span_walk end = span_walk(ends); span_next(&end);)
+		if (end.key.len == word.len && memcmp(end.key.at, word.at, word.len) == 0 &&
+		    span_copy(end.value, reason, sizeof reason))
+			return find_reason(reason, strlen(reason));
+	return NULL;
+}
+
 bool
 known_end_is_reason(struct span reason)
 {

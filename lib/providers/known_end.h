@@ -21,6 +21,9 @@ int known_end_check(struct error *err);
 /* The stop reason, a JSON string, that a word (a JSON string too) was taught to be; NULL:
  * it was not. */
 const char *known_end_taught(struct span word);
+/* The same for the words of an endpoint, {"WORD": "REASON"} (awf-endpoint(5)); an absent object, and a
+ * reason that is none, define nothing. */
+const char *known_end_defined(struct span ends, struct span word);
 /* Whether it is a stop reason of ours, that says how an answer ended. */
 bool known_end_is_reason(struct span reason);
 

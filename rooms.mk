@@ -37,7 +37,7 @@ PUBLIC = \
 	decide/cancel decide/deciding decide/open_question \
 	view/live view/screen view/terminal_question \
 	rerun/agentloom \
-	providers/provider_find providers/throttle \
+	providers/endpoint providers/provider_find providers/throttle \
 	formats/definition formats/model_alias \
 	definitions/agent definitions/skills definitions/tool definitions/trust \
 	turn/team \

@@ -344,7 +344,6 @@ main(int argc, char **argv)
 		    " \"base_env\": \"ANTHROPIC_BASE_URL\","
 		    " \"key\": {\"env\": [\"ANTHROPIC_API_KEY\"], \"header\": \"x-api-key: \"}}",
 		.stream = &anthropic_stream,
-		.base = "https://api.anthropic.com",
 		.key_header = "x-api-key: ",
 		.header = "anthropic-version: 2023-06-01",
 		.media_types = request_media_types,

@@ -60,6 +60,7 @@ struct cli {
 	const char *oldest;              /* version that knows what it is told */
 	const char *const *keys;         /* environment names of keys that it uses; all others
 	                                    are kept from it; ends with NULL */
+	bool asks_anybody;               /* it speaks to any server of models, and gets its key */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
 	const char *served;              /* what its names of tools of ours begin with, of the MCP
 	                                    server "awf"; NULL: it can have none */

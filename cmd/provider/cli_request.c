@@ -467,7 +467,7 @@ cli_prepare(struct cli_run *r)
 	environment_begin(&r->start.environment);
 	/* Removes keys of APIs, and those that the user's file names: awf-step passes on all of
 	 * them. */
-	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+	for (const char *const *name = provider_key_names(); !r->cli->asks_anybody && *name != NULL; name++)
 		withhold_key(r, *name);
 	if (keys_load(&keys, &err) == 0) {
 		for (size_t i = 0; i < keys.count; i++)

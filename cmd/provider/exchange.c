@@ -1,9 +1,12 @@
 /*
  * Sends a request by HTTP, and reads its answer as it comes (api/stream.h). The outcome is judged
  * at the end: if the API had said that the answer is complete, it does not matter that the
- * connection breaks after that. The key is hidden in the server's texts.
+ * connection breaks after that. Where to send it, and how, is said by the endpoint (door.h).
+ * The key, and what else of the headers is a secret, is hidden in the server's texts.
  */
 #include "exchange.h"
+
+#include "door.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -23,8 +26,8 @@ const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gi
 /* What lives as long as the program. */
 struct client {
 	const struct exchange_api *api;
-	const struct provider_variables *variables;
 	struct endpoint *endpoint;
+	struct door_keys keys;
 	struct http *http;
 };
 
@@ -141,35 +144,10 @@ before_wait(void *context)
 	provider_flush(((struct exchange *)context)->provider);
 }
 
-/* The variable that has the key; NULL: none. */
-static const char *
-key_variable(const struct provider_variables *v)
+struct span
+exchange_member(const struct exchange *x, const char *key)
 {
-	if (environment_text(v->key) != NULL)
-		return v->key;
-	return v->key_fallback != NULL && environment_text(v->key_fallback) != NULL ?
-	    v->key_fallback : NULL;
-}
-
-/* Finds the server and the key. */
-static int
-exchange_find_server_and_key(struct exchange *x, struct error *err)
-{
-	const struct provider_variables *v = x->variables;
-	const char *variable = key_variable(v), *base = environment_text(v->base);
-
-	x->base = base != NULL ? base : x->api->base;
-	x->key = variable == NULL ? NULL : environment_text(variable);
-	if (strncmp(x->base, "http://", 7) != 0 && strncmp(x->base, "https://", 8) != 0)
-		return error_set(err, ERROR_INVALID, v->base,
-		    "expected a URL that begins with http:// or https://");
-	if (x->key == NULL && !(base != NULL && x->api->key_optional))
-		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", v->key);
-	for (const char *at = x->key; at != NULL && *at != '\0'; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			return error_set(err, ERROR_AUTH, variable,
-			    "the key holds a control character (a line end?)");
-	return 0;
+	return endpoint_member(x->endpoint, x->model, key);
 }
 
 static int
@@ -201,41 +179,48 @@ check_attachments(const struct exchange *x, struct error *err)
 	return 0;
 }
 
-static int
-exchange_post_request(struct exchange *x, struct http *http, struct http_answer *answer,
-    struct error *err)
+/* The body: what the program writes, and what changes it, in this order. */
+static void
+exchange_write_body(const struct exchange *x, const struct door *door, struct buffer *body)
 {
-	char *key = x->key == NULL ? NULL : memory_format("%s%s", x->api->key_header, x->key);
-	const char *headers[4];
-	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
-	struct http_request request = { .headers = headers, .take = on_bytes, .context = x,
-	    .watch_fd = 0, .look = on_input, .output_fd = 1, .before_wait = before_wait,
-	    .progress = on_progress };
-	size_t count = 0, len = strlen(x->base);
+	struct span models = span_member(endpoint_text(x->endpoint), "models");
 	struct writer w;
+
+	writer_begin(&w, body);
+	x->api->body(x, &w);
+	door_patch(body, span_member(endpoint_text(x->endpoint), "body"));
+	for (struct span_walk one = span_walk(models); span_next(&one);)
+		if (endpoint_matches(one.value, x->model))
+			door_patch(body, span_member(one.value, "body"));
+	door_patch(body, span_of(door->thinking.data, door->thinking.len));
+	door_patch(body, door->body);
+}
+
+static int
+exchange_post_request(struct exchange *x, struct door *door, struct http *http,
+    struct http_answer *answer, struct error *err)
+{
+	struct buffer url = BUFFER_INIT, body = BUFFER_INIT, path = BUFFER_INIT;
+	struct http_request request = { .take = on_bytes, .context = x, .watch_fd = 0,
+	    .look = on_input, .output_fd = 1, .before_wait = before_wait, .progress = on_progress };
 	int result;
 
-	if (key != NULL)
-		headers[count++] = key;
-	headers[count++] = "content-type: application/json";
-	headers[count++] = x->api->header; /* may be the end of the list */
-	headers[count] = NULL;
-	while (len > 0 && x->base[len - 1] == '/')
-		len--;
-	buffer_append(&url, x->base, len);
+	memset(answer, 0, sizeof *answer);
 	if (x->api->path != NULL)
-		buffer_text(&url, x->api->path);
+		buffer_text(&path, x->api->path);
 	else
-		x->api->model_path(x, &url);
-	writer_begin(&w, &body);
-	x->api->body(x, &w);
+		x->api->model_path(x, &path);
+	door_write_url(door, buffer_string(&path), x->api->model_path != NULL, &url);
+	exchange_write_body(x, door, &body);
 	request.url = url.data;
 	request.body = body.data;
 	request.body_len = body.len;
-	result = http_post(http, &request, answer, err);
+	result = door_set_request(door, &request, x->api->header, err);
+	if (result == 0)
+		result = http_post(http, &request, answer, err);
 	buffer_free(&url);
+	buffer_free(&path);
 	buffer_free(&body);
-	free(key);
 	return result;
 }
 
@@ -244,17 +229,18 @@ exchange_post_request(struct exchange *x, struct http *http, struct http_answer 
 static void
 name_key(struct exchange *x)
 {
-	const struct provider_variables *v = x->variables;
-	const char *variable = key_variable(v);
 	struct error *error = &x->stream.failure.error, said = *error;
+	char *place;
 
 	if (said.code != ERROR_AUTH ||
 	    (x->stream.failure.status != 401 && strstr(said.message, "API key") == NULL))
 		return;
-	if (variable != NULL)
-		error_set(error, said.code, NULL, "%s (is %s right?)", said.message, variable);
-	else
-		error_set(error, said.code, NULL, "%s (no key was sent: set %s)", said.message, v->key);
+	place = door_name_key(x->endpoint, x->key != NULL);
+	if (place != NULL && x->key != NULL)
+		error_set(error, said.code, NULL, "%s (is %s right?)", said.message, place);
+	else if (place != NULL)
+		error_set(error, said.code, NULL, "%s (no key was sent: set %s)", said.message, place);
+	free(place);
 }
 
 /* Adds the end of what the server sent and nobody understood, to an error that says too little. */
@@ -302,10 +288,10 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 		else if (s->events == 0 && (s->first == '{' || s->first == '['))
 			error_set(&f->error, ERROR_PROVIDER, NULL, "the server answered without a "
 			    "stream, in JSON, although one was asked for: is %s that of an API that "
-			    "streams?", x->variables->base);
+			    "streams?", x->place);
 		else if (s->events == 0 && s->strange.len == 0)
 			error_set(&f->error, ERROR_PROVIDER, NULL,
-			    "the server sent no events: is %s right?", x->variables->base);
+			    "the server sent no events: is %s right?", x->place);
 		else
 			error_set(&f->error, ERROR_NETWORK, NULL,
 			    "the stream ended before the answer did");
@@ -329,35 +315,78 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 	return s->failed ? -1 : 0;
 }
 
+/* Whether what says the key is to be asked again: a token that it printed may have expired. */
+static bool
+is_refused(const struct exchange *x, int posted, const struct http_answer *answer)
+{
+	static const char expired[] = "ExpiredToken";
+
+	return posted == 0 && (answer->status == 401 || (answer->status == 403 &&
+	    answer->body.len > 0 && strstr(buffer_string(&answer->body), expired) != NULL)) &&
+	    endpoint_has_command(x->endpoint);
+}
+
+/* A server that echoes the request may do so anywhere. In its errors the key is hidden where they are
+ * read. */
 static void
-exchange_ask_model(struct exchange *x, struct http *http)
+hide_secret(struct exchange *x, struct http_answer *answer, const char *secret)
+{
+	struct message *m = &x->stream.message;
+	char *text = x->stream.failure.error.message;
+
+	text_hide(answer->request_id, strlen(answer->request_id), secret);
+	if (m->request_id != NULL)
+		text_hide(m->request_id, strlen(m->request_id), secret);
+	text_hide(text, strlen(text), secret);
+}
+
+static void
+hide_secrets(struct exchange *x, const struct door *door, struct http_answer *answer)
+{
+	hide_secret(x, answer, x->key);
+	for (char *const *secret = door->secrets; secret != NULL && *secret != NULL; secret++)
+		hide_secret(x, answer, *secret);
+}
+
+static void
+exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 {
 	struct message *m = &x->stream.message;
 	struct error err = ERROR_INIT;
 	struct http_answer answer;
-	char *model = span_text(x->request->model);
-	int posted;
+	int posted, failed;
 
-	x->stream.cost = endpoint_member(x->endpoint, model, "cost");
-	x->stream.ends = endpoint_member(x->endpoint, model, "ends");
-	x->stream.failure.rules = endpoint_member(x->endpoint, model, "errors");
-	posted = exchange_post_request(x, http, &answer, &err);
+	x->stream.cost = exchange_member(x, "cost");
+	x->stream.ends = exchange_member(x, "ends");
+	x->stream.failure.rules = exchange_member(x, "errors");
+	posted = exchange_post_request(x, door, http, &answer, &err);
 
-	/* A server that echoes the request may do so anywhere. */
-	text_hide(answer.request_id, strlen(answer.request_id), x->key);
-	if (m->request_id != NULL)
-		text_hide(m->request_id, strlen(m->request_id), x->key);
+	if (is_refused(x, posted, &answer)) {
+		http_answer_free(&answer);
+		door_key_refused(door);
+		if (door_find_key(door, &err) == 0) {
+			x->key = x->stream.secret = door->key;
+			posted = exchange_post_request(x, door, http, &answer, &err);
+		} else {
+			memset(&answer, 0, sizeof answer);
+			posted = -1;
+		}
+	}
+	hide_secrets(x, door, &answer);
 	/* A connection that breaks after the API has said that the answer ends does no harm. */
 	if (!x->stream.failed && (posted == 0 || m->ended || err.code == ERROR_NETWORK))
 		stream_finish(&x->stream);
-	told_cost_by_price(m, x->endpoint, model);
-	free(model);
-	if (exchange_judge_answer(x, posted, &answer, &err) != 0) {
+	told_cost_by_price(m, x->endpoint, x->model);
+	failed = exchange_judge_answer(x, posted, &answer, &err);
+	hide_secrets(x, door, &answer);
+	if (failed != 0) {
 		x->stream.failure.spent = m;
 		provider_error(x->provider, &x->stream.failure);
 	} else {
 		if (m->request_id == NULL && answer.request_id[0] != '\0')
 			m->request_id = memory_text(answer.request_id);
+		if (door->note.len > 0)
+			provider_note(x->provider, buffer_string(&door->note));
 		provider_message(x->provider, m);
 	}
 	http_answer_free(&answer);
@@ -367,23 +396,43 @@ static void
 exchange_answer_request(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
-	struct exchange x = { .api = client->api, .variables = client->variables, .endpoint = client->endpoint,
-		.provider = p, .request = r };
+	struct provider_request request = *r;
+	struct exchange x = { .api = client->api, .endpoint = client->endpoint, .provider = p,
+		.request = &request };
 	struct error *error = &x.stream.failure.error;
+	char *model = span_text(r->model);
+	struct door door;
+	bool opened;
 
+	x.model = model;
+	door_begin(&door, client->endpoint, &client->keys, model, client->api->key_header,
+	    client->api->key_optional);
 	stream_open(&x.stream, x.api->stream);
 	x.stream.messages = r->messages;
 	x.stream.context = p;
 	x.stream.delta = r->stream ? on_delta : NULL;
-	if (exchange_find_server_and_key(&x, error) == 0 &&
-	    (x.api->check == NULL || x.api->check(r, error) == 0) &&
-	    check_attachments(&x, error) == 0) {
-		x.stream.secret = x.key;
-		exchange_ask_model(&x, client->http);
-	} else {
+	opened = door_find_server(&door, error) == 0 && door_find_key(&door, error) == 0 &&
+	    door_take_params(&door, &request.params, error) == 0;
+	x.base = door.base;
+	x.key = x.stream.secret = door.key;
+	x.place = door.place;
+	if (opened && (x.api->check == NULL || x.api->check(&x, error) == 0) &&
+	    check_attachments(&x, error) == 0)
+		exchange_ask_model(&x, &door, client->http);
+	else
 		provider_error(p, &x.stream.failure);
-	}
 	stream_close(&x.stream);
+	door_end(&door);
+	free(model);
+}
+
+static int
+client_open_endpoint(struct client *client, struct error *err)
+{
+	const char *name = client->api->program + sizeof PROGRAM_BEGIN - 1;
+
+	return endpoint_given(&client->endpoint, name, client->api->endpoint, err) == 0 &&
+	    door_keys_open(&client->keys, client->endpoint, err) == 0 ? 0 : -1;
 }
 
 static int
@@ -391,36 +440,49 @@ exchange_open_client(void *context, struct error *err)
 {
 	struct client *client = context;
 
-	if (endpoint_given(&client->endpoint, client->variables->provider, client->api->endpoint, err) != 0)
+	if (client_open_endpoint(client, err) != 0)
 		return -1;
 	client->http = http_open(err);
 	return client->http == NULL ? -1 : 0;
 }
 
-/* URLs may contain passwords: the message has the variable's name, not its value. */
+/* URLs may contain passwords: the message has the variable's name, not its value. A command for the
+ * key is not run. */
 static int
 exchange_check_settings(void *context, struct writer *w, struct error *err)
 {
-	const struct client *client = context;
-	struct exchange x = { .api = client->api, .variables = client->variables };
+	struct client *client = context;
+	struct door door;
+	char *key;
+	int failed;
 
-	writer_member_string(w, "key", key_variable(x.variables));
-	if (environment_text(x.variables->base) != NULL)
-		writer_member_string(w, "server", x.variables->base);
-	return exchange_find_server_and_key(&x, err);
+	if (client_open_endpoint(client, err) != 0)
+		return -1;
+	door_begin(&door, client->endpoint, &client->keys, NULL, client->api->key_header,
+	    client->api->key_optional);
+	failed = door_find_server(&door, err);
+	key = door_name_key(client->endpoint, true);
+	writer_member_string(w, "key", key);
+	if (door.users)
+		writer_member_string(w, "server", door.place);
+	if (failed == 0 && !endpoint_has_command(client->endpoint))
+		failed = door_find_key(&door, err);
+	free(key);
+	door_end(&door);
+	return failed;
 }
 
 int
 exchange_main(const struct exchange_api *api, int argc, char **argv)
 {
-	struct client client = { api, provider_variables(api->program + sizeof PROGRAM_BEGIN - 1), NULL,
-		NULL };
+	struct client client = { .api = api };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
 		.stays = true, .start = exchange_open_client, .check = exchange_check_settings,
 		.answer = exchange_answer_request, .context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);
+	door_keys_close(&client.keys);
 	endpoint_free(client.endpoint);
 	return status;
 }

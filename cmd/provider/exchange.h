@@ -7,7 +7,7 @@
  *
  * An answer is whole only when the API said so (message.ended); a stream that
  * stops before is an error `network`, never an answer. A key goes into its header
- * and nowhere else.
+ * and nowhere else, and to the server of the same endpoint (providers/endpoint.h) alone.
  */
 #ifndef AWF_PROVIDER_EXCHANGE_H
 #define AWF_PROVIDER_EXCHANGE_H
@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "api/stream.h"
-#include "proc/api_keys.h"
 #include "provider.h"
 #include "providers/endpoint.h"
 
@@ -25,27 +24,28 @@ struct exchange_api;
 /* One request and its answer. */
 struct exchange {
 	const struct exchange_api *api;
-	const struct provider_variables *variables;
 	const struct endpoint *endpoint;
 	struct provider *provider;
-	const struct provider_request *request;
-	const char *base;                /* URL, may end in a slash */
+	const struct provider_request *request; /* params without what door.h takes */
+	const char *model;               /* decoded */
+	const char *base;                /* URL, without a slash at its end */
 	const char *key;                 /* NULL: none */
+	const char *place;               /* what says the server: a variable, or the endpoint's file */
 	struct stream stream;            /* the answer */
 };
 
 struct exchange_api {
 	const char *program, *usage;
 	const char *endpoint;                   /* where there is no file of the program's name, JSON */
-	const char *base;                       /* the API's own server, a URL */
-	const char *key_header;                 /* "x-api-key: " */
-	bool key_optional;                      /* where the base is not the default */
+	const char *key_header;                 /* "x-api-key: ", where the endpoint says none */
+	bool key_optional;                      /* where the environment says the server */
 	const char *header;                     /* a fixed one; may be NULL */
 	const char *const *media_types;         /* of attachments that it takes; ends with NULL */
 	const struct stream_api *stream;        /* what its answers mean */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
-	int (*check)(const struct provider_request *r, struct error *err);
-	const char *path;                       /* what follows the base in the URL; NULL: */
+	int (*check)(const struct exchange *x, struct error *err);
+	/* What follows the base in the URL, where the endpoint says no path; NULL: */
+	const char *path;
 	void (*model_path)(const struct exchange *x, struct buffer *url); /* writes it */
 	void (*body)(const struct exchange *x, struct writer *w);
 };
@@ -54,6 +54,9 @@ struct exchange_api {
 extern const char *const request_media_types[];
 
 int exchange_main(const struct exchange_api *api, int argc, char **argv);
+
+/* What the endpoint has for the model that is asked: endpoint_member(). */
+struct span exchange_member(const struct exchange *x, const char *key);
 
 /* Whether the name of a model, without its vendor's or a collection's, matches one of
  * these patterns (fnmatch(3)), which end with NULL. */

@@ -336,7 +336,6 @@ main(int argc, char **argv)
 		    " \"base_env\": \"GEMINI_BASE_URL\","
 		    " \"key\": {\"env\": [\"GEMINI_API_KEY\", \"GOOGLE_API_KEY\"], \"header\": \"x-goog-api-key: \"}}",
 		.stream = &google_stream,
-		.base = "https://generativelanguage.googleapis.com",
 		.key_header = "x-goog-api-key: ",
 		.media_types = media_types,
 		.model_path = write_model_path,

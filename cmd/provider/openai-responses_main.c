@@ -320,9 +320,9 @@ responses_write_body(const struct exchange *x, struct writer *w)
 }
 
 static int
-check_request(const struct provider_request *r, struct error *err)
+check_request(const struct exchange *x, struct error *err)
 {
-	if (span_element(span_member(r->params, "stop_sequences"), 0).at == NULL)
+	if (span_element(span_member(x->request->params, "stop_sequences"), 0).at == NULL)
 		return 0;
 	return error_set(err, ERROR_INVALID, "stop_sequences",
 	    "the Responses API has none: take the provider openai, or leave them out");
@@ -338,7 +338,6 @@ main(int argc, char **argv)
 		    " \"base_env\": \"OPENAI_BASE_URL\","
 		    " \"key\": {\"env\": [\"OPENAI_API_KEY\"], \"header\": \"authorization: Bearer \"}}",
 		.stream = &openai_responses_stream,
-		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.media_types = request_media_types,

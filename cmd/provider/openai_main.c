@@ -257,7 +257,6 @@ main(int argc, char **argv)
 		    " \"base_env\": \"OPENAI_BASE_URL\","
 		    " \"key\": {\"env\": [\"OPENAI_API_KEY\"], \"header\": \"authorization: Bearer \"}}",
 		.stream = &openai_stream,
-		.base = "https://api.openai.com/v1",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.media_types = request_media_types,

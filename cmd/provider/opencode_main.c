@@ -220,6 +220,7 @@ static const struct cli cli = {
 	.install = "npm install -g opencode-ai",
 	.oldest = "1.18.3",
 	.keys = keys,
+	.asks_anybody = true,
 	.tools = tools,
 	.served = "awf_",
 	.tells_late = true,

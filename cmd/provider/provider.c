@@ -17,6 +17,7 @@
 #endif
 
 #include "../program.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "io/file.h"
 #include "io/terminal.h"
@@ -41,6 +42,7 @@ struct provider {
 	struct error error;   /* stdin or stdout failed: the program ends */
 	bool reader_gone;
 	struct provider_request request;
+	char *note;           /* of the answer that comes; NULL */
 };
 
 void
@@ -120,12 +122,22 @@ provider_run_tool(struct provider *p, long long number, const char *name, struct
 }
 
 void
+provider_note(struct provider *p, const char *text)
+{
+	free(p->note);
+	p->note = memory_text(text);
+}
+
+void
 provider_message(struct provider *p, const struct message *m)
 {
 	struct writer w;
 
 	begin_line(p, &w, "message");
 	message_write(m, &w);
+	writer_member_string(&w, KEY_PARAMS_NOTE, p->note);
+	free(p->note);
+	p->note = NULL;
 	end_line(p, &w);
 	provider_flush(p);
 }

@@ -72,6 +72,8 @@ void provider_tool(struct provider *p, const struct block *b, enum error_code co
 void provider_retry(struct provider *p, const struct failure *f);
 /* Has awf-step run a tool of the request; the number tells its result from others of this request. */
 void provider_run_tool(struct provider *p, long long number, const char *name, struct span input);
+/* Says with the next message that something of the request was sent otherwise than it was said. */
+void provider_note(struct provider *p, const char *text);
 void provider_message(struct provider *p, const struct message *m);
 void provider_error(struct provider *p, const struct failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */

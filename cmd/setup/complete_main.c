@@ -297,14 +297,14 @@ static void
 complete_providers(const char *ignored)
 {
 	(void)ignored;
-	offer_list(provider_list());
+	offer_list(provider_list_all());
 }
 
 /* Models that have a name here, and providers, behind whose slash any may stand. */
 static void
 complete_models(const char *ignored)
 {
-	char **providers = provider_list();
+	char **providers = provider_list_all();
 
 	(void)ignored;
 	offer_list(model_names());

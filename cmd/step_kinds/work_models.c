@@ -878,8 +878,10 @@ models_prepare(void *context, struct command_try *try)
 	struct subprocess *process = &try->process;
 
 	/* The program's keys are tokens, not real keys. */
-	for (const char *const *name = provider_key_names(); try->sandboxed && *name != NULL; name++)
-		list_add(&try->passed, *name);
+	for (const struct family *f = families; try->sandboxed && f < families + FAMILY_COUNT; f++)
+		for (const char *const *name = f->keys; *name != NULL; name++)
+			if (!list_has(try->passed, *name))
+				list_add(&try->passed, *name);
 	/* An answer from the record in one try: the next try asks the API for it. */
 	if (m->tried && !m->replays)
 		m->recalls = false;

@@ -212,6 +212,10 @@ is_cancelled(struct transfer *t)
 static int64_t
 idle_limit(const struct transfer *t)
 {
+	const struct http_way *way = t->request->way;
+
+	if (way != NULL && way->first_ms > 0 && t->taken == 0)
+		return way->first_ms;
 	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
 }
 
@@ -236,7 +240,7 @@ is_barren(struct transfer *t)
 static int
 transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 {
-	int64_t limit_ms = idle_limit(t), left_ms;
+	int64_t left_ms;
 	CURLMsg *message;
 	bool done = false;
 	int running, more;
@@ -246,6 +250,7 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 		struct curl_waitfd fds[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
 		curl_off_t sent = 0;
 		unsigned count = 0;
+		int64_t limit_ms;
 
 		if (curl_multi_perform(multi, &running) != CURLM_OK)
 			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
@@ -262,6 +267,7 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 			t->sent = sent;
 			t->idle_since = clock_monotonic();
 		}
+		limit_ms = idle_limit(t);
 		if (clock_monotonic() - t->idle_since >= limit_ms)
 			return error_set(err, ERROR_NETWORK, NULL, "no byte arrived for %lld ms",
 			    (long long)limit_ms);
@@ -287,6 +293,25 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 	}
 }
 
+static void
+transfer_set_way(CURL *easy, const struct http_way *way)
+{
+	if (way == NULL)
+		return;
+	if (way->connect_ms > 0)
+		curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)way->connect_ms);
+	if (way->ca != NULL) {
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		curl_easy_setopt(easy, CURLOPT_CAINFO, way->ca);
+	}
+	if (way->certificate != NULL)
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, way->certificate);
+	if (way->key != NULL)
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, way->key);
+	if (way->socket != NULL)
+		curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, way->socket);
+}
+
 /* Begins the transfer: tells libcurl what to request from which server, and which certificates
  * to trust. */
 static void
@@ -300,7 +325,7 @@ transfer_begin(struct transfer *t, struct http *h)
 	t->headers = curl_slist_append(t->headers, "Expect:");
 	/* A compressed stream comes late, so none is asked for; some servers send one anyway. */
 	t->headers = curl_slist_append(t->headers, "Accept-Encoding: identity");
-	t->authorities = h->authorities;
+	t->authorities = request->way != NULL && request->way->ca != NULL ? NULL : h->authorities;
 
 	memset(t->answer, 0, sizeof *t->answer);
 	t->watch_fd = request->watch_fd;
@@ -309,6 +334,7 @@ transfer_begin(struct transfer *t, struct http *h)
 	t->headed = t->cut = false;
 	t->wrong = NULL;
 	handle_prepare(t->easy, request->url, t->authorities);
+	transfer_set_way(t->easy, request->way);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "");

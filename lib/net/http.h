@@ -29,8 +29,18 @@ enum http_watch {
 	HTTP_CANCEL
 };
 
+/* How to reach a server that is not reached as others are. NULL, 0: as they are. */
+struct http_way {
+	int64_t connect_ms;          /* longest time for a connection */
+	int64_t first_ms;            /* longest time until the first byte of a body */
+	const char *ca;              /* files: the authorities that are trusted, instead of all others; */
+	const char *certificate, *key; /* this client's own, for servers that want to know it */
+	const char *socket;          /* a Unix socket, by which the server of any URL is reached */
+};
+
 struct http_request {
 	const char *url;
+	const struct http_way *way;  /* NULL: none of it */
 	const char *method;          /* NULL: POST */
 	bool direct;                 /* by no proxy */
 	const char *const *headers;  /* "Name: value"; ends with NULL */

@@ -1,5 +1,5 @@
 /*
- * The API keys that AWF knows: those of the providers and those in the keys file
+ * The API keys that AWF knows: those of the servers of models and those in the keys file
  * (proc/environment.h), and the other environment variables that providers read. It is a separate
  * file because every program needs this part, to remove keys from its messages.
  */
@@ -9,19 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The variables that a provider for an HTTP API reads, in addition to those that all providers
- * read. */
-struct provider_variables {
-	const char *provider;
-	const char *key, *key_fallback; /* the latter may be NULL */
-	const char *base;               /* the URL of another server than the API's own */
-};
-/* NULL: it is not one of these. */
-const struct provider_variables *provider_variables(const char *provider);
-/* Whether it, or one of its libraries, reads NAME=VALUE; *path: as that of a file. */
-bool provider_reads(const struct provider_variables *v, const char *variable, bool *path);
-/* Environment names that hold keys of the providers' table; ends with NULL. */
+/* Whether a provider's program for an HTTP API, or one of its libraries, reads NAME=VALUE; *path: as
+ * that of a file. own: the variables of its endpoint (providers/endpoint.h), which ends with NULL;
+ * NULL: none. commands: it runs one for its key, which reads what it needs. */
+bool provider_reads(char *const *own, bool commands, const char *variable, bool *path);
+/* Environment names that hold keys of models' servers: of all endpoints that come with AWF, of those
+ * that the user's files define, and those added. Ends with NULL; valid until another is added. */
 const char *const *provider_key_names(void);
+/* Adds the names of an endpoint that this process asks. */
+void provider_key_names_add(char *const *names);
 /* Replaces the values of keys in a text by stars. */
 void api_keys_hide(char *text);
 

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,8 @@
 #include "json/merge.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "proc/api_keys.h"
+#include "proc/environment.h"
 #include "providers/endpoint_check.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
@@ -32,6 +36,10 @@ struct endpoint {
 	bool users;
 	struct buffer text;
 };
+
+/* Those that are called as the programs are which speak to them. */
+static const char *const provider_names_of_apis[] = { "openai", "openai-responses", "anthropic", "google",
+    NULL };
 
 /* Which of the programs that come with AWF speaks a protocol. */
 static const struct {
@@ -235,8 +243,18 @@ endpoint_read(struct endpoint **e, const char *name, bool with_users, struct err
 int
 endpoint_load(struct endpoint **e, const char *name, struct error *err)
 {
-	*e = NULL;
-	return name_valid(name) ? endpoint_read(e, name, true, err) : 0;
+	int found = name_valid(name) ? endpoint_read(e, name, true, err) : 0;
+	char **secrets;
+
+	if (found != 1) {
+		*e = NULL;
+		return found;
+	}
+	/* From now on they are kept from programs, and out of messages. */
+	secrets = endpoint_secrets(*e);
+	provider_key_names_add(secrets);
+	list_free(secrets);
+	return 1;
 }
 
 int
@@ -395,6 +413,176 @@ endpoint_provider(const struct endpoint *e, const char *model)
 	while (strcmp(protocols[i].protocol, protocol) != 0)
 		i++;
 	return protocols[i].provider;
+}
+
+/* What is no part of a request stays out: a key or a server that changes loses no work. */
+void
+endpoint_definition(const struct endpoint *e, const char *model, struct buffer *out)
+{
+	static const char *const keys[] = { "body", "thinking", "schema", "system", "max_tokens",
+	    "content", "think_tags", "echo", "ids", "bound", "ends" };
+	/* A new version of what comes with AWF for these changes nothing: it says what their programs
+	 * did before there were endpoints. */
+	const bool first = text_index(e->name, provider_names_of_apis) != -1;
+	const char *protocol = endpoint_protocol(e, model);
+	struct endpoint *shipped = NULL;
+	struct buffer text = BUFFER_INIT;
+	struct writer w;
+	size_t empty;
+
+	if (first)
+		endpoint_read(&shipped, e->name, false, NULL);
+	writer_begin(&w, &text);
+	writer_object(&w);
+	empty = text.len;
+	if (shipped == NULL || strcmp(protocol, endpoint_protocol(shipped, model)) != 0)
+		writer_member_string(&w, "protocol", protocol);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		struct span value = endpoint_member(e, model, keys[i]);
+		struct span before = shipped == NULL ? SPAN_NONE : endpoint_member(shipped, model, keys[i]);
+
+		if (shipped == NULL || value.len != before.len ||
+		    (value.len > 0 && memcmp(value.at, before.at, value.len) != 0))
+			writer_member_span(&w, keys[i], value);
+	}
+	if (text.len > empty) {
+		writer_object_end(&w);
+		buffer_append(out, text.data, text.len);
+	}
+	buffer_free(&text);
+	endpoint_free(shipped);
+}
+
+/* ---- the server ---- */
+
+void
+endpoint_escape(struct buffer *url, const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", *text) != NULL)
+			buffer_byte(url, *text);
+		else
+			buffer_format(url, "%%%02X", (unsigned)(unsigned char)*text);
+}
+
+/* The value of a variable of base_url: a name, or a host as some products want it in theirs, a URL.
+ * What could lead to another host than the file says is refused. */
+static int
+append_variable(const struct endpoint *e, const char *name, const struct keys *keys,
+    struct buffer *url, struct error *err)
+{
+	struct span variable = span_member(span_member(endpoint_text(e), "variables"), name);
+	char *env = span_text(span_member(variable, "env")), *text = NULL, *at;
+	const char *value = env == NULL ? NULL : keys_value(keys, env);
+	int failed = 0;
+
+	text = value != NULL && *value != '\0' ? memory_text(value) :
+	    span_text(span_member(variable, "default"));
+	at = text;
+	if (at != NULL && strncmp(at, "https://", 8) == 0)
+		at += 8;
+	while (at != NULL && text_ends(at, "/"))
+		at[strlen(at) - 1] = '\0';
+	if (at == NULL || *at == '\0')
+		failed = error_set(err, ERROR_INVALID, e->name, "where is the server? set %s",
+		    env != NULL ? env : name);
+	else if (at[strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:")] != '\0')
+		failed = error_set(err, ERROR_INVALID, env != NULL ? env : e->name,
+		    "expected a part of a host's name, or of a path");
+	else
+		buffer_text(url, at);
+	free(text);
+	free(env);
+	return failed;
+}
+
+char *
+endpoint_base(const struct endpoint *e, const char *model, const struct keys *keys, bool *users,
+    struct error *err)
+{
+	struct span text = endpoint_text(e);
+	char *env = span_text(span_member(text, "base_env")), *base = span_text(span_member(text, "base_url"));
+	const char *said = env == NULL ? NULL : keys_value(keys, env), *at = base;
+	struct buffer url = BUFFER_INIT;
+	int failed = 0;
+
+	*users = said != NULL && *said != '\0';
+	if (*users) {
+		if (strncmp(said, "http://", 7) != 0 && strncmp(said, "https://", 8) != 0)
+			failed = error_set(err, ERROR_INVALID, env,
+			    "expected a URL that begins with http:// or https://");
+		else
+			buffer_text(&url, said);
+	} else if (base == NULL) {
+		failed = error_set(err, ERROR_INVALID, e->name, "where is the server? set %s",
+		    env != NULL ? env : "base_url");
+	}
+	while (failed == 0 && !*users && at != NULL && *at != '\0') {
+		size_t len = strcspn(at, "{");
+
+		buffer_append(&url, at, len);
+		at += len;
+		if (*at == '{') {
+			char *name = memory_copy(at + 1, strcspn(at + 1, "}"));
+
+			at += strcspn(at, "}");
+			at += *at == '}';
+			if (strcmp(name, "model") == 0)
+				endpoint_escape(&url, model != NULL ? model : "");
+			else
+				failed = append_variable(e, name, keys, &url, err);
+			free(name);
+		}
+	}
+	free(env);
+	free(base);
+	if (failed != 0) {
+		buffer_free(&url);
+		return NULL;
+	}
+	while (url.len > 0 && url.data[url.len - 1] == '/')
+		url.data[--url.len] = '\0';
+	return buffer_take(&url);
+}
+
+char *
+endpoint_origin(const char *url)
+{
+	const char *host = strstr(url, "://"), *at;
+	size_t len;
+
+	if (host == NULL)
+		return memory_text("");
+	host += 3;
+	len = strcspn(host, "/?#");
+	for (at = host; at < host + len; at++)
+		if (*at == '@') {
+			len -= (size_t)(at + 1 - host);
+			host = at + 1;
+		}
+	return memory_format("%.*s://%.*s", (int)(strstr(url, "://") - url), url, (int)len, host);
+}
+
+bool
+endpoint_origin_is_loopback(const char *origin)
+{
+	const char *host = strstr(origin, "://");
+	unsigned part[4];
+	char *name;
+	size_t len;
+	bool is;
+	char rest;
+
+	if (host == NULL)
+		return false;
+	host += 3;
+	len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	name = memory_copy(host, strnlen(host, len));
+	is = strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
+	    (sscanf(name, "%3u.%3u.%3u.%3u%c", &part[0], &part[1], &part[2], &part[3], &rest) == 4 &&
+	    part[0] == 127 && part[1] < 256 && part[2] < 256 && part[3] < 256);
+	free(name);
+	return is;
 }
 
 /* ---- variables ---- */

@@ -22,6 +22,7 @@
 #define ENDPOINT_DIRECTORY "endpoints"
 
 struct endpoint;
+struct keys;
 
 /* Whether there is a file for a name; nothing is read. */
 bool endpoint_exists(const char *name);
@@ -51,6 +52,22 @@ bool endpoint_matches(struct span element, const char *model);
 const char *endpoint_protocol(const struct endpoint *e, const char *model);
 /* The name of the provider, of those that come with AWF, that speaks to it: "openai" for chat. */
 const char *endpoint_provider(const struct endpoint *e, const char *model);
+
+/* The URL of the server, without a slash at its end: base_env's if that is set (*users: true, the
+ * user has said it for this process), else base_url with its variables; in memory of its own. keys
+ * may be NULL: the environment has all. NULL: ERROR_INVALID at the variable. */
+char *endpoint_base(const struct endpoint *e, const char *model, const struct keys *keys,
+    bool *users, struct error *err);
+/* SCHEME://HOST[:PORT] of a URL, in memory of its own: to where a key may go. */
+char *endpoint_origin(const char *url);
+/* Whether that is this machine itself. */
+bool endpoint_origin_is_loopback(const char *origin);
+/* Appends a text with escapes for a part of a URL's path. */
+void endpoint_escape(struct buffer *url, const char *text);
+/* Appends, as JSON, what of it decides what a model is asked and how its answers are read, beyond
+ * what its program does by itself; nothing if there is none, as of what comes with AWF for the APIs
+ * of their makers. */
+void endpoint_definition(const struct endpoint *e, const char *model, struct buffer *out);
 
 /* All environment variables that it names, and those of them that hold keys. Lists (base/list.h). */
 char **endpoint_variables(const struct endpoint *e);

@@ -14,6 +14,7 @@
 #include "base/patience.h"
 #include "proc/api_keys.h"
 #include "proc/libexec.h"
+#include "providers/endpoint.h"
 #include "providers/known_end.h"
 #include "providers/provider_find.h"
 #include "providers/throttle.h"
@@ -25,16 +26,20 @@
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
 
 void
-provider_begin(struct provider *p, const char *name, const struct keys *keys)
+provider_begin(struct provider *p, const char *name, const struct endpoint *endpoint,
+    const char *model, const struct keys *keys)
 {
 	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
+	    .endpoint = endpoint,
 	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
+	p->program = endpoint == NULL || strcmp(name, endpoint_provider(endpoint, NULL)) == 0 ? p->name :
+	    endpoint_provider(endpoint, model);
 }
 
 bool
 provider_shared(const struct provider *p)
 {
-	return p->run != NULL && p->run->lock_fd == -1 && provider_variables(p->name) != NULL;
+	return p->run != NULL && p->run->lock_fd == -1 && p->endpoint != NULL;
 }
 
 static int
@@ -47,25 +52,27 @@ compare_texts(const void *a, const void *b)
  * order of their own, because shells change the order. False: there is no worker that could be
  * used. */
 static bool
-describe_worker(const char *name, const struct run *r, const char *program,
+describe_worker(const struct provider *p, const char *program,
     const struct environment *environment, struct pool_spec *spec, char ***read)
 {
-	const struct provider_variables *variables = provider_variables(name);
 	/* A program of another author may not know workers; and a relative path means another
 	 * file, or none, to a process in another directory. */
-	bool fits = variables != NULL && libexec_has(program), path;
+	bool fits = libexec_has(program), path, commands = endpoint_has_command(p->endpoint);
+	char **own = endpoint_variables(p->endpoint);
 
+	list_add(&own, ENDPOINT_VARIABLE);
 	*read = NULL;
 	for (char *const *one = environment->list; *one != NULL && fits; one++)
-		if (provider_reads(variables, *one, &path)) {
+		if (provider_reads(own, commands, *one, &path)) {
 			const char *value = *one + strcspn(*one, "=") + 1;
 
 			fits = !path || *value == '\0' || *value == '/';
 			list_add(read, *one);
 		}
+	list_free(own);
 	if (*read != NULL)
 		qsort(*read, list_count(*read), sizeof **read, compare_texts);
-	*spec = (struct pool_spec){ .run_directory = r->directory, .key = r->key, .program = program,
+	*spec = (struct pool_spec){ .run_directory = p->run->directory, .key = p->run->key, .program = program,
 	    .environment = *read };
 	return fits && *read != NULL;
 }
@@ -78,7 +85,7 @@ use_worker(struct provider *p, const char *program, const struct environment *en
 	struct pool_spec spec;
 	char **read = NULL;
 	bool fits = provider_shared(p) &&
-	    describe_worker(p->name, p->run, program, environment, &spec, &read) &&
+	    describe_worker(p, program, environment, &spec, &read) &&
 	    pool_connect(&p->worker, &spec);
 
 	if (fits && peer_connect(&p->peer, p->worker.fd) == -1) {
@@ -121,10 +128,17 @@ provider_start(struct provider *p, struct error *err)
 
 	if (p->peer.process.pid != 0)
 		return 0;
-	argv[0] = provider_find(p->name, err);
+	argv[0] = provider_find(p->program, err);
 	if (argv[0] == NULL)
 		return -1;
 	provider_environment(p->keys, &environment);
+	environment_unset(&environment, ENDPOINT_VARIABLE);
+	if (p->endpoint != NULL) {
+		char *text = memory_copy(endpoint_text(p->endpoint).at, endpoint_text(p->endpoint).len);
+
+		environment_set(&environment, ENDPOINT_VARIABLE, text);
+		free(text);
+	}
 	if (provider_is_cli(p->name))
 		environment_set(&environment, THROTTLE_WITHIN, p->name);
 	spec.environment = environment.list;

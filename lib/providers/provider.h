@@ -17,10 +17,13 @@
 #include "proc/peer.h"
 #include "start/pool.h"
 
+struct endpoint;
 struct run;
 
 struct provider {
 	char *name;
+	const struct endpoint *endpoint; /* the caller's; NULL: it speaks to none */
+	const char *program;      /* the name of the provider that is its program, mostly its own */
 	const struct keys *keys;  /* of the keys file; the caller's */
 	const char *step;         /* path of the step that asks; NULL: requests do not say */
 	const struct run *run;    /* whose workers it may be; NULL: none's */
@@ -41,8 +44,10 @@ struct answer {
 	long status;              /* HTTP status of an error; 0: none */
 };
 
-/* Says which provider it is; nothing runs yet. */
-void provider_begin(struct provider *p, const char *name, const struct keys *keys);
+/* Says which provider it is, and for which model; nothing runs yet. endpoint: that of its name
+ * (provider_endpoint()), NULL if there is none. */
+void provider_begin(struct provider *p, const char *name, const struct endpoint *endpoint,
+    const char *model, const struct keys *keys);
 /* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on
  * whatever is ended around it. Where the run has a worker that is the same (start/pool.h), or
  * can have one, it is that: of those that ask an API by HTTP and came with AWF. */

@@ -17,6 +17,9 @@
 
 static const char *const names[] = { "anthropic", "google", "openai", "openai-responses", "replay",
     "claude", "codex", "gemini", "copilot", "opencode", NULL };
+/* Those that speak to no HTTP API. */
+static const char *const others[] = { "replay", "claude", "codex", "gemini", "copilot", "opencode",
+    NULL };
 static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
 
 const char *const *
@@ -56,16 +59,28 @@ provider_only_reads(const char *name, char *const *tools)
 static int
 provider_unknown(const char *name, struct error *err)
 {
-	const char *near = text_suggest(name, names);
+	char **known = endpoint_list(), *near;
+	const char *found;
 
-	if (*name == '\0')
+	if (*name == '\0') {
+		list_free(known);
 		return error_set(err, ERROR_DEFINITION, NULL,
 		    PROVIDER_REFUSED_BEGIN "': there is no name before the /");
-	if (near != NULL && strcmp(near, name) != 0)
-		return error_set(err, ERROR_DEFINITION, NULL,
+	}
+	for (const char *const *one = names; *one != NULL; one++)
+		list_add(&known, *one);
+	found = text_suggest(name, (const char *const *)(uintptr_t)known);
+	near = found == NULL || strcmp(found, name) == 0 ? NULL : memory_text(found);
+	list_free(known);
+	if (near != NULL)
+		error_set(err, ERROR_DEFINITION, NULL,
 		    PROVIDER_REFUSED_BEGIN "%s' (did you mean '%s'?)", name, near);
-	return error_set(err, ERROR_DEFINITION, NULL, PROVIDER_REFUSED_BEGIN "%s': there is no "
-	    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH", name, name);
+	else
+		error_set(err, ERROR_DEFINITION, NULL, PROVIDER_REFUSED_BEGIN "%s': there is no "
+		    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of "
+		    "that name", name, name);
+	free(near);
+	return -1;
 }
 
 #define PROGRAM_BEGIN "awf-provider-"
@@ -83,22 +98,60 @@ provider_path(void)
 	return path;
 }
 
+/* NULL: there is none. */
+static char *
+find_program(const char *name)
+{
+	char *program = memory_format(PROGRAM_BEGIN "%s", name), *list = provider_path();
+	char *path = path_search(list, program);
+
+	free(program);
+	free(list);
+	return path;
+}
+
+int
+provider_endpoint(const char *name, struct endpoint **e, struct error *err)
+{
+	char *program;
+
+	*e = NULL;
+	if (!name_valid(name) || list_has((char *const *)(uintptr_t)others, name))
+		return 0;
+	if (!list_has((char *const *)(uintptr_t)names, name)) {
+		program = find_program(name);
+		free(program);
+		if (program != NULL)
+			return 0;
+	}
+	return endpoint_load(e, name, err);
+}
+
 char *
 provider_find(const char *name, struct error *err)
 {
-	char *program, *list, *path;
+	struct endpoint *e = NULL;
+	char *path;
 
 	if (!name_valid(name)) {
 		provider_unknown(name, err);
 		return NULL;
 	}
-	program = memory_format(PROGRAM_BEGIN "%s", name);
-	list = provider_path();
-	path = path_search(list, program);
-	free(program);
-	free(list);
-	if (path == NULL)
+	path = find_program(name);
+	if (path != NULL || list_has((char *const *)(uintptr_t)names, name)) {
+		if (path == NULL)
+			provider_unknown(name, err);
+		return path;
+	}
+	switch (endpoint_load(&e, name, err)) {
+	case 1:
+		path = provider_find(endpoint_provider(e, NULL), err);
+		break;
+	case 0:
 		provider_unknown(name, err);
+		break;
+	}
+	endpoint_free(e);
 	return path;
 }
 
@@ -133,6 +186,18 @@ provider_list(void)
 			free(entries);
 	}
 	free(list);
+	return found;
+}
+
+char **
+provider_list_all(void)
+{
+	char **found = provider_list(), **endpoints = endpoint_list();
+
+	for (char **name = endpoints; name != NULL && *name != NULL; name++)
+		if (!list_has(found, *name))
+			list_add(&found, *name);
+	list_free(endpoints);
 	return found;
 }
 
@@ -183,9 +248,9 @@ provider_check(const char *name, struct error *err)
 	case RECORDED_NOTHING:
 		break;
 	}
-	path = provider_find(name, err);
+	path = name_valid(name) ? find_program(name) : NULL;
 	free(path);
-	return path == NULL ? -1 : 0;
+	return path != NULL || endpoint_exists(name) ? 0 : provider_unknown(name, err);
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "proc/environment.h"
+#include "providers/endpoint.h"
 
 struct keys;
 
@@ -23,12 +24,18 @@ bool provider_tells_late(const char *name);
  * and all of them read. */
 bool provider_only_reads(const char *name, char *const *tools);
 /* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory
- * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
+ * beside this program, $PATH; else that which speaks to the endpoint of this name
+ * (providers/endpoint.h). ERROR_DEFINITION with a suggestion; ERROR_SYSTEM. */
 char *provider_find(const char *name, struct error *err);
+/* The endpoint that a name stands for, where it is that of no other program: those for HTTP APIs that
+ * come with AWF have one each. 1; 0: there is none; -1: ERROR_DEFINITION, ERROR_SYSTEM. */
+int provider_endpoint(const char *name, struct endpoint **e, struct error *err);
 
-/* The names of all that are found so: first those that come with AWF, whether they are there
+/* The names of all programs that are found so: first those that come with AWF, whether they are there
  * or not. A list (base/list.h). */
 char **provider_list(void);
+/* These, and the names of endpoints. */
+char **provider_list_all(void);
 /* What a provider's process finds: this environment, and the keys of the keys file that are
  * not in it; keys may be NULL. */
 void provider_environment(const struct keys *keys, struct environment *e);

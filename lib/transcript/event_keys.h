@@ -143,6 +143,7 @@
 #define KEY_SERVER "server"
 #define KEY_METHOD "method"
 #define KEY_PARAMS "params"
+#define KEY_PARAMS_NOTE "params_note"
 #define KEY_TURN "turn"
 #define KEY_HANDOFF "handoff"
 #define KEY_FROM "from"

@@ -16,6 +16,7 @@
 #include "definitions/skills.h"
 #include "definitions/trust.h"
 #include "formats/model_alias.h"
+#include "history/recorded_providers.h"
 #include "io/file.h"
 #include "providers/provider_find.h"
 #include "turn/mcp_tools.h"
@@ -444,6 +445,44 @@ load_handoff(struct team *t, struct member *from, const char *name,
 	return 0;
 }
 
+const char *
+team_agent_provider(const struct agent *agent, size_t number)
+{
+	return number == 0 ? agent->provider : number <= agent->fallback.count ?
+	    agent->fallback.list[number - 1].provider : NULL;
+}
+
+const struct endpoint *
+team_endpoint(const struct team *t, const char *provider)
+{
+	for (size_t i = 0; i < t->endpoint_count; i++)
+		if (strcmp(endpoint_name(t->endpoints[i]), provider) == 0)
+			return t->endpoints[i];
+	return NULL;
+}
+
+/* Reads the endpoints of all models that may be asked, so that what is wrong in their files is said
+ * before anything is begun. */
+static int
+load_endpoints(struct team *t, const struct agent *agent, struct error *err)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = team_agent_provider(agent, i)) != NULL; i++) {
+		struct endpoint *e;
+
+		if (team_endpoint(t, name) != NULL)
+			continue;
+		if (provider_endpoint(name, &e, err) == -1)
+			return -1;
+		if (e == NULL)
+			continue;
+		t->endpoints = memory_array(t->endpoints, t->endpoint_count + 1, sizeof *t->endpoints);
+		t->endpoints[t->endpoint_count++] = e;
+	}
+	return 0;
+}
+
 int
 team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err)
@@ -471,31 +510,31 @@ team_load(struct team *t, const struct team_source *source, const char *name,
 			if (load_handoff(t, t->members[i], *names, source, err) == -1)
 				return -1;
 	}
+	for (size_t i = 0; getenv(PROVIDER_RECORDED) == NULL && i < t->count; i++)
+		if (load_endpoints(t, &t->members[i]->agent, err) == -1)
+			return -1;
 	return 0;
 }
 
+/* Models of one endpoint may have different programs. */
 static struct provider *
-provider_of(struct team *t, const char *name, const struct keys *keys, const struct run *run,
-    const char *step)
+provider_of(struct team *t, const char *name, const char *model, const struct keys *keys,
+    const struct run *run, const char *step)
 {
-	struct provider *p;
+	struct provider *p = memory_zero(1, sizeof *p);
 
+	provider_begin(p, name, team_endpoint(t, name), model, keys);
 	for (size_t i = 0; i < t->provider_count; i++)
-		if (strcmp(t->providers[i]->name, name) == 0)
+		if (strcmp(t->providers[i]->name, name) == 0 &&
+		    strcmp(t->providers[i]->program, p->program) == 0) {
+			provider_stop(p);
+			free(p);
 			return t->providers[i];
-	p = memory_zero(1, sizeof *p);
-	provider_begin(p, name, keys);
+		}
 	p->step = step;
 	p->run = run;
 	t->providers = memory_array(t->providers, t->provider_count + 1, sizeof *t->providers);
 	return t->providers[t->provider_count++] = p;
-}
-
-const char *
-team_agent_provider(const struct agent *agent, size_t number)
-{
-	return number == 0 ? agent->provider : number <= agent->fallback.count ?
-	    agent->fallback.list[number - 1].provider : NULL;
 }
 
 bool
@@ -561,11 +600,11 @@ team_connect(struct team *t, const struct keys *keys, const struct run *run, con
 
 		if (m->provider != NULL)
 			continue;
-		m->provider = provider_of(t, m->agent.provider, keys, run, step);
+		m->provider = provider_of(t, m->agent.provider, m->agent.model, keys, run, step);
 		m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
 		for (size_t j = 0; j < fallback->count; j++)
-			m->fallbacks[j] = provider_of(t, fallback->list[j].provider, keys, run,
-			    step);
+			m->fallbacks[j] = provider_of(t, fallback->list[j].provider,
+			    fallback->list[j].model, keys, run, step);
 	}
 }
 
@@ -604,6 +643,9 @@ team_free(struct team *t)
 		mcp_free(t->servers[i]);
 		free(t->servers[i]);
 	}
+	for (size_t i = 0; i < t->endpoint_count; i++)
+		endpoint_free(t->endpoints[i]);
+	free(t->endpoints);
 	free(t->members);
 	free(t->providers);
 	free(t->servers);

@@ -18,6 +18,7 @@
 #include "json/writer.h"
 #include "limits/budget.h"
 #include "mcp_client/mcp.h"
+#include "providers/endpoint.h"
 #include "providers/provider.h"
 
 struct member;
@@ -46,6 +47,8 @@ struct team {
 	enum tools_policy policy;    /* that the step's user gave */
 	struct member **members;
 	size_t count;
+	struct endpoint **endpoints; /* of the providers that have one, in no order */
+	size_t endpoint_count;
 	struct provider **providers;
 	size_t provider_count;
 	struct mcp_server **servers; /* agents that list the same one share it */
@@ -70,6 +73,9 @@ int team_load(struct team *t, const struct team_source *source, const char *name
     struct error *err);
 /* The provider of an agent itself (0), or of a fallback of its (1, 2, …); NULL: no more. */
 const char *team_agent_provider(const struct agent *agent, size_t number);
+/* The endpoint that a provider's name stands for; NULL: none, or this is a replay, which reads no
+ * file of one. */
+const struct endpoint *team_endpoint(const struct team *t, const char *provider);
 /* Whether one of the agents is an agent CLI's, which may do anything in its turn. */
 bool team_runs_cli(const struct team *t);
 /* Whether what its agents do depends on the directory and the variables of the step: they have

@@ -21,6 +21,8 @@ ALONE = {
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/view/progress": "awf-run shows what goes on too",
+    "lib/api/key_command": "how a server is told who asks, without a program of its own",
+    "lib/api/sigv4": "likewise",
 }
 
 # Preloaded into programs, in place of the functions of the C library: nothing links it.

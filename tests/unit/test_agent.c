@@ -318,7 +318,7 @@ static const struct {
 	{ "name: x\nmodel: y\nprovider: opnai", "x.md:4",
 	  "unknown provider 'opnai' (did you mean 'openai'?)" },
 	{ "provider: ../x", "x.md:2", "unknown provider '../x': there is no awf-provider-../x in "
-	  "$AWF_PROVIDER_PATH, AWF's own directory or $PATH" },
+	  "$AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of that name" },
 	{ "name: 5", "x.md:2", "name: expected a text, got whole number" },
 	{ "name: ''", "x.md:2", "name: must not be empty or hold NUL" },
 	{ "name: \"a\\tb\"", "x.md:2", "name: has a control character" },

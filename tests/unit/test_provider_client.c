@@ -67,7 +67,7 @@ started(const char *name)
 	struct error err = ERROR_INIT;
 	struct provider p;
 
-	provider_begin(&p, name, NULL);
+	provider_begin(&p, name, NULL, NULL, NULL);
 	if (provider_start(&p, &err) == -1)
 		fail_msg("%s: %s", err.place, err.message);
 	return p;
@@ -420,7 +420,7 @@ providers_are_looked_for(void **state)
 	static const struct { const char *name, *message; } rows[] = {
 		{ "anthropi", "unknown provider 'anthropi' (did you mean 'anthropic'?)" },
 		{ "xyzzyxyzzy", "unknown provider 'xyzzyxyzzy': there is no awf-provider-xyzzyxyzzy "
-		    "in $AWF_PROVIDER_PATH, AWF's own directory or $PATH" },
+		    "in $AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of that name" },
 		{ "../scripted", "unknown provider '../scripted': there is no" },
 		{ "", "unknown provider '': there is no" },
 	};
@@ -433,7 +433,7 @@ providers_are_looked_for(void **state)
 		assert_null(provider_find(rows[i].name, &err));
 		assert_int_equal(err.code, ERROR_DEFINITION);
 		assert_memory_equal(err.message, rows[i].message, strlen(rows[i].message));
-		provider_begin(&p, rows[i].name, NULL);
+		provider_begin(&p, rows[i].name, NULL, NULL, NULL);
 		assert_int_equal(provider_start(&p, &err), -1);
 		provider_stop(&p);
 	}
@@ -453,7 +453,7 @@ a_provider_that_cannot_run_says_so(void **state)
 	script("awf-provider-broken", "#!/no/such/interpreter\n");
 	assert_int_equal(chmod(path, 0700), 0);
 	setenv("AWF_PROVIDER_PATH", directory, 1);
-	provider_begin(&p, "broken", NULL);
+	provider_begin(&p, "broken", NULL, NULL, NULL);
 	assert_int_equal(provider_start(&p, &err), -1);
 	assert_int_equal(err.code, ERROR_PROVIDER);
 	assert_string_equal(err.place, path);
@@ -523,7 +523,7 @@ keys_reach_the_provider(void **state)
 	setenv("ANTHROPIC_API_KEY", "from environment", 1);
 	script("1.sh", "echo '{\"id\":1,\"type\":\"message\",\"blocks\":[],\"model\":\"'"
 	    "\"$OPENAI_API_KEY, $ANTHROPIC_API_KEY\"'\"}'\n");
-	provider_begin(&p, "scripted", &keys);
+	provider_begin(&p, "scripted", NULL, NULL, &keys);
 	assert_int_equal(provider_start(&p, &err), 0);
 	assert_int_equal(ask(&p, 10000, &a, &err), 0);
 	assert_true(span_is(a.model, "from file, from environment"));

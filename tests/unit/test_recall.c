@@ -532,7 +532,7 @@ attempt(const struct script *s, const struct progress *p, const char *bytes, siz
 		recall_end(&recalled, ended);
 	assert_int_equal(transcript_open(&b.transcript, b.path, b.blobs, RUN_ID, &b.err), 0);
 	assert_int_equal(call_event(&b.call, EVENT_STEP_STARTED, NULL, NULL, started, &b.err), 0);
-	provider_begin(&b.provider, "scripted", NULL);
+	provider_begin(&b.provider, "scripted", NULL, NULL, NULL);
 	b.turns.recalled = &recalled;
 	b.turns.started = started;
 	b.turns.timeout_ms = 60000; /* of a request that the undisturbed run did not send */

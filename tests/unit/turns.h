@@ -121,7 +121,7 @@ bench_open(struct bench *b, const char *const *tools)
 	assert_int_equal(transcript_create(&b->transcript, b->path, b->blobs, RUN_ID, &b->err), 0);
 	assert_int_equal(call_event(&b->call, EVENT_STEP_STARTED, NULL, NULL, b->started, &b->err), 0);
 	b->turns.started = b->started;
-	provider_begin(&b->provider, "scripted", NULL);
+	provider_begin(&b->provider, "scripted", NULL, NULL, NULL);
 }
 
 static inline void

@@ -139,7 +139,7 @@ CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
 }
 
 @test "an endpoint says what a word for an end means, and what an error is" {
-	export AWF_ENDPOINT='{"name":"x","protocol":"chat","ends":{"done":"stop","full":"max_tokens"},"errors":[{"status":413,"text":"per minute","is":"rate_limit"}],"models":[{"match":"test-*","ends":{"done":"stop"}}]}'
+	export AWF_ENDPOINT='{"name":"x","protocol":"chat","base_env":"OPENAI_BASE_URL","key":{"env":"OPENAI_API_KEY"},"ends":{"done":"stop","full":"max_tokens"},"errors":[{"status":413,"text":"per minute","is":"rate_limit"}],"models":[{"match":"test-*","ends":{"done":"stop"}}]}'
 	same "$(pieces "$(delta '{"content":"Cold."}')" "$(delta '{}' '"done"')" | served openai 200 .stop_reason)" '"end_turn"'
 	same "$(pieces "$(delta '{"content":"Cold."}')" "$(delta '{}' '"full"')" | served openai 200 .category)" '"cut_off"'
 	same "$(echo '{"error":{"message":"tokens per minute"}}' | served openai 413 .category)" '"rate_limit"'

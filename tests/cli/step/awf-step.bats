@@ -447,7 +447,7 @@ called() {
 	|-m m|-m: no provider for the model m: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
 	opnai/m|-a x|AWF_MODEL: unknown provider 'opnai' (did you mean 'openai'?)
 	|-a x|agents/x.md: no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
-	replay/f|-a y|agents/y.md: unknown provider 'org': there is no awf-provider-org in $AWF_PROVIDER_PATH, AWF's own directory or $PATH
+	replay/f|-a y|agents/y.md: unknown provider 'org': there is no awf-provider-org in $AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of that name
 	replay/f|-a z|agents/z.md: tools: serch.tool.json: not found in tools, 
 	replay/f|-a x --allow-tools serch|serch.tool.json: not found in tools, 
 	replay/f|-a x -p {{dat}}|-p: {{dat}}: expected data or inputs (\{{ stands for two braces)

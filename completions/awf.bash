@@ -229,7 +229,11 @@ _awf()
 		_awf_among --yes --digests --edits --list --revoke --help
 		return
 		;;
-	doctor) _awf_among --json -q --quiet --help; return ;;
+	doctor)
+		case $prev in --ask) _awf_of providers; return ;; esac
+		_awf_among --json -q --quiet --ask --help
+		return
+		;;
 	log) program='tail' ;;
 	show) program=replay ;;
 	list) program=ctl ;;

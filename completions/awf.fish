@@ -67,6 +67,7 @@ complete -c awf -n '__fish_seen_subcommand_from trust' -l list -d 'print what wa
 complete -c awf -n '__fish_seen_subcommand_from trust' -l revoke -x -a '(__fish_complete_directories)' -d 'allow nothing of it any more'
 complete -c awf -n '__fish_seen_subcommand_from doctor' -l json -d 'a JSON object in each line'
 complete -c awf -n '__fish_seen_subcommand_from doctor' -s q -l quiet -d 'only what is wrong'
+complete -c awf -n '__fish_seen_subcommand_from doctor' -l ask -x -a '(awf complete providers 2>/dev/null)' -d 'ask the server of this endpoint'
 complete -c awf -s h -l help -d 'print the help'
 complete -c awf -l version -d 'print the version'
 complete -c awf -n 'not __fish_use_subcommand' -a '(__awf_behind | string split0)'

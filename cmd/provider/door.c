@@ -499,10 +499,11 @@ write_path(const struct door *d, const char *path, bool collections, struct buff
 	buffer_text(url, path);
 }
 
-void
-door_write_url(const struct door *d, const char *path, bool collections, struct buffer *url)
+/* path: of the API; said: what the endpoint says in its place, or absent. */
+static void
+write_url(const struct door *d, const char *path, struct span said, bool collections,
+    struct buffer *url)
 {
-	struct span said = door_member(d, "path");
 	size_t len = strcspn(d->base, "?");
 	const char *query = d->base + len;
 	char *own = span_text(said), separator;
@@ -534,6 +535,18 @@ door_write_url(const struct door *d, const char *path, bool collections, struct 
 		free(value);
 	}
 	free(own);
+}
+
+void
+door_write_url(const struct door *d, const char *path, bool collections, struct buffer *url)
+{
+	write_url(d, path, door_member(d, "path"), collections, url);
+}
+
+void
+door_write_models_url(const struct door *d, const char *path, struct buffer *url)
+{
+	write_url(d, path, SPAN_NONE, false, url);
 }
 
 /* Sets a header, in place of one of its name. text NULL: libcurl sends none of the name. */
@@ -630,7 +643,8 @@ keep_path(char **place, struct span value)
 static int
 sign(struct door *d, const struct http_request *request, struct error *err)
 {
-	const struct sigv4_request signs = { .method = "POST", .url = request->url,
+	const struct sigv4_request signs = {
+	    .method = request->method != NULL ? request->method : "POST", .url = request->url,
 	    .headers = (const char *const *)(uintptr_t)d->lines, .body = request->body,
 	    .body_len = request->body_len, .wall = clock_wall() };
 	struct sigv4_signed out;

@@ -75,6 +75,8 @@ int door_take_params(struct door *d, struct span *params, struct error *err);
 void door_patch(struct buffer *body, struct span patch);
 /* Appends the URL: base, path, query. path: that of the API, where the endpoint says none. */
 void door_write_url(const struct door *d, const char *path, bool collections, struct buffer *url);
+/* The URL of the list of models, which has this path. */
+void door_write_models_url(const struct door *d, const char *path, struct buffer *url);
 /* Sets headers, time limits and certificates of a request whose URL and body are set. header: one that
  * the API wants, or NULL. Valid until the next call or door_end(). ERROR_AUTH, ERROR_INVALID. */
 int door_set_request(struct door *d, struct http_request *request, const char *header,

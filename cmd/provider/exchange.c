@@ -472,12 +472,99 @@ exchange_check_settings(void *context, struct writer *w, struct error *err)
 	return failed;
 }
 
+static int
+ignore_bytes(void *context, const char *bytes, size_t len)
+{
+	(void)context;
+	(void)bytes;
+	(void)len;
+	return 0;
+}
+
+/* What lists the models: the same for most APIs, beside the path that answers requests. */
+static const char *
+models_path(const struct exchange_api *api)
+{
+	if (api->path == NULL)
+		return "/v1beta/models";
+	return strncmp(api->path, "/v1/", 4) == 0 ? "/v1/models" : "/models";
+}
+
+/* Asks for the list of models once, with all that a request has but its body. */
+static int
+exchange_get_models(struct client *client, struct door *door, struct http_answer *answer,
+    struct error *err)
+{
+	struct http_request request = { .method = "GET", .body = "", .take = ignore_bytes,
+	    .watch_fd = -1, .output_fd = -1 };
+	struct buffer url = BUFFER_INIT;
+	int result;
+
+	memset(answer, 0, sizeof *answer);
+	door_write_models_url(door, models_path(client->api), &url);
+	request.url = url.data;
+	result = door_set_request(door, &request, client->api->header, err);
+	if (result == 0)
+		result = http_post(client->http, &request, answer, err);
+	buffer_free(&url);
+	return result;
+}
+
+static int
+exchange_ask_server(void *context, struct writer *w, struct error *err)
+{
+	struct client *client = context;
+	struct failure failure = { .error = ERROR_INIT };
+	struct http_answer answer = { .status = 0 };
+	struct door door;
+	char *origin, *key;
+	int result;
+
+	if (exchange_open_client(context, err) != 0)
+		return -1;
+	door_begin(&door, client->endpoint, &client->keys, NULL, client->api->key_header,
+	    client->api->key_optional);
+	key = door_name_key(client->endpoint, true);
+	writer_member_string(w, "key", key);
+	free(key);
+	result = door_find_server(&door, err);
+	if (result == 0) {
+		origin = endpoint_origin(door.base);
+		writer_member_string(w, "server", origin);
+		free(origin);
+		result = door_find_key(&door, err);
+	}
+	if (result == 0)
+		result = exchange_get_models(client, &door, &answer, err);
+	if (result == 0 && answer.status == 401 && client->keys.command != NULL) {
+		http_answer_free(&answer);
+		door_key_refused(&door);
+		result = door_find_key(&door, err);
+		if (result == 0)
+			result = exchange_get_models(client, &door, &answer, err);
+	}
+	if (result == 0) {
+		writer_member_integer(w, "status", answer.status);
+		failure.status = answer.status;
+		if (answer.status < 200 || answer.status > 299) {
+			failure_from_body(&failure, &answer.body, door.key);
+			for (char *const *secret = door.secrets; secret != NULL && *secret != NULL; secret++)
+				text_hide(failure.error.message, strlen(failure.error.message), *secret);
+			*err = failure.error;
+			result = -1;
+		}
+	}
+	http_answer_free(&answer);
+	door_end(&door);
+	return result;
+}
+
 int
 exchange_main(const struct exchange_api *api, int argc, char **argv)
 {
 	struct client client = { .api = api };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
-		.stays = true, .start = exchange_open_client, .check = exchange_check_settings,
+		.stays = true, .start = exchange_open_client, .check = exchange_check_settings, .ask = exchange_ask_server,
 		.answer = exchange_answer_request, .context = &client };
 	int status = provider_main(&program, argc, argv);
 

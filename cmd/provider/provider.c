@@ -476,9 +476,10 @@ provider_serve_clients(const struct provider_api *api, struct pool_slot *slot)
 	file_close(&null);
 }
 
-/* Prints one line, for callers that check before they send a request. */
+/* Prints one line, for callers that check before they send a request: by check() or ask(). */
 static int
-provider_check_api(const struct provider_api *api)
+provider_check_api(const struct provider_api *api,
+    int (*look)(void *context, struct writer *w, struct error *err))
 {
 	struct error err = ERROR_INIT;
 	char text[sizeof err.place + sizeof err.message + 4];
@@ -488,7 +489,7 @@ provider_check_api(const struct provider_api *api)
 
 	writer_begin(&w, &line);
 	writer_object(&w);
-	ready = known_end_check(&err) == 0 && api->check(api->context, &w, &err) == 0;
+	ready = known_end_check(&err) == 0 && look(api->context, &w, &err) == 0;
 	writer_member_bool(&w, "ready", ready);
 	if (!ready) {
 		error_text(&err, text, sizeof text);
@@ -501,12 +502,12 @@ provider_check_api(const struct provider_api *api)
 	return program_end(api->program, ready ? STATUS_OK : error_status(err.code));
 }
 
-enum { OPT_KNOWN_END = 1, OPT_CHECK, OPT_WORKER, OPT_PARENT };
+enum { OPT_KNOWN_END = 1, OPT_CHECK, OPT_ASK, OPT_WORKER, OPT_PARENT };
 
 struct asked {
 	const char *lock; /* of a worker; NULL: it is not one */
 	int64_t parent;
-	bool check;
+	bool check, ask;
 };
 
 static const struct option_spec options_table[] = {
@@ -514,6 +515,8 @@ static const struct option_spec options_table[] = {
 	    "stop, max_tokens and so on; repeatable", OPTION_CALL(known_end_teach) },
 	{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody",
 	    OPTION_INTO_FLAG(struct asked, check) },
+	{ OPT_ASK, 0, "ask", NULL, "ask the server for a list of its models, and say what it answered",
+	    OPTION_INTO_FLAG(struct asked, ask) },
 	{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is",
 	    OPTION_INTO_TEXT(struct asked, lock) },
 	{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process",
@@ -526,7 +529,8 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 {
 	static const struct option_rule rules[] = {
 		{ OPTION_SAID(OPT_PARENT), 0, OPTION_SAID(OPT_WORKER), NULL },
-		{ OPTION_SAID(OPT_WORKER), OPTION_SAID(OPT_CHECK), 0, NULL },
+		{ OPTION_SAID(OPT_WORKER), OPTION_SAID(OPT_CHECK) | OPTION_SAID(OPT_ASK), 0, NULL },
+		{ OPTION_SAID(OPT_ASK), OPTION_SAID(OPT_CHECK), 0, NULL },
 	};
 	struct provider p = { .api = api };
 	struct options o;
@@ -548,8 +552,12 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
 			break;
 		}
-		if (asked.check)
-			return provider_check_api(api);
+		if (asked.ask && api->ask == NULL) {
+			error_set(&p.error, ERROR_USAGE, "--ask", "it has no server that can be asked");
+			break;
+		}
+		if (asked.check || asked.ask)
+			return provider_check_api(api, asked.ask ? api->ask : api->check);
 		if (known_end_check(&p.error) != 0)
 			break;
 		if (asked.lock != NULL &&

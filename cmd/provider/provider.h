@@ -51,6 +51,9 @@ struct provider_api {
 	/* For --check: whether it has what it needs to answer, asking nobody. Writes members that
 	 * say what it has, of the table in awf-provider(7). -1 with *err: it has not. */
 	int (*check)(void *context, struct writer *w, struct error *err);
+	/* For --ask: asks the server for a list of its models, which costs nothing. Writes members that say
+	 * what it answered. -1 with *err: not what it should. NULL: there is no such server. */
+	int (*ask)(void *context, struct writer *w, struct error *err);
 	/* Ends with provider_message(), provider_error() or provider_recorded(). */
 	void (*answer)(void *context, struct provider *p, const struct provider_request *r);
 	void *context;

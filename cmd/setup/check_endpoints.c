@@ -1,5 +1,6 @@
 /* The files of an endpoint are loaded as a step would, and what they name is looked for: variables by
- * their names, files, and commands, which are not run. Nobody is asked. */
+ * their names, files, and commands, which are not run. Nobody is asked but by
+ * ask_endpoint(), where the endpoint's program asks. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "proc/environment.h"
+#include "proc/subprocess.h"
 #include "providers/endpoint.h"
+#include "providers/provider_find.h"
 #include "setup/doctor.h"
 
 /* What is told of one. */
@@ -311,5 +314,80 @@ check_endpoints(struct findings *f, const struct demands *d)
 	    directory != NULL ? directory : "~/.config/awf/endpoints");
 	list_free(names);
 	free(directory);
+	keys_free(&keys);
+}
+
+/* ---- --ask ---- */
+
+/* For a command that prints the key, a connection and an answer. */
+#define ASK_LIMIT_MS 90000
+
+static void
+judge_server(struct findings *f, const char *name, const struct subprocess *asked)
+{
+	struct span answer = checks_answer(asked);
+	char *origin = span_text(span_member(answer, "server")), *key = span_text(span_member(answer, "key"));
+	char *message = span_text(span_member(answer, "message"));
+	long long status = 0;
+	struct buffer where = BUFFER_INIT;
+
+	buffer_text(&where, origin != NULL ? origin : "the server");
+	if (key != NULL)
+		buffer_format(&where, ", with the key of %s", key);
+	span_integer(span_member(answer, "status"), &status);
+	if (span_member(answer, "ready").at == NULL)
+		findings_add(f, FINDING_ENDPOINTS, FINDING_WRONG, name, "it cannot be asked: %s",
+		    asked->error.code != ERROR_NONE ? asked->error.message : "its program does not say what came");
+	else if (span_true(span_member(answer, "ready")))
+		findings_add(f, FINDING_ENDPOINTS, FINDING_OK, name, "%s: status %lld, a list of models",
+		    where.data, status);
+	else if (status == 404 || status == 405)
+		findings_add(f, FINDING_ENDPOINTS, FINDING_NOTE, name, "%s: status %lld: it has no list of "
+		    "models, and so does not say whether it takes the key", where.data, status);
+	else
+		findings_add(f, FINDING_ENDPOINTS, FINDING_WRONG, name, "%s: %s", where.data,
+		    message != NULL ? message : "it failed");
+	buffer_free(&where);
+	free(origin);
+	free(key);
+	free(message);
+}
+
+void
+ask_endpoint(struct findings *f, const char *name)
+{
+	char *program = NULL, option[] = "--ask", *text;
+	struct environment environment;
+	struct error err = ERROR_INIT;
+	struct endpoint *e = NULL;
+	struct keys keys;
+
+	if (keys_load(&keys, &err) != 0 || provider_endpoint(name, &e, &err) == -1) {
+		findings_add_error(f, FINDING_ENDPOINTS, name, &err);
+	} else if (e == NULL && provider_check(name, &err) == -1) {
+		findings_add_error(f, FINDING_ENDPOINTS, name, &err);
+	} else if (e == NULL) {
+		findings_add(f, FINDING_ENDPOINTS, FINDING_WRONG, name, "is a program, and no endpoint");
+	} else if ((program = provider_find(name, &err)) == NULL) {
+		findings_add_error(f, FINDING_ENDPOINTS, name, &err);
+	} else {
+		char *argv[] = { program, option, NULL };
+		struct subprocess asked = { .argv = argv, .name = name, .timeout_ms = ASK_LIMIT_MS,
+		    .output_limit = (size_t)64 << 10, .quiet = true };
+
+		text = memory_copy(endpoint_text(e).at, endpoint_text(e).len);
+		provider_environment(&keys, &environment);
+		environment_set(&environment, ENDPOINT_VARIABLE, text);
+		asked.environment = environment.list;
+		if (subprocesses_run(&asked, 1, NULL, &err) == -1)
+			findings_add_error(f, FINDING_ENDPOINTS, name, &err);
+		else
+			judge_server(f, name, &asked);
+		subprocess_free(&asked);
+		environment_free(&environment);
+		free(text);
+	}
+	free(program);
+	endpoint_free(e);
 	keys_free(&keys);
 }

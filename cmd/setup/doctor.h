@@ -1,7 +1,7 @@
 /*
  * awf doctor: what of programs, providers, keys, sandbox, storage, prices, agents, tools and
  * skills is there, and what is missing. Nothing is made or changed, no model is asked, and
- * nothing goes over a network. Whether something is good is asked of who goes by it: the
+ * nothing goes over a network, but with --ask. Whether something is good is asked of who goes by it: the
  * library's own functions, the providers and awf-sandbox (--check).
  *
  * Each check adds findings of its own, and none of them knows another. A finding is a line: its
@@ -59,6 +59,8 @@ void check_programs(struct findings *f);
 void check_providers(struct findings *f, struct demands *d);
 /* The files of endpoints: those of the user, of servers of this machine, and for which there is a key. */
 void check_endpoints(struct findings *f, const struct demands *d);
+/* Asks the server of one for its models, with its key: a finding, and nothing else. */
+void ask_endpoint(struct findings *f, const char *name);
 /* Of AWF's tools and of replays. */
 void check_sandbox(struct findings *f);
 void check_storage(struct findings *f);

@@ -26,11 +26,17 @@
 #define RESET "\033[0m"
 #define NAME_WIDTH 16 /* a name that is longer has its message further right */
 
-enum { OPT_JSON = 1, OPT_QUIET };
+enum { OPT_JSON = 1, OPT_QUIET, OPT_ASK };
+
+struct asked {
+	const char *name; /* NULL: nobody */
+};
 
 static const struct option_spec options[] = {
 	{ OPT_JSON, 0, "json", NULL, "a JSON object in each line", OPTION_ONLY_SAID },
 	{ OPT_QUIET, 'q', "quiet", NULL, "only what is wrong", OPTION_ONLY_SAID },
+	{ OPT_ASK, 0, "ask", "NAME", "ask the server of this endpoint whether it takes the key, and check\n"
+	    "nothing else", OPTION_INTO_TEXT(struct asked, name) },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -46,9 +52,9 @@ static const struct {
 };
 
 /* A line for each below its group, and one that sums up; or a JSON object in each line. quiet: of
- * what is wrong alone, and nothing if nothing is. */
+ * what is wrong alone, and nothing if nothing is. sum: the last line. */
 static void
-write_findings(const struct findings *f, bool json, bool quiet, struct buffer *out)
+write_findings(const struct findings *f, bool json, bool quiet, bool sum, struct buffer *out)
 {
 	const bool colour = !json && terminal_colour(STDOUT_FILENO, "auto");
 	struct writer w;
@@ -82,7 +88,7 @@ write_findings(const struct findings *f, bool json, bool quiet, struct buffer *o
 			    found->message);
 		}
 	}
-	if (json || quiet)
+	if (json || quiet || !sum)
 		return;
 	if (f->wrong == 0)
 		buffer_text(out, "What a workflow needs is there.\n");
@@ -99,10 +105,12 @@ main(int argc, char **argv)
 	struct buffer out = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct options o;
+	struct asked asked = { NULL };
 	int status;
 
 	program_begin();
 	options_begin(&o, options, argc, argv);
+	options_bind(&o, &asked);
 	switch (options_next(&o, &err)) {
 	case OPTION_END:
 		break;
@@ -120,16 +128,21 @@ main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	descendants_adopt();
-	check_definitions(&f, &d);
-	check_programs(&f);
-	check_providers(&f, &d);
-	check_endpoints(&f, &d);
-	check_sandbox(&f);
-	check_storage(&f);
-	check_prices(&f);
+	if (asked.name != NULL) {
+		ask_endpoint(&f, asked.name);
+	} else {
+		check_definitions(&f, &d);
+		check_programs(&f);
+		check_providers(&f, &d);
+		check_endpoints(&f, &d);
+		check_sandbox(&f);
+		check_storage(&f);
+		check_prices(&f);
+	}
 	signal(SIGPIPE, SIG_DFL);
 
-	write_findings(&f, (o.said & OPTION_SAID(OPT_JSON)) != 0, (o.said & OPTION_SAID(OPT_QUIET)) != 0, &out);
+	write_findings(&f, (o.said & OPTION_SAID(OPT_JSON)) != 0, (o.said & OPTION_SAID(OPT_QUIET)) != 0,
+	    asked.name == NULL, &out);
 	fwrite(buffer_string(&out), 1, out.len, stdout);
 	status = f.wrong > 0 ? STATUS_WORK : STATUS_OK;
 	for (size_t i = 0; i < d.count; i++) {

@@ -5,12 +5,13 @@ bats_require_minimum_version 1.5.0
 load ../../support/helpers
 load ../../support/agent
 load ../../support/manual
+load ../../support/vendors
 
 prepare() {
 	unset AWF_MODEL AWF_PROVIDER AWF_PRICES AWF_REPLAY AWF_TOOL_PATH AWF_PROVIDER_PATH
 	unset ANTHROPIC_BASE_URL OPENAI_BASE_URL GEMINI_BASE_URL
 	"$BUILD/libexec/awf/awf-sandbox" --read-only --check >/dev/null || skip 'this system lacks what a sandbox takes'
-	mkdir -p "$XDG_CONFIG_HOME/awf" stubs
+	mkdir -p "$XDG_CONFIG_HOME/awf/endpoints" stubs
 	keys=$XDG_CONFIG_HOME/awf/keys
 	SECRET=sk-kepttoitself-0123456789
 }
@@ -473,9 +474,6 @@ copied() {
 	[[ $output == 'agents'*'wrong  x.json '* && $output != *ALL* ]]
 }
 
-# NAME JSON: a file of an endpoint.
-endpoint() { mkdir -p "$XDG_CONFIG_HOME/awf/endpoints" && printf '%s' "$2" >"$XDG_CONFIG_HOME/awf/endpoints/$1.json"; }
-
 @test "endpoints: those of this machine, with a key, or the user's; the others are counted" {
 	findings 0
 	count=$(ls "$ROOT/share/endpoints" | grep -c .)
@@ -530,4 +528,46 @@ endpoint() { mkdir -p "$XDG_CONFIG_HOME/awf/endpoints" && printf '%s' "$2" >"$XD
 	has endpoints ok file "chat, https://h.example; the key is in $PWD/key"
 	has endpoints ok command "chat, https://h.example; $PWD/stubs/prints prints the key"
 	[ ! -e ran ]
+}
+
+@test "an endpoint that an agent asks lacks its key" {
+	mkdir agents
+	printf -- '---\nmodel: groq/x\n---\n' >agents/a.md
+	findings 3
+	grep -q $'^endpoints\twrong\tgroq\tchat, https://api.groq.com/openai/v1; no key: set GROQ_API_KEY (for ' <<<"$found"
+}
+
+@test "--ask: the server is asked for its models, with the key, and nothing else is checked" {
+	LOG=$PWD/vendor.log
+	chat_text cold | vendor groq /v1
+	url=$(cat server.url)
+	GROQ_API_KEY=$SECRET run -0 --separate-stderr awf doctor --ask groq
+	same "$output" "endpoints
+  ok     groq              $url, with the key of GROQ_API_KEY: status 200, a list of models"
+	same "$(jq -c '[.method, .path, .headers.authorization]' vendor.log)" "[\"GET\",\"/v1/models\",\"Bearer $SECRET\"]"
+	# One that refuses it, and repeats it.
+	refusal 401 "{\"error\":{\"message\":\"Incorrect key $SECRET\"}}" >replies
+	GROQ_API_KEY=$SECRET run -3 --separate-stderr awf doctor --ask groq --json
+	same "$(jq -r .status <<<"$output")" wrong
+	[[ $output == *"HTTP 401: Incorrect key *"* && $output != *"$SECRET"* ]]
+	# One without a list.
+	refusal 404 '{"error":{"message":"no such path"}}' >replies
+	GROQ_API_KEY=$SECRET run -0 --separate-stderr awf doctor --ask groq
+	[[ $output == *'note   groq '*'status 404: it has no list of models'* ]]
+	# Without a key nobody is asked; nor is who is not there, or no server.
+	: >vendor.log
+	run -3 awf doctor --ask groq
+	[[ $output == *'no API key: set GROQ_API_KEY'* ]]
+	run -3 awf doctor --ask no-such-endpoint
+	run -3 awf doctor --ask replay
+	[[ $output == *'is a program, and no endpoint'* ]]
+	same "$(cat vendor.log)" ''
+	# A signed one, a command that is asked once more, and the paths of other protocols.
+	endpoint aws "{\"protocol\":\"messages\",\"base_url\":\"$url/anthropic\",\"key\":{\"sigv4\":{\"region\":\"r\",\"service\":\"s\"}}}"
+	echo '{}' >replies
+	AWS_ACCESS_KEY_ID=AKID AWS_SECRET_ACCESS_KEY=SECRET awf doctor --ask aws
+	same "$(jq -c '[.method, .path, .sigv4]' vendor.log)" '["GET","/anthropic/v1/models",true]'
+	endpoint google "{\"base_url\":\"$url\",\"query\":{\"a\":\"b\"}}"
+	GEMINI_API_KEY=$SECRET awf doctor --ask google
+	same "$(tail -n 1 vendor.log | jq -c '[.path, .headers["x-goog-api-key"]]')" "[\"/v1beta/models?a=b\",\"$SECRET\"]"
 }

@@ -217,6 +217,7 @@ static void
 anthropic_read_message(struct stream *s, struct span message)
 {
 	s->message.begun = true;
+	text_once(&s->message.id, span_member(message, "id"));
 	text_once(&s->message.model, span_member(message, "model"));
 	anthropic_read_usage(&s->message.usage, span_member(message, "usage"));
 }
@@ -234,8 +235,9 @@ anthropic_read_event(struct stream *s, struct span event)
 		content_block_start(s, event);
 	} else if (span_is(type, "message_start")) {
 		/* If a stream has two answers, neither can be trusted: the tools of both would
-		 * be called. */
-		if (m->begun) {
+		 * be called. A gateway that says the beginning of one twice does no harm. */
+		if (m->begun && (m->count > 0 || m->id == NULL ||
+		    !span_is(span_path(event, "message", "id", NULL), m->id))) {
 			stream_fail(s, "a second answer begins before the first has ended");
 			return;
 		}

@@ -53,6 +53,7 @@ message_free(struct message *m)
 {
 	message_clear(m);
 	free(m->model);
+	free(m->id);
 	free(m->request_id);
 	free(m->session_id);
 	free(m->explanation);

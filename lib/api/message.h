@@ -73,6 +73,7 @@ struct message {
 	size_t count;
 	struct usage usage;
 	char *model;
+	char *id;                 /* the API's of the message, while it is read; NULL */
 	char *request_id;         /* the API's id of the request; NULL */
 	char *session_id;         /* of an agent CLI */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */

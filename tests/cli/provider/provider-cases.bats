@@ -144,3 +144,17 @@ CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
 	same "$(pieces "$(delta '{"content":"Cold."}')" "$(delta '{}' '"full"')" | served openai 200 .category)" '"cut_off"'
 	same "$(echo '{"error":{"message":"tokens per minute"}}' | served openai 413 .category)" '"rate_limit"'
 }
+
+@test "the beginning of an answer that comes twice is one" {
+	begin='data: {"type":"message_start","message":{"id":"%s","usage":{"input_tokens":1}}}\n\n'
+	end='data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Cold."}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}
+
+'
+	# shellcheck disable=SC2059 # it is a format
+	same "$({ printf "$begin$begin" a a && printf %s "$end"; } | served anthropic 200 '.blocks[0].text')" '"Cold."'
+	# shellcheck disable=SC2059
+	same "$({ printf "$begin$begin" a b && printf %s "$end"; } | served anthropic 200 .message)" \
+		'"a second answer begins before the first has ended"'
+}

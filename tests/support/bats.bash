@@ -6,6 +6,8 @@
 #
 # usage: bats.bash FILE [TAG | !TAG...]: TAP on stdout, and all that a test said that failed.
 # With TAG, the tests with that tag alone; with !TAG, those without it, and without each further one.
+# AWF_TEST_TIER=check: of the tests with the tag turn:N (test_tags, or file_tags for all of a file) every
+# Nth is run, another one with each AWF_TEST_TURN.
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # most is called by the tests
 
@@ -136,8 +138,9 @@ export BATS_TEST_FILENAME BATS_TEST_NUMBER BATS_RUN_TMPDIR BATS_SUITE_TMPDIR BAT
 # A test becomes a function, on the lines that it has.
 mapfile -t bats_text <"$1"
 declare -A bats_functions=()
-bats_names=() bats_tag=''
+bats_names=() bats_tag='' bats_file_turn=1 bats_turns=${AWF_TEST_TURN:-0}
 for bats_i in "${!bats_text[@]}"; do
+	if [[ ${bats_text[bats_i]} == '# bats file_tags=turn:'* ]]; then bats_file_turn=${bats_text[bats_i]##*:}; fi
 	if [[ ${bats_text[bats_i]} == '# bats test_tags='* ]]; then bats_tag=${bats_text[bats_i]#*=}; fi
 	[[ ${bats_text[bats_i]} =~ ^[[:blank:]]*@test[[:blank:]] ]] || continue
 	[[ ${bats_text[bats_i]} =~ ^@test\ \"([^\"]+)\"\ \{(.*) ]] || {
@@ -151,6 +154,12 @@ for bats_i in "${!bats_text[@]}"; do
 		exit 2
 	}
 	bats_functions[$bats_name]=bats_test_$bats_i
+	bats_turn=$bats_file_turn
+	if [[ $bats_tag == turn:* ]]; then bats_turn=${bats_tag#*:}; fi
+	if [ "$bats_turn" -gt 1 ] && [ "${AWF_TEST_TIER-}" = check ] && [ $((bats_turns++ % bats_turn)) -ne 0 ]; then
+		bats_tag=''
+		continue
+	fi
 	case ${2-} in
 	'' | "$bats_tag") bats_names+=("$bats_name") ;;
 	!*) [[ -n $bats_tag && " ${*:2} " == *" !$bats_tag "* ]] || bats_names+=("$bats_name") ;;

@@ -104,11 +104,11 @@ patience_of() {
 # rounds FEW MANY: how often, or how finely, something is tried: few times in make check.
 rounds() { if [ "${AWF_TEST_TIER:-check}" = torture ]; then echo "$2"; else echo "$1"; fi; }
 
-# N: whether the next case of a list is tried: the first and every Nth after it in make check, each
-# one in CI.
+# N: whether the next case of a list is tried: every Nth in make check, others with each AWF_TEST_TURN,
+# and each one in CI.
 case_is_chosen() {
 	case_number=$((${case_number:--1} + 1))
-	[ "${AWF_TEST_TIER:-check}" != check ] || [ $((case_number % $1)) = 0 ]
+	[ "${AWF_TEST_TIER:-check}" != check ] || [ $(((case_number + ${AWF_TEST_TURN:-0}) % $1)) = 0 ]
 }
 
 # VERB PATH [OPTION...] RUN: decides with awf-ctl, then goes on with the run.

@@ -107,6 +107,25 @@ torn\nok 3 is left out # skip no time\ntorn\nnot ok 4 cannot be torn down\n# tea
 	same "$status:$output" '0:1..0'
 }
 
+@test "in make check tests with the tag turn:N take turns, and so do cases of a list; elsewhere all are run" {
+	tests=$'# bats test_tags=turn:2\n@test "a" { :; }\n@test "b" { :; }\n# bats test_tags=turn:2\n@test "c" { :; }\n# bats test_tags=ci\n@test "d" { :; }'
+	names() { sed -n 's/^ok [0-9]* //p' <<<"$output" | paste -sd' '; }
+	while IFS='|' read -r tier turn want; do
+		AWF_TEST_TIER=$tier AWF_TEST_TURN=$turn tell '!torture' '!ci' <<<"$tests"
+		same "$(names)" "$want"
+		AWF_TEST_TIER=$tier AWF_TEST_TURN=$turn tell <<<"# bats file_tags=turn:4"$'\n'"${tests//test_tags=turn:2/}"
+		same "$(names | wc -w)" "$([ "$tier" = check ] && echo 1 || echo 4)"
+	done <<-'END'
+		check|0|a b
+		check|1|b c
+		check|20786|a b
+		ci|1|a b c
+	END
+	chosen() { for i in 1 2 3 4 5 6; do if case_is_chosen 3; then echo "$i"; fi; done | paste -sd' '; }
+	same "$(AWF_TEST_TIER=check AWF_TEST_TURN=0 chosen),$(AWF_TEST_TIER=check AWF_TEST_TURN=1 chosen),$(AWF_TEST_TIER=ci chosen)" \
+		'1 4,3 6,1 2 3 4 5 6'
+}
+
 @test "a file that cannot be read is not run" {
 	tell <<<$'@test "a" { :; }\n@test "a" { :; }'
 	same "$status:$output:$stderr" '2::t.bats:2: a test before this has the same name: a'

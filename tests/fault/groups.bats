@@ -104,6 +104,7 @@ survives() {
 	survives '["aa","bb","cc"]' 'awf-step -i lines --each g -- grow | awf-step -s all -r -- cat'
 }
 
+# bats test_tags=turn:2
 @test "a loop of each item, killed" {
 	survives '["aaaa","bbbb","cccc"]' 'awf-step -i lines --each g -- awf-step --until long l -- grow |
 		awf-step -s all -r -- cat'

@@ -72,6 +72,7 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	clean
 }
 
+# bats test_tags=turn:2
 @test "buffer-all: whoever is killed, the others keep their order" {
 	# Eight in line; which of them are killed, the first last, as the next begins then.
 	while read -r killed expected; do

@@ -64,6 +64,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	same "$(audit 'select(.type == "run.pruned").run_id')" "\"$(cat 1)\""
 }
 
+# bats test_tags=turn:2
 @test "killed at any moment: nothing but whole runs after the next prune" {
 	for round in $(seq "$(rounds 6 24)"); do
 		for i in 1 2 3 4 5 6; do made "$i"; done
@@ -137,6 +138,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
 }
 
+# bats test_tags=turn:3
 @test "more runs inside of a run than are locked at once: all of them go" {
 	awf-run -n --name outer --id-file outer -c 'awf-run -n --name inner --id-file inner true'
 	for i in $(seq -f %03g 300); do

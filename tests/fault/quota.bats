@@ -41,6 +41,7 @@ attempt() {
 
 prepare() { WORK=$PWD; }
 
+# bats test_tags=turn:2
 @test "awf-run and its steps" {
 	local times
 	for times in 1 999; do
@@ -50,6 +51,7 @@ prepare() { WORK=$PWD; }
 	done
 }
 
+# bats test_tags=turn:2
 @test "a resume, a replay, and what is decided" {
 	local times
 	for times in 1 999; do

@@ -50,6 +50,7 @@ order() {
 	same "$(order awf-record < <(lines))" 'sync line,stdout ,'
 }
 
+# bats test_tags=turn:3
 @test "20 senders at once, doubled, in disorder, cut off, killed: the same files" {
 	elsewhere
 	for ((seed = 1; seed <= $(rounds 1 20); seed++)); do
@@ -81,6 +82,7 @@ order() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "one that conducts a run, killed at any moment, goes on with it" {
 	for ((i = 0; i < 300; i++)); do echo "{\"type\":\"x\",\"event_id\":$i,\"payload\":{\"text\":\"$(printf "%0$((RANDOM % 500 + 1))d" 0)\"}}"; done >events
 	awf-record --name job </dev/null
@@ -105,6 +107,7 @@ order() {
 	same "$(awf-tail --list --json | jq -r .status)" success
 }
 
+# bats test_tags=turn:2
 @test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	elsewhere
@@ -143,6 +146,7 @@ order() {
 	cmp "$PWD"/there/transcripts/*.jsonl "$AWF_STORAGE"/transcripts/*.jsonl
 }
 
+# bats test_tags=turn:2
 @test "a run that is removed while it is sent is there from its first line, or not at all" {
 	elsewhere
 	for ((round = 0; round < $(rounds 10 200); round++)); do

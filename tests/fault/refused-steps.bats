@@ -24,6 +24,7 @@ refused() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "no command line makes awf-step die by a signal, and each leaves a valid record" {
 	local -a names=(--each --parallel --max --until --when --try --accept --agent --approve --ask --attach
 		--models --prompt --require --rescue --resume --retries --timeout --via --effects --into --once

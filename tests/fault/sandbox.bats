@@ -417,6 +417,7 @@ none_marked() { [ "$(marked "$1")" = 0 ]; }
 
 some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 
+# bats test_tags=turn:2
 @test "all ends with whoever asked, with the keeper, and with the command" {
 	for config in full namespaces; do
 		mark="$BATS_TEST_TMPDIR-$config"
@@ -503,6 +504,7 @@ time.sleep(0.1)'
 	done
 }
 
+# bats test_tags=turn:3
 @test "a disk is not filled" {
 	as=()
 	small="$outside/small"
@@ -567,6 +569,7 @@ shown_by_links() {
 		"$sandbox" $(options "$1") "${@:2}" -- sh -c 'cat kit/*/id flow/id more/id asked/id run/id "$@" 2>/dev/null; :' - "${secrets[@]}"
 }
 
+# bats test_tags=turn:2
 @test "a place that was swapped for a link shows nothing, before, between and during calls" {
 	mkdir -p "$outside/home/.ssh" "$outside/storage/runs/x" "$outside/vault"
 	secrets=("$outside/home/.ssh/id" "$outside/storage/runs/x/id" "$outside/vault/id" "$outside/home/id")
@@ -596,6 +599,7 @@ shown_by_links() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "swaps beside calls show nothing" {
 	mkdir -p kit/bin more "$outside/vault"
 	secrets=("$outside/vault/id")

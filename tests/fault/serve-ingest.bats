@@ -47,6 +47,7 @@ stays() {
 	eventually curl -s -o /dev/null "$URL/healthz"
 }
 
+# bats test_tags=turn:3
 @test "two machines, 20 senders at once, doubled, in disorder, cut off; the server killed: the same files" {
 	machine a
 	machine b
@@ -136,6 +137,7 @@ send_on() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	machine a

@@ -138,7 +138,9 @@ export BATS_TEST_FILENAME BATS_TEST_NUMBER BATS_RUN_TMPDIR BATS_SUITE_TMPDIR BAT
 # A test becomes a function, on the lines that it has.
 mapfile -t bats_text <"$1"
 declare -A bats_functions=()
-bats_names=() bats_tag='' bats_file_turn=1 bats_turns=${AWF_TEST_TURN:-0}
+# Files begin to count elsewhere, lest all of them run most on the same day.
+bats_names=() bats_tag='' bats_file_turn=1 bats_turns=${BATS_TEST_FILENAME##*/}
+bats_turns=$((${#bats_turns} + ${AWF_TEST_TURN:-0}))
 for bats_i in "${!bats_text[@]}"; do
 	if [[ ${bats_text[bats_i]} == '# bats file_tags=turn:'* ]]; then bats_file_turn=${bats_text[bats_i]##*:}; fi
 	if [[ ${bats_text[bats_i]} == '# bats test_tags='* ]]; then bats_tag=${bats_text[bats_i]#*=}; fi

@@ -165,7 +165,8 @@ static bool take_words(int argc, char **argv)
 	}
 	/* Only its own form of a failure is told to nobody, and no part of a format but this one. */
 	return asked.silent && asked.url != NULL && (asked.format == NULL ||
-	    strcmp(asked.format, "%{http_code}") == 0 || strcmp(asked.format, "\\n%{http_code}") == 0);
+	    strcmp(asked.format, "%{http_code}") == 0 || strcmp(asked.format, "\\n%{http_code}") == 0 ||
+	    strcmp(asked.format, "\\n%{http_code}\\n") == 0 || strcmp(asked.format, "%{http_code}\\n") == 0);
 }
 
 static int64_t now_ms(void)
@@ -182,7 +183,10 @@ static _Noreturn void end(int code, const char *why)
 	if (out != NULL && fflush(out) != 0 && code == OK)
 		code = WRITE_ERROR;
 	if (asked.format != NULL) {
-		printf("%s%03d", asked.format[0] == '\\' ? "\n" : "", status);
+		size_t len = strlen(asked.format);
+
+		printf("%s%03d%s", asked.format[0] == '\\' ? "\n" : "", status,
+		    asked.format[len - 1] == 'n' ? "\n" : "");
 		fflush(stdout);
 	}
 	if (code != OK && asked.tells)

@@ -91,6 +91,7 @@ completed_by() {
 }
 
 @test "bash completes what people type" { completed_by bash; }
+# bats test_tags=turn:3
 @test "zsh completes what people type" { completed_by zsh; }
 @test "fish completes what people type" { completed_by fish; }
 
@@ -149,6 +150,7 @@ names() {
 	)
 }
 
+# bats test_tags=turn:2
 @test "zsh: a name is one word, whatever is in it" { whole_in zsh < <(names; echo 'awf-run --name|o|o;a'); }
 @test "fish: a name is one word, whatever is in it" { whole_in fish < <(names; echo 'awf-run --name|o|o;a'); }
 

@@ -82,6 +82,7 @@ copied() {
 	has tools ok tools '1: notes'
 }
 
+# bats test_tags=turn:2
 @test "a pipe has no escapes; a terminal has colours, unless NO_COLOR is set, and no others' controls" {
 	mkdir agents
 	printf -- '---\ntimeout: never\n---\n' >agents/$'\e]0;title\ax\ny.md'
@@ -111,6 +112,7 @@ copied() {
 	same "$(jq -c '[.group, .status]' <<<"$output")" '["storage","wrong"]'
 }
 
+# bats test_tags=turn:2
 @test "keys: where each is from, and no part of one is printed" {
 	printf '# mine\nGOOGLE_API_KEY=%s\nOTHER=x%s\n' "$SECRET" "$SECRET" >"$keys"
 	chmod 600 "$keys"
@@ -134,6 +136,7 @@ copied() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "a key that is missing is wrong where a provider is asked, a note elsewhere" {
 	mkdir agents
 	findings 0
@@ -213,6 +216,7 @@ copied() {
 	has providers note slow "$PWD/stubs/awf-provider-slow: does not say what it needs (--check)"
 }
 
+# bats test_tags=turn:2
 @test "storage: what would stop a run is wrong; runs are counted, not read" {
 	awf-run -n --name one -c 'awf-step -n a -q -- true'
 	awf-run -n --name two -c 'awf-step -n a -q -- true'
@@ -242,6 +246,7 @@ copied() {
 	[[ $found == *$'storage\twrong\truns\t'"$PWD/fixed: unable to make the storage in it (AWF_STORAGE names another place): "* ]]
 }
 
+# bats test_tags=turn:2
 @test "sandbox: of what it is made, here; what the system lacks is wrong" {
 	findings 0
 	[[ $found == *$'sandbox\tok\ttools\t'*seccomp* && $found != *$'sandbox\tnote\there'* ]]
@@ -272,6 +277,7 @@ copied() {
 	same "$(jq 'select(.group == "sandbox" and .name == "tools") | .message | contains("namespaces, ")' out)" false
 }
 
+# bats test_tags=turn:2
 @test "prices: the tables that count; one that does not parse is told with its line" {
 	printf 'openai/x 1 2\n' >"$XDG_CONFIG_HOME/awf/prices"
 	findings 0
@@ -375,6 +381,7 @@ copied() {
 	same "$(echo asked.*)" asked.greet
 }
 
+# bats test_tags=turn:2
 @test "what is shown of runs, and which sandbox is made, as the environment or the config says" {
 	findings 0
 	[[ $found != *$'\tview\t'* ]]
@@ -460,6 +467,7 @@ copied() {
 	run -0 awf doctor -q
 }
 
+# bats test_tags=turn:2
 @test "the examples of the page" {
 	export OPENAI_API_KEY=$SECRET
 	printf '#!/bin/sh\ntr a-z A-Z\n' >digest.awf

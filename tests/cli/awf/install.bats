@@ -12,6 +12,7 @@ installed() {
 	cp -a "$BATS_FILE_TMPDIR/root" "$BATS_TEST_TMPDIR"
 }
 
+# bats test_tags=turn:2
 @test "installed programs find their providers, and pages and schemas are there" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
@@ -59,6 +60,7 @@ readme_blocks() {
 		done
 }
 
+# bats test_tags=turn:2
 @test "the README, block by block as it is printed, from an installation and an empty home directory" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
@@ -128,6 +130,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	done
 }
 
+# bats test_tags=turn:2
 @test "every program lies at another address each time it runs, static ones too" {
 	installed
 	for program in "$BATS_TEST_TMPDIR"/root/usr/bin/* "$BATS_TEST_TMPDIR"/root/usr/libexec/awf/awf-*; do
@@ -146,6 +149,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	done
 }
 
+# bats test_tags=turn:2
 @test "the library lies where its pkg-config file says, in the directories that were given" {
 	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local install
 	tree="$BATS_TEST_TMPDIR/root"
@@ -159,6 +163,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	same "$(find "$tree" ! -type d)" ''
 }
 
+# bats test_tags=turn:3
 @test "uninstall leaves no file, but those of a site" {
 	DESTDIR="$BATS_TEST_TMPDIR/a root"
 	in_place DESTDIR="$DESTDIR" install

@@ -82,6 +82,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	[[ $output == "awf-tail: $id: no such file, and no run whose id begins so in "* ]]
 }
 
+# bats test_tags=turn:3
 @test "by age, count, size and name" {
 	while IFS='|' read -r options expected; do
 		rm -rf "$AWF_STORAGE"

@@ -301,6 +301,7 @@ TOOL:resume_session {\"run\":\"nothing\"}"
 	eventually sh -c 'awf-tail --list | head -n 1 | grep -q cancelled'
 }
 
+# bats test_tags=turn:2
 @test "an answer that is looked at for long holds nobody up, and is told about later" {
 	flow judged 'awf-step -n --ask-grace 30 --ask Why --accept "until [ -e seen ]; do sleep .02; done; [ -e good ] || { echo too short >&2; exit 1; }" -r why'
 	mkfifo lines
@@ -559,6 +560,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 	same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 1
 }
 
+# bats test_tags=turn:3
 @test "only runs that this directory's workflows made: no tool, no resource reaches another one" {
 	mkdir elsewhere
 	printf '%s\n' '#!/usr/bin/env awf-run' '# awf: description: Foreign' \

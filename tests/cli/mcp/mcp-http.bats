@@ -41,6 +41,7 @@ bridges() {
 }
 none_left() { [ -z "$(bridges)" ]; }
 
+# bats test_tags=turn:2
 @test "a server over Streamable HTTP: streams, one JSON answer, several in one, with a session and without" {
 	for options in '' json 'json batch' nosession 'nosession json'; do
 		# shellcheck disable=SC2086
@@ -155,6 +156,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	same "$(jq -c '[.tools[].name | select(test("mirrored"))]' requests.jsonl | head -1)" '[]'
 }
 
+# bats test_tags=turn:2
 @test "headers from the environment and the keys file, which nobody else sees" {
 	serve token=verysecret123
 	calls echo '{"text":"x"}'
@@ -224,6 +226,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	[[ $stderr == *"'X Y' is no header's name"* ]]
 }
 
+# bats test_tags=turn:2
 @test "what goes wrong says what to do, and harms its call alone" {
 	serve redirect=https://example.com/mcp
 	calls echo '{"text":"x"}'
@@ -296,6 +299,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	[[ $stderr == *'cannot be reached: '*ertificate* ]]
 }
 
+# bats test_tags=turn:2
 @test "files as other programs write them" {
 	serve json
 	while IFS='|' read -r file text; do

@@ -105,6 +105,7 @@ offered() { jq -c '[.tools[].name]' requests.jsonl; }
 ["alive",null,null]'
 }
 
+# bats test_tags=turn:2
 @test "an agent file of another program has no more of a server than it gives" {
 	script "$(said 'done')"
 	local own='mcpServers: {test: {command: python3, args: ["-S", "'$SERVER'"]}}'
@@ -190,6 +191,7 @@ offered() { jq -c '[.tools[].name]' requests.jsonl; }
 [3,26]'
 }
 
+# bats test_tags=turn:2
 @test "a server that does not get ready ends the call, and says why" {
 	calls echo '{}'
 	try() { # OPTION… WORDS
@@ -538,6 +540,7 @@ BESIDE='"mcp__test__list_resources","mcp__test__list_resource_templates","mcp__t
 ["text","image"]'
 }
 
+# bats test_tags=turn:2
 @test "what a server does not have beside tools, or has as a tool itself, is not offered" {
 	export JQ=jq
 	server prompts

@@ -198,6 +198,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(grep -c sent "$API_LOG")" 1
 }
 
+# bats test_tags=turn:2
 @test "an answer that is too large to be kept passes, and is an error in the record and in a replay" {
 	api_server
 	program <<<'get "/v1/large?bytes=134283264" 2>/dev/null >answer; echo "$? $(wc -c <answer)"'
@@ -406,6 +407,7 @@ DELETE /v1/files/7 0'
 }
 
 # A Python program that ends by a traceback, whose lines no two runs share, where it is refused.
+# bats test_tags=turn:2
 @test "awf-verify shows what changed in a prompt, line by line, whatever the program says of its failure" {
 	model_server --answer hello.jsonl --answer bye.jsonl --fault 1:429
 	cat >app.py <<-'END'
@@ -734,6 +736,7 @@ awf-models-proxy: Empty reply from server'
 	[[ "$stderr" == *'the call has reached --max-cost'* ]]
 }
 
+# bats test_tags=turn:2
 @test "an answer that is far larger than what came of it over the network has an end" {
 	api_server
 	program <<-'END'

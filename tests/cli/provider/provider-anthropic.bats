@@ -93,6 +93,7 @@ sent_blocks() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "the request: thinking of models that take an effort" {
 	for model in claude-sonnet-4-6 claude-opus-5-5 anthropic/claude-sonnet-5; do
 		while read -r given expected; do

@@ -363,6 +363,7 @@ started() {
 		'"USER:\n\na\n\nASSISTANT:\n\nb\n\n[Called the tool n: {\"x\":1}]\n\nUSER:\n\n[Its result: r]"'
 }
 
+# bats test_tags=turn:2
 @test "the next turn goes on with the session of the answer" {
 	export JQ=jq
 	local flag
@@ -442,6 +443,7 @@ switches() {
 	started "$1" "$2" '.arguments | join(" ")'
 }
 
+# bats test_tags=turn:2
 @test "settings of the project are switched off, unless the agent file or the user's config allows them" {
 	export COPILOT_ALLOW_ALL=true
 	local name arguments
@@ -609,6 +611,7 @@ switches() {
 	takes below
 }
 
+# bats test_tags=turn:2
 @test "what is a sign in a CLI's prompt is text, or is refused" {
 	export JQ=jq
 	local text

@@ -43,6 +43,7 @@ answer_to() {
 	check_captures google google
 }
 
+# bats test_tags=turn:2
 @test "a stream that is cut or ends at any byte is an error or the whole answer" {
 	check_cuts google
 }

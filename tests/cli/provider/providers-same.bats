@@ -78,6 +78,7 @@ story() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "a conversation that one API began goes on with another" {
 	for name in $NAMES; do
 		for next in $NAMES; do

@@ -212,6 +212,7 @@ two"
 	same "$(calls '[.exit_code, .error.code]')" '[124,"timeout"]'
 }
 
+# bats test_tags=turn:2
 @test "state lines of children that share a pipe never splice" {
 	run -0 awf-run -n -c '{ for i in 1 2 3 4; do seq 200 | awf-run --name c$i -c "awf-step -i lines s -- cat" & done
 		wait; } | awf-step -r n -s -- jq length'
@@ -642,6 +643,7 @@ checked() {
 	stderr=$(sed -E 's/[0-9a-f-]{36}/ID/g; s/^ .*//; s/(command|completed|started) ID.*/\1/; /^$/d' <<<"$stderr")
 }
 
+# bats test_tags=turn:2
 @test "determinism: children and their children are replayed by themselves" {
 	kind=$(isolation)
 	script inner 'awf-step -r up -- tr a-z A-Z'

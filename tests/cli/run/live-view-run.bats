@@ -110,6 +110,7 @@ status 0'
 	kill "$writer" 2>/dev/null || true
 }
 
+# bats test_tags=turn:2
 @test "it has the terminal only where nobody else may want it" {
 	: >held-a
 	prompt t 100 30

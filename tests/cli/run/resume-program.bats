@@ -133,6 +133,7 @@ same"
 	same "$output" v1
 }
 
+# bats test_tags=turn:2
 @test "scripts of interpreters, and what wrappers run" {
 	local i=0 command
 	mkdir -p pkg bin

@@ -46,6 +46,7 @@ untouched() {
 	same "$(ls "$AWF_STORAGE/runs")" ""
 }
 
+# bats test_tags=turn:2
 @test "a resume reads its record once, and at its end the new attempt alone" {
 	[ -r /proc/self/io ] || skip "the kernel does not count what is read"
 	awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d%08000d\n", i, 0 }' >lines

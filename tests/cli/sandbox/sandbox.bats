@@ -58,6 +58,7 @@ $1"
 [true,"exit status 4\nout"]'
 }
 
+# bats test_tags=turn:2
 @test "root sees of the configuration what every user may" {
 	[ "$(id -u)" = 0 ] || skip 'not root'
 	[ "$(stat -c %a /etc/shadow)" != 644 ] || skip 'no shadow'
@@ -588,6 +589,7 @@ looked_for() {
 	rm -f trace traced
 }
 
+# bats test_tags=turn:2
 @test "whatever a step looks for in the workspace is kept there" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	looked_for >../looked
@@ -853,6 +855,7 @@ deployed_after() {
 	payloads tool.result '[.name, .error.code, .output]' | grep -v bash | paste -sd' '
 }
 
+# bats test_tags=turn:2
 @test "a tool without a sandbox is not run by a program in PATH that was overwritten or put before it" {
 	mkdir bin early
 	own() {

@@ -5,6 +5,23 @@
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
 
+# The user's settings of git, and a repository of the user's, once for all tests.
+setup_file() {
+	command -v git >/dev/null || return 0
+	export GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=true GIT_TERMINAL_PROMPT=0
+	export HOME=$BATS_FILE_TMPDIR/home
+	mkdir "$HOME"
+	printf '[user]\n\tname = user\n\temail = user@example.org\n[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n' \
+		>"$HOME/.gitconfig"
+	git init -q "$BATS_FILE_TMPDIR/first"
+	cd "$BATS_FILE_TMPDIR/first"
+	echo one >a && git add a && git commit -qm one
+	git branch side && echo two >>a && git commit -qam two
+	git tag v1 && echo stashed >>a && git stash -q
+	echo '*.x diff=d filter=d merge=d' >.gitattributes && git add . && git commit -qm attributes
+	cd "$OLDPWD"
+}
+
 prepare() {
 	command -v git >/dev/null || skip 'no git'
 	WORK=$PWD
@@ -12,19 +29,8 @@ prepare() {
 	"$sandbox" -- true || skip 'this system lacks what a sandbox takes'
 	# What the user's git must not run makes this file, which no sandbox can make.
 	ran="$BATS_TEST_TMPDIR/ran"
-	export GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=true GIT_TERMINAL_PROMPT=0
-	git config --global user.name user
-	git config --global user.email user@example.org
-	git config --global init.defaultBranch main
-	git config --global protocol.file.allow always
-	git init -q ../first
-	(
-		cd ../first
-		echo one >a && git add a && git commit -qm one
-		git branch side && echo two >>a && git commit -qam two
-		git tag v1 && echo stashed >>a && git stash -q
-		echo '*.x diff=d filter=d merge=d' >.gitattributes && git add . && git commit -qm attributes
-	)
+	cp "$BATS_FILE_TMPDIR/home/.gitconfig" "$HOME"
+	cp -a "$BATS_FILE_TMPDIR/first" ..
 	payloads ../payloads
 }
 
@@ -39,8 +45,8 @@ payloads() {
 		post-index-change post-merge post-rewrite pre-applypatch pre-auto-gc pre-commit pre-merge-commit \
 		pre-push pre-rebase prepare-commit-msg push-to-checkout reference-transaction update; do
 		printf '#!/bin/sh\n%s\n' "$hostile" >"$1/hooks/$name"
-		chmod +x "$1/hooks/$name"
 	done
+	chmod +x "$1"/hooks/*
 	git -C ../first rev-parse HEAD >"$1/onto"
 	printf 'exec %s\n' "$hostile" | tee "$1/rebase-merge/git-rebase-todo" >"$1/rebase-merge/git-rebase-todo.backup"
 	cp "$1/onto" "$1/rebase-merge/onto"
@@ -175,6 +181,7 @@ is_data() {
 	same "$(git log -1 --format=%s)$(ls -d .git/rebase-merge 2>/dev/null)" late
 }
 
+# bats test_tags=turn:3
 @test "a worktree and a submodule whose repository lies elsewhere, or in the workspace, work and are guarded" {
 	fresh
 	git worktree add -q "$WORK/../tree" side
@@ -206,6 +213,7 @@ is_data() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "names under which git reads more than data are not left, however they are made" {
 	fresh
 	looked_for_by_git >../names
@@ -330,11 +338,12 @@ mkdir .git/rebase-merge; cp evil/rebase-merge/* .git/rebase-merge; echo "pick $(
 END
 }
 
+# bats test_tags=turn:3
 @test "whatever a sandboxed program leaves, the user's git runs nothing of it" {
 	for options in '' '--without namespaces'; do
 		while read -r line; do
 			# In make check few of them without namespaces.
-			case_is_chosen $((${#options} > 0 ? 13 : 7)) || continue
+			case_is_chosen $((${#options} > 0 ? 23 : 11)) || continue
 			fresh
 			# shellcheck disable=SC2086
 			attempt "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b
@@ -433,6 +442,7 @@ nothing_written() {
 	fi
 }
 
+# bats test_tags=turn:3
 @test "an index that a sandboxed program left leads the user's git to no other file" {
 	perl -MDigest::SHA -e 1 2>/dev/null || skip 'no perl'
 	index_writer ../writer
@@ -480,6 +490,7 @@ nothing_written() {
 	cmp .git/index ../index
 }
 
+# bats test_tags=turn:3
 @test "a symbolic ref that a sandboxed program left leads the user's git to no other file" {
 	for options in '' '--without namespaces'; do
 		while IFS='|' read -r file content; do
@@ -517,6 +528,7 @@ nothing_written() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "a file that git writes into, and that has a second name, leads the user's git to no other file" {
 	local name
 	for name in COMMIT_EDITMSG logs/HEAD FETCH_HEAD ORIG_HEAD; do
@@ -533,6 +545,7 @@ nothing_written() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "a link in the place of a directory that git writes into leads the user's git nowhere" {
 	local name options
 	mkdir ../victim
@@ -574,7 +587,7 @@ nothing_written() {
 named() {
 	local setting=$1 command=$2 options
 	for options in '' '--without namespaces'; do
-		case_is_chosen "${every:-11}" || continue
+		case_is_chosen "${every:-17}" || continue
 		fresh
 		rm -r evil
 		mkdir -p scripts hooks
@@ -599,6 +612,7 @@ named() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "what the user's settings of git name, wherever they stand, is not what a sandboxed program makes of it" {
 	local where
 	for where in '' --global; do
@@ -703,6 +717,7 @@ named() {
 	same "$(git log -1 --format=%s)" inside
 }
 
+# bats test_tags=turn:2
 @test "a repository with an index of any version, split, sparse or of SHA-256 is worked on in a sandbox" {
 	while read -r settings; do
 		fresh
@@ -731,6 +746,7 @@ named() {
 	same "$stderr" ''
 }
 
+# bats test_tags=turn:2
 @test "what hides files from git status is not left to a sandboxed program" {
 	for options in '' '--without namespaces'; do
 		for way in 'echo hidden >>.git/info/exclude' 'echo hidden >x; mv x .git/info/exclude' 'rm .git/info/exclude; ln -s "$PWD/a" .git/info/exclude' \
@@ -754,6 +770,7 @@ named() {
 	same "$stderr" ''
 }
 
+# bats test_tags=turn:2
 @test "a copy of a repository by hard links leaves the user's own as it is" {
 	for setting in 'alias.st status' "alias.st !touch '$ran'"; do
 		for options in '' '--without namespaces'; do
@@ -904,6 +921,7 @@ short_of() {
 # Everything of the repository as it was, and nothing beside it.
 as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -name '*unreviewed*'; }
 
+# bats test_tags=turn:3
 @test "what cannot be looked at is not taken for a sandboxed program's: nothing runs, nothing is renamed" {
 	fresh
 	rm -r evil
@@ -935,6 +953,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	[[ $stderr == *'.git/index (Input/output error): could not be looked at when the command had ended'* ]]
 }
 
+# bats test_tags=turn:2
 @test "short of descriptors nothing of the user's is renamed" {
 	fresh
 	rm -r evil
@@ -953,6 +972,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	same "$rc" 0
 }
 
+# bats test_tags=turn:2
 @test "however deep the directories are that a sandboxed program makes, what it left in a repository is found" {
 	for options in '' '--without namespaces'; do
 		fresh

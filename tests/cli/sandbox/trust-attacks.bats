@@ -390,6 +390,7 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 # COMMAND: a sandboxed tool runs it.
 sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json -q -t bash write; }
 
+# bats test_tags=turn:2
 @test "a directory of the user's own edits does not cover what a sandboxed program wrote there" {
 	awf trust --edits .
 	mkdir scripts
@@ -575,6 +576,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	refused call fmt
 }
 
+# bats test_tags=turn:2
 @test "a directory that a sandboxed program puts in the place of another takes no file along that runs unasked" {
 	local how path
 	mkdir user
@@ -764,6 +766,7 @@ installed() {
 	PATH=$BATS_TEST_TMPDIR/user:$PATH
 }
 
+# bats test_tags=turn:2
 @test "whatever a command line reads of the repository is part of what was allowed, however it is named" {
 	local how file state git=(git -c user.name=a -c user.email=a@b)
 	installed make npm npx node perl python3 ruby cargo just xargs find awk
@@ -897,6 +900,7 @@ installed() {
 	goes call fmt
 }
 
+# bats test_tags=turn:2
 @test "a look at what sandboxed programs wrote takes a few system calls for a directory" {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip "no strace"
 	calls() { strace -f -o "$BATS_TEST_TMPDIR/calls" awf-step -i json -t any call -r <<<'{}' >/dev/null && wc -l <"$BATS_TEST_TMPDIR/calls"; }
@@ -1038,6 +1042,7 @@ installed() {
 	goes ask
 }
 
+# bats test_tags=turn:2
 @test "no value of a key reaches a definition of the repository, nor a server of its" {
 	mkdir -p "$XDG_CONFIG_HOME/awf"
 	(umask 077 && echo MAILGUN_SECRET=of-the-file >"$XDG_CONFIG_HOME/awf/keys")

@@ -25,6 +25,7 @@ refused() {
 	}
 }
 
+# bats test_tags=turn:2
 @test "a request that could be read in two ways is refused, and no other one is read behind it" {
 	serve
 	while IFS=$'\t' read -r status bytes; do
@@ -172,6 +173,7 @@ refused() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "no name in a request leads out of the storage" {
 	record
 	run_id=$(basename "$(transcript)" .jsonl)
@@ -234,6 +236,7 @@ refused() {
 	serve_end
 }
 
+# bats test_tags=turn:2
 @test "a page of another origin gets nothing, whatever name it has" {
 	record
 	serve

@@ -303,6 +303,7 @@ statuses() { sort held | uniq -c | tr -s ' ' | sed 's/^ //; s/ $//' | paste -sd,
 	[ "$(used)" -lt 30 ] || { echo "it took $(used) hundredths of a second" >&2; return 1; }
 }
 
+# bats test_tags=turn:2
 @test "a busy server ends when it is told to" {
 	serve
 	python3 - "$PORT" 3>&- <<-'END' &

@@ -260,6 +260,7 @@ taken_in_at_once() {
 }
 has_ended() { [ "$(ask "$1" "/api/runs/$2" | jq -r .status)" = success ]; }
 @test "SQLite: two servers take in the same run at once, and each event is there once" { on_sqlite; taken_in_at_once; }
+# bats test_tags=turn:2
 @test "PostgreSQL: two servers take in the same run at once, and each event is there once" { on_postgresql; taken_in_at_once; }
 
 blobs_taken_in() {
@@ -311,6 +312,7 @@ blobs_taken_in() {
 	eventually has_begun 2 "$(latest)"
 	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
 }
+# bats test_tags=turn:3
 @test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }
@@ -431,6 +433,7 @@ not_to_be_had() {
 @test "SQLite: a run that was removed is refused at once, and one that cannot be had holds up no other" { on_sqlite; not_to_be_had; }
 @test "PostgreSQL: a run that was removed is refused at once, and one that cannot be had holds up no other" { on_postgresql; not_to_be_had; }
 
+# bats test_tags=turn:2
 @test "SQLite: of many runs that do not end the last used are open" {
 	on_sqlite
 	ulimit -n 1024
@@ -577,6 +580,7 @@ nonsense() {
 	same "$(find cache1 -type f | grep -v "^cache1/awf/db/[0-9a-f]*/0/" || true)" ''
 }
 
+# bats test_tags=turn:2
 @test "SQLite: what is no record in the database is refused in a line, and nothing else is held up" {
 	on_sqlite
 	HUGE="(WITH RECURSIVE big (n, text) AS (SELECT 1, 'x' UNION ALL SELECT n * 2, text || text FROM big WHERE n < $(rounds 10000000 100000000)) SELECT text FROM big ORDER BY n DESC LIMIT 1)"
@@ -596,6 +600,7 @@ nonsense() {
 	ask 1 "/api/runs/$(run_id 9)/events" | cmp - <(head -n 3 "$AWF_STORAGE/transcripts/$(run_id 9).jsonl")
 }
 
+# bats test_tags=turn:2
 @test "PostgreSQL: what is no record in the database is refused in a line, and nothing else is held up" {
 	on_postgresql
 	HUGE="repeat('x', $(rounds 10000000 100000000))"

@@ -171,6 +171,7 @@ decides_itself() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "a result, in the form that the step takes" {
 	serve
 	while IFS='|' read -r form data want; do
@@ -240,6 +241,7 @@ decides_itself() {
 	same "$(login "{\"code\":\"$CODE\"}")" null
 }
 
+# bats test_tags=turn:2
 @test "what is not there is 404, what does not wait any more 409" {
 	waits 'awf-step --approve ok' <<<cake
 	id=$(basename "$(transcript)" .jsonl)

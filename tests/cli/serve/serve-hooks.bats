@@ -127,6 +127,7 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	run -1 awf-serve --workflows flows/deploy.awf
 }
 
+# bats test_tags=turn:2
 @test "no delivery starts twice: not by its id, nor by its body; without a signature only by its id" {
 	serve --workflows flows
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '202 started'
@@ -325,6 +326,7 @@ flood_end() {
 	wait "$FLOOD" || true
 }
 
+# bats test_tags=turn:2
 @test "bodies that nobody has signed for fill neither the memory nor the room of others" {
 	patient
 	serve --workflows flows --trusted-proxy 127.0.0.1

@@ -104,6 +104,7 @@ old 1969-12-31 00:40:31"
 	same "$(messages <stream | tail -n 1)" 'end: {"status":"success","attempt":1,"seq":6,"alive":false}'
 }
 
+# bats test_tags=turn:2
 @test "a line of any length comes whole in a range, and as its size in a stream" {
 	record
 	file=$(transcript)

@@ -12,10 +12,12 @@ load ../../support/postgresql
 setup_file() { postgresql_begin; }
 teardown_file() { postgresql_end; }
 
+# bats test_tags=turn:3
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
 	all_come "postgres:///$PGDATABASE"
 }
 
+# bats test_tags=turn:2
 @test "ten queries, in PostgreSQL" {
 	runs
 	awf-ship --to "$TO"
@@ -23,6 +25,7 @@ teardown_file() { postgresql_end; }
 	[[ $(sql "$(example awf-sql.7 plainto_tsquery)") == *'|write|'* ]]
 }
 
+# bats test_tags=turn:2
 @test "what JSON in PostgreSQL refuses, and what is no number, breaks no view" {
 	runs
 	printf '%s\n' '{"type":"message.assistant","payload":{"text":"a\u0000b","model":"m"}}' '{"type":"odd","x":[1e-20000,1e400]}' \
@@ -62,6 +65,7 @@ teardown_file() { postgresql_end; }
 	same "$(grep -o '{.*}' heard | jq -c '[.run_id, .seq, .status]')" "[\"$(basename "$(transcript)" .jsonl)\",2,\"success\"]"
 }
 
+# bats test_tags=turn:2
 @test "a run is in the partition of the month in which it began; --keep removes runs, then partitions" {
 	runs
 	old=33333333-1111-4111-8111-111111111111

@@ -363,6 +363,7 @@ the target has lost lines: it has 0, and had 2'
 	same "$(wc -l <fails)" 2
 }
 
+# bats test_tags=turn:2
 @test "the filter of awf-ship(7), in shell" {
 	load ../../support/manual
 	runs

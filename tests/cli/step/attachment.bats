@@ -61,6 +61,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	END
 }
 
+# bats test_tags=turn:2
 @test "what cannot be attached is said before anything is read" {
 	: >empty.png
 	echo text >text.png

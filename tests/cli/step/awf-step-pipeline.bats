@@ -195,6 +195,7 @@ killing_feed() {
 	same "$(jq -rs '[.[] | select(.type == "step.completed" and .path == "b")][-1].payload.error.code' "$(transcript)")" upstream_incomplete
 }
 
+# bats test_tags=turn:2
 @test "--complete: results that were lost on the way fail the join" {
 	local lost='{ head -n 2; cat >rest; }' code flow
 	while IFS='|' read -r code flow; do

@@ -175,6 +175,7 @@ before_turn: "jq -c \"{tools: []}\""'
 	same "$(echo x | awf-step a -r -a writer)" 'an answer'
 }
 
+# bats test_tags=turn:2
 @test "cut off before the model answers, and after: what it said stands" {
 	guided 'date +1%N | jq -c "{params: {max_tokens: (. % 1000 + 1)}}"'
 	stream tool_use "$(use t1 note '{"n":1}')" "$(use t2 wait '{}')" >first

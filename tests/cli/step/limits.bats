@@ -44,6 +44,7 @@ let_go() {
 	wait "$holder" || true
 }
 
+# bats test_tags=turn:2
 @test "fifty steps at once, of as many runs, are four calls at once" {
 	limits '# mine' '' 'anthropic at-once=4'
 	serve --fault '*:slow:2'
@@ -458,6 +459,7 @@ program() {
 	same "$(count .requests)" 1
 }
 
+# bats test_tags=turn:2
 @test "awf doctor says what holds" {
 	found() { awf doctor --json | jq -r 'select(.name == "limits") | "\(.status) \(.message)"'; }
 	same "$(found)" ''

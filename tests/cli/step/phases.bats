@@ -256,6 +256,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	awf-verify -q "$(id)"
 }
 
+# bats test_tags=turn:2
 @test "killed in any phase, it goes on in that phase" {
 	for phase in 1 2 3; do
 		rm -f ./*.ledger
@@ -306,6 +307,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	done
 }
 
+# bats test_tags=turn:2
 @test "cut off after any line, it comes to the same" {
 	tool note '"effects":"external","idempotent":true' 'echo noted'
 	script "$(called t1 note '{"n":1}'),$(proceed c0 1 x)" "$(said hm),$(proceed c1 '"facts"'),$(called t2 note '{"n":2}')" \

@@ -153,8 +153,10 @@ drop_packets() {
 pass_packets() { $INSIDE nft delete table inet cut; }
 can_be_cut() { [ -n "$INSIDE" ] || skip "no network of its own: needs root, ip, nft and nsenter"; }
 
+# bats test_tags=turn:2
 @test "connections that are cut end the commands there, and the calls are lost" { cut client; }
 
+# bats test_tags=turn:2
 @test "so does a network that is cut without a word" {
 	can_be_cut
 	cut network

@@ -70,6 +70,7 @@ agents() {
 	same "$(words daemon-event .eventKind)" "$(known daemon-event eventKind)"
 }
 
+# bats test_tags=turn:2
 @test "filters choose source events and change no line" {
 	export JQ=jq
 	for name in $NAMES; do
@@ -87,6 +88,7 @@ agents() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "live lines are those of later, wherever a follower began" {
 	export JQ=jq
 	agents 'read -r line <go'
@@ -129,6 +131,7 @@ agents() {
 		"$(as runtime | jq -c '[.offset, .type]' | tr -d '\n')"
 }
 
+# bats test_tags=turn:3
 @test "a real run has the form of the schemas, for an independent validator too" {
 	agents true
 	same "$(awf-run script)" written

@@ -164,6 +164,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	same "$(sed -n 2p "$PROVIDER_LOG")" '{"cancel":1}'
 }
 
+# bats test_tags=turn:2
 @test "a tool's time limit, no limit of turns, limits of the command line" {
 	{ calls slow; says fine; } >answers
 	same "$(echo q | awf-step -r -a helper ask)" fine

@@ -332,6 +332,7 @@ follows() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "awf-tail(1)" {
 	export JQ=jq
 	brief
@@ -493,6 +494,7 @@ mcp__files__number	read'
 	awf-verify "$HOME/.local/share/awf"
 }
 
+# bats test_tags=turn:2
 @test "awf-transcript(5)" {
 	export JQ=jq
 	brief
@@ -684,6 +686,7 @@ mcp__files__number	read'
 	[[ $(try awf-skills.7 'jq -r .system') == *letters*pdf-forms* || $(try awf-skills.7 'jq -r .system') == *pdf-forms*letters* ]]
 }
 
+# bats test_tags=turn:2
 @test "awf-projections(7), and what awf-replay(1) does with recordings" {
 	brief
 	same "$(try awf-projections.7 task_sent | head -n 1 | cut -d' ' -f1-3)" 'brief.awf -> researcher'

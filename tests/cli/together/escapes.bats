@@ -146,13 +146,14 @@ hostile_calls() {
 	echo 'run() { timeout 1 "$@"; }'
 	for call in "${calls[@]}"; do
 		for word in '"$EVIL"' '"--$EVIL"' '"@$EVIL"' '"./w$EVIL.awf"' '-- "$EVIL" "$EVIL"' ''; do
+			case_is_chosen 2 || continue
 			printf 'run %s %s <%s\n' "$call" "$word" text "$call" "$word" json
 		done
 		# shellcheck disable=SC2086 # a word may be two
 		{ $call --help=all || $call --help; } 2>/dev/null </dev/null | LC_ALL=C grep -oE '^ +(-., )?--[a-z-]+(\[?=[^ ]*)?( [A-Z|@]+)?' |
 			grep -vE -- '--(help|version|command|on-[a-z]+|when|until|via|follow|forever)\b' |
 			sed -E 's/.*(--[a-z-]+)(\[?=| )?.*/\1 \2/' | while read -r option word; do
-			case_is_chosen 6 || continue
+			case_is_chosen 10 || continue
 			case ${word:- } in
 			' ') printf 'run %s %s "@$EVIL" <text\nrun %s %s @latest <json\n' "$call" "$option" "$call" "$option" ;;
 			*) printf 'run %s %s="$EVIL" "$EVIL" <text\n' "$call" "$option" ;;

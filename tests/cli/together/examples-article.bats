@@ -18,6 +18,7 @@ written_from() {
 	jq -r 'select(.type == "message.user" and .path == "write").payload.blocks[0].text' "$(transcript)"
 }
 
+# bats test_tags=turn:2
 @test "it waits before anything is written, and writes when that is approved" {
 	article
 	same "$(answers "$(transcript)")" ' 3 research '

@@ -30,6 +30,7 @@ passes() { make -s check; }
 	same "$(answers "$(transcript)")" ''
 }
 
+# bats test_tags=turn:2
 @test "it replays from the files that it began with" {
 	coder
 	deterministic
@@ -52,6 +53,7 @@ passes() { make -s check; }
 	same "$(jq -r 'select(.type == "tool.result").payload.error.code // empty' "$(transcript)" | sort -u)" blocked
 }
 
+# bats test_tags=turn:2
 @test "without an answer it stops; resumed, it reads and writes no file again" {
 	cp "$RECORDING" ../whole
 	sed -i '/"undeclared"/d' "$RECORDING"
@@ -65,6 +67,7 @@ passes() { make -s check; }
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "killed while the change is mended, it goes on there" {
 	hold undeclared
 	die --env ASAN_OPTIONS --snapshot ../coder.awf <../samples/bug.txt

@@ -61,6 +61,7 @@ process() {
 	done | head -n 1
 }
 
+# bats test_tags=turn:2
 @test "one of the two that is killed alone is missed: nothing is written without it" {
 	hold 'You are the sceptic'
 	: >held

@@ -66,6 +66,7 @@ conversation() {
 	done <table
 }
 
+# bats test_tags=turn:2
 @test "the demo shows a run, its transcript, a query, its verification, its replay and a fork" {
 	export TMPDIR=$BATS_TEST_TMPDIR/tmp
 	mkdir "$TMPDIR"

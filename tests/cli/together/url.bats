@@ -78,6 +78,7 @@ both() {
 	same "$(echo "$TMPDIR"/*)" "$TMPDIR/*"
 }
 
+# bats test_tags=turn:3
 @test "awf-tail: each option shows of a URL what it shows of the file" {
 	fixtures
 	large
@@ -145,6 +146,7 @@ both() {
 	same "$(awf-tail --json "$URL/api/runs/@large")" "$(cat "$(transcript)")"
 }
 
+# bats test_tags=turn:2
 @test "awf-replay: each option shows and does of a URL what it does of the file" {
 	fixtures
 	large

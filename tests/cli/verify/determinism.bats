@@ -36,10 +36,12 @@ unrecorded() { differs "the replays agree, the recording differs: $1"; }
 	chance 'now:0:0: step.completed'
 }
 
+# bats test_tags=turn:2
 @test "the day, the time zone and the number of processors" {
 	needs_namespaces
 	local command
 	while read -r command; do
+		case_is_chosen 3 || continue
 		awf-run -n -c "awf-step -n a -q -- true; awf-step -n when -q -- $command"
 		chance 'when:0:0: step.completed'
 	done <<-'END'
@@ -246,6 +248,7 @@ interpreter() {
 	run -3 awf-replay -q
 }
 
+# bats test_tags=turn:2
 @test "pipelines that are deterministic, in parallel" {
 	seq 12 | deterministic -c 'awf-step -i lines -j 4 a -- sed s/^/x/ | awf-step -j 4 b -- tr x y |
 		awf-step -s join -r -- jq -c .'

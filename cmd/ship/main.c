@@ -128,8 +128,9 @@ ship_check_runs(struct shipper *p, struct error *err)
 	if (!p->changed || now < p->look_at)
 		return 0;
 	p->changed = false;
-	/* With -f, counts of refusals are reported now and then. */
-	folded_messages_end(&refusals);
+	/* With -f, counts of refusals are reported now and then, otherwise at the end. */
+	if (p->with.follow)
+		folded_messages_end(&refusals);
 	if (p->all && add_all(p, err) != 0)
 		return -1;
 	for (size_t i = 0; i < p->count; i++) {

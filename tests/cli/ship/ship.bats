@@ -204,6 +204,24 @@ there|elsewhere"
 	same "$(sqlite3 runs.db "SELECT count(*) FROM runs WHERE status = 'success'")" 1
 }
 
+@test "without -f refusals are counted until the end, however long that takes" {
+	for name in 1 2 3 4 5; do awf-run -n --name "n$name" true; done
+	mkdir filters
+	cat >filters/awf-ship-late <<-'END'
+		#!/bin/sh
+		echo '{"awf_ship":1,"takes":[]}'
+		while read -r question; do
+			sleep 0.1
+			run=${question#*:}
+			echo "{\"run_id\":${run%%,*},\"error\":{\"code\":\"system\",\"message\":\"not now\"}}"
+		done
+	END
+	chmod +x filters/awf-ship-late
+	PATH=$PWD/filters:$PATH run -4 --separate-stderr awf-ship --to late:x
+	same "$(wc -l <<<"$stderr")" 4
+	same "${stderr##*$'\n'}" 'awf-ship: not now … and 2 more like it'
+}
+
 @test "what the database cannot hold holds up no other run" {
 	others_come 'UNIQUE constraint failed'
 }

@@ -12,7 +12,7 @@ mcp_place() {
 }
 # .mcp.json has the server "test", with these options; $SERVER_KEYS: further members of its definition.
 server() {
-	jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --argjson keys "${SERVER_KEYS:-"{}"}" --args \
+	JQ='' jq -n --arg server "$SERVER" --arg log "$PWD/server.log" --argjson keys "${SERVER_KEYS:-"{}"}" --args \
 		'{mcpServers: {test: ({command: "python3", args: (["-S", $server, $log] + $ARGS.positional)} + $keys)}}' \
 		"$@" >.mcp.json
 }

@@ -25,11 +25,18 @@ scripted_provider() {
 # The answers, one after another: each is said() and called() blocks with commas.
 # @TOKEN is the token that was handed out last, @FIRST the first one.
 script() {
-	local turn
-	for turn; do printf '[%s]\n' "$turn"; done | jq -cs . >answers.json
+	local IFS=, turn turns=()
+	for turn; do turns+=("[$turn]"); done
+	printf '[%s]\n' "${turns[*]}" >answers.json
 	rm -f requests.jsonl
 }
-said() { jq -cn --arg text "$1" '{type: "text", text: $text}'; }
+said() {
+	if [[ $1 == *[^a-zA-Z0-9\ .,:!?]* ]]; then
+		jq -cn --arg text "$1" '{type: "text", text: $text}'
+	else
+		printf '{"type":"text","text":"%s"}\n' "$1"
+	fi
+}
 called() { printf '{"type":"tool_use","tool_id":"%s","tool_name":"%s","tool_input":%s}' "$1" "$2" "$3"; }
 
 # How many messages each request had.

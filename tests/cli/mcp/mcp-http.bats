@@ -25,7 +25,7 @@ serve() {
 	python3 -S "$ROOT/tests/support/mcp-http.py" port http.log "${options[@]}" -- \
 		python3 -S "$ROOT/tests/support/mcp-server.py" server.log "${own[@]}" 3>&- &
 	echo $! >http.pid
-	until [ -s port ]; do sleep 0.02; done
+	eventually [ -s port ]
 	URL=http://127.0.0.1:$(cat port)
 	define '{}'
 }

@@ -137,7 +137,7 @@ export BATS_TEST_FILENAME BATS_TEST_NUMBER BATS_RUN_TMPDIR BATS_SUITE_TMPDIR BAT
 
 # A test becomes a function, on the lines that it has.
 mapfile -t bats_text <"$1"
-declare -A bats_functions=()
+declare -A bats_functions=() bats_turn_of=()
 # Files begin to count elsewhere, lest all of them run most on the same day.
 bats_names=() bats_tag='' bats_file_turn=1 bats_turns=${BATS_TEST_FILENAME##*/}
 bats_turns=$((${#bats_turns} + ${AWF_TEST_TURN:-0}))
@@ -158,6 +158,7 @@ for bats_i in "${!bats_text[@]}"; do
 	bats_functions[$bats_name]=bats_test_$bats_i
 	bats_turn=$bats_file_turn
 	if [[ $bats_tag == turn:* ]]; then bats_turn=${bats_tag#*:}; fi
+	bats_turn_of[$bats_name]=$bats_turn
 	if [ "$bats_turn" -gt 1 ] && [ "${AWF_TEST_TIER-}" = check ] && [ $((bats_turns++ % bats_turn)) -ne 0 ]; then
 		bats_tag=''
 		continue
@@ -184,8 +185,12 @@ set +e
 bats_result=0
 for ((BATS_TEST_NUMBER = 1; BATS_TEST_NUMBER <= bats_count; BATS_TEST_NUMBER++)); do
 	BATS_TEST_TMPDIR=$BATS_RUN_TMPDIR/$BATS_TEST_NUMBER bats_name=${bats_names[BATS_TEST_NUMBER - 1]}
-	# In no condition: a test would go on after what fails in it.
-	(bats_test "${bats_functions[$bats_name]}") 3>&1 >"$BATS_TEST_TMPDIR.out" 2>&1
+	# In no condition: a test would go on after what fails in it. Of its lists of cases others are chosen each
+	# time that it is run (case_is_chosen).
+	(
+		AWF_TEST_TURN=$((${AWF_TEST_TURN:-0} / bats_turn_of[$bats_name]))
+		bats_test "${bats_functions[$bats_name]}"
+	) 3>&1 >"$BATS_TEST_TMPDIR.out" 2>&1
 	bats_status=$? bats_skip=''
 	if [ $bats_status -eq 0 ]; then
 		[ ! -e "$BATS_TEST_TMPDIR.skip" ] || bats_skip=" # skip$(<"$BATS_TEST_TMPDIR.skip")"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf doctor: what is there and what is missing, as those see it who go by it.
 # shellcheck shell=bash disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
@@ -42,6 +43,7 @@ copied() {
 	PATH=$PWD/copy/bin:$PATH
 }
 
+# bats test_tags=turn:1
 @test "a new user's machine: nothing is wrong, nothing is made, and all is told" {
 	find "$HOME" "$XDG_CONFIG_HOME" . | sort >../before
 	findings 0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run(1), "Which recorded call is which": calls that differ by their directory or by variables
 # alone, and effects whose step was renamed, moved or removed.
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr
@@ -16,6 +17,7 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}"; }
 ledger() { same "$(sort ledger 2>/dev/null)" "$(printf '%s\n' "$@")"; }
 PUSH='awf-step -n -q --effects external push -- sh -c'
 
+# bats test_tags=turn:1
 @test "calls in several directories each take over their own record" {
 	mkdir a b c d
 	flow 'for x in d c b a; do (cd $x && '"$PUSH"' '\''n=${PWD##*/}; [ $n = b ] && [ ! -e ../open ] && exit 1; echo $n >>../ledger'\''); done'
@@ -93,6 +95,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	[[ $stderr == *"--ignore-env: 'A-B' is neither"* ]]
 }
 
+# bats test_tags=turn:1
 @test "what was done for one stage is not taken for another" {
 	flow 'export STAGE=staging' "$PUSH"' '\''echo $STAGE >>ledger'\'
 	start 3
@@ -140,6 +143,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	same "$(grep -c . ledger)" 2
 }
 
+# bats test_tags=turn:1
 @test "no answer of a model is paid twice because of a variable" {
 	mkdir agents
 	agent writer
@@ -153,6 +157,7 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	same "$(bodies | grep -c .)" 1
 }
 
+# bats test_tags=turn:1
 @test "a step that was renamed asks before anything runs, and with --skip takes over what was done" {
 	mkdir a b
 	flow 'for x in a b; do (cd $x && '"$PUSH"' '\''echo ${PWD##*/} >>../ledger'\''); done'

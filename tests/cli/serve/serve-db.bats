@@ -312,7 +312,6 @@ blobs_taken_in() {
 	eventually has_begun 2 "$(latest)"
 	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
 }
-# bats test_tags=turn:3
 @test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }

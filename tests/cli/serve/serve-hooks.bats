@@ -127,7 +127,6 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	run -1 awf-serve --workflows flows/deploy.awf
 }
 
-# bats test_tags=turn:2
 @test "no delivery starts twice: not by its id, nor by its body; without a signature only by its id" {
 	serve --workflows flows
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '202 started'

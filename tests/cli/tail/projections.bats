@@ -99,9 +99,9 @@ agents() {
 		rm -f whole part
 		awf-run script 3>&- &
 		RUN=$!
-		until [ "$(cat "$(transcript)" 2>/dev/null | grep -c '"type":"step.completed"')" = 2 ] &&
-			[ "$(JQ='' jq -r 'select(.type == "run.started").run_id' <"$(transcript)")" != "${last-}" ]; do
-			sleep 0.01
+		until now=$(transcript) && [ "$now" != "${last-}" ] &&
+			[ "$(grep -cs '"type":"step.completed"' "$now")" = 2 ]; do
+			nap 0.01
 		done
 		as "$name" -f >whole 3>&- &
 		TAIL=$!
@@ -111,7 +111,7 @@ agents() {
 		eventually test -s part
 		echo >go
 		wait "$RUN" "$TAIL" "$second"
-		last=$(basename "$(transcript)" .jsonl)
+		last=$now
 		as "$name" >after
 		cmp whole after
 		first=$(head -n 1 part | jq .source_seq)

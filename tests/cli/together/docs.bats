@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What README and manual say: their examples run as they are printed, cross
 # references lead somewhere, every option is described and completed.
 bats_require_minimum_version 1.5.0
@@ -90,6 +91,7 @@ has_words() {
 		!($0 in there) { print FILENAME ": " $0 }' *)" ''
 }
 
+# bats test_tags=turn:1
 @test "every program has a page with examples, every cross reference a page" {
 	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
 		page=$(page_of "$program")

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-verify --determinism: what replays does so again and again; what does not is named.
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
@@ -31,6 +32,7 @@ differs() {
 chance() { differs "the replays differ: $1"; }
 unrecorded() { differs "the replays agree, the recording differs: $1"; }
 
+# bats test_tags=turn:1
 @test "time" {
 	awf-run -c 'awf-step -n now -- date +%N | awf-step -q after -- cat'
 	chance 'now:0:0: step.completed'
@@ -64,6 +66,7 @@ each_differs() {
 	END
 }
 
+# bats test_tags=turn:1
 @test "the time zone and the number of processors" {
 	needs_namespaces
 	each_differs 1 <<-'END'
@@ -85,6 +88,7 @@ each_differs() {
 		awf-step -n old -q -- sh -c "echo >new; sleep 0.01; echo >newer; find . -newer new -name newer"'
 }
 
+# bats test_tags=turn:1
 @test "random numbers" {
 	awf-run -c 'awf-step -n a -q -- true; od -An -N8 -tx1 /dev/urandom | awf-step -q draw -- cat'
 	chance 'draw:0:0: step.started'

@@ -65,7 +65,7 @@ DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 pyt
 # them, make check asks for none, and skips what needs one that is not there. Nobody installs what the
 # tests of Slurm and of containers need: slurmctld, slurmd, slurm-client and munge; podman, runc and
 # catatonit, or docker.io.
-DEPS_SERVERS = postgresql openssh-server iproute2 nftables
+DEPS_SERVERS = postgresql openssh-server iproute2 nftables nginx-light tinyproxy
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \

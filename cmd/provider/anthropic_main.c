@@ -9,6 +9,7 @@
 #include "api/anthropic.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "bound.h"
 #include "exchange.h"
 #include "pass.h"
 #include "strict.h"
@@ -36,36 +37,84 @@ kind_of(struct span block)
 	return kind > KIND_DOCUMENT ? KIND_OTHER : (enum anthropic_kind)kind;
 }
 
-/* Whether a block of a request can be sent: thinking needs the API's signature, an empty text is
- * refused, and what another API ran or thought is left out. */
+/* Whether a text has nothing but white space (of Unicode's), which the API refuses. */
 static bool
-is_sendable(struct span block)
+is_blank(struct span text)
 {
-	bool own = span_member(block, KEY_API).at == NULL || request_own(block, ANTHROPIC);
+	static const char *const spaces[] = { " ", "\t", "\r", "\n", "\f", "\v", "\x1c", "\x1d", "\x1e",
+		"\x1f", "\xc2\x85", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81",
+		"\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
+		"\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8",
+		"\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80" };
+	struct buffer decoded = BUFFER_INIT;
+	size_t at = 0, i = 0;
+	bool blank;
 
+	if (span_type(text) != 's')
+		return false;
+	span_decode(text, &decoded);
+	while (at < decoded.len && i < sizeof spaces / sizeof *spaces)
+		if (strncmp(decoded.data + at, spaces[i], strlen(spaces[i])) == 0) {
+			at += strlen(spaces[i]);
+			i = 0;
+		} else {
+			i++;
+		}
+	blank = at == decoded.len;
+	buffer_free(&decoded);
+	return blank;
+}
+
+/* Models that have no check of what came before a thought, but demand the thoughts of the last
+ * answer if its tools are answered: those before `adaptive` thinking. */
+static const char *const older_models[] = { "claude-2*", "claude-3*", "claude-instant*",
+    "claude-*-4-0*", "claude-*-4-1*", "claude-*-4-2*", "claude-*-4-5*", NULL };
+
+/* A request while it is written. */
+struct conversation {
+	struct writer *w;
+	struct bound *bound;  /* to which the next block would be bound */
+	bool checks;          /* the server refuses thoughts that are bound to something else */
+	bool unsigned_too;    /* the server takes its own thoughts without a signature */
+	bool moved;           /* what was sent before the present message has changed since */
+	size_t mark;          /* where in the body the mark for the cache goes; 0: nowhere */
+};
+
+/* Whether a thought goes back. It was this model's (request_own()), and nothing that was sent
+ * before it has changed. Of thoughts recorded by older versions that is known only if nothing
+ * could have changed. */
+static bool
+is_sendable_thought(const struct conversation *c, const struct bound *bound, struct span block)
+{
+	struct span recorded = span_member(block, KEY_BOUND);
+
+	if (!request_own(block, ANTHROPIC))
+		return false;
+	if (kind_of(block) == KIND_THINKING && span_member(block, KEY_SIGNATURE).at == NULL)
+		return c->unsigned_too;
+	if (!c->checks)
+		return true;
+	return recorded.at == NULL ? !c->moved : bound_is(bound, recorded);
+}
+
+/* Whether a block of a request can be sent: an empty text is refused, and what another API or
+ * model ran or thought is left out. bound: what the block would be bound to. */
+static bool
+is_sendable(const struct conversation *c, const struct bound *bound, struct span block)
+{
 	if (request_own_type(block).at != NULL)
-		return own;
+		return request_own(block, ANTHROPIC);
 	switch (kind_of(block)) {
 	case KIND_TEXT:
-		return !span_is(span_member(block, KEY_TEXT), "");
+		return !is_blank(span_member(block, KEY_TEXT));
 	case KIND_THINKING:
-		return own && span_member(block, KEY_SIGNATURE).at != NULL;
 	case KIND_REDACTED:
-		return own;
+		return is_sendable_thought(c, bound, block);
 	case KIND_OTHER:
 		return false;
 	default:
 		return true;
 	}
-}
-
-static bool
-has_sendable(struct span blocks)
-{
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (is_sendable(block.value))
-			return true;
-	return false;
 }
 
 /* An object with only a type. */
@@ -85,7 +134,7 @@ write_cache_mark(struct writer *w)
 	write_typed(w, "cache_control", "ephemeral");
 }
 
-static void write_block(struct writer *w, struct span block, bool mark);
+static void write_block(struct writer *w, struct span block, bool came);
 
 /* A tool result that is not only text. */
 static void
@@ -105,8 +154,10 @@ anthropic_write_tool_result(struct writer *w, struct span blocks)
 	writer_array_end(w);
 }
 
+/* A block in the API's form. came: as the API gave it; else as it goes back, where an input that
+ * is no object is put into one. */
 static void
-write_block(struct writer *w, struct span block, bool mark)
+write_block(struct writer *w, struct span block, bool came)
 {
 	enum anthropic_kind kind = kind_of(block);
 	bool special = request_own_type(block).at != NULL;
@@ -125,8 +176,10 @@ write_block(struct writer *w, struct span block, bool mark)
 		}
 		if (m->form != FORM_JSON || special)
 			pass_member(w, m->theirs, value);
-		else if (kind == KIND_TOOL_USE)
+		else if (kind == KIND_TOOL_USE && !came)
 			pass_input(w, m->theirs, value);
+		else if (kind == KIND_TOOL_USE)
+			pass_member(w, m->theirs, value);
 		else
 			pass_as_text(w, m->theirs, value);
 	}
@@ -142,62 +195,90 @@ write_block(struct writer *w, struct span block, bool mark)
 		pass_of(w, "title", block, KEY_NAME);
 	if (request_own(block, ANTHROPIC))
 		pass_others(w, span_member(block, KEY_RAW), NULL);
-	if (mark)
-		write_cache_mark(w);
 	writer_object_end(w);
 }
 
-/* cached: the last block that can have the mark gets it. */
+/* Writes a block that can be sent. Thinking cannot be marked for the cache, and the API's own
+ * blocks are sent back unchanged. */
 static void
-write_messages(struct writer *w, struct span messages, bool cached)
+send_block(struct conversation *c, struct span block)
 {
-	struct span last = SPAN_NONE, marked = SPAN_NONE;
+	const enum anthropic_kind kind = kind_of(block);
+	struct buffer written = BUFFER_INIT;
+	struct writer w;
 
-	/* Mark the last block of the last message. Thinking cannot be marked, and the API's own
-	 * blocks are sent back unchanged. */
-	for (struct span_walk message = span_walk(messages); cached && span_next(&message);)
-		if (has_sendable(span_member(message.value, KEY_BLOCKS)))
-			last = span_member(message.value, KEY_BLOCKS);
-	for (struct span_walk block = span_walk(last); span_next(&block);) {
-		enum anthropic_kind kind = kind_of(block.value);
+	writer_begin(&w, &written);
+	write_block(&w, block, false);
+	bound_add(c->bound, "block", span_of(written.data, written.len));
+	writer_raw(c->w, written.data, written.len);
+	if (kind != KIND_THINKING && kind != KIND_REDACTED && span_member(block, KEY_RAW).at == NULL)
+		c->mark = c->w->out->len - 1;
+	buffer_free(&written);
+}
 
-		if (is_sendable(block.value) && kind != KIND_THINKING && kind != KIND_REDACTED &&
-		    span_member(block.value, KEY_RAW).at == NULL)
-			marked = block.value;
-	}
+/* A message without anything to send is left out: the API refuses empty messages, and accepts two
+ * of the same role in a row. */
+static void
+send_message(struct conversation *c, struct span message)
+{
+	const char *role = span_is(span_member(message, KEY_ROLE), "assistant") ? "assistant" : "user";
+	struct bound within = *c->bound;
+	bool begun = false;
 
-	/* A message without anything to send is left out: the API refuses empty messages, and
-	 * accepts two of the same role in a row. */
-	writer_member_array(w, "messages");
-	for (struct span_walk message = span_walk(messages); span_next(&message);) {
-		struct span blocks = span_member(message.value, KEY_BLOCKS);
-
-		if (!has_sendable(blocks))
+	bound_add(&within, role, SPAN_NONE);
+	c->moved = span_true(span_member(message, KEY_MOVED));
+	for (struct span_walk block = span_walk(span_member(message, KEY_BLOCKS)); span_next(&block);) {
+		if (!is_sendable(c, begun ? c->bound : &within, block.value))
 			continue;
-		writer_object(w);
-		pass_of(w, "role", message.value, KEY_ROLE);
-		writer_member_array(w, "content");
-		for (struct span_walk block = span_walk(blocks); span_next(&block);)
-			if (is_sendable(block.value))
-				write_block(w, block.value, block.value.at == marked.at);
-		writer_array_end(w);
-		writer_object_end(w);
+		if (!begun) {
+			*c->bound = within;
+			c->mark = 0;
+			writer_object(c->w);
+			writer_member_string(c->w, "role", role);
+			writer_member_array(c->w, "content");
+			begun = true;
+		}
+		send_block(c, block.value);
 	}
-	writer_array_end(w);
+	if (begun) {
+		writer_array_end(c->w);
+		writer_object_end(c->w);
+	}
+}
+
+/* cached: the input up to the last block is worth caching, because the next request repeats it. Its
+ * mark goes into the last message's last block that can have one. */
+static void
+write_messages(struct conversation *c, struct span messages, bool cached)
+{
+	struct buffer tail = BUFFER_INIT;
+	struct buffer *out = c->w->out;
+	struct writer w;
+
+	writer_member_array(c->w, "messages");
+	for (struct span_walk message = span_walk(messages); span_next(&message);)
+		send_message(c, message.value);
+	writer_array_end(c->w);
+	if (!cached || c->mark == 0)
+		return;
+	buffer_append(&tail, out->data + c->mark, out->len - c->mark);
+	out->len = c->mark;
+	writer_begin(&w, out);
+	w.comma = true;
+	write_cache_mark(&w);
+	buffer_append(out, tail.data, tail.len);
+	buffer_free(&tail);
 }
 
 /* The API refuses a conversation with tool calls if the request has no tools, for example when
  * an agent without tools continues it. So the tools that were called are named, but may not be
  * called again. */
 static void
-write_called_tools(struct writer *w, const struct provider_request *r)
+write_called_tools(struct writer *tools, const struct provider_request *r)
 {
 	struct map named = MAP_INIT;
-	struct buffer list = BUFFER_INIT;
-	struct writer tools;
 
-	writer_begin(&tools, &list);
-	writer_array(&tools);
+	writer_array(tools);
 	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
 		struct span blocks = span_member(message.value, KEY_BLOCKS);
 
@@ -209,19 +290,52 @@ write_called_tools(struct writer *w, const struct provider_request *r)
 			    map_get(&named, name.at, name.len) != NULL)
 				continue;
 			map_put(&named, name.at, name.len, 0);
-			writer_object(&tools);
-			pass_member(&tools, "name", name);
-			write_typed(&tools, "input_schema", "object");
-			writer_object_end(&tools);
+			writer_object(tools);
+			pass_member(tools, "name", name);
+			write_typed(tools, "input_schema", "object");
+			writer_object_end(tools);
 		}
 	}
-	writer_array_end(&tools);
+	writer_array_end(tools);
+	map_free(&named);
+}
+
+/* The caller's own members of a tool go with it. */
+static void
+write_offered_tools(struct writer *w, struct span tools)
+{
+	writer_array(w);
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
+		writer_object(w);
+		for (struct span_walk member = span_walk(tool.value); span_next(&member);)
+			if (span_is(member.key, KEY_INPUT_SCHEMA))
+				strict_write_input(w, KEY_INPUT_SCHEMA, member.value);
+			else
+				pass_raw(w, member.key, member.value);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
+/* The tools that may be called, or those that were. */
+static void
+write_tools(struct writer *w, const struct provider_request *r, struct bound *bound)
+{
+	const bool offered = span_element(r->tools, 0).at != NULL;
+	struct buffer list = BUFFER_INIT;
+	struct writer tools;
+
+	writer_begin(&tools, &list);
+	if (offered)
+		write_offered_tools(&tools, r->tools);
+	else
+		write_called_tools(&tools, r);
+	bound_add(bound, "tools", span_of(list.data, list.len));
 	if (list.len > 2)
 		writer_member_buffer(w, "tools", &list);
-	if (list.len > 2 && span_member(r->params, "tool_choice").at == NULL)
+	if (list.len > 2 && !offered && span_member(r->params, "tool_choice").at == NULL)
 		write_typed(w, "tool_choice", "none");
 	buffer_free(&list);
-	map_free(&named);
 }
 
 /* Whether the model decides itself how long it thinks, guided by an effort: models after 4.5,
@@ -230,16 +344,14 @@ static bool
 is_adaptive(struct span model)
 {
 	static const char *const all[] = { "claude-*", NULL };
-	static const char *const older[] = { "claude-2*", "claude-3*", "claude-instant*",
-	    "claude-*-4-0*", "claude-*-4-1*", "claude-*-4-2*", "claude-*-4-5*", NULL };
 
-	return request_model(model, all) && !request_model(model, older);
+	return request_model(model, all) && !request_model(model, older_models);
 }
 
 /* The output format and the effort of thinking in the API's form, unless the caller has set the
  * effort. The other members are the caller's. */
 static void
-write_output_config(struct writer *w, const struct provider_request *r)
+write_output_config(const struct exchange *x, struct writer *w)
 {
 	/* Those before `output_config`. */
 	static const char *const older[] = { "claude-2*", "claude-3*", "claude-instant*",
@@ -251,10 +363,11 @@ write_output_config(struct writer *w, const struct provider_request *r)
 	    "ipv4", "ipv6", "time", "uri", "uuid", NULL };
 	static const struct strict strict = { keywords, formats, false, false };
 	static const char *const efforts[] = { "low", "medium", "high", NULL };
+	const struct provider_request *r = x->request;
 	struct span config = span_member(r->params, "output_config");
 	struct span thinking = span_member(r->params, "thinking");
 	const char *effort = NULL;
-	bool schema = r->output_schema.at != NULL && !request_model(r->model, older) &&
+	bool schema = request_schema(x) == SCHEMA_WHOLE && !request_model(r->model, older) &&
 	    strict_takes(&strict, r->output_schema);
 	const char *const written[] = { schema ? "format" : "effort", NULL };
 
@@ -293,6 +406,10 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 	 * to cache for. */
 	char cache = span_type(span_member(r->params, "cache"));
 	bool cached = cache == 't' || (cache != 'f' && tools);
+	struct conversation c = { .w = w, .bound = x->bound,
+		.checks = !request_model(r->model, older_models) &&
+		    span_type(request_endpoint(x, "bound")) != 'f',
+		.unsigned_too = strstr(x->base, "//api.anthropic.com") == NULL };
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -311,9 +428,11 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 		writer_object_end(w);
 	}
 	pass_others(w, r->params, apart);
-	write_output_config(w, r);
+	write_output_config(x, w);
 
-	if (r->system.at != NULL && !span_is(r->system, "")) {
+	bound_begin(x->bound);
+	if (r->system.at != NULL && !is_blank(r->system)) {
+		bound_add(x->bound, "system", r->system);
 		if (cached) {
 			writer_member_array(w, "system");
 			writer_object(w);
@@ -326,12 +445,35 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 			pass_member(w, "system", r->system);
 		}
 	}
-	if (tools)
-		pass_member(w, "tools", r->tools);
-	else
-		write_called_tools(w, r);
-	write_messages(w, r->messages, cached);
+	write_tools(w, r, x->bound);
+	write_messages(&c, r->messages, cached);
 	writer_object_end(w);
+}
+
+/* Each thought of an answer is bound to what was sent, and to what came before it. */
+static void
+anthropic_bind_thoughts(struct exchange *x)
+{
+	struct message *m = &x->stream.message;
+	struct buffer block = BUFFER_INIT, written = BUFFER_INIT;
+	struct writer w;
+
+	bound_add(x->bound, "assistant", SPAN_NONE);
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->blocks[i].type == BLOCK_THINKING)
+			bound_tell(x->bound, m->blocks[i].bound);
+		buffer_clear(&block);
+		buffer_clear(&written);
+		writer_begin(&w, &block);
+		message_write_block(&w, &m->blocks[i]);
+		writer_begin(&w, &written);
+		write_block(&w, span_of(block.data, block.len), true);
+		/* What AWF has changed in a block, it does not know any more as it came. */
+		bound_add(x->bound, m->blocks[i].note == NULL ? "block" : "changed block",
+		    span_of(written.data, written.len));
+	}
+	buffer_free(&block);
+	buffer_free(&written);
 }
 
 int
@@ -347,8 +489,11 @@ main(int argc, char **argv)
 		.key_header = "x-api-key: ",
 		.header = "anthropic-version: 2023-06-01",
 		.media_types = request_media_types,
+		.ids = "[a-zA-Z0-9_-]{1,64}",
+		.rooted = "the Messages API",
 		.path = "/v1/messages",
-		.body = anthropic_write_body
+		.body = anthropic_write_body,
+		.answered = anthropic_bind_thoughts
 	};
 
 	return exchange_main(&api, argc, argv);

@@ -16,6 +16,8 @@
 #include "api/told_cost.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "foreign.h"
+#include "strict.h"
 #include "transcript/event_keys.h"
 
 #define PROGRAM_BEGIN "awf-provider-"
@@ -43,6 +45,27 @@ request_model(struct span model, const char *const *patterns)
 		found = fnmatch(*patterns, name, 0) == 0;
 	free(text);
 	return found;
+}
+
+struct span
+request_endpoint(const struct exchange *x, const char *key)
+{
+	return endpoint_member(x->endpoint, x->model, key);
+}
+
+enum schema_use
+request_schema(const struct exchange *x)
+{
+	struct span takes = request_endpoint(x, "schema");
+	const bool tools = span_element(x->request->tools, 0).at != NULL;
+
+	if (x->request->output_schema.at == NULL || span_is(takes, "none"))
+		return SCHEMA_UNSAID;
+	if (takes.at == NULL || span_is(takes, "with_tools"))
+		return SCHEMA_WHOLE;
+	if (tools)
+		return SCHEMA_UNSAID;
+	return span_is(takes, "json_object") ? SCHEMA_JSON : SCHEMA_WHOLE;
 }
 
 bool
@@ -385,6 +408,8 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 	} else {
 		if (m->request_id == NULL && answer.request_id[0] != '\0')
 			m->request_id = memory_text(answer.request_id);
+		if (x->api->answered != NULL)
+			x->api->answered(x);
 		if (door->note.len > 0)
 			provider_note(x->provider, buffer_string(&door->note));
 		provider_message(x->provider, m);
@@ -392,13 +417,38 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 	http_answer_free(&answer);
 }
 
+/* The messages as they go to the model that is asked; the memory is out's. */
+static void
+exchange_fit_messages(const struct exchange *x, struct provider_request *r, struct buffer *out)
+{
+	struct span match = span_member(request_endpoint(x, "ids"), "match");
+	struct buffer own = BUFFER_INIT;
+	char *ids = span_text(match);
+	struct foreign foreign = { .ids = ids != NULL ? ids : x->api->ids,
+	    .echoes = span_type(request_endpoint(x, "echo")) != 'f' };
+
+	if (r->provider.at != NULL)
+		span_decode(r->provider, &own);
+	else
+		buffer_text(&own, x->api->program + sizeof PROGRAM_BEGIN - 1);
+	buffer_byte(&own, '/');
+	span_decode(r->model, &own);
+	foreign.own = own.data;
+	if (foreign_write(&foreign, r->messages, out))
+		r->messages = span_of(out->data, out->len);
+	free(ids);
+	buffer_free(&own);
+}
+
 static void
 exchange_answer_request(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
 	struct provider_request request = *r;
+	struct buffer messages = BUFFER_INIT;
+	struct bound bound;
 	struct exchange x = { .api = client->api, .endpoint = client->endpoint, .provider = p,
-		.request = &request };
+		.request = &request, .bound = &bound };
 	struct error *error = &x.stream.failure.error;
 	char *model = span_text(r->model);
 	struct door door;
@@ -411,17 +461,20 @@ exchange_answer_request(void *context, struct provider *p, const struct provider
 	x.stream.messages = r->messages;
 	x.stream.context = p;
 	x.stream.delta = r->stream ? on_delta : NULL;
+	exchange_fit_messages(&x, &request, &messages);
 	opened = door_find_server(&door, error) == 0 && door_find_key(&door, error) == 0 &&
 	    door_take_params(&door, &request.params, error) == 0;
 	x.base = door.base;
 	x.key = x.stream.secret = door.key;
 	x.place = door.place;
 	if (opened && (x.api->check == NULL || x.api->check(&x, error) == 0) &&
+	    (x.api->rooted == NULL || strict_check_tools(r->tools, x.api->rooted, error) == 0) &&
 	    check_attachments(&x, error) == 0)
 		exchange_ask_model(&x, &door, client->http);
 	else
 		provider_error(p, &x.stream.failure);
 	stream_close(&x.stream);
+	buffer_free(&messages);
 	door_end(&door);
 	free(model);
 }

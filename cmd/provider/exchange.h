@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "api/stream.h"
+#include "bound.h"
 #include "provider.h"
 #include "providers/endpoint.h"
 
@@ -26,11 +27,13 @@ struct exchange {
 	const struct exchange_api *api;
 	const struct endpoint *endpoint;
 	struct provider *provider;
-	const struct provider_request *request; /* params without what door.h takes */
+	const struct provider_request *request; /* params without what door.h takes, messages as they go
+	                                           out (foreign.h) */
 	const char *model;               /* decoded */
 	const char *base;                /* URL, without a slash at its end */
 	const char *key;                 /* NULL: none */
 	const char *place;               /* what says the server: a variable, or the endpoint's file */
+	struct bound *bound;             /* to what was sent, an API's thoughts are bound */
 	struct stream stream;            /* the answer */
 };
 
@@ -41,6 +44,10 @@ struct exchange_api {
 	bool key_optional;                      /* where the environment says the server */
 	const char *header;                     /* a fixed one; may be NULL */
 	const char *const *media_types;         /* of attachments that it takes; ends with NULL */
+	const char *ids;                        /* of calls that it takes, an extended regular
+	                                           expression for all of one; NULL: any */
+	const char *rooted;                     /* its name, if it refuses alternatives at the root of a
+	                                           tool's schema; else NULL */
 	const struct stream_api *stream;        /* what its answers mean */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
 	int (*check)(const struct exchange *x, struct error *err);
@@ -48,6 +55,8 @@ struct exchange_api {
 	const char *path;
 	void (*model_path)(const struct exchange *x, struct buffer *url); /* writes it */
 	void (*body)(const struct exchange *x, struct writer *w);
+	/* Called with the answer, once it is whole; may be NULL. */
+	void (*answered)(struct exchange *x);
 };
 
 /* Pictures and PDF, as most APIs take them. */
@@ -61,6 +70,15 @@ struct span exchange_member(const struct exchange *x, const char *key);
 /* Whether the name of a model, without its vendor's or a collection's, matches one of
  * these patterns (fnmatch(3)), which end with NULL. */
 bool request_model(struct span model, const char *const *patterns);
+/* What the endpoint says of the model that is asked: a key of awf-endpoint(5); may be absent. */
+struct span request_endpoint(const struct exchange *x, const char *key);
+/* How an output_schema is said to the API, as the endpoint takes it (`schema`). */
+enum schema_use {
+	SCHEMA_UNSAID,  /* only in words, to the model, by awf-step */
+	SCHEMA_JSON,    /* that it is to be JSON */
+	SCHEMA_WHOLE
+};
+enum schema_use request_schema(const struct exchange *x);
 /* Whether a block of a request holds what only this API understands. */
 bool request_own(struct span block, const char *api);
 /* The type of a block that an API said in a way of its own, absent for all others. */

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "exchange.h"
 #include "pass.h"
+#include "strict.h"
 #include "transcript/event_keys.h"
 
 #define API "google"
@@ -242,6 +243,7 @@ write_params(const struct exchange *x, struct writer *w)
 	static const char *const outer[] = { "cachedContent", "labels", "safetySettings",
 	    "serviceTier", "toolConfig", NULL };
 	struct span schema = x->request->output_schema;
+	const enum schema_use use = request_schema(x);
 	struct buffer config = BUFFER_INIT;
 	struct writer inner;
 
@@ -262,10 +264,11 @@ write_params(const struct exchange *x, struct writer *w)
 			pass_raw(&inner, param.key, param.value);
 	}
 	/* The API ignores parts of a schema that it does not know. */
-	if (schema.at != NULL && span_member(x->request->params, "responseMimeType").at == NULL &&
+	if (use != SCHEMA_UNSAID && span_member(x->request->params, "responseMimeType").at == NULL &&
 	    !(is_older_model(x) && span_element(x->request->tools, 0).at != NULL)) {
 		writer_member_string(&inner, "responseMimeType", "application/json");
-		pass_member(&inner, "responseJsonSchema", schema);
+		if (use == SCHEMA_WHOLE)
+			pass_member(&inner, "responseJsonSchema", schema);
 	}
 	writer_object_end(&inner);
 	if (config.len > 2)
@@ -295,7 +298,7 @@ google_write_body(const struct exchange *x, struct writer *w)
 		writer_member_array(w, "functionDeclarations");
 		for (struct span_walk tool = span_walk(x->request->tools); span_next(&tool);) {
 			writer_object(w);
-			pass_tool(w, tool.value, "parametersJsonSchema");
+			strict_write_tool(w, tool.value, "parametersJsonSchema");
 			writer_object_end(w);
 		}
 		writer_array_end(w);

@@ -12,6 +12,7 @@
 #include "exchange.h"
 #include "openai.h"
 #include "pass.h"
+#include "strict.h"
 #include "transcript/event_keys.h"
 
 static const char usage[] =
@@ -253,6 +254,7 @@ responses_write_body(const struct exchange *x, struct writer *w)
 	static const char *const format[] = { "format", NULL };
 	const struct provider_request *r = x->request;
 	struct span text = span_member(r->params, "text");
+	const enum schema_use schema = openai_schema(x);
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -288,13 +290,14 @@ responses_write_body(const struct exchange *x, struct writer *w)
 			writer_object_end(w);
 		}
 	}
-	if (openai_takes_schema(x)) {
+	if (schema != SCHEMA_UNSAID) {
 		/* The other members of `text` are the caller's. */
 		writer_member_object(w, "text");
 		pass_others(w, text, format);
 		writer_member_object(w, "format");
-		writer_member_string(w, "type", "json_schema");
-		openai_write_schema(w, r->output_schema);
+		writer_member_string(w, "type", schema == SCHEMA_JSON ? "json_object" : "json_schema");
+		if (schema == SCHEMA_WHOLE)
+			openai_write_schema(w, r->output_schema);
 		writer_object_end(w);
 		writer_object_end(w);
 	} else {
@@ -309,7 +312,7 @@ responses_write_body(const struct exchange *x, struct writer *w)
 		for (struct span_walk tool = span_walk(r->tools); span_next(&tool);) {
 			writer_object(w);
 			writer_member_string(w, "type", "function");
-			pass_tool(w, tool.value, "parameters");
+			strict_write_tool(w, tool.value, "parameters");
 			writer_member_bool(w, "strict", false);
 			writer_object_end(w);
 		}
@@ -341,6 +344,8 @@ main(int argc, char **argv)
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.media_types = request_media_types,
+		.ids = "[a-zA-Z0-9_-]{1,64}",
+		.rooted = "the Responses API",
 		.check = check_request,
 		.path = "/responses",
 		.body = responses_write_body

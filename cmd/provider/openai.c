@@ -11,16 +11,19 @@
 #include "strict.h"
 #include "transcript/event_keys.h"
 
-bool
-openai_takes_schema(const struct exchange *x)
+enum schema_use
+openai_schema(const struct exchange *x)
 {
 	static const char *const without[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
 	    "o1-preview*", "deepseek-*", NULL };
 	struct span schema = x->request->output_schema;
+	const enum schema_use use = request_schema(x);
 
-	return schema.at != NULL && strict_object(schema) &&
-	    strstr(x->base, "//api.deepseek.com") == NULL &&
-	    !request_model(x->request->model, without);
+	/* What an endpoint says of its models is not guessed from their names. */
+	if (use != SCHEMA_WHOLE || request_endpoint(x, "schema").at != NULL)
+		return use == SCHEMA_WHOLE && !strict_object(schema) ? SCHEMA_UNSAID : use;
+	return strict_object(schema) && strstr(x->base, "//api.deepseek.com") == NULL &&
+	    !request_model(x->request->model, without) ? use : SCHEMA_UNSAID;
 }
 
 void

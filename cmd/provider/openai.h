@@ -7,8 +7,8 @@
 #include "exchange.h"
 #include "json/scan.h"
 
-/* Whether there is an output_schema that its model, and the server, take at all. */
-bool openai_takes_schema(const struct exchange *x);
+/* How the output_schema is said; not at all where its model takes none. */
+enum schema_use openai_schema(const struct exchange *x);
 /* Its members of a format: to be kept to strictly where it is within what that takes. */
 void openai_write_schema(struct writer *w, struct span schema);
 /* Members "filename" and "file_data" of a document. */

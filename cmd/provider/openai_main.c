@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/openai_keep.h"
 #include "exchange.h"
 #include "openai.h"
 #include "pass.h"
+#include "strict.h"
 #include "transcript/event_keys.h"
 
-#define API "openai"
+#define API OPENAI
 
 static const char usage[] =
 "awf-provider-openai < requests\n"
@@ -20,20 +22,60 @@ static const char usage[] =
 "another server's URL (up to and with its /v1) from OPENAI_BASE_URL; such a\n"
 "server may need no key.";
 
-/* Whether a block is a part of a message's content. */
+/* What this server gave as a part of the content, and understands alone. */
+static struct span
+own_part(struct span block)
+{
+	return request_own_raw(block, API, PART);
+}
+
+/* Whether a thought came as a part of the content. */
+static bool
+is_thought_part(struct span block)
+{
+	return request_type(block, "thinking") && request_own(block, API) &&
+	    span_is(span_member(block, KEY_FIELD), CONTENT_FIELD);
+}
+
+/* Whether a block is a part of a message's content. The text that describes pictures to others is
+ * not: they go back themselves. */
 static bool
 is_part(struct span block)
 {
 	static const char *const types[] = { "text", "image", "document", NULL };
 
+	if (is_thought_part(block) || own_part(block).at != NULL)
+		return true;
+	if (request_own_raw(block, API, IMAGES).at != NULL)
+		return false;
 	return span_one_of(span_member(block, KEY_TYPE), types) != NULL && !request_foreign(block, API);
+}
+
+/* Whether the content is this text alone. */
+static bool
+is_plain_text(struct span block)
+{
+	return request_type(block, "text") && own_part(block).at == NULL;
 }
 
 static void
 write_part(struct writer *w, struct span block)
 {
+	if (own_part(block).at != NULL) {
+		writer_span(w, own_part(block));
+		return;
+	}
 	writer_object(w);
-	if (request_type(block, "text")) {
+	if (is_thought_part(block)) {
+		writer_member_string(w, "type", "thinking");
+		writer_member_array(w, "thinking");
+		writer_object(w);
+		writer_member_string(w, "type", "text");
+		pass_of(w, "text", block, KEY_THINKING);
+		writer_object_end(w);
+		writer_array_end(w);
+		pass_others(w, span_member(block, KEY_RAW), NULL);
+	} else if (request_type(block, "text")) {
 		writer_member_string(w, "type", "text");
 		pass_of(w, "text", block, KEY_TEXT);
 	} else if (request_type(block, "image")) {
@@ -59,7 +101,7 @@ write_content(struct writer *w, struct span blocks, size_t count)
 	bool one = count == 0;
 
 	for (struct span_walk block = span_walk(blocks); count == 1 && span_next(&block);)
-		if (is_part(block.value) && request_type(block.value, "text")) {
+		if (is_part(block.value) && is_plain_text(block.value)) {
 			text = span_member(block.value, KEY_TEXT);
 			one = true;
 		}
@@ -75,27 +117,56 @@ write_content(struct writer *w, struct span blocks, size_t count)
 	writer_array_end(w);
 }
 
+/* Members of the message that this server gave, and no other gets: thoughts under the name under
+ * which they came, and what has no place in a block (api/openai_keep.h). */
+static void
+write_own_members(const struct exchange *x, struct writer *w, struct span blocks)
+{
+	char *echo = span_text(request_endpoint(x, "echo")); /* the name that the server wants */
+	bool echoed = false;
+	static const char *const fields[] = { "reasoning", "reasoning_content", NULL };
+	struct joined members = { .members = NULL };
+
+	for (const char *const *field = fields; *field != NULL; field++) {
+		struct buffer thoughts = BUFFER_INIT;
+
+		for (struct span_walk block = span_walk(blocks); span_next(&block);)
+			if (request_type(block.value, "thinking") && request_own(block.value, API) &&
+			    span_is(span_member(block.value, KEY_FIELD), *field))
+				span_decode(span_member(block.value, KEY_THINKING), &thoughts);
+		if (thoughts.len > 0 && !echoed) {
+			writer_key_quoted(w, echo != NULL ? echo : *field, strlen(echo != NULL ? echo : *field));
+			writer_bytes(w, thoughts.data, thoughts.len);
+			echoed = echo != NULL;
+		}
+		buffer_free(&thoughts);
+	}
+	free(echo);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		struct span raw = span_member(block.value, KEY_RAW);
+
+		if (!request_own(block.value, API) || is_thought_part(block.value) ||
+		    request_type(block.value, "tool_use"))
+			continue;
+		for (struct span_walk member = span_walk(raw); span_next(&member);)
+			if (span_one_of(member.key, openai_silent) == NULL && !span_is(member.key, PART))
+				joined_add(&members, member.key, member.value);
+	}
+	joined_write(&members, w);
+	joined_free(&members);
+}
+
 /* A message of the model, with the tools that it called. */
 static void
-openai_write_assistant_message(struct writer *w, struct span blocks, size_t parts)
+openai_write_assistant_message(const struct exchange *x, struct writer *w, struct span blocks,
+    size_t parts)
 {
-	struct buffer thoughts = BUFFER_INIT;
 	bool calls = false;
 
 	writer_object(w);
 	writer_member_string(w, "role", "assistant");
 	write_content(w, blocks, parts);
-	/* Thoughts are sent back only to servers that sent them under this name. */
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (request_type(block.value, "thinking") && request_own(block.value, API) &&
-		    span_is(span_member(block.value, KEY_FIELD), "reasoning_content"))
-			span_decode(span_member(block.value, KEY_THINKING), &thoughts);
-	if (thoughts.len > 0) {
-		writer_key(w, "reasoning_content");
-		writer_bytes(w, thoughts.data, thoughts.len);
-	}
-	buffer_free(&thoughts);
-
+	write_own_members(x, w, blocks);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (!request_type(block.value, "tool_use") || request_foreign(block.value, API))
 			continue;
@@ -109,6 +180,8 @@ openai_write_assistant_message(struct writer *w, struct span blocks, size_t part
 		pass_of(w, "name", block.value, KEY_TOOL_NAME);
 		pass_arguments(w, "arguments", span_member(block.value, KEY_TOOL_INPUT));
 		writer_object_end(w);
+		if (request_own(block.value, API))
+			pass_others(w, span_member(block.value, KEY_RAW), NULL);
 		writer_object_end(w);
 	}
 	if (calls)
@@ -174,6 +247,7 @@ openai_write_body(const struct exchange *x, struct writer *w)
 	 * servers know only the old one. */
 	static const char *const newer[] = { "o[0-9]*", "gpt-5*", NULL };
 	const struct provider_request *r = x->request;
+	const enum schema_use schema = openai_schema(x);
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -204,12 +278,14 @@ openai_write_body(const struct exchange *x, struct writer *w)
 			pass_raw(w, param.key, value);
 		}
 	}
-	if (openai_takes_schema(x) && span_member(r->params, "response_format").at == NULL) {
+	if (schema != SCHEMA_UNSAID && span_member(r->params, "response_format").at == NULL) {
 		writer_member_object(w, "response_format");
-		writer_member_string(w, "type", "json_schema");
-		writer_member_object(w, "json_schema");
-		openai_write_schema(w, r->output_schema);
-		writer_object_end(w);
+		writer_member_string(w, "type", schema == SCHEMA_JSON ? "json_object" : "json_schema");
+		if (schema == SCHEMA_WHOLE) {
+			writer_member_object(w, "json_schema");
+			openai_write_schema(w, r->output_schema);
+			writer_object_end(w);
+		}
 		writer_object_end(w);
 	}
 	if (span_element(r->tools, 0).at != NULL) {
@@ -218,7 +294,7 @@ openai_write_body(const struct exchange *x, struct writer *w)
 			writer_object(w);
 			writer_member_string(w, "type", "function");
 			writer_member_object(w, "function");
-			pass_tool(w, tool.value, "parameters");
+			strict_write_tool(w, tool.value, "parameters");
 			writer_object_end(w);
 			writer_object_end(w);
 		}
@@ -239,7 +315,7 @@ openai_write_body(const struct exchange *x, struct writer *w)
 		for (struct span_walk block = span_walk(blocks); span_next(&block);)
 			parts += is_part(block.value);
 		if (span_is(span_member(message.value, KEY_ROLE), "assistant"))
-			openai_write_assistant_message(w, blocks, parts);
+			openai_write_assistant_message(x, w, blocks, parts);
 		else
 			write_question(w, blocks, parts);
 	}
@@ -260,6 +336,8 @@ main(int argc, char **argv)
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.media_types = request_media_types,
+		.ids = ".{1,40}",
+		.rooted = "Chat Completions",
 		.path = "/chat/completions",
 		.body = openai_write_body
 	};

@@ -74,14 +74,6 @@ pass_arguments(struct writer *w, const char *key, struct span input)
 }
 
 void
-pass_tool(struct writer *w, struct span tool, const char *schema_key)
-{
-	pass_of(w, "name", tool, KEY_NAME);
-	pass_of(w, "description", tool, KEY_DESCRIPTION);
-	pass_of(w, schema_key, tool, KEY_INPUT_SCHEMA);
-}
-
-void
 pass_as_text(struct writer *w, const char *key, struct span value)
 {
 	struct buffer minified = BUFFER_INIT;

@@ -24,8 +24,6 @@ void pass_others(struct writer *w, struct span object, const char *const *withou
 void pass_input(struct writer *w, const char *key, struct span input);
 /* The same for APIs that take the object as a text. */
 void pass_arguments(struct writer *w, const char *key, struct span input);
-/* Name, description and, under a key of the API's own, schema of a tool. */
-void pass_tool(struct writer *w, struct span tool, const char *schema_key);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);

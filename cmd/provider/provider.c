@@ -371,10 +371,11 @@ provider_next_line(struct provider *p, struct buffer *line)
 static int
 parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
 {
-	enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, SESSION_RAW, CHECKED,
-		ID = CHECKED, STREAM, PROJECT_SETTINGS, EMPTY, MEMBERS };
+	enum { STEP, PROVIDER, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, SESSION_RAW,
+		CHECKED, ID = CHECKED, STREAM, PROJECT_SETTINGS, EMPTY, MEMBERS };
 	static const char *const keys[MEMBERS] = {
-		[STEP] = "step", [MODEL] = KEY_MODEL, [SYSTEM] = "system", [MESSAGES] = "messages",
+		[STEP] = "step", [PROVIDER] = KEY_PROVIDER, [MODEL] = KEY_MODEL, [SYSTEM] = "system",
+		[MESSAGES] = "messages",
 		[TOOLS] = KEY_TOOLS, [PARAMS] = KEY_PARAMS, [OUTPUT_SCHEMA] = "output_schema",
 		[SESSION] = "session", [SESSION_RAW] = "session_raw", [ID] = "id", [STREAM] = "stream",
 		[PROJECT_SETTINGS] = "project_settings", [EMPTY] = "empty"
@@ -387,6 +388,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 		const char *expected;
 	} members[CHECKED] = {
 		[STEP] = { &r->step, 's', false, "a string" },
+		[PROVIDER] = { &r->provider, 's', false, "a string" },
 		[MODEL] = { &r->model, 's', true, "a string" },
 		[SYSTEM] = { &r->system, 's', false, "a string" },
 		[MESSAGES] = { &r->messages, 'a', true, "an array" },

@@ -29,6 +29,7 @@ struct provider_request {
 	struct span line;
 	long long id;
 	struct span step;     /* a string: the path of the step that asks, or absent */
+	struct span provider; /* a string: under which name it is asked, or absent */
 	struct span model;    /* a string */
 	struct span system;   /* a string, or absent */
 	struct span messages; /* an array */

@@ -348,11 +348,37 @@ recording_answer_matches(enum rule rule, const struct recording *r, const struct
 	}
 }
 
+/* The messages without what awf-step tells of them beside the request (loop_request.c). */
+static void
+write_messages(struct span messages, struct buffer *out)
+{
+	static const char *const beside[] = { KEY_FROM, KEY_MOVED, NULL };
+	char before = '[', inner;
+
+	for (struct span_walk message = span_walk(messages); span_next(&message);) {
+		buffer_byte(out, before);
+		before = ',';
+		inner = '{';
+		for (struct span_walk member = span_walk(message.value); span_next(&member);) {
+			if (span_one_of(member.key, beside) != NULL)
+				continue;
+			buffer_byte(out, inner);
+			inner = ',';
+			buffer_append(out, member.key.at, member.key.len);
+			buffer_byte(out, ':');
+			scan_minify(member.value, out);
+		}
+		buffer_text(out, inner == '{' ? "{}" : "}");
+	}
+	buffer_text(out, before == '[' ? "[]" : "]");
+}
+
 /* The answer for a request, valid until the next search; absent, with ERROR_INVALID, if there is
  * none. */
 static struct span
 recording_find(struct recording *r, const struct provider_request *request, struct error *err)
 {
+	static const char *const beside[] = { "id", KEY_PROVIDER, "session_raw", "step", NULL };
 	struct span first = span_element(request->messages, 0);
 	struct recorded_answer *found = NULL;
 	struct buffer text = BUFFER_INIT;
@@ -361,13 +387,16 @@ recording_find(struct recording *r, const struct provider_request *request, stru
 
 	buffer_byte(&text, '{');
 	for (struct span_walk member = span_walk(request->line); span_next(&member);) {
-		if (span_is(member.key, "id") || span_is(member.key, "step"))
+		if (span_one_of(member.key, beside) != NULL)
 			continue;
 		if (text.len > 1)
 			buffer_byte(&text, ',');
 		buffer_append(&text, member.key.at, member.key.len);
 		buffer_byte(&text, ':');
-		scan_minify(member.value, &text);
+		if (span_is(member.key, "messages"))
+			write_messages(member.value, &text);
+		else
+			scan_minify(member.value, &text);
 	}
 	buffer_byte(&text, '}');
 	digest_sha256(text.data, text.len, w.sha256);

@@ -5,9 +5,11 @@
  */
 #include "strict.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "pass.h"
+#include "transcript/event_keys.h"
 
 /* Deeper schemas are not checked, and count as not accepted. */
 #define DEPTH 32
@@ -28,6 +30,9 @@ static const struct {
 	{ "$ref", REFERENCE }
 };
 
+/* What a schema says of itself, which APIs refuse. */
+static const char *const about[] = { "$id", "$schema", NULL };
+
 struct look {
 	const struct strict *strict;
 	bool defining; /* inside a definition, to which references lead */
@@ -42,7 +47,7 @@ keyword_within(struct look look, struct span key, struct span value)
 	size_t i = 0, count = sizeof values / sizeof values[0];
 	char text[256];
 
-	if (look.depth == 1 && span_is(key, "$schema"))
+	if (look.depth == 1 && span_one_of(key, about) != NULL)
 		return true;
 	if (span_one_of(key, look.strict->keywords) == NULL)
 		return false;
@@ -124,9 +129,54 @@ strict_takes(const struct strict *strict, struct span schema)
 void
 strict_write(struct writer *w, const char *name, struct span schema)
 {
-	static const char *const without[] = { "$schema", NULL };
-
 	writer_member_object(w, name);
-	pass_others(w, schema, without);
+	pass_others(w, schema, about);
 	writer_object_end(w);
+}
+
+void
+strict_write_input(struct writer *w, const char *key, struct span schema)
+{
+	writer_member_object(w, key);
+	if (!strict_object(schema))
+		writer_member_string(w, "type", "object");
+	for (struct span_walk member = span_walk(schema); member.object && span_next(&member);)
+		if (span_one_of(member.key, about) == NULL &&
+		    (strict_object(schema) || !span_is(member.key, "type")))
+			pass_raw(w, member.key, member.value);
+	if (span_member(schema, "properties").at == NULL) {
+		writer_member_object(w, "properties");
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+}
+
+void
+strict_write_tool(struct writer *w, struct span tool, const char *schema_key)
+{
+	pass_of(w, "name", tool, KEY_NAME);
+	pass_of(w, "description", tool, KEY_DESCRIPTION);
+	strict_write_input(w, schema_key, span_member(tool, KEY_INPUT_SCHEMA));
+}
+
+int
+strict_check_tools(struct span tools, const char *api, struct error *err)
+{
+	static const char *const alternatives[] = { "anyOf", "oneOf", "allOf" };
+
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);)
+		for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives; i++) {
+			struct span schema = span_member(tool.value, KEY_INPUT_SCHEMA);
+			char *name;
+
+			if (span_member(schema, alternatives[i]).at == NULL)
+				continue;
+			name = span_text(span_member(tool.value, KEY_NAME));
+			error_set(err, ERROR_INVALID, NULL, "the tool '%s': %s takes no %s at the root of "
+			    "input_schema; put it into a property", name == NULL ? "" : name, api,
+			    alternatives[i]);
+			free(name);
+			return -1;
+		}
+	return 0;
 }

@@ -519,6 +519,7 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 		t.session = c->continued.session;
 		t.session_raw = span_of(c->continued.raw.data, c->continued.raw.len);
 		t.before = span_of(c->continued.messages.data, c->continued.messages.len);
+		t.before_from = c->continued.from;
 		result = turns_run(&t, error);
 		if (t.member != w->team.members[0])
 			call->end.agent = memory_text(t.member->agent.name);

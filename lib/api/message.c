@@ -315,10 +315,13 @@ message_name_calls(struct message *m, struct span messages)
 	for (i = 0; i < m->count; i++) {
 		char **id = &m->blocks[i].tool_id;
 
-		if (m->blocks[i].type == BLOCK_TOOL_USE && *id != NULL &&
-		    map_get(&taken, *id, strlen(*id)) != NULL) {
+		if (m->blocks[i].type != BLOCK_TOOL_USE || *id == NULL)
+			continue;
+		if (**id == '\0' || map_get(&taken, *id, strlen(*id)) != NULL) {
 			free(*id);
 			*id = NULL;
+		} else {
+			map_put(&taken, *id, strlen(*id), 1);
 		}
 	}
 
@@ -373,8 +376,8 @@ message_write_text(struct writer *w, const char *key, const struct buffer *text)
 	writer_bytes(w, buffer_string(text), text->len);
 }
 
-static void
-write_block(struct writer *w, const struct block *b)
+void
+message_write_block(struct writer *w, const struct block *b)
 {
 	static const char *const types[] = { [BLOCK_TEXT] = "text", [BLOCK_THINKING] = "thinking",
 		[BLOCK_TOOL_USE] = "tool_use", [BLOCK_TOOL_RESULT] = "tool_result" };
@@ -403,6 +406,7 @@ write_block(struct writer *w, const struct block *b)
 	}
 	if (b->signature.len > 0)
 		message_write_text(w, KEY_SIGNATURE, &b->signature);
+	writer_member_string(w, KEY_BOUND, b->bound[0] == '\0' ? NULL : b->bound);
 	if (b->ran)
 		writer_member_string(w, KEY_FIDELITY, "agent_emitted");
 	writer_member_string(w, KEY_API, b->api);
@@ -457,7 +461,7 @@ message_write(const struct message *m, struct writer *w)
 {
 	writer_member_array(w, KEY_BLOCKS);
 	for (size_t i = 0; i < m->count; i++)
-		write_block(w, &m->blocks[i]);
+		message_write_block(w, &m->blocks[i]);
 	writer_array_end(w);
 	writer_member_string(w, KEY_STOP_REASON, m->stop_reason == NULL ? "other" : m->stop_reason);
 	writer_member_string(w, KEY_EXPLANATION, m->explanation);

@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -43,6 +44,7 @@ struct block {
 	long event;               /* of the stream, in which it began */
 	struct buffer signature;  /* with which the API recognizes its own thoughts */
 	struct buffer redacted;   /* thinking that only the API can read */
+	char bound[DIGEST_SIZE];  /* digest of what was sent before it, to which the API ties it; "" */
 	const char *api;          /* whose raw, signature or field this is */
 	const char *field;        /* the API's name for the text, if it has several */
 	struct buffer raw;        /* inside of an object */
@@ -146,6 +148,8 @@ void message_name_calls(struct message *m, struct span messages);
  * to calls. For APIs whose word for an end does not say that. */
 void message_settle(struct message *m, struct span messages);
 
+/* Writes a block as answers have it. */
+void message_write_block(struct writer *w, const struct block *b);
 /* Writes the members "usage", as far as known, and "model". */
 void message_write_usage(const struct message *m, struct writer *w);
 /* Writes the members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/stream.h"
+#include "api/openai_keep.h"
 #include "base/memory.h"
 
-#define API "openai"
+#define API OPENAI
 #define REFUSAL 1 /* index of a text that is a refusal; the API has no indexes for texts */
 
 /* Reads text into the right kind of block; or parts, as Mistral sends them: {"type":"text",
@@ -20,17 +20,27 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 {
 	enum block_type type = strcmp(kind, "thinking") == 0 ? BLOCK_THINKING : BLOCK_TEXT;
 
-	if (span_type(content) == 's' && !span_is(content, ""))
-		stream_text(s, message_last(&s->message, type), kind, content);
+	if (span_type(content) == 's' && !span_is(content, "")) {
+		struct block *b = message_last(&s->message, type);
+
+		if (type == BLOCK_TEXT && b->raw.len > 0) /* a part of its own */
+			b = message_add(&s->message, type, -1);
+		stream_text(s, b, kind, content);
+	}
 	if (span_type(content) != 'a')
 		return;
 	for (struct span_walk part = span_walk(content); span_next(&part);) {
 		struct span thinking = span_member(part.value, "thinking");
+		struct span text = span_member(part.value, "text");
 
-		if (thinking.at != NULL)
+		if (thinking.at != NULL) {
 			openai_read_content(s, thinking, "thinking");
-		else
-			openai_read_content(s, span_member(part.value, "text"), kind);
+			openai_keep_thought(message_last(&s->message, BLOCK_THINKING), part.value);
+		} else if (text.at != NULL) {
+			openai_read_content(s, text, kind);
+		} else {
+			openai_keep_part(s, part.value);
+		}
 	}
 }
 
@@ -132,6 +142,7 @@ openai_read_call(struct stream *s, struct span call)
 	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
 		b->tool_id = memory_text(id);
 	free(id);
+	openai_keep_call(b, call);
 	openai_read_function(s, b, function);
 }
 
@@ -163,11 +174,11 @@ static const struct end ends[] = {
 
 /* Members of a piece, of its choice and of the delta, collected in one walk through each. They
  * come a few bytes at a time, so this is most of the work of an answer. */
-enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, PIECE_MEMBERS };
+enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, CITATIONS, PIECE_MEMBERS };
 enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, ERROR_OF_CHOICE, CHOICE_MEMBERS };
 enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
 	DELTA_MEMBERS };
-static const char *const of_piece[] = { "choices", "model", "usage", "x_groq" };
+static const char *const of_piece[] = { "choices", "model", "usage", "x_groq", "citations" };
 static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage",
 	"error" };
 static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
@@ -214,7 +225,8 @@ static void
 openai_read_event(struct stream *s, struct span data)
 {
 	static const int thoughts[] = { REASONING_CONTENT, REASONING };
-	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS], first, reason;
+	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS];
+	struct span first, said, reason;
 
 	span_members(data, of_piece, PIECE_MEMBERS, piece);
 	first = span_element(piece[CHOICES], 0);
@@ -235,8 +247,9 @@ openai_read_event(struct stream *s, struct span data)
 		return;
 	}
 
-	span_members(choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE], of_delta,
-	    DELTA_MEMBERS, delta);
+	said = choice[DELTA].at != NULL ? choice[DELTA] : choice[MESSAGE];
+	span_members(said, of_delta, DELTA_MEMBERS, delta);
+	openai_keep_citations(s, piece[CITATIONS]);
 	/* Some servers send the same thoughts under both names. */
 	for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
 		struct span thought = delta[thoughts[i]];
@@ -262,6 +275,8 @@ openai_read_event(struct stream *s, struct span data)
 		openai_read_function(s, message_last(&s->message, BLOCK_TOOL_USE),
 		    delta[FUNCTION_CALL]);
 
+	openai_keep_delta(s, said);
+
 	/* For some servers (watsonx, older TGI) "" ends an answer if it comes by itself after
 	 * the text; others send it in every piece, in the sense of null. */
 	reason = choice[FINISH_REASON];
@@ -285,6 +300,7 @@ openai_finish_message(struct stream *s)
 	for (size_t i = 0; i < m->count; i++)
 		if (m->blocks[i].type == BLOCK_TOOL_USE)
 			block_repair_input(&m->blocks[i]);
+	openai_place_kept(s);
 	message_settle(m, s->messages);
 	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)
 		m->stop_reason = "refusal";

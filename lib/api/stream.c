@@ -248,6 +248,7 @@ stream_close(struct stream *s)
 	sse_free(&s->sse);
 	message_free(&s->message);
 	message_free(&s->draft);
+	joined_free(&s->kept);
 	buffer_free(&s->calling);
 	buffer_free(&s->strange);
 	buffer_free(&s->whole);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "api/failure.h"
+#include "api/joined.h"
 #include "api/message.h"
 #include "net/sse.h"
 
@@ -46,6 +47,7 @@ struct stream {
 
 	/* For the tables alone. */
 	struct message draft;            /* pieces of what may come whole later */
+	struct joined kept;              /* members of the message that have no place in a block */
 	struct buffer calling;           /* of tool calls, for display, not sent yet */
 	int64_t called;                  /* when some was, monotonic ms; 0: never */
 	size_t calls;                    /* that have begun there */

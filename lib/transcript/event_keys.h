@@ -182,12 +182,14 @@
 #define KEY_TEXT "text"
 #define KEY_THINKING "thinking"
 #define KEY_SIGNATURE "signature"
+#define KEY_BOUND "bound" /* a digest */
 #define KEY_REDACTED "redacted"
 #define KEY_TOOL_ID "tool_id"
 #define KEY_TOOL_NAME "tool_name"
 #define KEY_TOOL_INPUT "tool_input"
 #define KEY_TOOL_CONTENT "tool_content"
 #define KEY_TOOL_BLOCKS "tool_blocks" /* in requests alone */
+#define KEY_MOVED "moved"             /* likewise, of messages */
 #define KEY_IS_ERROR "is_error"
 #define KEY_COMMAND "command"
 #define KEY_MEDIA_TYPE "media_type"

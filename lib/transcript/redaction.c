@@ -42,8 +42,9 @@ is_digest_name(struct span key)
 	static const char last[] = "sha256\"";
 	size_t len = sizeof last - 1;
 
-	return key.len > len && memcmp(key.at + key.len - len, last, len) == 0 &&
-	    (key.len == len + 1 || key.at[key.len - len - 1] == '_');
+	return span_is(key, KEY_BOUND) || (key.len > len &&
+	    memcmp(key.at + key.len - len, last, len) == 0 &&
+	    (key.len == len + 1 || key.at[key.len - len - 1] == '_'));
 }
 
 bool

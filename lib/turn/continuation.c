@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "formats/content.h"
@@ -21,7 +22,10 @@
 
 struct conversation {
 	char *session, *provider;
+	char *model, *turn_model; /* that is asked; in this turn, if a program chose another */
+	char *asked;             /* the provider of the agent that has the conversation */
 	struct buffer messages;  /* elements of a JSON array */
+	char **from;             /* who gave each of these, as in struct continuation */
 	struct buffer results;   /* blocks of tool results, to be put before the next message */
 	bool lacks;              /* the bytes of an attachment are missing */
 };
@@ -57,11 +61,15 @@ conversation_of(const struct search *s, const struct model_call *c)
 	return found == NULL ? NONE : *found;
 }
 
+/* from: NULL, or in memory of its own, which the list takes. */
 static void
-add_message(struct conversation *c, const char *role, const struct buffer *blocks)
+add_message(struct conversation *c, const char *role, const struct buffer *blocks, char *from)
 {
-	if (blocks->len == 0)
+	if (blocks->len == 0) {
+		free(from);
 		return;
+	}
+	list_take(&c->from, from != NULL ? from : memory_text(""));
 	buffer_format(&c->messages, "%s{\"" KEY_ROLE "\":\"%s\",\"" KEY_BLOCKS "\":[",
 	    c->messages.len > 0 ? "," : "", role);
 	buffer_append(&c->messages, blocks->data, blocks->len);
@@ -72,8 +80,58 @@ add_message(struct conversation *c, const char *role, const struct buffer *block
 static void
 add_results(struct conversation *c)
 {
-	add_message(c, "user", &c->results);
+	add_message(c, "user", &c->results, NULL);
 	buffer_clear(&c->results);
+}
+
+static void
+forget_messages(struct conversation *c)
+{
+	list_free(c->from);
+	c->from = NULL;
+	buffer_clear(&c->messages);
+}
+
+/* Who is asked from a message of the user on: after a hand-over another agent's model, in one turn
+ * the model that a before_turn program chose. */
+static void
+note_asked(struct conversation *c, const struct event_view *e, bool answer)
+{
+	struct span provider = span_member(e->payload, KEY_PROVIDER);
+	struct span model = span_member(e->payload, KEY_MODEL);
+	char *chosen = span_text(span_path(e->payload, KEY_BEFORE_TURN, KEY_MODEL, NULL));
+
+	if (!answer && span_type(provider) == 's' && span_type(model) == 's') {
+		free(c->asked);
+		free(c->model);
+		c->asked = span_text(provider);
+		c->model = span_text(model);
+	}
+	if (!answer && chosen != NULL) {
+		free(c->turn_model);
+		c->turn_model = chosen;
+	} else {
+		free(chosen);
+	}
+}
+
+/* Who gave an answer: NAME/MODEL, as far as the record tells. Of a fallback it has the name that
+ * the API gave. */
+static char *
+giver_of(struct conversation *c, const struct event_view *e)
+{
+	bool fallback = span_member(e->payload, KEY_FALLBACK).at != NULL;
+	char *provider = fallback ? span_text(span_member(e->payload, KEY_PROVIDER)) : NULL;
+	char *answered = fallback ? span_text(span_member(e->payload, KEY_MODEL)) : NULL;
+	const char *name = provider != NULL ? provider : c->asked;
+	const char *model = answered != NULL ? answered : c->turn_model != NULL ? c->turn_model : c->model;
+	char *from = name == NULL || model == NULL ? NULL : memory_format("%s/%s", name, model);
+
+	free(provider);
+	free(answered);
+	free(c->turn_model);
+	c->turn_model = NULL;
+	return from;
 }
 
 static void
@@ -99,10 +157,11 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	 * a change of it, has no blocks. */
 	if (!answer && span_element(said, 0).at != NULL &&
 	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
-		buffer_clear(&c->messages);
+		forget_messages(c);
 		buffer_clear(&c->results);
 		c->lacks = false;
 	}
+	note_asked(c, e, answer);
 
 	writer_begin(&w, &blocks);
 	for (struct span_walk block = span_walk(said); span_next(&block);) {
@@ -119,7 +178,7 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 		c->lacks = c->lacks || span_type(span_member(block.value, KEY_DATA)) == '0';
 	}
 	add_results(c);
-	add_message(c, answer ? "assistant" : "user", &blocks);
+	add_message(c, answer ? "assistant" : "user", &blocks, answer ? giver_of(c, e) : NULL);
 	buffer_free(&blocks);
 }
 
@@ -212,7 +271,9 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 			at = s->count++;
 			s->list = memory_array(s->list, s->count, sizeof *s->list);
 			s->list[at] = (struct conversation){
-				.provider = span_text(span_member(e.payload, KEY_PROVIDER)) };
+				.provider = span_text(span_member(e.payload, KEY_PROVIDER)),
+				.asked = span_text(span_member(e.payload, KEY_PROVIDER)),
+				.model = span_text(span_member(e.payload, KEY_MODEL)) };
 		}
 		map_put(&s->by_start, (const char *)&p->call->start, sizeof p->call->start, at);
 	} else if (e.type == EVENT_STEP_COMPLETED) {
@@ -261,8 +322,10 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		c->session = found->session;
 		c->provider = found->provider;
 		c->messages = found->messages;
+		c->from = found->from;
 		c->lacks = found->lacks;
-		*found = (struct conversation){ .results = found->results };
+		*found = (struct conversation){ .results = found->results, .asked = found->asked,
+		    .model = found->model, .turn_model = found->turn_model };
 	}
 	if (c->session != NULL) {
 		const size_t *noted = map_get(&s.by_session, c->session, strlen(c->session));
@@ -274,6 +337,10 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 	for (size_t i = 0; i < s.count; i++) {
 		free(s.list[i].session);
 		free(s.list[i].provider);
+		free(s.list[i].asked);
+		free(s.list[i].model);
+		free(s.list[i].turn_model);
+		forget_messages(&s.list[i]);
 		buffer_free(&s.list[i].messages);
 		buffer_free(&s.list[i].results);
 	}
@@ -295,5 +362,6 @@ continuation_free(struct continuation *c)
 	free(c->provider);
 	buffer_free(&c->raw);
 	buffer_free(&c->messages);
+	list_free(c->from);
 	*c = (struct continuation){ .session = NULL };
 }

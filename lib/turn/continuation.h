@@ -19,6 +19,8 @@ struct continuation {
 	                            in the latest answer of the run that has it; JSON, or empty */
 	char *provider;          /* that answered; may be NULL */
 	struct buffer messages;  /* as in a request, inside of a JSON array */
+	char **from;             /* who gave each of these, NAME/MODEL as it was asked, "": no model, or
+	                            none that is known; a list (base/list.h) */
 	bool lacks;              /* the bytes of an attachment, which a masked run does not keep */
 	char completed[ID_SIZE]; /* event id of the step.completed with its result */
 };

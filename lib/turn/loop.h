@@ -2,6 +2,7 @@
  * A turn loop while it runs: what lib/turn/turn.c and the files beside it share. Each needs
  * only those before it:
  *
+ *     loop_sent.c     what goes out beside the request
  *     loop_request.c  the conversation, who is asked, and the request
  *     loop_record.c   what was asked and answered, as events
  *     loop_recall.c   the same, found in the recorded call
@@ -44,6 +45,16 @@ struct request {
 
 struct transfer;
 
+/* Who gave each message of the conversation, in their order. */
+struct givers {
+	struct giver {
+		char *from;                /* NAME/MODEL as it was asked; NULL: no model, or not known */
+		size_t offered;            /* conversation.offered then; 0: of an earlier conversation, or
+		                              the request was another than the conversation */
+	} *list;
+	size_t count;
+};
+
 struct loop {
 	/* Given, and what is filled in the end. A phase puts its call in the place of the step's
 	 * there, a hand-over the agent that goes on. */
@@ -69,6 +80,8 @@ struct loop {
 		struct buffer messages;    /* of the request, inside of a JSON array */
 		struct digest asked;       /* of the request up to the end of the messages, as far */
 		size_t asked_len;          /* as it is known */
+		struct givers givers;      /* of the messages */
+		size_t offered;            /* how often it was set who is asked, and with which tools */
 		struct buffer text;        /* of the last answer that had any */
 		size_t fallen;             /* who is asked: 0 the agent's own, else that fallback */
 		int64_t handoffs;          /* that were made */
@@ -100,6 +113,18 @@ struct loop {
 	} turn;
 };
 
+/* ---- loop_sent.c ---- */
+
+/* Lists who gave the message that comes next; NULL: no model. */
+void loop_add_giver(struct loop *l, const char *from, size_t offered);
+/* Lists first who gave the messages before the call's own. */
+void loop_add_givers_before(struct loop *l);
+void givers_free(struct givers *g);
+/* Adds to the request what goes out beside it: provider is who is asked; its messages end before
+ * messages_end. */
+void loop_add_beside(const struct loop *l, const char *provider, struct buffer *text,
+    size_t messages_end);
+
 /* ---- loop_request.c ---- */
 
 /* Who is asked: the agent's own model, or the fallback that the conversation has come to. */
@@ -108,6 +133,8 @@ struct asked {
 	struct provider *client; /* NULL: nobody is asked, it is a replay */
 };
 struct asked loop_asked(const struct loop *l);
+/* The model of this turn. */
+char *loop_asked_model(const struct loop *l);
 /* What the model may call in this turn. */
 const struct offer *loop_offered(const struct loop *l);
 /* Members of requests and of events. */
@@ -117,8 +144,11 @@ void loop_write_params(struct writer *w, const json_t *values);
 void loop_write_text(struct writer *w, struct span text, const char *fidelity);
 /* The prompt, and what tells of the first phase, as blocks. */
 void loop_write_prompt(struct writer *w, const struct loop *l, const char *fidelity);
-/* Adds a message to the conversation; blocks are the inside of a JSON array. */
+/* Adds a message to the conversation; blocks are the inside of a JSON array. One of the
+ * assistant's was given by the model that is asked in this turn. */
 void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
+void loop_add_message_of(struct loop *l, const char *role, const char *blocks, size_t len,
+    const struct giver *giver);
 /* The members of the next request; returns how long w's buffer is with its messages, before
  * what ends their array. */
 size_t loop_write_asked(const struct loop *l, struct writer *w);

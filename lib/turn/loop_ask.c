@@ -23,15 +23,6 @@
 #include "providers/throttle.h"
 #include "transcript/event_keys.h"
 
-/* The model of this turn. */
-static char *
-asked_model(const struct loop *l)
-{
-	char *changed = span_text(l->turn.change.model);
-
-	return changed != NULL ? changed : memory_text(loop_asked(l).model);
-}
-
 int64_t
 loop_count(struct loop *l, struct span model, struct span usage)
 {
@@ -42,7 +33,7 @@ loop_count(struct loop *l, struct span model, struct span usage)
 	usage_add(&l->conversation.usage, usage);
 	if (t->budget == NULL)
 		return 0;
-	asked = asked_model(l);
+	asked = loop_asked_model(l);
 	answered = span_text(model);
 	cost = budget_cost(t->budget, loop_asked(l).provider, asked, answered, usage);
 	free(asked);
@@ -56,7 +47,7 @@ static int
 check_cost_told(const struct loop *l, struct error *err)
 {
 	const struct answer *a = &l->turn.answer;
-	char *asked = asked_model(l), *answered = span_text(a->model);
+	char *asked = loop_asked_model(l), *answered = span_text(a->model);
 	int result = budget_check_told(l->turns->budget, loop_asked(l).provider, asked, answered,
 	    a->usage, err);
 
@@ -247,7 +238,7 @@ ask_once(struct loop *l, const struct buffer *request, struct error *err)
 	int status;
 
 	if (t->budget != NULL) {
-		char *model = asked_model(l);
+		char *model = loop_asked_model(l);
 
 		status = budget_reserve(t->budget, l->conversation.cost,
 		    budget_least_tokens(buffer_string(request), request->len), t->member->agent.name,

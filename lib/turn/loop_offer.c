@@ -110,6 +110,7 @@ loop_offer(struct loop *l, struct error *err)
 	struct offer *offer = &l->tools.offer;
 
 	loop_withdraw(l);
+	l->conversation.offered++;
 	if (phases_given(l)) {
 		phases_offer(l);
 		return 0;

@@ -7,8 +7,12 @@
  */
 #include "turn/loop.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/digest.h"
 #include "base/invariant.h"
+#include "base/memory.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
@@ -26,6 +30,14 @@ loop_asked(const struct loop *l)
 	/* In a replay there are no clients. */
 	return (struct asked){ other->provider, other->model,
 		m->fallbacks == NULL ? NULL : m->fallbacks[fallen - 1] };
+}
+
+char *
+loop_asked_model(const struct loop *l)
+{
+	char *changed = span_text(l->turn.change.model);
+
+	return changed != NULL ? changed : memory_text(loop_asked(l).model);
 }
 
 const struct offer *
@@ -85,7 +97,8 @@ loop_write_prompt(struct writer *w, const struct loop *l, const char *fidelity)
 }
 
 void
-loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len)
+loop_add_message_of(struct loop *l, const char *role, const char *blocks, size_t len,
+    const struct giver *giver)
 {
 	struct buffer *messages = &l->conversation.messages;
 
@@ -96,6 +109,25 @@ loop_add_message(struct loop *l, const char *role, const char *blocks, size_t le
 	buffer_format(messages, "{\"" KEY_ROLE "\":\"%s\",\"" KEY_BLOCKS "\":[", role);
 	buffer_append(messages, blocks, len);
 	buffer_text(messages, "]}");
+	loop_add_giver(l, giver->from, giver->offered);
+}
+
+void
+loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len)
+{
+	const struct change *change = &l->turn.change;
+	struct giver giver = { NULL, 0 };
+
+	if (strcmp(role, "assistant") == 0) {
+		char *model = loop_asked_model(l);
+
+		giver.from = memory_format("%s/%s", loop_asked(l).provider, model);
+		if (!change->narrows && change->messages.at == NULL)
+			giver.offered = l->conversation.offered;
+		free(model);
+	}
+	loop_add_message_of(l, role, blocks, len, &giver);
+	free(giver.from);
 }
 
 /* The session that the asked model continues; NULL: it gets all messages. */
@@ -179,6 +211,7 @@ loop_request(struct loop *l, struct request *request)
 		digest_end(&whole, request->sha256);
 	}
 	add_session_raw(l, text);
+	loop_add_beside(l, loop_asked(l).provider, text, head);
 }
 
 void
@@ -202,6 +235,7 @@ loop_fall_back(struct loop *l, size_t number, struct request *request)
 		buffer_append(&messages, l->conversation.messages.data, l->conversation.messages.len);
 		buffer_free(&l->conversation.messages);
 		l->conversation.messages = messages;
+		loop_add_givers_before(l);
 	}
 	INVARIANT(number > l->conversation.fallen);
 	l->conversation.fallen = number;

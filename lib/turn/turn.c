@@ -50,8 +50,10 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	usage_begin(&l->conversation.usage);
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
-	if (t->session == NULL)
+	if (t->session == NULL) {
 		buffer_append(&l->conversation.messages, t->before.at, t->before.len);
+		loop_add_givers_before(l);
+	}
 	writer_begin(&w, &blocks);
 	if (t->attachments != NULL)
 		attachments_write_blocks(t->attachments, &w, t->shown);
@@ -71,6 +73,7 @@ loop_free(struct loop *l)
 	mcp_tools_free(&l->tools.mcp);
 	phases_free(&l->phases);
 	buffer_free(&l->conversation.messages);
+	givers_free(&l->conversation.givers);
 	buffer_free(&l->conversation.text);
 	change_free(&l->turn.change);
 	answer_free(&l->turn.answer);
@@ -359,11 +362,14 @@ static void
 forget_thoughts(struct loop *l)
 {
 	struct buffer before = BUFFER_INIT, blocks = BUFFER_INIT;
+	struct givers givers = l->conversation.givers;
+	size_t i = 0;
 
+	l->conversation.givers = (struct givers){ .list = NULL };
 	buffer_format(&before, "[%s]", buffer_string(&l->conversation.messages));
 	buffer_clear(&l->conversation.messages);
 	for (struct span_walk message = span_walk(span_of(before.data, before.len));
-	    span_next(&message);) {
+	    span_next(&message); i++) {
 		char *role = span_text(span_member(message.value, KEY_ROLE));
 
 		buffer_clear(&blocks);
@@ -376,9 +382,10 @@ forget_thoughts(struct loop *l)
 			buffer_append(&blocks, block.value.at, block.value.len);
 		}
 		if (blocks.len > 0)
-			loop_add_message(l, role, blocks.data, blocks.len);
+			loop_add_message_of(l, role, blocks.data, blocks.len, &givers.list[i]);
 		free(role);
 	}
+	givers_free(&givers);
 	buffer_free(&blocks);
 	buffer_free(&before);
 }

@@ -39,6 +39,8 @@ struct turns {
 	struct span session_raw;          /* what its provider noted with it last; may be absent */
 	struct span before;               /* messages that go before the prompt, where no session
 	                                     has them: the inside of an array; may be empty */
+	char *const *before_from;         /* who gave each of these, NAME/MODEL, or "": no model; a list,
+	                                     or NULL */
 	const struct attachments *attachments; /* that go with it; NULL: none */
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */

@@ -17,7 +17,7 @@ blocks() { sed 's/.*"blocks":\[\(.*\)\],"stop_reason".*/\1/' "$(fixtures)/$1.ans
 # The blocks sent for these blocks of the model.
 sent_blocks() {
 	model_server --answer "$(fixtures)/text.jsonl"
-	echo '{"id":1,"model":"m","messages":[{"role":"assistant","blocks":['"$1"']}]}' |
+	echo '{"id":1,"model":"'"${MODEL-m}"'","messages":[{"role":"assistant","blocks":['"$1"']}]}' |
 		provider anthropic >/dev/null
 	body | sed 's/.*"role":"assistant","content":\(.*\)}\]}$/\1/'
 }
@@ -74,7 +74,7 @@ sent_blocks() {
 
 @test "the request: system, tools and parameters" {
 	run sent '"system":"Be brief.","params":{"cache":false,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}]'
-	same "$output" '{"model":"test-model","stream":true,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3,"system":"Be brief.","tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
+	same "$output" '{"model":"test-model","stream":true,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3,"system":"Be brief.","tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400,"properties":{}}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
 }
 
 @test "the request: thinking" {
@@ -117,6 +117,8 @@ sent_blocks() {
 }
 
 @test "what the API said goes back as it came" {
+	# Of a model that does not check what its thoughts are bound to; see fidelity.bats.
+	MODEL=claude-sonnet-4-5
 	run sent_blocks "$(blocks tools)"
 	same "$output" '[{"type":"thinking","thinking":"Which files are there?","signature":"c2lnbmF0dXJl/+=="},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"grep","input":{"pattern":"a\\.\u00e9","limit":1.00e2,"big":12345678901234567890}},{"type":"tool_use","id":"toolu_2","name":"now","input":{},"caller":{"type":"direct"}}]'
 }
@@ -158,7 +160,7 @@ sent_blocks() {
 	same "$(jq -c '.body | [[.tools[].name], .tools[0].input_schema, .tool_choice.type]' "$MODEL_SERVER_LOG")" \
 		'[["look","leap"],{"type":"object"},"none"]
 [["look","leap"],{"type":"object"},"none"]
-[["other"],{"type":"object"},null]'
+[["other"],{"properties":{},"type":"object"},null]'
 }
 
 @test "tool results: text as it is, JSON as its own bytes, errors marked" {

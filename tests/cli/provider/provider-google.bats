@@ -128,7 +128,7 @@ answer_to() {
 
 @test "the request: system, tools and parameters" {
 	run sent '"system":"Be brief.","params":{"max_tokens":5,"temperature":0.50,"top_p":1,"stop_sequences":["x"],"seed":3,"cache":true,"safetySettings":[]},"tools":[{"name":"t","description":"d","input_schema":{"type":"object"}},{"name":"u","input_schema":{}}]'
-	same "$output" '{"systemInstruction":{"parts":[{"text":"Be brief."}]},"safetySettings":[],"generationConfig":{"maxOutputTokens":5,"temperature":0.50,"topP":1,"stopSequences":["x"],"seed":3},"tools":[{"functionDeclarations":[{"name":"t","description":"d","parametersJsonSchema":{"type":"object"}},{"name":"u","parametersJsonSchema":{}}]}],"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
+	same "$output" '{"systemInstruction":{"parts":[{"text":"Be brief."}]},"safetySettings":[],"generationConfig":{"maxOutputTokens":5,"temperature":0.50,"topP":1,"stopSequences":["x"],"seed":3},"tools":[{"functionDeclarations":[{"name":"t","description":"d","parametersJsonSchema":{"type":"object","properties":{}}},{"name":"u","parametersJsonSchema":{"type":"object","properties":{}}}]}],"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
 	same "$(sent '"system":"","tools":[],"params":{}')" '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
 }
 

@@ -69,7 +69,7 @@ sent_messages() {
 
 @test "the request: system, tools and parameters" {
 	run sent '"system":"Be brief.","params":{"cache":true,"max_tokens":5,"temperature":0.5,"top_p":1,"stop_sequences":["x"],"seed":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object"}}]'
-	same "$output" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"temperature":0.5,"top_p":1,"stop":["x"],"seed":3,"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{"type":"object"}}}],"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}'
+	same "$output" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"temperature":0.5,"top_p":1,"stop":["x"],"seed":3,"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{"type":"object","properties":{}}}}],"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}'
 }
 
 @test "the request: newer models know max_tokens by another name" {
@@ -115,7 +115,7 @@ sent_messages() {
 }
 
 @test "what only another API understands stays here" {
-	run sent_messages '{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"},{"type":"thinking","thinking":"t","signature":"s","api":"anthropic"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{},"api":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"","api":"anthropic","raw":{"type":"new"}},{"type":"text","text":"x","api":"anthropic","raw":{"citations":[]}}]}'
+	run sent_messages '{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai"},{"type":"thinking","thinking":"t","signature":"s","api":"anthropic"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{},"api":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"","api":"anthropic","raw":{"type":"new"}},{"type":"text","text":"x","api":"anthropic","raw":{"citations":[]}}]}'
 	same "$output" '[{"role":"assistant","content":"x"}]'
 }
 

@@ -28,7 +28,7 @@ story() {
 	jq -c 'select(.type | test("^(message|tool)")) | [.type, .path, (.payload |
 		[.role, .system_prompt, .tools, .name, .call_id, .input, .output, .error, .stop_reason, .turn, .model,
 		 (.usage | if . then [.input_tokens, .output_tokens] else . end),
-		 [.blocks[]? | del(.api, .raw, .field, .signature)]])]' "$(transcript)"
+		 [.blocks[]? | del(.api, .raw, .field, .signature, .bound)]])]' "$(transcript)"
 }
 
 @test "the same blocks and the same data, whatever the API" {

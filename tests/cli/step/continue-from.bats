@@ -66,7 +66,8 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 	printf -- '---\nprovider: scripted\nmodel: m\ncontinue_from: one\n---\n' >agents/second.md
 	recorded 0 -c 'awf-step one -a first | awf-step two -a second -p "and {{data}}" -r' <<<x
 	same "$output" second
-	same "$(tail -n 1 requests.jsonl | jq -c .messages)" "$(jq -c '.[0]' <<-'END'
+	same "$(tail -n 1 requests.jsonl | jq -c '[.messages[].from]')" '[null,"scripted/m",null,"scripted/m",null]'
+	same "$(tail -n 1 requests.jsonl | jq -c '.messages | map(del(.from, .moved))')" "$(jq -c '.[0]' <<-'END'
 		[[{"role":"user","blocks":[{"type":"text","text":"x"}]},
 		 {"role":"assistant","blocks":[{"type":"tool_use","tool_id":"c1","tool_name":"t","tool_input":{"a":1.50}},
 		  {"type":"tool_use","tool_id":"c2","tool_name":"u","tool_input":{}}]},

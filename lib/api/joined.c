@@ -1,0 +1,218 @@
+/*
+ * A member is a text that grows, a list of parts, or any other value, of which the last counts.
+ * Objects of a list that tell an index are objects in pieces themselves; those of one index and
+ * type are one.
+ */
+#include "api/joined.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct joined_part {
+	bool indexed;
+	long long index;
+	char *type;             /* "": none */
+	struct joined object;   /* if it is indexed */
+	struct buffer value;    /* else */
+};
+
+struct joined_member {
+	char *key;              /* the token */
+	char type;              /* span_type() of its value */
+	struct buffer text;     /* of a text: decoded; else JSON */
+	struct joined_part *parts; /* of a list */
+	size_t count;
+};
+
+static struct joined_member *
+joined_find(const struct joined *j, struct span key)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (strlen(j->members[i].key) == key.len &&
+		    memcmp(j->members[i].key, key.at, key.len) == 0)
+			return &j->members[i];
+	return NULL;
+}
+
+static void
+member_clear(struct joined_member *m)
+{
+	buffer_free(&m->text);
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->parts[i].type);
+		joined_free(&m->parts[i].object);
+		buffer_free(&m->parts[i].value);
+	}
+	free(m->parts);
+	m->parts = NULL;
+	m->count = 0;
+}
+
+static struct joined_member *
+joined_make(struct joined *j, struct span key)
+{
+	struct joined_member *m = joined_find(j, key);
+
+	if (m != NULL)
+		return m;
+	j->members = memory_array(j->members, j->count + 1, sizeof *j->members);
+	m = &j->members[j->count++];
+	*m = (struct joined_member){ .key = memory_copy(key.at, key.len) };
+	return m;
+}
+
+/* Of a part, texts grow, and everything else is said once or repeated. */
+static void
+add_to_part(struct joined *j, struct span part)
+{
+	static const char *const texts[] = { "data", "summary", "text", "thinking", NULL };
+
+	for (struct span_walk member = span_walk(part); span_next(&member);) {
+		struct joined_member *m = joined_find(j, member.key);
+
+		if (m != NULL && m->type == 's' && span_one_of(member.key, texts) != NULL)
+			span_decode(member.value, &m->text);
+		else if (span_type(member.value) != '0')
+			joined_set(j, member.key, member.value);
+	}
+}
+
+static void
+add_part(struct joined_member *m, struct span part)
+{
+	struct joined_part *found = NULL;
+	char *type = span_text(span_member(part, "type"));
+	long long index = 0;
+	bool indexed = span_integer(span_member(part, "index"), &index);
+
+	if (type == NULL)
+		type = memory_text("");
+	for (size_t i = 0; indexed && found == NULL && i < m->count; i++)
+		if (m->parts[i].indexed && m->parts[i].index == index &&
+		    strcmp(m->parts[i].type, type) == 0)
+			found = &m->parts[i];
+	if (found == NULL) {
+		m->parts = memory_array(m->parts, m->count + 1, sizeof *m->parts);
+		found = &m->parts[m->count++];
+		*found = (struct joined_part){ .indexed = indexed, .index = index,
+		    .type = memory_text(type) };
+	}
+	free(type);
+	if (indexed)
+		add_to_part(&found->object, part);
+	else
+		scan_minify(part, &found->value);
+}
+
+void
+joined_add(struct joined *j, struct span key, struct span value)
+{
+	const char type = span_type(value);
+	struct joined_member *m;
+	struct buffer text = BUFFER_INIT;
+
+	if (type == '0' || type == 0)
+		return;
+	m = joined_make(j, key);
+	if (m->type != type)
+		member_clear(m);
+	m->type = type;
+	if (type == 'a') {
+		for (struct span_walk part = span_walk(value); span_next(&part);)
+			add_part(m, part.value);
+	} else if (type == 's') {
+		span_decode(value, &text);
+		if (text.len != m->text.len || (text.len > 0 && memcmp(text.data, m->text.data, text.len) != 0))
+			buffer_append(&m->text, buffer_string(&text), text.len);
+	} else {
+		buffer_clear(&m->text);
+		scan_minify(value, &m->text);
+	}
+	buffer_free(&text);
+}
+
+void
+joined_set(struct joined *j, struct span key, struct span value)
+{
+	struct joined_member *m = joined_find(j, key);
+
+	if (m != NULL)
+		member_clear(m);
+	joined_add(j, key, value);
+}
+
+bool
+joined_has(const struct joined *j, const char *key)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (span_is(span_of(j->members[i].key, strlen(j->members[i].key)), key))
+			return true;
+	return false;
+}
+
+void
+joined_drop(struct joined *j, const char *key)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < j->count; i++)
+		if (span_is(span_of(j->members[i].key, strlen(j->members[i].key)), key)) {
+			member_clear(&j->members[i]);
+			free(j->members[i].key);
+		} else {
+			j->members[kept++] = j->members[i];
+		}
+	j->count = kept;
+}
+
+static void
+write_member(const struct joined_member *m, struct writer *w)
+{
+	if (m->type == 's') {
+		writer_bytes(w, buffer_string(&m->text), m->text.len);
+		return;
+	}
+	if (m->type != 'a') {
+		writer_raw(w, m->text.data, m->text.len);
+		return;
+	}
+	writer_array(w);
+	for (size_t i = 0; i < m->count; i++) {
+		if (!m->parts[i].indexed) {
+			writer_raw(w, m->parts[i].value.data, m->parts[i].value.len);
+			continue;
+		}
+		writer_object(w);
+		joined_write(&m->parts[i].object, w);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
+void
+joined_write(const struct joined *j, struct writer *w)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		const char *key = j->members[i].key;
+		struct buffer value = BUFFER_INIT;
+		struct writer inner;
+
+		writer_begin(&inner, &value);
+		write_member(&j->members[i], &inner);
+		writer_raw_member(w, span_of(key, strlen(key)), span_of(value.data, value.len));
+		buffer_free(&value);
+	}
+}
+
+void
+joined_free(struct joined *j)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		member_clear(&j->members[i]);
+		free(j->members[i].key);
+	}
+	free(j->members);
+	*j = (struct joined){ .members = NULL };
+}

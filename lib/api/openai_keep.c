@@ -1,0 +1,179 @@
+/*
+ * Members of the message are joined while they come (api/joined.h), and placed at the end, when it
+ * is known which blocks there are. Pictures are described by a text, which is all that another
+ * model, or a reader, sees of them.
+ */
+#include "api/openai_keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "transcript/event_keys.h"
+
+const char *const openai_silent[] = { "annotations", "citations", NULL };
+
+/* Members that have a place, are about the answer and no part of it, or are sound. */
+static const char *const placed[] = { "audio", "content", "finish_reason", "function_call", IMAGES, "index",
+	"logprobs", "reasoning", "reasoning_content", "refusal", "role", "tool_calls", "usage", NULL };
+
+/* The bytes of base64 in a URL data:TYPE;base64,… */
+static size_t
+data_bytes(const char *url)
+{
+	const char *comma = strchr(url, ',');
+	size_t len = comma == NULL ? 0 : strlen(comma + 1), padding = 0;
+
+	while (padding < len && comma[len - padding] == '=')
+		padding++;
+	return (len - padding) * 3 / 4;
+}
+
+/* A picture, as a block with a text that describes it and a member that goes back. */
+static void
+keep_picture(struct stream *s, struct span picture, const char *member, bool listed)
+{
+	struct block *b = message_add(&s->message, BLOCK_TEXT, -1);
+	char *url = span_text(span_path(picture, "image_url", "url", NULL));
+	struct buffer value = BUFFER_INIT;
+
+	if (url == NULL)
+		url = span_text(span_member(picture, "image_url"));
+	if (url != NULL && strncmp(url, "data:", 5) == 0)
+		buffer_format(&b->text, "[picture: %.*s, %zu bytes]", (int)strcspn(url + 5, ";,"), url + 5,
+		    data_bytes(url));
+	else
+		buffer_format(&b->text, "[picture%s%s]", url == NULL ? "" : ": ", url == NULL ? "" : url);
+	free(url);
+	buffer_text(&value, listed ? "[" : "");
+	scan_minify(picture, &value);
+	buffer_text(&value, listed ? "]" : "");
+	block_keep_as(b, member, span_of(value.data, value.len));
+	buffer_free(&value);
+	b->api = OPENAI;
+}
+
+void
+openai_keep_part(struct stream *s, struct span part)
+{
+	struct block *b;
+
+	if (span_member(part, "image_url").at != NULL) {
+		keep_picture(s, part, PART, false);
+		return;
+	}
+	if (span_type(part) != 'o')
+		return;
+	b = message_add(&s->message, BLOCK_TEXT, -1);
+	block_keep_as(b, PART, part);
+	b->api = OPENAI;
+}
+
+void
+openai_keep_thought(struct block *b, struct span part)
+{
+	b->api = OPENAI;
+	b->field = CONTENT_FIELD;
+	buffer_clear(&b->raw);
+	for (struct span_walk member = span_walk(part); span_next(&member);)
+		if (!span_is(member.key, "type") && !span_is(member.key, "thinking") &&
+		    says_something(member.value))
+			block_keep(b, member.key, member.value);
+}
+
+void
+openai_keep_delta(struct stream *s, struct span delta)
+{
+	for (struct span_walk member = span_walk(delta); member.object && span_next(&member);) {
+		if (span_is(member.key, IMAGES))
+			for (struct span_walk picture = span_walk(member.value); span_next(&picture);)
+				keep_picture(s, picture.value, IMAGES, true);
+		/* DeepSeek demands thoughts back even if there were none. */
+		if (span_is(member.key, "reasoning_content") ? span_is(member.value, "") :
+		    span_one_of(member.key, placed) == NULL && says_something(member.value) &&
+		    !span_is(member.value, ""))
+			joined_add(&s->kept, member.key, member.value);
+	}
+}
+
+void
+openai_keep_citations(struct stream *s, struct span citations)
+{
+	if (citations.at != NULL && says_something(citations))
+		joined_set(&s->kept, span_of("\"citations\"", 11), citations);
+}
+
+void
+openai_keep_call(struct block *b, struct span call)
+{
+	static const char *const of_call[] = { "function", "id", "index", NULL };
+
+	for (struct span_walk member = span_walk(call); span_next(&member);) {
+		struct buffer known = BUFFER_INIT;
+		char *key;
+
+		if (span_one_of(member.key, of_call) != NULL || !says_something(member.value) ||
+		    (span_is(member.key, "type") && span_is(member.value, "function")))
+			continue;
+		/* Pieces may repeat it. */
+		buffer_format(&known, "{%s}", buffer_string(&b->raw));
+		key = span_text(member.key);
+		if (span_member(span_of(known.data, known.len), key).at == NULL &&
+		    !span_is(member.key, "type"))
+			block_keep(b, member.key, member.value);
+		free(key);
+		buffer_free(&known);
+		if (b->raw.len > 0)
+			b->api = OPENAI;
+	}
+}
+
+/* The block whose `raw` has the members of the message. */
+static struct block *
+openai_kept_block(struct message *m)
+{
+	struct block *text = NULL, first;
+
+	for (size_t i = m->count; i-- > 0;) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type == BLOCK_THINKING)
+			return b;
+		if (b->type == BLOCK_TEXT && text == NULL && b->raw.len == 0)
+			text = b;
+	}
+	if (text != NULL)
+		return text;
+	/* Before all others, as thoughts are. */
+	message_add(m, BLOCK_THINKING, -1);
+	first = m->blocks[m->count - 1];
+	memmove(m->blocks + 1, m->blocks, (m->count - 1) * sizeof *m->blocks);
+	m->blocks[0] = first;
+	return &m->blocks[0];
+}
+
+void
+openai_place_kept(struct stream *s)
+{
+	struct message *m = &s->message;
+	bool thought = false;
+	struct buffer members = BUFFER_INIT;
+	struct block *b;
+	struct writer w;
+
+	for (size_t i = 0; i < m->count; i++)
+		thought |= m->blocks[i].type == BLOCK_THINKING && m->blocks[i].text.len > 0;
+	/* An empty thought counts only beside calls: many servers send one with every piece. */
+	if (joined_has(&s->kept, "reasoning_content") && (thought || !message_calls(m)))
+		joined_drop(&s->kept, "reasoning_content");
+	if (s->kept.count == 0 || m->count == 0)
+		return;
+	b = openai_kept_block(m);
+	b->api = OPENAI;
+	writer_begin(&w, &members);
+	joined_write(&s->kept, &w);
+	if (b->raw.len > 0)
+		buffer_byte(&b->raw, ',');
+	buffer_append(&b->raw, members.data, members.len);
+	buffer_free(&members);
+}

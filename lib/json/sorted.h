@@ -1,0 +1,14 @@
+/*
+ * JSON in one form, for comparing values that other programs may have written anew: without white
+ * space, members in the order of their keys, strings with no more escapes than they need. Numbers
+ * keep their bytes.
+ */
+#ifndef AWF_JSON_SORTED_H
+#define AWF_JSON_SORTED_H
+
+#include "json/scan.h"
+
+/* Appends the value, which must have been checked. */
+void sorted_write(struct span value, struct buffer *out);
+
+#endif

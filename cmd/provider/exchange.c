@@ -399,6 +399,8 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 	/* A connection that breaks after the API has said that the answer ends does no harm. */
 	if (!x->stream.failed && (posted == 0 || m->ended || err.code == ERROR_NETWORK))
 		stream_finish(&x->stream);
+	if (x->api->read != NULL)
+		x->api->read(x);
 	told_cost_by_price(m, x->endpoint, x->model);
 	failed = exchange_judge_answer(x, posted, &answer, &err);
 	hide_secrets(x, door, &answer);

@@ -55,7 +55,9 @@ struct exchange_api {
 	const char *path;
 	void (*model_path)(const struct exchange *x, struct buffer *url); /* writes it */
 	void (*body)(const struct exchange *x, struct writer *w);
-	/* Called with the answer, once it is whole; may be NULL. */
+	/* Called with what has come, before it is judged; with the answer, once it is whole. May be
+	 * NULL. */
+	void (*read)(struct exchange *x);
 	void (*answered)(struct exchange *x);
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/openai_keep.h"
+#include "base/memory.h"
 #include "exchange.h"
 #include "openai.h"
 #include "pass.h"
@@ -92,13 +93,56 @@ write_part(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
+/* Whether a thought stood in the text, between tags. */
+static bool
+is_tagged_thought(struct span block)
+{
+	return request_type(block, "thinking") && request_own(block, API) &&
+	    span_is(span_member(block, KEY_FIELD), TAG_FIELD);
+}
+
+/* All texts as one, for servers that take no lists, or that said their thoughts in the text. False:
+ * they are not all texts, and nothing is written. */
+static bool
+write_joined(struct writer *w, struct span blocks)
+{
+	struct buffer all = BUFFER_INIT;
+	bool tagged = false, texts = true;
+
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (is_tagged_thought(block.value)) {
+			buffer_text(&all, TAG_BEGIN);
+			span_decode(span_member(block.value, KEY_THINKING), &all);
+			buffer_text(&all, TAG_END);
+			tagged = true;
+		} else if (is_part(block.value)) {
+			texts = texts && is_plain_text(block.value);
+			if (all.len > 0 && !tagged)
+				buffer_text(&all, "\n\n");
+			span_decode(span_member(block.value, KEY_TEXT), &all);
+			tagged = false;
+		}
+	}
+	if (texts) {
+		writer_key(w, "content");
+		writer_bytes(w, buffer_string(&all), all.len);
+	}
+	buffer_free(&all);
+	return texts;
+}
+
 /* A single text is sent as a string, which every server accepts, and so is no part at all;
  * otherwise an array of `count` parts. */
 static void
-write_content(struct writer *w, struct span blocks, size_t count)
+write_content(const struct exchange *x, struct writer *w, struct span blocks, size_t count)
 {
 	struct span text = span_of("\"\"", 2);
-	bool one = count == 0;
+	bool one = count == 0, joins = count > 1 && span_is(request_endpoint(x, "content"), "text");
+
+	for (struct span_walk block = span_walk(blocks); !joins && span_next(&block);)
+		joins = is_tagged_thought(block.value);
+	if (joins && write_joined(w, blocks))
+		return;
 
 	for (struct span_walk block = span_walk(blocks); count == 1 && span_next(&block);)
 		if (is_part(block.value) && is_plain_text(block.value)) {
@@ -165,7 +209,7 @@ openai_write_assistant_message(const struct exchange *x, struct writer *w, struc
 
 	writer_object(w);
 	writer_member_string(w, "role", "assistant");
-	write_content(w, blocks, parts);
+	write_content(x, w, blocks, parts);
 	write_own_members(x, w, blocks);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (!request_type(block.value, "tool_use") || request_foreign(block.value, API))
@@ -220,7 +264,7 @@ write_files(struct writer *w, struct span blocks)
 
 /* A message of the user: results of tools are messages of their own before it. */
 static void
-write_question(struct writer *w, struct span blocks, size_t parts)
+write_question(const struct exchange *x, struct writer *w, struct span blocks, size_t parts)
 {
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (!request_type(block.value, "tool_result") || request_foreign(block.value, API))
@@ -236,7 +280,7 @@ write_question(struct writer *w, struct span blocks, size_t parts)
 		return;
 	writer_object(w);
 	writer_member_string(w, "role", "user");
-	write_content(w, blocks, parts);
+	write_content(x, w, blocks, parts);
 	writer_object_end(w);
 }
 
@@ -248,6 +292,7 @@ openai_write_body(const struct exchange *x, struct writer *w)
 	static const char *const newer[] = { "o[0-9]*", "gpt-5*", NULL };
 	const struct provider_request *r = x->request;
 	const enum schema_use schema = openai_schema(x);
+	const struct span role = request_endpoint(x, "system");
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -268,10 +313,16 @@ openai_write_body(const struct exchange *x, struct writer *w)
 			else
 				writer_member_string(w, "reasoning_effort", thinking_effort(value));
 		} else if (span_is(param.key, "max_tokens")) {
+			char *name = span_text(request_endpoint(x, "max_tokens"));
 			bool renamed = strstr(x->base, "//api.openai.com") != NULL ||
 			    request_model(r->model, newer);
 
-			pass_member(w, renamed ? "max_completion_tokens" : "max_tokens", value);
+			if (name == NULL)
+				name = memory_text(renamed ? "max_completion_tokens" : "max_tokens");
+			writer_key_quoted(w, name, strlen(name));
+			scan_minify(value, w->out);
+			w->comma = true;
+			free(name);
 		} else if (span_is(param.key, "stop_sequences")) {
 			pass_member(w, "stop", value);
 		} else if (!span_is(param.key, "cache")) { /* these APIs cache by themselves */
@@ -304,7 +355,10 @@ openai_write_body(const struct exchange *x, struct writer *w)
 	writer_member_array(w, "messages");
 	if (r->system.at != NULL && !span_is(r->system, "")) {
 		writer_object(w);
-		writer_member_string(w, "role", "system");
+		if (role.at != NULL)
+			pass_member(w, "role", role);
+		else
+			writer_member_string(w, "role", "system");
 		pass_member(w, "content", r->system);
 		writer_object_end(w);
 	}
@@ -317,10 +371,17 @@ openai_write_body(const struct exchange *x, struct writer *w)
 		if (span_is(span_member(message.value, KEY_ROLE), "assistant"))
 			openai_write_assistant_message(x, w, blocks, parts);
 		else
-			write_question(w, blocks, parts);
+			write_question(x, w, blocks, parts);
 	}
 	writer_array_end(w);
 	writer_object_end(w);
+}
+
+static void
+openai_take_thoughts(struct exchange *x)
+{
+	if (span_true(request_endpoint(x, "think_tags")))
+		openai_take_tags(&x->stream.message);
 }
 
 int
@@ -339,7 +400,8 @@ main(int argc, char **argv)
 		.ids = ".{1,40}",
 		.rooted = "Chat Completions",
 		.path = "/chat/completions",
-		.body = openai_write_body
+		.body = openai_write_body,
+		.read = openai_take_thoughts
 	};
 
 	return exchange_main(&api, argc, argv);

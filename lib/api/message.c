@@ -69,6 +69,23 @@ message_add(struct message *m, enum block_type type, long long index)
 	return &m->blocks[m->count++];
 }
 
+void
+message_raise(struct message *m, size_t to)
+{
+	struct block last = m->blocks[m->count - 1];
+
+	memmove(m->blocks + to + 1, m->blocks + to, (m->count - 1 - to) * sizeof last);
+	m->blocks[to] = last;
+}
+
+void
+message_remove(struct message *m, size_t at)
+{
+	block_free(&m->blocks[at]);
+	m->count--;
+	memmove(m->blocks + at, m->blocks + at + 1, (m->count - at) * sizeof *m->blocks);
+}
+
 struct block *
 message_find(struct message *m, enum block_type type, long long index)
 {

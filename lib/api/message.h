@@ -92,6 +92,9 @@ void message_clear(struct message *m);
 
 /* Appends a new block; the pointer is valid until the next one is made. */
 struct block *message_add(struct message *m, enum block_type type, long long index);
+/* Moves the last block to this place among the others; takes one away. */
+void message_raise(struct message *m, size_t to);
+void message_remove(struct message *m, size_t at);
 /* The block with the API's index, or NULL. */
 struct block *message_find(struct message *m, enum block_type type, long long index);
 /* Takes the blocks with a number away. */

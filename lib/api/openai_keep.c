@@ -128,11 +128,43 @@ openai_keep_call(struct block *b, struct span call)
 	}
 }
 
+void
+openai_take_tags(struct message *m)
+{
+	struct buffer text = BUFFER_INIT;
+	struct block *b;
+	const char *end;
+	size_t i = 0, skipped;
+
+	while (i < m->count && m->blocks[i].type != BLOCK_TEXT)
+		i++;
+	if (i == m->count)
+		return;
+	b = &m->blocks[i];
+	skipped = strspn(buffer_string(&b->text), " \t\r\n");
+	if (strncmp(buffer_string(&b->text) + skipped, TAG_BEGIN, strlen(TAG_BEGIN)) != 0)
+		return;
+	skipped += strlen(TAG_BEGIN);
+	end = strstr(b->text.data + skipped, TAG_END);
+	if (end == NULL)
+		return; /* cut off, or no thought at all */
+	buffer_append(&text, b->text.data + skipped, (size_t)(end - b->text.data) - skipped);
+	buffer_drop(&b->text, (size_t)(end - b->text.data) + strlen(TAG_END));
+	message_add(m, BLOCK_THINKING, -1);
+	b = &m->blocks[m->count - 1];
+	b->text = text;
+	b->api = OPENAI;
+	b->field = TAG_FIELD;
+	message_raise(m, i);
+	if (m->blocks[i + 1].text.len == 0 && m->blocks[i + 1].raw.len == 0)
+		message_remove(m, i + 1);
+}
+
 /* The block whose `raw` has the members of the message. */
 static struct block *
 openai_kept_block(struct message *m)
 {
-	struct block *text = NULL, first;
+	struct block *text = NULL;
 
 	for (size_t i = m->count; i-- > 0;) {
 		struct block *b = &m->blocks[i];
@@ -146,9 +178,7 @@ openai_kept_block(struct message *m)
 		return text;
 	/* Before all others, as thoughts are. */
 	message_add(m, BLOCK_THINKING, -1);
-	first = m->blocks[m->count - 1];
-	memmove(m->blocks + 1, m->blocks, (m->count - 1) * sizeof *m->blocks);
-	m->blocks[0] = first;
+	message_raise(m, 0);
 	return &m->blocks[0];
 }
 

@@ -21,6 +21,9 @@
 #define IMAGES "images"
 #define PART "part"
 #define CONTENT_FIELD "content" /* `field` of a thought that is a part of the content */
+#define TAG_FIELD "think"       /* likewise of one that stands in the text, between tags */
+#define TAG_BEGIN "<think>"
+#define TAG_END "</think>"
 
 /* Members that are for readers: never sent back. Ends with NULL. */
 extern const char *const openai_silent[];
@@ -35,6 +38,8 @@ void openai_keep_call(struct block *b, struct span call);
 void openai_keep_part(struct stream *s, struct span part);
 /* Likewise the other members of a thought that is a part. */
 void openai_keep_thought(struct block *b, struct span part);
+/* Makes a thought of what a text of the answer begins with between tags. */
+void openai_take_tags(struct message *m);
 /* Puts what came in pieces into the blocks. */
 void openai_place_kept(struct stream *s);
 

@@ -295,3 +295,34 @@ handoffs: [second]'
 		none [] null
 	END
 }
+
+# An endpoint of Chat Completions with these members.
+endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.example/v1",'"$1"',"key":{"env":["OPENAI_API_KEY"],"header":"authorization: Bearer "},"base_env":"OPENAI_BASE_URL"}'; }
+
+@test "thoughts between tags are thoughts, and go back between tags" {
+	chat stop '{"content":"\n<think>\nhm"}' '{"content":" so.\n</think>\n\nIt is "}' '{"content":"cold."}' >answer
+	model_server --answer answer --loop
+	endpoint '"think_tags":true'
+	request | provider openai >said
+	same "$(jq -c '.blocks | map([.type, .thinking, .text])' said)" '[["thinking","\nhm so.\n",null],["text",null,"\n\nIt is cold."]]'
+	jq -c '{id: 2, model: "m", messages: [{role: "assistant", blocks}]}' said | provider openai >/dev/null
+	same "$(bodies | tail -n 1 | jq -c '.messages[0].content')" '"<think>\nhm so.\n</think>\n\nIt is cold."'
+	jq -c '{id: 2, model: "m", messages: [{role: "assistant", from: "other/m", blocks}]}' said | provider openai >/dev/null
+	same "$(bodies | tail -n 1 | jq -c '.messages[0].content')" '"\n\nIt is cold."'
+	# Elsewhere they are text.
+	endpoint '"think_tags":false'
+	same "$(request | provider openai | jq -c '.blocks | map(.type)')" '["text"]'
+}
+
+@test "the role of the system prompt, the name of the limit, contents that are texts" {
+	chat stop '{"content":"x"}' >answer
+	model_server --answer answer --loop
+	endpoint '"system":"developer","max_tokens":"limit","content":"text","echo":"reasoning_content"'
+	echo '{"id":1,"model":"m","system":"s","params":{"max_tokens":5},"messages":[{"role":"user","blocks":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"},{"type":"text","text":"c"}]}]}' |
+		provider openai >/dev/null
+	same "$(bodies | jq -c '[.limit, .messages]')" '[5,[{"role":"developer","content":"s"},{"role":"user","content":"a\n\nb"},{"role":"assistant","content":"c","reasoning_content":"t"}]]'
+	endpoint '"echo":false'
+	echo '{"id":1,"model":"m","messages":[{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"},{"type":"text","text":"c","api":"openai","raw":{"x":1}}]}]}' |
+		provider openai >/dev/null
+	same "$(bodies | tail -n 1 | jq -c .messages)" '[{"role":"assistant","content":"c"}]'
+}

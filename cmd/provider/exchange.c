@@ -226,6 +226,7 @@ exchange_post_request(struct exchange *x, struct door *door, struct http *http,
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT, path = BUFFER_INIT;
 	struct http_request request = { .take = on_bytes, .context = x, .watch_fd = 0,
 	    .look = on_input, .output_fd = 1, .before_wait = before_wait, .progress = on_progress };
+	char *told = told_cost_header(x->stream.cost);
 	int result;
 
 	memset(answer, 0, sizeof *answer);
@@ -238,12 +239,14 @@ exchange_post_request(struct exchange *x, struct door *door, struct http *http,
 	request.url = url.data;
 	request.body = body.data;
 	request.body_len = body.len;
+	request.kept_header = told;
 	result = door_set_request(door, &request, x->api->header, err);
 	if (result == 0)
 		result = http_post(http, &request, answer, err);
 	buffer_free(&url);
 	buffer_free(&path);
 	buffer_free(&body);
+	free(told);
 	return result;
 }
 
@@ -401,6 +404,7 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 		stream_finish(&x->stream);
 	if (x->api->read != NULL)
 		x->api->read(x);
+	told_cost_take_header(&m->usage, answer.kept);
 	told_cost_by_price(m, x->endpoint, x->model);
 	failed = exchange_judge_answer(x, posted, &answer, &err);
 	hide_secrets(x, door, &answer);

@@ -1,8 +1,10 @@
-/* A path is names of members with points between. */
+/* A path is names of members with points between; "header:NAME" is a header of the answer. */
 #include "api/told_cost.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "model/price.h"
 #include "providers/endpoint_price.h"
@@ -51,6 +53,40 @@ told_cost_take(struct usage *u, struct span object, struct span paths)
 		take_at_path(u, object, paths);
 	for (struct span_walk path = span_walk(paths); span_next(&path);)
 		take_at_path(u, object, path.value);
+}
+
+static char *
+header_of(struct span path)
+{
+	static const char begin[] = "header:";
+	char *text = span_text(path), *name = NULL;
+
+	if (text != NULL && strncmp(text, begin, sizeof begin - 1) == 0)
+		name = memory_text(text + sizeof begin - 1);
+	free(text);
+	return name;
+}
+
+char *
+told_cost_header(struct span paths)
+{
+	char *name = header_of(paths);
+
+	for (struct span_walk path = span_walk(paths); span_type(paths) == 'a' && name == NULL &&
+	    span_next(&path);)
+		name = header_of(path.value);
+	return name;
+}
+
+void
+told_cost_take_header(struct usage *u, const char *value)
+{
+	const size_t len = strlen(value);
+	int64_t cost;
+	size_t bad;
+
+	if (u->cost < 0 && scan_check(value, len, &bad) == NULL && money_read(span_of(value, len), &cost))
+		u->cost = cost;
 }
 
 void

@@ -13,6 +13,10 @@
  * these). They begin at the object itself, or at the answer that is its member `response` or
  * `message`. What was told before counts no more. */
 void told_cost_take(struct usage *u, struct span object, struct span paths);
+/* The name of a header that tells it ("header:NAME" among the paths), in memory of its own; NULL: none. */
+char *told_cost_header(struct span paths);
+/* Takes what such a header says, unless the answer itself told it. */
+void told_cost_take_header(struct usage *u, const char *value);
 /* If nothing was told, sets what the tokens cost by the prices of the endpoint, if it has any. */
 void told_cost_by_price(struct message *m, const struct endpoint *e, const char *model);
 

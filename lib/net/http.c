@@ -164,6 +164,9 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	} else if (strcasecmp(line, "location") == 0) {
 		snprintf(answer->location, sizeof answer->location, "%s", value);
 	}
+	if (t->request != NULL && t->request->kept_header != NULL &&
+	    strcasecmp(line, t->request->kept_header) == 0)
+		snprintf(answer->kept, sizeof answer->kept, "%s", value);
 	return len;
 }
 

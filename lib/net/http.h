@@ -44,6 +44,7 @@ struct http_request {
 	const char *method;          /* NULL: POST */
 	bool direct;                 /* by no proxy */
 	const char *const *headers;  /* "Name: value"; ends with NULL */
+	const char *kept_header;     /* a name of which the answer has the value; NULL: none */
 	const char *body;
 	size_t body_len;
 	int64_t idle_timeout_ms;     /* longest time without a byte: then ERROR_NETWORK; 0: 300 s */
@@ -69,6 +70,7 @@ struct http_answer {
 	int64_t retry_after_ms;      /* retry-after-ms, Retry-After (seconds or date); 0 */
 	char request_id[HTTP_REQUEST_ID_SIZE]; /* request-id or x-request-id; "" */
 	char location[256];          /* "": none, or a longer one */
+	char kept[64];               /* of kept_header; "" */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };
 /* 0 if a complete answer came, whatever its status; -1 with ERROR_NETWORK (cut, refused, timed

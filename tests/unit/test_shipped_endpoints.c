@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "providers/endpoint_check.h"
 
-/* One word for thinking leads to another, but not around. */
+/* One word for thinking leads to another, but not around; to one that stands for nothing here, that is
+ * for the program. */
 static void
 check_thinking(const char *path, const json_t *map)
 {
@@ -27,7 +28,7 @@ check_thinking(const char *path, const json_t *map)
 				fail_msg("%s: thinking: %s leads around", path, word);
 			if (next == NULL)
 				next = json_object_get(map, "*");
-			if (next == NULL || json_is_null(next))
+			if (json_is_null(next))
 				fail_msg("%s: thinking: %s leads to %s, which is none", path, word, as);
 			as = json_string_value(json_object_get(next, "as"));
 		}

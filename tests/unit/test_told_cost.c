@@ -50,6 +50,28 @@ paths_of_members(void **state)
 }
 
 static void
+headers(void **state)
+{
+	static const char *const values[] = { "7.2e-06", "0.25", "", "x", "-1", "1 2" };
+	static const long long costs[] = { 7200, 250000000, -1, -1, -1, -1 };
+	char *name = told_cost_header(text_span("[\"usage.cost\",\"header:x-cost\"]"));
+
+	(void)state;
+	assert_string_equal(name, "x-cost");
+	free(name);
+	assert_null(told_cost_header(text_span("[\"usage.cost\"]")));
+	assert_null(told_cost_header(SPAN_NONE));
+	for (size_t i = 0; i < COUNT(values); i++) {
+		struct usage usage = USAGE_INIT, known = { .cost = 5 };
+
+		told_cost_take_header(&usage, values[i]);
+		assert_int_equal(usage.cost, costs[i]);
+		told_cost_take_header(&known, values[i]);
+		assert_int_equal(known.cost, 5);
+	}
+}
+
+static void
 in_a_stream(void **state)
 {
 	static const char events[] = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n"
@@ -199,6 +221,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_of_members),
+		cmocka_unit_test(headers),
 		cmocka_unit_test(in_a_stream),
 		cmocka_unit_test(prices_of_an_endpoint),
 		cmocka_unit_test(free_of_charge),

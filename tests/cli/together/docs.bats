@@ -595,6 +595,49 @@ mcp__files__number	read'
 	same "$(try awf-models.5 'Why is the sky')" blue
 }
 
+# The examples of files in awf-endpoint(5), one a line; several may stand in one display.
+endpoint_examples() {
+	awk '/^\.Sh / { on = /EXAMPLES/ } on && /^\.Bd -literal/ { inside = 1; next } /^\.Ed/ { inside = 0 }
+		on && inside' "$ROOT/man/awf-endpoint.5" | sed '/^---$/,/^You do/d; /^[^ {]/d' | shown | jq -c .
+}
+
+@test "awf-endpoint(5)" {
+	unset XDG_CONFIG_HOME
+	directory=$HOME/.config/awf/endpoints
+	[[ $(try awf-endpoint.5 work.json) == *'wrong  work '*'no key: set WORK_API_KEY'* ]]
+	same "$(jq -r .base_url "$directory/work.json")" https://llm.example.com/v1
+	# Each file is right: of the name that it is to have, or of any.
+	endpoint_examples >files
+	[ "$(wc -l <files)" -ge 12 ]
+	mkdir -p ~/.ssl
+	n=0
+	while read -r file; do
+		n=$((n + 1))
+		name=example-$n
+		case $file in
+		*'"protocol"'*) ;;
+		*moonshot*) name=moonshot ;;
+		*europe-west1*) name=vertex ;;
+		*sigv4*) name=bedrock-claude ;;
+		*cache_control*) name=anthropic ;;
+		*developer*) name=openai ;;
+		*) echo "for which endpoint? $file" >&2; false ;;
+		esac
+		echo "$file" >"$directory/$name.json"
+		# What it names is not there; but it is read.
+		found=$(awf doctor --json | jq -r --arg name "$name" 'select(.group == "endpoints" and .name == $name).message')
+		[[ $found =~ ^(chat|responses|messages|gemini),\ https?:// ]] || { echo "$file: $found" >&2; false; }
+	done <files
+	[[ $(try awf-endpoint.5 'group == "endpoints"') == *'ollama: chat, http://127.0.0.1:11434/v1; no key'* ]]
+	run -3 try awf-endpoint.5 'doctor --ask'
+	[[ $output == *'no API key: set GROQ_API_KEY'* ]]
+	# The server on this machine is none here.
+	stub awf-provider-ollama 'exec awf-provider-replay "$@"'
+	answers '' blue >answers.jsonl
+	same "$(AWF_REPLAY=$PWD/answers.jsonl try awf-endpoint.5 ollama/qwen3:8b)" blue
+	try awf-endpoint.5 https_proxy
+}
+
 @test "awf-worker(1)" {
 	printf '#!/usr/bin/env -S awf-run\nawf-step -r review -- tr a-z A-Z\n' >review.awf
 	chmod +x review.awf

@@ -212,6 +212,7 @@ create_build_nested_resume(struct job *j, struct error *err)
 	    (!j->forks && resume_check_dead(r, err) != 0))
 		return -1;
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
+	r->steps = memory_format("%s%s.", history_steps(n->history), j->place.child.path);
 	r->excused = n->recalled.stands;
 	r->programs_in = job_workspace(j);
 	r->words.text = j->workflow.script < 0 && j->workflow.argv[1] != NULL ? j->workflow.argv[2] : NULL;

@@ -140,9 +140,10 @@ effects_print_question(struct told_effect *e)
 	char *what = memory_format("%s, begun %.*sZ", buffer_string(&e->text), TIME_SIZE, doubt->timestamp);
 
 	if (doubt->why == NULL)
-		error_set(&question, ERROR_WAITING, doubt->call, "%s%s, was done, and no file of the run names "
+		error_set(&question, ERROR_WAITING, doubt->call, "%s%s, %s, and no file of the run names "
 		    "this step any more. If another step does the same now, is that to be done again, or to take "
-		    "this over? Say --redo %s or --skip %s", what, where, doubt->call, doubt->call);
+		    "this over? Say --redo %s or --skip %s", what, where,
+		    doubt->waits ? "waits for its result" : "was done", doubt->call, doubt->call);
 	else
 		error_set(&question, ERROR_WAITING, doubt->call, "%s (%s)%s, may or may not have happened: "
 		    "say --redo %s%s or --skip %s%s", what, doubt->why, where, doubt->call,

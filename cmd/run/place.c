@@ -197,6 +197,7 @@ place_leave(struct place *p)
 {
 	if (p->around != NULL) {
 		p->left_call = memory_text(p->child.call);
+		p->left_path = memory_text(p->child.path);
 		p->left_directory = p->child.marks.directory != NULL ? memory_text(p->child.marks.directory) : NULL;
 	}
 	child_leave(&p->child);
@@ -270,9 +271,10 @@ int
 place_set_around(const struct place *p, const char *run_directory, struct error *err)
 {
 	const char *call = p->left_call != NULL ? p->left_call : p->child.call;
+	const char *path = p->left_call != NULL ? p->left_path : p->child.path;
 	const char *directory = p->left_call != NULL ? p->left_directory : p->child.marks.directory;
 
-	return p->around != NULL ? history_set_around(run_directory, p->around, directory, call, err) : 0;
+	return p->around != NULL ? history_set_around(run_directory, p->around, directory, call, path, err) : 0;
 }
 
 int
@@ -304,6 +306,7 @@ place_free(struct place *p)
 	child_leave(&p->child);
 	free(p->around);
 	free(p->left_call);
+	free(p->left_path);
 	free(p->left_directory);
 	redactor_free(&p->redactor);
 }

@@ -27,7 +27,8 @@ struct place {
 	struct child child;
 	struct nested nested;      /* what it takes over */
 	char *around;              /* the run directory of a parent that goes on; NULL */
-	char *left_call, *left_directory; /* the call in it, and where that was made, once place_leave() */
+	char *left_call, *left_path; /* the call in it, the path of its step, */
+	char *left_directory;      /* and where it was made, once place_leave() */
 	struct redactor redactor;   /* of its parent */
 	struct output output;
 };

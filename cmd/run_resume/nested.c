@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "run_resume/same_input.h"
 #include "storage/storage.h"
@@ -31,16 +32,30 @@
 enum { ANSWER_REDO, ANSWER_SKIP, ANSWER_NEW, ANSWERS };
 static const char *const words[ANSWERS] = { "redo ", "skip ", "new " };
 
+const char *
+nested_path_inside(const char *path, const char *call, const char *names, const char *call_path)
+{
+	const char *rest = path_inside(path, call, call_path), *line;
+	size_t len;
+
+	while (rest == NULL && (line = text_part(&names, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		if (len > 0)
+			rest = path_inside(path, name, call_path);
+		free(name);
+	}
+	return rest;
+}
+
 static char **
-paths_inside(char *const *paths, const char *call, const char *name, const char *path)
+paths_inside(char *const *paths, const char *call, const char *names, const char *path)
 {
 	char **inside = NULL;
 
 	for (; paths != NULL && *paths != NULL; paths++) {
-		const char *rest = path_inside(*paths, call, path);
+		const char *rest = nested_path_inside(*paths, call, names, path);
 
-		if (rest == NULL && name != NULL)
-			rest = path_inside(*paths, name, path);
 		if (rest != NULL)
 			list_add(&inside, rest);
 	}
@@ -48,12 +63,12 @@ paths_inside(char *const *paths, const char *call, const char *name, const char 
 }
 
 struct nested_answers
-nested_answers_inside(const struct history_answers *around, const char *call, const char *name,
+nested_answers_inside(const struct history_answers *around, const char *call, const char *names,
     const char *path)
 {
-	return (struct nested_answers){ .redo = paths_inside(around->redo, call, name, path),
-		.skip = paths_inside(around->skip, call, name, path),
-		.new_steps = paths_inside(around->new_steps, call, name, path),
+	return (struct nested_answers){ .redo = paths_inside(around->redo, call, names, path),
+		.skip = paths_inside(around->skip, call, names, path),
+		.new_steps = paths_inside(around->new_steps, call, names, path),
 		.redo_changed = around->redo_changed };
 }
 
@@ -102,7 +117,7 @@ nested_decide(const char *run_directory, const struct history_answers *answers, 
 static int
 find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
-	const char *name, *call = history_call_label(n->history, &n->recalled, &name);
+	const char *names, *call = history_call_label(n->history, &n->recalled, &names);
 	char *path = path_join(c->parent.directory, DECIDED_FILE);
 	char **lists[ANSWERS] = { NULL };
 	struct history_answers around = { .redo_changed = false };
@@ -125,7 +140,7 @@ find_decisions(struct nested *n, const struct child *c, struct error *err)
 		around.redo = lists[ANSWER_REDO];
 		around.skip = lists[ANSWER_SKIP];
 		around.new_steps = lists[ANSWER_NEW];
-		n->answers = nested_answers_inside(&around, call, name, c->path);
+		n->answers = nested_answers_inside(&around, call, names, c->path);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -163,15 +178,46 @@ result_stands(const struct nested *n)
 static int
 refuse_missing(struct nested *n, const struct child *c, struct error *err)
 {
-	const char *name = NULL, *call = history_call_label(n->history, &n->recalled, &name);
+	const char *call = history_call_label(n->history, &n->recalled, NULL);
 	const char *prefix = history_prefix(n->history);
+	char *other;
 
 	if (n->recalled.run_id[0] != '\0')
 		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
 	memcpy(n->recalled.compared, n->recalled.root, ID_SIZE);
-	return error_set(err, ERROR_WAITING, c->call, "the record of this child run, %s, is gone (--no-transcript?), "
-	    "and it may have changed something: to run it once more, resume with --redo %s%s", n->run_id, prefix,
-	    call);
+	/* With the words of the record it cannot be another one. */
+	other = n->recalled.changed ? memory_format(", or, if it is another one, with --new %s%s",
+	    history_steps(n->history), c->path) : memory_text("");
+	error_set(err, ERROR_WAITING, c->call, "the record of this child run, %s, is gone (--no-transcript?), "
+	    "and it may have changed something: to run it once more, resume with --redo %s%s, to take it as done, "
+	    "with --skip %s%s%s", n->run_id, prefix, call, prefix, call, other);
+	free(other);
+	return -1;
+}
+
+/* The user says that it is done: with what it wrote, if its parent has recorded that. */
+static void
+nested_take_as_done(struct nested *n)
+{
+	if (n->recalled.end == RECALL_SUCCEEDED &&
+	    span_member(recalled_result(&n->recalled)->view.payload, KEY_RESULT).at != NULL) {
+		nested_reuse_result(n);
+		return;
+	}
+	n->way = NESTED_REUSE;
+	data_from_text(&n->result, "", 0);
+}
+
+/* A child run that has not ended well continues, unless the user wants another in its place. */
+static int
+nested_refuse_skip(const struct nested *n, struct error *err)
+{
+	const char *call = history_call_label(n->history, &n->recalled, NULL);
+	const char *prefix = history_prefix(n->history);
+
+	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
+	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
+	    "place", prefix, call);
 }
 
 /* What is to become of one that was recorded, in a run that goes on or is a fork. */
@@ -198,8 +244,16 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 			return 0;
 		}
 	}
+	if (!there && r->decided == RECALL_SKIP && r->run_id[0] == '\0') {
+		nested_take_as_done(n);
+		return 0;
+	}
+	if (!there && r->decided == RECALL_REDO)
+		return 0;
 	if (!there)
 		return refuse_missing(n, c, err);
+	if (r->decided == RECALL_SKIP && r->end != RECALL_SUCCEEDED && !r->changed && !r->lent)
+		return nested_refuse_skip(n, err);
 	if (r->run_id[0] != '\0') {
 		n->way = NESTED_FORK;
 		return 0;

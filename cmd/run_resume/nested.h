@@ -73,10 +73,12 @@ bool nested_goes_on(const struct nested *n);
 void nested_claimed(struct nested *n);
 void nested_free(struct nested *n);
 
-/* Those that name something inside of the call, or of calls with the path, as they are named there.
- * name: history_child.name. */
+/* What a PATH names inside of the call of a child run, or of calls with that path; NULL if nothing. names:
+ * history_child.names. */
+const char *nested_path_inside(const char *path, const char *call, const char *names, const char *call_path);
+/* Those that name something inside of it, as they are named there. */
 struct nested_answers nested_answers_inside(const struct history_answers *around, const char *call,
-    const char *name, const char *path);
+    const char *names, const char *path);
 /* As they are handed on. */
 struct history_answers nested_answers_of(const struct nested_answers *answers);
 void nested_answers_free(struct nested_answers *answers);

@@ -316,7 +316,7 @@ static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
-		.answers = plan->answers, .prefix = r->prefix, .excused = r->excused, .names = &r->words.names };
+		.answers = plan->answers, .prefix = r->prefix, .steps = r->steps, .excused = r->excused, .names = &r->words.names };
 
 	history_reading_free(r->reading);
 	if (plan->forks) {
@@ -519,10 +519,8 @@ add_answers(struct history_summary *to, const struct history_answers *answers,
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		for (char *const *path = lists[i]; path != NULL && *path != NULL; path++) {
-			const char *rest = path_inside(*path, child->call, child->path);
+			const char *rest = nested_path_inside(*path, child->call, child->names, child->path);
 
-			if (rest == NULL && child->name != NULL)
-				rest = path_inside(*path, child->name, child->path);
 			if (rest != NULL && list_has(inside->named, rest))
 				list_add(&to->named, *path);
 			for (size_t r = 0; rest != NULL && r < inside->refused_count; r++)
@@ -557,6 +555,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	inner->indexes_in = parent->indexes_in;
 	inner->words.around = &parent->words.file_names;
 	inner->prefix = memory_format("%s%s/", parent->prefix != NULL ? parent->prefix : "", child->call);
+	inner->steps = memory_format("%s%s.", parent->steps != NULL ? parent->steps : "", child->path);
 	built = read_lines(inner, plan, false, err);
 	if (built == 0) {
 		move_child(inner, parent);
@@ -571,7 +570,7 @@ static bool
 resume_check_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
-	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->name, child->path);
+	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->names, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct resume inner = { .path = NULL };
 	struct error ignored = ERROR_INIT;
@@ -608,7 +607,7 @@ static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
 {
-	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->name, child->path);
+	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->names, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
 	struct history_summary *own = &r->history, *its;
 	struct resume inner = { .path = NULL };
@@ -758,6 +757,7 @@ resume_free(struct resume *r)
 	free(r->forked_at);
 	free(r->traceparent);
 	free(r->prefix);
+	free(r->steps);
 	list_free(r->settings.inputs);
 	list_free(r->settings.variables);
 	list_free(r->settings.ignored);

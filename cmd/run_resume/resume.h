@@ -54,7 +54,7 @@ struct resume {
 	char *forked_at;              /* the PATH that it left out; NULL */
 	char *traceparent;            /* of the first attempt; NULL */
 	struct run_cause cause;       /* of a child: what started it */
-	char *prefix;                 /* history_spec.prefix; NULL */
+	char *prefix, *steps;         /* of history_spec; NULL */
 	const char *indexes_in;       /* directory for those of the runs inside, while they are built; NULL */
 	struct {
 		struct definition_files files; /* that its record names */

@@ -361,8 +361,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.call = history_add_text(x, label);
 	free(label);
 	r.attempt = c->attempt;
-	r.name = c->kind.child ? history_add_text(x, c->call->id) : x->empty;
-	r.last_named = c->kind.child && recording_last_named(rec, call);
+	label = c->kind.child ? recording_child_names(rec, call) : memory_text("");
+	r.names = history_add_text(x, label);
+	free(label);
 	r.decided = recording_decision(rec, call);
 	r.doubtful = recording_doubtful(rec, call) && !recording_tool_answers(rec, call, &answers);
 	r.tool_answers = answers.len > 0 ? history_add_text(x, buffer_string(&answers)) : x->empty;
@@ -602,6 +603,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	head.new_steps = add_new_steps(x);
 	head.edited = rec->spec->names != NULL && rec->spec->names->edited;
 	head.prefix = history_add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
+	head.steps = history_add_text(x, rec->spec->steps != NULL ? rec->spec->steps : "");
 	x->empty = history_add_text(x, "");
 	x->marks = x->text.len;
 	buffer_append(&x->text, rec->marks.data, rec->marks.len);
@@ -665,7 +667,7 @@ describe_child(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 	struct history_child child = { .call = recording_call_label(rec, call),
-		.name = recording_last_named(rec, call) ? memory_text(c->call->id) : NULL,
+		.names = recording_child_names(rec, call),
 		.path = memory_text(c->call->step->path), .excused = recording_child_excused(rec, call),
 		.forked = c->source < rec->spec->other_count };
 
@@ -677,7 +679,7 @@ static void
 free_child(struct history_child *child)
 {
 	free(child->call);
-	free(child->name);
+	free(child->names);
 	free(child->path);
 }
 

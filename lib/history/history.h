@@ -54,9 +54,9 @@
 char *history_inside(const char *run_directory, const char *run_id);
 /* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
  * run around it, whose run directory is given; place: where in the workspace of that it is started
- * (call_marks.directory); call: its own, in that run. ERROR_SYSTEM. */
+ * (call_marks.directory); call: its own, in that run, and path: that of its step. ERROR_SYSTEM. */
 int history_set_around(const char *run_directory, const char *around, const char *place,
-    const char *call, struct error *err);
+    const char *call, const char *path, struct error *err);
 
 /* An effect that was begun and whose end is not known. */
 struct history_doubt {
@@ -68,6 +68,7 @@ struct history_doubt {
 	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
 	                                known, but no file of the run names its step any more */
 	char *marks;                 /* marks_describe(); NULL: nothing */
+	bool waits;                  /* of one whose step is not named: its result is waited for */
 	bool anew;                   /* the call of the tool is made anew from its beginning: it is of a run
 	                                that this one forks from, whose conversation does not go on here */
 	char timestamp[CLOCK_TEXT_SIZE];
@@ -78,7 +79,9 @@ struct history_doubt {
 /* A child run, as far as its parent knows; of a summary one that did not succeed. */
 struct history_child {
 	char *call, *path;           /* call: with its attempt (kid:0:0@1) where others have its name, too */
-	char *name;                  /* the call without that, if it is the last of the name; NULL */
+	char *names;                 /* what else the user may call it, each with a newline: with its attempt; without,
+	                                if it is the last of the name; by a name that it had in an earlier attempt, if
+	                                no other call has that now */
 	char run_id[ID_SIZE];
 	bool excused;                /* it failed, and its parent went on from that */
 	bool forked;                 /* it is of what the run was forked from, and will be too */
@@ -130,6 +133,8 @@ struct history_spec {
 	/* Of a child run: what stands before its calls where the user names them, which is to
 	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
 	const char *prefix;
+	/* The same of the paths of its steps: "brief." */
+	const char *steps;
 	bool excused;                /* history_child.excused: what failed at its top stands */
 	const struct history_names *names; /* NULL: not known */
 };
@@ -215,17 +220,18 @@ int64_t history_unused(const struct history *h, struct buffer *text);
  * runs that were resumed. For a child run of a resumed run none are listed yet, since calls of
  * the enclosing run may still claim them. */
 int history_unclaimed(struct history *h, struct history_summary *summary, struct error *err);
-/* spec.prefix; "". */
+/* spec.prefix, spec.steps; "". */
 const char *history_prefix(const struct history *h);
+const char *history_steps(const struct history *h);
 /* What a step asks it. */
 struct recall history_recall(struct history *h);
 /* The recorded child run goes on, in this process: what it has changed is its own business while it lives,
  * if it is given what it was given. What it has not taken over by its end is compared with other calls.
  * Before the claim is said to stand. */
 void history_child_goes_on(struct history *h, const struct recalled *r);
-/* What the user names the recorded call by, and, if it is the last of its name, that alone; else NULL. The
+/* What the user names the recorded call by; names: history_child.names, NULL if they are not asked for. The
  * history's. */
-const char *history_call_label(const struct history *h, const struct recalled *r, const char **name);
+const char *history_call_label(const struct history *h, const struct recalled *r, const char **names);
 void history_close(struct history *h);
 
 #endif

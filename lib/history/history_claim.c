@@ -506,7 +506,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	r->stands = record->stands;
 	r->encloses = record->encloses;
 	r->outdated = record->outdated;
-	if (record->doubtful || record->stands)
+	if (record->doubtful || record->stands || record->child)
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
 		memcpy(r->run_id, source->run_id, ID_SIZE);
@@ -546,6 +546,17 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	r->decided = (enum recall_decision)record->decided;
 	r->end = RECALL_OPEN;
 	return 1;
+}
+
+/* The user has decided about the record, and the call has other words, or another name. If it is to be
+ * skipped and its work is still under way elsewhere, the call waits for the result of that. */
+static int
+use_decided(const struct index_record *record, struct recalled *r)
+{
+	if (record->decided == RECALL_SKIP && r->end == RECALL_WAITING &&
+	    waiting_of(&r->completed.view) == WAITING_COMPLETION)
+		return 1;
+	return decide_anyhow(record, r);
 }
 
 /* Whether an earlier attempt asked the user whether a call of this name is the recorded one, or,
@@ -659,23 +670,21 @@ is_new(const struct history *h, const unsigned char *key, const unsigned char *g
 }
 
 /* The end of a question about a record: how to answer it, and to what effect. If the record was
- * in doubt, the user has said already that it is skipped. prefix: text in front of the record's
- * name; of: in front of the name of the step that asks. */
+ * in doubt, the user has said already that it is skipped. h: the
+ * history of the call that asks; prefix: text in front of the record's name. */
 static void
-add_answers(const struct index_record *record, const char *prefix, const char *call, const char *of,
+add_answers(const struct history *h, const struct index_record *record, const char *prefix, const char *call,
     const struct recall_query *query, const char *aim, struct buffer *out)
 {
-	struct buffer path = BUFFER_INIT;
+	char *path = memory_format("%s%s", history_steps(h), query->path != NULL ? query->path : query->name);
 
-	history_add_step_path(&path, of);
-	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	if (record->doubtful && !record->child && record->decided == RECALL_SKIP)
 		buffer_format(out, ": to leave this call out, too, resume with --skip %s%s twice, to make it, "
-		    "with --new %s as well", prefix, call, buffer_string(&path));
+		    "with --new %s as well", prefix, call, path);
 	else
 		buffer_format(out, ": %sresume with --redo %s%s or --skip %s%s, or, if it is another call, with --new %s",
-		    aim, prefix, call, prefix, call, buffer_string(&path));
-	buffer_free(&path);
+		    aim, prefix, call, prefix, call, path);
+	free(path);
 }
 
 /* Handles a record with another input or definition, or with other variables. */
@@ -694,7 +703,7 @@ refuse_changed(struct history *h, const struct index_record *record,
 		    !record->changed && !record->began && !record->child ? "has been paid for" :
 		    record->maybe || record->child ? "may have changed something" : "has changed something",
 		    record->tools_doubtful ? ", all of which would be made again" : "");
-		add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &text);
+		add_answers(h, record, history_prefix(h), call, query, "", &text);
 		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
 		memcpy(r->compared, record->root, ID_SIZE);
 	}
@@ -873,14 +882,11 @@ refuse_asked_again(struct history *h, const struct index_record *record, const s
     struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
-	struct buffer path = BUFFER_INIT;
+	const char *path = query->path != NULL ? query->path : query->name;
 
-	history_add_step_path(&path, history_prefix(h));
-	buffer_text(&path, query->path != NULL ? query->path : query->name);
 	error_set(err, ERROR_WAITING, query->name, "has asked whether it is %s%s, which another call has taken over: "
-	    "to make this one as well, resume with --new %s", history_prefix(h), call, buffer_string(&path));
+	    "to make this one as well, resume with --new %s%s", history_prefix(h), call, history_steps(h), path);
 	memcpy(r->compared, record->root, ID_SIZE);
-	buffer_free(&path);
 	return -1;
 }
 
@@ -913,18 +919,19 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 	status = history_fill_recalled(h, record, r, err);
 	if (status != 1)
 		return status;
-	return made_again ? make_in_place(h, record, guard, query, r) : decide_anyhow(record, r);
+	return made_again ? make_in_place(h, record, guard, query, r) : use_decided(record, r);
 }
 
 /* The text in front of the name of a record that is in another run. If the call that asks is in
- * a child run of that name too, the name alone means the record of its own run from then on. */
+ * a child run of that name too, or in a run inside of one, the name alone means the record of its
+ * own run from then on. */
 static char *
 prefix_elsewhere(const struct history *h, const struct elsewhere *found)
 {
 	const char *prefix = history_prefix(found->history);
 	size_t len = strlen(prefix);
 
-	if (found->inside == NULL || strcmp(prefix, history_prefix(h)) != 0 || len == 0 ||
+	if (found->inside == NULL || strncmp(prefix, history_prefix(h), len) != 0 || len == 0 ||
 	    strchr(history_text(found->around, found->inside->call), '@') != NULL)
 		return memory_text(prefix);
 	return memory_format("%.*s@%llu/", (int)len - 1, prefix, (unsigned long long)found->inside->attempt);
@@ -944,7 +951,7 @@ refuse_moved(const struct history *h, const struct elsewhere *found,
 	char *prefix = found->history == h ? memory_text(history_prefix(h)) : prefix_elsewhere(h, found);
 	struct buffer answers = BUFFER_INIT;
 
-	add_answers(found->record, prefix, call, history_prefix(h), query,
+	add_answers(h, found->record, prefix, call, query,
 	    "to do it again, or to take it over, ", &answers);
 	error_set(err, ERROR_WAITING, place, "%s has done the same before, under another name or in another "
 	    "place, and nothing has taken that over%s", call, buffer_string(&answers));
@@ -1011,7 +1018,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		return make_in_place(h, record, guard, query, r);
 	return status != 1 || record->child ||
 	    (record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED) ? status :
-	    decide_anyhow(record, r);
+	    use_decided(record, r);
 }
 
 /* No record of this run is the call's, but a record of a run inside it or around it may be.
@@ -1148,7 +1155,7 @@ refuse_alike(const struct history *h, const struct same *same, const struct reca
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
 		    buffer_string(&name), buffer_string(&name));
 	buffer_byte(&why, ')');
-	add_answers(record, history_prefix(h), call, history_prefix(h), query, "", &why);
+	add_answers(h, record, history_prefix(h), call, query, "", &why);
 	error_set(err, ERROR_WAITING, call, "has changed something before, and nothing tells which of the "
 	    "recorded calls of this name it is (%s", buffer_string(&why));
 	memcpy(r->compared, record->root, ID_SIZE);
@@ -1175,17 +1182,6 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 	note_anew(h, key, query);
 	memcpy(r->root, record->root, ID_SIZE);
 	return 0;
-}
-
-/* A child run that has not ended well continues, unless the user wants another in its place. */
-static int
-refuse_skip(const struct history *h, const struct index_record *record, struct error *err)
-{
-	const char *call = history_text(h, record->call);
-
-	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
-	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
-	    "place", history_prefix(h), call);
 }
 
 /* In a parallel group that was edited a branch may be at another position: finds the nearest
@@ -1235,7 +1231,7 @@ claim_answered(struct history *h, struct index_record *record, struct recalled *
 
 	r->lent = true;
 	status = history_fill_recalled(h, record, r, err);
-	return status == 1 ? decide_anyhow(record, r) : status;
+	return status == 1 ? use_decided(record, r) : status;
 }
 
 /* A child run is given another input than the recorded one: the record may belong to another
@@ -1380,12 +1376,9 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
 	}
-	if (record->child && record->end != RECALL_SUCCEEDED && record->decided != RECALL_UNDECIDED) {
-		if (record->decided == RECALL_REDO)
-			return 0;
-		atomic_store(&record->mark, MARK_FREE);
-		return refuse_skip(h, record, err);
-	}
+	/* Another run is started in its place. */
+	if (record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
+		return 0;
 	status = history_fill_recalled(h, record, r, err);
 	r->fit = same.fit;
 	if (status == 1 && record->repeated) {

@@ -178,6 +178,13 @@ open_inside(struct history *h, const char *directory, struct history *around, co
 	return failed;
 }
 
+static bool
+is_of_one_run(const struct history *a, const struct history *b)
+{
+	return a->head->sources > 0 && b->head->sources > 0 &&
+	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
+}
+
 /* Searches the child runs of a history, and the runs inside these; taken: the call that started
  * this run was taken over. */
 static int
@@ -195,7 +202,8 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 		if (!child->child)
 			continue;
 		failed = open_inside(l->asked, l->directory, around, child, &inside, err);
-		if (inside == NULL)
+		/* Of the run of the call that asks, its own index is searched. */
+		if (inside == NULL || is_of_one_run(inside, l->asked))
 			continue;
 		inner = history_marks(around, child);
 		inner = marks_in(marks, &inner);
@@ -204,13 +212,6 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 		free_marks(&inner);
 	}
 	return failed;
-}
-
-static bool
-is_of_one_run(const struct history *a, const struct history *b)
-{
-	return a->head->sources > 0 && b->head->sources > 0 &&
-	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
 }
 
 /* Whether calls of a history, or of the runs inside, have asked the question with this text

@@ -106,9 +106,9 @@ history_inside(const char *run_directory, const char *run_id)
 
 int
 history_set_around(const char *run_directory, const char *around, const char *place,
-    const char *call, struct error *err)
+    const char *call, const char *step_path, struct error *err)
 {
-	const char *const texts[] = { around, place != NULL ? place : "", call };
+	const char *const texts[] = { around, place != NULL ? place : "", call, step_path };
 	char *path = path_join(run_directory, AROUND_FILE);
 	struct buffer text = BUFFER_INIT;
 	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), failed = 0;
@@ -129,6 +129,7 @@ history_around_free(struct history_around *around)
 	free(around->directory);
 	free(around->place);
 	free(around->call);
+	free(around->path);
 	*around = (struct history_around){ .directory = NULL };
 }
 
@@ -136,7 +137,7 @@ int
 history_around(const char *run_directory, struct history_around *around, struct error *err)
 {
 	char *path = path_join(run_directory, AROUND_FILE);
-	char **const texts[] = { &around->directory, &around->place, &around->call };
+	char **const texts[] = { &around->directory, &around->place, &around->call, &around->path };
 	const size_t count = sizeof texts / sizeof *texts;
 	int fd = file_open_plain(path, O_RDONLY, 0), found = 0;
 	struct buffer text = BUFFER_INIT;
@@ -161,51 +162,36 @@ history_around(const char *run_directory, struct history_around *around, struct 
 	return found;
 }
 
-void
-history_add_step_path(struct buffer *out, const char *chain)
-{
-	const char *around = NULL; /* the group of which the next call may be a branch */
-
-	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
-		size_t len = strcspn(at, ":/");
-		bool member = around != NULL && strncmp(around, at, len + 1) == 0;
-
-		if (!member)
-			buffer_format(out, "%.*s.", (int)len, at);
-		around = member ? NULL : at;
-	}
-}
-
 /* The history of a child run of which nothing was recorded, in a run that is resumed: it has no
  * records, but the user may have said that calls of its steps are new. */
 static struct history *
-make_empty(const struct history *around, const char *call)
+make_empty(const struct history *outer, const struct history_around *around)
 {
-	const char *rest = history_text(around, around->head->new_steps), *line;
+	const char *rest = history_text(outer, outer->head->new_steps), *line;
 	struct history *h = memory_zero(1, sizeof *h);
-	struct buffer names = BUFFER_INIT, text = BUFFER_INIT;
-	uint64_t prefix;
+	const size_t inside = strlen(around->path);
+	struct buffer text = BUFFER_INIT;
 	size_t len;
 
 	h->own_head = memory_zero(1, sizeof *h->own_head);
 	h->own_head->mode = RECALL_RESUME;
 	buffer_byte(&text, '\0');
-	prefix = text.len;
-	buffer_format(&text, "%s%s/", history_prefix(around), call);
+	h->own_head->prefix = text.len;
+	buffer_format(&text, "%s%s/", history_prefix(outer), around->call);
 	buffer_byte(&text, '\0');
-	h->own_head->prefix = prefix;
+	h->own_head->steps = text.len;
+	buffer_format(&text, "%s%s.", history_steps(outer), around->path);
+	buffer_byte(&text, '\0');
 	h->own_head->new_steps = text.len;
-	history_add_step_path(&names, call);
 	while ((line = text_part(&rest, '\n', &len)) != NULL)
-		if (len > names.len && memcmp(line, buffer_string(&names), names.len) == 0)
-			buffer_format(&text, "%.*s\n", (int)(len - names.len), line + names.len);
+		if (len > inside && memcmp(line, around->path, inside) == 0 && line[inside] == '.')
+			buffer_format(&text, "%.*s\n", (int)(len - inside - 1), line + inside + 1);
 	buffer_byte(&text, '\0');
 	h->own_head->text = text.len;
 	h->own_text = buffer_take(&text);
 	h->head = h->own_head;
 	h->text = h->own_text;
 	h->ahead_key = SIZE_MAX;
-	buffer_free(&names);
 	return h;
 }
 
@@ -220,7 +206,7 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 	if (failed == 0 && *opened == NULL && (failed = history_around(run_directory, &around, err)) == 1) {
 		failed = history_open(&outer, around.directory, err);
 		if (outer != NULL)
-			*opened = make_empty(outer, around.call);
+			*opened = make_empty(outer, &around);
 		history_close(outer);
 	}
 	if (*opened != NULL)
@@ -432,11 +418,12 @@ history_child_goes_on(struct history *h, const struct recalled *r)
 }
 
 const char *
-history_call_label(const struct history *h, const struct recalled *r, const char **name)
+history_call_label(const struct history *h, const struct recalled *r, const char **names)
 {
 	const struct index_record *record = &h->records[r->record];
 
-	*name = record->last_named ? history_text(h, record->name) : NULL;
+	if (names != NULL)
+		*names = history_text(h, record->names);
 	return history_text(h, record->call);
 }
 
@@ -522,6 +509,12 @@ const char *
 history_prefix(const struct history *h)
 {
 	return history_text(h, h->head->prefix);
+}
+
+const char *
+history_steps(const struct history *h)
+{
+	return history_text(h, h->head->steps);
 }
 
 /* Opens a source if it is still the file from which the index was made. */

@@ -21,7 +21,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs16"
+#define HISTORY_MAGIC "awf-hs17"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* runs, one around the other */
 
@@ -29,7 +29,7 @@
 struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, keys, places, text;
-	uint64_t prefix;             /* in text */
+	uint64_t prefix, steps;      /* in text */
 	uint64_t edited;             /* history_names.edited */
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
@@ -59,7 +59,7 @@ struct index_record {
 	struct place started, completed, original;
 	struct place input;          /* the line whose result is its input; len 0: started's */
 	uint64_t call;               /* recording_call_label(), in text */
-	uint64_t name;               /* of a child run, likewise: its call without the attempt */
+	uint64_t names;              /* of a child run, likewise: history_child.names */
 	uint64_t attempt;
 	uint64_t tool_answers;       /* in text: recalled.tool_answers; "" */
 	uint32_t end, decided;
@@ -70,7 +70,6 @@ struct index_record {
 	bool skipped_twice;          /* a call that was compared with it is left out, too */
 	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
-	bool last_named;             /* no later call has its name */
 	bool edited;                 /* it took over one of other words, in some attempt */
 	bool runs_calls;             /* its command made others, and changed nothing itself */
 	bool changed;                /* recording_changed() */
@@ -184,9 +183,6 @@ const char *history_text(const struct history *h, uint64_t at);
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
-/* history_index.c: the steps of a chain of calls, "g:0:0/g:0:1/kid:0:0" as "g.kid.": a round or a branch has the
- * name of its group. */
-void history_add_step_path(struct buffer *out, const char *chain);
 /* history_index.c: of two entries of index_head.left_out, for bsearch(). */
 int index_compare_left_out(const void *a, const void *b);
 /* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
@@ -194,7 +190,7 @@ int history_open_index(struct history **h, const char *path, struct error *err);
 /* Of a run in another, in memory of their own: history_set_around(). */
 struct history_around {
 	char *directory;             /* of the run around; NULL: none is known */
-	char *place, *call;
+	char *place, *call, *path;
 };
 /* 1: there is a run around; 0: none is known; -1: ERROR_SYSTEM. To be freed either way. */
 int history_around(const char *run_directory, struct history_around *around, struct error *err);

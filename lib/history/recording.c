@@ -145,8 +145,9 @@ recording_call_label(const struct recording *rec, uint32_t call)
 	    memory_format("%s@%lu", id, (unsigned long)rec->calls[call].attempt) : memory_text(id);
 }
 
-bool
-recording_last_named(const struct recording *rec, uint32_t call)
+/* Whether no later call that counts has its id. */
+static bool
+is_last_named(const struct recording *rec, uint32_t call)
 {
 	const char *id = rec->calls[call].call->id;
 	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
@@ -157,6 +158,35 @@ recording_last_named(const struct recording *rec, uint32_t call)
 		if (recording_counts(rec, other) && strcmp(rec->calls[other].call->id, id) == 0)
 			return false;
 	return true;
+}
+
+/* Whether a call had a name in an earlier attempt that no call has now, and no later one had. */
+static bool
+is_former_name(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+
+	if (map_get(&rec->calls_by_id, id, strlen(id)) != NULL)
+		return false;
+	for (uint32_t other = call + 1; other < rec->call_count; other++)
+		if (!rec->calls[other].status.idle && strcmp(rec->calls[other].call->id, id) == 0)
+			return false;
+	return true;
+}
+
+char *
+recording_child_names(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct buffer names = BUFFER_INIT;
+
+	buffer_format(&names, "%s@%lu\n", c->call->id, (unsigned long)c->attempt);
+	if (is_last_named(rec, call))
+		buffer_format(&names, "%s\n", c->call->id);
+	for (uint32_t i = c->links.claims; i != NO_CALL; i = rec->calls[i].links.claims)
+		if (is_former_name(rec, i))
+			buffer_format(&names, "%s\n", rec->calls[i].call->id);
+	return buffer_take(&names);
 }
 
 /* ---- what of a call is in doubt ---- */
@@ -261,6 +291,23 @@ any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
 	return false;
 }
 
+/* Whether a child run was asked about, and goes on since: --skip has said that it is the same one, and
+ * says so still. */
+static bool
+is_child_answered(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	char root[ID_SIZE];
+
+	if (!c->kind.child || c->links.claims == NO_CALL)
+		return false;
+	model_call_event_id(rec->calls[c->links.root].call, root);
+	for (uint32_t i = c->links.root + 1; i < call; i++)
+		if (rec->calls[i].status.asked && strcmp(rec->marks.data + rec->calls[i].key.compared, root) == 0)
+			return true;
+	return false;
+}
+
 /* A call that a PATH names now comes first. */
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
@@ -270,12 +317,13 @@ recording_decision(const struct recording *rec, uint32_t call)
 	if (any_names(answers->redo, &rec->calls[call]))
 		return RECALL_REDO;
 	if (any_names(answers->skip, &rec->calls[call]))
-		return RECALL_SKIP;
+		return is_child_answered(rec, call) ? RECALL_UNDECIDED : RECALL_SKIP;
 	/* A call that was made again since, under another name, is done. */
 	if (any_named_before(rec->redo_before, answers->redo, call) &&
 	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
 		return RECALL_REDO;
-	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
+	return any_named_before(rec->skip_before, answers->skip, call) && !is_child_answered(rec, call) ?
+	    RECALL_SKIP : RECALL_UNDECIDED;
 }
 
 /* Where TOOL begins in a PATH of the form CALL/TOOL#NUMBER; NULL: it has another form. */
@@ -455,8 +503,19 @@ check_tool_path(const struct recording *rec, const char *option, const char *pat
 	return named ? 0 : -1;
 }
 
-/* Whether there is something to decide about the call: it has an effect, or it failed and the
- * run continued after that, or another run left it unfinished and it is not continued. */
+/* Whether the call has answers of models, or had them before another call took it over. */
+static bool
+recording_paid(const struct recording *rec, uint32_t call)
+{
+	for (; call != NO_CALL; call = rec->calls[call].links.claims)
+		if (rec->calls[call].last_event != NO_EVENT)
+			return true;
+	return false;
+}
+
+/* Whether there is something to decide about the call: it has an effect, or answers that were paid
+ * for, or it failed and the run continued after that, or another run left it unfinished and it is
+ * not continued. */
 static bool
 is_decidable(const struct recording *rec, uint32_t call)
 {
@@ -464,7 +523,7 @@ is_decidable(const struct recording *rec, uint32_t call)
 
 	if (!recording_counts(rec, call))
 		return false;
-	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call))
+	if (c->kind.child || recording_began(rec, call) || recording_own_doubt(rec, call) || recording_paid(rec, call))
 		return true;
 	return (c->status.state == RECALL_FAILED && (c->call->tried || c->call->allowed ||
 	    rec->calls[c->failure.first].failure.caught)) ||
@@ -1050,6 +1109,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 		if (add_doubt(rec, &summary->doubts, &summary->doubt_count, i, NULL, err) != 0)
 			return -1;
 		summary->doubts[summary->doubt_count - 1].why = NULL;
+		summary->doubts[summary->doubt_count - 1].waits = rec->calls[i].status.state == RECALL_WAITING;
 	}
 	return 0;
 }

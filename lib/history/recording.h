@@ -374,8 +374,8 @@ void recording_note_effects(struct recording *rec);
 /* What the user names a call by, in memory of its own: its id, and behind @ its attempt where calls
  * that count have the same id in several. */
 char *recording_call_label(const struct recording *rec, uint32_t call);
-/* Whether no later call that counts has its id. */
-bool recording_last_named(const struct recording *rec, uint32_t call);
+/* Of a child run: history_child.names. */
+char *recording_child_names(const struct recording *rec, uint32_t call);
 /* What a call depended on besides its input and definition. */
 struct recorded_marks recording_marks(const struct recording *rec, const struct recorded_call *c);
 /* Whether no file of the run names the step of a call any more that has changed something

@@ -191,6 +191,14 @@ waiting_read_started(struct waitings *w, const struct event_view *event, struct 
 	free(call);
 }
 
+static char *
+text_or_empty(struct span value)
+{
+	char *text = span_text(value);
+
+	return text != NULL ? text : memory_text("");
+}
+
 /* The end of this event's line is what waits from now on. */
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
@@ -213,15 +221,10 @@ wait_from(struct waitings *w, struct waiting *at, const struct event_view *event
 		return;
 	free(at->call);
 	at->call = call;
+	/* Its step may have been renamed between two attempts. */
+	free(at->path);
+	at->path = text_or_empty(event->path);
 	map_put(&w->by_call, call, strlen(call), (size_t)(at - w->list));
-}
-
-static char *
-text_or_empty(struct span value)
-{
-	char *text = span_text(value);
-
-	return text != NULL ? text : memory_text("");
 }
 
 /* Reads the names under which the work that the call handed over is known, from its end or from

@@ -152,6 +152,11 @@ lead:0:0/send#2: send {"n":2} happened: say --redo lead:0:0/send#2 or --skip lea
 	: >open
 	run -75 --separate-stderr awf-run --resume "$(<id)"
 	[[ $stderr == *'lead:0:0: STARTED has another value (--ignore-env STARTED if no call depends on it), and it has been paid for before'* ]]
+	cp -r "${AWF_STORAGE:-$HOME/.local/share/awf}" kept
 	run -0 awf-run --resume "$(<id)" --ignore-env STARTED
+	same "$(bodies | grep -c .)" 2
+	# The answers that are printed, too.
+	export AWF_STORAGE=$PWD/kept
+	run -0 awf-run --resume "$(<id)" --skip lead:0:0
 	same "$(bodies | grep -c .)" 2
 }

@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# awf-run(1), "Resuming": the answers that a question prints are accepted, and do what it says.
+# shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+
+# flow LINE...: the workflow; its last step fails until there is a file open.
+flow() {
+	printf '%s\n' '#!/usr/bin/env -S awf-run --' "$@" 'wait' 'awf-step -n -q gate -- test -e open' >flow.awf
+	chmod +x flow.awf
+}
+start() { run -"$1" --separate-stderr awf-run -n --id-file id "${@:2}" ./flow.awf; }
+resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}"; }
+# printed OPTION: as the last question has it, each once.
+printed() { grep -o -- "$1 [^ ,]*" <<<"$stderr" | sort -u; }
+ledger() { same "$(sort ledger 2>/dev/null)" "$(printf '%s\n' "$@")"; }
+PUSH='awf-step -n -q --effects external push -- sh -c'
+
+@test "a child run in a child run of its name: its calls and its steps have the names that are printed" {
+	flow "export C=\"$PUSH 'echo x >>ledger'\"; awf-run -n -c \"\$C\""
+	start 3
+	sed -i 's/awf-run -n -c "$C"/awf-run -n -c "awf-run -n -c \\"\\$C\\""/' flow.awf
+	: >open
+	resume 75
+	same "$(printed --skip)" '--skip pipeline:0:0@1/push:0:0'
+	same "$(printed --new)" '--new pipeline.pipeline.push'
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip)
+	ledger x
+
+	rm open ledger
+	start 3
+	sed -i 's/>>ledger/>> ledger/' flow.awf
+	: >open
+	resume 75
+	# shellcheck disable=SC2046
+	resume 0 $(printed --new)
+	ledger x x
+}
+
+@test "a child run is named by its attempt, or as it was in an attempt before, if no other has that name" {
+	cat >g.sh <<-'F'
+		export x=$(jq -r .data); awf-run -n -c "awf-step -n -q --effects external push -- sh -c \"echo \\\$x >>ledger; test -e open || exit 143\""
+	F
+	echo 'echo a | awf-step -i lines -q --each g -- sh g.sh' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	echo 'awf-step -n -q --each w -- sh -c "echo a | awf-step -i lines -q --each g -- sh g.sh"' >flow.awf
+	resume 75
+	[[ $stderr == *'g:0:0/pipeline:0:0/push:0:0: sh -c'*'may or may not have happened'* ]]
+	resume 75 --skip g:0:0/pipeline:0:0@1/push:0:0
+	same "$(printed --skip)" '--skip g:0:0/pipeline:0:0'
+	: >open
+	resume 0 --skip g:0:0/pipeline:0:0 --skip g:0:0/pipeline:0:0@1/push:0:0
+	ledger a
+}
+
+@test "that a child run is the recorded one is said again, and again" {
+	flow 'awf-run -n -c "awf-step -n -q --effects external push -- sh -c \"echo x >>ledger\"; awf-step -n -q inner -- test -e open"'
+	sed -i '$d' flow.awf
+	start 3
+	sed -i '2s/^/export STAGE=prod; /' flow.awf
+	resume 75
+	same "$(printed --skip)" '--skip pipeline:0:0'
+	resume 3 --skip pipeline:0:0
+	: >open
+	resume 0 --skip pipeline:0:0
+	ledger x
+}
+
+@test "an effect that is in a child run in another place is asked about once, not by a name that it has in a copy" {
+	mkdir a b
+	flow 'awf-run -n --name kid -c '\''for x in a b; do export X=$x; (cd $x; awf-step -n -q --each fg -- sh -c "awf-step -n -q --effects external push -- sh -c \"test \\\$X = a -o -e ../open || exit 7; echo \\\$X >>../ledger\""); done'\'
+	start 3
+	ledger a
+	flow 'awf-run -n --name kid -c '\''awf-step -n -q --each wg -- sh x.sh'\'
+	sed -n 's/.*-c '\''\(for .*\)'\''$/\1/p' <<<'awf-run -c '\''for x in a b; do export X=$x; (cd $x; awf-step -n -q --each fg -- sh -c "awf-step -n -q --effects external push -- sh -c \"test \\\$X = a -o -e ../open || exit 7; echo \\\$X >>../ledger\""); done'\' >x.sh
+	: >open
+	resume 75
+	same "$(printed --skip)" '--skip kid:0:0/fg:0:0/push:0:0'
+	resume 0 --skip kid:0:0/fg:0:0/push:0:0
+	ledger a b
+}
+
+@test "a child run that kept no transcript is taken as done, made again, or another one, as its question says" {
+	local answer
+	for answer in --skip --redo --new; do
+		rm -f ledger open
+		flow "awf-run --no-transcript -n -c \"$PUSH 'echo a >>ledger'; echo out\" >printed"
+		start 3
+		sed -i 's/>>ledger/>> ledger/' flow.awf
+		: >open
+		resume 75
+		[[ $stderr == *'to take it as done, with --skip pipeline:0:0, or, if it is another one, with --new pipeline'* ]]
+		# shellcheck disable=SC2046
+		resume 0 $(printed "$answer")
+		same "$(cat printed)" out
+		same "$(wc -l <ledger)" "$([ "$answer" = --skip ] && echo 1 || echo 2)"
+	done
+}
+
+@test "a step that waits for its result and was renamed waits for that, if it is to be taken over" {
+	printf '%s\n' 'awf-step -n --pending --effects external batch -- sh -c "echo sub >>ledger; exit 75" | awf-step use -- sh -c "cat >>used"' >flow.awf
+	local of
+	for of in order order:0:0; do
+		rm -f ledger used
+		run -75 --separate-stderr awf-run -n --id-file id flow.awf
+		sed -i 's/ batch / order /' flow.awf
+		resume 75
+		[[ $stderr == *'batch:0:0: '*', waits for its result, and no file of the run names this step any more.'*'--skip batch:0:0'* ]]
+		resume 75 --skip batch:0:0
+		[[ $stderr == *'awf-ctl complete order:0:0'* ]]
+		run -0 awf-ctl complete "$of" <<<result
+		resume 0
+		same "$(cat used)" result
+		ledger sub
+		sed -i 's/ order / batch /' flow.awf
+	done
+}

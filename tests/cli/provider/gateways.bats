@@ -6,8 +6,6 @@ bats_require_minimum_version 1.5.0
 load ../../support/helpers
 
 prepare() {
-	HOME=$BATS_TEST_TMPDIR/home
-	export HOME XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/home/.config
 	mkdir -p "$XDG_CONFIG_HOME/awf/endpoints"
 	umask 022
 	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl" --loop

@@ -129,9 +129,12 @@ static const struct {
 	    "account[^.]{0,30} (is )?suspended|check your plan and billing|recharge|good standing|"
 	    "payment required|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
 	/* What the user or the model wrote. */
-	{ "flagged|limited access to this content|safety reasons|usage polic(y|ies)|content policy",
-	    ERROR_REFUSED, ALWAYS },
-	{ "overloaded|server busy|model is not ready|currently loading", ERROR_OVERLOADED, ALWAYS },
+	{ "flagged|limited access to this content|safety (reasons|system)|usage polic(y|ies)|"
+	    "content (management )?policy|violates our policy", ERROR_REFUSED, ALWAYS },
+	{ "overloaded|server busy|model is not ready|currently loading|out of capacity",
+	    ERROR_OVERLOADED, ALWAYS },
+	{ "throttl(ed|ing)|too many requests|request limit exceeded|resource exhausted",
+	    ERROR_RATE_LIMIT, ALWAYS },
 	/* The prompt does not fit, in other words; not where the message is of another length. */
 	{ "(number of |prompt |input |request )tokens? (count )?[^.]{0,40}exceed|"
 	    "(prompt|input|context|messages?|request)[^.]{0,60}"

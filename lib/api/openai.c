@@ -151,7 +151,9 @@ openai_read_call(struct stream *s, struct span call)
  * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
  * https://docs.together.ai/reference/chat-completions-1, model_length of
  * https://docs.mistral.ai/api (the model's own limit), sensitive of
- * https://docs.z.ai/api-reference/llm/chat-completion. What tells of a failure there
+ * https://docs.z.ai/api-reference/llm/chat-completion; end_turn, max_tokens and tool_use of gateways that
+ * pass on the words of the Messages API (https://docs.claude.com/en/api/messages), and COMPLETE to ERROR those
+ * of https://docs.cohere.com/reference/chat. What tells of a failure there
  * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
  * OpenRouter's and Mistral's error) is no end of an answer; it may be asked for again. */
 static const struct end ends[] = {
@@ -165,6 +167,15 @@ static const struct end ends[] = {
 	{ "stop_sequence", "stop_sequence", ERROR_NONE },
 	{ "model_length", "max_tokens", ERROR_NONE },
 	{ "sensitive", "refusal", ERROR_NONE },
+	{ "end_turn", "end_turn", ERROR_NONE },
+	{ "max_tokens", "max_tokens", ERROR_NONE },
+	{ "tool_use", "tool_use", ERROR_NONE },
+	{ "COMPLETE", "end_turn", ERROR_NONE },
+	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
+	{ "STOP_SEQUENCE", "stop_sequence", ERROR_NONE },
+	{ "TOOL_CALL", "tool_use", ERROR_NONE },
+	{ "ERROR_TOXIC", "refusal", ERROR_NONE },
+	{ "ERROR", NULL, ERROR_PROVIDER },
 	{ "insufficient_system_resource", NULL, ERROR_PROVIDER },
 	{ "abort", NULL, ERROR_PROVIDER },
 	{ "network_error", NULL, ERROR_PROVIDER },

@@ -276,10 +276,24 @@ exchange_quote_strange(struct exchange *x)
 	struct error *error = &x->stream.failure.error, said = *error;
 	struct buffer *strange = &x->stream.strange;
 
-	if (strange->len == 0 || !utf8_valid(strange->data, strange->len))
+	if (strange->len == 0 || x->stream.first == '<' || !utf8_valid(strange->data, strange->len))
 		return;
 	text_hide(strange->data, strange->len, x->key);
 	error_set(error, said.code, NULL, "%s; it sent: %s", said.message, buffer_string(strange));
+}
+
+/* A page for people in the place of an answer, such as that of a gateway that wants a login. */
+static void
+exchange_report_page(struct exchange *x)
+{
+	char *title = failure_first_words(buffer_string(&x->stream.whole));
+	size_t len = strlen(title);
+
+	text_hide(title, len, x->key);
+	error_set(&x->stream.failure.error, ERROR_PROVIDER, NULL, "the server sent a page for people%s%s: is "
+	    "%s right?", len > 0 && utf8_valid(title, len) ? ", " : "",
+	    utf8_valid(title, len) ? title : "", x->place);
+	free(title);
 }
 
 /* 0 if the message is complete, else -1 with s->failure. posted: the result of
@@ -315,6 +329,8 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 			error_set(&f->error, ERROR_PROVIDER, NULL, "the server answered without a "
 			    "stream, in JSON, although one was asked for: is %s that of an API that "
 			    "streams?", x->place);
+		else if (s->events == 0 && s->first == '<')
+			exchange_report_page(x);
 		else if (s->events == 0 && s->strange.len == 0)
 			error_set(&f->error, ERROR_PROVIDER, NULL,
 			    "the server sent no events: is %s right?", x->place);

@@ -465,7 +465,8 @@ failure_find(struct span value)
 static char *
 failure_message(struct span value, const char *secret)
 {
-	static const char *const keys[] = { "message", "status_msg", "detail", "error", "error_msg" };
+	static const char *const keys[] = { "message", "status_msg", "detail", "details", "error",
+	    "error_msg" };
 	struct span metadata = span_member(value, "metadata");
 	struct buffer text = BUFFER_INIT;
 	char *message;
@@ -534,9 +535,8 @@ failure_take_request_id(struct failure *f, struct span object)
 		memcpy(f->request_id, id, sizeof id);
 }
 
-/* Of a page for people its title, of other texts the first line. Allocated. */
-static char *
-text_first_words(const char *text)
+char *
+failure_first_words(const char *text)
 {
 	const char *title = strcasestr(text, "<title>");
 
@@ -558,7 +558,7 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 	size_t bad;
 
 	if (scan_check(value.at, value.len, &bad) != NULL) {
-		char *line = text_first_words(text);
+		char *line = failure_first_words(text);
 
 		failure_cut_text(line, secret);
 		error_set(&f->error, status_category(f->status), NULL, "%s",

@@ -35,6 +35,8 @@ void failure_from_json(struct failure *f, struct span value, const char *secret)
 /* The same from the body of an answer with f->status, which may be JSON or not. */
 void failure_from_body(struct failure *f, const struct buffer *body,
     const char *secret);
+/* Of a page for people (HTML) its title, of other texts the first line. Allocated. */
+char *failure_first_words(const char *text);
 /* Takes the request's id from an object that has it, unless it is known. */
 void failure_take_request_id(struct failure *f, struct span object);
 

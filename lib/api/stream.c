@@ -18,6 +18,7 @@
 #define BLOCKS_LIMIT 100000
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
+#define PAGE_LIMIT 65536 /* bytes of a page for people, in which its title is looked for */
 #define STRANGE_LIMIT 300 /* bytes of what was not understood that are kept */
 
 void
@@ -132,6 +133,8 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	}
 	told_cost_take(&s->message.usage, value, s->cost);
 	error = failure_find(value);
+	if (error.at == NULL && strcmp(name, "error") == 0)
+		error = value;
 	if (error.at != NULL) {
 		failure_take_request_id(&s->failure, value);
 		stream_refused(s, error);
@@ -199,7 +202,8 @@ stream_feed(struct stream *s, const char *bytes, size_t len)
 		stream_fail(s, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
 		return -1;
 	}
-	if ((s->first == '{' || s->first == '[') && s->events == 0)
+	if ((s->first == '{' || s->first == '[' || (s->first == '<' && s->whole.len < PAGE_LIMIT)) &&
+	    s->events == 0)
 		buffer_append(&s->whole, bytes, len);
 	result = sse_feed(&s->sse, bytes, len);
 	if (result == -1)

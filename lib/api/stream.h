@@ -51,7 +51,7 @@ struct stream {
 	struct buffer calling;           /* of tool calls, for display, not sent yet */
 	int64_t called;                  /* when some was, monotonic ms; 0: never */
 	size_t calls;                    /* that have begun there */
-	struct buffer whole;             /* bytes of an answer that begins as JSON: no stream */
+	struct buffer whole;             /* bytes of an answer that begins as JSON or a page: no stream */
 	struct sse sse;
 };
 

@@ -73,6 +73,13 @@ CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
 	same "$({ printf 'data: {"x":"%0400d"}\n\n' 1 && echo "$DONE"; } | served openai 200 '.message | length < 400')" true
 }
 
+@test "a page for people, and an event named error, in the place of an answer" {
+	same "$(printf '<!doctype html>\n<html><head><title>Sign in</title></head>%0400d</html>' 1 | served openai 200 '.category + " " + .message')" \
+		'"provider the server sent a page for people, Sign in: is OPENAI_BASE_URL right?"'
+	same "$(printf 'event: error\ndata: {"code":422,"details":"the model is gone"}\n\n' | served openai 200 '.category + " " + .message')" \
+		'"invalid the model is gone"'
+}
+
 @test "statuses: a page for people, a wait in words, what a model wrote in the place of a call" {
 	same "$(printf '<html>\r\n<head><title>502 Bad Gateway</title></head>' | served openai 502 .message)" '"HTTP 502 (request req_1): 502 Bad Gateway"'
 	same "$(echo '{"error":{"message":"Rate limit reached, try again in 3.2s","code":"rate_limit_exceeded"}}' |

@@ -235,8 +235,8 @@ int step_record_end(const struct step_call *call, struct recalled *waits, struct
 bool step_has_changed(const struct step_call *call, struct buffer *what);
 /* A step in what was run that died has cut something off: that is the call's error. */
 void step_look_for_dead(struct step_call *call);
-/* A command that ended as what waits does, while a call that it made waits: quiet steps say so by
- * their status alone. The call waits, too. */
+/* A command failed, and a call that it made waits: a shell, make or xargs may have turned the status
+ * of that into another. The call waits, too. */
 void step_look_for_waiting(struct step_call *call);
 /* A failure of the work while the run, or a call around this one, is being ended, or after
  * who keeps the run has died, becomes one of that: undisturbed it might not have failed. */

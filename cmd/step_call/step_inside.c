@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "model/model.h"
+#include "model/outcome.h"
 #include "proc/ending.h"
 #include "step_call/work.h"
 #include "storage/roster.h"
@@ -172,56 +173,19 @@ step_has_changed(const struct step_call *call, struct buffer *what)
 
 /* ---- waiting ---- */
 
-/* The last call inside that waits, and why. */
-struct waiting_inside {
-	const char *call;
-	struct buffer id;
-	char *message;
-};
-
-static int
-note_waiting(void *context, const struct placed *placed, struct error *err)
-{
-	struct waiting_inside *w = context;
-	const struct event_view *event = placed->event;
-	struct span error;
-
-	(void)err;
-	if (placed->call == NULL || !event_type_ends_call(event->type) || !is_inside(placed->call, w->call))
-		return 0;
-	error = span_member(event->payload, KEY_ERROR);
-	if (span_is(span_member(error, KEY_CODE), error_name(ERROR_WAITING))) {
-		buffer_clear(&w->id);
-		buffer_text(&w->id, placed->call->id);
-		free(w->message);
-		w->message = span_text(span_member(error, KEY_MESSAGE));
-	} else if (strcmp(buffer_string(&w->id), placed->call->id) == 0) {
-		buffer_clear(&w->id); /* somebody has decided */
-	}
-	return 0;
-}
-
 void
 step_look_for_waiting(struct step_call *call)
 {
 	const struct run *run = call->step->place.run;
-	struct waiting_inside w = { .call = call->id, .id = BUFFER_INIT };
-	struct error ignored;
-	struct model m;
+	char *message;
 
-	if (call->end.error.code != ERROR_EXIT_STATUS || call->end.exit_code != STATUS_WAITING)
+	if (call->end.error.code != ERROR_EXIT_STATUS)
 		return;
-	model_begin(&m, MODEL_EVENTS);
-	m.position = call->record_from;
-	m.watch = note_waiting;
-	m.context = &w;
-	/* If it cannot be read, the exit status remains, which says the same to a shell. */
-	if (model_read_file(&m, run->transcript.path, &ignored) != -1 && w.id.len > 0)
-		error_set(&call->end.error, ERROR_WAITING, NULL, "%s",
-		    w.message != NULL ? w.message : error_name(ERROR_WAITING));
-	model_free(&m);
-	free(w.message);
-	buffer_free(&w.id);
+	/* If the record cannot be read, the exit status remains. */
+	message = outcome_waiting_inside(run->transcript.path, call->record_from, call->id);
+	if (message != NULL)
+		error_set(&call->end.error, ERROR_WAITING, NULL, "%s", message);
+	free(message);
 }
 
 /* ---- interruptions ---- */

@@ -74,14 +74,27 @@ innermost_end(const struct model_call *c)
 	    c->state == CALL_FAILED ? c->end : (struct event_place){ 0 };
 }
 
+/* The message of the error of a call's end, read again from its line; NULL: it cannot be. */
+static char *
+end_message(const struct model_call *c, const char *path)
+{
+	struct buffer line = BUFFER_INIT;
+	struct error ignored = ERROR_INIT;
+	struct event_view event;
+	char *message = NULL;
+
+	if (event_load(path, c->end, &line, &ignored) == 0 && event_view(line.data, line.len, &event) == 0)
+		message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
+	buffer_free(&line);
+	return message;
+}
+
 static void
 set_failed(struct outcome *o, const struct model_call *c, const char *path)
 {
 	const char *number = strrchr(c->id, ':');
-	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
-	struct error ignored = ERROR_INIT;
-	struct event_view event;
-	char *message = NULL;
+	struct buffer name = BUFFER_INIT;
+	char *message;
 
 	/* The first failure is reported. But a failure by itself goes before a cancellation,
 	 * which it may have caused. */
@@ -96,13 +109,9 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	if (c->state == CALL_OPEN) {
 		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
 	} else {
-		/* Read the message of its error again from its line. */
-		if (event_load(path, c->end, &line, &ignored) == 0 &&
-		    event_view(line.data, line.len, &event) == 0)
-			message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
+		message = end_message(c, path);
 		error_set(&o->error, c->code, NULL, "%s", message != NULL ? message : "");
 		free(message);
-		buffer_free(&line);
 		o->failed_end = innermost_end(c);
 	}
 	/* The item is looked up only for a failed call: the inputs of other calls are not kept. */
@@ -175,6 +184,41 @@ outcome_read(struct outcome *o, const char *path, int64_t from, struct error *er
 		outcome_of(o, &m, path);
 	model_free(&m);
 	return failed;
+}
+
+/* Whether the call waits, was made inside of the call with that id, and is not excused, nor is a call
+ * between them. */
+static bool
+waits_inside(const struct model_call *c, const char *around)
+{
+	const size_t len = strlen(around);
+
+	if (c->state != CALL_WAITING || strncmp(c->id, around, len) != 0 || c->id[len] != '/')
+		return false;
+	for (; c != NULL && strcmp(c->id, around) != 0; c = c->around)
+		if (excused_itself(c))
+			return false;
+	return true;
+}
+
+char *
+outcome_waiting_inside(const char *path, int64_t from, const char *around)
+{
+	const struct model_call *last = NULL;
+	struct error ignored = ERROR_INIT;
+	char *message = NULL;
+	struct model m;
+
+	model_begin(&m, MODEL_OPEN);
+	m.position = from;
+	if (model_read_file(&m, path, &ignored) == 0)
+		for (const struct model_call *c = m.first; c != NULL; c = c->next)
+			if (waits_inside(c, around))
+				last = c;
+	if (last != NULL && (message = end_message(last, path)) == NULL)
+		message = memory_text(error_name(ERROR_WAITING));
+	model_free(&m);
+	return message;
 }
 
 void

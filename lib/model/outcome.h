@@ -56,6 +56,10 @@ struct outcome {
 int outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err);
 /* The same of a run whose model is at hand, of any level; path is where it was read. */
 void outcome_of(struct outcome *o, const struct model *m, const char *path);
+/* Whether a call waits that was made inside of the call with that id, whatever a shell has
+ * made of it: why the last of them waits, in memory of its own; NULL: none does. from: not behind the
+ * first of the calls in it. What is excused does not count, nor what cannot be read. */
+char *outcome_waiting_inside(const char *path, int64_t from, const char *around);
 void outcome_free(struct outcome *o);
 
 #endif

@@ -1070,3 +1070,40 @@ X
 	ledger a b c d
 	resume 0 --new push
 }
+
+@test "a call in which another asks waits, whatever a shell, make or xargs has made of that" {
+	local edited="${PUSH/push/a} 'echo a >>ledger'" body
+
+	for body in "$edited || exit 1" "echo 1 | xargs $edited || exit" "awf-run -n -c \"$edited\" || exit 1" make; do
+		rm -f ledger open
+		printf '%s\n' "$body" "test -e open || awf-step -n -q late -- sh -c 'kill -9 \$PPID'" >in.sh
+		if [ "$body" = make ]; then
+			printf 'all:\n\t@%s\n' "$edited" >Makefile
+			printf '%s\n' 'make -s || exit 2' "test -e open || awf-step -n -q late -- sh -c 'kill -9 \$PPID'" >in.sh
+		fi
+		printf '%s\n' "echo 1 | awf-step --each w -- sh in.sh | awf-step --rescue r -- sh -c 'echo rescued >>ledger' |
+			awf-step -q --effects external pub -- sh -c 'echo pub >>ledger'" >flow.awf
+		chmod +x flow.awf
+		run awf-run -n --id-file id sh flow.awf
+		[ "$status" -ne 0 ]
+		sed -i 's/echo a/echo  a/' in.sh Makefile 2>/dev/null || true
+		: >open
+		resume 75
+		ledger a
+		resume 75
+		ledger a
+	done
+
+	# A decision that a quiet step waits for, also in a child run.
+	for body in 'echo x | awf-step -q --approve ok || exit 1' \
+		"awf-run -n -c 'echo x | awf-step -q --approve ok' || exit 1"; do
+		printf '%s\n' "$body" >in.sh
+		printf '%s\n' 'echo 1 | awf-step -q --allow-failure --each w -- sh in.sh' >flow.awf
+		run -75 awf-run -n --id-file id sh flow.awf
+	done
+
+	# What a race has decided waits no more: then it is the failure that it looks like.
+	printf '%s\n' "awf-step -n -q --parallel --strategy any p -- 'echo x | awf-step -q --approve ok' 'sleep 0.2'" 'exit 1' >in.sh
+	printf '%s\n' 'echo 1 | awf-step -q --each w -- sh in.sh' >flow.awf
+	run -3 awf-run -n --id-file id sh flow.awf
+}

@@ -111,9 +111,9 @@ compare_effect(const struct looking *l, struct elsewhere *at, const struct recor
 	at->differences = marks_difference(&l->marks, &recorded, &names);
 	if (at->differences > 0)
 		found = DIFFERING;
-	if (found == DIFFERING && (history_tells_apart(at->history, &l->marks, buffer_string(&names), at->record->key,
-	    at->record->guard) || history_tells_apart(at->owners, &l->marks, buffer_string(&names),
-	    at->owner->key, NULL)))
+	if (found == DIFFERING &&
+	    (history_tells_apart(at->history, &l->marks, buffer_string(&names), at->record, false) ||
+	    history_tells_apart(at->owners, &l->marks, buffer_string(&names), at->owner, false)))
 		found = ANOTHER;
 	free_marks(&recorded);
 	buffer_free(&names);

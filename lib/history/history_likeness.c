@@ -1,7 +1,8 @@
 /*
  * Compares a call with a record by what both depended on besides input and definition. A variable
- * or a directory distinguishes calls if two calls of one attempt differ in it and in nothing else:
- * then a call with another value is another call. A time or an id that is new for each call, next
+ * or a directory distinguishes the calls of a step if two calls of it, in one attempt, differ in it
+ * and in nothing else: then a call of this step with another value is another call. What a loop has
+ * left in a variable says nothing about the steps after the loop. A time or an id that is new for each call, next
  * to a variable that distinguishes them, is in none of these pairs, since they differ in both. It
  * does not count that a value occurs in a file of the run: it may stand there for any reason.
  */
@@ -29,31 +30,54 @@ history_difference(const struct history *h, const struct index_record *r,
 	return history_has_no_marks(query) ? 0 : marks_difference(query->marks, &recorded, names);
 }
 
-/* What the records of an attempt have besides the marks being compared, and all marks of the
- * first record that has it. */
+/* Whether both chains of calls have the same names: then the last calls are of one step. */
+static bool
+is_of_one_step(const char *a, const char *b)
+{
+	for (;;) {
+		size_t len = strcspn(a, ":/");
+
+		if (len != strcspn(b, ":/") || memcmp(a, b, len) != 0)
+			return false;
+		a += strcspn(a, "/");
+		b += strcspn(b, "/");
+		if (*a == '\0' || *b == '\0')
+			return *a == *b;
+		a++;
+		b++;
+	}
+}
+
+static bool
+same_step(const struct history *h, const struct index_record *a, const struct index_record *b)
+{
+	return memcmp(a->key, b->key, DIGEST_BYTES) == 0 ||
+	    is_of_one_step(history_text(h, a->call), history_text(h, b->call));
+}
+
+/* What the calls of an attempt have besides the marks being compared. */
 struct rest {
-	uint64_t attempt, rest, words;
+	uint64_t attempt, rest;
 };
 
-/* key NULL: records of any name, with the same words. */
 static bool
 rests_differ(const struct history *h, const struct call_marks *m, const char *names,
-    const unsigned char *key, const unsigned char *guard)
+    const struct index_record *of, bool anywhere)
 {
 	struct map firsts = MAP_INIT;
 	bool differ = false;
 
-	for (size_t i = key != NULL ? history_bound(h, key, NULL) : 0;
-	    !differ && i < h->head->records && (key == NULL || history_same_key(h, i, key)); i++) {
+	for (size_t i = anywhere ? 0 : history_bound(h, of->key, of->guard);
+	    !differ && i < h->head->records && (anywhere || history_same_guard(h, i, of->key, of->guard)); i++) {
 		const struct index_record *r = &h->records[i];
-		const struct recorded_marks marks = history_marks(h, r);
-		struct rest rest = { (uint64_t)r->attempt, marks_rest_identity(&marks, m, names), 0 };
+		struct recorded_marks marks;
+		struct rest rest;
 		const size_t *first;
 
-		if (guard != NULL && memcmp(r->guard, guard, DIGEST_BYTES) != 0)
+		if (anywhere && (memcmp(r->guard, of->guard, DIGEST_BYTES) != 0 || !same_step(h, r, of)))
 			continue;
-		if (key == NULL)
-			memcpy(&rest.words, r->guard, sizeof rest.words);
+		marks = history_marks(h, r);
+		rest = (struct rest){ (uint64_t)r->attempt, marks_rest_identity(&marks, m, names) };
 		first = map_get(&firsts, (const char *)&rest, sizeof rest);
 		if (first == NULL) {
 			map_put(&firsts, (const char *)&rest, sizeof rest, i);
@@ -70,23 +94,22 @@ rests_differ(const struct history *h, const struct call_marks *m, const char *na
 /* Cached for the names that were last asked for. */
 bool
 history_tells_apart(struct history *h, const struct call_marks *m, const char *names,
-    const unsigned char *key, const unsigned char *guard)
+    const struct index_record *of, bool anywhere)
 {
-	static const unsigned char any[DIGEST_BYTES];
-	const unsigned char *of = guard != NULL ? guard : any, *by = key != NULL ? key : any;
 	struct history_name *known = h->names;
 
 	if (*names == '\0')
 		return false;
 	for (size_t i = 0; i < HISTORY_NAMES; i++)
-		if (known[i].names != NULL && strcmp(known[i].names, names) == 0 &&
-		    memcmp(known[i].key, by, DIGEST_BYTES) == 0 && memcmp(known[i].guard, of, DIGEST_BYTES) == 0)
+		if (known[i].names != NULL && strcmp(known[i].names, names) == 0 && known[i].anywhere == anywhere &&
+		    memcmp(known[i].key, of->key, DIGEST_BYTES) == 0 && memcmp(known[i].guard, of->guard, DIGEST_BYTES) == 0)
 			return known[i].apart;
 	known += h->next_name++ % HISTORY_NAMES;
 	free(known->names);
-	*known = (struct history_name){ .names = memory_text(names), .apart = rests_differ(h, m, names, key, guard) };
-	memcpy(known->key, by, DIGEST_BYTES);
-	memcpy(known->guard, of, DIGEST_BYTES);
+	*known = (struct history_name){ .names = memory_text(names), .anywhere = anywhere,
+		.apart = rests_differ(h, m, names, of, anywhere) };
+	memcpy(known->key, of->key, DIGEST_BYTES);
+	memcpy(known->guard, of->guard, DIGEST_BYTES);
 	return known->apart;
 }
 
@@ -96,16 +119,16 @@ history_directory_tells_apart(const struct history *h, const struct index_record
 	const char *directory = history_text(h, r->directory);
 
 	for (size_t i = 0; i < h->head->records; i++)
-		if ((history_same_key(h, i, r->key) || memcmp(h->records[i].guard, r->guard, DIGEST_BYTES) == 0) &&
-		    strcmp(history_text(h, h->records[i].directory), directory) != 0 &&
-		    h->records[i].attempt == r->attempt)
+		if (h->records[i].attempt == r->attempt &&
+		    strcmp(history_text(h, h->records[i].directory), directory) != 0 && same_step(h, &h->records[i], r))
 			return true;
 	return false;
 }
 
-/* Whether a variable has the same value in a recorded call and in this call. */
+/* Whether a variable has the same value in a recorded call of the record's step and in this call. */
 static bool
-value_is_recorded(const struct history *h, const struct recall_query *query, const char *name)
+value_is_recorded(const struct history *h, const struct index_record *r, const struct recall_query *query,
+    const char *name)
 {
 	bool recorded = false;
 
@@ -113,7 +136,7 @@ value_is_recorded(const struct history *h, const struct recall_query *query, con
 		const struct recorded_marks marks = history_marks(h, &h->records[i]);
 		struct buffer names = BUFFER_INIT;
 
-		if (!marks_have(&marks, name))
+		if (!marks_have(&marks, name) || !same_step(h, &h->records[i], r))
 			continue;
 		recorded = marks_difference(query->marks, &marks, &names) >= 0 &&
 		    !text_has_part(buffer_string(&names), '\n', name, strlen(name));
@@ -132,8 +155,9 @@ is_single(const struct history *h, const struct index_record *r)
 	return true;
 }
 
-/* For a call with the words of a record that its attempt made once: whether a mark in which they
- * differ distinguishes other calls, and the call has a value that one of those had. */
+/* For a call with the words of a record that its attempt made once in a call: whether a mark in which
+ * they differ distinguishes calls of its step elsewhere (in the items of a group), and the call has a
+ * value that one of those had. */
 static bool
 tells_from_others(struct history *h, const struct index_record *r, const struct recall_query *query,
     const char *names)
@@ -146,7 +170,7 @@ tells_from_others(struct history *h, const struct index_record *r, const struct 
 		char *name = memory_copy(line, len), *one = memory_format("%s\n", name);
 
 		apart = strcmp(name, MARKS_DIRECTORY) == 0 ? history_directory_tells_apart(h, r) :
-		    len > 0 && history_tells_apart(h, query->marks, one, NULL, NULL) && value_is_recorded(h, query, name);
+		    len > 0 && history_tells_apart(h, query->marks, one, r, true) && value_is_recorded(h, r, query, name);
 		free(name);
 		free(one);
 	}
@@ -186,13 +210,12 @@ told_apart(struct history *h, const struct index_record *r, const struct recall_
 
 	/* A variable that only one of them has may have been renamed. */
 	add_names_of_both(r, h, query, names, &both);
-	if (same_words)
-		apart = history_tells_apart(h, query->marks, buffer_string(&both), r->key, r->guard) ||
-		    (is_single(h, r) && tells_from_others(h, r, query, buffer_string(&both)));
-	else
-		apart = (text_has_part(names, '\n', MARKS_DIRECTORY, strlen(MARKS_DIRECTORY)) &&
-		    history_directory_tells_apart(h, r)) ||
-		    history_tells_apart(h, query->marks, buffer_string(&both), r->key, NULL);
+	apart = history_tells_apart(h, query->marks, buffer_string(&both), r, false);
+	if (!apart && same_words)
+		apart = is_single(h, r) && tells_from_others(h, r, query, buffer_string(&both));
+	else if (!apart)
+		apart = text_has_part(names, '\n', MARKS_DIRECTORY, strlen(MARKS_DIRECTORY)) &&
+		    history_directory_tells_apart(h, r);
 	buffer_free(&both);
 	return apart;
 }

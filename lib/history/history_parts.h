@@ -112,7 +112,8 @@ struct index_key {
 /* Whether marks tell calls apart. */
 struct history_name {
 	char *names;                 /* NULL: none */
-	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES]; /* of the calls that they tell apart; all 0: any */
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES]; /* of a call that they tell apart from others, */
+	bool anywhere;               /* which may be in other calls */
 	bool apart;
 };
 #define HISTORY_NAMES 8
@@ -210,13 +211,13 @@ enum likeness {
 };
 enum likeness history_likeness(struct history *h, const struct index_record *r,
     const struct recall_query *query);
-/* Whether marks (their names, each with a newline) tell calls apart: two calls of an attempt with the key, and
- * with the guard, if it is not NULL, differ in some of them and in nothing else; key NULL: two calls of any
- * name with the same words. m: what is ignored. */
+/* Whether marks (their names, each with a newline) tell a recorded call apart from others: two recorded calls
+ * of its step, of one attempt and with its words, differ in some of them and in nothing else. anywhere: the
+ * step in all calls, else in the call that the record is in. m: what is ignored. */
 bool history_tells_apart(struct history *h, const struct call_marks *m, const char *names,
-    const unsigned char *key, const unsigned char *guard);
-/* Whether the directory of a record tells it from other calls: one of its key, or with the same words,
- * was made elsewhere in its attempt. */
+    const struct index_record *of, bool anywhere);
+/* Whether the directory of a record tells it from other calls: one of its step was made elsewhere in its
+ * attempt. */
 bool history_directory_tells_apart(const struct history *h, const struct index_record *r);
 /* Whether a is what a call with another guard is compared with, rather than b: by its item, then its place
  * among the calls of its name. */

@@ -118,7 +118,10 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	resume 75
 	ledger a
 	awf-ctl approve ok:0:0 "$(cat id)"
-	resume 0
+	# One call of this step is recorded, so that nothing tells whether STAGE distinguishes its calls.
+	resume 75
+	ledger a
+	resume 0 --new push
 	ledger a b
 }
 
@@ -1069,6 +1072,45 @@ X
 	[[ $stderr == *'push: has asked whether it is push:1:0, which another call has taken over: to make this one as well, resume with --new push'* ]]
 	ledger a b c d
 	resume 0 --new push
+}
+
+@test "what a loop has left in a variable tells no calls of other steps apart" {
+	local after edit loop='for x in a b c; do export X=$x; '"$PUSH"' '\''echo $X >>ledger'\''; done'
+	local mail="${PUSH/push/mail} 'echo mail >>ledger'"
+
+	for after in "$mail" "awf-step -n -q --each g -- sh -c \"${PUSH/push/mail} 'echo mail >>ledger'\"" \
+		"awf-run -n -c \"$mail\""; do
+		for edit in 's/a b c/a b/' 's/a b c/c b a/' 's/a b c/a b c d/'; do
+			rm -f ledger open
+			[[ $after != awf-run* ]] || loop='for x in a b c; do export X=$x; awf-run -n -c '\'"$PUSH"' "echo \$X >>ledger"'\''; done'
+			flow "$loop" "$after"
+			start 3
+			sed -i "$edit" flow.awf
+			: >open
+			resume 75
+			[[ $stderr == *'X has another value'* ]]
+			same "$(grep -c mail ledger)" 1
+		done
+	done
+
+	# An answer is of the call that it is printed for, and what waits is not begun again.
+	rm -f ledger open
+	loop='for x in a b c; do export X=$x; '"$PUSH"' '\''echo $X >>ledger'\''; done'
+	flow "$loop" "${PUSH/push/mail} 'echo mail >>ledger; test -e open || kill -9 \$\$ \$PPID'"
+	run awf-run -n --id-file id ./flow.awf
+	sed -i 's/a b c/a b/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'--skip mail:0:0'* ]]
+	resume 0 --skip mail:0:0
+	ledger a b c mail
+	rm -f ledger open
+	flow "$loop" "awf-step -n -q --pending --effects external job -- sh -c 'echo job >>ledger; exit 75'"
+	start 3
+	sed -i 's/a b c/a b/' flow.awf
+	: >open
+	resume 75
+	ledger a b c job
 }
 
 @test "a call in which another asks waits, whatever a shell, make or xargs has made of that" {

@@ -36,6 +36,7 @@ place_describe_start(const struct place_spec *spec)
 		.workflow_sha256 = *workflow->sha256 != '\0' ? workflow->sha256 : NULL,
 		.timeout_ms = spec->timeout_ms,
 		.detached = spec->detached,
+		.no_transcript = spec->unrecorded,
 		.script = spec->script,
 	};
 }

@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "history/recall.h"
 #include "json/writer.h"
 #include "model/results.h"
 #include "proc/ending.h"
@@ -95,6 +96,7 @@ child_define(struct child *c, const struct child_start *start)
 	buffer_clear(&text);
 	for (char *const *word = start->argv; *word != NULL; word++)
 		buffer_format(&text, "%s%s", word != start->argv ? " " : "", *word);
+	recalled_describe_inputs(&text, start->inputs);
 	c->command = buffer_take(&text);
 	c->text = start->script == NULL;
 }
@@ -169,6 +171,8 @@ child_started(struct child *c, const struct child_start *start,
 		writer_member_integer(&w, KEY_TIMEOUT_MS, start->timeout_ms);
 	if (start->detached)
 		writer_member_bool(&w, KEY_DETACHED, true);
+	if (start->no_transcript)
+		writer_member_bool(&w, KEY_NO_TRANSCRIPT, true);
 	write_recorded(&w, KEY_CLAIMS, claims);
 	if (c->tried)
 		writer_member_string(&w, KEY_MODE, "try");

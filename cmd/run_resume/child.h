@@ -66,6 +66,7 @@ struct child_start {
 	const char *script;          /* absolute; NULL: there is none */
 	int64_t timeout_ms;
 	bool detached;
+	bool no_transcript;          /* nobody can read afterwards what it did */
 };
 /* What it is looked up by in the history of its parent, with CHILD_INPUT for an input:
  * what a child is given flows while it runs. Not the text of the script: a resume that

@@ -231,8 +231,10 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 
 	free(path);
 	/* Its parent died before it was made, or it could not be: of one that came to be the
-	 * call's end names that of the run. */
-	if (!there && (r->end == RECALL_OPEN ||
+	 * call's end names that of the run. Of one without a transcript nothing tells whether it
+	 * came to be. */
+	if (!there && ((r->end == RECALL_OPEN &&
+	    !span_true(span_member(r->started.view.payload, KEY_NO_TRANSCRIPT))) ||
 	    (r->end == RECALL_FAILED && end->view.links.at == NULL)))
 		return 0;
 	if (!there && r->run_id[0] == '\0' && result_stands(n)) {
@@ -252,7 +254,8 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 		return 0;
 	if (!there)
 		return refuse_missing(n, c, err);
-	if (r->decided == RECALL_SKIP && r->end != RECALL_SUCCEEDED && !r->changed && !r->lent)
+	/* If it took over one of other words, that answers the question about those once more. */
+	if (r->decided == RECALL_SKIP && r->end != RECALL_SUCCEEDED && !r->changed && !r->lent && !r->edited)
 		return nested_refuse_skip(n, err);
 	if (r->run_id[0] != '\0') {
 		n->way = NESTED_FORK;
@@ -370,7 +373,8 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		.input_sha256 = digest_sha256(null.at, null.len, sha256),
 		.definition_sha256 = c->definition_sha256,
 		.input = null,
-		.definition = c->text ? c->command : c->name,
+		.definition = c->command,
+		.child = true,
 		.text = c->text,
 	};
 	int found;

@@ -55,6 +55,7 @@ history_describe(struct buffer *recorded, struct span payload)
 				buffer_byte(recorded, ' ');
 			span_decode(span_member(block.value, KEY_COMMAND), recorded);
 		}
+		recalled_describe_inputs(recorded, span_member(payload, KEY_INPUTS));
 	}
 }
 

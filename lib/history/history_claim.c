@@ -506,6 +506,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	r->stands = record->stands;
 	r->encloses = record->encloses;
 	r->outdated = record->outdated;
+	r->edited = record->edited;
 	if (record->doubtful || record->stands || record->child)
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
@@ -624,9 +625,9 @@ is_decided_in(struct history *h, struct history *of, const struct index_record *
 {
 	if (record->decided == RECALL_UNDECIDED)
 		return false;
-	if (record->child || (record->decided == RECALL_REDO && !record->tools_doubtful))
+	if (record->decided == RECALL_REDO && !record->tools_doubtful)
 		return true;
-	/* A call of the same words takes over what was done. */
+	/* A call of the same words takes over what was done. A child run is not in doubt itself. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
 	/* If several calls have asked, the answer is for the one that resembles the record most. */
@@ -1262,10 +1263,18 @@ ran_text(struct history *h, const struct index_record *r)
 	return text;
 }
 
-/* Finds the free record of a child run of this name whose text was edited into this one: the
- * most similar text. */
+/* Whether the text of the record's child run, which an edit may have changed, may be this one now. */
+static bool
+may_be_edited(struct history *h, const struct index_record *r, const struct recall_query *query, size_t alike)
+{
+	return ran_text(h, r) && (alike >= TEXT_ALIKE_LEAST || history_comparable(r, query));
+}
+
+/* Finds the free record of a child run of this name whose command, or inputs, are the most similar. edited:
+ * of those that ran a text which may have been edited into this one; else of those that have changed
+ * something. */
 static struct index_record *
-find_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query)
+find_like_child(struct history *h, const unsigned char *key, const struct recall_query *query, bool edited)
 {
 	struct index_record *found = NULL;
 	size_t most = 0, looked = 0;
@@ -1274,12 +1283,11 @@ find_edited_text(struct history *h, const unsigned char *key, const struct recal
 		struct index_record *r = &h->records[i];
 		size_t alike;
 
-		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER ||
-		    !ran_text(h, r))
+		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		looked++;
 		alike = history_alike(h, r, query);
-		if (alike < TEXT_ALIKE_LEAST && !history_comparable(r, query))
+		if (edited ? !may_be_edited(h, r, query, alike) : !history_child_changed(h, r))
 			continue;
 		if (found == NULL || alike > most || (alike == most && history_nearer(r, found, query))) {
 			found = r;
@@ -1289,27 +1297,74 @@ find_edited_text(struct history *h, const unsigned char *key, const struct recal
 	return found;
 }
 
-/* A child run whose text was edited continues, and the calls in it are compared one by one. */
+/* The child run continues, and the calls in it are compared one by one. */
+static int
+continue_child(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
+{
+	int status = history_fill_recalled(h, record, r, err);
+
+	r->changed = true;
+	return status;
+}
+
+/* A child run whose text was edited continues. */
 static int
 claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
     struct recalled *r, struct error *err)
 {
 	struct index_record *record;
-	int status;
 
 	if (!query->text || h->head->mode != RECALL_RESUME || !h->head->edited)
 		return 0;
 	do
-		record = find_edited_text(h, key, query);
+		record = find_like_child(h, key, query, true);
 	while (record != NULL && !history_mark(h, record));
 	if (record == NULL)
 		return 0;
 	/* Start another run in its place. */
 	if (record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
 		return 0;
-	status = history_fill_recalled(h, record, r, err);
-	r->changed = true;
-	return status;
+	return continue_child(h, record, r, err);
+}
+
+/* A child run that has another command or other inputs than a record that has changed something, though no
+ * edit tells why: the user decides whether it is that one, which then continues. */
+static int
+claim_changed_child(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+
+	if (!query->child || h->head->mode != RECALL_RESUME)
+		return 0;
+	for (;;) {
+		record = find_like_child(h, key, query, false);
+		if (record == NULL)
+			return 0;
+		if (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
+			continue;
+		if (!is_decided(h, record, guard, query))
+			return refuse_changed(h, record, query, r, err);
+		if (record->decided == RECALL_REDO ? history_lend(h, record) : history_mark(h, record))
+			break;
+	}
+	return record->decided == RECALL_REDO ? 0 : continue_child(h, record, r, err);
+}
+
+/* Finds the record of a child run that this one has asked about, and that the user has said it is, though
+ * others of its step are new. */
+static struct index_record *
+find_answered_child(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	for (size_t i = history_bound(h, key, NULL); query->child && history_same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (r->child && r->decided == RECALL_SKIP && is_asker(h, r, guard, query) &&
+		    history_unused_by_any(r) && history_mark(h, r))
+			return r;
+	}
+	return NULL;
 }
 
 static int
@@ -1342,6 +1397,9 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 		return claim_alike(h, key, guard, &same, query, r, err);
 	if (record == NULL && h->head->mode == RECALL_RESUME && (record = find_answered(h, key, guard, query)) != NULL)
 		return claim_answered(h, record, r, err);
+	if (record == NULL && h->head->mode == RECALL_RESUME &&
+	    (record = find_answered_child(h, key, guard, query)) != NULL)
+		return continue_child(h, record, r, err);
 	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && is_new(h, key, guard, query)) {
 		if (record != NULL && same.alike && is_decided(h, record, guard, query))
 			atomic_store(&record->mark, MARK_FREE);
@@ -1356,6 +1414,8 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 			status = claim_elsewhere(h, guard, query, false, r, err);
 		if (status == 0)
 			status = claim_edited_text(h, key, query, r, err);
+		if (status == 0)
+			status = claim_changed_child(h, key, guard, query, r, err);
 		if (status != 0)
 			return status;
 		/* What was done elsewhere belongs to another call by now. */

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 /* Opens the index at a path once; *opened is NULL if there is none. */
 static int
@@ -183,6 +184,32 @@ is_of_one_run(const struct history *a, const struct history *b)
 {
 	return a->head->sources > 0 && b->head->sources > 0 &&
 	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
+}
+
+static bool
+child_changed(struct history *h, struct history *around, const struct index_record *child, size_t depth)
+{
+	struct recalled_event started = { .turn = -1 };
+	struct history *inside;
+	bool changed = false;
+
+	if (open_inside(h, h->directory, around, child, &inside, NULL) != 0)
+		return true;
+	/* Where nothing has changed there is no index; where nothing was kept, there is none either. */
+	if (inside == NULL && history_line(around, &child->started, &started, NULL) == 0)
+		changed = span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT));
+	recalled_event_free(&started);
+	for (size_t i = 0; inside != NULL && !changed && i < inside->head->records; i++)
+		changed = inside->records[i].changed || inside->records[i].event_count > 0 ||
+		    (inside->records[i].child && (depth >= HISTORY_AROUND_MOST ||
+		    child_changed(h, inside, &inside->records[i], depth + 1)));
+	return changed;
+}
+
+bool
+history_child_changed(struct history *h, const struct index_record *child)
+{
+	return h->directory != NULL && child_changed(h, h, child, 0);
 }
 
 /* Searches the child runs of a history, and the runs inside these; taken: the call that started

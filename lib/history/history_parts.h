@@ -242,6 +242,8 @@ bool history_is_inside(struct history *h);
 /* Whether a call with the words of the record has asked about it in the last attempt of another run: of one
  * around this run, or of one in these. */
 bool history_asked_elsewhere(struct history *h, const struct index_record *record);
+/* Whether the child run of a record has changed something, or may have, or an answer in it was paid for. */
+bool history_child_changed(struct history *h, const struct index_record *child);
 /* Whether files of the run, or of one around it, were edited since it was recorded. */
 bool history_edited_around(struct history *h);
 /* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */

@@ -399,6 +399,22 @@ recall_root(const char *enclosing)
 }
 
 void
+recalled_describe_inputs(struct buffer *out, struct span inputs)
+{
+	if (span_type(inputs) != 'o')
+		return;
+	for (struct span_walk input = span_walk(inputs); span_next(&input);) {
+		buffer_text(out, " --input ");
+		span_decode(input.key, out);
+		buffer_byte(out, '=');
+		if (span_type(input.value) == 's')
+			span_decode(input.value, out);
+		else
+			buffer_append(out, input.value.at, input.value.len);
+	}
+}
+
+void
 recalled_free(struct recalled *r)
 {
 	recalled_event_free(&r->started);

@@ -61,6 +61,7 @@ struct recalled {
 	                                nothing of it is to be used */
 	bool repeated;               /* nor of this, as the user wants it made again */
 	bool outdated;               /* its programs are others now */
+	bool edited;                 /* it took over one of other words, in some attempt */
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
 	char root[ID_SIZE];          /* of the first step.started of the call, in whichever
 	                                attempt: what the calls inside know it by */
@@ -150,6 +151,8 @@ int64_t recalled_tool_calls(const struct recalled *r);
 /* For people: appends "X, the recorded one Y", the parts of two texts around their first
  * difference. */
 void recalled_difference(struct buffer *out, struct span now, struct span recorded);
+/* For people: appends the inputs of a child run, an object, as options that give them. */
+void recalled_describe_inputs(struct buffer *out, struct span inputs);
 void recalled_free(struct recalled *r);
 
 /* A call that starts. */
@@ -173,7 +176,8 @@ struct recall_query {
 	/* Of a child run: whether what it is given, which input_sha256 does not tell, is what the recorded
 	 * child was given: > 0, or is not: < 0; 0: that is not known. NULL: nothing is. */
 	int (*fits)(void *context, const char *child_run_id);
-	bool text;                   /* of a child run: it runs a text, which may have been edited */
+	bool child;                  /* it is a child run, */
+	bool text;                   /* which runs a text, that may have been edited */
 	void *fits_context;
 };
 #define RECALL_COMPARED_WITH_NONE INT64_C(-1)

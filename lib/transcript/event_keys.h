@@ -92,6 +92,7 @@
 #define KEY_STRATEGY "strategy"
 #define KEY_TIMEOUT_MS "timeout_ms"
 #define KEY_DETACHED "detached"
+#define KEY_NO_TRANSCRIPT "no_transcript"
 #define KEY_CONDITION "condition"
 #define KEY_LOOP "loop"
 #define KEY_REQUIRE "require"

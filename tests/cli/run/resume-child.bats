@@ -173,6 +173,85 @@ a"
 	same "$(cat ledger)" "$(printf 'x\nx\nx')"
 }
 
+@test "a child run without a transcript that was killed is asked about: what it did is not known" {
+	local push="awf-step -n -q --effects external push -- sh -c 'echo x >>ledger; test -e open ||"
+	printf '%s\n' 'awf-run --no-transcript -n ./kid.awf' >flow.awf
+	printf '%s\n' "$push { touch began; sleep 30; }'" >kid.awf
+	awf-run -n --id-file id flow.awf &
+	eventually test -e began
+	kill -9 $!
+	wait $! || true
+	: >open
+	eventually resume 75
+	[[ $stderr == *'kid:0:0: the record of this child run, '*', is gone'*'to run it once more, resume with --redo kid:0:0'* ]]
+	same "$(cat ledger)" x
+	resume 0 --redo kid:0:0
+	same "$(cat ledger)" "$(printf 'x\nx')"
+
+	# Its own awf-run alone.
+	rm ledger open
+	printf '%s\n' "$push kill -9 \$(ps -o ppid= -p \$(ps -o ppid= -p \$PPID))'; sleep 30" >kid.awf
+	run awf-run -n --id-file id flow.awf
+	[ "$status" -ne 0 ]
+	: >open
+	resume 75
+	same "$(cat ledger)" x
+}
+
+@test "a child run whose text, arguments or inputs are others than those of one that changed something is asked about" {
+	local push='awf-step -n -q --effects external push -- sh -c' kind
+	echo "$push \"echo x >>ledger # \$1 \$AWF_INPUT_at\"" >kid.awf
+	for kind in "-c \"$push 'echo x >>ledger # \$(cat now)'\"" './kid.awf $(cat now)' '--input at=$(cat now) ./kid.awf'; do
+		rm -f ledger open
+		echo 1129 >now
+		printf '%s\n' "awf-run --name kid -n $kind" 'awf-step -n -q gate -- test -e open' >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		: >open
+		echo 1130 >now
+		resume 75
+		[[ $stderr == *'kid:0:0: its definition is '*1130*', the recorded one '*1129*', and it may have changed something before: resume with --redo kid:0:0 or --skip kid:0:0, or, if it is another call, with --new kid'* ]]
+		same "$(cat ledger)" x
+		# It is that one, and goes on; in it the step is compared.
+		resume 75 --skip kid:0:0
+		[[ $stderr == *'--skip kid:0:0/push:0:0'* ]]
+		resume 0 --skip kid:0:0 --skip kid:0:0/push:0:0
+		same "$(cat ledger)" x
+	done
+
+	# A list that has grown: those that are others now ask about what is most like them, and one is new.
+	rm ledger open
+	mkdir in
+	touch in/a in/b
+	echo "$push \"echo \$1 >>ledger\"" >kid.awf
+	printf '%s\n' 'set -- in/*; n=0; for f; do n=$((n + 1)); awf-run -n ./kid.awf $f $n $#; done' \
+		'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	touch open in/c
+	resume 75
+	same "$(cat ledger)" "$(printf 'in/a\nin/b')"
+	resume 0 --skip kid:0:0 --skip kid:1:0 --new kid
+	same "$(cat ledger)" "$(printf 'in/a\nin/b\nin/c')"
+
+	# What stands in front of the others takes nothing that is theirs.
+	rm ledger open
+	printf '%s\n' 'for f in in/*; do awf-run -n ./kid.awf $f; done' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	touch open in/0
+	resume 75
+	[[ $stderr == *"kid:0:0: its definition is '"*'in/0'* ]]
+	resume 0 --new kid
+	same "$(sort ledger)" "$(printf 'in/%s\n' 0 a b c)"
+
+	# One that has changed nothing is made again without a question.
+	rm ledger open
+	echo 'awf-step -n -q look -- true' >kid.awf
+	printf '%s\n' 'awf-run -n ./kid.awf $(cat now)' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	echo 1201 >now
+	resume 0
+}
+
 @test "a detached child run that is new in a run that goes on is run" {
 	printf '%s\n' "awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" >kid.awf
 	printf '%s\n' 'set -e' 'awf-step -n -q gate -- test -e open' 'awf-run --detach -n ./kid.awf' >flow.awf

@@ -8,6 +8,7 @@
 
 #include "api/anthropic.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "bound.h"
 #include "exchange.h"
@@ -16,6 +17,7 @@
 #include "transcript/event_keys.h"
 
 #define MAX_TOKENS 8192 /* the API demands a number; tokens for thinking are added */
+#define MAX_TOKENS_THINKING 32000 /* of models that think though nobody asked them to */
 
 static const char usage[] =
 "awf-provider-anthropic < requests\n"
@@ -338,6 +340,24 @@ write_tools(struct writer *w, const struct provider_request *r, struct bound *bo
 	buffer_free(&list);
 }
 
+/* Whether a model is one of these. Other servers put words before the name: "us.anthropic.claude-…". */
+static bool
+is_claude(struct span model, const char *const *patterns)
+{
+	static const char begin[] = "claude-";
+	char *text = span_text(model), *at = text, *next, *quoted;
+	bool is;
+
+	while ((next = strstr(at + (at != text), begin)) != NULL && next != at)
+		at = next;
+	quoted = memory_format("\"%s\"", at);
+	is = strncmp(at, begin, sizeof begin - 1) == 0 &&
+	    request_model(span_of(quoted, strlen(quoted)), patterns);
+	free(quoted);
+	free(text);
+	return is;
+}
+
 /* Whether the model decides itself how long it thinks, guided by an effort: models after 4.5,
  * which accept no number of tokens. Other names belong to other servers. */
 static bool
@@ -345,7 +365,31 @@ is_adaptive(struct span model)
 {
 	static const char *const all[] = { "claude-*", NULL };
 
-	return request_model(model, all) && !request_model(model, older_models);
+	return is_claude(model, all) && !is_claude(model, older_models);
+}
+
+/* Sampling cannot be set for these, and how little one thinks is its own matter. */
+static int
+check_request(const struct exchange *x, struct error *err)
+{
+	static const char *const fixed[] = { "claude-*-5-[5-9]*", "claude-*-[6-9]", "claude-*-[6-9]-*", NULL };
+	static const char *const always[] = { "claude-opus-5-[5-9]*", NULL };
+	static const char *const sampling[] = { "temperature", "top_p", "top_k" };
+	struct span params = x->request->params, model = x->request->model;
+
+	for (size_t i = 0; i < sizeof sampling / sizeof *sampling; i++) {
+		struct span value = span_member(params, sampling[i]);
+		long long number;
+
+		if (value.at != NULL && !(span_integer(value, &number) && number == 1) &&
+		    is_claude(model, fixed))
+			return error_set(err, ERROR_INVALID, sampling[i],
+			    "%s takes none but its own: leave it out", x->model);
+	}
+	if (span_is(span_member(params, "thinking"), "none") && is_claude(model, always))
+		return error_set(err, ERROR_INVALID, "thinking", "%s cannot be told not to think: low is the "
+		    "least", x->model);
+	return 0;
 }
 
 /* The output format and the effort of thinking in the API's form, unless the caller has set the
@@ -362,7 +406,7 @@ write_output_config(const struct exchange *x, struct writer *w)
 	static const char *const formats[] = { "date", "date-time", "duration", "email", "hostname",
 	    "ipv4", "ipv6", "time", "uri", "uuid", NULL };
 	static const struct strict strict = { keywords, formats, false, false };
-	static const char *const efforts[] = { "low", "medium", "high", NULL };
+	static const char *const efforts[] = { "low", "medium", "high", "xhigh", "max", NULL };
 	const struct provider_request *r = x->request;
 	struct span config = span_member(r->params, "output_config");
 	struct span thinking = span_member(r->params, "thinking");
@@ -401,6 +445,7 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 	const struct provider_request *r = x->request;
 	struct span thinking = span_member(r->params, "thinking");
 	long long budget = thinking_budget(thinking);
+	bool adaptive = is_adaptive(r->model);
 	bool tools = span_element(r->tools, 0).at != NULL;
 	/* The turns of an agent with tools repeat everything before; a single answer has nothing
 	 * to cache for. */
@@ -415,12 +460,14 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
 	if (span_member(r->params, "max_tokens").at == NULL)
-		writer_member_integer(w, "max_tokens", MAX_TOKENS + budget);
+		writer_member_integer(w, "max_tokens", adaptive ? MAX_TOKENS_THINKING : MAX_TOKENS + budget);
 	if (span_type(thinking) == 'o') {
 		pass_member(w, "thinking", thinking);
-	} else if (budget != 0) {
-		bool adaptive = is_adaptive(r->model);
+	} else if (adaptive && span_is(thinking, "none")) {
+		static const char *const between[] = { "claude-sonnet-5-[5-9]*", NULL };
 
+		write_typed(w, "thinking", is_claude(r->model, between) ? "between_tools" : "disabled");
+	} else if (budget != 0) {
 		writer_member_object(w, "thinking");
 		writer_member_string(w, "type", adaptive ? "adaptive" : "enabled");
 		if (!adaptive)
@@ -491,6 +538,7 @@ main(int argc, char **argv)
 		.media_types = request_media_types,
 		.ids = "[a-zA-Z0-9_-]{1,64}",
 		.rooted = "the Messages API",
+		.check = check_request,
 		.path = "/v1/messages",
 		.body = anthropic_write_body,
 		.answered = anthropic_bind_thoughts

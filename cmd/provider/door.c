@@ -382,7 +382,12 @@ map_thinking(struct door *d, struct span thinking, char **value, struct error *e
 	    strcmp(said, "true") != 0 && strcmp(said, "tokens") != 0)
 		buffer_format(&d->note, "thinking: %s is %s at %s", said, level,
 		    endpoint_name(d->endpoint));
-	if (span_type(found) == '0') {
+	if (span_type(found) == '0' && strcmp(said, "false") == 0) {
+		/* Not to think, as far as that can be had. */
+		buffer_clear(&d->note);
+		buffer_format(&d->note, "thinking: false cannot be said at %s", endpoint_name(d->endpoint));
+		result = 1;
+	} else if (span_type(found) == '0') {
 		result = error_set(err, ERROR_INVALID, "thinking", "%s takes no thinking: %s for %s",
 		    endpoint_name(d->endpoint), said, d->model);
 	} else if (span_type(found) == 'o') {

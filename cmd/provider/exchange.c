@@ -103,7 +103,8 @@ static const struct {
 	const char *effort;
 	long long budget;
 } efforts[] = {
-	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 }
+	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 },
+	{ "xhigh", 32000 }, { "max", 32000 }
 };
 
 long long

@@ -202,15 +202,28 @@ write_contents(const struct exchange *x, struct writer *w)
 	free(c.blocks);
 }
 
+/* Those that can be told not to think. */
+static const char *const silenced[] = { "gemini-2.5-flash*", NULL };
+
+/* Who says `false` wants no thinking as far as that can be had; who says `none` wants none. */
+static int
+check_request(const struct exchange *x, struct error *err)
+{
+	if (span_is(span_member(x->request->params, "thinking"), "none") &&
+	    !request_model(x->request->model, silenced))
+		return error_set(err, ERROR_INVALID, "thinking", "%s cannot be told not to think: minimal or low "
+		    "is the least", x->model);
+	return 0;
+}
+
 /* `true` lets the model decide how much; an effort is LOW, MEDIUM … Few of the models that think
  * by default can be told not to. */
 static void
 write_thinking(const struct exchange *x, struct writer *w, struct span thinking)
 {
-	static const char *const silenced[] = { "gemini-2.5-flash*", NULL };
 	bool older = is_older_model(x);
 	char type = span_type(thinking);
-	bool none = type != 's' && thinking_budget(thinking) == 0;
+	bool none = span_is(thinking, "none") || (type != 's' && thinking_budget(thinking) == 0);
 
 	if (type == 'o') {
 		pass_member(w, "thinkingConfig", thinking);
@@ -341,6 +354,7 @@ main(int argc, char **argv)
 		.stream = &google_stream,
 		.key_header = "x-goog-api-key: ",
 		.media_types = media_types,
+		.check = check_request,
 		.model_path = write_model_path,
 		.body = google_write_body
 	};

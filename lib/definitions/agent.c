@@ -235,6 +235,9 @@ static const struct definition_key keys[] = {
 	{ "top_p", params_number, MEMBER(params), 0, 1 },
 	{ "stop_sequences", params_stop_sequences, MEMBER(params), 0, 0 },
 	{ "thinking", params_thinking, MEMBER(params), 0, 0 },
+	{ "body", params_of_endpoint, MEMBER(params), 0, 0 },
+	{ "headers", params_of_endpoint, MEMBER(params), 0, 0 },
+	{ "timeouts", params_of_endpoint, MEMBER(params), 0, 0 },
 	{ "cache", params_flag, MEMBER(params), 0, 0 },
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
@@ -274,6 +277,11 @@ static const struct definition_synonym synonyms[] = {
 /* Without these keys an agent would do more, run longer, or do anything at all. */
 static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
 	"tools_policy", "output_schema", "sandbox", "network", "project_settings", NULL };
+
+/* These say where a key goes, or run something: an agent's file, which may come from anywhere, has no
+ * say in that. */
+static const char *const of_endpoints[] = { "base_url", "base_env", "api_base", "api_key", "key", "command",
+	"tls", "unix", "insecure", NULL };
 
 /* The same for these, which are options. */
 static const char *const options[] = { "max_cost", "max_children", NULL };
@@ -414,6 +422,10 @@ agent_read_file(struct agent *a, struct definition *d, struct buffer *text, stru
 	for (size_t i = 0; dialect == NULL && options[i] != NULL; i++)
 		if (json_object_get(d->document, options[i]) != NULL)
 			return definition_fail(d, options[i], err, "is no key, but an option of awf-step");
+	for (size_t i = 0; dialect == NULL && of_endpoints[i] != NULL; i++)
+		if (json_object_get(d->document, of_endpoints[i]) != NULL)
+			return definition_fail(d, of_endpoints[i], err, "is no key of agents: where a server is, and "
+			    "what key it gets, is said by the user's file of an endpoint alone (awf-endpoint(5))");
 	if ((dialect == NULL ? definition_doubt(d, keys, synonyms, strict, &a->doubt, err) :
 	    agent_translate_dialect(a, dialect, d, err)) != 0 ||
 	    definition_read(d, keys, a, err) != 0)

@@ -5,7 +5,11 @@
 #include "formats/params.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "providers/endpoint_check.h"
 
 static int
 params_set_value(void *object, const struct definition_key *key, json_t *value)
@@ -70,7 +74,8 @@ int
 params_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	static const char *const efforts[] = { "minimal", "low", "medium", "high", NULL };
+	static const char *const efforts[] = { "none", "minimal", "low", "medium", "high", "xhigh", "max",
+	    NULL };
 	bool known = json_is_boolean(value) || json_is_object(value) ||
 	    json_integer_value(value) > 0;
 
@@ -78,7 +83,37 @@ params_thinking(const struct definition *d, const struct definition_key *key, js
 		known = known || strcmp(json_string_value(value), efforts[i]) == 0;
 	if (!known)
 		return definition_fail(d, key->name, err,
-		    "expected true, false, a number of tokens, minimal, low, medium or high");
+		    "expected true, false, a number of tokens, none, minimal, low, medium, high, xhigh or max");
+	return params_set_value(object, key, value);
+}
+
+int
+params_of_endpoint(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const char *const refused[] = { "authorization", "proxy-authorization", "api-key",
+	    "x-api-key", "x-goog-api-key", "cookie", "host" };
+	struct error why = ERROR_INIT;
+	const char *name;
+	json_t *text;
+
+	if (endpoint_check_key(key->name, value, NULL, &why) != 0) {
+		char *place = definition_place(d, key->name);
+
+		error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+		free(place);
+		return -1;
+	}
+	if (strcmp(key->name, "headers") != 0)
+		return params_set_value(object, key, value);
+	json_object_foreach(value, name, text) {
+		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+			if (strcasecmp(refused[i], name) == 0)
+				return definition_fail(d, key->name, err, "%s says who asks: only an endpoint's file "
+				    "may set it, which is the user's", name);
+		if (!json_is_string(text))
+			return definition_fail(d, key->name, err, "%s: expected a text", name);
+	}
 	return params_set_value(object, key, value);
 }
 
@@ -88,19 +123,47 @@ static const struct definition_key keys[] = {
 	{ "top_p", params_number, 0, 0, 1 },
 	{ "stop_sequences", params_stop_sequences, 0, 0, 0 },
 	{ "thinking", params_thinking, 0, 0, 0 },
+	{ "body", params_of_endpoint, 0, 0, 0 },
 	{ "cache", params_flag, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
+
+/* Null stays: it takes a member of the request's body away. */
+static void
+params_merge_bodies(json_t *to, json_t *from)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(from, name, value) {
+		json_t *old = json_object_get(to, name);
+
+		if (json_is_object(old) && json_is_object(value))
+			params_merge_bodies(old, value);
+		else
+			json_object_set(to, name, value);
+	}
+}
 
 int
 params_change(json_t *params, json_t *changes, const char *place, struct error *err)
 {
 	const struct definition d = { place, changes, NULL };
 	const char *name;
-	json_t *value;
+	json_t *value, *body = json_incref(json_object_get(params, "body"));
 
-	if (definition_only(&d, keys, err) != 0 || definition_read(&d, keys, &params, err) != 0)
+	if (definition_only(&d, keys, err) != 0 || definition_read(&d, keys, &params, err) != 0) {
+		json_decref(body);
 		return -1;
+	}
+	/* What is said of the body adds up. */
+	if (body != NULL && json_is_object(json_object_get(changes, "body"))) {
+		json_t *both = json_deep_copy(body);
+
+		params_merge_bodies(both, json_object_get(changes, "body"));
+		json_object_set_new(params, "body", both);
+	}
+	json_decref(body);
 	json_object_foreach(changes, name, value)
 		if (json_is_null(value))
 			json_object_del(params, name);

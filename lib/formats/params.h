@@ -20,6 +20,10 @@ int params_stop_sequences(const struct definition *d, const struct definition_ke
     json_t *value, void *object, struct error *err);
 int params_flag(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
+/* `body`, `headers` and `timeouts`, as an endpoint's file has them (awf-endpoint(5)); but headers are
+ * texts, and none that says who asks. */
+int params_of_endpoint(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
 int params_thinking(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 

@@ -317,6 +317,14 @@ static const struct {
 } bad_agents[] = {
 	{ "name: x\nmodel: y\nprovider: opnai", "x.md:4",
 	  "unknown provider 'opnai' (did you mean 'openai'?)" },
+	{ "name: a\nbase_url: https://x", "x.md:3", "base_url: is no key of agents: where a server is, and what "
+	  "key it gets, is said by the user's file of an endpoint alone (awf-endpoint(5))" },
+	{ "headers:\n  Authorization: Bearer x", "x.md:2",
+	  "headers: Authorization says who asks: only an endpoint's file may set it, which is the user's" },
+	{ "headers:\n  X-A: {env: HOME}", "x.md:2", "headers: X-A: expected a text" },
+	{ "body:\n  tools: []", "x.md:2", "body: tools is written by AWF itself, and cannot be changed" },
+	{ "timeouts:\n  idle: 0", "x.md:2",
+	  "timeouts.idle: expected a number of seconds, more than 0 and at most 86400" },
 	{ "provider: ../x", "x.md:2", "unknown provider '../x': there is no awf-provider-../x in "
 	  "$AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of that name" },
 	{ "name: 5", "x.md:2", "name: expected a text, got whole number" },
@@ -333,9 +341,9 @@ static const struct {
 	{ "stop_sequences: [1]", "x.md:2", "stop_sequences: expected a list of texts" },
 	{ "cache: maybe", "x.md:2", "cache: expected true or false, got text" },
 	{ "thinking: deep", "x.md:2",
-	  "thinking: expected true, false, a number of tokens, minimal, low, medium or high" },
+	  "thinking: expected true, false, a number of tokens, none, minimal, low, medium, high, xhigh or max" },
 	{ "thinking: 0", "x.md:2",
-	  "thinking: expected true, false, a number of tokens, minimal, low, medium or high" },
+	  "thinking: expected true, false, a number of tokens, none, minimal, low, medium, high, xhigh or max" },
 	{ "tools: {a: 1}", "x.md:2", "tools: expected a list of names, got object" },
 	{ "tools: [1]", "x.md:2", "tools: expected a list of names" },
 	{ "tools: a, b/c", "x.md:2",

@@ -395,6 +395,9 @@ set_environment(struct replay_env *env)
 	for (char **word = s->providers; word != NULL && *word != NULL; word++)
 		buffer_format(&providers, "%s%s", providers.len > 0 ? ":" : "", *word);
 	environment_set(e, PROVIDER_RECORDED, buffer_string(&providers));
+	buffer_clear(&providers);
+	buffer_format(&providers, "{%s}", buffer_string(&s->endpoints));
+	environment_set(e, PROVIDER_RECORDED_ENDPOINTS, buffer_string(&providers));
 	buffer_free(&providers);
 
 	/* Our own directory first, unless its awf-step is found anyway: that of another version

@@ -18,6 +18,7 @@
 #include "history/recorded_providers.h"
 #include "io/beneath.h"
 #include "io/file.h"
+#include "json/writer.h"
 #include "model/model.h"
 #include "rerun/found_run.h"
 #include "storage/lineage.h"
@@ -148,6 +149,27 @@ source_read_run_started(struct gathering *g, const struct event_view *event, str
 	return 0;
 }
 
+/* The digest of an endpoint; of its model, or that of the step. */
+static void
+add_endpoint(struct source *s, struct span endpoint, struct span model)
+{
+	char *provider = span_text(span_member(endpoint, KEY_NAME)), *name;
+	char *own = span_text(span_member(endpoint, KEY_MODEL)), *other = span_text(model), sha256[65];
+
+	if (provider != NULL && (own != NULL || other != NULL) &&
+	    span_copy(span_member(endpoint, KEY_SHA256), sha256, sizeof sha256)) {
+		name = memory_format("%s/%s", provider, own != NULL ? own : other);
+		if (s->endpoints.len > 0)
+			buffer_byte(&s->endpoints, ',');
+		json_quote(&s->endpoints, name, strlen(name));
+		buffer_format(&s->endpoints, ":\"%s\"", sha256);
+		free(name);
+	}
+	free(provider);
+	free(own);
+	free(other);
+}
+
 static void
 source_read_call(struct gathering *g, const struct event_view *event)
 {
@@ -158,6 +180,9 @@ source_read_call(struct gathering *g, const struct event_view *event)
 		g->fed = true;
 	definition_files_begin(&g->latest, event->payload);
 	add_provider(s, "", span_text(span_member(event->payload, KEY_PROVIDER)));
+	add_endpoint(s, span_member(event->payload, KEY_ENDPOINT), span_member(event->payload, KEY_MODEL));
+	for (struct span_walk one = span_walk(span_member(event->payload, KEY_ENDPOINTS)); span_next(&one);)
+		add_endpoint(s, one.value, span_member(event->payload, KEY_MODEL));
 }
 
 static int
@@ -553,6 +578,7 @@ source_close(struct source *s)
 	child_runs_free(&s->children);
 	list_free(s->argv);
 	list_free(s->providers);
+	buffer_free(&s->endpoints);
 	buffer_free(&s->line);
 	storage_close(&s->storage);
 	memset(s, 0, sizeof *s);

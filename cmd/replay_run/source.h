@@ -60,6 +60,7 @@ struct source {
 	                               last attempt had them first */
 	char **providers;           /* as PROVIDER_RECORDED has them; those unknown are the
 	                               last attempt's; NULL: none */
+	struct buffer endpoints;    /* members of PROVIDER_RECORDED_ENDPOINTS, commas between */
 	struct child_runs children;
 };
 

@@ -18,6 +18,7 @@
 #include "formats/definition.h"
 #include "formats/model_alias.h"
 #include "formats/prompt.h"
+#include "history/recorded_providers.h"
 #include "io/file.h"
 #include "io/polling.h"
 #include "io/terminal.h"
@@ -222,6 +223,39 @@ agent_unload(struct step *s)
 
 /* ---- the step's files ---- */
 
+/* What an endpoint says of the requests for a model; "": nothing. In a replay as it was recorded. */
+static void
+endpoint_digest_of(const struct agent_work *work, const char *provider, const char *model,
+    char sha256[DIGEST_SIZE])
+{
+	const struct endpoint *e = team_endpoint(&work->team, provider);
+	const char *recorded = getenv(PROVIDER_RECORDED_ENDPOINTS);
+
+	*sha256 = '\0';
+	if (e != NULL) {
+		endpoint_digest(e, model, sha256);
+	} else if (recorded != NULL) {
+		char *key = memory_format("%s/%s", provider, model);
+		size_t bad;
+
+		if (scan_check(recorded, strlen(recorded), &bad) == NULL &&
+		    !span_copy(span_member(span_of(recorded, strlen(recorded)), key), sha256, DIGEST_SIZE))
+			*sha256 = '\0';
+		free(key);
+	}
+}
+
+static void
+define_endpoint(const struct agent_work *work, const char *provider, const char *model,
+    struct writer *w)
+{
+	char sha256[DIGEST_SIZE];
+
+	endpoint_digest_of(work, provider, model, sha256);
+	if (*sha256 != '\0')
+		writer_string(w, sha256);
+}
+
 /* The step's prompt counts as the first member's: calls of earlier recordings are found in this
  * order. */
 static void
@@ -236,9 +270,13 @@ define_member(const struct step *s, const struct agent_work *work, const struct 
 		writer_string(w, work->prompt.text);
 	writer_string(w, m->agent.provider);
 	writer_string(w, m->agent.model);
+	define_endpoint(work, m->agent.provider, m->agent.model, w);
 	for (size_t i = 0; i < m->agent.fallback.count; i++) {
-		writer_string(w, m->agent.fallback.list[i].provider);
-		writer_string(w, m->agent.fallback.list[i].model);
+		const struct fallback_model *other = &m->agent.fallback.list[i];
+
+		writer_string(w, other->provider);
+		writer_string(w, other->model);
+		define_endpoint(work, other->provider, other->model, w);
 	}
 	if (first)
 		template_define_inputs(&work->prompt, s, w);
@@ -466,15 +504,80 @@ agent_label(const struct step *s, struct buffer *out)
 		    first_agent(w)->model);
 }
 
+/* The members of an endpoint, which is there or was recorded. */
+static void
+write_endpoint(const struct step *s, const char *provider, const char *model, struct writer *w)
+{
+	const struct agent_work *work = s->definition.state;
+	const struct endpoint *e = team_endpoint(&work->team, provider);
+	char sha256[DIGEST_SIZE], *origin;
+
+	writer_member_string(w, KEY_NAME, provider);
+	if (e != NULL) {
+		writer_member_string(w, KEY_PROTOCOL, endpoint_protocol(e, model));
+		origin = endpoint_server(e, model, s->place.keys);
+		writer_member_string(w, KEY_ORIGIN, origin);
+		free(origin);
+	}
+	endpoint_digest_of(work, provider, model, sha256);
+	writer_member_string(w, KEY_SHA256, *sha256 != '\0' ? sha256 : NULL);
+}
+
+/* Of the models that may be asked besides the first agent's own. */
+static void
+write_other_endpoints(const struct step *s, struct writer *w)
+{
+	const struct agent_work *work = s->definition.state;
+	bool begun = false;
+
+	for (size_t i = 0; i < work->team.count; i++) {
+		const struct agent *a = &work->team.members[i]->agent;
+
+		for (size_t k = 0; team_agent_provider(a, k) != NULL; k++) {
+			const char *provider = team_agent_provider(a, k);
+			const char *model = k == 0 ? a->model : a->fallback.list[k - 1].model;
+
+			if (i + k == 0 || team_endpoint(&work->team, provider) == NULL)
+				continue;
+			if (!begun)
+				writer_member_array(w, KEY_ENDPOINTS);
+			begun = true;
+			writer_object(w);
+			writer_member_string(w, KEY_MODEL, model);
+			write_endpoint(s, provider, model, w);
+			writer_object_end(w);
+		}
+	}
+	if (begun)
+		writer_array_end(w);
+}
+
 static void
 agent_record_work(const struct step_call *call, struct writer *w)
 {
 	const struct agent_work *work = call->step->definition.state;
 
 	if (work != NULL) {
+		const char *provider = first_agent(work)->provider;
+
 		writer_member_string(w, KEY_AGENT, first_agent(work)->name);
-		writer_member_string(w, KEY_PROVIDER, first_agent(work)->provider);
+		writer_member_string(w, KEY_PROVIDER, provider);
 		writer_member_string(w, KEY_MODEL, first_agent(work)->model);
+		if (step_replays(call->step)) {
+			/* Nothing of it is known but by the record. */
+			struct span was = call->verdict.recalled.started.view.payload;
+
+			writer_member_span(w, KEY_ENDPOINT, span_member(was, KEY_ENDPOINT));
+			writer_member_span(w, KEY_ENDPOINTS, span_member(was, KEY_ENDPOINTS));
+			step_write_timeout(call->step, w);
+			return;
+		}
+		if (team_endpoint(&work->team, provider) != NULL) {
+			writer_member_object(w, KEY_ENDPOINT);
+			write_endpoint(call->step, provider, first_agent(work)->model, w);
+			writer_object_end(w);
+		}
+		write_other_endpoints(call->step, w);
 	}
 	step_write_timeout(call->step, w);
 }
@@ -494,6 +597,28 @@ restore_attachments(struct step_call *call, struct agent_call *c)
 	return attachments_restore(&c->attachments, blocks, &call->end.error);
 }
 
+/* A conversation that was begun at one server, and goes on at another. */
+static void
+tell_moved(const struct step_call *call)
+{
+	const struct step *s = call->step;
+	const struct agent_work *work = s->definition.state;
+	const struct agent *a = first_agent(work);
+	const struct endpoint *e = team_endpoint(&work->team, a->provider);
+	char *was, *is;
+
+	if (!call->verdict.recalls || e == NULL || step_replays(s))
+		return;
+	was = span_text(span_path(call->verdict.recalled.started.view.payload, KEY_ENDPOINT, KEY_ORIGIN,
+	    NULL));
+	is = endpoint_server(e, a->model, s->place.keys);
+	if (was != NULL && is != NULL && strcmp(was, is) != 0)
+		message_print("awf-step", "%s: goes on at %s, though it was begun at %s",
+		    s->options.name, is, was);
+	free(was);
+	free(is);
+}
+
 static int
 agent_run(struct step_call *call, int repeats, struct error *err)
 {
@@ -507,6 +632,7 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 
 	(void)repeats;
 	(void)err;
+	tell_moved(call);
 	if (template_render(&w->prompt, s, call->item, &prompt, error) == 0 &&
 	    restore_attachments(call, c) == 0 &&
 	    (step_replays(s) || start_provider(s, &w->team, -1, error) == 0)) {

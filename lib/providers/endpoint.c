@@ -453,6 +453,18 @@ endpoint_definition(const struct endpoint *e, const char *model, struct buffer *
 	endpoint_free(shipped);
 }
 
+void
+endpoint_digest(const struct endpoint *e, const char *model, char sha256[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+
+	endpoint_definition(e, model, &text);
+	*sha256 = '\0';
+	if (text.len > 0)
+		digest_sha256(text.data, text.len, sha256);
+	buffer_free(&text);
+}
+
 /* ---- the server ---- */
 
 void
@@ -561,6 +573,17 @@ endpoint_origin(const char *url)
 			host = at + 1;
 		}
 	return memory_format("%.*s://%.*s", (int)(strstr(url, "://") - url), url, (int)len, host);
+}
+
+char *
+endpoint_server(const struct endpoint *e, const char *model, const struct keys *keys)
+{
+	bool users;
+	char *base = endpoint_base(e, model, keys, &users, NULL);
+	char *origin = base == NULL ? NULL : endpoint_origin(base);
+
+	free(base);
+	return origin;
 }
 
 bool

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
 
@@ -60,6 +61,8 @@ char *endpoint_base(const struct endpoint *e, const char *model, const struct ke
     bool *users, struct error *err);
 /* SCHEME://HOST[:PORT] of a URL, in memory of its own: to where a key may go. */
 char *endpoint_origin(const char *url);
+/* That of the server of a model; NULL: it is not known. */
+char *endpoint_server(const struct endpoint *e, const char *model, const struct keys *keys);
 /* Whether that is this machine itself. */
 bool endpoint_origin_is_loopback(const char *origin);
 /* Appends a text with escapes for a part of a URL's path. */
@@ -68,6 +71,8 @@ void endpoint_escape(struct buffer *url, const char *text);
  * what its program does by itself; nothing if there is none, as of what comes with AWF for the APIs
  * of their makers. */
 void endpoint_definition(const struct endpoint *e, const char *model, struct buffer *out);
+/* The digest of that, in hexadecimal; "": there is none. */
+void endpoint_digest(const struct endpoint *e, const char *model, char sha256[DIGEST_SIZE]);
 
 /* All environment variables that it names, and those of them that hold keys. Lists (base/list.h). */
 char **endpoint_variables(const struct endpoint *e);

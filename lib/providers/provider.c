@@ -238,6 +238,8 @@ answer_read(struct answer *a)
 	a->explanation = span_member(message, KEY_EXPLANATION);
 	a->request_id = span_member(message, KEY_REQUEST_ID);
 	a->session_id = span_member(message, KEY_SESSION_ID);
+	a->params_note = span_member(message, KEY_PARAMS_NOTE);
+	a->origin = span_member(message, KEY_ORIGIN);
 }
 
 static int

@@ -40,6 +40,9 @@ struct answer {
 	struct span stop_reason, request_id;
 	struct span explanation;  /* of a refusal */
 	struct span session_id;   /* of an agent CLI */
+	struct span params_note;  /* what of the request was sent otherwise than it was said */
+	bool recorded;            /* an earlier attempt's, from the record; then: */
+	struct span origin;       /* of the server that gave it, if a fallback's was another; absent */
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */
 };

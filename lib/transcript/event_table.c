@@ -228,6 +228,16 @@ static const struct event_shape run_completed_shape = SHAPE(run_completed_member
 	MEMBER(KEY_KIND, TEXT, REQUIRED | FIXED), \
 	KEPT(KEY_CALL, TEXT, REQUIRED | FIXED, call)
 
+static const struct event_member endpoint_members[] = {
+	MEMBER(KEY_NAME, TEXT, REQUIRED),
+	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	MEMBER(KEY_PROTOCOL, TEXT, NULLABLE),
+	MEMBER(KEY_ORIGIN, TEXT, NULLABLE),
+	MEMBER(KEY_SHA256, DIGEST, NULLABLE),
+};
+static const struct event_shape endpoint_shape = SHAPE(endpoint_members, "endpoint", "an endpoint",
+    "The server of a model, awf-endpoint(5).", false);
+
 static const struct event_member step_started_members[] = {
 	CALL_MEMBERS,
 	MEMBER(KEY_ATTEMPT, POSITIVE, NULLABLE | FIXED),
@@ -247,6 +257,8 @@ static const struct event_member step_started_members[] = {
 	MEMBER(KEY_AGENT, ANY, 0),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	SHAPED(KEY_ENDPOINT, OBJECT, NULLABLE, endpoint_shape),
+	SHAPED(KEY_ENDPOINTS, OBJECT, NULLABLE | LIST, endpoint_shape),
 	MEMBER(KEY_TOOL, TEXT, NULLABLE),
 	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
 	MEMBER(KEY_STRATEGY, TEXT, NULLABLE),
@@ -363,6 +375,8 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_FALLBACK, COUNT, NULLABLE),
+	MEMBER(KEY_ORIGIN, TEXT, NULLABLE),
+	MEMBER(KEY_PARAMS_NOTE, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_ID, TEXT, NULLABLE),
 	MEMBER(KEY_PARTIAL, BOOL, NULLABLE),
 	MEMBER(KEY_RETRY, OBJECT, NULLABLE),

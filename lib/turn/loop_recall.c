@@ -18,7 +18,7 @@ static void
 restore_answer(struct loop *l, const struct recalled_event *e)
 {
 	static const char *const members[] = { KEY_STOP_REASON, KEY_EXPLANATION, KEY_USAGE, KEY_MODEL, KEY_REQUEST_ID,
-	    KEY_SESSION_ID };
+	    KEY_SESSION_ID, KEY_PARAMS_NOTE, KEY_ORIGIN };
 	struct answer *a = &l->turn.answer;
 	struct writer w;
 
@@ -34,6 +34,7 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));
 	writer_object_end(&w);
 	answer_read(a);
+	a->recorded = true;
 }
 
 /* What an agent CLI reported of its own tools before this answer; answer NULL: before the

@@ -5,9 +5,11 @@
  */
 #include "turn/loop.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "json/writer.h"
+#include "providers/endpoint.h"
 #include "transcript/event_keys.h"
 
 /* The end of a block of an answer that reports what ran at the model's side: AWF has only the
@@ -130,6 +132,29 @@ loop_record_user(const struct loop *l, const struct user_message *m, struct erro
 	return status;
 }
 
+/* Where a fallback is, if that is elsewhere than the agent's own model. */
+static void
+write_origin(struct writer *w, const struct loop *l)
+{
+	const struct asked asked = loop_asked(l);
+	const struct provider *own = l->turns->member->provider;
+	char *there, *here;
+
+	if (l->turn.answer.recorded) {
+		writer_member_span(w, KEY_ORIGIN, l->turn.answer.origin);
+		return;
+	}
+	if (asked.client == NULL || asked.client->endpoint == NULL || own == NULL)
+		return;
+	there = endpoint_server(asked.client->endpoint, asked.model, asked.client->keys);
+	here = own->endpoint == NULL ? NULL :
+	    endpoint_server(own->endpoint, l->turns->member->agent.model, own->keys);
+	if (there != NULL && (here == NULL || strcmp(here, there) != 0))
+		writer_member_string(w, KEY_ORIGIN, there);
+	free(there);
+	free(here);
+}
+
 int
 loop_record_answer(const struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err)
@@ -155,8 +180,11 @@ loop_record_answer(const struct loop *l, const struct request *request, int64_t 
 	if (l->conversation.fallen != 0) {
 		writer_member_string(&w, KEY_PROVIDER, loop_asked(l).provider);
 		writer_member_integer(&w, KEY_FALLBACK, (int64_t)l->conversation.fallen);
+		write_origin(&w, l);
 	}
 	writer_member_span(&w, KEY_MODEL, a->model);
+	if (span_type(a->params_note) == 's')
+		writer_member_span(&w, KEY_PARAMS_NOTE, a->params_note);
 	writer_member_span(&w, KEY_STOP_REASON, a->stop_reason);
 	writer_member_span(&w, KEY_EXPLANATION, a->explanation);
 	writer_member_span(&w, KEY_USAGE, a->usage);

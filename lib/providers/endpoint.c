@@ -416,41 +416,47 @@ endpoint_provider(const struct endpoint *e, const char *model)
 }
 
 /* What is no part of a request stays out: a key or a server that changes loses no work. */
+static void
+write_definition(const struct endpoint *e, const char *model, struct buffer *out)
+{
+	static const char *const keys[] = { "schema", "system", "max_tokens", "content", "ids" };
+	static const char *const added[] = { "body", "thinking" }; /* all that match count */
+	struct span text = endpoint_text(e);
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "protocol", endpoint_protocol(e, model));
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		writer_member_span(&w, keys[i], endpoint_member(e, model, keys[i]));
+	for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+		writer_member_span(&w, added[i], span_member(text, added[i]));
+		for (struct span_walk one = span_walk(span_member(text, "models")); span_next(&one);)
+			if (endpoint_matches(one.value, model))
+				writer_member_span(&w, added[i], span_member(one.value, added[i]));
+	}
+	writer_object_end(&w);
+}
+
 void
 endpoint_definition(const struct endpoint *e, const char *model, struct buffer *out)
 {
-	static const char *const keys[] = { "body", "thinking", "schema", "system", "max_tokens",
-	    "content", "think_tags", "echo", "ids", "bound", "ends" };
+	struct buffer text = BUFFER_INIT, before = BUFFER_INIT;
+	struct endpoint *shipped = NULL;
+
+	write_definition(e, model, &text);
 	/* A new version of what comes with AWF for these changes nothing: it says what their programs
 	 * did before there were endpoints. */
-	const bool first = text_index(e->name, provider_names_of_apis) != -1;
-	const char *protocol = endpoint_protocol(e, model);
-	struct endpoint *shipped = NULL;
-	struct buffer text = BUFFER_INIT;
-	struct writer w;
-	size_t empty;
-
-	if (first)
+	if (text_index(e->name, provider_names_of_apis) != -1 && e->users)
 		endpoint_read(&shipped, e->name, false, NULL);
-	writer_begin(&w, &text);
-	writer_object(&w);
-	empty = text.len;
-	if (shipped == NULL || strcmp(protocol, endpoint_protocol(shipped, model)) != 0)
-		writer_member_string(&w, "protocol", protocol);
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		struct span value = endpoint_member(e, model, keys[i]);
-		struct span before = shipped == NULL ? SPAN_NONE : endpoint_member(shipped, model, keys[i]);
-
-		if (shipped == NULL || value.len != before.len ||
-		    (value.len > 0 && memcmp(value.at, before.at, value.len) != 0))
-			writer_member_span(&w, keys[i], value);
-	}
-	if (text.len > empty) {
-		writer_object_end(&w);
+	if (shipped != NULL)
+		write_definition(shipped, model, &before);
+	if (text_index(e->name, provider_names_of_apis) == -1 ||
+	    (shipped != NULL && !buffer_equal(&text, buffer_string(&before))))
 		buffer_append(out, text.data, text.len);
-	}
-	buffer_free(&text);
 	endpoint_free(shipped);
+	buffer_free(&before);
+	buffer_free(&text);
 }
 
 void

@@ -192,6 +192,40 @@ refuses_files(void **state)
 	assert_int_equal(chmod(files, 0700), 0);
 }
 
+/* What of an endpoint belongs to the definition of a step. */
+static void
+is_defined(void **state)
+{
+	static const struct {
+		const char *name, *text, *model, *definition;
+	} rows[] = {
+		{ "openai", "{}", "m", "" },
+		{ "openai", "{\"base_url\": \"https://x\", \"key\": {\"file\": \"/k\"}, \"timeouts\": {\"idle\": 1}}", "m", "" },
+		{ "openai", "{\"body\": {\"a\": null}}", "m", "{\"protocol\":\"chat\",\"body\":{\"a\":null}}" },
+		{ "anthropic", "{\"models\": [{\"match\": \"x\", \"body\": {}}]}", "m", "" },
+		{ "mine", "{\"protocol\": \"messages\", \"base_url\": \"https://x\", \"headers\": {\"a\": \"b\"},"
+		    "\"prices\": {\"*\": [1, 2]}}", "m", "{\"protocol\":\"messages\"}" },
+		{ "mine", "{\"protocol\": \"chat\", \"base_url\": \"https://x\", \"body\": {\"a\": 1}, \"schema\": \"none\","
+		    "\"models\": [{\"match\": \"m\", \"body\": {\"b\": 1}}, {\"match\": \"n\", \"body\": {}}]}", "m",
+		    "{\"protocol\":\"chat\",\"schema\":\"none\",\"body\":{\"a\":1},\"body\":{\"b\":1}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buffer out = BUFFER_INIT;
+		struct error err = ERROR_INIT;
+		struct endpoint *e;
+
+		write_file(rows[i].name, rows[i].text, 0600);
+		if (endpoint_load(&e, rows[i].name, &err) != 1)
+			fail_msg("%s: %s", rows[i].text, err.message);
+		endpoint_definition(e, rows[i].model, &out);
+		assert_string_equal(buffer_string(&out), rows[i].definition);
+		buffer_free(&out);
+		endpoint_free(e);
+	}
+}
+
 /* What a provider's program has. */
 static void
 is_given(void **state)
@@ -226,6 +260,7 @@ main(void)
 		cmocka_unit_test(merges),
 		cmocka_unit_test(reads_files),
 		cmocka_unit_test(refuses_files),
+		cmocka_unit_test(is_defined),
 		cmocka_unit_test(is_given),
 	};
 	assert_int_equal(unit_make_directory(home, "endpoint"), 0);

@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2119,SC2120,SC2034,SC2154 # bats sets stderr
 
 vendors_prepare() {
+	umask 022 # a file that others may write to is refused
 	mkdir -p agents tools stubs "$XDG_CONFIG_HOME/awf/endpoints"
 	PATH="$PWD/stubs:$PATH"
 	LOG=$BATS_TEST_TMPDIR/vendor.log

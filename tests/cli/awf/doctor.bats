@@ -9,6 +9,7 @@ load ../../support/manual
 load ../../support/vendors
 
 prepare() {
+	umask 022
 	unset AWF_MODEL AWF_PROVIDER AWF_PRICES AWF_REPLAY AWF_TOOL_PATH AWF_PROVIDER_PATH
 	unset ANTHROPIC_BASE_URL OPENAI_BASE_URL GEMINI_BASE_URL
 	"$BUILD/libexec/awf/awf-sandbox" --read-only --check >/dev/null || skip 'this system lacks what a sandbox takes'

@@ -602,6 +602,7 @@ endpoint_examples() {
 }
 
 @test "awf-endpoint(5)" {
+	umask 022
 	unset XDG_CONFIG_HOME
 	directory=$HOME/.config/awf/endpoints
 	[[ $(try awf-endpoint.5 work.json) == *'wrong  work '*'no key: set WORK_API_KEY'* ]]

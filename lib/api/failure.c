@@ -162,7 +162,7 @@ static const struct {
 	{ 424, 424, ERROR_OVERLOADED }, /* Azure: the model is not ready */
 	{ 300, 499, ERROR_INVALID },
 	{ 503, 504, ERROR_OVERLOADED },
-	{ 520, 524, ERROR_OVERLOADED }, /* Cloudflare: the server behind it does not answer */
+	{ 521, 524, ERROR_OVERLOADED }, /* Cloudflare: the server behind it does not answer */
 	{ 529, 529, ERROR_OVERLOADED }
 };
 

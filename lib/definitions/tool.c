@@ -200,6 +200,7 @@ static const struct definition_key keys[] = {
 	{ "command", read_command, 0, 0, 0 },
 	{ VIA_KEY, definition_text, MEMBER(via), 0, 0 },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
+	{ "max_result", definition_integer, MEMBER(max_result), 1, 1 << 30 },
 	{ "effects", read_effects, 0, 0, 0 },
 	{ "idempotent", definition_flag, MEMBER(idempotent), 0, 0 },
 	{ "concurrent", definition_flag, MEMBER(concurrent), 0, 0 },

@@ -40,6 +40,7 @@ struct tool {
 	char *via;                    /* the launcher of its command, shell text; NULL: it runs here */
 	bool missing;                 /* no command is said, and no executable there */
 	int64_t timeout_ms;           /* 0: none */
+	int64_t max_result;           /* bytes of a result that a model is given; 0: not said */
 	enum effects effects;
 	bool idempotent;
 	bool concurrent;
@@ -55,6 +56,10 @@ struct tool {
 	                                 own programs count by name and version */
 };
 
+/* Where the builtin tool `read` finds results that were too long for the model (turn/result_cut.h),
+ * and what their names begin with. */
+#define TOOL_RESULTS "AWF_RESULTS"
+#define TOOL_RESULT_NAME "awf-result-"
 /* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */
 #define TOOL_LOADED "AWF_TOOL_LOADED"
 

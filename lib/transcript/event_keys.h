@@ -178,6 +178,7 @@
 #define KEY_CALL_ID "call_id"
 #define KEY_OUTPUT "output"
 #define KEY_WARNING "warning"
+#define KEY_MAX_RESULT "max_result"
 #define KEY_FIDELITY "fidelity"
 
 /* Where a foreign event comes from. */

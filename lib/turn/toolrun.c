@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -27,6 +28,7 @@
 #include "proc/message.h"
 #include "storage/traceparent.h"
 #include "transcript/event_keys.h"
+#include "turn/result_cut.h"
 #include "turn/sync_beside.h"
 #include "workspace/sandbox_environment.h"
 
@@ -214,6 +216,60 @@ run_check_pins(const struct tool_runs *r, struct tool_run *run)
 		    (trust_is_checked_anew() && !run_is_trusted(r, run));
 }
 
+/* What a model reads of a failed call. */
+static void
+write_failure_text(const struct error *why, struct span output, const struct buffer *errors,
+    struct buffer *text)
+{
+	const size_t len = strlen(why->message);
+	/* The message has all of stderr, as for an error of a sandbox. */
+	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
+	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
+
+	/* All output follows, so the message without its last words is enough. */
+	buffer_append(text, why->message, errors->len > 0 || output.len > 0 ? last_words_at(why) : len);
+	if (output.len != 0)
+		buffer_byte(text, '\n');
+	span_plain(output, text);
+	if (errors->len != 0 && !says_all) {
+		buffer_byte(text, '\n');
+		buffer_append(text, errors->data, errors->len);
+	}
+}
+
+/* Sets how much of the result the model is given. A recorded result says so itself, as older versions
+ * gave all of it. */
+static void
+run_set_limit(const struct turns *t, struct tool_run *run)
+{
+	const struct recalled_event *recorded = run->recorded;
+	struct buffer failure = BUFFER_INIT;
+	long long limit = 0;
+	bool is_long;
+
+	if (recorded != NULL || run->source != TOOL_RUN) {
+		if (recorded != NULL)
+			span_integer(span_member(recorded->view.payload, KEY_MAX_RESULT), &limit);
+		run->limit = recorded != NULL ? (size_t)limit : run->limit;
+		return;
+	}
+	if (t->member == NULL || run->tool == NULL || (run->control != NULL && !run->control->foreign))
+		return;
+	if (run->tool->max_result > 0)
+		limit = run->tool->max_result;
+	else if (!run->tool->own)
+		limit = (long long)RESULT_LIMIT;
+	if (run->error.code == ERROR_NONE) {
+		is_long = result_is_long(span_of(buffer_string(&run->output), run->output.len), (size_t)limit);
+	} else {
+		write_failure_text(&run->error, span_of(run->output.data, run->output.len),
+		    &run->process.errors, &failure);
+		is_long = limit > 0 && failure.len > (size_t)limit;
+	}
+	run->limit = is_long ? (size_t)limit : 0;
+	buffer_free(&failure);
+}
+
 static int
 run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
@@ -265,6 +321,8 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	writer_member_string(&w, KEY_CALL_ID, run->call_id);
 	if (run->error.code == ERROR_NONE || run->output.len > 0)
 		writer_member_buffer(&w, KEY_OUTPUT, blobs.count > 0 ? &blobs.output : &run->output);
+	if (run->limit > 0)
+		writer_member_integer(&w, KEY_MAX_RESULT, (int64_t)run->limit);
 	/* Without its place, which is the name of the tool. */
 	if (run->error.code != ERROR_NONE) {
 		writer_member_object(&w, KEY_ERROR);
@@ -303,7 +361,7 @@ static void
 tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 {
 	struct span output = span_member(e->view.payload, KEY_OUTPUT);
-	long long exit_code = 0;
+	long long exit_code = 0, limit;
 
 	if (!recalled_error(e, &run->error))
 		run->error.code = ERROR_NONE;
@@ -312,6 +370,8 @@ tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 	buffer_clear(&run->output);
 	if (output.at != NULL)
 		buffer_append(&run->output, output.at, output.len);
+	run->limit = span_integer(span_member(e->view.payload, KEY_MAX_RESULT), &limit) && limit > 0 ?
+	    (size_t)limit : 0;
 	buffer_clear(&run->process.errors);
 	span_decode(span_member(e->view.payload, KEY_STDERR), &run->process.errors);
 	changed_free(&run->changed);
@@ -522,7 +582,7 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 	const struct turns *t = r->turns;
 	const struct tool *tool = run->tool;
 	const struct timespec *loaded = &tool->loaded;
-	char **argv, **readable = NULL, text[48], *path;
+	char **argv, **readable = NULL, text[48], *path, *results = NULL;
 
 	/* The environment of all tools, with the keys that this tool names. */
 	environment_copy(&run->environment, t->environment);
@@ -543,6 +603,19 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 
 	if (tool->via != NULL)
 		return far_process(t, run, input);
+	if (t->run_directory != NULL && strcmp(path_base(tool->argv[0]), TOOL_OWN_PREFIX "read") == 0)
+		results = result_directory(t->run_directory);
+	if (results != NULL && access(results, F_OK) != 0) {
+		free(results);
+		results = NULL;
+	}
+	if (results != NULL && sandbox_holds(&run->sandbox)) {
+		sandbox_set_variable(&run->environment, TOOL_RESULTS, results);
+		list_add(&readable, results);
+	} else if (results != NULL) {
+		environment_set(&run->environment, TOOL_RESULTS, results);
+	}
+	free(results);
 
 	/* Sets the command line, in the tool's sandbox if it has one. Files next to the tool's
 	 * file belong to the tool, those next to a skill's to the agent. */
@@ -735,6 +808,7 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 
 		if (batch[i].source == TOOL_TAKEN)
 			continue;
+		run_set_limit(t, &batch[i]);
 		if (run_record_result(r, &batch[i], err) == -1)
 			return -1;
 		/* A run may have ended because the whole call had to end. */
@@ -791,23 +865,12 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 
 void
 tool_write_failure(struct writer *w, const struct error *why, struct span output,
-    const struct buffer *errors)
+    const struct buffer *errors, size_t limit, const char *directory)
 {
-	const size_t len = strlen(why->message);
 	struct buffer text = BUFFER_INIT;
-	/* The message has all of stderr, as for an error of a sandbox. */
-	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
-	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 
-	/* All output follows, so the message without its last words is enough. */
-	buffer_append(&text, why->message, errors->len > 0 || output.len > 0 ? last_words_at(why) : len);
-	if (output.len != 0)
-		buffer_byte(&text, '\n');
-	span_plain(output, &text);
-	if (errors->len != 0 && !says_all) {
-		buffer_byte(&text, '\n');
-		buffer_append(&text, errors->data, errors->len);
-	}
+	write_failure_text(why, output, errors, &text);
+	result_cut(&text, limit, directory);
 	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, text.data, text.len);
 	writer_member_bool(w, KEY_IS_ERROR, true);
@@ -815,8 +878,28 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 }
 
 void
+tool_write_output(struct writer *w, struct span output, size_t limit, const char *directory)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (limit == 0) {
+		content_write(w, output);
+		return;
+	}
+	span_plain(output, &text);
+	result_cut(&text, limit, directory);
+	writer_key(w, KEY_TOOL_CONTENT);
+	writer_bytes(w, text.data, text.len);
+	buffer_free(&text);
+}
+
+void
 tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 {
+	const struct turns *t = r->turns;
+	/* A masked run keeps nothing that did not pass its filter. */
+	char *directory = t->run_directory == NULL || t->call->transcript->masked ? NULL :
+	    result_directory(t->run_directory);
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -827,12 +910,15 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 		writer_member_string(&w, KEY_TYPE, "tool_result");
 		writer_member_string(&w, KEY_TOOL_ID, run->call_id);
 		if (run->error.code == ERROR_NONE)
-			content_write(&w, span_of(buffer_string(&run->output), run->output.len));
+			tool_write_output(&w, span_of(buffer_string(&run->output), run->output.len),
+			    run->limit, directory);
 		else
 			tool_write_failure(&w, &run->error,
-			    span_of(run->output.data, run->output.len), &run->process.errors);
+			    span_of(run->output.data, run->output.len), &run->process.errors,
+			    run->limit, directory);
 		writer_object_end(&w);
 	}
+	free(directory);
 }
 
 void

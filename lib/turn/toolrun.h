@@ -65,6 +65,7 @@ struct tool_run {
 	struct subprocess process;
 	struct far_end far;             /* of one that ran elsewhere */
 	struct changed changed;         /* in the workspace, by it */
+	size_t limit;                   /* bytes of it that the model is given; 0: all */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
 
 	/* What is recorded of it. */
@@ -100,9 +101,12 @@ bool ended_by_circumstance(const struct recalled *recalled, struct error *error)
 /* Runs and records them. -1: the call of the step ends with *err. */
 int tool_runs_run(struct tool_runs *r, struct error *err);
 /* The members of a failed call's block: why, and what AWF or the tool said of it, which is
- * its output (JSON, may be empty) and stderr. */
+ * its output (JSON, may be empty) and stderr. limit: bytes of it (0: all); directory: where all of
+ * it is kept, or NULL (result_cut.h). */
 void tool_write_failure(struct writer *w, const struct error *why, struct span output,
-    const struct buffer *errors);
+    const struct buffer *errors, size_t limit, const char *directory);
+/* Those of a result. */
+void tool_write_output(struct writer *w, struct span output, size_t limit, const char *directory);
 /* Appends the results as blocks, inside of a JSON array. */
 void tool_runs_blocks(const struct tool_runs *r, struct buffer *out);
 void tool_runs_free(struct tool_runs *r);

@@ -79,6 +79,7 @@ struct conversation {
 	bool checks;          /* the server refuses thoughts that are bound to something else */
 	bool unsigned_too;    /* the server takes its own thoughts without a signature */
 	bool moved;           /* what was sent before the present message has changed since */
+	bool lacks;           /* something that the model said before is left out */
 	size_t mark;          /* where in the body the mark for the cache goes; 0: nowhere */
 };
 
@@ -96,7 +97,7 @@ is_sendable_thought(const struct conversation *c, const struct bound *bound, str
 		return c->unsigned_too;
 	if (!c->checks)
 		return true;
-	return recorded.at == NULL ? !c->moved : bound_is(bound, recorded);
+	return recorded.at == NULL ? !c->moved && !c->lacks : bound_is(bound, recorded);
 }
 
 /* Whether a block of a request can be sent: an empty text is refused, and what another API or
@@ -230,8 +231,10 @@ send_message(struct conversation *c, struct span message)
 	bound_add(&within, role, SPAN_NONE);
 	c->moved = span_true(span_member(message, KEY_MOVED));
 	for (struct span_walk block = span_walk(span_member(message, KEY_BLOCKS)); span_next(&block);) {
-		if (!is_sendable(c, begun ? c->bound : &within, block.value))
+		if (!is_sendable(c, begun ? c->bound : &within, block.value)) {
+			c->lacks = c->lacks || strcmp(role, "assistant") == 0;
 			continue;
+		}
 		if (!begun) {
 			*c->bound = within;
 			c->mark = 0;

@@ -193,7 +193,7 @@ static void
 copy_block(const struct fitting *t, struct span block, bool others, struct writer *w)
 {
 	struct span id = id_of(block);
-	const size_t *form = id.at == NULL ? NULL : map_get(&t->fitted, id.at, id.len);
+	const size_t *form = id.at == NULL || t->forms == NULL ? NULL : map_get(&t->fitted, id.at, id.len);
 
 	if (form == NULL && !(others && span_member(block, KEY_API).at != NULL)) {
 		writer_span(w, block);

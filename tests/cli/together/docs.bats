@@ -595,6 +595,15 @@ mcp__files__number	read'
 	same "$(try awf-models.5 'Why is the sky')" blue
 }
 
+@test "every key of an endpoint's file is in awf-endpoint(5)" {
+	sed -n '/^\.Ss Where the server is/,/^\.Sh ENDPOINTS/p' "$ROOT/man/awf-endpoint.5" >page
+	grep -o '{ "[a-z_0-9]*", check_' "$ROOT/lib/providers/endpoint_check.c" | cut -d'"' -f2 | sort -u >keys
+	[ "$(wc -l <keys)" -ge 40 ]
+	while read -r key; do
+		grep -qE "^\.(It |Po |Pq )?(Cm|Li) .*\b$key\b" page || { echo "not told of: $key"; false; }
+	done <keys
+}
+
 # The examples of files in awf-endpoint(5), one a line; several may stand in one display.
 endpoint_examples() {
 	awk '/^\.Sh / { on = /EXAMPLES/ } on && /^\.Bd -literal/ { inside = 1; next } /^\.Ed/ { inside = 0 }

@@ -202,12 +202,18 @@ recorded_answer(const struct step_call *call, const struct recalled_event *e)
 	    SPAN_NONE;
 }
 
-/* Takes the recorded answer; false if the condition is to be evaluated. */
+/* Takes the recorded answer in an event of the recorded call; false if the condition is to be evaluated: it
+ * was edited, or the user wants a call made that it left out. */
 static bool
-step_work_reuse_condition(const struct step_call *call, struct span recorded,
-    struct condition_answer *answer)
+step_work_reuse_condition(const struct step_call *call, const struct condition *condition,
+    const struct recalled_event *e, struct condition_answer *answer)
 {
-	if (call->verdict.recalled.changed)
+	const struct recalled *r = &call->verdict.recalled;
+	const struct span recorded = recorded_answer(call, e);
+
+	if (r->changed || (r->end == RECALL_SKIPPED && r->decided == RECALL_REDO) ||
+	    (recorded.at != NULL && !span_is(span_path(e->view.payload, KEY_CONDITION, condition->word, NULL),
+	    condition->text)))
 		return false;
 	answer->yes = span_true(recorded);
 	answer->asked = answer->answered = answer->yes || span_type(recorded) == 'f';
@@ -233,7 +239,7 @@ step_ask_when(struct step_call *call, struct error *err)
 		call->end.error = error;
 		return 0;
 	}
-	if (replays || !step_work_reuse_condition(call, recorded, &call->when)) {
+	if (replays || !step_work_reuse_condition(call, &call->step->options.when, &r->started, &call->when)) {
 		step_state_line(call, false, &line);
 		asked = step_work_ask_condition(call, &call->step->options.when, &line, recorded,
 		    &call->when, err);
@@ -247,13 +253,14 @@ step_ask_when(struct step_call *call, struct error *err)
 int
 step_ask_until(struct step_call *call, struct error *err)
 {
-	struct span recorded = recorded_answer(call, recalled_result(&call->verdict.recalled));
+	const struct recalled_event *result = recalled_result(&call->verdict.recalled);
+	struct span recorded = recorded_answer(call, result);
 	struct step_end *end = &call->end;
 	struct buffer line = BUFFER_INIT;
 	int asked = 0;
 
-	if (call->verdict.says != VERDICT_TAKE || !step_work_reuse_condition(call, recorded,
-	    &end->until)) {
+	if (call->verdict.says != VERDICT_TAKE || !step_work_reuse_condition(call,
+	    &call->step->definition.until, result, &end->until)) {
 		step_put_results(call, NULL, &line);
 		asked = step_work_ask_condition(call, &call->step->definition.until, &line,
 		    recorded, &end->until, err);

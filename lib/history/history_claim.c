@@ -507,7 +507,9 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	r->encloses = record->encloses;
 	r->outdated = record->outdated;
 	r->edited = record->edited;
-	if (record->doubtful || record->stands || record->child)
+	/* A call that its condition left out is skipped already. */
+	if (record->doubtful || record->stands || record->child ||
+	    (record->end == RECALL_SKIPPED && record->decided == RECALL_REDO))
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
 		memcpy(r->run_id, source->run_id, ID_SIZE);

@@ -1149,3 +1149,33 @@ X
 	printf '%s\n' 'echo 1 | awf-step -q --each w -- sh in.sh' >flow.awf
 	run -3 awf-run -n --id-file id sh flow.awf
 }
+
+@test "a condition that was edited is asked again, as is one that left out a call that is to be made" {
+	local when='echo 5 | awf-step -i json -q --effects external --when "jq -e \".data > 9\" >/dev/null" a -- sh -c "echo x >>ledger"'
+	flow "$when"
+	start 3
+	: >open
+	sed -i 's/> 9/> 3/' flow.awf
+	resume 0
+	ledger x
+
+	# And the other way round: what was done is not done again.
+	rm open
+	flow "$when"
+	sed -i 's/> 9/> 3/' flow.awf
+	start 3
+	: >open
+	sed -i 's/> 3/> 9/' flow.awf
+	resume 0
+	ledger x x
+
+	rm -f ledger open
+	flow 'echo 5 | awf-step -q --effects external --when "test -e now" a -- sh -c "echo x >>ledger"'
+	start 3
+	touch now
+	resume 3
+	ledger
+	: >open
+	resume 0 --redo a
+	ledger x
+}

@@ -852,6 +852,8 @@ make_in_place(struct history *h, const struct index_record *record, const unsign
 	r->changed = !record->runs_calls;
 	r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
 	r->end = RECALL_OPEN;
+	/* What failed may have been mended. */
+	r->stands = false;
 	return 1;
 }
 

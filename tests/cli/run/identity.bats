@@ -1179,3 +1179,40 @@ X
 	resume 0 --redo a
 	ledger x
 }
+
+@test "a failure that was caught is not kept where what failed was edited" {
+	local z="${PUSH/push/z} 'exit 7'" body
+	for body in "echo x | awf-step --each a -- $z | awf-step --rescue r -q -- true" \
+		"awf-step -n --allow-failure --each a -q -- $z" \
+		"awf-step -n -q --parallel --strategy best-effort g -- \"${z//\"/}\" true" \
+		"awf-step -n --allow-failure a -q -- awf-run -n -c \"$z\""; do
+		rm -f ledger open
+		flow "$body"
+		start 3
+		sed -i 's/exit 7/echo mended >>ledger/' flow.awf
+		: >open
+		resume 75
+		[[ $stderr == *"its definition is 'sh -c echo mended >>ledger', the recorded one 'sh -c exit 7'"* ]]
+		resume 0 "$(grep -o -- '--redo [^ ]*' <<<"$stderr" | head -1 | cut -d' ' -f1)" \
+			"$(grep -o -- '--redo [^ ]*' <<<"$stderr" | head -1 | cut -d' ' -f2)"
+		ledger mended
+	done
+
+	# What changes nothing is made without a question.
+	rm -f ledger open
+	flow "awf-step -n -q --parallel --strategy best-effort g -- 'awf-run -n -c \"exit 7\"' true"
+	start 3
+	sed -i 's/exit 7/echo mended >>ledger/' flow.awf
+	: >open
+	resume 0
+	ledger mended
+
+	# Elsewhere in the group: what failed stands.
+	rm -f ledger open
+	flow "awf-step -n -q --allow-failure --each a -- sh -c \"true; ${z/exit 7/echo z >>ledger; exit 7}\""
+	start 3
+	sed -i 's/true;/true ;/' flow.awf
+	: >open
+	resume 0
+	ledger z
+}

@@ -94,7 +94,8 @@ judge_resumed(const struct step *s, struct call_verdict *v)
 	    (r->stands && r->decided != RECALL_REDO)) {
 		v->says = VERDICT_TAKE;
 		v->decided = is_bare(s, r);
-		v->reuses = !v->decided;
+		/* What another run has recorded is recorded once more, in this one. */
+		v->reuses = !v->decided && r->elsewhere == NULL;
 	} else if (r->end == RECALL_WAITING && !work->asks) {
 		v->says = VERDICT_WAIT;
 	} else if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {

@@ -1058,6 +1058,8 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 		return status;
 	memcpy(r->run_id, found.history->sources[found.record->started.source].run_id, ID_SIZE);
 	r->elsewhere = found.history;
+	if (found.record->decided == RECALL_SKIP && r->end == RECALL_SUCCEEDED)
+		return status;
 	return decide_anyhow(found.record, r);
 }
 

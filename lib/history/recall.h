@@ -86,7 +86,7 @@ struct recalled {
 	bool lent;                   /* the call has other words than the record, or another place: who has
 	                                its words and place may claim it all the same */
 	size_t record;               /* in the history */
-	void *elsewhere;             /* or in this one, which is the history's; NULL */
+	void *elsewhere;             /* or in this one, which is the history's, of a run inside or around; NULL */
 };
 
 /* Finds in the line, which is there, what the other members tell; -1: it is no event. */

@@ -1216,3 +1216,20 @@ X
 	resume 0
 	ledger z
 }
+
+@test "what was moved into a child run or out of one gives its result there" {
+	local one="awf-step -n --effects external one -- sh -c 'echo one >>ledger; echo r'"
+	local two="awf-step -q --effects external two -- sh -c 'sed s/r/two/ >>ledger'"
+	flow "$one | $two"
+	start 3
+	flow "awf-run -n -c \"$one | $two\""
+	: >open
+	resume 75
+	[[ $stderr == *'--skip one:0:0'* ]]
+	resume 75 --skip one:0:0
+	[[ $stderr == *'two: two: two:0:0 has done the same before'* ]]
+	resume 0 --skip two:0:0
+	ledger one two
+	awf-verify "$(<id)"
+	awf-verify --determinism "$(<id)" >/dev/null
+}

@@ -376,6 +376,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		.definition = c->command,
 		.child = true,
 		.text = c->text,
+		.tried = c->tried,
 	};
 	int found;
 

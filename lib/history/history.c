@@ -377,6 +377,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.dropped = recording_dropped(rec, call, false);
 	r.stands = c->kind.child ? recording_child_excused(rec, call) :
 	    recording_failure_stands(rec, call) && (c->call->tried || !root->chain.doubt_inside);
+	r.tried = r.stands && recording_only_tried(rec, call);
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->kind.encloses || rec->calls[c->failure.first].kind.encloses ||
 	    (c->links.result_from != NO_CALL && rec->calls[c->links.result_from].kind.encloses);

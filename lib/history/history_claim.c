@@ -1374,10 +1374,8 @@ find_answered_child(struct history *h, const unsigned char *key, const unsigned 
 }
 
 static int
-history_claim_call(void *history, const struct recall_query *query, struct recalled *r,
-    struct error *err)
+find_claim(struct history *h, const struct recall_query *query, struct recalled *r, struct error *err)
 {
-	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	struct index_record *record, *failed = NULL;
 	struct same same;
@@ -1466,6 +1464,19 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 	recalled_free(r);
 	atomic_store(&record->mark, MARK_FREE);
 	return -1;
+}
+
+static int
+history_claim_call(void *history, const struct recall_query *query, struct recalled *r,
+    struct error *err)
+{
+	int found = find_claim(history, query, r, err);
+	const struct history *of = found == 1 && r->elsewhere != NULL ? r->elsewhere : history;
+
+	/* An outcome for a workflow that does not ask for one any more is a failure. */
+	if (found == 1 && !query->tried && of->records[r->record].tried)
+		r->stands = false;
+	return found;
 }
 
 static void

@@ -21,7 +21,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs17"
+#define HISTORY_MAGIC "awf-hs18"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* runs, one around the other */
 
@@ -74,7 +74,8 @@ struct index_record {
 	bool runs_calls;             /* its command made others, and changed nothing itself */
 	bool changed;                /* recording_changed() */
 	bool dropped;                /* no file of the run names its step any more */
-	bool stands;                 /* who takes it over fails as it did */
+	bool stands;                 /* who takes it over fails as it did, */
+	bool tried;                  /* as long as it is tried */
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */

@@ -283,6 +283,8 @@ void recording_settle_caught(struct recording *rec);
 /* Whether the call failed, and who takes it over fails as it did: the failure was allowed, or
  * caught, and all that the call did is known. Effects in it are not looked at. */
 bool recording_failure_stands(const struct recording *rec, uint32_t call);
+/* Whether it stands for --try alone: for a call that is not tried any more it does not. */
+bool recording_only_tried(const struct recording *rec, uint32_t call);
 /* Of the call of a child run: whether that stands for what failed at its top. */
 bool recording_child_excused(const struct recording *rec, uint32_t call);
 

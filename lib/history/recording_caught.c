@@ -5,6 +5,10 @@
  * its effects twice, and the work that was done about its failure would remain. A failure without
  * such consequences is tried again.
  *
+ * A failure that --try let pass is such an end only if the workflow went on: if nothing was made
+ * after it where it was made, and what it was made in failed, its status has failed that, as in a
+ * script with set -e.
+ *
  * A best-effort group lets the failures of its branches pass, so they are kept with the group's
  * result. The exception is a failure that was passed on to a step that did nothing with it, or to a
  * group or a child run that failed because of it.
@@ -25,12 +29,36 @@
 
 #include <string.h>
 
+/* Whether something was made behind a call that failed, in the same call around it, or that call did
+ * not fail. */
+static bool
+went_on_after(const struct recording *rec, const struct recorded_call *c)
+{
+	const struct recorded_call *around = c->links.enclosing != NO_CALL ? &rec->calls[c->links.enclosing] : NULL;
+
+	if (around != NULL ? around->status.state != RECALL_FAILED || !around->failure.of_work :
+	    c->attempt != rec->now.attempt || strcmp(rec->status, "failed") != 0)
+		return true;
+	for (const struct recorded_call *i = c + 1; i < rec->calls + rec->call_count; i++)
+		if (i->attempt == c->attempt && i->links.enclosing == c->links.enclosing &&
+		    i->call->begin.offset > c->call->end.offset)
+			return true;
+	return false;
+}
+
+/* Whether the failure of the call is an outcome for the workflow, by --try. */
+static bool
+is_tried(const struct recording *rec, const struct recorded_call *c)
+{
+	return c->call->tried && went_on_after(rec, c);
+}
+
 /* Whether the run continued after the failure of the call. */
 static bool
 recording_call_is_excused(const struct recording *rec, const struct recorded_call *c)
 {
 	return c->failure.of_work &&
-	    (c->call->tried || c->call->allowed || rec->calls[c->failure.first].failure.caught);
+	    (c->call->allowed || rec->calls[c->failure.first].failure.caught || is_tried(rec, c));
 }
 
 /* Whether a rescue has begun its work and did not fail by that work: one that was interrupted
@@ -153,10 +181,18 @@ recording_failure_stands(const struct recording *rec, uint32_t call)
 	if (c->status.state != RECALL_FAILED || c->status.reopened || c->links.left_by > 0 ||
 	    rec->calls[c->links.root].chain.redone)
 		return false;
-	if (c->call->tried)
+	if (is_tried(rec, c))
 		return c->failure.of_work;
 	return recording_call_is_excused(rec, c) && !c->failure.lost_lines &&
 	    !recording_own_doubt(rec, call);
+}
+
+bool
+recording_only_tried(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return c->call->tried && !c->call->allowed && !rec->calls[c->failure.first].failure.caught;
 }
 
 bool

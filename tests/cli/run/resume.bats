@@ -836,3 +836,34 @@ post:1:0: sh -c kill -9 $$ ("fay")'
 	run -75 --separate-stderr awf-run --resume "$(cat id)" --skip send:0:0 --skip mail --skip post
 	[[ $stderr == 'awf-run: send:1:0: sh -c echo "Subject: the weekly report is ready now" >/dev/null; kill -…, begun '* ]]
 }
+
+@test "a failure that --try let pass is made again where nothing was made after it and it failed what it is in" {
+	# A branch; with set -e, at top level; a child run in a child run.
+	local line
+	for line in "awf-step -n -q --parallel g -- 'awf-step -n -q --try a -- sh -c \"echo a >>made; test -e open\"' true" \
+		'awf-step -n -q --try a -- sh -c "echo a >>made; test -e open"; awf-step -n -q b -- true' \
+		"awf-run -n -c 'set -e; awf-run -n --try -c \"awf-step -n -q a -- sh -c \\\"echo a >>made; test -e open\\\"\"'"; do
+		rm -f open made
+		printf '%s\n' 'set -e' "$line" >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		: >open
+		run -0 awf-run --resume "$(<id)"
+		same "$(wc -l <made)" 2
+	done
+	# Where the workflow went on it stands: something was made after it.
+	rm -f open made
+	printf '%s\n' 'awf-step -n -q --try a -- sh -c "echo a >>made; test -e open" || awf-step -n -q b -- true' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	run -0 awf-run --resume "$(<id)"
+	same "$(wc -l <made)" 1
+}
+
+@test "a failure that --try let pass does not stand for a call that is not tried any more" {
+	printf '%s\n' 'awf-step -n -q --try a -- sh -c "echo a >>made; test -e open"' 'awf-run -n --try -c "awf-step -n -q b -- sh -c \"echo b >>made; test -e open\""' 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	sed -i 's/--try//' flow.awf
+	: >open
+	run -0 awf-run --resume "$(<id)"
+	same "$(sort made | paste -sd' ')" "a a b b"
+}

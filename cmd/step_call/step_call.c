@@ -239,6 +239,19 @@ goes_well(const struct step_call *call)
 	return call->end.skipped == NULL && call->end.error.code == ERROR_NONE;
 }
 
+/* A replay does not run a child run, and what that wrote on stderr, whose last line ends the message of
+ * a failure around it, is not recorded: the message of the same failure is. */
+static void
+take_recorded_message(struct step_call *call)
+{
+	const struct recalled *r = &call->verdict.recalled;
+	struct error recorded;
+
+	if (call->verdict.recalls && r->child_inside && call->end.error.code != ERROR_NONE &&
+	    recalled_error(recalled_result(r), &recorded) && recorded.code == call->end.error.code)
+		call->end.error = recorded;
+}
+
 /* Does the work, or takes the recorded outcome. */
 static int
 carry_out(struct step_call *call, struct error *err)
@@ -266,6 +279,8 @@ carry_out(struct step_call *call, struct error *err)
 		if (s->place.ended_by_failure != NULL && *s->place.ended_by_failure &&
 		    call->end.error.code == ERROR_CANCELLED)
 			step_end_by_failure(&call->end.error);
+		if (step_replays(s))
+			take_recorded_message(call);
 	}
 	/* Evaluate the --until condition on the output of the iteration. */
 	if (s->definition.until.text != NULL && goes_well(call))

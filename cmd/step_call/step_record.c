@@ -121,7 +121,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 		work->record_place(call, w);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
-	if (r->repeated)
+	if (r->repeated || (r->changed && call->verdict.says == VERDICT_DO))
 		writer_member_bool(w, KEY_MADE_AGAIN, true);
 	writer_member_string(w, KEY_MODE, s->options.rescue ? "rescue" : modes[s->options.failure]);
 	if (s->place.try_number > 0)

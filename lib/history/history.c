@@ -381,6 +381,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.maybe = recording_only_begun(rec, call);
 	r.encloses = c->kind.encloses || rec->calls[c->failure.first].kind.encloses ||
 	    (c->links.result_from != NO_CALL && rec->calls[c->links.result_from].kind.encloses);
+	r.child_inside = root->chain.child_inside;
 	r.named = recording_named(rec, call);
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?

@@ -505,6 +505,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	r->end = (enum recall_end)record->end;
 	r->stands = record->stands;
 	r->encloses = record->encloses;
+	r->child_inside = record->child_inside;
 	r->outdated = record->outdated;
 	r->edited = record->edited;
 	/* A call that its condition left out is skipped already. */

@@ -79,6 +79,7 @@ struct index_record {
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool repeated;               /* the user wants it made again: nothing of it is used */
 	bool outdated;               /* its programs have changed since */
+	bool child_inside;           /* a child run was made in it, in any attempt */
 	bool named;                  /* a file of the run has its name and its command in a line */
 	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	uint64_t given, definition;  /* parts of the digests of its input and definition */

@@ -56,6 +56,7 @@ struct recalled {
 	bool stands;                 /* it failed, and the run went on from that: so it does now;
 	                                of a child run: so does what failed in it */
 	bool encloses;               /* others were made in it, in the attempt that did its work */
+	bool child_inside;           /* a child run was made in it */
 	bool unknown;                /* (replay) claim() found none, whatever its input */
 	bool changed;                /* decided although its input or definition is another:
 	                                nothing of it is to be used */

@@ -844,6 +844,7 @@ recording_note_effects(struct recording *rec)
 			else if (root && c->chain.changed_inside != NO_CALL)
 				around->chain.changed_inside = c->chain.changed_inside;
 		}
+		around->chain.child_inside |= c->kind.child || (root && c->chain.child_inside);
 		/* What the steps of a child run did is in the child's own transcript. */
 		around->chain.doubt_inside |= rec->spec->mode == RECALL_RESUME &&
 		    ((root && c->chain.doubt_inside) || (recording_counts(rec, i) &&

@@ -70,6 +70,7 @@ struct recorded_chain {
 	uint32_t changed_inside;     /* a call in it that changed something, or may have, and is not
 	                                to do so twice; NO_CALL */
 	bool began_inside : 1;       /* one in it began to change something */
+	bool child_inside : 1;       /* a child run was made in it */
 	bool doubt_inside : 1;       /* nobody knows whether an effect in it happened */
 	bool redone : 1;             /* it, or a call in it, is to be made again */
 };

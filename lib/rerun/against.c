@@ -57,17 +57,18 @@ put_listed(struct buffer *out, struct span object, const char *const *names)
 }
 
 /* What is compared of an event, from its canonical line. Where in its stream it was, and what its step is
- * called, is told by the event itself (own), though what is compared be of another. */
+ * called, is told by the event itself (own), though what is compared be of another; in an earlier attempt the
+ * step may have had another path (pathed: it counts). */
 static void
-put_comparable(struct buffer *out, struct span line, struct span own, const char *iteration)
+put_comparable(struct buffer *out, struct span line, struct span own, const char *iteration, bool pathed)
 {
-	static const char *const before[] = { KEY_TYPE, KEY_PATH, NULL };
+	static const char *const names[] = { KEY_TYPE, KEY_PATH, NULL }, *const type[] = { KEY_TYPE, NULL };
 	static const char *const after[] = { KEY_CHILD_RUN_ID, KEY_REFS, NULL };
 	struct span payload = span_member(line, KEY_PAYLOAD);
 	struct span name = span_member(span_member(own, KEY_PAYLOAD), KEY_NAME);
 
 	buffer_byte(out, '{');
-	put_listed(out, own, before);
+	put_listed(out, own, pathed ? names : type);
 	if (*iteration != '\0')
 		buffer_format(out, ",\"iteration\":%s", iteration);
 	buffer_text(out, ",\"payload\":{");
@@ -237,12 +238,12 @@ iteration_of(const struct against *a, const struct graph_node *recorded, struct 
  * over from stands for it: that may lie in another recording. */
 static int
 put_event(struct against *a, struct canonical *c, const struct graph_node *recorded,
-    const struct graph_node *node, struct buffer *out, struct error *err)
+    const struct graph_node *node, bool around, struct buffer *out, struct error *err)
 {
 	struct buffer line = BUFFER_INIT, other = BUFFER_INIT;
 	char iteration[ITERATION_SIZE];
 	const struct graph_node *from = node;
-	int failed = canonical_read(c, node, &line, err);
+	int failed = canonical_read_as(c, node, around, &line, err);
 
 	if (failed == 0) {
 		struct span reused = span_path(buffer_span(&line), KEY_PAYLOAD, KEY_REUSED_FROM, NULL);
@@ -253,9 +254,10 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 			from = graph_id_read(reused, &id) ? against_find_counterpart(c, id) : NULL;
 	}
 	if (failed == 0 && from != NULL && from != node)
-		failed = canonical_read(c, from, &other, err);
+		failed = canonical_read_as(c, from, around, &other, err);
 	if (failed == 0 && from != NULL)
-		put_comparable(out, buffer_span(from != node ? &other : &line), buffer_span(&line), iteration);
+		put_comparable(out, buffer_span(from != node ? &other : &line), buffer_span(&line), iteration,
+		    recorded->attempt == a->attempt);
 	buffer_free(&line);
 	buffer_free(&other);
 	return failed;
@@ -327,10 +329,14 @@ against_compare_events(struct against *a, const struct graph_node *recorded,
     const struct graph_node *replayed, struct error *err)
 {
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
-	int differ = put_event(a, &a->recording, recorded, recorded, &first, err);
+	/* In an earlier attempt another call may have had the name. */
+	int around = canonical_is_around(&a->recording, recorded, err), differ;
 
+	if (around == 0)
+		around = canonical_is_around(&a->replay, replayed, err);
+	differ = around == -1 ? -1 : put_event(a, &a->recording, recorded, recorded, around, &first, err);
 	if (differ == 0 && first.len > 0)
-		differ = put_event(a, &a->replay, recorded, replayed, &second, err);
+		differ = put_event(a, &a->replay, recorded, replayed, around, &second, err);
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
 		differ = against_describe_event(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
 		if (differ == 1) {

@@ -172,26 +172,40 @@ canonical_open_both(struct canonical *a, struct canonical *b, const char *first,
 }
 
 int
-canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
-    struct error *err)
+canonical_is_around(struct canonical *c, const struct graph_node *node, struct error *err)
 {
 	struct buffer name = BUFFER_INIT;
-	bool around = false;
-	const char *line;
+	int around = 0;
 
-	/* Whether one that has no stderr is in the call of this event. */
-	if (c->around.count > 0 &&
-	    (node->type == EVENT_STEP_COMPLETED || node->type == EVENT_TOOL_RESULT)) {
-		if (canonical_call(c, node, &name, err) != 0)
-			return -1;
+	if (c->around.count == 0 || (node->type != EVENT_STEP_COMPLETED && node->type != EVENT_TOOL_RESULT))
+		return 0;
+	if (canonical_call(c, node, &name, err) != 0)
+		around = -1;
+	else
 		around = map_get(&c->around, name.data, name.len) != NULL;
-		buffer_free(&name);
-	}
-	line = graph_line(&c->graph, node, err);
+	buffer_free(&name);
+	return around;
+}
+
+int
+canonical_read_as(struct canonical *c, const struct graph_node *node, bool around, struct buffer *out,
+    struct error *err)
+{
+	const char *line = graph_line(&c->graph, node, err);
+
 	if (!line)
 		return -1;
 	canonical_write_line(span_of(line, node->length), around, out);
 	return 0;
+}
+
+int
+canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	int around = canonical_is_around(c, node, err);
+
+	return around == -1 ? -1 : canonical_read_as(c, node, around, out, err);
 }
 
 int

@@ -51,7 +51,11 @@ int canonical_open_both(struct canonical *a, struct canonical *b, const char *fi
     const char *second, struct error *err);
 /* 1: node and bytes are set, until the next call; 0: there are no more; -1: *err. */
 int canonical_next(struct canonical *c, struct error *err);
-/* Appends the canonical form of an event, without LF. */
+/* Whether an event ends a call with another run in it, whose stderr is left out: 1, 0, or -1 with *err. */
+int canonical_is_around(struct canonical *c, const struct graph_node *node, struct error *err);
+/* Appends the canonical form of an event, without LF; around: with what is left out of such an end. */
+int canonical_read_as(struct canonical *c, const struct graph_node *node, bool around, struct buffer *out,
+    struct error *err);
 int canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err);
 /* Appends the name of the call that an event is part of ("research:0:0"); nothing for

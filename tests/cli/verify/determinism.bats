@@ -4,6 +4,8 @@
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
+load ../../support/agent
+load ../../support/scripted
 
 # $ROUNDS says how often what is deterministic must be found so.
 prepare() {
@@ -495,4 +497,40 @@ cleanup() { cd / && rm -rf "${disk-}"; }
 	: >open
 	run -75 awf-run --resume @
 	run -0 awf-replay @
+}
+
+@test "a failure around a child run has the recorded words, whatever its other calls were called in an attempt before" {
+	local gate='awf-step -n -q gate -- test -e open' group='awf-step -n -q --parallel --strategy best-effort g --'
+	run -0 awf-run -n -c "$group 'awf-run -n -c \"exit 7\"' true | cat >/dev/null"
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+	# One that is behind a branch that was inserted.
+	printf '%s\n' "$group 'awf-step -n -q a -- sh -c \"echo d >>made; exit 8\"' 'awf-run -n -c \"awf-step -n -q b -- true\"'" "$gate" >flow.awf
+	run -3 awf-run -n flow.awf
+	sed -i "1s/ -- / -- 'awf-step -n -q a -- true' /" flow.awf
+	: >open
+	run -0 awf-run --resume @
+	same "$(wc -l <made)" 1
+	run -0 awf-replay @
+}
+
+@test "an agent whose step was renamed, or put into a group, replays, taken over or made again" {
+	scripted_provider
+	mkdir agents tools
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [send]\n---\nLead.\n' >agents/boss.md
+	tool send '"effects":"external"' 'echo sent >>ledger; echo ok'
+	local answer edit
+	for answer in --skip --redo; do
+		for edit in 's/ lead/ chief/' 's/ -q -a/ -q --each h -- awf-step -q -a/'; do
+			rm -f open
+			script "$(called t1 send '{"n":1}')" "$(said ok)"
+			printf '%s\n' 'echo topic | awf-step -q -a boss lead' 'awf-step -n -q gate -- test -e open' >flow.awf
+			run -3 awf-run -n flow.awf
+			: >open
+			sed -i "$edit" flow.awf
+			run -75 awf-run --resume @
+			script "$(called t1 send '{"n":1}')" "$(said ok)"
+			run -0 awf-run --resume @ "$answer" lead:0:0
+			run -0 awf-replay @
+		done
+	done
 }

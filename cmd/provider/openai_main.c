@@ -205,8 +205,14 @@ static void
 openai_write_assistant_message(const struct exchange *x, struct writer *w, struct span blocks,
     size_t parts)
 {
-	bool calls = false;
+	bool calls = false, says = parts > 0;
 
+	/* A message of which nothing can be sent is left out: servers refuse it. */
+	for (struct span_walk block = span_walk(blocks); !says && span_next(&block);)
+		says = request_own(block.value, API) ||
+		    (request_type(block.value, "tool_use") && !request_foreign(block.value, API));
+	if (!says)
+		return;
 	writer_object(w);
 	writer_member_string(w, "role", "assistant");
 	write_content(x, w, blocks, parts);

@@ -326,3 +326,27 @@ endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.examp
 		provider openai >/dev/null
 	same "$(bodies | tail -n 1 | jq -c .messages)" '[{"role":"assistant","content":"c"}]'
 }
+
+@test "a message of which nothing can be sent is left out of a chat" {
+	chat stop '{"content":"x"}' >answer
+	model_server --answer answer
+	echo '{"id":1,"provider":"openai","model":"m","messages":[{"role":"user","blocks":[{"type":"text","text":"a"}]},{"role":"assistant","from":"other/m","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"}]},{"role":"user","blocks":[{"type":"text","text":"b"}]}]}' |
+		provider openai >/dev/null
+	same "$(bodies | jq -c '[.messages[].role]')" '["user","user"]'
+}
+
+@test "messages that a before_turn program chose keep what was given, as far as it is unchanged" {
+	printf -- '---\nprovider: openai\nmodel: m\ntools: [look]\nbefore_turn: "jq -ac \x27{messages: (.messages[:1] + .messages[1:][-2:])}\x27"\n---\nx\n' >agents/one.md
+	chat tool_calls '{"reasoning_content":"hm \u00e9"}' "$(chat_call c1 '"extra_content":{"s":"\u00e9"}')" >first
+	chat tool_calls '{"reasoning_content":"so"}' "$(chat_call c2)" >second
+	chat stop '{"content":"fine"}' >last
+	ask one first second last
+	same "$(cat out)" fine
+	same "$(bodies | sed -n 2p | jq -c '.messages[2] | [.reasoning_content, .tool_calls[0].extra_content.s]')" '["hm é","é"]'
+	same "$(given_back | jq -c 'map(.reasoning_content)')" '["so"]'
+	# What the program says otherwise is nobody's.
+	sed -i 's/-2:\])/-2:] | map(if .role == \\"assistant\\" then .blocks[0].thinking = \\"other\\" else . end))/' agents/one.md
+	kill "$MODEL_SERVER_PID"
+	ask one first last
+	same "$(given_back | jq -c 'map([.reasoning_content, .tool_calls[0].extra_content])')" '[[null,null]]'
+}

@@ -179,6 +179,13 @@ path_of() {
 	run -3 --separate-stderr sh -c 'echo x | awf-step -a a -m openrouter/x --max-cost 0.2 ask -r'
 	same "$(code)" max_cost
 	same "$(requests)" 1
+	# Of a run: what one step's answers have cost counts for the next.
+	: >"$LOG"
+	USAGE='{"prompt_tokens":10,"completion_tokens":5,"cost":0.25}' chat_text cold >replies
+	printf -- '---\n---\nx\n' >agents/b.md
+	run -3 --separate-stderr awf-run -n --max-cost 0.4 -c 'for n in 1 2 3; do echo x | awf-step -a b -m openrouter/x "s$n" -q; done'
+	same "$(requests)" 2
+	[[ $stderr == *max-cost* ]]
 	# One that does not tell it.
 	chat_text cold >replies
 	run -3 --separate-stderr sh -c 'echo x | awf-step -a a -m openrouter/x --max-cost 0.2 ask -r'

@@ -297,6 +297,28 @@ exchange_report_page(struct exchange *x)
 	free(title);
 }
 
+/* What came in the place of an answer, or of its end. */
+static void
+exchange_report_unended(struct exchange *x)
+{
+	struct stream *s = &x->stream;
+	struct error *error = &s->failure.error;
+	size_t bad;
+
+	if (s->events > 0 || (s->whole.len == 0 && s->strange.len > 0))
+		error_set(error, ERROR_NETWORK, NULL, "the stream ended before the answer did");
+	else if (s->first == '<')
+		exchange_report_page(x);
+	else if (s->whole.len == 0)
+		error_set(error, ERROR_PROVIDER, NULL, "the server sent no events: is %s right?", x->place);
+	else if (scan_check(s->whole.data, s->whole.len, &bad) != NULL)
+		error_set(error, ERROR_PROVIDER, NULL, "the server answered in JSON that is broken at "
+		    "byte %zu", bad + 1);
+	else
+		error_set(error, ERROR_PROVIDER, NULL, "the server answered in JSON that is no answer of "
+		    "this API: is %s right?", x->place);
+}
+
 /* 0 if the message is complete, else -1 with s->failure. posted: the result of
  * exchange_post_request(), whose error is in s->failure unless an event failed. */
 static int
@@ -326,18 +348,8 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 	if (!m->ended || (posted != 0 && err->code != ERROR_NETWORK)) {
 		if (posted != 0)
 			f->error = *err;
-		else if (s->events == 0 && (s->first == '{' || s->first == '['))
-			error_set(&f->error, ERROR_PROVIDER, NULL, "the server answered without a "
-			    "stream, in JSON, although one was asked for: is %s that of an API that "
-			    "streams?", x->place);
-		else if (s->events == 0 && s->first == '<')
-			exchange_report_page(x);
-		else if (s->events == 0 && s->strange.len == 0)
-			error_set(&f->error, ERROR_PROVIDER, NULL,
-			    "the server sent no events: is %s right?", x->place);
 		else
-			error_set(&f->error, ERROR_NETWORK, NULL,
-			    "the stream ended before the answer did");
+			exchange_report_unended(x);
 		exchange_quote_strange(x);
 		return -1;
 	}

@@ -142,6 +142,7 @@ static const struct end ends[] = {
 	{ "BLOCKLIST", "refusal", ERROR_NONE },
 	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
 	{ "SPII", "refusal", ERROR_NONE },
+	{ "FUNCTION_CALL", "tool_use", ERROR_NONE }, /* of servers that play the API */
 	{ "MODEL_ARMOR", "refusal", ERROR_NONE }, /* Vertex AI */
 	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
 	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },

@@ -80,6 +80,11 @@ CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
 		'"invalid the model is gone"'
 }
 
+@test "JSON that is broken, in the place of a stream" {
+	same "$(printf '{malformed json' | served openai 200 '.category + " " + .message')" \
+		'"provider the server answered in JSON that is broken at byte 2"'
+}
+
 @test "statuses: a page for people, a wait in words, what a model wrote in the place of a call" {
 	same "$(printf '<html>\r\n<head><title>502 Bad Gateway</title></head>' | served openai 502 .message)" '"HTTP 502 (request req_1): 502 Bad Gateway"'
 	same "$(echo '{"error":{"message":"Rate limit reached, try again in 3.2s","code":"rate_limit_exceeded"}}' |

@@ -180,7 +180,7 @@ with_fault() {
 	echo '{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"hi"}}]}' >whole.jsonl
 	model_server --answer whole.jsonl
 	same "$(request | provider openai)" \
-		'{"id":1,"type":"error","category":"provider","message":"the server answered without a stream, in JSON, although one was asked for: is OPENAI_BASE_URL that of an API that streams?","request_id":"req_1"}'
+		'{"id":1,"type":"error","category":"provider","message":"the server answered in JSON that is no answer of this API: is OPENAI_BASE_URL right?","request_id":"req_1"}'
 }
 
 @test "nobody there" {

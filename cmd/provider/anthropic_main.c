@@ -78,6 +78,7 @@ struct conversation {
 	struct bound *bound;  /* to which the next block would be bound */
 	bool checks;          /* the server refuses thoughts that are bound to something else */
 	bool unsigned_too;    /* the server takes its own thoughts without a signature */
+	bool thoughtless;     /* a model that takes thoughts only while it is asked to think, and is not */
 	bool moved;           /* what was sent before the present message has changed since */
 	bool lacks;           /* something that the model said before is left out */
 	size_t mark;          /* where in the body the mark for the cache goes; 0: nowhere */
@@ -91,7 +92,7 @@ is_sendable_thought(const struct conversation *c, const struct bound *bound, str
 {
 	struct span recorded = span_member(block, KEY_BOUND);
 
-	if (!request_own(block, ANTHROPIC))
+	if (!request_own(block, ANTHROPIC) || c->thoughtless)
 		return false;
 	if (kind_of(block) == KIND_THINKING && span_member(block, KEY_SIGNATURE).at == NULL)
 		return c->unsigned_too;
@@ -441,6 +442,32 @@ write_output_config(const struct exchange *x, struct writer *w)
 	writer_object_end(w);
 }
 
+/* Whether the tools of the last answer are answered now, and it does not begin with a thought that is
+ * sent: it was another model's, or was given without thinking. An older model refuses to be asked to
+ * think then ("a final assistant message must start with a thinking block",
+ * https://docs.claude.com/en/docs/build-with-claude/extended-thinking). */
+static bool
+continues_without_thought(const struct conversation *c, struct span messages)
+{
+	struct span last = SPAN_NONE, question = SPAN_NONE;
+	bool answers = false;
+
+	for (struct span_walk message = span_walk(messages); span_next(&message);) {
+		if (span_is(span_member(message.value, KEY_ROLE), "assistant"))
+			last = message.value;
+		else
+			question = message.value;
+	}
+	for (struct span_walk block = span_walk(span_member(question, KEY_BLOCKS)); span_next(&block);)
+		answers |= kind_of(block.value) == KIND_TOOL_RESULT;
+	if (!answers || last.at == NULL)
+		return false;
+	for (struct span_walk block = span_walk(span_member(last, KEY_BLOCKS)); span_next(&block);)
+		if (is_sendable(c, c->bound, block.value))
+			return kind_of(block.value) != KIND_THINKING && kind_of(block.value) != KIND_REDACTED;
+	return false;
+}
+
 static void
 anthropic_write_body(const struct exchange *x, struct writer *w)
 {
@@ -459,6 +486,17 @@ anthropic_write_body(const struct exchange *x, struct writer *w)
 		    span_type(request_endpoint(x, "bound")) != 'f',
 		.unsigned_too = strstr(x->base, "//api.anthropic.com") == NULL };
 
+	if (request_model(r->model, older_models)) {
+		c.thoughtless = budget == 0 && span_type(thinking) != 'o';
+		if (budget != 0 && span_type(thinking) != 'o' &&
+		    continues_without_thought(&c, r->messages)) {
+			provider_note(x->provider, "thinking is left out until the next question: the answer "
+			    "that goes on was given without");
+			budget = 0;
+			thinking = SPAN_NONE;
+			c.thoughtless = true;
+		}
+	}
 	writer_object(w);
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);

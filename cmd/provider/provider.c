@@ -124,8 +124,11 @@ provider_run_tool(struct provider *p, long long number, const char *name, struct
 void
 provider_note(struct provider *p, const char *text)
 {
+	char *both = p->note == NULL ? memory_text(text) :
+	    strstr(p->note, text) != NULL ? memory_text(p->note) : memory_format("%s; %s", p->note, text);
+
 	free(p->note);
-	p->note = memory_text(text);
+	p->note = both;
 }
 
 void
@@ -451,6 +454,8 @@ provider_serve_stdin(struct provider *p)
 			provider_error(p, &failure);
 		} else {
 			p->api->answer(p->api->context, p, &p->request);
+			free(p->note); /* of a request that failed */
+			p->note = NULL;
 		}
 	}
 	buffer_free(&line);

@@ -236,7 +236,7 @@ handoffs: [second]'
 	local bound blocks='[{"type":"thinking","thinking":"t","signature":"s","api":"anthropic","bound":"00"},{"type":"text","text":"x"}]'
 	model_server --answer "$ROOT/tests/fixtures/same/anthropic.2.jsonl" --loop
 	for model in claude-sonnet-4-5 claude-opus-5-5; do
-		echo '{"id":1,"model":"'$model'","messages":[{"role":"assistant","blocks":'"$blocks"'}]}'
+		echo '{"id":1,"model":"'$model'","params":{"thinking":"low"},"messages":[{"role":"assistant","blocks":'"$blocks"'}]}'
 	done | provider anthropic >/dev/null
 	export AWF_ENDPOINT='{"protocol":"messages","base_url":"https://x.example","bound":false,"key":{"env":["ANTHROPIC_API_KEY"],"header":"x-api-key: "},"base_env":"ANTHROPIC_BASE_URL"}'
 	echo '{"id":1,"model":"claude-opus-5-5","messages":[{"role":"assistant","blocks":'"$blocks"'}]}' | provider anthropic >/dev/null

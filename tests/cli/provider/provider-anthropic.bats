@@ -17,7 +17,7 @@ blocks() { sed 's/.*"blocks":\[\(.*\)\],"stop_reason".*/\1/' "$(fixtures)/$1.ans
 # The blocks sent for these blocks of the model.
 sent_blocks() {
 	model_server --answer "$(fixtures)/text.jsonl"
-	echo '{"id":1,"model":"'"${MODEL-m}"'","messages":[{"role":"assistant","blocks":['"$1"']}]}' |
+	echo '{"id":1,"model":"'"${MODEL-m}"'","params":{"thinking":"low"},"messages":[{"role":"assistant","blocks":['"$1"']}]}' |
 		provider anthropic >/dev/null
 	body | sed 's/.*"role":"assistant","content":\(.*\)}\]}$/\1/'
 }
@@ -293,4 +293,27 @@ marked() {
 	run -0 provider anthropic < <(request)
 	same "$(jq -c '[.usage, .blocks[0].raw]' <<<"$output")" \
 		'[{"input_tokens":205,"output_tokens":45,"cache_read_tokens":2},{"type":"compaction","content":"In short."}]'
+}
+
+@test "older models: thinking is left out while an answer goes on that was given without" {
+	model_server --answer "$(fixtures)/text.jsonl" --loop
+	conversation() {
+		printf '{"id":%s,"model":"%s","params":{%s},"messages":[{"role":"user","blocks":[{"type":"text","text":"q"}]},{"role":"assistant","from":"%s","blocks":[%s{"type":"tool_use","tool_id":"t","tool_name":"n","tool_input":{}}]},{"role":"user","blocks":[{"type":"tool_result","tool_id":"t","tool_content":"r"}%s]}]}\n' "$@"
+	}
+	thought='{"type":"thinking","thinking":"hm","signature":"s","api":"anthropic"},'
+	# Another model's answer goes on: asked to think, the API refuses.
+	conversation 1 claude-sonnet-4-5 '"thinking":"high"' other/m '' '' >requests
+	# Its own, with its thought.
+	conversation 2 claude-sonnet-4-5 '"thinking":"high"' anthropic/claude-sonnet-4-5 "$thought" '' >>requests
+	# Not asked to think: no thought goes back.
+	conversation 3 claude-sonnet-4-5 '' anthropic/claude-sonnet-4-5 "$thought" '' >>requests
+	# Newer models decide themselves.
+	conversation 4 claude-opus-4-7 '"thinking":"high"' other/m '' '' >>requests
+	provider anthropic <requests >answers
+	same "$(for n in 1 2 3 4; do body $n | jq -c '[.thinking.type, (.messages[1].content | map(.type))]'; done)" \
+		'[null,["tool_use"]]
+["enabled",["thinking","tool_use"]]
+[null,["tool_use"]]
+["adaptive",["tool_use"]]'
+	same "$(jq -r '.params_note // "-"' answers | cut -c1-20 | paste -sd' ')" 'thinking is left out - - -'
 }

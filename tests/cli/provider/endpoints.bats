@@ -546,3 +546,23 @@ while True: kept.append(s.accept())' >port 3>&- &
 	same "$(awf-run -n -c 'echo hi | awf-step -a a -m work/m ask -r')" cold
 	same "$(request 1 .headers.authorization)" "\"Bearer tok-$HOME\""
 }
+
+@test "errors of gateways and routers, in their forms" {
+	chat_text cold | serve
+	export HF_TOKEN=K DATABRICKS_TOKEN=K COHERE_API_KEY=K OPENROUTER_API_KEY=K LITELLM_API_KEY=K
+	while IFS='|' read -r name status body category; do
+		endpoint "$name" "{\"base_url\":\"$(cat server.url)/v1\"}"
+		refusal "$status" "$body" >replies
+		printf -- '---\n---\nx\n' >agents/a.md
+		run -3 --separate-stderr sh -c 'echo hi | awf-step --retries 0 -a a -m "$1/m" ask -r' sh "$name"
+		same "$name $(code)" "$name $category" || { echo "$stderr" >&2; false; }
+	done <<'END'
+huggingface|503|{"error":"Model x is currently loading","estimated_time":20}|overloaded
+databricks|400|{"error_code":"BAD_REQUEST","message":"Input length 40000 exceeds the maximum context length of 32000 tokens"}|context_length
+databricks|403|{"error_code":"PERMISSION_DENIED","message":"Invalid access token"}|auth
+cohere|400|{"message":"invalid request: model 'x' not found"}|invalid
+openrouter|402|{"error":{"code":402,"message":"Insufficient credits"}}|auth
+litellm|400|{"error":{"message":"Budget has been exceeded! Current cost: 1.2, Max budget: 1.0","type":"budget_exceeded","param":null,"code":"400"}}|auth
+litellm|429|{"error":{"message":"Your allowance has been reached.","type":"budget_exceeded","param":null,"code":"429"}}|auth
+END
+}

@@ -370,7 +370,9 @@ map_thinking(struct door *d, struct span thinking, char **value, struct error *e
 	int result = 0;
 
 	*value = NULL;
-	for (int i = 0; level != NULL && i < LEVELS_MOST; i++) {
+	if (said == NULL || level == NULL)
+		return 0;
+	for (int i = 0; i < LEVELS_MOST; i++) {
 		found = look_level_up(d, &level, thinking);
 		as = span_text(span_member(found, "as"));
 		if (as == NULL)
@@ -378,7 +380,7 @@ map_thinking(struct door *d, struct span thinking, char **value, struct error *e
 		free(level);
 		level = as;
 	}
-	if (level != NULL && strcmp(said, level) != 0 && strcmp(said, "false") != 0 &&
+	if (strcmp(said, level) != 0 && strcmp(said, "false") != 0 &&
 	    strcmp(said, "true") != 0 && strcmp(said, "tokens") != 0)
 		buffer_format(&d->note, "thinking: %s is %s at %s", said, level,
 		    endpoint_name(d->endpoint));
@@ -394,7 +396,7 @@ map_thinking(struct door *d, struct span thinking, char **value, struct error *e
 		writer_begin(&w, &d->thinking);
 		write_level(&w, found, level, thinking);
 		result = 1;
-	} else if (level != NULL && strcmp(said, level) != 0) {
+	} else if (strcmp(said, level) != 0) {
 		bool word = strcmp(level, "true") == 0 || strcmp(level, "false") == 0;
 
 		*value = word ? memory_text(level) : memory_format("\"%s\"", level);

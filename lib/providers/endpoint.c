@@ -28,7 +28,7 @@
 #include "proc/environment.h"
 #include "providers/endpoint_check.h"
 
-#define FILE_LIMIT ((size_t)1 << 20)
+#define FILE_LIMIT ((size_t)64 << 10) /* it is passed in the environment */
 #define FILE_END ".json"
 
 struct endpoint {
@@ -187,8 +187,9 @@ endpoint_check_merged(const struct endpoint *e, const char *path, struct error *
 		    "messages or gemini");
 	else if (base == NULL && span_member(text, "base_env").at == NULL)
 		failed = error_set(err, ERROR_DEFINITION, path, "base_url is missing: where is the server?");
-	for (char *at = base; failed == 0 && at != NULL && (at = strchr(at, '{')) != NULL;) {
-		size_t len = strcspn(++at, "}");
+	for (const char *at = base == NULL ? NULL : strchr(base, '{'); failed == 0 && at != NULL;
+	    at = strchr(at, '{')) {
+		const size_t len = strcspn(++at, "}");
 		char *name = memory_copy(at, len);
 
 		if (at[len] == '\0' || (strcmp(name, "model") != 0 && span_member(variables, name).at == NULL))

@@ -380,11 +380,35 @@ add_field(struct exchange *e, const char *text)
 	e->way.fields = curl_slist_append(e->way.fields, text);
 }
 
+/* Whether a line of an endpoint stands for a field of the program. */
+static bool
+is_replaced(char *const *lines, struct span name)
+{
+	for (; lines != NULL && *lines != NULL; lines++)
+		if (strncasecmp(*lines, name.at, name.len) == 0 && (*lines)[name.len] == ':')
+			return true;
+	return false;
+}
+
+/* The lines of an endpoint; what has no value is sent by nobody. */
+static void
+add_lines(struct exchange *e, char *const *lines)
+{
+	for (; lines != NULL && *lines != NULL; lines++) {
+		const char *value = strchr(*lines, ':');
+		char *none = memory_copy(*lines, (size_t)(value - *lines) + 1);
+
+		add_field(e, value[1 + strspn(value + 1, " ")] == '\0' ? none : *lines);
+		free(none);
+	}
+}
+
 /* The fields of the request, with a key where the token was; libcurl's own are kept off. */
 static void
 make_fields(struct exchange *e, const struct head *h)
 {
 	const char *token = e->within ? e->proxy->within : e->proxy->token;
+	char *const *lines = e->proxy->headers[e->meaning.family];
 	static const char *const usual[] = { "Accept", "User-Agent", "Content-Type" };
 	struct buffer field = BUFFER_INIT;
 
@@ -392,7 +416,8 @@ make_fields(struct exchange *e, const struct head *h)
 		struct span name = h->fields[i].name, value = h->fields[i].value;
 
 		if (is_of_connection(name) || head_is(name, "Host") || head_is(name, "Expect") ||
-		    head_is(name, "Accept-Encoding"))
+		    head_is(name, "Accept-Encoding") || is_replaced(lines, name) ||
+		    (lines != NULL && apis_is_credential(name)))
 			continue;
 		buffer_clear(&field);
 		buffer_append(&field, name.at, name.len);
@@ -409,6 +434,7 @@ make_fields(struct exchange *e, const struct head *h)
 			buffer_format(&field, "%s:", usual[i]);
 			add_field(e, field.data);
 		}
+	add_lines(e, lines);
 	add_field(e, "Accept-Encoding: identity");
 	add_field(e, "Expect:");
 	buffer_free(&field);
@@ -428,7 +454,7 @@ exchange_send_request(struct exchange *e)
 	head_read(&h, e->head.data, e->head.len);
 	buffer_clear(&e->way.url);
 	apis_url(&e->way.url, e->meaning.family, p->bases[e->meaning.family], h.target,
-	    p->keys[e->meaning.family]);
+	    p->headers[e->meaning.family] != NULL ? NULL : p->keys[e->meaning.family]);
 	buffer_append(&method, h.method.at, h.method.len);
 	if (e->meaning.chat && e->way.sent.len == 0 && scan_check(body.at, body.len, &bad) == NULL)
 		e->asks_spent = spent_ask(body, &e->way.sent);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../program.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "io/file.h"
@@ -61,6 +62,10 @@ read_settings(struct proxy *p, struct error *err)
 
 		p->bases[i] = span_text(span_member(api, "base"));
 		p->keys[i] = span_text(span_member(api, "key"));
+		p->headers[i] = span_member(api, "headers").at == NULL ? NULL :
+		    memory_zero(1, sizeof *p->headers[i]);
+		for (struct span_walk one = span_walk(span_member(api, "headers")); span_next(&one);)
+			list_take(&p->headers[i], span_text(one.value));
 		if (p->bases[i] == NULL)
 			p->bases[i] = memory_text(family_bases[i]);
 	}
@@ -206,6 +211,7 @@ models_proxy_open_and_serve(struct proxy *p, struct error *err)
 	for (int i = 0; i < FAMILIES; i++) {
 		free(p->bases[i]);
 		free(p->keys[i]);
+		list_free(p->headers[i]);
 	}
 	return result;
 }

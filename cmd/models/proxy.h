@@ -102,6 +102,8 @@ struct proxy {
 	const char *authorities;
 	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */
 	char *bases[FAMILIES], *keys[FAMILIES]; /* a key may be NULL */
+	char **headers[FAMILIES];     /* lines that stand for all credentials, of another server than the
+	                                 API's own; NULL: that is asked */
 	bool passes;                  /* steps inside of the program record what they ask */
 	bool tells_text;              /* awf-step shows the text as it comes */
 	struct line_input in;

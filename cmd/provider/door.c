@@ -678,8 +678,7 @@ door_set_request(struct door *d, struct http_request *request, const char *heade
 	d->lines = NULL;
 	if (d->key != NULL) {
 		const char *begin = form != NULL ? form : d->key_header;
-		char *line = memory_format("%s%s%s", begin,
-		    strchr(begin, ':') == NULL ? ": " : "", d->key);
+		char *line = memory_format("%s%s", begin, d->key);
 
 		set_line(d, line);
 		door_wipe(line);

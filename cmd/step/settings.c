@@ -200,7 +200,8 @@ const struct option_spec step_options[] = {
 	    OPTION_INTO_FLAG(struct settings, step.options.agent.verbose) },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "What a command asks models" },
-	{ OPT_MODELS, 0, "models", "[=MODE]", "record it, and answer from the record (default); replay: only from it; live: never" },
+	{ OPT_MODELS, 0, "models", "[=MODE]", "record it, and answer from the record (default); replay: only from it; live: never; "
+	    "openai=NAME, anthropic=NAME, google=NAME: by that endpoint" },
 	{ OPT_MODELS_IGNORE, 0, "models-ignore", "POINTER", "a member of requests that may change; repeatable",
 	    OPTION_INTO_LIST_CHECKED(struct settings, step.options.models.ignored, check_pointer) },
 
@@ -329,15 +330,34 @@ apply_pending(struct step *step, const char *value, struct error *err)
 	return 0;
 }
 
+/* MODE, and FAMILY=NAME for those whose requests go to an endpoint; with commas between. */
 static int
 apply_models(struct step *step, const char *value, struct error *err)
 {
-	int word = value == NULL ? 0 : options_word("--models", value, models_modes, err);
+	static const char *const families[] = { "openai", "anthropic", "google", NULL };
+	char **parts = list_split(value, ',');
+	int failed = 0;
 
-	if (word == -1)
-		return -1;
-	step->options.models.mode = (enum models_mode)(MODELS_RECORD + word);
-	return 0;
+	step->options.models.mode = MODELS_RECORD;
+	for (char **part = parts; failed == 0 && part != NULL && *part != NULL; part++) {
+		char *name = strchr(*part, '=');
+		char *family = name == NULL ? NULL : memory_copy(*part, (size_t)(name - *part));
+
+		if (name == NULL) {
+			int word = options_word("--models", *part, models_modes, err);
+
+			failed = word == -1 ? -1 : 0;
+			step->options.models.mode = (enum models_mode)(MODELS_RECORD + word);
+		} else if (text_index(family, families) == -1 || !name_valid(name + 1)) {
+			failed = error_set(err, ERROR_USAGE, "--models", "'%s': expected openai=NAME, anthropic=NAME or "
+			    "google=NAME, the name of an endpoint (awf-endpoint(5))", *part);
+		} else {
+			list_add(&step->options.models.endpoints, *part);
+		}
+		free(family);
+	}
+	list_free(parts);
+	return failed;
 }
 
 /* Handles an option that has no member. */
@@ -635,6 +655,7 @@ settings_free(struct settings *s)
 	list_free(s->step.options.elsewhere.fetch);
 	list_free(s->makers);
 	list_free(s->pass_variables);
+	list_free(s->step.options.models.endpoints);
 	list_free(s->step.options.models.ignored);
 	list_free(s->opened);
 	free(s->usual_model);

@@ -45,6 +45,7 @@ struct elsewhere_options {
 enum models_mode { MODELS_NONE, MODELS_RECORD, MODELS_REPLAY, MODELS_LIVE };
 struct models_options {
 	enum models_mode mode;
+	char **endpoints;            /* FAMILY=NAME: whom its requests go to; ends with NULL; NULL */
 	char **ignored;              /* --models-ignore: JSON pointers; ends with NULL; NULL */
 };
 

@@ -48,6 +48,7 @@
 #include "providers/endpoint_price.h"
 #include "providers/throttle.h"
 #include "step_kinds/kinds.h"
+#include "step_kinds/models_endpoint.h"
 #include "step_kinds/traffic.h"
 #include "step_kinds/work_command.h"
 #include "storage/call_marks.h"
@@ -151,13 +152,36 @@ make_pair(struct models *m, struct error *err)
 	return 0;
 }
 
+/* The name of the endpoint to which the requests of a family go; NULL: to the API itself. */
+static const char *
+models_endpoint(const struct models *m, const char *family)
+{
+	const size_t len = strlen(family);
+	char *const *said = m->call->step->options.models.endpoints;
+
+	for (; said != NULL && *said != NULL; said++)
+		if (strncmp(*said, family, len) == 0 && (*said)[len] == '=')
+			return *said + len + 1;
+	return NULL;
+}
+
+/* The provider that is asked, as limits and prices know it. */
+static const char *
+models_provider(const struct models *m, const struct api_request *r)
+{
+	const char *endpoint = models_endpoint(m, r->api);
+
+	return endpoint != NULL ? endpoint : r->api;
+}
+
 /* Writes the first line: who may ask, and where the APIs are. Uses this process's environment:
  * the command's has the proxy of the previous call. */
-static void
-models_send_settings(struct models *m)
+static int
+models_send_settings(struct models *m, struct error *err)
 {
 	const struct step *s = m->call->step;
 	struct writer w;
+	int failed = 0;
 
 	writer_begin(&w, &m->proxy.outgoing);
 	writer_object(&w);
@@ -170,10 +194,17 @@ models_send_settings(struct models *m)
 		writer_member_integer(&w, "port", LOOPBACK_PORT);
 	}
 	writer_member_object(&w, "apis");
-	for (size_t i = 0; i < FAMILY_COUNT && !m->replays; i++) {
+	for (size_t i = 0; failed == 0 && i < FAMILY_COUNT && !m->replays; i++) {
 		const struct family *f = &families[i];
-		const char *base = NULL, *key = NULL;
+		const char *base = NULL, *key = NULL, *endpoint = models_endpoint(m, f->name);
 		char within[MODEL_TOKEN_SIZE];
+
+		if (endpoint != NULL) {
+			writer_member_object(&w, f->name);
+			failed = models_endpoint_write(endpoint, s->place.keys, &w, err);
+			writer_object_end(&w);
+			continue;
+		}
 
 		for (const char *const *name = f->bases; *name != NULL && base == NULL; name++)
 			base = environment_text(*name);
@@ -193,6 +224,7 @@ models_send_settings(struct models *m)
 	writer_object_end(&w);
 	writer_object_end(&w);
 	buffer_byte(&m->proxy.outgoing, '\n');
+	return failed;
 }
 
 static void
@@ -254,7 +286,7 @@ wait_for_port(struct models *m, long long *port, struct error *err)
 static void models_end(struct models *m);
 
 /* Starts the proxy for a command's call, and sets the command's environment. NULL: *err, and the
- * machine failed. */
+ * machine failed, or the endpoint that is asked is wrong. */
 static struct models *
 models_start(struct step_call *call, struct error *err)
 {
@@ -285,8 +317,9 @@ models_start(struct step_call *call, struct error *err)
 		spec.inherit = m->borrowed != -1;
 		result = peer_start(&m->proxy, &spec, err);
 	}
+	if (result == 0)
+		result = models_send_settings(m, err);
 	if (result == 0) {
-		models_send_settings(m);
 		file_close(&m->borrowed);
 		peer_send(&m->proxy);
 		result = wait_for_port(m, &port, err);
@@ -415,7 +448,7 @@ count_cost(struct models *m, struct api_request *r, struct span model, struct sp
 	int64_t cost = 0;
 
 	if (b != NULL && usage.at != NULL)
-		cost = budget_cost(b, r->api, r->model != NULL ? r->model : "", answered, usage);
+		cost = budget_cost(b, models_provider(m, r), r->model != NULL ? r->model : "", answered, usage);
 	m->spent = count_add(m->spent, cost);
 	free(answered);
 	return b == NULL || known ? 0 : budget_enter(b, cost, &r->reserved, err);
@@ -625,7 +658,7 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 	struct budget *budget = budget_of(s);
 
 	if (budget != NULL && r->generation &&
-	    budget_reserve(budget, m->spent, least_tokens(line), NULL, r->api,
+	    budget_reserve(budget, m->spent, least_tokens(line), NULL, models_provider(m, r),
 	    r->model != NULL ? r->model : "", r->within ? NULL : &r->reserved, &why) == -1) {
 		if (why.code == ERROR_SYSTEM) {
 			*err = why;
@@ -761,7 +794,7 @@ models_read_request(struct models *m, struct span line, struct error *err)
 	if (r->within)
 		return send_on(m, r, line, err);
 	note_unknown(m, r, line);
-	spec.provider = r->api;
+	spec.provider = models_provider(m, r);
 	began = throttle_begin(&r->throttle, &spec, &r->waiter, &why);
 	return models_apply_throttle_result(m, r, began, line, &why, err);
 }

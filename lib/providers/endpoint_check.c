@@ -300,10 +300,18 @@ check_sigv4(struct checked c, struct error *err)
 }
 
 static int
+check_key_header(struct checked c, struct error *err)
+{
+	return is_plain(c.value) && strchr(json_string_value(c.value), ':') != NULL &&
+	    *json_string_value(c.value) != ':' ? 0 :
+	    refuse(c, err, "what stands before the key, such as \"authorization: Bearer \"");
+}
+
+static int
 check_key(struct checked c, struct error *err)
 {
 	static const struct key keys[] = { { "env", check_variables_list }, { "file", check_file_path },
-	    { "command", check_command }, { "sigv4", check_sigv4 }, { "header", check_text },
+	    { "command", check_command }, { "sigv4", check_sigv4 }, { "header", check_key_header },
 	    { "optional", check_flag }, { "timeout", check_seconds }, { "refresh", check_refresh } };
 	static const char *const sources[] = { "env", "file", "command", "sigv4" };
 	size_t count = 0;

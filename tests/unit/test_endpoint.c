@@ -148,6 +148,7 @@ refuses_files(void **state)
 		{ "{" GOOD ", \"key\": {\"env\": \"A B\"}}", "key.env: expected the name of", 0600 },
 		{ "{" GOOD ", \"key\": {\"env\": \"A\", \"file\": \"/x\"}}", "one of env, file", 0600 },
 		{ "{" GOOD ", \"key\": {\"command\": \"x\"}}", "key.command: expected a command", 0600 },
+		{ "{" GOOD ", \"key\": {\"header\": \"x-key\"}}", "key.header: expected what stands before", 0600 },
 		{ "{" GOOD ", \"headers\": {\"a b\": \"c\"}}", "no header's name", 0600 },
 		{ "{" GOOD ", \"headers\": {\"a\": \"c\\r\\nd: e\"}}", "headers.a: expected", 0600 },
 		{ "{" GOOD ", \"headers\": {\"Content-Length\": \"1\"}}", "set by AWF itself", 0600 },

@@ -1024,3 +1024,26 @@ True True True
 	run -1 --separate-stderr "$BUILD/libexec/awf/awf-models-proxy" x </dev/null
 	same "$stderr" 'awf-models-proxy: x: takes no arguments'
 }
+
+@test "requests of a family go to an endpoint, with its key and headers in place of the program's" {
+	load ../../support/vendors
+	vendors_prepare
+	message_text cold | vendor mine /gate '"protocol":"messages","key":{"env":"MINE_KEY","header":"authorization: Bearer "},
+		"headers":{"X-Gate":{"env":"GATE_KEY"},"anthropic-version":null}'
+	export MINE_KEY=key-of-mine GATE_KEY=key-of-the-gate ANTHROPIC_API_KEY=key-of-anthropic
+	program <<<'ask one | grep -o cold; env >seen'
+	models=--models=anthropic=mine
+	run -0 --separate-stderr awf-run -c "awf-step -n -r $models app -- sh program"
+	same "$output" cold
+	same "$(sed -n 1p "$LOG" | jq -c '[.path, .headers.authorization, .headers."x-gate", .headers."x-api-key", .headers."anthropic-version"]')" \
+		'["/gate/v1/messages","Bearer key-of-mine","key-of-the-gate",null,null]'
+	run ! grep -r -e key-of seen "$AWF_STORAGE"
+	endpoint mine '{"protocol":"messages","base_url":"http://models.example","key":{"env":"MINE_KEY"}}'
+	run ! --separate-stderr awf-run -c "awf-step -n -r $models app -- sh program"
+	[[ $stderr == *'without encryption'* ]]
+	for wrong in nobody=mine anthropic= anthropic=../x; do
+		run -1 awf-step -n --models="$wrong" app -- true
+	done
+	run ! --separate-stderr awf-step -n --models=anthropic=nobody app -- true
+	[[ $stderr == *"there is no endpoint 'nobody'"* ]]
+}

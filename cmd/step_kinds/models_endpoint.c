@@ -1,0 +1,105 @@
+/* The line that has the key goes to the proxy alone, by its standard input. */
+#include "step_kinds/models_endpoint.h"
+
+#include <sodium/utils.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "providers/endpoint.h"
+#include "providers/provider_find.h"
+
+/* "NAME: VALUE"; without a value it says that the header is not sent. */
+static void
+write_header(struct writer *w, const char *begin, const char *prefix, const char *value)
+{
+	char *line = memory_format("%s%s%s", begin, prefix != NULL ? prefix : "", value);
+
+	writer_string(w, line);
+	sodium_memzero(line, strlen(line));
+	free(line);
+}
+
+/* The value of the first variable of the key that is set. */
+static const char *
+find_key(struct span env, const struct keys *keys)
+{
+	char *name = span_text(env);
+	const char *key = name == NULL ? NULL : keys_value(keys, name);
+
+	for (struct span_walk one = span_walk(env); span_type(env) == 'a' && key == NULL && span_next(&one);)
+		key = find_key(one.value, keys);
+	free(name);
+	return key;
+}
+
+static void
+write_headers(const struct endpoint *e, const char *key, const struct keys *keys, struct writer *w)
+{
+	struct span text = endpoint_text(e);
+	const char *protocol = endpoint_protocol(e, NULL);
+	char *form = span_text(span_path(text, "key", "header", (char *)NULL));
+
+	writer_member_array(w, "headers");
+	if (key != NULL)
+		write_header(w, form != NULL ? form : strcmp(protocol, "messages") == 0 ? "x-api-key: " :
+		    strcmp(protocol, "gemini") == 0 ? "x-goog-api-key: " : "authorization: Bearer ", NULL, key);
+	for (struct span_walk header = span_walk(span_member(text, "headers")); span_next(&header);) {
+		char *name = span_text(header.key), *begin = memory_format("%s: ", name);
+		char *said = span_text(header.value), *env = span_text(span_member(header.value, "env"));
+		char *prefix = span_text(span_member(header.value, "prefix"));
+		const char *value = env != NULL ? keys_value(keys, env) : said;
+
+		if (value != NULL || env == NULL)
+			write_header(w, begin, value != NULL ? prefix : NULL, value != NULL ? value : "");
+		free(name);
+		free(begin);
+		free(said);
+		free(env);
+		free(prefix);
+	}
+	writer_array_end(w);
+	free(form);
+}
+
+int
+models_endpoint_write(const char *name, const struct keys *keys, struct writer *w,
+    struct error *err)
+{
+	struct endpoint *e = NULL;
+	int found = provider_endpoint(name, &e, err), failed = 0;
+	char *base = NULL, *origin = NULL;
+	const char *key = NULL;
+	bool users = false;
+	struct span text;
+
+	if (found == 0)
+		error_set(err, ERROR_DEFINITION, "--models", "there is no endpoint '%s'", name);
+	if (found != 1)
+		return -1;
+	text = endpoint_text(e);
+	base = endpoint_base(e, NULL, keys, &users, err);
+	origin = base == NULL ? NULL : endpoint_origin(base);
+	key = find_key(span_path(text, "key", "env", (char *)NULL), keys);
+	if (base == NULL)
+		failed = -1;
+	else if (endpoint_has_command(e) || span_path(text, "key", "file", (char *)NULL).at != NULL)
+		failed = error_set(err, ERROR_DEFINITION, "--models",
+		    "%s: the proxy can be given a key of a variable alone", name);
+	else if (key == NULL && span_path(text, "key", "env", (char *)NULL).at != NULL &&
+	    !span_true(span_path(text, "key", "optional", (char *)NULL)))
+		failed = error_set(err, ERROR_AUTH, name, "no API key: its variable is not set");
+	else if (key != NULL && !users && strncmp(base, "http://", 7) == 0 &&
+	    !endpoint_origin_is_loopback(origin) && !span_true(span_member(text, "insecure")))
+		failed = error_set(err, ERROR_INVALID, name,
+		    "the key would go to another machine without encryption");
+	if (failed == 0) {
+		writer_member_string(w, "base", base);
+		writer_member_string(w, "key", key);
+		write_headers(e, key, keys, w);
+	}
+	free(base);
+	free(origin);
+	endpoint_free(e);
+	return failed;
+}

@@ -3,7 +3,15 @@ bats_require_minimum_version 1.5.0
 load ../../support/provider
 
 # What model servers were reported to send that is in no reference: ends without their last line,
-# errors in forms of their own, arguments of calls in pieces of every kind.
+# errors in forms of their own, arguments of calls in pieces of every kind. What is right is said by
+#   ends of a stream     https://html.spec.whatwg.org/multipage/server-sent-events.html (the last event
+#                        would be dropped; here an end that was said counts)
+#   Chat Completions     https://platform.openai.com/docs/api-reference/chat-streaming (tool_calls[].index;
+#                        arguments are a text of JSON)
+#   Messages             https://docs.claude.com/en/api/messages-streaming (usage of message_delta is a total)
+#   OpenRouter           https://openrouter.ai/docs/api-reference/errors (choices[0].error, metadata.raw)
+#   MiniMax              https://platform.minimax.io/docs/api-reference/errorcode (base_resp)
+#   Groq                 https://console.groq.com/docs/tool-use (tool_use_failed, failed_generation)
 
 # Serves the bytes on stdin as an answer with the status 200, and prints what the provider makes of them:
 # what it says without what is the same in each.

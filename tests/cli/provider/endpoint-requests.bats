@@ -240,3 +240,28 @@ before_turn: cat change'
 	awf-verify --determinism
 	same "$(requests)" 1
 }
+
+@test "steps of a run share a worker for an endpoint, and so the key that a command printed; not another's" {
+	chat_text cold | mine '"key":{"command":["sh","-c","echo x >>$HOME/asked; echo key-of-mine"]}'
+	endpoint other "{\"protocol\":\"chat\",\"base_url\":\"$(url)/other\",\"key\":{\"env\":\"OTHER_KEY\"}}"
+	export OTHER_KEY=key-of-other
+	run -0 --separate-stderr awf-run -n -- sh -c 'echo x | awf-step -m mine/m a | awf-step -m other/m b | awf-step -m mine/m c |
+		awf-step -r -m mine/m d; echo "$AWF_RUN_DIRECTORY" >directory'
+	same "$output" cold
+	same "$(jq -r '[.path, .headers.authorization] | join(" ")' "$LOG")" '/v1/chat/completions Bearer key-of-mine
+/other/chat/completions Bearer key-of-other
+/v1/chat/completions Bearer key-of-mine
+/v1/chat/completions Bearer key-of-mine'
+	# One may still be ending when the next begins.
+	[ "$(wc -l <"$HOME/asked")" -lt 3 ]
+	run ! grep -rl key-of- "$AWF_STORAGE"
+}
+
+@test "a fallback behind an endpoint that gives no answer; its limits are of its name" {
+	chat_text cold | mine
+	endpoint down '{"protocol":"chat","base_url":"http://127.0.0.1:9/v1"}'
+	echo 'mine at-once=1 per-minute=2' >"$XDG_CONFIG_HOME/awf/limits"
+	ask 0 down/m 'fallback: [mine/m]'
+	[ -e "$AWF_STORAGE/limits/mine" ]
+	run ! test -e "$AWF_STORAGE/limits/openai"
+}

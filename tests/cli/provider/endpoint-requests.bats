@@ -88,6 +88,26 @@ before_turn: cat change'
 	ask 0 anthropic/claude-haiku-4-5 'temperature: 0'
 }
 
+@test "what Gemini models take: xhigh and max are high, which is noted; none is an error where they always think" {
+	gemini '{"text":"cold"}' | vendor google ''
+	export GEMINI_API_KEY=key-of-google
+	count=0
+	while IFS='|' read -r model said want note; do
+		count=$((count + 1))
+		ask 0 "google/$model" "thinking: $said"
+		same "$model $said $(request $count '.body.generationConfig.thinkingConfig | [.thinkingLevel, .thinkingBudget]')" "$model $said $want"
+		same "$said $(jq -r 'select(.type == "message.assistant").payload.params_note' "$(transcript)")" "$said $note"
+	done <<-'END'
+		gemini-3-pro|low|["LOW",null]|null
+		gemini-3-pro|max|["HIGH",null]|thinking: max is high at google
+		gemini-2.5-pro|xhigh|[null,24576]|thinking: xhigh is high at google
+		gemini-2.5-flash|none|[null,0]|null
+		gemini-3-pro|false|[null,null]|null
+	END
+	ask 3 google/gemini-3-pro 'thinking: none'
+	same "$(code) $(requests)" "invalid $count"
+}
+
 @test "a key in a file: its first line, and nobody else may read it" {
 	chat_text cold | mine "\"key\":{\"file\":\"$PWD/key\"}"
 	printf 'key-of-the-file\nmore\n' >key

@@ -45,6 +45,7 @@ describe_run(struct job *j, const char *id)
 		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
 		.traceparent = j->forks ? NULL : j->resume.traceparent,
 		.keep_transcript = !j->settings.no_transcript,
+		.compared = j->place.around != NULL,
 		.cause = cause,
 		.lineage = &j->place.lineage,
 		.inside_of = j->place.nested_in ? j->place.child.parent.id : NULL,

@@ -131,6 +131,24 @@ run_workflow(struct job *j)
 	terminal_close(&j->terminal);
 }
 
+/* Whether the record of a child run that is not kept, and that ends waiting, tells that nothing in it has
+ * changed anything: then it begins once more without a question. */
+static bool
+is_unchanged(const struct job *j)
+{
+	const struct history_spec spec = { .mode = RECALL_RESUME,
+		.own = { j->run.transcript.path, j->run.transcript.blobs, NULL } };
+	struct history_summary summary;
+	struct error ignored = ERROR_INIT;
+	bool unchanged;
+
+	if (!j->place.nested_in || j->run.keep_transcript || j->conclusion.error.code != ERROR_WAITING)
+		return false;
+	unchanged = history_build(NULL, &spec, &summary, &ignored) == 0 && !summary.changed && !summary.has_children;
+	history_summary_free(&summary);
+	return unchanged;
+}
+
 /* Writes run.completed, and drops the run directory. */
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
@@ -223,6 +241,7 @@ run_finish_job(struct job *j)
 	if (s->survivors)
 		message_print(PROGRAM, "%s: some of its processes could not be ended",
 		    j->run.name);
+	j->place.unchanged = is_unchanged(j);
 	if (record_end(j, e, sha256, printed, &err) != 0 ||
 	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);

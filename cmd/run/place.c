@@ -223,7 +223,7 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 		.result = p->output.overflow ? NULL : &result,
 		.error = &error,
 		.exit_code = e->exit_code,
-		.completed = p->completed,
+		.completed = p->unchanged ? NULL : p->completed,
 		.stdin_sha256 = input->kept ? stdin_sha256 : NULL,
 		.stdin_bytes = input->bytes,
 		.stdout_bytes = p->output.bytes,

@@ -230,12 +230,12 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	bool there = transcript_begun(path), same = false;
 
 	free(path);
-	/* Its parent died before it was made, or it could not be: of one that came to be the
-	 * call's end names that of the run. Of one without a transcript nothing tells whether it
-	 * came to be. */
+	/* Its parent died before it was made, or it could not be, or it waited before it had changed
+	 * anything: of others that ended the call's end names that of the run. Of one without a
+	 * transcript that did not end nothing tells whether it came to be. */
 	if (!there && ((r->end == RECALL_OPEN &&
 	    !span_true(span_member(r->started.view.payload, KEY_NO_TRANSCRIPT))) ||
-	    (r->end == RECALL_FAILED && end->view.links.at == NULL)))
+	    ((r->end == RECALL_FAILED || r->end == RECALL_WAITING) && end->view.links.at == NULL)))
 		return 0;
 	if (!there && r->run_id[0] == '\0' && result_stands(n)) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,

@@ -642,6 +642,15 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 	return failed ? -1 : 0;
 }
 
+/* Which steps a child run without a record has, nothing tells: any may be new in it. */
+static void
+add_unknown_steps(struct resume *r, const struct history_child *child, const struct resume_plan *plan)
+{
+	for (char *const *path = plan->answers.new_steps; path != NULL && *path != NULL; path++)
+		if (nested_path_inside(*path, child->call, child->names, child->path) != NULL)
+			list_add(&r->history.named, *path);
+}
+
 static bool
 is_dropped(void *context, const char *name, bool lately)
 {
@@ -701,6 +710,8 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 		path = storage_transcript(&r->storage, child->run_id);
 		if (transcript_begun(path))
 			failed = add_child(r, child, plan, err);
+		else
+			add_unknown_steps(r, child, plan);
 		free(path);
 	}
 	/* What is named in child runs is known now; a child run is told what was said of others, too. */

@@ -320,7 +320,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	int failed;
 
 	/* A run of one step has no calls to distinguish; a masked run is never resumed. */
-	marked = workflow && r->keep_transcript && !r->transcript.masked;
+	marked = workflow && (r->keep_transcript || spec->compared) && !r->transcript.masked;
 	if (marked && write_start(r, spec, key, false, err) != 0)
 		return -1;
 

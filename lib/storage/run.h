@@ -89,6 +89,7 @@ struct run_spec {
 	bool snapshot;                /* the storage has one of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
+	bool compared;                /* its calls are compared with those of a run around it that goes on */
 	bool latest;                  /* becomes `latest` (top-level live runs) */
 	void (*repaired)(const char *text);
 	void (*warn)(const struct error *err); /* audit file, latest */

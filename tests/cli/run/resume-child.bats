@@ -252,6 +252,35 @@ a"
 	resume 0
 }
 
+@test "what was moved into a child run without a transcript asks which it is, and is answered as printed" {
+	local push="awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" answer
+	for answer in '--skip push:0:0' '--redo push:0:0' '--new kid.push'; do
+		rm -f ledger open
+		printf '%s\n' "$push" 'awf-step -n -q gate -- test -e open' >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		: >open
+		printf '%s\n' "awf-run --no-transcript --name kid -n -c \"$push\"" 'awf-step -n -q gate -- test -e open' >flow.awf
+		resume 75
+		[[ $stderr == *'resume with --redo push:0:0 or --skip push:0:0, or, if it is another call, with --new kid.push'* ]]
+		same "$(cat ledger)" x
+		# shellcheck disable=SC2086 # an option and its argument
+		resume 0 $answer
+		same "$(grep -c x ledger)" "$([ "${answer%% *}" = --skip ] && echo 1 || echo 2)"
+	done
+
+	# What had changed something before it asked is not begun again without a question.
+	rm ledger open
+	printf '%s\n' "$push" 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n --id-file id flow.awf
+	: >open
+	printf '%s\n' "awf-run --no-transcript --name kid -n -c \"awf-step -n -q --effects external first -- sh -c 'echo x >>first'; $push\"" \
+		'awf-step -n -q gate -- test -e open' >flow.awf
+	resume 75
+	resume 75 --skip push:0:0
+	[[ $stderr == *'kid:0:0: the record of this child run, '*', is gone'* ]]
+	same "$(cat ledger first)" "$(printf 'x\nx')"
+}
+
 @test "a detached child run that is new in a run that goes on is run" {
 	printf '%s\n' "awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" >kid.awf
 	printf '%s\n' 'set -e' 'awf-step -n -q gate -- test -e open' 'awf-run --detach -n ./kid.awf' >flow.awf

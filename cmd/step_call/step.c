@@ -92,7 +92,8 @@ step_query(const struct step *s, int64_t index)
 
 	return (struct recall_query){ .enclosing = s->place.enclosing, .root = s->place.root,
 		.tool_call = s->place.tool_call, .name = s->options.name, .path = s->place.path,
-		.item = index, .tried = s->options.failure == FAILURE_TRY, .member = s->place.member, .marks = &s->place.marks,
+		.item = index, .tried = s->options.failure == FAILURE_TRY, .member = s->place.member,
+		.effects = effects_outside(s->options.effects) && !s->options.idempotent, .marks = &s->place.marks,
 		.occurrence = occurrence != NULL ? strtoll(occurrence + 1, NULL, 10) : -1 };
 }
 

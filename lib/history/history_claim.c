@@ -1064,6 +1064,99 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 	return decide_anyhow(found.record, r);
 }
 
+/* Appends a text without quotes, backslashes and all but one of several blanks. */
+static void
+add_bare(struct buffer *out, const char *text, size_t len)
+{
+	for (const char *at = text; at < text + len; at++) {
+		const bool blank = *at == ' ' || *at == '\t' || *at == '\n';
+
+		if (*at == '\'' || *at == '"' || *at == '\\' || (blank && (out->len == 0 || out->data[out->len - 1] == ' ')))
+			continue;
+		buffer_byte(out, blank ? ' ' : *at);
+	}
+}
+
+/* Whether the record is of a child run that kept no transcript, and ran a text that has the name and the
+ * command of the call. */
+static bool
+may_have_done(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer text = BUFFER_INIT, bare = BUFFER_INIT, command = BUFFER_INIT, name = BUFFER_INIT;
+	struct recalled_event started = { .turn = -1 };
+	bool done = false;
+
+	if (history_line(h, &r->started, &started, NULL) == 0 &&
+	    span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT))) {
+		history_describe(&text, started.view.payload);
+		add_bare(&bare, buffer_string(&text), text.len);
+		add_bare(&command, query->definition, strlen(query->definition));
+		buffer_format(&name, " %s ", query->name);
+		done = strstr(buffer_string(&bare), buffer_string(&command)) != NULL &&
+		    strstr(buffer_string(&bare), buffer_string(&name)) != NULL;
+	}
+	recalled_event_free(&started);
+	buffer_free(&text);
+	buffer_free(&bare);
+	buffer_free(&command);
+	buffer_free(&name);
+	return done;
+}
+
+static struct index_record *
+find_unrecorded(struct history *h, const struct recall_query *query)
+{
+	size_t looked = 0;
+
+	for (size_t i = 0; h->head->children > 0 && i < h->head->records && looked < DEFINITIONS_MOST; i++) {
+		struct index_record *r = &h->records[i];
+
+		if (!r->child || !history_free(r))
+			continue;
+		looked++;
+		if (may_have_done(h, r, query))
+			return r;
+	}
+	return NULL;
+}
+
+/* The call was moved out of a child run of which no record was kept: nobody knows whether that has done it,
+ * and the user decides. What is said of such a child run is said of one call. */
+static int
+claim_unrecorded(struct history *h, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	struct buffer answers = BUFFER_INIT;
+	const char *call;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || !h->head->edited || !query->effects || query->definition == NULL)
+		return 0;
+	do {
+		record = find_unrecorded(h, query);
+		if (record == NULL)
+			return 0;
+	} while (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)) &&
+	    !history_free(record));
+	call = history_text(h, record->call);
+	if (!history_unused_by_any(record))
+		return refuse_asked_again(h, record, query, r, err);
+	if (!is_decided(h, record, guard, query)) {
+		add_answers(h, record, history_prefix(h), call, query, "to do it again, or to take it as done, ", &answers);
+		error_set(err, ERROR_WAITING, query->name, "may have been done before, in the child run %s, which has no "
+		    "record (--no-transcript)%s", call, buffer_string(&answers));
+		memcpy(r->compared, record->root, ID_SIZE);
+		buffer_free(&answers);
+		return -1;
+	}
+	if (record->decided == RECALL_REDO || !history_lend(h, record))
+		return 0;
+	r->lent = true;
+	status = history_fill_recalled(h, record, r, err);
+	return status == 1 ? decide_anyhow(record, r) : status;
+}
+
 /* ---- decisions while the attempt runs ---- */
 
 struct decision_search {
@@ -1417,6 +1510,8 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 		status = claim_other(h, key, guard, query, r, err);
 		if (status == 0)
 			status = claim_elsewhere(h, guard, query, false, r, err);
+		if (status == 0)
+			status = claim_unrecorded(h, guard, query, r, err);
 		if (status == 0)
 			status = claim_edited_text(h, key, query, r, err);
 		if (status == 0)

@@ -172,6 +172,7 @@ struct recall_query {
 	const struct call_marks *marks; /* what else it depends on; NULL: every record agrees */
 	bool tried;                  /* its failure is an outcome for the workflow (--try) */
 	bool member;                 /* a round or a branch, which no other can be */
+	bool effects;                /* it changes something outside, and is not to do so twice */
 	int64_t occurrence;          /* of its process among those of its name */
 	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
 	                                nearest, else as share_out() says */

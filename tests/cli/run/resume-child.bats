@@ -281,6 +281,31 @@ a"
 	same "$(cat ledger first)" "$(printf 'x\nx')"
 }
 
+@test "what was moved out of a child run without a transcript may have been done there" {
+	local a="awf-step -n -q --effects external a -- sh -c 'echo a  >>ledger'" b
+	b=${a/ a / b } b=${b/echo a/echo b}
+	moved() {
+		rm -f ledger open
+		printf '%s\n' "awf-run --no-transcript -n -c \"$a; $b\"" 'awf-step -n -q gate -- test -e open' >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		: >open
+		printf '%s\n' "$a" "$b" 'awf-step -n -q --effects external c -- sh -c "echo c >>ledger"' \
+			'awf-step -n -q gate -- test -e open' >flow.awf
+		resume 75
+		[[ $stderr == *'a: may have been done before, in the child run pipeline:0:0, which has no record (--no-transcript)'*'resume with --redo pipeline:0:0 or --skip pipeline:0:0, or, if it is another call, with --new a'* ]]
+		same "$(sort ledger)" "$(printf '%s\n' a b c)"
+	}
+	moved
+	resume 75 --skip pipeline:0:0
+	[[ $stderr == *'to make this one as well, resume with --new b'* ]]
+	resume 0 --new b
+	same "$(sort ledger)" "$(printf '%s\n' a b b c)"
+	awf-verify "$(<id)"
+	moved
+	resume 0 --redo pipeline:0:0
+	same "$(sort ledger)" "$(printf '%s\n' a a b b c)"
+}
+
 @test "a detached child run that is new in a run that goes on is run" {
 	printf '%s\n' "awf-step -n -q --effects external push -- sh -c 'echo x >>ledger'" >kid.awf
 	printf '%s\n' 'set -e' 'awf-step -n -q gate -- test -e open' 'awf-run --detach -n ./kid.awf' >flow.awf

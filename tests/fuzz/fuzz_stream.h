@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../../cmd/provider/foreign.h"
 #include "json/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,23 +41,42 @@ check(const struct buffer *json)
 static void
 send_back(struct span answer)
 {
+	static const char text[] = "{\"protocol\":\"chat\",\"base_url\":\"http://localhost\"}";
+	static const struct foreign foreign = { .own = "p/m", .echoes = true, .ids = "[a-zA-Z0-9_-]{1,64}" };
 	static struct provider_request request;
-	const struct exchange x = { .request = &request, .base = "http://localhost" };
-	struct buffer messages = BUFFER_INIT, body = BUFFER_INIT;
+	static struct endpoint *endpoint;
+	struct bound bound;
+	const struct exchange x = { .request = &request, .base = "http://localhost", .model = "m",
+		.endpoint = endpoint, .bound = &bound };
+	struct buffer messages = BUFFER_INIT, fitted = BUFFER_INIT, body = BUFFER_INIT;
 	struct span blocks = span_member(answer, "blocks");
+	struct error err;
 	struct writer w;
+
+	if (endpoint == NULL) {
+		assert(endpoint_given(&endpoint, "fuzz", text, &err) == 0);
+		send_back(answer);
+		return;
+	}
 
 	buffer_text(&messages, "[{\"role\":\"assistant\",\"blocks\":");
 	buffer_append(&messages, blocks.at, blocks.len);
 	buffer_text(&messages, "},{\"role\":\"user\",\"blocks\":");
 	buffer_append(&messages, blocks.at, blocks.len);
+	buffer_text(&messages, "},{\"role\":\"assistant\",\"from\":\"p/other\",\"blocks\":");
+	buffer_append(&messages, blocks.at, blocks.len);
 	buffer_text(&messages, "}]");
 	request.model = span_of("\"m\"", 3);
 	request.messages = span_of(messages.data, messages.len);
+	if (foreign_write(&foreign, request.messages, &fitted)) {
+		check(&fitted);
+		request.messages = span_of(fitted.data, fitted.len);
+	}
 	writer_begin(&w, &body);
 	WRITE_BODY(&x, &w);
 	check(&body);
 	buffer_free(&body);
+	buffer_free(&fitted);
 	buffer_free(&messages);
 }
 

@@ -350,3 +350,20 @@ endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.examp
 	ask one first last
 	same "$(given_back | jq -c 'map([.reasoning_content, .tool_calls[0].extra_content])')" '[[null,null]]'
 }
+
+@test "another model of the same API gets neither signatures nor encrypted thoughts, nor ids of items" {
+	local user='{"role":"user","blocks":[{"type":"text","text":"x"}]}' result='{"role":"user","blocks":[{"type":"tool_result","tool_id":"c1","tool_content":"r"}]}'
+	local name call='"type":"tool_use","tool_id":"c1","tool_name":"n","tool_input":{}'
+	for name in openai-responses google anthropic; do
+		model_server --answer "$ROOT/tests/fixtures/same/$name.2.jsonl" --loop
+		for from in gemini-3-pro other; do
+			echo '{"id":1,"provider":"'$name'","model":"gemini-3-pro","messages":['"$user"',{"role":"assistant","from":"'$name/$from'","blocks":[
+				{"type":"thinking","thinking":"t","signature":"c2ln","api":"'$name'","raw":{"id":"rs_1"}},
+				{'"$call"',"signature":"c2ln","api":"'$name'","raw":{"id":"fc_1"}}]},'"$result"']}' | tr -d '\n\t'
+			echo
+		done | provider "$name" >/dev/null
+		same "$name $(sed -n 1p "$MODEL_SERVER_LOG" | grep -c 'c2ln\|fc_1')" "$name 1"
+		same "$name $(sed -n 2p "$MODEL_SERVER_LOG" | grep -c 'c2ln\|rs_1\|fc_1\|"t"')" "$name 0"
+		kill "$MODEL_SERVER_PID"
+	done
+}

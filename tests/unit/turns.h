@@ -95,6 +95,7 @@ bench_begin(struct bench *b, const char *const *tools)
 	b->blobs = path_join(directory, "blobs");
 	agent_plain(&b->member.agent, "tester");
 	b->member.agent.model = memory_text("m");
+	b->member.agent.provider = memory_text("scripted");
 	b->member.tools = b->tools;
 	b->member.provider = &b->provider;
 	b->call = (struct call){ .transcript = &b->transcript, .name = "s", .path = "s", .id = "s:0:0" };

@@ -92,7 +92,7 @@ read_empty(const struct definition *d, const struct definition_key *key, json_t 
 
 	if (text == NULL || (strcmp(text, "accept") != 0 && strcmp(text, "error") != 0))
 		return definition_fail(d, key->name, err, "expected accept or error");
-	((struct agent *)object)->may_be_empty = strcmp(text, "accept") == 0;
+	((struct agent *)object)->answer.may_be_empty = strcmp(text, "accept") == 0;
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static const struct definition_key keys[] = {
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "empty", read_empty, 0, 0, 0 },
-	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
+	{ "output_repairs", definition_integer, MEMBER(answer.repairs), 0, INT_MAX },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
 	{ "fallback", fallback_read, MEMBER(fallback), 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
@@ -302,7 +302,7 @@ agent_begin(struct agent *a)
 	a->limits.max_turns = DEFAULT_MAX_TURNS;
 	a->limits.stuck_after = DEFAULT_STUCK_AFTER;
 	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
-	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
+	a->answer.repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 
 /* The tools that end phases are AWF's, and nothing else ends the call. */

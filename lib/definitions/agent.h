@@ -46,8 +46,10 @@ struct agent {
 	int64_t before_turn_ms;    /* its time limit; 0: none */
 	struct pins pins;          /* files that it runs */
 	struct output_schema output; /* of the result; without a schema: any */
-	bool may_be_empty;         /* an answer without content is one */
-	int64_t output_repairs;    /* 2: so often an answer that breaks it is sent back */
+	struct {
+		bool may_be_empty;         /* an answer without content is one */
+		int64_t repairs;           /* 2: so often one that breaks `output` is sent back */
+	} answer;
 	char *continue_from;   /* path of the step whose conversation goes on; NULL */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */

@@ -162,7 +162,7 @@ loop_write_asked(const struct loop *l, struct writer *w)
 		writer_member_buffer(w, "output_schema", &agent->output.text);
 	if (agent->prompt.project_settings)
 		writer_member_bool(w, "project_settings", true);
-	if (agent->may_be_empty)
+	if (agent->answer.may_be_empty)
 		writer_member_string(w, "empty", "accept");
 	writer_member_string(w, "session", session_of(l));
 	return len;

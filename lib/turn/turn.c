@@ -97,7 +97,7 @@ turn_finish_call(struct loop *l, struct error *err)
 	if (agent->output.schema == NULL) {
 		json_quote(result, text.at, text.len);
 	} else if (output_schema_read(&agent->output, text, result, &why) != 0) {
-		if (l->conversation.repairs >= agent->output_repairs) {
+		if (l->conversation.repairs >= agent->answer.repairs) {
 			if (text.len > 0)
 				buffer_text(&why, "; it begins: ");
 			text_visible(&why, text.at, text.len, BEGINNING_WIDTH);
@@ -342,7 +342,7 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 		const struct tool_run *run = &runs->list[i];
 
 		if (strcmp(run->name, result) == 0 && run->error.code == ERROR_SCHEMA &&
-		    l->conversation.repairs++ >= agent->output_repairs)
+		    l->conversation.repairs++ >= agent->answer.repairs)
 			return error_set(err, ERROR_SCHEMA, agent->name, "%s: %s", result,
 			    run->error.message);
 	}

@@ -130,7 +130,7 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
     void *object, struct error *err)
 {
 	static const struct definition_key timeout_key = { "before_turn", NULL,
-		offsetof(struct agent, before_turn_ms), 0, 0 };
+		offsetof(struct agent, limits.before_turn_ms), 0, 0 };
 	struct agent *a = object;
 	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
 	json_t *timeout = json_object_get(value, "timeout");
@@ -301,7 +301,7 @@ agent_begin(struct agent *a)
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->limits.max_turns = DEFAULT_MAX_TURNS;
 	a->limits.stuck_after = DEFAULT_STUCK_AFTER;
-	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
+	a->limits.before_turn_ms = BEFORE_TURN_LIMIT_MS;
 	a->answer.repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 

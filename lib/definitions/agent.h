@@ -38,12 +38,12 @@ struct agent {
 		int64_t stuck_after;       /* turns that call the same with the same result: 5; 0: no limit */
 		int64_t max_tokens_total;  /* 0: no limit */
 		int64_t timeout_ms;        /* 0: none */
+		int64_t before_turn_ms;    /* of the command before a turn; 0: none */
 	} limits;                     /* of its work */
 	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one
 	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
 	json_t *before_turn;       /* a command: array of texts or text; NULL */
-	int64_t before_turn_ms;    /* its time limit; 0: none */
 	struct pins pins;          /* files that it runs */
 	struct output_schema output; /* of the result; without a schema: any */
 	struct {

@@ -31,7 +31,7 @@ ask_program(struct loop *l, struct error *err)
 	const struct turns *t = l->turns;
 	const struct agent *agent = &t->member->agent;
 	struct subprocess process = { .environment = t->environment->list,
-	    .timeout_ms = turns_time(t, agent->before_turn_ms) };
+	    .timeout_ms = turns_time(t, agent->limits.before_turn_ms) };
 	struct trust_items items = { NULL, 0 };
 	struct buffer input = BUFFER_INIT;
 	struct writer w;

@@ -241,6 +241,7 @@ run_finish_job(struct job *j)
 	if (s->survivors)
 		message_print(PROGRAM, "%s: some of its processes could not be ended",
 		    j->run.name);
+	j->place.waits = j->outcome.waiting > 0;
 	j->place.unchanged = is_unchanged(j);
 	if (record_end(j, e, sha256, printed, &err) != 0 ||
 	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {

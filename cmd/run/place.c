@@ -235,6 +235,9 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 	/* Whatever it came to itself. */
 	if (error.code == ERROR_NONE && p->output.closed)
 		error_set(&error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads its output any more");
+	/* Its failure is not to be caught while a question in it is open. */
+	else if (p->waits && error.code != ERROR_NONE && error_of_work(error.code))
+		error_set(&error, ERROR_WAITING, NULL, "waiting for a person");
 	if (!p->output.overflow)
 		data_from_text(&result, buffer_string(&p->output.kept), p->output.kept.len);
 	failed = child_completed(&p->child, &end, err);

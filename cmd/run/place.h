@@ -24,6 +24,7 @@ struct place {
 	struct run_cause cause;    /* of a child */
 	bool nested_in;            /* it is one, and its call is this process's: */
 	bool asked;                /* it has asked whether it is a recorded one, and recorded that */
+	bool waits;                /* a call in it does, whatever else came of it */
 	bool unchanged;            /* it waits, keeps no transcript, and nothing in it has changed anything */
 	struct child child;
 	struct nested nested;      /* what it takes over */

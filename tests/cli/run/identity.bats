@@ -1144,6 +1144,18 @@ X
 		run -75 awf-run -n --id-file id sh flow.awf
 	done
 
+	# Nor is the failure of a child run in which a call asks as well caught.
+	rm -f ledger open
+	printf '%s\n' "$edited" "awf-step -n -q bad -- sh -c 'test -e open && exit 3; kill -9 \$PPID'" >kid.awf
+	printf '%s\n' "echo 1 | awf-step --each w -- awf-run -n ./kid.awf | awf-step --rescue r -- sh -c 'echo rescued >>ledger'" >flow.awf
+	run awf-run -n --id-file id sh flow.awf
+	sed -i 's/echo a/echo  a/' kid.awf
+	: >open
+	resume 75
+	ledger a
+	resume 0 --skip w:0:0/kid:0:0/a:0:0
+	ledger a rescued
+
 	# What a race has decided waits no more: then it is the failure that it looks like.
 	printf '%s\n' "awf-step -n -q --parallel --strategy any p -- 'echo x | awf-step -q --approve ok' 'sleep 0.2'" 'exit 1' >in.sh
 	printf '%s\n' 'echo 1 | awf-step -q --each w -- sh in.sh' >flow.awf

@@ -34,16 +34,18 @@ each_conversation(void **state)
 
 #define FROM "\"from\":\"scripted/m\","
 
-/* The digest in an answer, the number of its event, is of the request without its id, and without whose
- * the messages of the model are. */
+/* The digest in an answer, the number of its event, is of the request without its id, and without who
+ * is asked and whose the messages of the model are. */
 static void
 assert_digest(const struct bench *b, int number, int request_number)
 {
-	char *request = asked(request_number), digest[DIGEST_SIZE], *quoted, *from;
+	static const char *const beside[] = { FROM, ",\"provider\":\"scripted\"" };
+	char *request = asked(request_number), digest[DIGEST_SIZE], *quoted, *at;
 
 	request[7] = '{';
-	while ((from = strstr(request, FROM)) != NULL)
-		memmove(from, from + sizeof FROM - 1, strlen(from + sizeof FROM - 1) + 1);
+	for (size_t i = 0; i < COUNT(beside); i++)
+		while ((at = strstr(request, beside[i])) != NULL)
+			memmove(at, at + strlen(beside[i]), strlen(at + strlen(beside[i])) + 1);
 	quoted = memory_format("\"%s\"", digest_sha256(request + 7, strlen(request + 7), digest));
 	assert_payload(b, number, "/request_sha256", quoted);
 	free(quoted);

@@ -168,10 +168,82 @@ file_names_dropped(const struct file_names *n, const char *name, bool lately)
 	    !has_word(&n->now, name);
 }
 
-bool
-file_names_written(const struct file_names *n, const char *text)
+/* The next word of a text for a shell, without its quotes; false: there is none. Words in a word that is a
+ * text itself are not looked at. */
+static bool
+next_shell_word(const char **at, struct buffer *word)
 {
-	return *text != '\0' && has_word(&n->now, text);
+	static const char apart[] = " \t\n;|&()<>";
+	char quote = '\0';
+	const char *from;
+
+	buffer_clear(word);
+	*at += strspn(*at, apart);
+	for (from = *at; **at != '\0' && (quote != '\0' || strchr(apart, **at) == NULL); (*at)++) {
+		char c = **at;
+
+		if (quote != '\0' ? c == quote : c == '\'' || c == '"') {
+			quote = quote != '\0' ? '\0' : c;
+			continue;
+		}
+		if (c == '\\' && quote != '\'' && (*at)[1] != '\0' &&
+		    (quote == '\0' || strchr("$`\"\\", (*at)[1]) != NULL))
+			c = *++(*at);
+		buffer_byte(word, c);
+	}
+	return *at > from;
+}
+
+/* Whether each word of a text stands in the files. */
+static bool
+has_words(const struct buffer *text, const char *words)
+{
+	const char *word;
+	bool all = true;
+	size_t len;
+
+	while (all && (word = text_part(&words, ' ', &len)) != NULL) {
+		char *one = memory_copy(word, len);
+
+		all = len == 0 || has_word(text, one);
+		free(one);
+	}
+	return all;
+}
+
+/* Whether a word, or what it assigns to a variable, is the text of a command "TEXT NAME ARGUMENT ...", and its
+ * arguments are in the files. */
+static bool
+is_command_of(const struct file_names *n, const struct buffer *word, const char *command, const char *name)
+{
+	const char *text = buffer_string(word), *assigned = strchr(text, '='), *behind;
+	const size_t len = strlen(name);
+
+	if (assigned != NULL && strncmp(command, text, word->len) != 0)
+		text = assigned + 1;
+	behind = command + strlen(text);
+	return *text != '\0' && strncmp(command, text, strlen(text)) == 0 && behind[0] == ' ' &&
+	    strncmp(behind + 1, name, len) == 0 && (behind[1 + len] == '\0' || behind[1 + len] == ' ') &&
+	    has_words(&n->now, behind + 1 + len);
+}
+
+bool
+file_names_written(const struct file_names *n, const char *command, const char *name)
+{
+	const char *at = buffer_string(&n->now);
+	struct buffer word = BUFFER_INIT;
+	bool written = false;
+
+	while (!written && next_shell_word(&at, &word))
+		written = is_command_of(n, &word, command, name);
+	/* A quote that is none, as in a comment, may hide it. */
+	for (at = buffer_string(&n->now); !written && (at = strstr(at, "-c ")) != NULL;) {
+		const char *text = at += strlen("-c ");
+
+		written = next_shell_word(&text, &word) && is_command_of(n, &word, command, name);
+	}
+	buffer_free(&word);
+	return written;
 }
 
 void

@@ -26,8 +26,9 @@ void file_names_add(struct file_names *n, const struct file_names *around);
 /* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it
  * now. */
 bool file_names_dropped(const struct file_names *n, const char *name, bool lately);
-/* Whether a text stands as a word in one of them as it is now. */
-bool file_names_written(const struct file_names *n, const char *text);
+/* Whether one of them has the command of a child run now, "TEXT NAME ARGUMENT ...": the text as one word of a
+ * shell, without its quotes, and each argument as a word anywhere. */
+bool file_names_written(const struct file_names *n, const char *command, const char *name);
 /* Whether one of them has a line now with the name of a step and its command as words, whatever stands
  * before the last slash of its program. */
 bool file_names_calls(const struct file_names *n, const char *name, const char *command);

@@ -660,11 +660,11 @@ is_dropped(void *context, const char *name, bool lately)
 }
 
 static bool
-is_written(void *context, const char *text)
+is_written(void *context, const char *command, const char *name)
 {
 	const struct resume *r = context;
 
-	return file_names_written(&r->words.file_names, text);
+	return file_names_written(&r->words.file_names, command, name);
 }
 
 static bool

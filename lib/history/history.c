@@ -120,7 +120,8 @@ sort_by(const struct recording *rec, const struct recorded_call *c)
 	struct recorded_marks marks;
 
 	if (c->links.enclosing != NO_CALL)
-		root = model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, around);
+		root = model_call_event_id(rec->calls[replay ? c->links.enclosing :
+		    rec->calls[c->links.enclosing].links.root].call, around);
 	if (c->key.use != NO_USE)
 		root = rec->marks.data + rec->tool_uses.uses[c->key.use].id;
 	read_position(id, &occurrence, &item);
@@ -387,7 +388,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
 	    history_add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
 	r.edited = chain_edited(rec, call);
-	model_call_event_id(root->call, r.root);
+	/* What an attempt made in two calls that took over the same one, its replay makes in these two. */
+	model_call_event_id(rec->spec->mode == RECALL_REPLAY ? c->call : root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
 	if (r.decided == RECALL_SKIP && !r.step_skipped)

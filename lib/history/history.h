@@ -106,8 +106,9 @@ struct history_names {
 	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
 	 * that has changed since), and none names it now. */
 	bool (*dropped)(void *context, const char *name, bool lately);
-	/* Whether one has a text as a word now: the child run that a record says ran it may come yet. */
-	bool (*written)(void *context, const char *text);
+	/* Whether one has the command of a child run now: "TEXT NAME ARGUMENT ...", the text as one word of a shell,
+	 * and each argument as a word: the child run that a record says ran it may come yet. */
+	bool (*written)(void *context, const char *command, const char *name);
 	/* Whether one has a line now with the name of a step and its command, whatever stands before the last
 	 * slash of its program. */
 	bool (*calls)(void *context, const char *name, const char *command);

@@ -59,6 +59,22 @@ history_describe(struct buffer *recorded, struct span payload)
 	}
 }
 
+/* Whether two texts differ in blanks alone. */
+static bool
+differ_in_blanks(struct span a, struct span b)
+{
+	size_t i = 0, k = 0;
+
+	for (;; i++, k++) {
+		while (i < a.len && strchr(" \t\n", a.at[i]) != NULL)
+			i++;
+		while (k < b.len && strchr(" \t\n", b.at[k]) != NULL)
+			k++;
+		if (i >= a.len || k >= b.len || a.at[i] != b.at[k])
+			return i >= a.len && k >= b.len;
+	}
+}
+
 size_t
 history_texts_alike(struct span a, struct span b)
 {
@@ -71,7 +87,7 @@ history_texts_alike(struct span a, struct span b)
 	if (most == 0)
 		return 0;
 	/* If text was only added or only removed in the middle, all of it counts as the same. */
-	return before + behind == most ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
+	return before + behind == most || differ_in_blanks(a, b) ? ALIKE_WHOLE : (before + behind) * (ALIKE_WHOLE / 2) / most;
 }
 
 size_t

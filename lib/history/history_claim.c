@@ -432,6 +432,16 @@ find_moved(struct history *h, const unsigned char *key, const unsigned char *gua
 	return found;
 }
 
+/* Whether a call of other words may be compared with the record. If another call has taken the place of a
+ * command that made other calls, and changed nothing itself, it is open to one that is more like it: those
+ * calls are compared one by one. */
+static bool
+is_open_to_compare(const struct index_record *r)
+{
+	return history_unused_by_any(r) ||
+	    (r->runs_calls && r->decided == RECALL_UNDECIDED && history_free(r));
+}
+
 /* Finds the free record of this key with which a call of another guard is compared. For a resume
  * only records count that began to change something. */
 static struct index_record *
@@ -459,7 +469,7 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 
 		if ((same_input && r->given != given) ||
 		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
-		    !history_comparable(r, query) || !history_unused_by_any(r) || is_expected(h, i))
+		    !history_comparable(r, query) || !is_open_to_compare(r) || is_expected(h, i))
 			continue;
 		/* Its own call may still come, unchanged. */
 		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
@@ -467,6 +477,13 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 		/* A record with the call's own input and definition was considered before. */
 		like = history_likeness(h, r, query);
 		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
+			continue;
+		/* If many calls share a command that was edited, each is equally similar to its
+		 * own record. */
+		text = 0;
+		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
+			text = history_alike(h, r, query);
+		if (text < ALIKE_WHOLE && !history_unused_by_any(r))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
 			/* Records of another guard too: a call in the same place with the same
@@ -479,11 +496,6 @@ find_changed(struct history *h, const unsigned char *key, const unsigned char *g
 				found = NULL;
 			least = found == NULL ? count : least;
 		}
-		/* If many calls share a command that was edited, each is equally similar to its
-		 * own record. */
-		text = 0;
-		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
-			text = history_alike(h, r, query);
 		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query))) {
 			found = r;
 			alike = text;
@@ -537,8 +549,9 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 		recalled_index(r);
 		return 1;
 	}
+	if (!r->shared)
+		atomic_store(r->lent ? &record->lent : &record->mark, MARK_FREE);
 	recalled_free(r);
-	atomic_store(r->lent ? &record->lent : &record->mark, MARK_FREE);
 	return -1;
 }
 
@@ -839,7 +852,8 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 			found = find_changed_branch(h, key, guard, query);
 		else if (found == NULL)
 			found = find_changed(h, key, guard, query, false);
-	} while (found != NULL && resume && leave_to_own(h, guard, found, query, history_difference(h, found, query, NULL)));
+	} while (found != NULL && resume && history_unused_by_any(found) &&
+	    leave_to_own(h, guard, found, query, history_difference(h, found, query, NULL)));
 	return found;
 }
 
@@ -920,7 +934,9 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		made_again = !replay && record->runs_calls && record->decided == RECALL_UNDECIDED;
 		if (!made_again && (replay || !is_decided(h, record, guard, query)))
 			return refuse_changed(h, record, query, r, err);
-	} while (!history_lend(h, record));
+		/* Another call is made in its place, and calls in both find their records. */
+		r->shared = made_again && !history_unused_by_any(record);
+	} while (!r->shared && !history_lend(h, record));
 	r->lent = true;
 	status = history_fill_recalled(h, record, r, err);
 	if (status != 1)
@@ -1371,18 +1387,20 @@ may_be_edited(struct history *h, const struct index_record *r, const struct reca
 }
 
 /* Finds the free record of a child run of this name whose command, or inputs, are the most similar. edited:
- * of those that ran a text which may have been edited into this one; else of those that have changed
+ * of those that ran a text which may have been edited into this one, and if there are several, all of which is
+ * in this one, or has it all; else of those that have changed
  * something. */
 static struct index_record *
 find_like_child(struct history *h, const unsigned char *key, const struct recall_query *query, bool edited)
 {
 	struct index_record *found = NULL;
-	size_t most = 0, looked = 0;
+	size_t most = 0, looked = 0, count = 0;
 
 	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key) && looked < DEFINITIONS_MOST; i++) {
 		struct index_record *r = &h->records[i];
 		size_t alike;
 
+		count++;
 		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		looked++;
@@ -1394,7 +1412,8 @@ find_like_child(struct history *h, const unsigned char *key, const struct recall
 			most = alike;
 		}
 	}
-	return found;
+	/* One of several, which may be another one's: the user is asked. */
+	return edited && count > 1 && most < ALIKE_WHOLE ? NULL : found;
 }
 
 /* The child run continues, and the calls in it are compared one by one. */
@@ -1583,6 +1602,8 @@ history_confirm_claim(void *history, const struct recalled *r)
 	struct index_record *record = &h->records[r->record];
 
 	INVARIANT(r->record < h->head->records);
+	if (r->shared)
+		return;
 	INVARIANT(atomic_load(r->lent ? &record->lent : &record->mark) == h->sign);
 	atomic_store(r->lent ? &record->lent : &record->mark, MARK_CLAIMED);
 	history_copy_mark(h, record, r->lent);

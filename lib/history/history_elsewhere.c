@@ -113,8 +113,8 @@ compare_effect(const struct looking *l, struct elsewhere *at, const struct recor
 	if (at->differences > 0)
 		found = DIFFERING;
 	if (found == DIFFERING &&
-	    (history_tells_apart(at->history, &l->marks, buffer_string(&names), at->record, false) ||
-	    history_tells_apart(at->owners, &l->marks, buffer_string(&names), at->owner, false)))
+	    (history_tells_apart(at->history, &l->marks, buffer_string(&names), at->record, true) ||
+	    history_tells_apart(at->owners, &l->marks, buffer_string(&names), at->owner, true)))
 		found = ANOTHER;
 	free_marks(&recorded);
 	buffer_free(&names);

@@ -261,7 +261,7 @@ void history_describe(struct buffer *out, struct span payload);
 /* How much of two texts is the same, as history_alike() says it. */
 size_t history_texts_alike(struct span a, struct span b);
 /* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if
- * one of them is all in the other, else at most half of that. */
+ * one of them is all in the other, or they differ in blanks alone; else at most half of that. */
 #define ALIKE_WHOLE ((size_t)1000)
 size_t history_alike(struct history *h, const struct index_record *record,
     const struct recall_query *query);

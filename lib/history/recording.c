@@ -1008,24 +1008,13 @@ index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, c
 	snprintf(text + 16, ASKED_MARKED_SIZE - 16, "~%016" PRIx64 "=%s", identity, root);
 }
 
-/* For the command of a child run, "/bin/sh -c TEXT NAME": whether the text is in the files of
- * the run. */
+/* For the command of a child run, "/bin/sh -c TEXT NAME ...": whether the files of the run have it. */
 static bool
-text_is_written(const struct history_names *names, const char *command)
+text_is_written(const struct history_names *names, const char *command, const char *name)
 {
-	const char *begin = strstr(command, " -c "), *end = strrchr(command, ' ');
-	bool written = false;
+	const char *begin = strstr(command, " -c ");
 
-	if (begin != NULL && end >= begin + strlen(" -c ")) {
-		int len = (int)(end - begin) - (int)strlen(" -c ");
-		char *single = memory_format("'%.*s'", len, begin + strlen(" -c "));
-		char *twice = memory_format("\"%.*s\"", len, begin + strlen(" -c "));
-
-		written = names->written(names->context, single) || names->written(names->context, twice);
-		free(single);
-		free(twice);
-	}
-	return written;
+	return begin != NULL && names->written(names->context, begin + strlen(" -c "), name);
 }
 
 bool
@@ -1050,7 +1039,7 @@ recording_named(const struct recording *rec, uint32_t call)
 		char *name = call_id_name(c->call->id);
 
 		span_decode(what, &command);
-		named = c->kind.child ? text_is_written(names, buffer_string(&command)) :
+		named = c->kind.child ? text_is_written(names, buffer_string(&command), name) :
 		    names->calls(names->context, name, buffer_string(&command));
 		free(name);
 	}

@@ -977,7 +977,7 @@ X
 	sed -i "s/for i in a/for i in x a/; s/>>ledger'\"/>>ledger'; true\"/" flow.awf
 	: >open
 	resume 75
-	resume 0 --skip pipeline:0:0/push:0:0 --skip pipeline:1:0/push:0:0 --skip pipeline:2:0/push:0:0 --new pipeline.push
+	resume 0 --skip pipeline:1:0/push:0:0 --skip pipeline:2:0/push:0:0 --skip pipeline:3:0/push:0:0 --new pipeline
 	ledger a b c x
 	[[ $stderr != *'not come to'* ]]
 }

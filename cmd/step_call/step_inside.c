@@ -179,7 +179,7 @@ step_look_for_waiting(struct step_call *call)
 	const struct run *run = call->step->place.run;
 	char *message;
 
-	if (call->end.error.code != ERROR_EXIT_STATUS)
+	if (call->end.error.code != ERROR_EXIT_STATUS || !roster_entered(run->directory, call->id))
 		return;
 	/* If the record cannot be read, the exit status remains. */
 	message = outcome_waiting_inside(run->transcript.path, call->record_from, call->id);

@@ -579,6 +579,23 @@ roster_died(const char *run_directory, const char *enclosing, struct roster_deat
 }
 
 bool
+roster_entered(const char *run_directory, const char *enclosing)
+{
+	char call[ROSTER_CALL];
+	struct files files;
+	struct scan scan;
+	bool any = false;
+
+	files_of_call(&files, run_directory, enclosing, O_RDONLY, call);
+	while (!any && files_next(&files) != -1) {
+		scan_begin(&scan, files.fd, call, NULL);
+		any = scan_next(&scan) != NULL;
+	}
+	files_close(&files);
+	return any;
+}
+
+bool
 roster_died_beside(const struct roster *r, struct roster_death *death)
 {
 	struct files files;

@@ -85,6 +85,8 @@ struct roster_death {
 /* Whether a process in this call ("": at top level) died that was not only tried; of several
  * one whose reason is known. Not for who is in that call itself. */
 bool roster_died(const char *run_directory, const char *enclosing, struct roster_death *death);
+/* Whether any process in this call ("": at top level) has begun. */
+bool roster_entered(const char *run_directory, const char *enclosing);
 /* Whether processes of the name, in the call that this process is in, have begun, and all
  * of them have ended. */
 bool roster_all_ended(const struct roster *r, const char *name);

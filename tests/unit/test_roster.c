@@ -226,12 +226,15 @@ many_calls_have_one_file(void **state)
 		for (int item = 0; item < 64; item++) {
 			snprintf(enclosing, sizeof enclosing, outer[i], item);
 			assert_int_equal(roster_died(directory, enclosing, &death), item == 20);
+			assert_true(roster_entered(directory, enclosing));
 			snprintf(call, sizeof call, "%s/b:0:0", enclosing);
 			assert_int_equal(roster_dead(&watcher, call), item == 20);
 			ended += roster_ended(&watcher, call);
 			snprintf(call, sizeof call, "%s/b:1:0", enclosing);
 			assert_false(roster_ended(&watcher, call));
 		}
+		snprintf(enclosing, sizeof enclosing, outer[i], 64);
+		assert_false(roster_entered(directory, enclosing));
 		/* That one was tried only, and another as it. */
 		snprintf(enclosing, sizeof enclosing, outer[i], 21);
 		roster_forgive(directory, enclosing);

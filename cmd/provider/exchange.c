@@ -1,12 +1,12 @@
 /*
  * Sends a request by HTTP, and reads its answer as it comes (api/stream.h). The outcome is judged
  * at the end: if the API had said that the answer is complete, it does not matter that the
- * connection breaks after that. Where to send it, and how, is said by the endpoint (door.h).
+ * connection breaks after that. Where to send it, and how, is said by the endpoint (destination.h).
  * The key, and what else of the headers is a secret, is hidden in the server's texts.
  */
 #include "exchange.h"
 
-#include "door.h"
+#include "destination.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gi
 struct client {
 	const struct exchange_api *api;
 	struct endpoint *endpoint;
-	struct door_keys keys;
+	struct destination_keys keys;
 	struct http *http;
 };
 
@@ -205,23 +205,24 @@ check_attachments(const struct exchange *x, struct error *err)
 
 /* The body: what the program writes, and what changes it, in this order. */
 static void
-exchange_write_body(const struct exchange *x, const struct door *door, struct buffer *body)
+exchange_write_body(const struct exchange *x, const struct destination *destination,
+    struct buffer *body)
 {
 	struct span models = span_member(endpoint_text(x->endpoint), "models");
 	struct writer w;
 
 	writer_begin(&w, body);
 	x->api->body(x, &w);
-	door_patch(body, span_member(endpoint_text(x->endpoint), "body"));
+	destination_patch(body, span_member(endpoint_text(x->endpoint), "body"));
 	for (struct span_walk one = span_walk(models); span_next(&one);)
 		if (endpoint_matches(one.value, x->model))
-			door_patch(body, span_member(one.value, "body"));
-	door_patch(body, span_of(door->thinking.data, door->thinking.len));
-	door_patch(body, door->body);
+			destination_patch(body, span_member(one.value, "body"));
+	destination_patch(body, span_of(destination->thinking.data, destination->thinking.len));
+	destination_patch(body, destination->body);
 }
 
 static int
-exchange_post_request(struct exchange *x, struct door *door, struct http *http,
+exchange_post_request(struct exchange *x, struct destination *destination, struct http *http,
     struct http_answer *answer, struct error *err)
 {
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT, path = BUFFER_INIT;
@@ -235,13 +236,13 @@ exchange_post_request(struct exchange *x, struct door *door, struct http *http,
 		buffer_text(&path, x->api->path);
 	else
 		x->api->model_path(x, &path);
-	door_write_url(door, buffer_string(&path), x->api->model_path != NULL, &url);
-	exchange_write_body(x, door, &body);
+	destination_write_url(destination, buffer_string(&path), x->api->model_path != NULL, &url);
+	exchange_write_body(x, destination, &body);
 	request.url = url.data;
 	request.body = body.data;
 	request.body_len = body.len;
 	request.kept_header = told;
-	result = door_set_request(door, &request, x->api->header, err);
+	result = destination_set_request(destination, &request, x->api->header, err);
 	if (result == 0)
 		result = http_post(http, &request, answer, err);
 	buffer_free(&url);
@@ -262,7 +263,7 @@ name_key(struct exchange *x)
 	if (said.code != ERROR_AUTH ||
 	    (x->stream.failure.status != 401 && strstr(said.message, "API key") == NULL))
 		return;
-	place = door_name_key(x->endpoint, x->key != NULL);
+	place = destination_name_key(x->endpoint, x->key != NULL);
 	if (place != NULL && x->key != NULL)
 		error_set(error, said.code, NULL, "%s (is %s right?)", said.message, place);
 	else if (place != NULL)
@@ -396,15 +397,15 @@ hide_secret(struct exchange *x, struct http_answer *answer, const char *secret)
 }
 
 static void
-hide_secrets(struct exchange *x, const struct door *door, struct http_answer *answer)
+hide_secrets(struct exchange *x, const struct destination *destination, struct http_answer *answer)
 {
 	hide_secret(x, answer, x->key);
-	for (char *const *secret = door->secrets; secret != NULL && *secret != NULL; secret++)
+	for (char *const *secret = destination->secrets; secret != NULL && *secret != NULL; secret++)
 		hide_secret(x, answer, *secret);
 }
 
 static void
-exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
+exchange_ask_model(struct exchange *x, struct destination *destination, struct http *http)
 {
 	struct message *m = &x->stream.message;
 	struct error err = ERROR_INIT;
@@ -414,20 +415,20 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 	x->stream.cost = exchange_member(x, "cost");
 	x->stream.ends = exchange_member(x, "ends");
 	x->stream.failure.rules = exchange_member(x, "errors");
-	posted = exchange_post_request(x, door, http, &answer, &err);
+	posted = exchange_post_request(x, destination, http, &answer, &err);
 
 	if (is_refused(x, posted, &answer)) {
 		http_answer_free(&answer);
-		door_key_refused(door);
-		if (door_find_key(door, &err) == 0) {
-			x->key = x->stream.secret = door->key;
-			posted = exchange_post_request(x, door, http, &answer, &err);
+		destination_key_refused(destination);
+		if (destination_find_key(destination, &err) == 0) {
+			x->key = x->stream.secret = destination->key;
+			posted = exchange_post_request(x, destination, http, &answer, &err);
 		} else {
 			memset(&answer, 0, sizeof answer);
 			posted = -1;
 		}
 	}
-	hide_secrets(x, door, &answer);
+	hide_secrets(x, destination, &answer);
 	/* A connection that breaks after the API has said that the answer ends does no harm. */
 	if (!x->stream.failed && (posted == 0 || m->ended || err.code == ERROR_NETWORK))
 		stream_finish(&x->stream);
@@ -436,7 +437,7 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 	told_cost_take_header(&m->usage, answer.kept);
 	told_cost_by_price(m, x->endpoint, x->model);
 	failed = exchange_judge_answer(x, posted, &answer, &err);
-	hide_secrets(x, door, &answer);
+	hide_secrets(x, destination, &answer);
 	if (failed != 0) {
 		x->stream.failure.spent = m;
 		provider_error(x->provider, &x->stream.failure);
@@ -445,8 +446,8 @@ exchange_ask_model(struct exchange *x, struct door *door, struct http *http)
 			m->request_id = memory_text(answer.request_id);
 		if (x->api->answered != NULL)
 			x->api->answered(x);
-		if (door->note.len > 0)
-			provider_note(x->provider, buffer_string(&door->note));
+		if (destination->note.len > 0)
+			provider_note(x->provider, buffer_string(&destination->note));
 		provider_message(x->provider, m);
 	}
 	http_answer_free(&answer);
@@ -486,31 +487,32 @@ exchange_answer_request(void *context, struct provider *p, const struct provider
 		.request = &request, .bound = &bound };
 	struct error *error = &x.stream.failure.error;
 	char *model = span_text(r->model);
-	struct door door;
+	struct destination destination;
 	bool opened;
 
 	x.model = model;
-	door_begin(&door, client->endpoint, &client->keys, model, client->api->key_header,
+	destination_begin(&destination, client->endpoint, &client->keys, model, client->api->key_header,
 	    client->api->key_optional);
 	stream_open(&x.stream, x.api->stream);
 	x.stream.messages = r->messages;
 	x.stream.context = p;
 	x.stream.delta = r->stream ? on_delta : NULL;
 	exchange_fit_messages(&x, &request, &messages);
-	opened = door_find_server(&door, error) == 0 && door_find_key(&door, error) == 0 &&
-	    door_take_params(&door, &request.params, error) == 0;
-	x.base = door.base;
-	x.key = x.stream.secret = door.key;
-	x.place = door.place;
+	opened = destination_find_server(&destination, error) == 0 &&
+	    destination_find_key(&destination, error) == 0 &&
+	    destination_take_params(&destination, &request.params, error) == 0;
+	x.base = destination.base;
+	x.key = x.stream.secret = destination.key;
+	x.place = destination.place;
 	if (opened && (x.api->check == NULL || x.api->check(&x, error) == 0) &&
 	    (x.api->rooted == NULL || strict_check_tools(r->tools, x.api->rooted, error) == 0) &&
 	    check_attachments(&x, error) == 0)
-		exchange_ask_model(&x, &door, client->http);
+		exchange_ask_model(&x, &destination, client->http);
 	else
 		provider_error(p, &x.stream.failure);
 	stream_close(&x.stream);
 	buffer_free(&messages);
-	door_end(&door);
+	destination_end(&destination);
 	free(model);
 }
 
@@ -520,7 +522,7 @@ client_open_endpoint(struct client *client, struct error *err)
 	const char *name = client->api->program + sizeof PROGRAM_BEGIN - 1;
 
 	return endpoint_given(&client->endpoint, name, client->api->endpoint, err) == 0 &&
-	    door_keys_open(&client->keys, client->endpoint, err) == 0 ? 0 : -1;
+	    destination_keys_open(&client->keys, client->endpoint, err) == 0 ? 0 : -1;
 }
 
 static int
@@ -540,23 +542,23 @@ static int
 exchange_check_settings(void *context, struct writer *w, struct error *err)
 {
 	struct client *client = context;
-	struct door door;
+	struct destination destination;
 	char *key;
 	int failed;
 
 	if (client_open_endpoint(client, err) != 0)
 		return -1;
-	door_begin(&door, client->endpoint, &client->keys, NULL, client->api->key_header,
+	destination_begin(&destination, client->endpoint, &client->keys, NULL, client->api->key_header,
 	    client->api->key_optional);
-	failed = door_find_server(&door, err);
-	key = door_name_key(client->endpoint, true);
+	failed = destination_find_server(&destination, err);
+	key = destination_name_key(client->endpoint, true);
 	writer_member_string(w, "key", key);
-	if (door.users)
-		writer_member_string(w, "server", door.place);
+	if (destination.users)
+		writer_member_string(w, "server", destination.place);
 	if (failed == 0 && !endpoint_has_command(client->endpoint))
-		failed = door_find_key(&door, err);
+		failed = destination_find_key(&destination, err);
 	free(key);
-	door_end(&door);
+	destination_end(&destination);
 	return failed;
 }
 
@@ -580,7 +582,7 @@ models_path(const struct exchange_api *api)
 
 /* Asks for the list of models once, with all that a request has but its body. */
 static int
-exchange_get_models(struct client *client, struct door *door, struct http_answer *answer,
+exchange_get_models(struct client *client, struct destination *destination, struct http_answer *answer,
     struct error *err)
 {
 	struct http_request request = { .method = "GET", .body = "", .take = ignore_bytes,
@@ -589,9 +591,9 @@ exchange_get_models(struct client *client, struct door *door, struct http_answer
 	int result;
 
 	memset(answer, 0, sizeof *answer);
-	door_write_models_url(door, models_path(client->api), &url);
+	destination_write_models_url(destination, models_path(client->api), &url);
 	request.url = url.data;
-	result = door_set_request(door, &request, client->api->header, err);
+	result = destination_set_request(destination, &request, client->api->header, err);
 	if (result == 0)
 		result = http_post(client->http, &request, answer, err);
 	buffer_free(&url);
@@ -604,46 +606,46 @@ exchange_ask_server(void *context, struct writer *w, struct error *err)
 	struct client *client = context;
 	struct failure failure = { .error = ERROR_INIT };
 	struct http_answer answer = { .status = 0 };
-	struct door door;
+	struct destination destination;
 	char *origin, *key;
 	int result;
 
 	if (exchange_open_client(context, err) != 0)
 		return -1;
-	door_begin(&door, client->endpoint, &client->keys, NULL, client->api->key_header,
+	destination_begin(&destination, client->endpoint, &client->keys, NULL, client->api->key_header,
 	    client->api->key_optional);
-	key = door_name_key(client->endpoint, true);
+	key = destination_name_key(client->endpoint, true);
 	writer_member_string(w, "key", key);
 	free(key);
-	result = door_find_server(&door, err);
+	result = destination_find_server(&destination, err);
 	if (result == 0) {
-		origin = endpoint_origin(door.base);
+		origin = endpoint_origin(destination.base);
 		writer_member_string(w, "server", origin);
 		free(origin);
-		result = door_find_key(&door, err);
+		result = destination_find_key(&destination, err);
 	}
 	if (result == 0)
-		result = exchange_get_models(client, &door, &answer, err);
+		result = exchange_get_models(client, &destination, &answer, err);
 	if (result == 0 && answer.status == 401 && client->keys.command != NULL) {
 		http_answer_free(&answer);
-		door_key_refused(&door);
-		result = door_find_key(&door, err);
+		destination_key_refused(&destination);
+		result = destination_find_key(&destination, err);
 		if (result == 0)
-			result = exchange_get_models(client, &door, &answer, err);
+			result = exchange_get_models(client, &destination, &answer, err);
 	}
 	if (result == 0) {
 		writer_member_integer(w, "status", answer.status);
 		failure.status = answer.status;
 		if (answer.status < 200 || answer.status > 299) {
-			failure_from_body(&failure, &answer.body, door.key);
-			for (char *const *secret = door.secrets; secret != NULL && *secret != NULL; secret++)
+			failure_from_body(&failure, &answer.body, destination.key);
+			for (char *const *secret = destination.secrets; secret != NULL && *secret != NULL; secret++)
 				text_hide(failure.error.message, strlen(failure.error.message), *secret);
 			*err = failure.error;
 			result = -1;
 		}
 	}
 	http_answer_free(&answer);
-	door_end(&door);
+	destination_end(&destination);
 	return result;
 }
 
@@ -657,7 +659,7 @@ exchange_main(const struct exchange_api *api, int argc, char **argv)
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);
-	door_keys_close(&client.keys);
+	destination_keys_close(&client.keys);
 	endpoint_free(client.endpoint);
 	return status;
 }

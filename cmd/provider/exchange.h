@@ -27,7 +27,7 @@ struct exchange {
 	const struct exchange_api *api;
 	const struct endpoint *endpoint;
 	struct provider *provider;
-	const struct provider_request *request; /* params without what door.h takes, messages as they go
+	const struct provider_request *request; /* params without what destination.h takes, messages as they go
 	                                           out (foreign.h) */
 	const char *model;               /* decoded */
 	const char *base;                /* URL, without a slash at its end */

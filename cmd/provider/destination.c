@@ -1,5 +1,5 @@
-/* The key's text lies in the door alone, and is wiped with it. */
-#include "door.h"
+/* The key's text lies in the destination alone, and is wiped with it. */
+#include "destination.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@
 #define LEVELS_MOST 8 /* "as" of "as" of … */
 
 int
-door_keys_open(struct door_keys *k, const struct endpoint *e, struct error *err)
+destination_keys_open(struct destination_keys *k, const struct endpoint *e, struct error *err)
 {
 	struct span key = span_member(endpoint_text(e), "key"), sigv4 = span_member(key, "sigv4");
 
-	*k = (struct door_keys){ NULL, NULL };
+	*k = (struct destination_keys){ NULL, NULL };
 	if (span_type(span_member(key, "command")) == 'a') {
 		k->command = key_command_open(key, err);
 		return k->command == NULL ? -1 : 0;
@@ -40,23 +40,23 @@ door_keys_open(struct door_keys *k, const struct endpoint *e, struct error *err)
 }
 
 void
-door_keys_close(struct door_keys *k)
+destination_keys_close(struct destination_keys *k)
 {
 	key_command_close(k->command);
 	sigv4_close(k->sigv4);
-	*k = (struct door_keys){ NULL, NULL };
+	*k = (struct destination_keys){ NULL, NULL };
 }
 
 void
-door_begin(struct door *d, const struct endpoint *e, struct door_keys *keys, const char *model,
-    const char *key_header, bool key_optional)
+destination_begin(struct destination *d, const struct endpoint *e, struct destination_keys *keys,
+    const char *model, const char *key_header, bool key_optional)
 {
-	*d = (struct door){ .endpoint = e, .keys = keys, .model = model, .key_header = key_header,
+	*d = (struct destination){ .endpoint = e, .keys = keys, .model = model, .key_header = key_header,
 		.key_optional = key_optional };
 }
 
 static void
-door_wipe(char *text)
+destination_wipe(char *text)
 {
 	if (text != NULL)
 		sodium_memzero(text, strlen(text));
@@ -64,7 +64,7 @@ door_wipe(char *text)
 }
 
 static void
-door_wipe_list(char **list)
+destination_wipe_list(char **list)
 {
 	for (char **text = list; text != NULL && *text != NULL; text++)
 		sodium_memzero(*text, strlen(*text));
@@ -72,11 +72,11 @@ door_wipe_list(char **list)
 }
 
 void
-door_end(struct door *d)
+destination_end(struct destination *d)
 {
-	door_wipe(d->key);
-	door_wipe_list(d->secrets);
-	door_wipe_list(d->lines);
+	destination_wipe(d->key);
+	destination_wipe_list(d->secrets);
+	destination_wipe_list(d->lines);
 	for (size_t i = 0; i < sizeof d->paths / sizeof *d->paths; i++)
 		free(d->paths[i]);
 	free(d->base);
@@ -87,13 +87,13 @@ door_end(struct door *d)
 }
 
 static struct span
-door_member(const struct door *d, const char *name)
+destination_member(const struct destination *d, const char *name)
 {
 	return endpoint_member(d->endpoint, d->model, name);
 }
 
 int
-door_find_server(struct door *d, struct error *err)
+destination_find_server(struct destination *d, struct error *err)
 {
 	char *env = span_text(span_member(endpoint_text(d->endpoint), "base_env"));
 
@@ -131,7 +131,7 @@ variable_of(struct span names, bool set)
 }
 
 char *
-door_name_key(const struct endpoint *e, bool set)
+destination_name_key(const struct endpoint *e, bool set)
 {
 	struct span key = span_member(endpoint_text(e), "key");
 
@@ -185,7 +185,7 @@ read_key_file(const char *path, struct error *err)
 
 /* A key is not sent where others could read it. */
 static int
-door_check_way(const struct door *d, struct error *err)
+destination_check_way(const struct destination *d, struct error *err)
 {
 	char *origin = endpoint_origin(d->base);
 	bool safe = d->users || strncmp(d->base, "http://", 7) != 0 ||
@@ -200,18 +200,18 @@ door_check_way(const struct door *d, struct error *err)
 }
 
 int
-door_find_key(struct door *d, struct error *err)
+destination_find_key(struct destination *d, struct error *err)
 {
 	struct span key = span_member(endpoint_text(d->endpoint), "key"), env = span_member(key, "env");
-	char *place = door_name_key(d->endpoint, true);
+	char *place = destination_name_key(d->endpoint, true);
 	const char *value = NULL;
 	int failed = 0;
 
-	door_wipe(d->key);
+	destination_wipe(d->key);
 	d->key = NULL;
 	if (d->keys->sigv4 != NULL) {
 		free(place);
-		return door_check_way(d, err);
+		return destination_check_way(d, err);
 	}
 	if (d->keys->command != NULL) {
 		value = key_command_key(d->keys->command, err);
@@ -229,7 +229,7 @@ door_find_key(struct door *d, struct error *err)
 			failed = error_set(err, ERROR_AUTH, place,
 			    "the key holds a control character (a line end?)");
 	if (failed == 0 && d->key != NULL)
-		failed = door_check_way(d, err);
+		failed = destination_check_way(d, err);
 	if (failed == 0 && d->key == NULL && span_type(env) != 0 && span_type(env) != '0' &&
 	    !span_true(span_member(key, "optional")) && !(d->users && d->key_optional)) {
 		char *name = variable_of(env, false);
@@ -242,7 +242,7 @@ door_find_key(struct door *d, struct error *err)
 }
 
 void
-door_key_refused(struct door *d)
+destination_key_refused(struct destination *d)
 {
 	if (d->keys->command != NULL)
 		key_command_refused(d->keys->command);
@@ -255,7 +255,7 @@ door_key_refused(struct door *d)
 /* What the endpoint has for a level: of the model's own maps the last that names it, else that of the
  * endpoint. */
 static struct span
-find_level(const struct door *d, const char *level)
+find_level(const struct destination *d, const char *level)
 {
 	struct span text = endpoint_text(d->endpoint);
 	struct span found = span_path(text, "thinking", level, NULL);
@@ -336,7 +336,7 @@ effort_of(struct span value)
 /* Finds what a level is here, by other names of it and by "*", which is all efforts. *level becomes
  * what is looked for at last. */
 static struct span
-look_level_up(const struct door *d, char **level, struct span value)
+look_level_up(const struct destination *d, char **level, struct span value)
 {
 	static const char *const efforts[] = { "none", "minimal", "low", "medium", "high", "xhigh",
 	    "max", NULL };
@@ -362,7 +362,7 @@ look_level_up(const struct door *d, char **level, struct span value)
 /* Says `thinking` by the endpoint's map. 1: it is said, as a change of the body, or by another level,
  * *value, in memory of its own; 0: the endpoint has no word of it; -1. */
 static int
-map_thinking(struct door *d, struct span thinking, char **value, struct error *err)
+map_thinking(struct destination *d, struct span thinking, char **value, struct error *err)
 {
 	char *said = level_of(thinking), *level = said == NULL ? NULL : memory_text(said), *as;
 	struct span found = SPAN_NONE;
@@ -409,7 +409,7 @@ map_thinking(struct door *d, struct span thinking, char **value, struct error *e
 
 /* Headers that say who asks are the endpoint's alone. */
 static int
-door_check_headers(const struct door *d, struct error *err)
+destination_check_headers(const struct destination *d, struct error *err)
 {
 	static const char *const refused[] = { "authorization", "proxy-authorization", "api-key",
 	    "x-api-key", "x-goog-api-key", "cookie", "host" };
@@ -442,7 +442,7 @@ door_check_headers(const struct door *d, struct error *err)
 }
 
 int
-door_take_params(struct door *d, struct span *params, struct error *err)
+destination_take_params(struct destination *d, struct span *params, struct error *err)
 {
 	struct span thinking = span_member(*params, "thinking");
 	char *other = NULL;
@@ -452,7 +452,7 @@ door_take_params(struct door *d, struct span *params, struct error *err)
 	d->body = span_member(*params, "body");
 	d->headers = span_member(*params, "headers");
 	d->timeouts = span_member(*params, "timeouts");
-	if (mapped == -1 || door_check_headers(d, err) != 0) {
+	if (mapped == -1 || destination_check_headers(d, err) != 0) {
 		free(other);
 		return -1;
 	}
@@ -476,7 +476,7 @@ door_take_params(struct door *d, struct span *params, struct error *err)
 }
 
 void
-door_patch(struct buffer *body, struct span patch)
+destination_patch(struct buffer *body, struct span patch)
 {
 	struct buffer changed = BUFFER_INIT;
 
@@ -491,7 +491,7 @@ door_patch(struct buffer *body, struct span patch)
 
 /* Appends a path in which {model} stands for the model's name. */
 static void
-write_path(const struct door *d, const char *path, bool collections, struct buffer *url)
+write_path(const struct destination *d, const char *path, bool collections, struct buffer *url)
 {
 	static const char place[] = "{model}", collection[] = "models/";
 	const char *model = d->model != NULL ? d->model : "", *at;
@@ -508,7 +508,7 @@ write_path(const struct door *d, const char *path, bool collections, struct buff
 
 /* path: of the API; said: what the endpoint says in its place, or absent. */
 static void
-write_url(const struct door *d, const char *path, struct span said, bool collections,
+write_url(const struct destination *d, const char *path, struct span said, bool collections,
     struct buffer *url)
 {
 	size_t len = strcspn(d->base, "?");
@@ -528,7 +528,7 @@ write_url(const struct door *d, const char *path, struct span said, bool collect
 		buffer_text(url, query + 1);
 		separator = '&';
 	}
-	for (struct span_walk one = span_walk(door_member(d, "query")); span_next(&one);) {
+	for (struct span_walk one = span_walk(destination_member(d, "query")); span_next(&one);) {
 		char *name = span_text(one.key), *value = span_text(one.value);
 
 		if (value != NULL) {
@@ -545,20 +545,21 @@ write_url(const struct door *d, const char *path, struct span said, bool collect
 }
 
 void
-door_write_url(const struct door *d, const char *path, bool collections, struct buffer *url)
+destination_write_url(const struct destination *d, const char *path, bool collections,
+    struct buffer *url)
 {
-	write_url(d, path, door_member(d, "path"), collections, url);
+	write_url(d, path, destination_member(d, "path"), collections, url);
 }
 
 void
-door_write_models_url(const struct door *d, const char *path, struct buffer *url)
+destination_write_models_url(const struct destination *d, const char *path, struct buffer *url)
 {
 	write_url(d, path, SPAN_NONE, false, url);
 }
 
 /* Sets a header, in place of one of its name. text NULL: libcurl sends none of the name. */
 static void
-set_header(struct door *d, const char *name, const char *text)
+set_header(struct destination *d, const char *name, const char *text)
 {
 	const size_t len = strlen(name);
 	char *line = text == NULL ? memory_format("%s:", name) :
@@ -566,7 +567,7 @@ set_header(struct door *d, const char *name, const char *text)
 
 	for (char **old = d->lines; old != NULL && *old != NULL; old++)
 		if (strncasecmp(*old, name, len) == 0 && ((*old)[len] == ':' || (*old)[len] == ';')) {
-			door_wipe(*old);
+			destination_wipe(*old);
 			*old = line;
 			return;
 		}
@@ -574,7 +575,7 @@ set_header(struct door *d, const char *name, const char *text)
 }
 
 static void
-set_line(struct door *d, const char *line)
+set_line(struct destination *d, const char *line)
 {
 	char *name = memory_copy(line, strcspn(line, ":"));
 	const char *value = line + strlen(name);
@@ -586,7 +587,7 @@ set_line(struct door *d, const char *line)
 
 /* The endpoint's own, and those of the agent. A secret that is not there is not sent. */
 static int
-set_headers(struct door *d, struct span headers, bool endpoints, struct error *err)
+set_headers(struct destination *d, struct span headers, bool endpoints, struct error *err)
 {
 	int failed = 0;
 
@@ -606,8 +607,8 @@ set_headers(struct door *d, struct span headers, bool endpoints, struct error *e
 
 			set_header(d, name, whole);
 			list_add(&d->secrets, value);
-			door_wipe(whole);
-			failed = door_check_way(d, err);
+			destination_wipe(whole);
+			failed = destination_check_way(d, err);
 		} else if (env == NULL) {
 			set_header(d, name, text);
 		}
@@ -621,7 +622,7 @@ set_headers(struct door *d, struct span headers, bool endpoints, struct error *e
 
 /* Milliseconds of a number of seconds: the agent's, else the endpoint's; 0: neither. */
 static int64_t
-time_limit(const struct door *d, const char *name)
+time_limit(const struct destination *d, const char *name)
 {
 	struct span said = span_member(d->timeouts, name);
 	char text[40];
@@ -648,7 +649,7 @@ keep_path(char **place, struct span value)
 }
 
 static int
-sign(struct door *d, const struct http_request *request, struct error *err)
+sign(struct destination *d, const struct http_request *request, struct error *err)
 {
 	const struct sigv4_request signs = {
 	    .method = request->method != NULL ? request->method : "POST", .url = request->url,
@@ -667,21 +668,21 @@ sign(struct door *d, const struct http_request *request, struct error *err)
 }
 
 int
-door_set_request(struct door *d, struct http_request *request, const char *header,
+destination_set_request(struct destination *d, struct http_request *request, const char *header,
     struct error *err)
 {
 	struct span text = endpoint_text(d->endpoint), tls = span_member(text, "tls");
 	char *form = span_text(span_path(text, "key", "header", NULL));
 	int failed = 0;
 
-	door_wipe_list(d->lines);
+	destination_wipe_list(d->lines);
 	d->lines = NULL;
 	if (d->key != NULL) {
 		const char *begin = form != NULL ? form : d->key_header;
 		char *line = memory_format("%s%s", begin, d->key);
 
 		set_line(d, line);
-		door_wipe(line);
+		destination_wipe(line);
 	}
 	set_line(d, "content-type: application/json");
 	if (header != NULL)

@@ -11,8 +11,8 @@
  * A key goes to the server that the same endpoint names, by https, or to this machine itself, unless
  * the user has said otherwise: in the endpoint (`insecure`), or for this process (`base_env`).
  */
-#ifndef AWF_PROVIDER_DOOR_H
-#define AWF_PROVIDER_DOOR_H
+#ifndef AWF_PROVIDER_DESTINATION_H
+#define AWF_PROVIDER_DESTINATION_H
 
 #include <stdbool.h>
 
@@ -26,27 +26,27 @@ struct key_command;
 struct sigv4;
 
 /* Who says the key of an endpoint; as long as the program. */
-struct door_keys {
+struct destination_keys {
 	struct key_command *command; /* NULL: none */
 	struct sigv4 *sigv4;
 };
-int door_keys_open(struct door_keys *k, const struct endpoint *e, struct error *err);
-void door_keys_close(struct door_keys *k);
+int destination_keys_open(struct destination_keys *k, const struct endpoint *e, struct error *err);
+void destination_keys_close(struct destination_keys *k);
 
-struct door {
+struct destination {
 	const struct endpoint *endpoint;
-	struct door_keys *keys;
+	struct destination_keys *keys;
 	const char *model;           /* NULL: none */
 	const char *key_header;      /* where the endpoint says none */
 	bool key_optional;           /* where the environment says the server */
 
-	char *base;                  /* door_find_server() */
+	char *base;                  /* destination_find_server() */
 	bool users;                  /* that is the environment's */
 	char *place;                 /* what says it: a variable, or the endpoint's file */
-	char *key;                   /* door_find_key(); NULL: none */
+	char *key;                   /* destination_find_key(); NULL: none */
 	char **secrets;              /* other values that are hidden; a list */
 
-	struct buffer params;        /* door_take_params(): those that are left, an object, */
+	struct buffer params;        /* destination_take_params(): those that are left, an object, */
 	struct buffer thinking;      /* the change of the body that they stand for, or nothing, */
 	struct buffer note;          /* and what of it is otherwise than it was said */
 	struct span body, headers, timeouts;
@@ -56,30 +56,32 @@ struct door {
 	char *paths[4];              /* of way */
 };
 
-void door_begin(struct door *d, const struct endpoint *e, struct door_keys *keys, const char *model,
-    const char *key_header, bool key_optional);
-void door_end(struct door *d);
+void destination_begin(struct destination *d, const struct endpoint *e, struct destination_keys *keys,
+    const char *model, const char *key_header, bool key_optional);
+void destination_end(struct destination *d);
 /* ERROR_INVALID. */
-int door_find_server(struct door *d, struct error *err);
-/* ERROR_AUTH. After door_find_server(). */
-int door_find_key(struct door *d, struct error *err);
+int destination_find_server(struct destination *d, struct error *err);
+/* ERROR_AUTH. After destination_find_server(). */
+int destination_find_key(struct destination *d, struct error *err);
 /* The server has refused it: whoever says it is asked again. */
-void door_key_refused(struct door *d);
+void destination_key_refused(struct destination *d);
 /* The variable, file or command that says the key, in memory of its own; NULL: the endpoint says
  * none. set: of several variables the one that is set, else the first. */
-char *door_name_key(const struct endpoint *e, bool set);
+char *destination_name_key(const struct endpoint *e, bool set);
 
-/* Takes what is the door's from params, an object or none, which becomes what is left: ERROR_INVALID. */
-int door_take_params(struct door *d, struct span *params, struct error *err);
+/* Takes what is the destination's from params, an object or none, which becomes what is left:
+ * ERROR_INVALID. */
+int destination_take_params(struct destination *d, struct span *params, struct error *err);
 /* Changes a body, JSON, by a merge patch; an absent one changes nothing. */
-void door_patch(struct buffer *body, struct span patch);
+void destination_patch(struct buffer *body, struct span patch);
 /* Appends the URL: base, path, query. path: that of the API, where the endpoint says none. */
-void door_write_url(const struct door *d, const char *path, bool collections, struct buffer *url);
+void destination_write_url(const struct destination *d, const char *path, bool collections,
+    struct buffer *url);
 /* The URL of the list of models, which has this path. */
-void door_write_models_url(const struct door *d, const char *path, struct buffer *url);
+void destination_write_models_url(const struct destination *d, const char *path, struct buffer *url);
 /* Sets headers, time limits and certificates of a request whose URL and body are set. header: one that
- * the API wants, or NULL. Valid until the next call or door_end(). ERROR_AUTH, ERROR_INVALID. */
-int door_set_request(struct door *d, struct http_request *request, const char *header,
+ * the API wants, or NULL. Valid until the next call or destination_end(). ERROR_AUTH, ERROR_INVALID. */
+int destination_set_request(struct destination *d, struct http_request *request, const char *header,
     struct error *err);
 
 #endif

@@ -35,6 +35,7 @@
 #include "proc/process.h"
 #include "proc/wait.h"
 #include "program.h"
+#include "storage/run.h"
 #include "storage/storage.h"
 #include "worker/job.h"
 #include "workspace/workflow_file.h"
@@ -504,6 +505,9 @@ main(int argc, char **argv)
 		return program_fail(PROGRAM, &err);
 	}
 
+	/* A job that is taken is run, and done with. */
+	if (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL)
+		return program_end(PROGRAM, STATUS_OK);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGIO, SIG_IGN); /* lock_written() */
 	interrupts = interrupts_catch(ends);

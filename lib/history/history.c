@@ -366,7 +366,8 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.names = history_add_text(x, label);
 	free(label);
 	r.decided = recording_decision(rec, call);
-	r.doubtful = recording_doubtful(rec, call) && !recording_tool_answers(rec, call, &answers);
+	/* What nobody knows of a call that is over matters if it is made after all: the call around it was edited. */
+	r.doubtful = recording_own_doubt(rec, call) && !recording_tool_answers(rec, call, &answers);
 	r.tool_answers = answers.len > 0 ? history_add_text(x, buffer_string(&answers)) : x->empty;
 	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);

@@ -118,7 +118,7 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 		recalled_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
 	else
 		buffer_text(out, blocks.at != NULL ?
-		    "another: the same words, divided in another way" :
+		    "another: the same words, divided in another way or with other options (as -O, --into, -e)" :
 		    "another: agent file, prompt, parameters or tools");
 	buffer_free(&recorded);
 }

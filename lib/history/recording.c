@@ -1104,12 +1104,35 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 	return 0;
 }
 
+static bool
+is_inside(const struct recording *rec, uint32_t call, uint32_t around)
+{
+	for (uint32_t i = rec->calls[call].links.enclosing; i != NO_CALL; i = rec->calls[i].links.enclosing)
+		if (rec->calls[i].links.root == rec->calls[around].links.root)
+			return true;
+	return false;
+}
+
+/* Whether the call has changed something only by calls in it, and each of these has been taken over. */
+static bool
+is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t), const void *context)
+{
+	if (rec->calls[call].kind.child || recording_changed(rec, call))
+		return false;
+	for (uint32_t i = call + 1; i < rec->call_count; i++)
+		if (recording_counts(rec, i) && (rec->calls[i].kind.child || recording_changed(rec, i)) &&
+		    is_inside(rec, i, call) && !lent(context, rec->calls[i].call->begin.offset))
+			return false;
+	return true;
+}
+
 int
 recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
     const void *context, struct history_summary *summary, struct error *err)
 {
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_unclaimed(rec, i) && !lent(context, rec->calls[i].call->begin.offset) &&
+		    !is_taken_inside(rec, i, lent, context) &&
 		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
 			return -1;
 	return 0;

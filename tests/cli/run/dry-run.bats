@@ -76,3 +76,14 @@ prepare() {
 		same "$stderr" "awf-run: ${option##* }: not in a workflow that is run by awf-run --dry-run: what it would do is not known"
 	done
 }
+
+@test "a worker in a workflow takes no job" {
+	mkdir jobs
+	echo one >jobs/a
+	echo 'awf-step work -- touch made' >work.awf
+	run -0 --separate-stderr awf-run -n --dry-run -c 'awf-worker --once jobs ./work.awf'
+	same "$stderr$output" ''
+	same "$(ls jobs)" a
+	[ ! -e made ]
+	nothing_left
+}

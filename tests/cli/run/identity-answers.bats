@@ -116,3 +116,27 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 		sed -i 's/ order / batch /' flow.awf
 	done
 }
+
+@test "a branch that lost a race in the middle of its effect is not begun again because the group was edited" {
+	flow "awf-step -n -q --parallel --strategy any g -- '$PUSH \"echo a >>ledger; sleep 30\"' 'sleep 0.5; true'"
+	start 3
+	ledger a
+	sed -i 's/sleep 0.5; true/sleep 0.5; true; true/' flow.awf
+	: >open
+	run --separate-stderr awf-run --resume "$(cat id)"
+	[[ $status = 0 || $status = 75 ]]
+	[[ $stderr == *'g:0:0/g:0:0/push:0:0: may or may not have happened: resume with --redo g:0:0/g:0:0/push:0:0 or --skip g:0:0/g:0:0/push:0:0'* ]]
+	ledger a
+}
+
+@test "a group whose effects were taken over elsewhere is not told of as one that was not come to" {
+	flow "awf-step -n -q --each g -- $PUSH 'echo a >>ledger'"
+	start 3
+	sed -i 's/ g / h /' flow.awf
+	: >open
+	resume 75
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip)
+	ledger a
+	[[ $stderr != *'not come to'* ]]
+}

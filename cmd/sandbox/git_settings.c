@@ -91,7 +91,7 @@ git_settings_add(struct git_settings *s, const char *path, const char *key, cons
 	/* What is a path as a whole; and what is data, which programs in a sandbox may write. */
 	static const char *const files[] = { "core.hookspath", "init.templatedir", NULL };
 	static const char *const data[] = { "core.attributesfile", "core.excludesfile",
-		"core.worktree", "commit.template", "blame.ignorerevsfile", "mailmap.file", NULL };
+		"commit.template", "blame.ignorerevsfile", "mailmap.file", NULL };
 	char *directory = path == NULL ? NULL : path_directory(path), *included = NULL, *whole;
 
 	if (is_include(key)) {
@@ -109,7 +109,9 @@ git_settings_add(struct git_settings *s, const char *path, const char *key, cons
 			add_words(s, value + 1);
 	} else if (text_index(key, files) != -1) {
 		add_path(&s->paths, value);
-	} else if (text_index(key, data) == -1 && !git_config_is_plain(key)) {
+	} else if (text_index(key, data) != -1) {
+		add_path(&s->data, value);
+	} else if (strcmp(key, "core.worktree") != 0 && !git_config_is_plain(key)) {
 		add_words(s, value + (*value == '!'));
 	}
 	free(directory);
@@ -353,6 +355,7 @@ git_settings_free(struct git_settings *s)
 {
 	list_free(s->paths);
 	list_free(s->words);
+	list_free(s->data);
 	list_free(s->read);
-	*s = (struct git_settings){ NULL, NULL, NULL };
+	*s = (struct git_settings){ NULL, NULL, NULL, NULL };
 }

@@ -11,6 +11,7 @@
 
 struct git_settings {
 	char **paths;   /* of files and directories, absolute, or relative to a work tree; a list */
+	char **data;    /* of files that are read, and whose contents run nothing; likewise */
 	char **words;   /* of commands, that may be names of files; likewise */
 	char **read;    /* the files that were read for them */
 };

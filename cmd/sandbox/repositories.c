@@ -35,6 +35,7 @@
 #endif
 
 #include "base/buffer.h"
+#include "base/id.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -44,7 +45,9 @@
 #include "sandbox/repository_data.h"
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
-#define NAMES_ASIDE 1000
+#define NUMBERS_ASIDE 10         /* names that are tried in turn; then random ones, which nobody has taken before */
+#define NAMES_ASIDE 20
+#define FLAT_LENGTH 200          /* of the name of what lay deeper */
 #define USED_LIMIT 1000
 #define DEPTH 32                 /* of directories that lie in each other in a repository */
 #define REPOSITORY ".git"
@@ -281,6 +284,13 @@ is_here(const struct walk *w, const char *path)
 	return path_within(path, w->r->root);
 }
 
+/* Of such a path, which is not the workspace's own: as of the workspace. */
+static const char *
+path_inside(const struct walk *w, const char *path)
+{
+	return path + strlen(w->r->root) + (strcmp(w->r->root, "/") != 0);
+}
+
 /* A path as the settings or files of a repository say it, from a directory of the workspace on; in
  * memory of its own. */
 static char *
@@ -304,6 +314,24 @@ real_path(const char *path)
 	if (real == NULL)
 		look_tells(AT_FDCWD, path);
 	return real;
+}
+
+/* Without links as far as it is there; in memory of its own. */
+static char *
+path_real(const char *path)
+{
+	char *normal = path_normal(path), *there = memory_text(normal), *real, *whole;
+	const char *rest;
+
+	while ((real = real_path(there)) == NULL && path_climb(&there))
+		continue;
+	rest = normal + strlen(there);
+	rest += *rest == '/';
+	whole = real == NULL ? memory_text(normal) : *rest == '\0' ? memory_text(real) : path_join(real, rest);
+	free(real);
+	free(there);
+	free(normal);
+	return whole;
 }
 
 /* Where the files of a submodule lie: in the workspace. */
@@ -379,8 +407,10 @@ static bool
 is_linked_here(const struct walk *w, int at, const char *directory)
 {
 	char *line = load_line(at, "gitdir"), *path = *line == '\0' ? NULL : path_from(w, directory, line);
-	bool here = path != NULL && is_here(w, path);
+	char *real = path == NULL ? NULL : path_real(path); /* git writes there */
+	bool here = real != NULL && is_here(w, path) && is_here(w, real);
 
+	free(real);
 	free(path);
 	free(line);
 	return here;
@@ -430,11 +460,10 @@ judge_each(struct walk *w, int at, const char *directory, const char *name, judg
 	}
 	w->depth++;
 	dir = open_directory(w->r->workspace, path);
-	while (dir != NULL && (entry = next_entry(dir)) != NULL)
-		if (!text_ends(entry->d_name, REPOSITORY_ASIDE)) {
-			begin_judgement(w);
-			one(w, dirfd(dir), path, entry->d_name);
-		}
+	while (dir != NULL && (entry = next_entry(dir)) != NULL) {
+		begin_judgement(w);
+		one(w, dirfd(dir), path, entry->d_name);
+	}
 	if (dir != NULL)
 		closedir(dir);
 	w->depth--;
@@ -526,16 +555,6 @@ judge_info(struct walk *w, int at, const char *directory, const char *name)
 }
 
 static void
-judge_object_info(struct walk *w, int at, const char *directory, const char *name)
-{
-	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
-		"commit-graphs", "tmp_*", NULL };
-
-	if (!is_one_of(name, data) || is_no_file(at, name))
-		add_item(w, at, directory, name, NULL, NULL);
-}
-
-static void
 add_leading(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct odd_item *item = add_item(w, at, directory, name, NULL, NULL);
@@ -544,16 +563,39 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 		item->leads = true;
 }
 
-/* What is no file, of those in a directory that git, or a program that it calls, makes files in. */
-static void
-judge_link(struct walk *w, int at, const char *directory, const char *name)
+static bool
+is_earlier(const struct timespec *a, const struct timespec *b)
 {
-	if (is_no_file(at, name))
-		add_leading(w, at, directory, name);
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* What is called by the name of an object lies in aa/ or aa/bb/: there are too many of these to be listed, and nothing is
- * written into what is there. */
+/* A directory that objects lie in by their names, aa/ or aa/bb/. There are too many of these to be listed each time: only
+ * what is no file, and came since the command began, counts, and no directory holds that which has not changed since. */
+static void
+judge_new_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path;
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (w->before == NULL || look_status(at, name, &st) != 0 || is_earlier(&st.st_ctim, &w->before->began))
+		return;
+	path = repositories_join_path(directory, name);
+	dir = open_directory(w->r->workspace, path);
+	while (dir != NULL && (entry = next_entry(dir)) != NULL) {
+		const mode_t kind = kind_of(dir, entry);
+
+		begin_judgement(w);
+		if (kind != S_IFREG && kind != S_IFDIR && look_status(dirfd(dir), entry->d_name, &st) == 0 &&
+		    !is_earlier(&st.st_ctim, &w->before->began))
+			add_leading(w, dirfd(dir), path, entry->d_name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
 static void
 judge_links(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -562,10 +604,24 @@ judge_links(struct walk *w, int at, const char *directory, const char *name)
 
 	if (look_status(at, name, &st) != 0)
 		return;
-	if (S_ISDIR(st.st_mode) && !deep)
+	if (S_ISDIR(st.st_mode) && deep)
+		judge_new_objects(w, at, directory, name);
+	else if (S_ISDIR(st.st_mode))
 		judge_each(w, at, directory, name, judge_links);
-	else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+	else if (!S_ISREG(st.st_mode))
 		add_leading(w, at, directory, name);
+}
+
+static void
+judge_object_info(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
+		"commit-graphs", "tmp_*", NULL };
+
+	if (!is_one_of(name, data) || is_no_file(at, name))
+		add_item(w, at, directory, name, NULL, NULL);
+	else
+		judge_links(w, at, directory, name);
 }
 
 /* Of objects only that, and no link in the place of a directory, such as pack or 0a: git writes there, and packs
@@ -576,9 +632,11 @@ judge_object(struct walk *w, int at, const char *directory, const char *name)
 	if (strcmp(name, "info") == 0)
 		judge_each(w, at, directory, name, judge_object_info);
 	else if (strcmp(name, "pack") == 0 && !is_no_file(at, name))
-		judge_each(w, at, directory, name, judge_link);
-	else
-		judge_link(w, at, directory, name);
+		judge_each(w, at, directory, name, judge_links);
+	else if (is_no_file(at, name))
+		add_leading(w, at, directory, name);
+	else if (strlen(name) == 2)
+		judge_new_objects(w, at, directory, name);
 }
 
 static void
@@ -756,6 +814,7 @@ static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
 	{ "info", judge_info }, { "lfs", judge_links }, { "logs", judge_files }, { "modules", judge_parts },
+	{ "NOTES_MERGE_WORKTREE", judge_links },
 	{ "objects", judge_objects }, { "rebase-apply", judge_odd }, { "rebase-merge", judge_rebase },
 	{ "refs", judge_refs }, { "remotes", judge_all_odd }, { "rr-cache", judge_files },
 	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
@@ -790,6 +849,8 @@ judge_data(struct walk *w, int at, const char *directory, const char *name)
 	}
 }
 
+static void examine_aside_directory(struct walk *w, const char *repository);
+
 /* Judges what is in a repository. one_by_shape: it is one because of what lies in it, beside which may lie
  * what is no git's. */
 static void
@@ -816,6 +877,10 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 		if (judged || text_ends(entry->d_name, REPOSITORY_ASIDE))
 			continue;
 		kind = kind_of(dir, entry);
+		if (kind == S_IFDIR && strcmp(entry->d_name, REPOSITORY_ASIDE_DIRECTORY) == 0) {
+			examine_aside_directory(w, path);
+			continue;
+		}
 		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
 			continue; /* nobody waits for one that nobody serves */
 		if (kind != S_IFREG && kind != S_IFDIR ? is_data(entry->d_name) || !one_by_shape :
@@ -903,12 +968,6 @@ find_seen(const struct repositories *r, const char *path)
 	return found;
 }
 
-static bool
-is_earlier(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 /* Whether no name can have come into a directory since it was seen. */
 static bool
 is_unchanged(const struct seen_directory *seen, const struct stat *st)
@@ -937,6 +996,19 @@ add_seen(struct walk *w, const char *path, const struct stat *st)
 	r->seen_count++;
 }
 
+/* What was set aside of a repository is reviewed there: it is looked through as a directory of the workspace is, for
+ * whatever git would take for a repository. One that was seen is looked at anyhow. */
+static void
+examine_aside_directory(struct walk *w, const char *repository)
+{
+	char *path = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+
+	if (w->before == NULL || find_seen(w->before, path) == NULL)
+		add_directory(w, path);
+	else
+		free(path);
+}
+
 /* Something in a directory of the workspace. */
 static void
 repositories_examine_entry(struct walk *w, int at, const char *directory, const char *name,
@@ -946,9 +1018,7 @@ repositories_examine_entry(struct walk *w, int at, const char *directory, const 
 	DIR *repository;
 
 	begin_judgement(w);
-	if (strcasecmp(name, REPOSITORY) != 0 && kind != S_IFDIR) {
-		add_item(w, at, directory, name, NULL, NULL);
-	} else if (strcasecmp(name, REPOSITORY) != 0) {
+	if (strcasecmp(name, REPOSITORY) != 0) {
 		/* One that was seen is looked at anyhow. */
 		if (w->before == NULL || find_seen(w->before, path) == NULL) {
 			add_directory(w, path);
@@ -969,11 +1039,20 @@ repositories_examine_entry(struct walk *w, int at, const char *directory, const 
 	free(path);
 }
 
+/* A file that git reads as data, by its path in the workspace: it is looked at each time. */
+static void
+add_data(struct walk *w, const char *path)
+{
+	if (!list_has(w->r->data, path))
+		list_add(&w->r->data, path);
+}
+
 static void
 repositories_examine_directory(struct walk *w, const char *path)
 {
 	/* What git reads beside its repositories. */
 	static const char *const read_here[] = { ".gitattributes", ".gitignore", ".gitmodules", ".mailmap", NULL };
+	char *file;
 	DIR *dir = open_directory(w->r->workspace, path);
 	const struct dirent *entry;
 	bool head = false;
@@ -987,9 +1066,13 @@ repositories_examine_directory(struct walk *w, const char *path)
 		mode_t kind = kind_of(dir, entry);
 
 		head = head || strcmp(entry->d_name, "HEAD") == 0;
-		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0 ||
-		    (is_special(kind) && text_index(entry->d_name, read_here) != -1))
+		if (kind == S_IFDIR || strcasecmp(entry->d_name, REPOSITORY) == 0) {
 			repositories_examine_entry(w, dirfd(dir), path, entry->d_name, kind);
+		} else if (kind != S_IFREG && text_index(entry->d_name, read_here) != -1) {
+			file = repositories_join_path(path, entry->d_name);
+			add_data(w, file);
+			free(file);
+		}
 	}
 	if (head && has_shape(dir))
 		judge_repository(w, dir, path, true);
@@ -1141,24 +1224,6 @@ read_settings_above(struct walk *w)
 	return NULL;
 }
 
-/* Without links as far as it is there; in memory of its own. */
-static char *
-path_real(const char *path)
-{
-	char *normal = path_normal(path), *there = memory_text(normal), *real, *whole;
-	const char *rest;
-
-	while ((real = real_path(there)) == NULL && path_climb(&there))
-		continue;
-	rest = normal + strlen(there);
-	rest += *rest == '/';
-	whole = real == NULL ? memory_text(normal) : *rest == '\0' ? memory_text(real) : path_join(real, rest);
-	free(real);
-	free(there);
-	free(normal);
-	return whole;
-}
-
 /* A file of the workspace that a setting names from a work tree on, and what links make of it. word: it is one of a
  * command, and no name of a file unless it looks like one or there is one. */
 static void
@@ -1179,11 +1244,28 @@ add_used(struct walk *w, const char *top, const char *name, bool word)
 	free(joined);
 }
 
+/* The same for a file that a setting names to be read as data. */
+static void
+add_used_data(struct walk *w, const char *top, const char *name)
+{
+	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
+	char *paths[] = { path_normal(joined), path_real(joined) };
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		if (is_here(w, paths[i]) && strcmp(paths[i], w->r->root) != 0)
+			add_data(w, path_inside(w, paths[i]));
+		free(paths[i]);
+	}
+	free(joined);
+}
+
 static void
 add_all_used(struct walk *w, const char *top)
 {
 	const struct git_settings *s = w->before != NULL ? &w->before->settings : &w->r->settings;
 
+	for (char **path = s->data; path != NULL && *path != NULL; path++)
+		add_used_data(w, top, *path);
 	for (char **path = s->paths; path != NULL && *path != NULL; path++)
 		add_used(w, top, *path, false);
 	for (char **word = s->words; word != NULL && *word != NULL; word++)
@@ -1236,11 +1318,62 @@ judge_used_below(struct walk *w, int at, const char *directory, const char *name
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
+/* Whether whoever reads a path of the workspace gets what a file of the workspace says, or nothing, and waits for
+ * nobody. */
+static bool
+is_data_plain(const struct walk *w, const char *path)
+{
+	char *whole = path_join(w->r->root, path), *real = real_path(whole);
+	struct stat st;
+	bool plain = real == NULL;
+
+	if (real != NULL && is_here(w, real) && look_status(AT_FDCWD, real, &st) == 0)
+		plain = !is_special(st.st_mode);
+	free(real);
+	free(whole);
+	return plain;
+}
+
+/* If it is another one, the first part of its path that is a link, or its last, is odd. */
+static void
+judge_read(struct walk *w, const char *path)
+{
+	const char *end = path;
+	bool done;
+
+	begin_judgement(w);
+	done = is_data_plain(w, path);
+	while (!done && *end != '\0') {
+		char *part, *directory;
+		struct odd_item *item;
+		struct stat st;
+		int at;
+
+		end += strcspn(end, "/");
+		part = memory_copy(path, (size_t)(end - path));
+		directory = path_directory(part);
+		if (strcmp(directory, ".") == 0)
+			*directory = '\0';
+		at = open_below(w->r->workspace, directory, O_PATH | O_DIRECTORY);
+		done = at == -1 || look_status(at, path_base(part), &st) != 0;
+		if (!done && !S_ISDIR(st.st_mode)) {
+			item = find_item(w->r, part) != NULL ? NULL : add_item(w, at, directory, path_base(part), NULL, NULL);
+			if (item != NULL)
+				item->waits = true;
+			done = true;
+		}
+		file_close(&at);
+		free(directory);
+		free(part);
+		end += *end == '/';
+	}
+}
+
 /* path: absolute. A link on the way to it was made since it was looked up. */
 static void
 judge_used(struct walk *w, const char *path)
 {
-	const char *from = path + strlen(w->r->root) + (strcmp(w->r->root, "/") != 0), *end = from;
+	const char *from = path_inside(w, path), *end = from;
 	const bool was = w->before == NULL || list_has(w->before->used_there, path);
 	bool done = false;
 
@@ -1282,6 +1415,8 @@ end_walk(struct walk *w)
 	find_used(w);
 	for (char **path = w->r->used; path != NULL && *path != NULL; path++)
 		judge_used(w, *path);
+	for (char **path = w->r->data; path != NULL && *path != NULL; path++)
+		judge_read(w, *path);
 	free(w->directories);
 }
 
@@ -1294,6 +1429,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
+	r->began = w.settled;
 	look_begin();
 	reserved = look_reserve(workspace) == 0;
 	if (!reserved)
@@ -1330,6 +1466,7 @@ find_again(struct repositories *r, const struct repositories *before)
 	}
 	for (char **path = before->pointers; path != NULL && *path != NULL; path++)
 		list_add(&r->pointers, *path);
+	r->data = list_copy(before->data);
 	for (size_t i = 0; i < before->seen_count; i++) {
 		const struct seen_directory *seen = &before->seen[i];
 
@@ -1376,50 +1513,171 @@ is_within(const char *root, const char *path, char *const *list)
 	return within;
 }
 
-/* The directory that a path of the workspace lies in, in which its owner may change names from now
- * on; -1. */
+/* A directory of the workspace, in which its owner may change names from now on; -1. */
 static int
-open_parent(const struct repositories *r, const char *path)
+open_changeable(const struct repositories *r, const char *directory)
 {
-	char *directory = path_directory(path), link[48];
-	int fd = open_below_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory,
-	    O_PATH | O_DIRECTORY);
+	int fd = open_below_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+	char link[48];
 	struct stat st;
 
 	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		chmod(link, (st.st_mode & 07777) | S_IRWXU);
 	}
+	return fd;
+}
+
+static int
+open_parent(const struct repositories *r, const char *path)
+{
+	char *directory = path_directory(path);
+	int fd = open_changeable(r, directory);
+
 	free(directory);
 	return fd;
 }
 
-/* The new name, in memory of its own; NULL: it could not be done. */
-static char *
-set_aside(const struct repositories *r, const char *path)
+/* A directory that goes to another one is changed by that itself. */
+static void
+make_movable(int at, const char *name)
 {
-	const char *name = path_base(path);
-	int at = open_parent(r, path), failed = -1, reason;
-	char *aside = NULL;
+	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char link[48];
+	struct stat st;
 
-	for (int i = 0; at != -1 && failed != 0 && i < NAMES_ASIDE; i++) {
+	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+		chmod(link, (st.st_mode & 07777) | S_IRWXU);
+	}
+	file_close(&fd);
+}
+
+/* Renames a name of the one directory to one of the other that is not taken, and begins as is wanted. Returns that, in
+ * memory of its own; NULL with errno. */
+static char *
+rename_aside(int at, const char *name, int to, const char *wanted)
+{
+	char *aside = NULL;
+	int failed = -1, reason;
+	unsigned int number;
+
+	for (int i = 0; failed != 0 && i < NAMES_ASIDE; i++) {
 		free(aside);
-		aside = i == 0 ? memory_format("%s" REPOSITORY_ASIDE, name) :
-		    memory_format("%s.%d" REPOSITORY_ASIDE, name, i);
-		failed = renameat2(at, name, at, aside, RENAME_NOREPLACE);
-		if (failed != 0 && errno == EINVAL && faccessat(at, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-			failed = renameat(at, name, at, aside); /* a file system without that flag */
+		number = (unsigned int)i;
+		if (i >= NUMBERS_ASIDE)
+			random_bytes(&number, sizeof number);
+		aside = i == 0 ? memory_format("%s" REPOSITORY_ASIDE, wanted) :
+		    memory_format("%s.%u" REPOSITORY_ASIDE, wanted, number);
+		failed = renameat2(at, name, to, aside, RENAME_NOREPLACE);
+		if (failed != 0 && errno == EINVAL && faccessat(to, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+			failed = renameat(at, name, to, aside); /* a file system without that flag */
 		if (failed != 0 && errno != EEXIST && errno != EINVAL)
 			break;
 	}
 	reason = errno;
-	file_close(&at);
 	if (failed != 0) {
 		free(aside);
 		aside = NULL;
 	}
 	errno = reason;
 	return aside;
+}
+
+/* The outermost repository that a path lies in; NULL: none. */
+static const char *
+repository_around(const struct repositories *r, const char *path)
+{
+	const char *outermost = NULL;
+
+	for (char **found = r->found; found != NULL && *found != NULL; found++)
+		if ((**found == '\0' || (path_within(path, *found) && strcmp(path, *found) != 0)) &&
+		    (outermost == NULL || strlen(*found) < strlen(outermost)))
+			outermost = *found;
+	return outermost;
+}
+
+/* Whether a path is that of the directory for what is set aside of the repository that it lies in. */
+static bool
+is_aside_directory(const struct repositories *r, const char *path)
+{
+	const char *repository = repository_around(r, path);
+	char *place = repository == NULL ? NULL : repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+	const bool is = place != NULL && strcmp(path, place) == 0;
+
+	free(place);
+	return is;
+}
+
+/* The directory for what is set aside of a repository, which is made if need be; -1 with errno. Another thing of that
+ * name is the command's: nothing follows it. */
+static int
+open_aside_directory(const struct repositories *r, const char *repository)
+{
+	static const char name[] = REPOSITORY_ASIDE_DIRECTORY;
+	char *path = repositories_join_path(repository, name);
+	int at = open_changeable(r, repository), fd = -1;
+	struct stat st;
+
+	if (at != -1 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+		free(rename_aside(at, name, at, name));
+	if (at != -1 && (mkdirat(at, name, S_IRWXU) == 0 || errno == EEXIST))
+		fd = open_changeable(r, path);
+	file_close(&at);
+	free(path);
+	return fd;
+}
+
+/* What of a path lies in a repository, as one name. */
+static char *
+flat_name(const char *repository, const char *path)
+{
+	const char *inside = *repository == '\0' ? path : path + strlen(repository) + 1;
+	const size_t len = strlen(inside);
+	char *name = memory_text(len > FLAT_LENGTH ? inside + len - FLAT_LENGTH : inside);
+
+	for (char *at = name; *at != '\0'; at++)
+		if (*at == '/')
+			*at = '-';
+	return name;
+}
+
+/* git lists many directories of a repository, and follows whatever it finds there: so nothing that is set aside stays in
+ * one of them. beside: it is not taken up by its new name, and stays where it lies. The new path, in memory of its own;
+ * NULL with errno: it could not be done. */
+static char *
+set_aside(const struct repositories *r, const char *path, bool beside)
+{
+	const char *repository = repository_around(r, path), *name = path_base(path);
+	char *directory = path_directory(path), *moved = NULL, *wanted, *place;
+	int at = open_parent(r, path), to, reason = errno;
+
+	beside = beside || repository == NULL || is_aside_directory(r, path);
+	if (strcmp(directory, ".") == 0)
+		*directory = '\0';
+	if (at != -1 && !beside && is_there(at, name)) {
+		wanted = flat_name(repository, path);
+		to = open_aside_directory(r, repository);
+		moved = to == -1 ? NULL : rename_aside(at, name, to, wanted);
+		if (moved == NULL && to != -1 && errno == EACCES) {
+			make_movable(at, name);
+			moved = rename_aside(at, name, to, wanted);
+		}
+		reason = errno;
+		free(wanted);
+		file_close(&to);
+		free(directory);
+		directory = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+	} else if (at != -1) {
+		moved = rename_aside(at, name, at, name);
+		reason = errno;
+	}
+	file_close(&at);
+	place = moved == NULL ? NULL : repositories_join_path(directory, moved);
+	free(moved);
+	free(directory);
+	errno = reason;
+	return place;
 }
 
 /* Puts back what was there, where nothing is now. */
@@ -1455,7 +1713,7 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	    memory_text(item->path), *aside;
 	int reason;
 
-	aside = set_aside(after, path);
+	aside = set_aside(after, path, made);
 	reason = errno;
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
 	lost = aside != NULL && !made && was != NULL && was->whole && !back;
@@ -1483,7 +1741,7 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	repositories_load_file(at, path_base(was->path), &content, &whole);
 	same = look_missed() != missed || (whole && content.len == was->len &&
 	    memcmp(buffer_string(&content), was->content, was->len) == 0);
-	aside = same ? NULL : set_aside(before, was->path);
+	aside = same ? NULL : set_aside(before, was->path, false);
 	if (aside != NULL && put_back(before, was))
 		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
 		    "what was there is there again", was->path, aside));
@@ -1510,10 +1768,12 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(before->root, item->path, opened))
 			restore_linked(before, item, &done);
 	}
-	for (size_t i = 0; i < after.count; i++) {
-		const struct odd_item *item = &after.items[i], *was = find_item(before, item->path);
+	/* What stands in the place of the directory for all the rest comes first. */
+	for (size_t i = 0; i < 2 * after.count; i++) {
+		const struct odd_item *item = &after.items[i % after.count], *was = find_item(before, item->path);
 
-		if ((was == NULL || was->plain || !is_as_before(was, item)) &&
+		if (is_aside_directory(&after, item->path) == (i < after.count) &&
+		    (was == NULL || was->plain || !is_as_before(was, item)) &&
 		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
 			settle_item(before, &after, item, &done);
 	}
@@ -1521,7 +1781,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 
-		if (!item->plain && find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		if (!item->plain && !item->waits && find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}
@@ -1556,6 +1816,7 @@ repositories_free(struct repositories *r)
 	free(r->seen);
 	list_free(r->used);
 	list_free(r->used_there);
+	list_free(r->data);
 	git_settings_free(&r->settings);
 	*r = (struct repositories){ .workspace = -1 };
 }

@@ -7,8 +7,9 @@
  *     repositories_find() → the command → repositories_settle()
  *
  * What is not plain in any repository of the workspace is looked up before the command starts, and
- * again when all that it started has ended. What was not there, or was another, is set aside, by
- * another name beside it (REPOSITORY_ASIDE), and what was there is put back.
+ * again when all that it started has ended. What was not there, or was another, is set aside, and what
+ * was there is put back. Of a repository it goes to one directory, REPOSITORY_ASIDE_DIRECTORY, which git
+ * never lists; what lies elsewhere gets another name beside it (REPOSITORY_ASIDE).
  *
  * Of a repository with an extension that is not known here (another form of its refs) nothing can be judged:
  * its directory is to be kept whole.
@@ -28,7 +29,8 @@
 #include "base/error.h"
 #include "sandbox/git_settings.h"
 
-#define REPOSITORY_ASIDE ".unreviewed"
+#define REPOSITORY_ASIDE ".unreviewed" /* a name that was set aside ends so */
+#define REPOSITORY_ASIDE_DIRECTORY "awf-unreviewed"
 
 /* Something in a repository that is not plain, or that is and is put back if the command makes it otherwise. */
 struct odd_item {
@@ -61,9 +63,11 @@ struct repositories {
 	struct git_settings settings; /* theirs, and those of the user */
 	char **used;         /* what these name in the workspace: hooks, included files, words of commands; absolute */
 	char **used_there;   /* what of it is there */
+	char **data;         /* files that git reads as data: those whose place had something else, and those that settings name */
 	char **pointers;     /* files .git that say where one lies */
 	char **unknown;      /* those whose settings name an extension of which it is not known what git reads then */
 	char **shared;       /* files that git writes into and that have other names: which, and how many */
+	struct timespec began; /* what was changed earlier was not changed by the command */
 	struct odd_item *items;
 	size_t count;
 	struct seen_directory *seen; /* by path */

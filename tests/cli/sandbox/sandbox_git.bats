@@ -79,6 +79,13 @@ fresh() {
 # A sandboxed program's attempt, with the options after it; evil has the payloads, and is a repository.
 attempt() { "$sandbox" "${@:2}" -- sh -c "[ ! -d evil ] || cp -r $(git rev-parse --git-common-dir)/objects $(git rev-parse --git-common-dir)/refs $(git rev-parse --git-common-dir)/HEAD evil; $1" >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true; }
 
+# Where that is which was set aside of a repository.
+aside_of() {
+	local top="${1%%.git/*}.git"
+	local inside="${1#"$top/"}"
+	echo "$top/awf-unreviewed/${inside//\//-}.unreviewed"
+}
+
 # What a user does in the workspace later, in each directory that git may take for a repository by then.
 user_goes_on() {
 	local directory
@@ -366,11 +373,11 @@ $line" $options
 	git config alias.st 'status -s'
 	run -0 --separate-stderr "$sandbox" -- sh -c 'echo x >.git/commondir; echo y >.git/hooks/new; git config alias.z "!z"; cat .git/hooks/pre-push' 
 	same "$(grep -c commondir <<<"$stderr")" 1
-	[[ $stderr == *'awf-sandbox: .git/commondir: git may run it, or what it says, outside of the sandbox: it is now called commondir.unreviewed'* ]]
-	[ -e .git/commondir.unreviewed ] && [ ! -e .git/commondir ]
+	[[ $stderr == *'awf-sandbox: .git/commondir: git may run it, or what it says, outside of the sandbox: it is now called .git/awf-unreviewed/commondir.unreviewed'* ]]
+	[ -e .git/awf-unreviewed/commondir.unreviewed ] && [ ! -e .git/commondir ]
 	# Without namespaces what was there is there again.
 	run -0 --separate-stderr "$sandbox" --without namespaces -- sh -c 'printf "[alias]\n\tst = !z\n" >.git/config; echo x >.git/hooks/pre-push; ln -sf /x .git/ORIG_HEAD'
-	[[ $stderr == *'.git/config: '*'it is now called config.unreviewed, and what was there is there again'* ]]
+	[[ $stderr == *'.git/config: '*'it is now called .git/awf-unreviewed/config.unreviewed, and what was there is there again'* ]]
 	[[ $stderr == *'.git/hooks/pre-push: '*'what was there is there again'* ]]
 	same "$(git config alias.st)" 'status -s'
 	cmp .git/hooks/pre-push ../payloads/hooks/pre-push
@@ -454,7 +461,7 @@ nothing_written() {
 			cp ../writer .
 			# shellcheck disable=SC2086
 			attempt "perl writer .git/index $how $paths" $options
-			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
+			grep -q '.git/index: git may write to other files by what it says, outside of the sandbox: it is now called .git/awf-unreviewed/index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
 			user_restores .
 			nothing_written "$how $paths"
 			same "$(git ls-files)" "$(printf '.gitattributes\na')"
@@ -502,7 +509,7 @@ nothing_written() {
 			# shellcheck disable=SC2086
 			attempt "mkdir -p \$(dirname $file); rm -f $file; printf '$content' >$file" $options
 			grep -q "awf-sandbox: $file: git may write to other files by what it says" "$BATS_TEST_TMPDIR/said"
-			[ -e "$file.unreviewed" ]
+			[ -e "$(aside_of "$file")" ]
 			for directory in . nested linked; do user_restores $directory; done
 			nothing_written "$file $content"
 			git rev-parse -q --verify HEAD >/dev/null
@@ -759,7 +766,7 @@ named() {
 				attempt "$way; touch hidden" $options
 				same "$(cat .git/info/exclude)" "$own"
 				same "$(git status -s hidden)" '?? hidden'
-				[[ $own == \#* ]] && grep -q 'info/exclude: .* it is now called exclude.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+				[[ $own == \#* ]] && grep -q 'info/exclude: .* it is now called .git/awf-unreviewed/info-exclude.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
 			done
 		done
 	done
@@ -812,7 +819,7 @@ named() {
 		attempt "printf '[core]\n\tfsmonitor = touch $ran; false\n' >>copy/config; echo 'touch $ran' | tee -a watch.sh >>copy/post-commit; printf 'gitdir: ../nowhere\n' >pointer; rm pointer" $options
 		cmp .git/config ../settings
 		cmp tree/.git ../pointer
-		[ -n "$options" ] || grep -q '^awf-sandbox: .git/config: was changed by another name of it (a hard link): it is now called config.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		[ -n "$options" ] || grep -q '^awf-sandbox: .git/config: was changed by another name of it (a hard link): it is now called .git/awf-unreviewed/config.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said" || { cat "$BATS_TEST_TMPDIR/said"; false; }
 		user_goes_on "kept with another name $options"
 		git -C tree commit -qm x --allow-empty
 		[ ! -e "$ran" ]
@@ -847,8 +854,8 @@ named() {
 	# One that was made inside is none the user's git would take up.
 	fresh
 	attempt 'git init -q made; printf "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n" >made/.git/config; mkdir made/.git/reftable'
-	[ -e made/.git/config.unreviewed ]
-	[ -e made/.git/reftable.unreviewed ]
+	[ -e made/.git/awf-unreviewed/config.unreviewed ]
+	[ -e made/.git/awf-unreviewed/reftable.unreviewed ]
 }
 
 @test "who is killed leaves nothing either" {
@@ -949,7 +956,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	done
 	# What can be looked at is put right all the same.
 	run -0 --separate-stderr short_of 'open index EIO' "$PWD/after" -- sh -c ': >after; echo x >.git/commondir; mkfifo .git/shallow'
-	[ -e .git/commondir.unreviewed ] && [ -p .git/shallow.unreviewed ] && [ -e .git/index ]
+	[ -e .git/awf-unreviewed/commondir.unreviewed ] && [ -p .git/awf-unreviewed/shallow.unreviewed ] && [ -e .git/index ]
 	[[ $stderr == *'.git/index (Input/output error): could not be looked at when the command had ended'* ]]
 }
 
@@ -984,8 +991,138 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 			(at=.git/refs/heads; i=0; while [ $i -lt 300 ]; do at=$at/a; i=$((i + 1)); done; ln -s /outside $at/link)
 			echo x >.git/rebase-apply/patch; echo x >.git/commondir'
 		[[ $stderr != *'could not be looked at'* ]]
-		[ -e .git/commondir.unreviewed ] && [ -d .git/rebase-apply.unreviewed ] && [ ! -e .git/rebase-apply ]
+		[ -e .git/awf-unreviewed/commondir.unreviewed ] && [ -d .git/awf-unreviewed/rebase-apply.unreviewed ] && [ ! -e .git/rebase-apply ]
 		same "$(find .git -type l ! -path '*.unreviewed/*')" ''
 		git status >/dev/null
 	done
+}
+
+@test "nothing that was set aside is in a directory that git lists, so git deletes and writes nothing elsewhere" {
+	for options in '' '--without namespaces'; do
+		while IFS='|' read -r place way; do
+			case_is_chosen 5 || continue
+			fresh
+			rm -r evil
+			rm -rf ../docs ../other
+			mkdir -p ../docs/thesis && echo x >../docs/gitdir && echo important >../docs/thesis/chapter
+			cp -a ../first ../other
+			git -C ../other worktree prune
+			git -C ../other pack-refs --all
+			echo "$(git -C ../other rev-parse side)" >../other/.git/refs/heads/loose
+			docs=$(realpath ../docs) other=$(realpath ../other)/.git
+			was="$(git -C ../other for-each-ref) $(find ../docs ../other/.git/refs ../other/.git/logs | sort)"
+			git init -q nested
+			git worktree add -q linked side
+			# shellcheck disable=SC2086
+			attempt "docs=$docs other=$other; $way" $options
+			grep -qF "awf-sandbox: $place: " "$BATS_TEST_TMPDIR/said" || { echo "$way: $(cat "$BATS_TEST_TMPDIR/said")"; false; }
+			same "$way: $(find .git nested/.git \( -type l -o -type p \) ! -path '*/awf-unreviewed/*' | grep -v '^.git/awf-unreviewed.unreviewed')" "$way: "
+			for directory in . nested linked; do
+				(
+					cd $directory
+					git worktree prune
+					git worktree list
+					git worktree repair
+					git commit -qm later --allow-empty
+					git branch new
+					git branch x/new
+					git fetch -q .
+					git reflog expire --all --expire=now
+					git gc -q --prune=now
+					git worktree remove --force x
+				) >/dev/null 2>&1 || true
+			done
+			same "$way: $(git -C ../other for-each-ref) $(find ../docs ../other/.git/refs ../other/.git/logs | sort)" "$way: $was"
+			same "$(git log -1 --format=%s)" later
+		done <<-'END'
+			.git/worktrees/x|ln -s $docs .git/worktrees/x
+			.git/worktrees/x.unreviewed|ln -s $docs .git/worktrees/x.unreviewed
+			nested/.git/worktrees|ln -s $docs nested/.git/worktrees
+			nested/.git/worktrees/x|mkdir nested/.git/worktrees; ln -s $docs nested/.git/worktrees/x
+			.git/worktrees/awf-unreviewed|ln -s $docs .git/worktrees/awf-unreviewed
+			.git/worktrees/x|ln -s $docs .git/awf-unreviewed; ln -s $docs .git/worktrees/x
+			.git/worktrees/x|mkdir .git/awf-unreviewed; ln -s $docs .git/worktrees/x; for i in '' $(seq 30); do echo x >.git/awf-unreviewed/worktrees-x${i:+.$i}.unreviewed; done
+			.git/worktrees/x|mkdir .git/awf-unreviewed; chmod 0 .git/awf-unreviewed; ln -s $docs .git/worktrees/x; chmod 500 .git/worktrees
+			.git/worktrees/x/gitdir|ln -s $docs out; mkdir .git/worktrees/x; echo $PWD/out/.git >.git/worktrees/x/gitdir; echo ../.. >.git/worktrees/x/commondir; cp .git/HEAD .git/worktrees/x
+			.git/refs/heads/x|ln -s $other/refs/heads .git/refs/heads/x
+			.git/refs/remotes|ln -s $other/refs/heads .git/refs/remotes
+			.git/refs/heads/x.unreviewed|ln -s $other/refs/heads .git/refs/heads/x.unreviewed
+			.git/logs/refs/heads/x|ln -s $other/logs/refs/heads .git/logs/refs/heads/x
+			.git/worktrees/linked/refs|ln -s $other/refs .git/worktrees/linked/refs
+			.git/rr-cache/x|mkdir -p .git/rr-cache; ln -s $docs .git/rr-cache/x
+			.git/objects/pack/x|ln -s $docs .git/objects/pack/x
+			.git/objects/info/commit-graphs/x|mkdir .git/objects/info/commit-graphs; ln -s $docs .git/objects/info/commit-graphs/x
+			.git/remotes/x|mkdir .git/remotes; ln -s $docs .git/remotes/x
+			.git/modules/x|mkdir .git/modules; ln -s $docs .git/modules/x
+		END
+	done
+}
+
+@test "what was set aside is found in .git/awf-unreviewed, and git takes nothing in there for a repository" {
+	fresh
+	attempt 'mkdir .git/awf-unreviewed; cp -r evil .git/awf-unreviewed/one; cp -r evil/. .git/awf-unreviewed; mkdir .git/awf-unreviewed/two; cp -r evil .git/awf-unreviewed/two/.git
+		echo x >.git/commondir; mkdir .git/rebase-apply; echo y >.git/rebase-apply/patch; chmod 500 .git/rebase-apply'
+	same "$(cat .git/awf-unreviewed/commondir.unreviewed .git/awf-unreviewed/rebase-apply.unreviewed/patch)" $'x\ny'
+	for directory in .git/awf-unreviewed .git/awf-unreviewed/one .git/awf-unreviewed/two; do
+		(cd $directory && git status && git log -1 -p && git diff && git fetch) >/dev/null 2>&1 || true
+		[ ! -e "$ran" ] || { echo "$directory"; false; }
+	done
+	# The next program changes nothing of it by being there.
+	run -0 --separate-stderr "$sandbox" -- true
+	same "$stderr" ''
+}
+
+@test "a FIFO or a link to one, wherever git reads data, holds up the user's git nowhere" {
+	for options in '' '--without namespaces'; do
+		while read -r setting way; do
+			case_is_chosen 5 || continue
+			fresh
+			rm -r evil
+			git config --global --unset-all x.y || true
+			[ "$setting" = - ] || git config --global "${setting%%=*}" "${setting#*=}"
+			# shellcheck disable=SC2086
+			attempt "$way" $options
+			grep -q 'git may wait for ever to read it\|git may write to other files' "$BATS_TEST_TMPDIR/said" || { echo "$way: $(cat "$BATS_TEST_TMPDIR/said")"; false; }
+			for command in status 'log --all -1' 'commit -qm x --allow-empty' 'stash list' fsck 'fetch -q .' 'blame a' 'gc -q' 'bisect log'; do
+				rc=0
+				# shellcheck disable=SC2086
+				timeout -k 1 20 git $command </dev/null >/dev/null 2>&1 || rc=$?
+				[ $rc -ne 124 ] && [ $rc -ne 137 ] || { echo "git $command waits: $way ($options)"; false; }
+			done
+			[ "$setting" = - ] || git config --global --unset "${setting%%=*}"
+		done <<-'END'
+			- mkfifo .git/refs/new
+			- rm -f .git/refs/stash; mkfifo .git/refs/stash
+			- mkdir -p .git/refs/replace; mkfifo .git/refs/replace/1234567890123456789012345678901234567890
+			- mkfifo .git/refs/heads/foo.unreviewed
+			- mkdir .git/refs/bisect; mkfifo .git/refs/bisect/bad
+			- o=$(git -c safe.directory='*' rev-parse HEAD^{tree} | sed "s#^..#.git/objects/&/#"); rm -f $o; mkfifo $o
+			- o=$(git -c safe.directory='*' rev-parse HEAD^{tree} | sed "s#^..#.git/objects/&/#"); rm -f $o; mkfifo x; ln -s "$PWD/x" $o
+			- mkdir .git/objects/info/commit-graphs; mkfifo .git/objects/info/commit-graphs/commit-graph-chain
+			- mkfifo x; ln -s x .gitmodules
+			- mkdir d; mkfifo d/x; ln -s d d2; ln -s d2/x .gitmodules
+			- ln -s /dev/zero .gitmodules
+			core.excludesFile=ignored mkfifo ignored
+			core.attributesFile=conf/attributes mkdir other; mkfifo other/attributes; ln -s other conf
+			mailmap.file=mm mkfifo x; ln -s x mm
+			blame.ignoreRevsFile=revs mkfifo revs
+		END
+	done
+	# What is changed where a link leads, that was there before, is found too.
+	fresh
+	rm -r evil
+	mkdir d && echo x >d/x && ln -s d/x .gitmodules && ln -s d/x .gitignore
+	sleep 1.1
+	attempt 'rm d/x; mkfifo d/x'
+	[ -L .gitmodules.unreviewed ] && [ ! -e .gitmodules ]
+	# Links of the user's stay, and so do objects that are links.
+	fresh
+	rm -r evil
+	object=$(git rev-parse HEAD^{tree} | sed 's#^..#.git/objects/&/#')
+	mv "$object" "$BATS_TEST_TMPDIR/object" && ln -s "$BATS_TEST_TMPDIR/object" "$object" && ln -s /dev/null .gitmodules
+	sleep 1.1
+	attempt "echo x >${object%/*}/new; echo x >new"
+	same "$(cat "$BATS_TEST_TMPDIR/said")" ''
+	[ -L "$object" ] && [ -L .gitmodules ]
+	rm -f "$BATS_TEST_TMPDIR/object"
 }

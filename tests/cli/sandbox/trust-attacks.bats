@@ -481,7 +481,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	goes call mk
 	# Another name of the file lies where git would run it: that name is changed at the end.
 	sandboxed "printf 'x:\n\t@touch $CANARY\n' >GNUmakefile; git init -q s; ln GNUmakefile s/.git/odd"
-	[ -e s/.git/odd.unreviewed ]
+	[ -e s/.git/awf-unreviewed/odd.unreviewed ]
 	refused call mk
 	[[ $stderr == *'a sandboxed program may have written GNUmakefile: to touch it says that it was read'* ]]
 	touch GNUmakefile

@@ -349,10 +349,18 @@ is_work_tree_here(const struct walk *w, const char *directory, const char *setti
 	return here;
 }
 
+/* Whether a setting that is not plain says that git reads the repository in a form that is not known here. */
+static bool
+is_unknown_extension(const char *setting)
+{
+	static const char extension[] = "extensions.", known[] = "extensions.partialclone=";
+
+	return strncmp(setting, extension, sizeof extension - 1) == 0 && strncmp(setting, known, sizeof known - 1) != 0;
+}
+
 static void
 judge_config(struct walk *w, int at, const char *directory, const char *name)
 {
-	static const char extension[] = "extensions.";
 	struct odd_item *item;
 	struct buffer text = BUFFER_INIT;
 	char **settings = NULL, **odd = NULL, *path;
@@ -369,7 +377,7 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 	} else {
 		settings = git_config_odd(buffer_string(&text), text.len);
 		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
-			if (strncmp(*setting, extension, sizeof extension - 1) == 0 && !list_has(w->r->unknown, directory))
+			if (is_unknown_extension(*setting) && !list_has(w->r->unknown, directory))
 				list_add(&w->r->unknown, directory);
 			if (!is_work_tree_here(w, directory, *setting))
 				list_add(&odd, *setting);

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 
 /* In lower case; "*" stands for a subsection. No value of these is run, or leads to a file that is
- * read as settings. */
+ * read as settings, and none has git call a remote of its own accord, as those of a partial clone do. */
 static const char *const plain[] = {
 	"advice.*", "branch.*.description", "branch.*.merge", "branch.*.mergeoptions", "branch.*.pushremote",
 	"branch.*.rebase", "branch.*.remote", "branch.*.vscode-merge-base", "branch.autosetupmerge",
@@ -25,14 +25,14 @@ static const char *const plain[] = {
 	"core.safecrlf", "core.sparsecheckout", "core.sparsecheckoutcone", "core.splitindex",
 	"core.symlinks", "core.trustctime", "core.untrackedcache", "core.whitespace",
 	"extensions.compatobjectformat", "extensions.noop", "extensions.objectformat",
-	"extensions.partialclone", "extensions.preciousobjects",
+	"extensions.preciousobjects",
 	"extensions.relativeworktrees", "extensions.worktreeconfig", "fetch.parallel", "fetch.prune",
 	"fetch.prunetags", "fetch.writecommitgraph", "gc.auto", "gc.autodetach", "index.sparse",
 	"index.threads", "index.version", "init.defaultbranch", "lfs.*.access", "lfs.repositoryformatversion",
 	"maintenance.auto", "maintenance.strategy", "merge.conflictstyle", "merge.ff", "pull.ff",
 	"pull.rebase", "push.autosetupremote", "push.default", "push.followtags", "rebase.autosquash",
 	"rebase.autostash", "rebase.updaterefs", "remote.*.fetch", "remote.*.gh-resolved", "remote.*.mirror",
-	"remote.*.partialclonefilter", "remote.*.promisor", "remote.*.prune", "remote.*.push",
+	"remote.*.prune", "remote.*.push",
 	"remote.*.pushurl", "remote.*.skipdefaultupdate", "remote.*.tagopt", "remote.*.url",
 	"remote.pushdefault", "status.showuntrackedfiles", "submodule.*.active", "submodule.*.branch",
 	"submodule.*.url", "submodule.active", "submodule.recurse", "tag.gpgsign", "user.email", "user.name",

@@ -854,7 +854,7 @@ named() {
 	# One that was made inside is none the user's git would take up.
 	fresh
 	attempt 'git init -q made; printf "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n" >made/.git/config; mkdir made/.git/reftable'
-	[ -e made/.git/awf-unreviewed/config.unreviewed ]
+	[ -e made/.git/awf-unreviewed/config.unreviewed ] || { echo "$settings ($options)"; cat "$BATS_TEST_TMPDIR/said"; false; }
 	[ -e made/.git/awf-unreviewed/reftable.unreviewed ]
 }
 
@@ -1125,4 +1125,36 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	same "$(cat "$BATS_TEST_TMPDIR/said")" ''
 	[ -L "$object" ] && [ -L .gitmodules ]
 	rm -f "$BATS_TEST_TMPDIR/object"
+}
+
+@test "a repository that a sandboxed program made has the user's git call no remote of its own accord" {
+	fresh
+	rm -r evil
+	printf '#!/bin/sh\ntouch "%s"\nexit 1\n' "$ran" >../ssh
+	chmod +x ../ssh
+	export GIT_SSH=$WORK/../ssh
+	for settings in 'remote.o.promisor true' 'remote.o.partialclonefilter blob:none' 'extensions.partialClone o' 'remote.o.promisor true; git config extensions.partialClone o'; do
+		rm -rf made
+		attempt "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+			git init -q made; cd made; echo a >f; git add f; git -c user.name=x -c user.email=x@y commit -qm c; git config core.repositoryFormatVersion 1
+			git config remote.o.url ssh://host.invalid/x; git config $settings
+			rm -f .git/objects/\$(git rev-parse HEAD^{tree} | sed 's#^..#&/#')"
+		for command in status 'log --stat' fsck 'gc -q'; do
+			# shellcheck disable=SC2086
+			(cd made && timeout 20 git $command) </dev/null >/dev/null 2>&1 || true
+			[ ! -e "$ran" ] || { echo "git $command: $settings"; false; }
+		done
+		[ -e made/.git/awf-unreviewed/config.unreviewed ]
+	done
+	# A remote alone is harmless; and a partial clone of the user's works as before, its settings kept.
+	run -0 --separate-stderr "$sandbox" -- sh -c 'rm -rf made; git init -q made; git -C made config remote.o.url ssh://host.invalid/x; git -C made config remote.o.fetch "+refs/heads/*:refs/remotes/o/*"'
+	same "$stderr $(git -C made config remote.o.url)" ' ssh://host.invalid/x'
+	git config core.repositoryFormatVersion 1
+	git config extensions.partialClone o
+	git config remote.o.promisor true
+	for options in '' '--without namespaces'; do
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr "$sandbox" $options -- sh -c 'git -c safe.directory="*" -c user.name=x -c user.email=x@y commit -qm more --allow-empty'
+		same "$stderr $(git config remote.o.promisor) $(git log -1 --format=%s)" ' true more'
+	done
 }

@@ -398,8 +398,8 @@ resume_read_checked_line(void *context, const char *line, size_t len, int64_t at
 	definition_files_take(&c->r->words.files, &event);
 }
 
-/* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all
- * there is to it. */
+/* Moves away what a crash left: 1, and the record is to be looked at again. -1: that is not all there is to it, or
+ * nothing would be left to resume. */
 static int
 resume_repair_record(const struct resume *r, const struct verify_report *report,
     void (*repaired)(const char *text), struct error *err)
@@ -407,7 +407,7 @@ resume_repair_record(const struct resume *r, const struct verify_report *report,
 	char *torn, *text, *place;
 	int64_t moved;
 
-	if (report->damage && repaired != NULL) {
+	if (report->damage && report->intact > 0 && repaired != NULL) {
 		if (verify_repair(r->path, report, &moved, err) == 0) {
 			torn = torn_path(r->path);
 			text = memory_format("%s: moved %lld bytes of a torn line to %s", r->path,

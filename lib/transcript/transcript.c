@@ -215,10 +215,9 @@ transcript_learn_tail(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* Moves [t->size, end) away; nothing is cut off before it is safely elsewhere. A file that does
- * not begin like a transcript must not be cut; a power failure may have left zeros anywhere. */
+/* A file that does not begin like a transcript must not be cut; a power failure may have left zeros anywhere. */
 static int
-tail_repair(struct transcript *t, int64_t end, struct error *err)
+tail_check_beginning(struct transcript *t, struct error *err)
 {
 	static const char head[] = "{\"seq\":";
 	char first[sizeof head - 1];
@@ -226,10 +225,17 @@ tail_repair(struct transcript *t, int64_t end, struct error *err)
 
 	if (t->size == 0 && (n = pread(t->fd, first, sizeof first, 0)) == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read");
-	INVARIANT(t->locked && t->size < end);
 	for (ssize_t i = 0; i < n; i++)
 		if (first[i] != head[i] && first[i] != '\0')
 			return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
+	return 0;
+}
+
+/* Moves [t->size, end) away; nothing is cut off before it is safely elsewhere. */
+static int
+tail_repair(struct transcript *t, int64_t end, struct error *err)
+{
+	INVARIANT(t->locked && t->size < end);
 	if (torn_keep(t->path, &t->tail, t->size, end, err) == -1)
 		return -1;
 	if (ftruncate(t->fd, t->size) == -1)
@@ -257,6 +263,11 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 		return -1;
 	if (t->size == status.st_size)
 		return 0;
+	if (tail_check_beginning(t, err) == -1)
+		return -1;
+	/* Only a last line that is not complete is torn: where no line is whole, more than that is lost. */
+	if (t->size == 0 && window_line_start(&t->tail, 0, status.st_size) != 0)
+		return error_set(err, ERROR_SYSTEM, t->path, "its first line is damaged; see awf-verify");
 	if (tail_repair(t, status.st_size, err) == -1)
 		return -1;
 	*moved = status.st_size - t->size;
@@ -317,7 +328,7 @@ transcript_repair_file(const char *path, int64_t at, int64_t end, int64_t *moved
 			    "has changed since it was checked: check it again");
 		} else {
 			t.size = at;
-			result = tail_repair(&t, end, err);
+			result = tail_check_beginning(&t, err) == -1 ? -1 : tail_repair(&t, end, err);
 		}
 		transcript_unlock(&t, &before);
 	}

@@ -59,6 +59,22 @@ in_small_file_system() {
 	done
 }
 
+@test "a file in which no line is whole is not cut, unless it is one line that was never finished" {
+	fault_append run.jsonl 1 10
+	cp run.jsonl whole
+	for how in 'sed "s/.$//" whole' 'head -c 20 whole; head -c 20 /dev/zero; echo'; do
+		eval "$how" >run.jsonl
+		cp run.jsonl damaged
+		run --separate-stderr fault_append run.jsonl 1 10
+		same "$status $stderr" '4 fault_append: run.jsonl: its first line is damaged; see awf-verify'
+		cmp damaged run.jsonl
+		[ ! -e run.torn ]
+	done
+	head -c 20 whole >run.jsonl
+	run -0 --separate-stderr fault_append run.jsonl 1 10
+	same "$stderr" 'fault_append: run.jsonl: moved 20 bytes of a torn line to run.torn'
+}
+
 @test "damage in the middle is not touched" {
 	fault_append run.jsonl 3 10
 	printf '\0\0\0' | dd of=run.jsonl bs=1 seek=400 conv=notrunc status=none

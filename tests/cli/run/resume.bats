@@ -384,6 +384,28 @@ dies_in_stdin() {
 	untouched
 }
 
+@test "a record whose first line is damaged is refused once, and nothing of it is moved" {
+	flow 'awf-step -n a -q -- die'
+	dies ./flow.awf </dev/null
+	rm -rf "$AWF_STORAGE/runs/$run_id"
+	cp "$record" whole
+	for damage in 'sed "1s/flow/f\x01ow/" whole' 'head -n 1 whole | sed "1s/flow/f\x01ow/"; printf "{\"seq\":2"' \
+		'head -c 900 whole; head -c 512 /dev/zero; echo' 'head -c 900 whole' ':'; do
+		eval "$damage" >"$record"
+		cp "$record" before
+		for command in "awf-run --resume $run_id" "awf-ctl cancel $run_id"; do
+			rc=0
+			# shellcheck disable=SC2086
+			timeout 20 $command </dev/null >out 2>err || rc=$?
+			[ $rc -ne 124 ] && [ $rc -ne 0 ] || { echo "$damage: $command: $rc $(head -c 500 err)"; false; }
+			same "$damage: $command: $(wc -l <err)" "$damage: $command: 1"
+			[ "${command#awf-run}" = "$command" ] || { same $rc 125 && grep -q "^awf-run: $record.*\(awf-verify\|does not say how the run was started\)" err || { echo "$damage: $(cat err)"; false; }; }
+			cmp "$record" before
+			[ ! -e "${record%.jsonl}.torn" ]
+		done
+	done
+}
+
 @test "what is no record of how a run was started" {
 	flow 'awf-step -n a -q -- die'
 	dies ./flow.awf </dev/null

@@ -116,6 +116,33 @@ project_gather(struct trust_items *all, bool tell)
 	list_free(tools);
 }
 
+/* Adds those that are not allowed to the list, each as its file and what it runs. Returns how many there are that were
+ * not in it; *open: the first that is not allowed; NULL: all are. */
+static size_t
+open_items_note(const struct trust_items *items, char ***noted, const struct trust_item **open)
+{
+	size_t more = 0;
+
+	*open = NULL;
+	for (size_t i = 0; i < items->count; i++) {
+		const struct trust_item *item = &items->list[i];
+		char *name;
+
+		if (trust_allows(item))
+			continue;
+		if (*open == NULL)
+			*open = item;
+		name = memory_format("%s\n%s", item->file, item->what);
+		if (list_has(*noted, name)) {
+			free(name);
+		} else {
+			list_take(noted, name);
+			more++;
+		}
+	}
+	return more;
+}
+
 /* What is allowed may show more: tools of a program that says itself what it is. */
 static int
 project_show_and_ask(bool yes)
@@ -124,22 +151,28 @@ project_show_and_ask(bool yes)
 	struct buffer shown = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	enum trust_answer answer = TRUST_NO;
+	const struct trust_item *open;
+	char **noted = NULL;
+	size_t more;
 	int failed = 0;
-	bool first = true, refused = false, open = true;
+	bool first = true, refused = false;
 
 	for (; failed == 0 && !refused; first = false) {
 		trust_items_free(&items);
 		project_gather(&items, false);
-		open = false;
-		for (size_t i = 0; i < items.count; i++)
-			open = open || !trust_allows(&items.list[i]);
+		more = open_items_note(&items, &noted, &open);
+		if (open != NULL && more == 0) { /* the same again, which was allowed a moment ago */
+			failed = error_set(&err, ERROR_DEFINITION, open->file, "a file that counts for it changed meanwhile, so "
+			    "it is not allowed: call awf trust again, and let nothing write here, such as its own output");
+			break;
+		}
 		/* The question shows what is open itself. */
-		if (!open || yes || !terminal_question_possible())
+		if (open == NULL || yes || !terminal_question_possible())
 			trust_items_describe(&items, first, &shown);
 		fputs(buffer_string(&shown), stdout);
 		fflush(stdout);
 		buffer_clear(&shown);
-		if (!open)
+		if (open == NULL)
 			break;
 		if (yes)
 			failed = trust_record(&items, &err);
@@ -153,6 +186,7 @@ project_show_and_ask(bool yes)
 			terminal_printf("allowed for %s\n", items.list[0].repository);
 	}
 	buffer_free(&shown);
+	list_free(noted);
 	if (failed == 0 && items.count == 0)
 		puts("no definition here runs anything outside of a sandbox");
 	trust_items_free(&items);

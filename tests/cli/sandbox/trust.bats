@@ -38,6 +38,21 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
 }
 
+@test "awf trust ends if what it would allow changes while it is shown" {
+	cd ..
+	mkdir plain && cd plain
+	printf '{"mcpServers":{"m":{"command":"cat"}}}' >.mcp.json
+	mkdir agents
+	printf -- '---\nmodel: replay/x\nmcp_servers: [m]\n---\nhi\n' >agents/x.md
+	rc=0
+	timeout 20 awf trust --yes >log 2>../err </dev/null || rc=$?
+	same "$rc $(cat ../err)" '2 awf trust: .mcp.json: a file that counts for it changed meanwhile, so it is not allowed: call awf trust again, and let nothing write here, such as its own output'
+	same "$(grep -c '^allowed' log)" 1
+	run -0 awf trust --yes
+	run -0 awf trust --yes
+	same "$(grep -c '^allowed' <<<"$output")" 0
+}
+
 @test "a tool that runs in no sandbox is not run, and neither is one that would say what it is" {
 	step 2 -a formatter
 	[[ $stderr == *'tools/fmt.tool.json: tool fmt: tools/fmt: runs in no sandbox'* ]]

@@ -842,19 +842,53 @@ is_data(const char *name)
 	    (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") > 2 && text_ends(name, ".patch"));
 }
 
+static int
+texts_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether an index of a repository hides paths that none of it did before; at the first pass they are noted. */
+static bool
+hides_more(struct walk *w, const char *directory, const struct buffer *hidden)
+{
+	bool more = false;
+
+	for (size_t at = 0; !more && at < hidden->len; at += strlen(hidden->data + at) + 1) {
+		char *path = memory_format("%s\n%s", directory, hidden->data + at);
+
+		if (w->before != NULL) {
+			more = w->before->hidden_count == 0 || bsearch(&path, w->before->hidden, w->before->hidden_count,
+			    sizeof path, texts_compare) == NULL;
+			free(path);
+		} else {
+			if ((w->r->hidden_count & (w->r->hidden_count - 1)) == 0)
+				w->r->hidden = memory_array(w->r->hidden, w->r->hidden_count * 2 + 1, sizeof path);
+			w->r->hidden[w->r->hidden_count++] = path;
+		}
+	}
+	return more;
+}
+
 /* Data of git's own form, that leads to no other place. What is there before is remembered if git needs it. */
 static void
 judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
+	struct buffer hidden = BUFFER_INIT;
 	struct odd_item *item;
 
-	if (!repository_data_is_plain(at, name, is_linked_part(directory)) || is_shared(w, at, directory, name)) {
+	if (!repository_data_is_plain(at, name, is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
+	} else if (hides_more(w, directory, &hidden)) {
+		item = add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL)
+			item->hides = true;
 	} else if (w->before == NULL && repository_data_is_needed(name)) {
 		item = add_item(w, at, directory, name, NULL, NULL);
 		if (item != NULL)
 			item->plain = true;
 	}
+	buffer_free(&hidden);
 }
 
 static void examine_aside_directory(struct walk *w, const char *repository);
@@ -1448,6 +1482,8 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	end_walk(&w);
 	if (r->seen_count > 0)
 		qsort(r->seen, r->seen_count, sizeof *r->seen, by_path);
+	if (r->hidden_count > 0)
+		qsort(r->hidden, r->hidden_count, sizeof *r->hidden, texts_compare);
 	look_release();
 	return look_check(err);
 }
@@ -1825,6 +1861,9 @@ repositories_free(struct repositories *r)
 	list_free(r->used);
 	list_free(r->used_there);
 	list_free(r->data);
+	for (size_t i = 0; i < r->hidden_count; i++)
+		free(r->hidden[i]);
+	free(r->hidden);
 	git_settings_free(&r->settings);
 	*r = (struct repositories){ .workspace = -1 };
 }

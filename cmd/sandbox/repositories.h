@@ -44,7 +44,7 @@ struct odd_item {
 	bool linked;         /* a file of several names */
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
-	bool hides;          /* likewise, because git status would not tell of files */
+	bool hides;          /* likewise, because git status would not tell of files, or of changes */
 	bool waits;          /* likewise, because git would wait for somebody to write to it, as a FIFO */
 };
 
@@ -63,6 +63,8 @@ struct repositories {
 	struct git_settings settings; /* theirs, and those of the user */
 	char **used;         /* what these name in the workspace: hooks, included files, words of commands; absolute */
 	char **used_there;   /* what of it is there */
+	char **hidden;       /* "REPOSITORY LF PATH": what an index hides changes of; sorted, after the first look */
+	size_t hidden_count;
 	char **data;         /* files that git reads as data: those whose place had something else, and those that settings name */
 	char **pointers;     /* files .git that say where one lies */
 	char **unknown;      /* those whose settings name an extension of which it is not known what git reads then */

@@ -46,62 +46,90 @@ load_data(int at, const char *name, struct buffer *content, size_t limit)
 
 /* ---- the index ---- */
 
-/* Whether the configuration says, in the form that git writes it, that names of objects are SHA-256. */
+/* Whether a configuration says that a setting has a value, in the form that git writes it. section: "[core]". */
 static bool
-is_said_sha256(char *text)
+is_said(char *text, const char *section, const char *name, const char *value)
 {
-	char *rest = text, *line;
-	bool extensions = false, said = false;
+	char *rest = text, *line, *setting = memory_format("%s = %s", name, value);
+	bool inside = false, said = false;
 
 	if (strstr(text, "\\\n") != NULL || strstr(text, "\\\r\n") != NULL)
-		return false;
-	while ((line = strsep(&rest, "\n")) != NULL) {
+		rest = NULL;
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
 		const char *word = line + strspn(line, " \t");
 
 		if (*word == '[')
-			extensions = strcasecmp(word, "[extensions]") == 0;
-		else if (extensions && strncasecmp(word, "objectformat", 12) == 0)
-			said = strcasecmp(word, "objectformat = sha256") == 0;
+			inside = strcasecmp(word, section) == 0;
+		else if (inside && strncasecmp(word, name, strlen(name)) == 0)
+			said = strcasecmp(word, setting) == 0;
 	}
+	free(setting);
+	return said;
+}
+
+/* The same for a file. */
+static bool
+is_said_in(int at, const char *file, const char *section, const char *name, const char *value)
+{
+	struct buffer text = BUFFER_INIT;
+	bool said;
+
+	if (!load_data(at, file, &text, (size_t)1 << 20))
+		buffer_clear(&text);
+	buffer_append(&text, "", 1);
+	said = is_said(text.data, section, name, value);
+	buffer_free(&text);
 	return said;
 }
 
 static size_t
 object_name_length(int at, bool linked)
 {
-	struct buffer text = BUFFER_INIT;
-	bool sha256;
-
-	if (!load_data(at, linked ? "../../config" : "config", &text, (size_t)1 << 20))
-		buffer_clear(&text);
-	buffer_append(&text, "", 1);
-	sha256 = is_said_sha256(text.data);
-	buffer_free(&text);
-	return sha256 ? SHA256_LENGTH : SHA1_LENGTH;
+	return is_said_in(at, linked ? "../../config" : "config", "[extensions]", "objectformat", "sha256") ?
+	    SHA256_LENGTH : SHA1_LENGTH;
 }
+
+/* In a sparse checkout git itself looks whether what it skips is there all the same. */
+static bool
+is_sparse(int at, bool linked)
+{
+	static const char section[] = "[core]", name[] = "sparsecheckout", value[] = "true";
+
+	return is_said_in(at, linked ? "../../config" : "config", section, name, value) ||
+	    is_said_in(at, "config.worktree", section, name, value);
+}
+
+struct index_look {
+	bool plain;
+	int hiding;            /* the flags by which a path is hidden */
+	struct buffer *hidden;
+};
 
 /* Of a split index "" stands for a path of its other file, of a sparse one "PATH/" for a directory. */
 static void
-repository_data_check_path(void *context, const char *path)
+repository_data_check_path(void *context, const char *path, int flags)
 {
-	bool *plain = context;
+	struct index_look *look = context;
 	size_t len = strlen(path);
 	char *text = memory_copy(path, len > 0 && path[len - 1] == '/' ? len - 1 : len);
 
-	*plain = *plain && (len == 0 || git_path_is_plain(text));
+	look->plain = look->plain && (len == 0 || git_path_is_plain(text));
+	if ((flags & look->hiding) != 0)
+		buffer_append(look->hidden, path, strlen(path) + 1);
 	free(text);
 }
 
 static bool
-is_index_plain(int at, const char *name, bool linked)
+is_index_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
+	struct index_look look = { true, GIT_INDEX_ASSUMED | (is_sparse(at, linked) ? 0 : GIT_INDEX_SKIPPED), hidden };
 	struct buffer content = BUFFER_INIT;
-	bool plain = true, known = load_data(at, name, &content, DATA_LIMIT) &&
+	bool known = load_data(at, name, &content, DATA_LIMIT) &&
 	    git_index_read(buffer_string(&content), content.len, object_name_length(at, linked),
-	    repository_data_check_path, &plain) != -1;
+	    repository_data_check_path, &look) != -1;
 
 	buffer_free(&content);
-	return known && plain;
+	return known && look.plain;
 }
 
 /* ---- refs ---- */
@@ -202,13 +230,13 @@ is_name_of_ref(const char *name)
 }
 
 bool
-repository_data_is_plain(int at, const char *name, bool linked)
+repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
 	if (text_ends(name, ".lock")) /* git reads none */
 		return true;
 	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
 	    strncmp(name, "sharedindex.", 12) == 0)
-		return is_index_plain(at, name, linked);
+		return is_index_plain(at, name, linked, hidden);
 	if (strcmp(name, "packed-refs") == 0)
 		return are_packed_refs_plain(at, name);
 	if (strcmp(name, "MERGE_RR") == 0)

@@ -7,9 +7,12 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
+
 /* Whether a file of a repository's own directory leads nowhere else. at: that directory. linked: it is a part for a
- * linked work tree, in worktrees/. */
-bool repository_data_is_plain(int at, const char *name, bool linked);
+ * linked work tree, in worktrees/. hidden: of an index, the paths whose changes git status does not tell of are added,
+ * a NUL after each. */
+bool repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden);
 /* The same for a file or directory below refs/ and logs/, by its name and by what it says. */
 bool repository_ref_is_plain(int at, const char *name);
 /* Whether what was there is put back when another was made in its place: without it, git knows nothing of the work. */

@@ -76,10 +76,11 @@ tracked_free(struct tracked *t)
 }
 
 static void
-tracked_add(void *context, const char *path)
+tracked_add(void *context, const char *path, int flags)
 {
 	struct tracked *t = context;
 
+	(void)flags;
 	t->paths = memory_array(t->paths, t->count + 1, sizeof *t->paths);
 	t->paths[t->count++] = memory_text(path);
 }

@@ -86,7 +86,8 @@ read_entry(struct reading *r)
 	/* Older versions fill up to a multiple of eight bytes with NULs, at least one. */
 	r->at = r->version == 4 ? name + length + 1 : start + ((name - start + length) / 8 + 1) * 8;
 	if (known && r->at <= r->len)
-		r->take(r->context, buffer_string(&r->path));
+		r->take(r->context, buffer_string(&r->path), ((flags[0] & 0x80) != 0 ? GIT_INDEX_ASSUMED : 0) |
+		    ((flags[0] & 0x40) != 0 && (flags[FLAGS] & 0x40) != 0 ? GIT_INDEX_SKIPPED : 0));
 	return known && r->at <= r->len;
 }
 

@@ -10,8 +10,12 @@
 #define GIT_INDEX_SPLIT 1  /* more entries are in a file sharedindex.*; a path "" stands for one of them */
 #define GIT_INDEX_SPARSE 2 /* a path that ends in '/' stands for a whole directory */
 
-/* Called with each path, in the index's order. */
-typedef void git_index_take(void *context, const char *path);
+/* What git does not look for changes of in the work tree, as git-update-index(1) says it of a path. */
+#define GIT_INDEX_ASSUMED 1 /* --assume-unchanged */
+#define GIT_INDEX_SKIPPED 2 /* --skip-worktree, which a sparse checkout says of what is not there */
+
+/* Called with each path, in the index's order; with some of the flags above. */
+typedef void git_index_take(void *context, const char *path, int flags);
 
 /* hash: the length of an object's name in bytes, 20 or 32. Returns some of the flags above; -1: this is no index,
  * a damaged one, or of a version that is not known. Some paths may have been taken by then. */

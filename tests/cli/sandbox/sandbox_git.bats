@@ -1158,3 +1158,31 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 		same "$stderr $(git config remote.o.promisor) $(git log -1 --format=%s)" ' true more'
 	done
 }
+
+@test "an index that hides changes of files from git status is not left to a sandboxed program" {
+	for options in '' '--without namespaces'; do
+		for way in '--assume-unchanged a' '--skip-worktree a' '--skip-worktree a .gitattributes' '--index-version 4 --assume-unchanged a'; do
+			fresh
+			rm -r evil
+			git update-index --assume-unchanged .gitattributes
+			# shellcheck disable=SC2086
+			attempt "git -c safe.directory='*' update-index $way && echo evil >a" $options
+			same "$way: $(git status -s) $(git ls-files -v | tr '\n' ' ')" "$way:  M a h .gitattributes H a "
+			grep -qF '.git/index: git status may not tell of files by what it says, outside of the sandbox: it is now called .git/awf-unreviewed/index.unreviewed, and what was there is there again' "$BATS_TEST_TMPDIR/said"
+		done
+		# What the user hides stays so, whatever else the index gets.
+		fresh
+		rm -r evil
+		git update-index --assume-unchanged a
+		git update-index --skip-worktree .gitattributes
+		# shellcheck disable=SC2086
+		attempt "git -c safe.directory='*' update-index --index-version 4; echo x >b; git -c safe.directory='*' add b" $options
+		same "$(cat "$BATS_TEST_TMPDIR/said") $(git ls-files -v | tr '\n' ' ')" ' S .gitattributes h a H b '
+	done
+	# A sparse checkout goes on, and tells of what comes to where it left something out.
+	fresh
+	rm -r evil
+	mkdir in out && echo x >in/x && echo x >out/x && git add . && git commit -qm sparse && git sparse-checkout set in
+	run -0 --separate-stderr "$sandbox" -- sh -ec 'git config --global safe.directory "*"; git sparse-checkout add out; git sparse-checkout set in; mkdir out; echo evil >out/x'
+	same "$stderr $(git status -s)" '  M out/x'
+}

@@ -55,6 +55,7 @@
 #define LISTXATTRAT 465
 #define REMOVEXATTRAT 466
 #define OPEN_TREE_ATTR 467
+#define FILE_GETATTR 468
 #define FILE_SETATTR 469
 
 #ifdef __s390__
@@ -120,7 +121,7 @@ static const struct rule always[] = {
 	/* what is done elsewhere, and attributes there */
 	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(getxattr),
 	LACKING(lgetxattr), LACKING_LATEST(GETXATTRAT), LACKING(listxattr),
-	LACKING(llistxattr), LACKING_LATEST(LISTXATTRAT),
+	LACKING(llistxattr), LACKING_LATEST(LISTXATTRAT), LACKING_LATEST(FILE_GETATTR),
 	/* keys, and the kernel itself */
 	DENY(keyctl), DENY(add_key), DENY(request_key), DENY(bpf), DENY(perf_event_open),
 	DENY(userfaultfd), DENY(init_module), DENY(finit_module), DENY(delete_module),

@@ -226,6 +226,15 @@ try_listxattr(char **a)
 	return result(llistxattr(a[0], names, sizeof names) < 0 ? -1 : 0);
 }
 
+/* file_getattr(2), which headers may not know yet. */
+static int
+try_file_attributes(char **a)
+{
+	char attributes[64];
+
+	return result(syscall(468, AT_FDCWD, a[0], attributes, 24, 0));
+}
+
 static int
 try_watch(char **a)
 {
@@ -552,6 +561,7 @@ static const struct {
 	{ "fchmod", 1, try_fchmod }, { "chown", 1, try_chown }, { "utimes", 1, try_utimes },
 	{ "utimes-far", 1, try_utimes_far }, { "setxattr", 1, try_setxattr },
 	{ "getxattr", 1, try_getxattr }, { "listxattr", 1, try_listxattr }, { "watch", 1, try_watch },
+	{ "file-attributes", 1, try_file_attributes },
 	{ "set-user-id", 2, try_set_user_id },
 	{ "process-file", 2, try_process_file }, { "process-memory", 1, try_process_memory },
 	{ "ptrace", 1, try_ptrace }, { "readv", 1, try_readv }, { "signal", 1, try_signal },

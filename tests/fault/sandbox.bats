@@ -160,12 +160,16 @@ END
 	setfattr -n user.awf -v secret "$outside/secret" 2>/dev/null ||
 		python3 -Sc 'import os, sys; os.setxattr(sys.argv[1], "user.awf", b"secret")' "$outside/secret" || skip 'no attributes of files here'
 	"$escape" watch "$outside" && "$escape" getxattr "$outside/secret" && "$escape" listxattr "$outside/secret"
-	every_way <<'END'
+	# Attributes such as "immutable" are told by a path from Linux 6.17 on.
+	every_way < <(
+		cat <<'END'
 watch $outside # full namespaces landlock
 watch $HOME # full namespaces landlock
 getxattr $outside/secret # full namespaces landlock
 listxattr $outside/secret # full namespaces landlock
 END
+		! "$escape" file-attributes "$outside/secret" 2>/dev/null || echo 'file-attributes $outside/secret # full namespaces landlock'
+	)
 	# Those of the workspace are for who opens the file; who follows a file looks again and again.
 	as=()
 	rm -rf ./* && echo mine >mine

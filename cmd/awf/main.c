@@ -3,9 +3,11 @@
  * does it. What it does itself is help.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -102,6 +104,40 @@ run_program(const char *program, char *const *words)
 	return status;
 }
 
+/* Shows a page with man(1), which says itself what it does not find. Returns the status to exit with: that of man for a
+ * page that is not there is another one than that of this program. */
+static int
+show_page(const char *section, const char *page)
+{
+	enum { NO_MAN = 127 };
+	struct error err;
+	int status;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		if (section != NULL)
+			execlp("man", "man", section, page, (char *)NULL);
+		else
+			execlp("man", "man", page, (char *)NULL);
+		error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
+		program_fail(PROGRAM, &err);
+		_exit(NO_MAN);
+	}
+	if (pid < 0) {
+		error_errno(&err, ERROR_SYSTEM, NULL, "unable to make a process");
+		return program_fail(PROGRAM, &err);
+	}
+	/* What the terminal sends goes to man, and to the pager. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR) /* SIGCHLD is ignored */
+			return STATUS_OK;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return STATUS_OK;
+	return WIFEXITED(status) && WEXITSTATUS(status) != NO_MAN ? STATUS_USAGE : STATUS_SYSTEM;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -135,7 +171,6 @@ main(int argc, char **argv)
 		/* help: the page of awf(7), of a command here, or of any other program. */
 		if (argc > 3)
 			return awf_print_usage_error(argv[3], "one COMMAND only");
-		/* man says itself what it does not find. */
 		if (argv[2] != NULL && !name_valid(argv[2]))
 			return awf_print_usage_error(argv[2], "no such command (see --help)");
 		command = argv[2] != NULL ? awf_find_command(argv[2]) : NULL;
@@ -143,13 +178,9 @@ main(int argc, char **argv)
 		    command->program : PROGRAM;
 		own = argv[2] != NULL && command == NULL ? memory_format(PROGRAM "-%s", argv[2]) :
 		    memory_text(program);
-		if (argv[2] == NULL)
-			execlp("man", "man", "7", own, (char *)NULL);
-		else
-			execlp("man", "man", own, (char *)NULL);
-		error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
+		status = show_page(argv[2] == NULL ? "7" : NULL, own);
 		free(own);
-		return program_fail(PROGRAM, &err);
+		return status;
 	}
 	if (command != NULL) {
 		/* `awf list` is `awf-ctl list`. */

@@ -92,6 +92,20 @@ load ../../support/helpers
 	same "$output" "awf: $PWD/mine/awf-broken: unable to run it: No such file or directory"
 }
 
+@test "help of what has no page ends with status 1, and without man(1) with 4" {
+	mkdir bin
+	for status in 0 16 1; do
+		printf '#!/bin/sh\necho "No manual entry for $1" >&2\nexit %s\n' $status >bin/man
+		chmod +x bin/man
+		rc=0
+		PATH=$PWD/bin:$PATH awf help report 2>err || rc=$?
+		same "$status: $rc $(cat err)" "$status: $((status > 0)) No manual entry for awf-report"
+	done
+	mkdir none
+	PATH=$PWD/none run -4 "$(command -v awf)" help report
+	same "$output" 'awf: man: unable to run it: No such file or directory'
+}
+
 @test "help shows the page of a command" {
 	mkdir bin
 	printf '#!/bin/sh\necho "$*"\n' >bin/man

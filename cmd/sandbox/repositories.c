@@ -49,6 +49,8 @@
 #define NAMES_ASIDE 20
 #define FLAT_LENGTH 200          /* of the name of what lay deeper */
 #define USED_LIMIT 1000
+#define COPIES 64                /* of files, that are open while the command runs */
+#define BALLAST ((size_t)64 << 10) /* of a directory or two, and for names in others */
 #define DEPTH 32                 /* of directories that lie in each other in a repository */
 #define REPOSITORY ".git"
 
@@ -226,7 +228,7 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
     const char *content)
 {
 	struct odd_item item = { .path = repositories_join_path(directory, name),
-	    .settings = settings };
+	    .settings = settings, .copy = -1 };
 	struct buffer bytes = BUFFER_INIT;
 	char target[PATH_MAX];
 	struct stat st;
@@ -1462,13 +1464,56 @@ end_walk(struct walk *w)
 	free(w->directories);
 }
 
+/* A file in a directory that goes with its last descriptor, unless it gets a name. -1: there are none here, or no room. */
+static int
+make_unnamed_file(int at, const char *content, size_t len, mode_t mode)
+{
+	int fd = openat(at, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+
+	if (fd != -1 && (file_write(fd, content, len) != 0 || fchmod(fd, mode) != 0))
+		file_close(&fd);
+	return fd;
+}
+
+/* If the command fills the disk, what was there can be put back all the same: nothing is written for that any more. */
+static void
+copy_items(struct repositories *r)
+{
+	static char nothing[BALLAST];
+	size_t copies = 0;
+
+	if (r->found != NULL)
+		r->ballast = make_unnamed_file(r->workspace, nothing, sizeof nothing, S_IRUSR | S_IWUSR);
+	for (size_t i = 0; r->ballast != -1 && i < r->count && copies < COPIES; i++) {
+		struct odd_item *item = &r->items[i];
+		char *directory = path_directory(item->path);
+		int at;
+
+		if (item->whole && S_ISREG(item->mode)) {
+			at = open_below_unnoted(r->workspace, directory, O_PATH | O_DIRECTORY);
+			item->copy = at == -1 ? -1 : make_unnamed_file(at, item->content, item->len, item->mode & 0777);
+			copies += item->copy != -1;
+			file_close(&at);
+		}
+		free(directory);
+	}
+}
+
+void
+repositories_forget_copies(struct repositories *r)
+{
+	file_close(&r->ballast);
+	for (size_t i = 0; i < r->count; i++)
+		file_close(&r->items[i].copy);
+}
+
 int
 repositories_find(struct repositories *r, int workspace, const char *root, const char *home, struct error *err)
 {
 	struct walk w = { .r = r };
 	bool reserved;
 
-	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root) };
+	*r = (struct repositories){ .workspace = workspace, .root = memory_text(root), .ballast = -1 };
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
 	r->began = w.settled;
@@ -1484,6 +1529,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 		qsort(r->seen, r->seen_count, sizeof *r->seen, by_path);
 	if (r->hidden_count > 0)
 		qsort(r->hidden, r->hidden_count, sizeof *r->hidden, texts_compare);
+	copy_items(r);
 	look_release();
 	return look_check(err);
 }
@@ -1496,7 +1542,7 @@ find_again(struct repositories *r, const struct repositories *before)
 	struct stat st;
 	DIR *dir;
 
-	*r = (struct repositories){ .workspace = before->workspace, .root = memory_text(before->root) };
+	*r = (struct repositories){ .workspace = before->workspace, .root = memory_text(before->root), .ballast = -1 };
 	look_begin();
 	for (char **path = before->found; path != NULL && *path != NULL; path++) {
 		dir = open_directory(r->workspace, *path);
@@ -1728,16 +1774,24 @@ set_aside(const struct repositories *r, const char *path, bool beside)
 static bool
 put_back(const struct repositories *r, const struct odd_item *item)
 {
-	int at = item->whole ? open_parent(r, item->path) : -1, fd;
+	const char *name = path_base(item->path);
+	int at = item->whole ? open_parent(r, item->path) : -1, fd, reason;
+	char link[48];
 	bool done = false;
 
 	if (at != -1 && S_ISLNK(item->mode)) {
-		done = symlinkat(item->content, at, path_base(item->path)) == 0;
+		done = symlinkat(item->content, at, name) == 0;
 	} else if (at != -1) {
-		fd = openat(at, path_base(item->path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    item->mode & 0777);
-		done = fd != -1 && file_write(fd, item->content, item->len) == 0 &&
-		    fchmod(fd, item->mode & 0777) == 0;
+		snprintf(link, sizeof link, "/proc/self/fd/%d", item->copy);
+		done = item->copy != -1 && linkat(AT_FDCWD, link, at, name, AT_SYMLINK_FOLLOW) == 0;
+		fd = done ? -1 : openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, item->mode & 0777);
+		if (fd != -1) {
+			done = file_write(fd, item->content, item->len) == 0 && fchmod(fd, item->mode & 0777) == 0;
+			reason = errno;
+			if (!done) /* a part of it would be worse than nothing */
+				unlinkat(at, name, 0);
+			errno = reason;
+		}
 		file_close(&fd);
 	}
 	file_close(&at);
@@ -1803,7 +1857,11 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 {
 	struct repositories after;
 	char **done = NULL;
+	bool emptied = true;
 
+	if (before->ballast != -1)
+		emptied = ftruncate(before->ballast, 0) == 0;
+	(void)emptied; /* if not, there may still be room */
 	find_again(&after, before);
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
@@ -1843,6 +1901,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 void
 repositories_free(struct repositories *r)
 {
+	repositories_forget_copies(r);
 	for (size_t i = 0; i < r->count; i++) {
 		free(r->items[i].path);
 		free(r->items[i].repository);
@@ -1865,5 +1924,5 @@ repositories_free(struct repositories *r)
 		free(r->hidden[i]);
 	free(r->hidden);
 	git_settings_free(&r->settings);
-	*r = (struct repositories){ .workspace = -1 };
+	*r = (struct repositories){ .workspace = -1, .ballast = -1 };
 }

@@ -41,6 +41,7 @@ struct odd_item {
 	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
 	size_t len;
 	bool whole;          /* the content can be put back */
+	int copy;            /* a file without a name that has it, on the same disk; -1: none */
 	bool linked;         /* a file of several names */
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
@@ -69,6 +70,7 @@ struct repositories {
 	char **pointers;     /* files .git that say where one lies */
 	char **unknown;      /* those whose settings name an extension of which it is not known what git reads then */
 	char **shared;       /* files that git writes into and that have other names: which, and how many */
+	int ballast;         /* a file without a name, whose blocks are free when things are put back; -1: none */
 	struct timespec began; /* what was changed earlier was not changed by the command */
 	struct odd_item *items;
 	size_t count;
@@ -86,6 +88,8 @@ bool repositories_have(const struct repositories *r, const char *path);
  * and the opened ones are its to change. What cannot be looked at is left as it is. Returns a list of lines that say
  * what was done, and that. */
 char **repositories_settle(const struct repositories *before, char *const *kept, char *const *opened);
+/* For another process than the one that found them: it puts things back without the copies, which it has not. */
+void repositories_forget_copies(struct repositories *r);
 void repositories_free(struct repositories *r);
 
 #endif

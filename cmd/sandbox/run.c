@@ -566,6 +566,7 @@ be_successor(struct command *c, int input)
 	char said;
 
 	descendants_detach();
+	repositories_forget_copies(&c->repositories);
 	/* These may have one of the numbers. */
 	input = fcntl(input, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
 	workspace = fcntl(c->repositories.workspace, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
@@ -773,7 +774,7 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 {
 	struct places places;
 	struct command c = { .settings = s, .places = &places, .report = -1,
-		.look = PUBLIC_LOOK_INIT, .made = { NULL, -1 }, .time = { NULL, -1 },
+		.look = PUBLIC_LOOK_INIT, .repositories = { .ballast = -1 }, .made = { NULL, -1 }, .time = { NULL, -1 },
 		.view = { .temporary = s->temporary, .processes = s->limits.processes,
 		    .configuration = -1 },
 		.watch = { .limits = &s->limits } };

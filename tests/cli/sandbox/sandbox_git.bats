@@ -1186,3 +1186,31 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	run -0 --separate-stderr "$sandbox" -- sh -ec 'git config --global safe.directory "*"; git sparse-checkout add out; git sparse-checkout set in; mkdir out; echo evil >out/x'
 	same "$stderr $(git status -s)" '  M out/x'
 }
+
+@test "on a disk that a sandboxed program has filled what was there is put back all the same" {
+	small="$BATS_TEST_TMPDIR/small"
+	mkdir "$small" "$BATS_TEST_TMPDIR/was"
+	[ "$(id -u)" = 0 ] && mount -t tmpfs -o size=4m none "$small" || skip 'takes a file system to fill'
+	for options in '' '--without namespaces'; do
+		rm -rf "$small/work"
+		mkdir "$small/work"
+		cd "$small/work"
+		git init -q . && echo a >f && git add . && git commit -qm one && git branch work && git pack-refs --all
+		seq 200 | sed 's/.*/hidden-& #/; s/^/#/' >.git/info/exclude
+		cp .git/packed-refs .git/HEAD .git/index .git/info/exclude .git/config "$BATS_TEST_TMPDIR/was"
+		# shellcheck disable=SC2086
+		"$sandbox" --disk 500M $options -- sh -c 'for name in packed-refs HEAD index; do rm .git/$name; mkfifo .git/$name; done
+			echo hidden >.git/info/exclude; echo "[alias] x = !x" >>.git/config
+			cat /dev/zero >big; for i in $(seq 100); do cat /dev/zero >big$i; done' >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true
+		! grep 'could not be\|No space' "$BATS_TEST_TMPDIR/said" | grep -v '^sh:\|^cat:' || { umount -l "$small"; false; }
+		for name in packed-refs HEAD index config; do
+			cmp ".git/$name" "$BATS_TEST_TMPDIR/was/$name" || { cat "$BATS_TEST_TMPDIR/said"; cd /; umount -l "$small"; false; }
+		done
+		cmp .git/info/exclude "$BATS_TEST_TMPDIR/was/exclude"
+		same "$(find .git -type p ! -path '*/awf-unreviewed/*')" ''
+		rm -f big*
+		same "$(git status -s)$(git branch --format='%(refname:short)' | tr '\n' ' ')" 'main work '
+	done
+	cd "$WORK"
+	umount "$small"
+}

@@ -52,10 +52,14 @@ excused_itself(const struct model_call *c)
 static bool
 outcome_call_excused(const struct model_call *c)
 {
+	const bool failed = outcome_call_failed(c);
+
 	if (excused_itself(c))
 		return true;
+	/* What failed in a call that waits is not the end of that: it is made again with the answer. */
 	for (c = c->around; c != NULL; c = c->around)
-		if ((outcome_call_failed(c) || c->state == CALL_WAITING) && excused_itself(c))
+		if ((outcome_call_failed(c) && excused_itself(c)) ||
+		    (c->state == CALL_WAITING && (failed || excused_itself(c))))
 			return true;
 	return false;
 }

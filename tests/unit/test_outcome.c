@@ -219,7 +219,10 @@ test_rules(void **state)
 		{ "R <g:0:0!best-effort <g:0:0/g:0:0 <g:0:0/g:0:1 >g:0:0/g:0:0=schema "
 		  ">g:0:0/g:0:1=waiting >g:0:0=waiting", 3, 0, 2, "", ERROR_NONE },
 		{ "R <g:0:0!all <g:0:0/g:0:0 <g:0:0/g:0:1 >g:0:0/g:0:0=schema >g:0:0/g:0:1=waiting "
-		  ">g:0:0=waiting", 3, 1, 2, "g:0:0/g:0:0", ERROR_SCHEMA },
+		  ">g:0:0=waiting", 3, 0, 2, "", ERROR_NONE },
+		/* What else failed in a call that waits; beside it, it counts. */
+		{ "R <g:0:0 <g:0:0/a:0:0 >g:0:0/a:0:0=waiting <g:0:0/b:0:0 >g:0:0/b:0:0=exit_status >g:0:0=waiting",
+		  3, 0, 2, "", ERROR_NONE },
 		/* a call ends once */
 		{ "R <a:0:0 >a:0:0=waiting >a:0:0", 1, 0, 1, "", ERROR_NONE },
 		{ "R <a:0:0 >a:0:0 >a:0:0=schema", 1, 0, 0, "", ERROR_NONE },

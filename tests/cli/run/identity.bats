@@ -1156,6 +1156,18 @@ X
 	resume 0 --skip w:0:0/kid:0:0/a:0:0
 	ledger a rescued
 
+	# What else failed in what waits does not make the run fail.
+	rm -f ledger open
+	sed 's/awf-step -n -q bad/sleep 0; &/' kid.awf >in.sh
+	printf '%s\n' "echo 1 | awf-step --each w -- sh in.sh | awf-step --rescue r -- sh -c 'echo rescued >>ledger'" >flow.awf
+	run awf-run -n --id-file id sh flow.awf
+	sed -i 's/echo  a/echo   a/' in.sh
+	: >open
+	resume 75
+	ledger a
+	resume 0 --skip w:0:0/a:0:0
+	ledger a rescued
+
 	# What a race has decided waits no more: then it is the failure that it looks like.
 	printf '%s\n' "awf-step -n -q --parallel --strategy any p -- 'echo x | awf-step -q --approve ok' 'sleep 0.2'" 'exit 1' >in.sh
 	printf '%s\n' 'echo 1 | awf-step -q --each w -- sh in.sh' >flow.awf

@@ -1004,7 +1004,7 @@ static int
 claim_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
-	struct index_record *record;
+	struct index_record *record, *elsewhere;
 	bool moved, asked;
 	int status;
 
@@ -1014,9 +1014,11 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		record = find_differing(h, key, guard, query);
 		if (record != NULL && is_harmless(h, record) && done_elsewhere(h, key, guard, query))
 			record = NULL;
-		moved = record == NULL;
+		elsewhere = find_moved(h, key, guard, query);
+		/* One that is the same but for its place comes before one with other variables. */
+		moved = record == NULL || (elsewhere != NULL && history_likeness(h, elsewhere, query) == LIKE);
 		if (moved)
-			record = find_moved(h, key, guard, query);
+			record = elsewhere;
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child || is_paid(record);

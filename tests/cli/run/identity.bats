@@ -1257,3 +1257,16 @@ X
 	awf-verify "$(<id)"
 	awf-verify --determinism "$(<id)" >/dev/null
 }
+
+@test "of recorded calls the one that differs by its place alone comes before one with another variable" {
+	local loop='export X=$x; awf-run -n -c "awf-step -n -q --effects external push -- sh -c '\''echo \$X >>ledger'\''"; done'
+	flow "for x in i j; do $loop"
+	start 3
+	printf '%s\n' "for x in i j k; do $loop" >loop.sh
+	flow 'awf-step --each -n -q wg -- sh loop.sh'
+	: >open
+	resume 75
+	ledger i j k
+	resume 0 --skip pipeline:0:0 --skip pipeline:1:0
+	ledger i j k
+}

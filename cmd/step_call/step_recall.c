@@ -134,6 +134,11 @@ is_settled(const struct step *s, struct call_verdict *v)
 	/* The work was done in the run from which this one was forked; that run's record says
 	 * how. */
 	bool done_elsewhere = span_type(span_member(end->view.payload, KEY_REUSED_FROM)) == 'o';
+	/* So does that of a child run, or of the run around it, where the result was taken over from there. */
+	bool moved_here = r->end == RECALL_SUCCEEDED && r->event_count == 0 &&
+	    span_type(span_member(r->started.view.payload, KEY_CLAIMS)) == 'o' &&
+	    (span_member(r->started.view.payload, KEY_AGENT).at != NULL ||
+	    span_member(r->started.view.payload, KEY_TOOL).at != NULL);
 	/* An earlier attempt did the work, so the replayed attempt has no calls inside a group. */
 	bool done_before = span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
 	/* Nor does it have the program, which is another version there. */
@@ -145,7 +150,7 @@ is_settled(const struct step *s, struct call_verdict *v)
 		v->says = VERDICT_SKIP;
 	else if (r->end == RECALL_SKIPPED)
 		set_divergence(v, "the recorded call was skipped");
-	else if (done_elsewhere || done_otherwise ||
+	else if (done_elsewhere || done_otherwise || moved_here ||
 	    ((s->definition.work->passes || r->encloses) && done_before))
 		v->says = VERDICT_TAKE;
 	else

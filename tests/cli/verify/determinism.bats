@@ -534,3 +534,19 @@ cleanup() { cd / && rm -rf "${disk-}"; }
 		done
 	done
 }
+
+@test "an agent that was moved out of a child run, whose answer was taken over, replays" {
+	scripted_provider
+	mkdir agents tools
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [send]\n---\nLead.\n' >agents/boss.md
+	tool send '"effects":"external"' 'echo sent >>ledger; echo ok'
+	script "$(called t1 send '{"n":1}')" "$(said ok)"
+	printf '%s\n' "awf-run -n -c 'echo topic | awf-step -q -a boss lead'" 'awf-step -n -q gate -- test -e open' >flow.awf
+	run -3 awf-run -n flow.awf
+	: >open
+	sed -i '1s/.*/echo topic | awf-step -q -a boss lead/' flow.awf
+	run -75 awf-run --resume @
+	run -0 awf-run --resume @ --skip pipeline:0:0/lead:0:0
+	same "$(wc -l <ledger)" 1
+	run -0 awf-replay @
+}

@@ -271,6 +271,15 @@ add_item(struct walk *w, int at, const char *directory, const char *name, char *
 	return &w->r->items[w->r->count - 1];
 }
 
+static const struct odd_item *
+find_item(const struct repositories *r, const char *path)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->items[i].path, path) == 0)
+			return &r->items[i];
+	return NULL;
+}
+
 static void
 judge_odd(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -366,11 +375,15 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 	struct odd_item *item;
 	struct buffer text = BUFFER_INIT;
 	char **settings = NULL, **odd = NULL, *path;
-	bool whole;
+	bool whole, sparse, was_sparse = false;
 
 	if (w->before == NULL) {
 		path = path_from(w, directory, name);
 		git_settings_read(&w->r->settings, path);
+		free(path);
+	} else {
+		path = repositories_join_path(directory, name);
+		was_sparse = find_item(w->before, path) != NULL && find_item(w->before, path)->sparse;
 		free(path);
 	}
 	repositories_load_file(at, name, &text, &whole);
@@ -385,10 +398,14 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 				list_add(&odd, *setting);
 		}
 		list_free(settings);
-		if (odd != NULL || w->before == NULL) {
+		sparse = repository_config_is_sparse(buffer_string(&text));
+		if (odd != NULL || w->before == NULL || (was_sparse && !sparse)) {
 			item = add_item(w, at, directory, name, odd, NULL);
-			if (item != NULL)
-				item->plain = odd == NULL;
+			if (item != NULL) {
+				item->hides = odd == NULL && was_sparse;
+				item->plain = odd == NULL && !was_sparse;
+				item->sparse = sparse;
+			}
 		}
 	}
 	buffer_free(&text);
@@ -1121,15 +1138,6 @@ repositories_examine_directory(struct walk *w, const char *path)
 	if (head && has_shape(dir))
 		judge_repository(w, dir, path, true);
 	closedir(dir);
-}
-
-static const struct odd_item *
-find_item(const struct repositories *r, const char *path)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (strcmp(r->items[i].path, path) == 0)
-			return &r->items[i];
-	return NULL;
 }
 
 static bool
@@ -1883,7 +1891,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 
-		if (!item->plain && !item->waits && find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		if ((!item->plain || item->sparse) && !item->waits && find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}

@@ -46,6 +46,7 @@ struct odd_item {
 	bool plain;
 	bool leads;          /* not plain, because git would write where it says */
 	bool hides;          /* likewise, because git status would not tell of files, or of changes */
+	bool sparse;         /* a configuration that says so (repository_data.h) */
 	bool waits;          /* likewise, because git would wait for somebody to write to it, as a FIFO */
 };
 

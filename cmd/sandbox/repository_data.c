@@ -60,7 +60,7 @@ is_said(char *text, const char *section, const char *name, const char *value)
 
 		if (*word == '[')
 			inside = strcasecmp(word, section) == 0;
-		else if (inside && strncasecmp(word, name, strlen(name)) == 0)
+		else if (inside && strncasecmp(word, name, strlen(name)) == 0 && strchr("= \t", word[strlen(name)]) != NULL)
 			said = strcasecmp(word, setting) == 0;
 	}
 	free(setting);
@@ -89,14 +89,23 @@ object_name_length(int at, bool linked)
 	    SHA256_LENGTH : SHA1_LENGTH;
 }
 
-/* In a sparse checkout git itself looks whether what it skips is there all the same. */
+static const char core[] = "[core]", sparse_name[] = "sparsecheckout", sparse_value[] = "true";
+
+bool
+repository_config_is_sparse(const char *text)
+{
+	char *copy = memory_text(text);
+	const bool is = is_said(copy, core, sparse_name, sparse_value);
+
+	free(copy);
+	return is;
+}
+
 static bool
 is_sparse(int at, bool linked)
 {
-	static const char section[] = "[core]", name[] = "sparsecheckout", value[] = "true";
-
-	return is_said_in(at, linked ? "../../config" : "config", section, name, value) ||
-	    is_said_in(at, "config.worktree", section, name, value);
+	return is_said_in(at, linked ? "../../config" : "config", core, sparse_name, sparse_value) ||
+	    is_said_in(at, "config.worktree", core, sparse_name, sparse_value);
 }
 
 struct index_look {

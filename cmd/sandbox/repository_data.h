@@ -13,7 +13,10 @@
  * linked work tree, in worktrees/. hidden: of an index, the paths whose changes git status does not tell of are added,
  * a NUL after each. */
 bool repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden);
-/* The same for a file or directory below refs/ and logs/, by its name and by what it says. */
+/* Whether the text of a configuration says that git looks itself whether what an index leaves out of the work tree is
+ * there all the same. */
+bool repository_config_is_sparse(const char *text);
+/* The same as of repository_data_is_plain() for a file or directory below refs/ and logs/, by its name and by what it says. */
 bool repository_ref_is_plain(int at, const char *name);
 /* Whether what was there is put back when another was made in its place: without it, git knows nothing of the work. */
 bool repository_data_is_needed(const char *name);

@@ -1185,6 +1185,17 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	mkdir in out && echo x >in/x && echo x >out/x && git add . && git commit -qm sparse && git sparse-checkout set in
 	run -0 --separate-stderr "$sandbox" -- sh -ec 'git config --global safe.directory "*"; git sparse-checkout add out; git sparse-checkout set in; mkdir out; echo evil >out/x'
 	same "$stderr $(git status -s)" '  M out/x'
+	for options in '' '--without namespaces'; do
+		for way in 'sed -i s/true/false/ .git/config.worktree' 'rm -f .git/config.worktree' 'printf "[core]\n\tsparseCheckout = no\n" >.git/config.worktree' \
+			': >x; mv x .git/config.worktree'; do
+			rm -rf made
+			git clone -q . made
+			git -C made sparse-checkout set in
+			# shellcheck disable=SC2086
+			attempt "cd made && $way; mkdir -p out; echo evil >out/x" $options
+			same "$way: $(git -C made status -s)" "$way:  M out/x"
+		done
+	done
 }
 
 @test "on a disk that a sandboxed program has filled what was there is put back all the same" {

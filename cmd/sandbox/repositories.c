@@ -1682,14 +1682,16 @@ rename_aside(int at, const char *name, int to, const char *wanted)
 	return aside;
 }
 
-/* The outermost repository that a path lies in; NULL: none. */
+/* The outermost repository that a path lies in, but for one that the command made by its shape, which is none any more
+ * then; NULL: none. */
 static const char *
-repository_around(const struct repositories *r, const char *path)
+repository_around(const struct repositories *before, const struct repositories *r, const char *path)
 {
 	const char *outermost = NULL;
 
 	for (char **found = r->found; found != NULL && *found != NULL; found++)
-		if ((**found == '\0' || (path_within(path, *found) && strcmp(path, *found) != 0)) &&
+		if ((strcasecmp(path_base(*found), REPOSITORY) == 0 || repositories_have(before, *found)) &&
+		    (**found == '\0' || (path_within(path, *found) && strcmp(path, *found) != 0)) &&
 		    (outermost == NULL || strlen(*found) < strlen(outermost)))
 			outermost = *found;
 	return outermost;
@@ -1697,9 +1699,9 @@ repository_around(const struct repositories *r, const char *path)
 
 /* Whether a path is that of the directory for what is set aside of the repository that it lies in. */
 static bool
-is_aside_directory(const struct repositories *r, const char *path)
+is_aside_directory(const struct repositories *before, const struct repositories *r, const char *path)
 {
-	const char *repository = repository_around(r, path);
+	const char *repository = repository_around(before, r, path);
 	char *place = repository == NULL ? NULL : repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
 	const bool is = place != NULL && strcmp(path, place) == 0;
 
@@ -1744,13 +1746,13 @@ flat_name(const char *repository, const char *path)
  * one of them. beside: it is not taken up by its new name, and stays where it lies. The new path, in memory of its own;
  * NULL with errno: it could not be done. */
 static char *
-set_aside(const struct repositories *r, const char *path, bool beside)
+set_aside(const struct repositories *before, const struct repositories *r, const char *path, bool beside)
 {
-	const char *repository = repository_around(r, path), *name = path_base(path);
+	const char *repository = repository_around(before, r, path), *name = path_base(path);
 	char *directory = path_directory(path), *moved = NULL, *wanted, *place;
 	int at = open_parent(r, path), to, reason = errno;
 
-	beside = beside || repository == NULL || is_aside_directory(r, path);
+	beside = beside || repository == NULL || is_aside_directory(before, r, path);
 	if (strcmp(directory, ".") == 0)
 		*directory = '\0';
 	if (at != -1 && !beside && is_there(at, name)) {
@@ -1819,7 +1821,7 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	    memory_text(item->path), *aside;
 	int reason;
 
-	aside = set_aside(after, path, made);
+	aside = set_aside(before, after, path, made);
 	reason = errno;
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
 	lost = aside != NULL && !made && was != NULL && was->whole && !back;
@@ -1847,7 +1849,7 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	repositories_load_file(at, path_base(was->path), &content, &whole);
 	same = look_missed() != missed || (whole && content.len == was->len &&
 	    memcmp(buffer_string(&content), was->content, was->len) == 0);
-	aside = same ? NULL : set_aside(before, was->path, false);
+	aside = same ? NULL : set_aside(before, before, was->path, false);
 	if (aside != NULL && put_back(before, was))
 		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
 		    "what was there is there again", was->path, aside));
@@ -1882,7 +1884,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (size_t i = 0; i < 2 * after.count; i++) {
 		const struct odd_item *item = &after.items[i % after.count], *was = find_item(before, item->path);
 
-		if (is_aside_directory(&after, item->path) == (i < after.count) &&
+		if (is_aside_directory(before, &after, item->path) == (i < after.count) &&
 		    (was == NULL || was->plain || !is_as_before(was, item)) &&
 		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
 			settle_item(before, &after, item, &done);

@@ -1017,6 +1017,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 			attempt "docs=$docs other=$other; $way" $options
 			grep -qF "awf-sandbox: $place: " "$BATS_TEST_TMPDIR/said" || { echo "$way: $(cat "$BATS_TEST_TMPDIR/said")"; false; }
 			same "$way: $(find .git nested/.git \( -type l -o -type p \) ! -path '*/awf-unreviewed/*' | grep -v '^.git/awf-unreviewed.unreviewed')" "$way: "
+			[ ! -e awf-unreviewed ]
 			for directory in . nested linked; do
 				(
 					cd $directory
@@ -1039,6 +1040,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 			.git/worktrees/x.unreviewed|ln -s $docs .git/worktrees/x.unreviewed
 			nested/.git/worktrees|ln -s $docs nested/.git/worktrees
 			nested/.git/worktrees/x|mkdir nested/.git/worktrees; ln -s $docs nested/.git/worktrees/x
+			.git/worktrees/x|mkdir objects refs; cp .git/HEAD .; ln -s $docs .git/worktrees/x; ln -s $docs refs/x
 			.git/worktrees/awf-unreviewed|ln -s $docs .git/worktrees/awf-unreviewed
 			.git/worktrees/x|ln -s $docs .git/awf-unreviewed; ln -s $docs .git/worktrees/x
 			.git/worktrees/x|mkdir .git/awf-unreviewed; ln -s $docs .git/worktrees/x; for i in '' $(seq 30); do echo x >.git/awf-unreviewed/worktrees-x${i:+.$i}.unreviewed; done

@@ -330,7 +330,7 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 	struct stream *s = &x->stream;
 	const struct message *m = &s->message;
 	struct failure *f = &s->failure;
-	bool empty = message_only_thinks(m);
+	bool empty = message_says_nothing(m);
 
 	if (answer->retry_after_ms > 0)
 		f->retry_after_ms = answer->retry_after_ms;

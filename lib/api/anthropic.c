@@ -131,11 +131,16 @@ content_block_delta(struct stream *s, struct span event)
 	number_set(&index, span_member(event, "index"));
 	while (found > 0 && s->message.blocks[found - 1].index != index)
 		found--;
-	if (found == 0) {
-		stream_fail(s, "event %ld of the stream is for a block that never began", s->events);
+	if (found > 0) {
+		b = &s->message.blocks[found - 1];
+	} else if (span_is(type, "text_delta") || span_is(type, "thinking_delta")) {
+		/* Gateways leave out that a block begins. */
+		b = message_add(&s->message, span_is(type, "text_delta") ? BLOCK_TEXT : BLOCK_THINKING,
+		    index);
+	} else {
+		stream_strange(s, event);
 		return;
 	}
-	b = &s->message.blocks[found - 1];
 	for (const struct delta *d = deltas; d < deltas + sizeof deltas / sizeof *d; d++) {
 		struct span value = span_member(delta, d->member);
 
@@ -149,6 +154,10 @@ content_block_delta(struct stream *s, struct span event)
 			span_decode(value, &b->signature);
 			break;
 		case INPUT:
+			if (b->type != BLOCK_TOOL_USE) {
+				stream_strange(s, event);
+				break;
+			}
 			/* The block began with "input":{}; the pieces, if there are any, replace
 			 * it. */
 			if (!b->begun && span_type(value) == 's' && !span_is(value, "")) {
@@ -284,6 +293,7 @@ anthropic_finish_message(struct stream *s)
 	for (size_t i = 0; i < s->message.count; i++)
 		if (s->message.blocks[i].type == BLOCK_TOOL_USE)
 			block_repair_input(&s->message.blocks[i]);
+	message_name_calls(&s->message, s->messages);
 	if (u->input < 0)
 		return;
 	u->input += u->cache_read > 0 ? u->cache_read : 0;

@@ -84,6 +84,8 @@ static const struct {
 	{ "unsupported_image_media_type", ERROR_INVALID },
 	{ "failed_to_download_image", ERROR_INVALID },
 	{ "image_content_policy_violation", ERROR_REFUSED },
+	{ "data_inspection_failed", ERROR_REFUSED }, /* DashScope */
+	{ "1301", ERROR_REFUSED },                   /* Zhipu */
 	{ "server_is_overloaded", ERROR_OVERLOADED },
 	{ "slow_down", ERROR_OVERLOADED },
 	/* google.rpc.Code, and reasons of google.rpc.ErrorInfo */
@@ -119,7 +121,7 @@ static const struct {
 	/* The prompt does not fit, in the words of whoever says so exactly. */
 	{ "prompt is too long|(prompt|input) length|input_too_large|input tokens exceed|"
 	    "too many input tokens|max_model_len|max_new_tokens|"
-	    "context([ _]length| window| limit| size)|maximum (number of tokens|prompt length)",
+	    "context([ _]?length|[ _]?window| limit| size)|maximum (number of tokens|prompt length)",
 	    ERROR_CONTEXT_LENGTH, ALWAYS },
 	/* The key, the account. */
 	{ "API key (not valid|expired)|(incorrect|invalid) API key|credit balance|"
@@ -127,7 +129,7 @@ static const struct {
 	{ "insufficient (account )?(credits?|funds|quota)|out of credits|"
 	    "(used|exhausted) all (your )?(available )?credits|spending limit|"
 	    "account[^.]{0,30} (is )?suspended|check your plan and billing|recharge|good standing|"
-	    "payment required|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
+	    "payment required|usage limits?|budget limit|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
 	/* What the user or the model wrote. */
 	{ "flagged|limited access to this content|safety (reasons|system)|usage polic(y|ies)|"
 	    "content (management )?policy|violates our policy", ERROR_REFUSED, ALWAYS },
@@ -157,6 +159,8 @@ static const struct {
 	{ 401, 403, ERROR_AUTH },
 	{ 407, 407, ERROR_AUTH },
 	{ 408, 408, ERROR_NETWORK },
+	{ 409, 409, ERROR_OVERLOADED },
+	{ 499, 499, ERROR_NETWORK },
 	{ 413, 413, ERROR_CONTEXT_LENGTH },
 	{ 429, 429, ERROR_RATE_LIMIT },
 	{ 424, 424, ERROR_OVERLOADED }, /* Azure: the model is not ready */
@@ -233,7 +237,8 @@ phrase_category(const char *message, long status)
 	enum error_code found = ERROR_NONE;
 	const bool counts[] = {
 		[ALWAYS] = true,
-		[MONEY_STATUS] = status == 0 || (status >= 402 && status <= 403) || status == 429,
+		[MONEY_STATUS] = status == 0 || status == 400 || (status >= 402 && status <= 403) ||
+		    status == 412 || status == 429,
 		[PROMPT_STATUS] = status == 0 || status == 400 || status == 413 || status == 422 ||
 		    status == 500
 	};
@@ -297,9 +302,9 @@ rule_category(struct span rules, struct span object, const char *message, long s
 }
 
 /* First exact words, then what the message says; a vague word counts only if the status is
- * ambiguous. */
+ * ambiguous. waits: the API says how long to wait. */
 static enum error_code
-failure_categorise(struct span object, const char *message, long status)
+failure_categorise(struct span object, const char *message, long status, bool waits)
 {
 	enum { CODE, REASON, TYPE, MODERATED, PHRASE, STATUS, SOURCES };
 	struct span metadata = span_member(object, "metadata");
@@ -314,6 +319,9 @@ failure_categorise(struct span object, const char *message, long status)
 	/* Groq: the model wrote a call that cannot be read; the next one may be better. */
 	if (span_is(span_member(object, "code"), "tool_use_failed"))
 		return ERROR_PROVIDER;
+	/* Anthropic: a prompt for which the account pays no more. */
+	if (strcasestr(message, "extra usage is required") != NULL)
+		return ERROR_CONTEXT_LENGTH;
 	/* Groq: a request above the tokens that one minute allows never passes. */
 	if (text_matches(message, "request too large.*(TPM|tokens per minute)") &&
 	    strcasestr(message, "try again in") == NULL)
@@ -322,9 +330,9 @@ failure_categorise(struct span object, const char *message, long status)
 		said[CODE] = word_category(span_member(object, "status_code")); /* MiniMax */
 	if (said[CODE] == ERROR_NONE)
 		said[CODE] = word_category(span_member(object, "error_code")); /* Databricks */
-	/* What the message says of a quota that is nothing at all is more than that it is used up. */
+	/* A quota that is nothing at all, or that no wait brings back, is no matter of time. */
 	if (said[PHRASE] == ERROR_AUTH && status == 429)
-		return ERROR_AUTH;
+		return waits && !text_matches(message, "limit: 0([^0-9.]|$)") ? ERROR_RATE_LIMIT : ERROR_AUTH;
 	if (said[TYPE] == ERROR_NONE)
 		said[TYPE] = word_category(span_member(object, "status"));
 	/* OpenRouter reports an input that it does not pass on in this form. */
@@ -357,6 +365,8 @@ failure_cut_text(char *text, const char *secret)
 		text[utf8_whole(text, SHOWN)] = '\0';
 }
 
+static char *failure_message(struct span value, const char *secret);
+
 /* Adds the beginning of a text that is part of an error: what the model wrote, or what the server
  * behind a router said. */
 static void
@@ -370,6 +380,28 @@ failure_add_excerpt(struct buffer *message, const char *before, struct span valu
 		buffer_format(message, "%s%s", before, text);
 	}
 	free(text);
+}
+
+/* Adds what the server behind a router said: its message, if that is JSON, else its words. */
+static void
+failure_add_raw(struct buffer *message, struct span raw, const char *secret)
+{
+	struct buffer inner = BUFFER_INIT;
+	struct span found = SPAN_NONE;
+	size_t bad;
+
+	span_decode(raw, &inner);
+	if (inner.len > 0 && scan_check(inner.data, inner.len, &bad) == NULL)
+		found = failure_find(span_of(inner.data, inner.len));
+	if (found.at != NULL) {
+		char *said = failure_message(found, secret);
+
+		buffer_format(message, ": %s", said);
+		free(said);
+	} else {
+		failure_add_excerpt(message, ": ", raw, secret);
+	}
+	buffer_free(&inner);
 }
 
 /* How long a message asks to wait: the sum of "1h2m3.5s", "20 ms", "6 minutes"; 0: it does not
@@ -481,7 +513,7 @@ failure_message(struct span value, const char *secret)
 	if (text.len > 0) {
 		/* What the server behind a router said, and what a model wrote in the place of a
 		 * call. */
-		failure_add_excerpt(&text, ": ", span_member(metadata, "raw"), secret);
+		failure_add_raw(&text, span_member(metadata, "raw"), secret);
 		failure_add_excerpt(&text, ", it wrote: ", span_member(value, "failed_generation"),
 		    secret);
 		message = buffer_take(&text);
@@ -504,12 +536,15 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 
 	/* If a stream began with 200, a later failure has its status here. */
 	if ((f->status == 0 || (f->status >= 200 && f->status <= 299)) &&
-	    span_integer(span_member(value, "code"), &code) && code >= 300 && code <= 599)
+	    (span_integer(span_member(value, "code"), &code) ||
+	    span_integer(span_member(value, "status"), &code)) && code >= 300 && code <= 599)
 		f->status = (long)code;
 	category = rule_category(f->rules, value, message, f->status);
 	if (category == ERROR_NONE)
 		category = failure_categorise(value, message,
-		    f->status >= 200 && f->status <= 299 ? 0 : f->status);
+		    f->status >= 200 && f->status <= 299 ? 0 : f->status,
+		    f->retry_after_ms > 0 || find_detail(value, "retryDelay").at != NULL ||
+		    wait_in_text(message) > 0);
 
 	/* google.rpc.RetryInfo: seconds, "12.5s"; Hugging Face: a number of them. */
 	if (f->retry_after_ms == 0 &&
@@ -549,20 +584,44 @@ failure_first_words(const char *text)
 	return memory_copy(text, strcspn(text, "\r\n"));
 }
 
+/* The data of the first event, if the body is a stream of them; else the body. */
+static struct span
+first_event(struct span body)
+{
+	static const char field[] = "\ndata:";
+	const char *at = body.at, *end;
+
+	if (body.len == 0 || *body.at == '{' || *body.at == '[')
+		return body;
+	if (body.len >= 5 && memcmp(body.at, field + 1, 5) == 0)
+		at = body.at + 5;
+	else
+		at = strstr(body.at, field);
+	if (at == NULL)
+		return body;
+	at += at == body.at + 5 ? 0 : sizeof field - 1;
+	end = at + strcspn(at, "\r\n");
+	return span_trim(span_of(at, (size_t)(end - at)));
+}
+
 void
 failure_from_body(struct failure *f, const struct buffer *body, const char *secret)
 {
-	const char *text = buffer_string(body), *colon;
-	struct span value = span_of(text, body->len), found;
+	const size_t mark = text_byte_order_mark(buffer_string(body), body->len);
+	const char *text = buffer_string(body) + mark, *colon;
+	struct span value = first_event(span_of(text, body->len - mark)), found;
 	struct error said;
 	size_t bad;
 
 	if (scan_check(value.at, value.len, &bad) != NULL) {
 		char *line = failure_first_words(text);
 
+		/* In another encoding; what of it is ASCII says enough. */
+		for (char *at = line; !utf8_valid(line, strlen(line)) && *at != '\0'; at++)
+			if ((unsigned char)*at >= 0x80)
+				*at = '?';
 		failure_cut_text(line, secret);
-		error_set(&f->error, status_category(f->status), NULL, "%s",
-		    utf8_valid(line, strlen(line)) ? line : "");
+		error_set(&f->error, status_category(f->status), NULL, "%s", line);
 		free(line);
 	} else {
 		failure_take_request_id(f, value);

@@ -236,6 +236,9 @@ google_finish_message(struct stream *s)
 	const char *id = NULL;
 
 	m->ended = m->stop_reason != NULL;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran)
+			block_repair_input(&m->blocks[i]);
 	message_settle(m, s->messages);
 	/* Calls that the API ran have ids only in newer versions; a result belongs to the call
 	 * before it. */

@@ -79,6 +79,20 @@ add_to_part(struct joined *j, struct span part)
 	}
 }
 
+/* Whether a piece has another id than what has come of a part: then it is another part, though it has
+ * the same index. */
+static bool
+has_other_id(const struct joined *j, struct span piece)
+{
+	const struct joined_member *m = joined_find(j, span_of("\"id\"", 4));
+	char *id = span_text(span_member(piece, "id"));
+	bool other = m != NULL && m->type == 's' && id != NULL &&
+	    strcmp(id, buffer_string(&m->text)) != 0;
+
+	free(id);
+	return other;
+}
+
 static void
 add_part(struct joined_member *m, struct span part)
 {
@@ -91,7 +105,7 @@ add_part(struct joined_member *m, struct span part)
 		type = memory_text("");
 	for (size_t i = 0; indexed && found == NULL && i < m->count; i++)
 		if (m->parts[i].indexed && m->parts[i].index == index &&
-		    strcmp(m->parts[i].type, type) == 0)
+		    strcmp(m->parts[i].type, type) == 0 && !has_other_id(&m->parts[i].object, part))
 			found = &m->parts[i];
 	if (found == NULL) {
 		m->parts = memory_array(m->parts, m->count + 1, sizeof *m->parts);

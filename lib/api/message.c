@@ -159,10 +159,19 @@ text_once(char **text, struct span value)
 void
 number_set(long long *number, struct span value)
 {
+	char text[32] = "";
 	long long n;
+	double exact;
 
-	if (span_integer(value, &n) && n >= 0 && n <= NUMBER_LIMIT)
+	/* Some say 100.0. */
+	if (span_type(value) == 'n' && value.len < sizeof text && !span_integer(value, &n)) {
+		memcpy(text, value.at, value.len);
+		exact = strtod(text, NULL);
+		if (exact >= 0 && exact <= (double)NUMBER_LIMIT && exact == (double)(long long)exact)
+			*number = (long long)exact;
+	} else if (span_integer(value, &n) && n >= 0 && n <= NUMBER_LIMIT) {
 		*number = n;
+	}
 }
 
 /* The number that the object has there; -1: none. */
@@ -261,6 +270,10 @@ block_repair_input(struct block *b)
 	struct buffer inner = BUFFER_INIT;
 	size_t bad;
 
+	if ((text.len == 4 && memcmp(text.at, "null", 4) == 0)) {
+		buffer_clear(&b->text);
+		return;
+	}
 	/* Some servers send {} where the call begins, and then the arguments. */
 	if (text.len > 2 && memcmp(text.at, "{}", 2) == 0) {
 		rest = span_trim(span_of(text.at + 2, text.len - 2));
@@ -270,6 +283,14 @@ block_repair_input(struct block *b)
 			b->text = inner;
 			return;
 		}
+	}
+	/* Or all of them a second time. */
+	if (text.len > 0 && text.len % 2 == 0 && memcmp(text.at, text.at + text.len / 2, text.len / 2) == 0 &&
+	    scan_check(text.at, text.len / 2, &bad) == NULL && *text.at == '{') {
+		buffer_append(&inner, text.at, text.len / 2);
+		buffer_free(&b->text);
+		b->text = inner;
+		return;
 	}
 	if (span_type(text) != 's' || scan_check(text.at, text.len, &bad) != NULL)
 		return;
@@ -284,11 +305,19 @@ block_repair_input(struct block *b)
 	}
 }
 
+/* What an API said in a way of its own has its type in raw, and no text. */
+static bool
+block_says_nothing(const struct block *b)
+{
+	return b->type == BLOCK_THINKING || (b->type == BLOCK_TEXT && b->text.len == 0 &&
+	    b->citations.len == 0 && strstr(buffer_string(&b->raw), "\"type\":") == NULL);
+}
+
 bool
-message_only_thinks(const struct message *m)
+message_says_nothing(const struct message *m)
 {
 	for (size_t i = 0; i < m->count; i++)
-		if (m->blocks[i].type != BLOCK_THINKING)
+		if (!block_says_nothing(&m->blocks[i]))
 			return false;
 	return true;
 }
@@ -312,12 +341,46 @@ calls_have_names(const struct message *m)
 	return true;
 }
 
+/* Some gateways tell a call again, when it is whole or has its signature. */
+static void
+message_drop_repeated_calls(struct message *m)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i], *first = NULL;
+
+		for (size_t j = 0; j < kept && first == NULL && b->type == BLOCK_TOOL_USE && !b->ran &&
+		    b->tool_id != NULL; j++) {
+			struct block *other = &m->blocks[j];
+
+			if (other->type == BLOCK_TOOL_USE && other->tool_id != NULL &&
+			    other->tool_name != NULL && strcmp(other->tool_id, b->tool_id) == 0 &&
+			    (b->tool_name == NULL || strcmp(other->tool_name, b->tool_name) == 0) &&
+			    (b->text.len == 0 || strcmp(buffer_string(&b->text), "{}") == 0 ||
+			    strcmp(buffer_string(&other->text), buffer_string(&b->text)) == 0))
+				first = other;
+		}
+		if (first == NULL) {
+			m->blocks[kept++] = *b;
+			continue;
+		}
+		if (first->signature.len == 0 && b->signature.len > 0) {
+			buffer_append(&first->signature, b->signature.data, b->signature.len);
+			first->api = b->api;
+		}
+		block_free(b);
+	}
+	m->count = kept;
+}
+
 void
 message_name_calls(struct message *m, struct span messages)
 {
 	struct map taken = MAP_INIT; /* ids; those of the conversation still have their quotes */
 	size_t number = 0, i;
 
+	message_drop_repeated_calls(m);
 	if (message_calls(m))
 		for (struct span_walk message = span_walk(messages); span_next(&message);) {
 			struct span blocks = span_member(message.value, KEY_BLOCKS);

@@ -34,7 +34,7 @@ struct block {
 	enum block_type type;
 	long long index;          /* the API's number of it; -1: none */
 	struct buffer text;       /* the text or thoughts; the tool's input or result as JSON */
-	bool begun;               /* pieces of text have come */
+	bool begun;               /* pieces of text have come; of a draft: all of them */
 	char *tool_id, *tool_name;
 	bool is_error;            /* of a tool result */
 	bool ran;                 /* the API ran this tool itself */
@@ -136,15 +136,15 @@ const char *end_reason(const struct end *ends, struct span defined, struct span 
     struct span said, struct error *err);
 
 /* Makes the input of a call the JSON object that the model meant: `{}` and then an object is the
- * object, and a text that holds an object is that object, which a note says. Anything else stays as
+ * object, null is {}, and a text that holds an object is that object, which a note says. Anything else stays as
  * it came. */
 void block_repair_input(struct block *b);
 
-/* Whether it has nothing but thoughts. */
-bool message_only_thinks(const struct message *m);
+/* Whether it has nothing but thoughts and empty texts. */
+bool message_says_nothing(const struct message *m);
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
-/* Gives calls without an id, and those whose id an earlier call of the conversation has
+/* Takes out calls that were told twice: of one id and name, with the same input or none. Gives calls without an id, and those whose id an earlier call of the conversation has
  * (messages are the request's), an id of AWF's that no other call has. */
 void message_name_calls(struct message *m, struct span messages);
 /* The same; and if the answer has calls and ended well, or gave no reason, sets the stop reason

@@ -127,6 +127,8 @@ openai_read_call(struct stream *s, struct span call)
 
 	number_set(&index, span_member(call, "index"));
 	b = openai_find_call(&s->message, id);
+	if (b != NULL && index >= 0 && b->index >= 0 && b->index != index) /* of another call */
+		b = NULL;
 	if (b == NULL) {
 		b = message_find(&s->message, BLOCK_TOOL_USE, index);
 		if (is_new_call(b, span_member(function, "name"), id)) {
@@ -186,12 +188,12 @@ static const struct end ends[] = {
 /* Members of a piece, of its choice and of the delta, collected in one walk through each. They
  * come a few bytes at a time, so this is most of the work of an answer. */
 enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, CITATIONS, PIECE_MEMBERS };
-enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, ERROR_OF_CHOICE, CHOICE_MEMBERS };
+enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, ERROR_OF_CHOICE, INDEX_OF_CHOICE, CHOICE_MEMBERS };
 enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
 	DELTA_MEMBERS };
 static const char *const of_piece[] = { "choices", "model", "usage", "x_groq", "citations" };
 static const char *const of_choice[] = { "delta", "message", "finish_reason", "usage",
-	"error" };
+	"error", "index" };
 static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
 	"tool_calls", "function_call" };
 
@@ -205,14 +207,15 @@ has_content(const struct span delta[DELTA_MEMBERS])
 	return false;
 }
 
-/* output_tokens includes reasoning; xAI counts reasoning separately, which is seen from its
- * total. */
+/* output_tokens includes reasoning; xAI counts reasoning separately, and Gemini's thoughts are in the
+ * total alone, which is seen from it. */
 static void
 openai_read_usage(struct usage *u, struct span object)
 {
 	static const struct usage_place places[] = {
 		USAGE(input, "prompt_tokens"),
 		USAGE(output, "completion_tokens"),
+		USAGE(cache_read, "cached_tokens"), /* Moonshot */
 		USAGE(cache_read, "prompt_cache_hit_tokens"),
 		USAGE_IN(cache_read, "prompt_tokens_details", "cached_tokens"),
 		USAGE(cache_write, "cache_creation_input_tokens"),
@@ -230,6 +233,12 @@ openai_read_usage(struct usage *u, struct span object)
 	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&
 	    total == u->input + u->output + u->reasoning)
 		u->output += u->reasoning;
+	else if (u->reasoning < 0 && u->input >= 0 && u->output >= 0 && total > u->input + u->output) {
+		u->reasoning = total - u->input - u->output;
+		u->output = total - u->input;
+	}
+	if (u->cache_read > u->input && u->input >= 0)
+		u->cache_read = u->input;
 }
 
 static void
@@ -238,6 +247,7 @@ openai_read_event(struct stream *s, struct span data)
 	static const int thoughts[] = { REASONING_CONTENT, REASONING };
 	struct span piece[PIECE_MEMBERS], choice[CHOICE_MEMBERS], delta[DELTA_MEMBERS];
 	struct span first, said, reason;
+	long long index = 0;
 
 	span_members(data, of_piece, PIECE_MEMBERS, piece);
 	first = span_element(piece[CHOICES], 0);
@@ -252,6 +262,12 @@ openai_read_event(struct stream *s, struct span data)
 			stream_strange(s, data);
 		return;
 	}
+	/* Of several answers the first counts; a whole message behind its pieces repeats them. */
+	number_set(&index, choice[INDEX_OF_CHOICE]);
+	if (index > 0)
+		return;
+	if (choice[DELTA].at == NULL && s->message.count > 0)
+		choice[MESSAGE] = SPAN_NONE;
 	/* OpenRouter: the server behind it failed. */
 	if (span_type(choice[ERROR_OF_CHOICE]) == 'o') {
 		stream_refused(s, choice[ERROR_OF_CHOICE]);

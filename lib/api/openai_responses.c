@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+/* Of a call, so that it can go back if its finished item does not come. */
+static const char *const call_members[] = { "id", NULL };
 const char *const responses_message_members[] = { "id", "status", "phase", NULL };
 
 /* Matched by suffix, longer ones first: so tools whose names are not known yet have an entry too. */
@@ -117,24 +119,39 @@ responses_read_reasoning(struct message *m, struct span item)
 	keep_rest(b, item, placed);
 }
 
-/* A call of one of AWF's tools. */
+/* A call of one of AWF's tools. pieces: what came of it before; NULL: nothing. Some gateways leave out
+ * in the finished item what they sent in pieces. */
 static void
-responses_read_call(struct message *m, struct span item)
+responses_read_call(struct message *m, struct span item, const struct block *pieces)
 {
 	static const char *const placed[] = { "type", "call_id", "name", "arguments", "input", NULL };
 	bool custom = span_is(span_member(item, "type"), CUSTOM);
 	struct block *b = message_add(m, BLOCK_TOOL_USE, -1);
+	struct span name = span_member(item, "name"), arguments = span_member(item, "arguments");
+	struct span text;
 
 	text_once(&b->tool_id, span_member(item, "call_id"));
-	text_once(&b->tool_name, span_member(item, "name"));
+	if (!span_is(name, ""))
+		text_once(&b->tool_name, name);
+	if (pieces != NULL && b->tool_name == NULL && pieces->tool_name != NULL)
+		b->tool_name = memory_text(pieces->tool_name);
 	keep_rest(b, item, placed);
 	if (custom) {
 		scan_minify(span_member(item, "input"), &b->text);
 		b->field = CUSTOM;
-	} else {
-		span_decode(span_member(item, "arguments"), &b->text);
-		block_repair_input(b);
+		return;
 	}
+	if (span_type(arguments) == 'o')
+		scan_minify(arguments, &b->text);
+	else
+		span_decode(arguments, &b->text);
+	text = span_trim(span_of(buffer_string(&b->text), b->text.len));
+	if (pieces != NULL && pieces->text.len > text.len && (text.len == 0 ||
+	    (text.len == 2 && memcmp(text.at, "{}", 2) == 0))) {
+		buffer_clear(&b->text);
+		buffer_append(&b->text, pieces->text.data, pieces->text.len);
+	}
+	block_repair_input(b);
 }
 
 /* One half of an item of the API's own tools: its call or its result. */
@@ -192,7 +209,7 @@ responses_read_tool_output(struct message *m, struct span item, const struct res
 }
 
 static void
-responses_read_item(struct message *m, struct span item)
+responses_read_item(struct message *m, struct span item, const struct block *pieces)
 {
 	static const char *const nothing[] = { NULL };
 	char *type = span_text(span_member(item, "type"));
@@ -204,7 +221,7 @@ responses_read_item(struct message *m, struct span item)
 	} else if (strcmp(word, "reasoning") == 0) {
 		responses_read_reasoning(m, item);
 	} else if (strcmp(word, "function_call") == 0 || strcmp(word, CUSTOM) == 0) {
-		responses_read_call(m, item);
+		responses_read_call(m, item, pieces);
 	} else if (tool != NULL && responses_output(word)) {
 		responses_read_tool_output(m, item, tool);
 	} else if (tool != NULL) {
@@ -235,26 +252,63 @@ responses_add_draft_text(struct stream *s, struct span event, enum block_type ty
 	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
 }
 
-/* A call of one of AWF's tools, for display only: the finished item has all of it again. */
+/* A call of one of AWF's tools begins: what follows is displayed, and counts where the finished item
+ * does not come, or lacks it. */
 static void
-call_begins(struct stream *s, struct span item)
+call_begins(struct stream *s, struct span event)
 {
 	static const char *const types[] = { "function_call", CUSTOM, NULL };
+	struct span item = span_member(event, "item");
 	char *name = span_text(span_member(item, "name"));
+	long long index = -1;
 
 	if (span_one_of(span_member(item, "type"), types) != NULL)
 		stream_call(s, name, "", 0);
+	if (span_is(span_member(item, "type"), "function_call")) {
+		struct block *b;
+
+		number_set(&index, span_member(event, "output_index"));
+		b = message_add(&s->draft, BLOCK_TOOL_USE, index);
+		text_once(&b->tool_id, span_member(item, "call_id"));
+		text_once(&b->tool_name, span_member(item, "name"));
+		responses_keep_members(b, item, call_members, true);
+	}
 	free(name);
 }
 
+/* A piece of the arguments, or all of them. */
 static void
-call_goes_on(struct stream *s, struct span piece)
+call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 {
 	struct buffer text = BUFFER_INIT;
+	struct block *b;
+	long long index = -1;
 
+	number_set(&index, span_member(event, "output_index"));
+	b = message_find(&s->draft, BLOCK_TOOL_USE, index);
 	span_decode(piece, &text);
-	stream_call(s, NULL, buffer_string(&text), text.len);
+	if (!all)
+		stream_call(s, NULL, buffer_string(&text), text.len);
+	if (b != NULL && all && text.len > 0)
+		buffer_clear(&b->text);
+	if (b != NULL && text.len > 0)
+		buffer_append(&b->text, text.data, text.len);
+	if (b != NULL && all)
+		b->begun = true; /* and ended */
 	buffer_free(&text);
+}
+
+/* The text or thought of an item is whole. */
+static void
+draft_text_ends(struct stream *s, struct span event, enum block_type type)
+{
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(event, "output_index"));
+	b = message_find(&s->draft, type, index);
+	if (b != NULL)
+		b->begun = true; /* and ended */
 }
 
 static void
@@ -289,33 +343,109 @@ static const struct end statuses[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
+/* An item of which only pieces came. A call of an answer that was cut off is none. */
+static void
+responses_take_pieces(struct message *m, struct block *from, bool whole)
+{
+	struct block *b;
+
+	if (from->type == BLOCK_TOOL_USE ? !whole || !from->begun : from->text.len == 0)
+		return;
+	b = message_add(m, from->type, -1);
+	buffer_append(&b->text, from->text.data, from->text.len);
+	b->tool_id = from->tool_id;
+	b->tool_name = from->tool_name;
+	from->tool_id = from->tool_name = NULL;
+	if (from->type == BLOCK_TOOL_USE) {
+		buffer_append(&b->raw, from->raw.data, from->raw.len);
+		b->api = OPENAI_RESPONSES;
+		block_repair_input(b);
+	}
+}
+
+/* The pieces of the call with an id; NULL: there are none. */
+static struct block *
+find_call(struct message *pieces, struct span id)
+{
+	for (size_t i = 0; i < pieces->count; i++) {
+		struct block *b = &pieces->blocks[i];
+
+		if (b->type == BLOCK_TOOL_USE && b->tool_id != NULL && span_is(id, b->tool_id))
+			return b;
+	}
+	return NULL;
+}
+
+/* Whether the finished items, so many blocks, have what these pieces are of: the same call, or any
+ * text or thought. */
+static bool
+is_known_among(const struct message *m, size_t count, const struct block *pieces)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct block *b = &m->blocks[i];
+
+		if (b->type != pieces->type)
+			continue;
+		if (b->type != BLOCK_TOOL_USE ? b->text.len > 0 : b->tool_id != NULL &&
+		    pieces->tool_id != NULL && strcmp(b->tool_id, pieces->tool_id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What a reasoning item that has ended lacked may be in the last event: how the API recognizes it. */
+static void
+responses_take_signatures(struct message *m, struct span output)
+{
+	for (struct span_walk item = span_walk(output); span_next(&item);) {
+		struct span id = span_member(item.value, "id");
+		struct span encrypted = span_member(item.value, "encrypted_content");
+
+		for (size_t i = 0; span_type(encrypted) == 's' && id.at != NULL && i < m->count; i++) {
+			struct block *b = &m->blocks[i];
+			struct buffer object = BUFFER_INIT;
+
+			buffer_format(&object, "{%s}", buffer_string(&b->raw));
+			if (b->type == BLOCK_THINKING && b->signature.len == 0) {
+				struct span own = span_member(span_of(object.data, object.len), "id");
+
+				if (own.len == id.len && memcmp(own.at, id.at, id.len) == 0)
+					span_decode(encrypted, &b->signature);
+			}
+			buffer_free(&object);
+		}
+	}
+}
+
 /* Some servers do not report the end of each item; then all items are here, or in the pieces. An
  * answer that was cut off at a limit has items without an end. */
 static void
 responses_read_output(struct stream *s, struct span output, bool whole)
 {
 	struct message *m = &s->message, *pieces = &s->draft;
+	const bool told = span_element(output, 0).at != NULL;
+	bool unended = false;
+	size_t known;
 
+	responses_take_signatures(m, output);
 	if (m->open == 0 && m->count > 0)
 		return;
-	if (span_element(output, 0).at != NULL) {
+	if (told) {
 		message_clear(m);
-		message_clear(pieces);
 		m->open = 0;
 	}
 	for (struct span_walk item = span_walk(output); span_next(&item);)
-		responses_read_item(m, item.value);
-	if (whole && m->open > 0) {
+		responses_read_item(m, item.value, find_call(pieces, span_member(item.value, "call_id")));
+	known = told ? m->count : 0;
+	for (size_t i = 0; i < pieces->count; i++)
+		unended |= !pieces->blocks[i].begun && !is_known_among(m, known, &pieces->blocks[i]);
+	if (whole && m->open > 0 && (unended || m->open > pieces->count)) {
 		stream_fail(s, "the answer ended, %zu of its items did not", m->open);
 		return;
 	}
-	for (size_t i = 0; i < pieces->count; i++) {
-		const struct block *from = &pieces->blocks[i];
-
-		if (from->text.len > 0)
-			buffer_append(&message_add(m, from->type, -1)->text, from->text.data,
-			    from->text.len);
-	}
+	for (size_t i = 0; i < pieces->count; i++)
+		if (!is_known_among(m, known, &pieces->blocks[i]))
+			responses_take_pieces(m, &pieces->blocks[i], whole);
 	if (s->draft_refused && pieces->count > 0)
 		m->stop_reason = "refusal";
 	message_clear(pieces);
@@ -359,6 +489,22 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 	s->message.ended = !s->failed;
 }
 
+/* A finished item, with this number. Gateways leave out in it what they sent in pieces. */
+static void
+responses_read_finished(struct stream *s, struct span item, long long index)
+{
+	struct message *m = &s->message;
+	struct block *text = message_find(&s->draft, BLOCK_TEXT, index);
+	const size_t before = m->count;
+	bool says = false;
+
+	responses_read_item(m, item, message_find(&s->draft, BLOCK_TOOL_USE, index));
+	for (size_t i = before; i < m->count; i++)
+		says |= m->blocks[i].text.len > 0;
+	if (!says && text != NULL && span_is(span_member(item, "type"), "message"))
+		responses_take_pieces(m, text, true);
+}
+
 /* Other events (progress of tools, parts and their ends, those of later versions) say nothing
  * that the items do not repeat. */
 static void
@@ -374,6 +520,12 @@ responses_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "response.refusal.delta")) {
 		s->draft_refused = true;
 		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
+	} else if (span_is(type, "response.output_text.done") ||
+	    span_is(type, "response.refusal.done")) {
+		draft_text_ends(s, event, BLOCK_TEXT);
+	} else if (span_is(type, "response.reasoning_summary_text.done") ||
+	    span_is(type, "response.reasoning_text.done")) {
+		draft_text_ends(s, event, BLOCK_THINKING);
 	} else if (span_is(type, "response.reasoning_summary_text.delta") ||
 	    span_is(type, "response.reasoning_text.delta")) {
 		responses_add_draft_text(s, event, BLOCK_THINKING, delta);
@@ -387,13 +539,15 @@ responses_read_event(struct stream *s, struct span event)
 		/* The text comes in pieces, which count if the server does not report the end of
 		 * the item. */
 		m->open++;
-		call_begins(s, span_member(event, "item"));
+		call_begins(s, event);
 	} else if (span_is(type, "response.function_call_arguments.delta") ||
 	    span_is(type, "response.custom_tool_call_input.delta")) {
-		call_goes_on(s, delta);
+		call_goes_on(s, event, delta, false);
+	} else if (span_is(type, "response.function_call_arguments.done")) {
+		call_goes_on(s, event, span_member(event, "arguments"), true);
 	} else if (span_is(type, "response.output_item.done")) {
-		responses_read_item(m, span_member(event, "item"));
 		number_set(&index, span_member(event, "output_index"));
+		responses_read_finished(s, span_member(event, "item"), index);
 		message_drop(&s->draft, index);
 		if (m->open > 0)
 			m->open--;
@@ -409,6 +563,7 @@ responses_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "response.completed") || span_is(type, "response.incomplete")) {
 		response_ended(s, response, span_is(type, "response.incomplete"));
 	} else if (span_is(type, "response.failed")) {
+		responses_read_response(s, response);
 		response_failed(s, response);
 	} else if (span_is(type, "error")) {
 		stream_refused(s, event);

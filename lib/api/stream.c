@@ -18,6 +18,7 @@
 #define BLOCKS_LIMIT 100000
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
+#define WORDS_LIMIT 200 /* bytes of an event that is words, and no JSON */
 #define PAGE_LIMIT 65536 /* bytes of a page for people, in which its title is looked for */
 #define STRANGE_LIMIT 300 /* bytes of what was not understood that are kept */
 
@@ -117,7 +118,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	s->events++;
 	if (s->message.ended || len == 0)
 		return 0;
-	if (len == strlen(DONE) && memcmp(data, DONE, len) == 0) {
+	if (span_trim(value).len == strlen(DONE) && memcmp(span_trim(value).at, DONE, strlen(DONE)) == 0) {
 		s->message.ended = s->api->done_ends;
 		return 0;
 	}
@@ -126,9 +127,15 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	why = scan_loosely(data, len, &bad);
 	if (why != NULL && s->over) /* the rest of it was cut off */
 		return 0;
+	if (why != NULL && s->message.stop_reason != NULL) { /* the answer has ended */
+		stream_strange(s, value);
+		return 0;
+	}
 	if (why != NULL) {
 		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,
 		    bad + 1, why);
+		if (span_type(value) != 'o' && len <= WORDS_LIMIT && utf8_valid(data, len))
+			stream_fail(s, "event %ld of the stream is not JSON: %.*s", s->events, (int)len, data);
 		return s->failed;
 	}
 	told_cost_take(&s->message.usage, value, s->cost);
@@ -194,8 +201,9 @@ stream_feed(struct stream *s, const char *bytes, size_t len)
 {
 	int result;
 
+	/* White space and a byte order mark do not count. */
 	for (size_t i = 0; i < len && s->first == '\0'; i++)
-		if (strchr(" \t\r\n", bytes[i]) == NULL)
+		if (strchr(" \t\r\n\xef\xbb\xbf", bytes[i]) == NULL)
 			s->first = bytes[i];
 	s->bytes += len;
 	if (s->bytes > ANSWER_LIMIT) {
@@ -234,13 +242,14 @@ stream_body(struct stream *s, const char *bytes, size_t len)
 void
 stream_finish(struct stream *s)
 {
-	size_t bad;
+	size_t bad, mark;
 
 	s->over = true;
 	if (!s->failed && !s->message.ended && sse_finish(&s->sse) != 0 && !s->failed)
 		stream_fail(s, "the last event of the stream cannot be read");
+	mark = text_byte_order_mark(buffer_string(&s->whole), s->whole.len);
 	if (!s->failed && s->events == 0 && s->whole.len > 0 &&
-	    scan_check(s->whole.data, s->whole.len, &bad) == NULL)
+	    scan_check(s->whole.data + mark, s->whole.len - mark, &bad) == NULL)
 		stream_body(s, s->whole.data, s->whole.len);
 	if (!s->failed)
 		s->api->finish(s);

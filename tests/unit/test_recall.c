@@ -283,7 +283,7 @@ discard(const char *name)
 static bool
 is_message(const char *answer)
 {
-	return strstr(answer, "\"type\":\"message\"") != NULL;
+	return answer != NULL && strstr(answer, "\"type\":\"message\"") != NULL;
 }
 
 /* How many of the answers it takes for so many messages. */

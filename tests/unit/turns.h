@@ -246,7 +246,7 @@ asked(int number)
 		at = strchr(at, '\n') == NULL ? NULL : strchr(at, '\n') + 1;
 	if (at == NULL || *at == '\0')
 		fail_msg("fewer requests were sent");
-	copy = memory_copy(at, strcspn(at, "\n"));
+	copy = at == NULL ? NULL : memory_copy(at, strcspn(at, "\n"));
 	free(path);
 	free(text);
 	return copy;

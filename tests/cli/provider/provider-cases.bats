@@ -178,3 +178,61 @@ data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}
 	same "$({ printf "$begin$begin" a b && printf %s "$end"; } | served anthropic 200 .message)" \
 		'"a second answer begins before the first has ended"'
 }
+
+@test "a call that is told twice is one; one whose pieces came and whose item lacks them is whole" {
+	item() { printf '{"type":"function_call","id":"fc_1","call_id":"c","name":"%s","arguments":%s}' "$1" "$2"; }
+	responses() {
+		printf 'data: {"type":"response.output_item.added","output_index":0,"item":%s}\n\n' "$(item look '""')"
+		printf 'data: {"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\\"n\\":1}"}\n\n'
+		printf 'data: {"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\\"n\\":1}"}\n\n'
+		[ "$1" = none ] || printf 'data: {"type":"response.output_item.done","output_index":0,"item":%s}\n\n' "$1" "$1"
+		printf 'data: {"type":"response.completed","response":{"status":"completed","output":[]}}\n\n'
+	}
+	for item in "$(item look '"{\"n\":1}"')" "$(item look '""')" "$(item look '"{}"')" "$(item look '{"n":1}')" "$(item '' '""')" none; do
+		same "$item $(responses "$item" | served openai-responses 200 '[.blocks[] | [.tool_name, .tool_input]]')" "$item [[\"look\",{\"n\":1}]]"
+	done
+	# Begun, and no more: none, never {}.
+	same "$(responses none | grep -v arguments | served openai-responses 200 .category)" '"provider"'
+	twice='{"type":"tool_use","id":"t","name":"look","input":{"n":1}}'
+	same "$(printf '{"type":"message","stop_reason":"tool_use","content":[%s,%s]}' "$twice" "$twice" |
+		served anthropic 200 '[.blocks[].tool_input]')" '[{"n":1}]'
+	same "$(printf '{"candidates":[{"content":{"parts":[%s,%s]},"finishReason":"STOP"}]}' '{"functionCall":{"id":"a","name":"look","args":{"n":1}}}' \
+		'{"functionCall":{"id":"a","name":"look","args":{"n":1}},"thoughtSignature":"S"}' |
+		served google 200 '[.blocks[] | [.tool_input, .signature]]')" '[[{"n":1},"S"]]'
+}
+
+@test "empty texts are no answer" {
+	same "$(printf 'data: {"type":"response.completed","response":{"status":"completed","output":[{"type":"message","id":"m","content":[{"type":"output_text","text":""}]}]}}\n\n' |
+		served openai-responses 200 .category)" '"provider"'
+	same "$(echo '{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"S"}]},"finishReason":"STOP"}]}' |
+		served google 200 .category)" '"provider"'
+	same "$(echo '{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":""}]}' | served anthropic 200 .category)" '"provider"'
+}
+
+@test "errors in the bodies of streams, behind byte order marks, in other encodings, of servers behind routers" {
+	same "$(printf 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n' |
+		served anthropic 400 '.category + " " + .message')" '"overloaded HTTP 400 (request req_1): Overloaded"'
+	same "$(printf '\357\273\277{"error":{"code":"insufficient_quota","message":"no more"}}' | served openai 429 .category)" '"auth"'
+	same "$(printf '\357\273\277{"choices":[{"message":{"content":"A"},"finish_reason":"stop"}]}' | served openai 200 '.blocks[0].text')" '"A"'
+	same "$(printf '{"error":{"message":"cl\351 invalide"}}' | served openai 400 '.message | endswith("cl? invalide\"}}")')" true
+	same "$(echo '{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long: 9 tokens\"}}"}}}' |
+		served openai 400 '.category + " " + .message')" '"context_length HTTP 400 (request req_1): Provider returned error: prompt is too long: 9 tokens"'
+	same "$(echo '{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}' |
+		served google 429 '.category, .retry_after_ms' | xargs)" 'rate_limit 1000'
+	same "$(printf 'data: [ERROR] upstream timeout\n\n' | served openai 200 .message)" '"event 1 of the stream is not JSON: [ERROR] upstream timeout"'
+}
+
+@test "usage: of Moonshot, as 100.0, thoughts in the total alone, more cached than asked" {
+	usage() { printf '{"choices":[{"message":{"content":"A"},"finish_reason":"stop"}],"usage":%s}' "$1" | served openai 200 '.usage | [.input_tokens, .output_tokens, .cache_read_tokens, .reasoning_tokens]'; }
+	same "$(usage '{"prompt_tokens":100,"completion_tokens":20,"cached_tokens":60}')" '[100,20,60,null]'
+	same "$(usage '{"prompt_tokens":100.0,"completion_tokens":20.0}')" '[100,20,null,null]'
+	same "$(usage '{"prompt_tokens":100,"completion_tokens":20,"total_tokens":170}')" '[100,70,null,50]'
+	same "$(usage '{"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":60}}')" '[10,1,10,null]'
+}
+
+@test "of several answers the first counts, a whole message behind its pieces is no second text" {
+	same "$(pieces '{"choices":[{"index":0,"delta":{"content":"A"}}]}' '{"choices":[{"index":1,"delta":{"content":"B"}}]}' \
+		'{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' | served openai 200 '[.blocks[].text]')" '["A"]'
+	same "$(pieces "$(delta '{"content":"AB"}')" '{"object":"chat.completion","choices":[{"index":0,"message":{"content":"AB"},"finish_reason":"stop"}]}' |
+		served openai 200 '[.blocks[].text]')" '["AB"]'
+}

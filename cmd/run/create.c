@@ -1,8 +1,8 @@
 /*
- * The order is what makes it right: where the run belongs is found, its turn taken, the
- * workspace copied, the parent told, and only then is the run made. So whatever fails before
- * leaves no run, and what fails after the parent was told is told to it as the end of the
- * call. A detached run is made by the process that will be in it.
+ * Makes the run. The order matters: find where the run belongs, wait for its turn, copy the
+ * workspace, record the call in the parent, and only then make the run. So a failure before that
+ * leaves no run, and one after the parent's record is recorded there as the end of the call. A
+ * detached run is made by the process that then executes it.
  */
 #include "run/job.h"
 
@@ -16,7 +16,7 @@
 #include "run/detach.h"
 #include "storage/audit.h"
 
-/* What run.started says. id NULL: a new one. */
+/* The members of run.started. id NULL: a new id is made. */
 static struct run_spec
 describe_run(struct job *j, const char *id)
 {
@@ -61,8 +61,9 @@ create_was_signalled(void)
 	return signals_held() != 0;
 }
 
-/* Copies the workspace, without the storage should that lie inside of it, to where the run that is
- * to be has its snapshot for replays, *copy. What cannot be copied whole is not kept at all. */
+/* Copies the workspace, without the storage if that lies inside of it, to the place of the new
+ * run's snapshot (for replays), *copy. If something cannot be copied completely, the whole snapshot
+ * is dropped. */
 static int
 create_copy_snapshot(const struct job *j, char **copy, struct error *err)
 {
@@ -98,7 +99,7 @@ describe_place(const struct job *j)
 	};
 }
 
-/* What was kept comes first; that of a child comes from its parent. */
+/* Opens the stored input of the earlier attempt; a child's input comes from its parent. */
 static int
 reopen_input(struct job *j, struct error *err)
 {
@@ -110,13 +111,13 @@ reopen_input(struct job *j, struct error *err)
 	return input_reopen(&j->input, &j->run.storage, j->run.id, source, sync, err);
 }
 
-/* A further attempt at the run that is in our hands. */
+/* Starts a further attempt of the run that this process has locked. */
 int
 job_attempt(struct job *j, struct error *err)
 {
 	struct run_spec spec = describe_run(j, NULL);
 
-	spec.snapshot = j->resume.settings.snapshot; /* it is the run's, and stays */
+	spec.snapshot = j->resume.settings.snapshot; /* the recorded setting stays */
 	if (place_set_around(&j->place, j->run.directory, err) != 0 || reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
 		return -1;
@@ -141,7 +142,7 @@ make_detached_run(struct job *j, struct error *err)
 
 	if (old == -1)
 		return -1;
-	if (old) { /* the run is another process's */
+	if (old) { /* the new process has the run */
 		if (detach_wait(&d, err) != 0 || place_detached(&j->place, err) != 0)
 			return -1;
 		printf("%s\n", j->place.id);
@@ -153,7 +154,8 @@ make_detached_run(struct job *j, struct error *err)
 	return made;
 }
 
-/* GO, or the status to exit with; -1. A parent is told of it first. */
+/* Records the call in the parent, then makes the run. Returns GO, the status to exit
+ * with, or -1. */
 static int
 begin_run(struct job *j, struct error *err)
 {
@@ -172,7 +174,8 @@ begin_run(struct job *j, struct error *err)
 	return made;
 }
 
-/* GO, when it is this run's turn; STATUS_OK: it is not to be; -1. */
+/* Waits until it is this run's turn. Returns GO, STATUS_OK if it must not run
+ * (--overlap), or -1. */
 int
 job_take_turn(struct job *j, struct error *err)
 {
@@ -196,8 +199,8 @@ job_take_turn(struct job *j, struct error *err)
 	return STATUS_OK;
 }
 
-/* What the record of a child has that goes on, or is forked. Most is asked when its
- * parent is resumed, before anything runs. */
+/* Builds the history of a child that is resumed or forked from its own record. Most questions are
+ * asked when the parent is resumed, before anything runs. */
 static int
 create_build_nested_resume(struct job *j, struct error *err)
 {
@@ -224,8 +227,8 @@ create_build_nested_resume(struct job *j, struct error *err)
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
 }
 
-/* An id that is given may be that of a run already: who starts it twice, starts it once. Of two at
- * the same time the second fails to make its directory. */
+/* Refuses an id (--id) that a run has already, so that starting it twice runs it once. If two
+ * processes start it at the same time, the second fails when it makes its directory. */
 static int
 check_id(const char *id, struct error *err)
 {
@@ -245,7 +248,7 @@ check_id(const char *id, struct error *err)
 	return !taken ? 0 : error_set(err, ERROR_BLOCKED, "--id", "there is a run %s already", id);
 }
 
-/* GO, or the status to exit with; -1. */
+/* Returns GO, the status to exit with, or -1. */
 int
 job_create(struct job *j, struct error *err)
 {
@@ -270,7 +273,7 @@ job_create(struct job *j, struct error *err)
 	if (status != GO)
 		return status;
 
-	/* The child goes on, in its parent's call. */
+	/* Resume the child within its parent's call. */
 	if (n->way == NESTED_AGAIN) {
 		const struct resume_plan plan = { .answers = nested_answers_of(&n->answers) };
 
@@ -314,7 +317,8 @@ job_open_input(struct job *j, struct error *err)
 	return 0;
 }
 
-/* The steps of a fork find what the other run has done in the run's directory. */
+/* Puts the history of the forked run into the new run's directory, where its steps look up
+ * recorded calls. */
 int
 job_build_fork(struct job *j, struct error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * A fork(2), and a pipe by which the new process tells what became of it: a struct error as
- * it is in memory, both being the same program. The run's id is written over the old one
- * where that stands in memory, since /proc/PID/environ, by which AWF finds the processes of a
- * run, shows what a process began with. Descriptors that are not marked to be closed by exec
- * are not our own, and are closed.
+ * A fork(2), and a pipe on which the new process reports its result as the bytes of a struct error
+ * (both processes are the same program). The new run's id overwrites the old one in the memory of
+ * the initial environment, because AWF finds the processes of a run by /proc/PID/environ, which
+ * shows that memory. Descriptors without close-on-exec were not opened by awf-run, and are closed.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include "run/detach.h"
@@ -28,11 +27,11 @@ detach_new_process(const char *run_id)
 	DIR *own;
 
 	descendants_detach();
-	/* /proc shows what the process was started with: as part of a run that it is none of. */
+	/* /proc/PID/environ would still show the id of the run around this one. */
 	if (value != NULL && strlen(value) == strlen(run_id))
 		memcpy(value, run_id, strlen(run_id) + 1);
 
-	/* Nobody waits for the end of what it writes; a terminal has nothing to say to it. */
+	/* Nobody waits for this output, and terminal input is not meant for it. */
 	if (isatty(STDIN_FILENO))
 		dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
@@ -40,7 +39,7 @@ detach_new_process(const char *run_id)
 	if (null > STDERR_FILENO)
 		close(null);
 
-	/* What was handed down to be passed on (<(…)), and not made here. */
+	/* Descriptors inherited to be passed on, such as those of <(…). */
 	own = opendir("/proc/self/fd");
 	while (own != NULL && (entry = readdir(own)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
@@ -58,7 +57,7 @@ detach_fork(struct detachment *d, const char *run_id, struct error *err)
 	int ends[2];
 	pid_t pid;
 
-	/* That it goes a way of its own stands there, for whoever ends the rest. */
+	/* Processes that end a run's leftovers see in /proc that this one is detached. */
 	if (access("/proc/self/stat", F_OK) != 0)
 		return error_set(err, ERROR_SYSTEM, "--detach", "/proc is not mounted: without it a run "
 		    "that goes on by itself cannot be told from what is left over");
@@ -81,7 +80,7 @@ detach_tell(struct detachment *d, const struct error *why)
 {
 	const struct error none = ERROR_INIT;
 
-	/* If the other has gone, nobody wants to know. */
+	/* If the old process has gone, the write fails, and that does not matter. */
 	file_write(d->report, why != NULL ? why : &none, sizeof none);
 	close(d->report);
 }

@@ -1,6 +1,6 @@
 /*
- * Detaching: the run goes on in a process of its own, which whoever started it neither
- * waits for nor ends. That hears whether the run came to be, and no more.
+ * --detach: the run goes on in a process of its own. The process that started it does not wait for
+ * it or end it; it only hears whether the run was made.
  */
 #ifndef AWF_RUN_DETACH_H
 #define AWF_RUN_DETACH_H
@@ -11,12 +11,12 @@ struct detachment {
 	int report; /* a pipe from the new process to the old one */
 };
 
-/* Forks. 0: this is the new process, which has a session of its own, no output, and the
- * run with this id in its environment instead of the one around it; 1: the old one; -1. */
+/* Forks. Returns 0 in the new process, which has its own session, no output, and run_id in its
+ * environment instead of the id of the run around it; 1 in the old process; or -1. */
 int detach_fork(struct detachment *d, const char *run_id, struct error *err);
-/* The new process: the run exists, or does not (why). Once. */
+/* Called once by the new process: the run was made (why NULL), or was not. */
 void detach_tell(struct detachment *d, const struct error *why);
-/* The old one: what was told. */
+/* Called by the old process: waits for what detach_tell() reports. */
 int detach_wait(struct detachment *d, struct error *err);
 
 #endif

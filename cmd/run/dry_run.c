@@ -1,6 +1,6 @@
 /*
- * The file is there as long as the workflow runs, and read when that has ended. A terminal's SIGINT
- * reaches the workflow as well, whose end is waited for.
+ * The file exists while the workflow runs, and is printed after that. SIGINT from a terminal
+ * reaches the workflow too; this process waits for the workflow's end.
  */
 #include "run/dry_run.h"
 
@@ -26,7 +26,7 @@
 
 #define LIMIT ((size_t)1 << 30)
 
-/* Runs the workflow; its exit status, or -1. */
+/* Runs the workflow. Returns its exit status, or -1. */
 static int
 run_workflow(const struct settings *s, const char *file, bool outermost, struct error *err)
 {
@@ -50,7 +50,7 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 
 		environment_set(&environment, "AWF_WORKFLOW_DIR", workflow.directory);
 		environment_set(&environment, DRY_RUN_FILE, file);
-		/* Its steps are in no run, for nothing of them is to be run. */
+		/* Without AWF_RUN_ID its steps belong to no run: they record nothing. */
 		environment_unset(&environment, "AWF_RUN_ID");
 		inputs_export(s->inputs, &environment);
 		spec.environment = environment.list;
@@ -67,7 +67,7 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 	return code;
 }
 
-/* What the steps have written, to a terminal harmless. */
+/* Prints the steps' lines; control characters are escaped on a terminal. */
 static int
 dry_run_print_file(const char *file, struct error *err)
 {

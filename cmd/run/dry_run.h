@@ -1,17 +1,17 @@
 /*
- * awf-run --dry-run: what the steps of a workflow would ask or run. The workflow itself runs, with
- * no run around it: its steps find the name of a file in the environment (DRY_RUN_FILE), add to it
- * what they would do, a line of JSON for each item (awf-step --dry-run), and give a text in place
- * of what that would come to. Nothing is recorded. What the workflow runs beside steps does run.
- * A workflow that it starts with awf-run adds to the same file.
+ * awf-run --dry-run: prints what the steps of a workflow would ask or run. The workflow is executed
+ * without a run: its steps append what they would do to the file DRY_RUN_FILE, one JSON line for
+ * each item (awf-step --dry-run), and output a placeholder as their result. Nothing is recorded.
+ * Commands of the workflow that are not steps are executed. A workflow that it starts with awf-run
+ * appends to the same file.
  */
 #ifndef AWF_RUN_DRY_RUN_H
 #define AWF_RUN_DRY_RUN_H
 
 #include "run/settings.h"
 
-/* Prints the lines on stdout in the order of their times. The workflow's exit status, or that of
- * what hindered it, which was said. */
+/* Prints the lines on stdout, ordered by time. Returns the workflow's exit status, or that of an
+ * error, which was printed. */
 int dry_run(const struct settings *s);
 
 #endif

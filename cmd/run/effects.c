@@ -1,7 +1,8 @@
 /*
- * What people are asked about effects that may have happened, and told of those that nothing has
- * taken over: a line each. Where lines would read alike, as those of a loop whose commands differ
- * behind what a line has room for, each shows the part from which they differ, behind its beginning.
+ * Prints one line for each effect that may have happened and that a person must decide about, and
+ * for each recorded call that no call has claimed. If several lines would be equal, because their
+ * commands differ only after what fits in a line, each shows its beginning and the part from
+ * which they differ.
  */
 #include "run/job.h"
 
@@ -15,22 +16,24 @@
 #include "proc/message.h"
 #include "program.h"
 
-#define TIME_SIZE 19 /* of a timestamp, without its fraction */
-#define WHAT_COLUMNS 72 /* of the text that says what was done, */
-#define HEAD_COLUMNS 24 /* of its beginning, where a later part is shown, */
-#define BEFORE 12       /* and, in bytes, of that before the difference */
+#define TIME_SIZE 19 /* columns of a timestamp without its fraction */
+#define WHAT_COLUMNS 72 /* of the description of an effect */
+#define HEAD_COLUMNS 24 /* of its beginning, if a later part is shown as well */
+#define BEFORE 12       /* bytes that are shown before the difference */
 #define PASSES 8
 
-/* A line that is to be printed. */
+/* A line to be printed. */
 struct told_effect {
 	const struct history_doubt *doubt;
-	struct buffer text;          /* what was done, as it is shown */
-	size_t from;                 /* the part from this byte on is shown; 0: the beginning alone */
-	size_t first;                /* the first line that reads like this one */
-	size_t differs;              /* in that one: the first byte in which any of them is another */
+	struct buffer text;          /* description of the effect, printable */
+	size_t from;                 /* show the part from this byte on; 0: only the beginning */
+	size_t first;                /* index of the first line that looks the same */
+	size_t differs;              /* in that line: the first byte in which any of its
+	                                equals differs */
 };
 
-/* Marks without a column of their own there may be any number of. */
+/* Combining marks take no column, and any number may follow a character, so the bytes are
+ * limited too. */
 static void
 show_part(struct buffer *out, const char *at, size_t columns)
 {
@@ -70,7 +73,8 @@ first_difference(const char *a, const char *b)
 	return a[i] == b[i] ? SIZE_MAX : i;
 }
 
-/* Lets lines that read alike, of what is not the same, show where they differ. Whether there were any. */
+/* Where different effects would print equal lines, lets each show the part that differs. Returns
+ * whether there were any. */
 static bool
 effects_show_differences(struct told_effect *list, size_t count)
 {
@@ -103,7 +107,7 @@ effects_show_differences(struct told_effect *list, size_t count)
 	return any;
 }
 
-/* Those of the list that are undecided, or all, to be freed. */
+/* The undecided effects, or all. To be freed by the caller. */
 static struct told_effect *
 effects_list_texts(const struct history_doubt *doubts, size_t doubt_count, bool undecided,
     size_t *count)

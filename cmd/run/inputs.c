@@ -1,6 +1,6 @@
 /*
- * They stay the texts that they came as, until they are written as JSON or exported. What the
- * run around has exported is taken out of the environment first, or its inputs would be ours.
+ * Inputs stay KEY=VALUE texts until they are written as JSON or exported. The AWF_INPUT_ variables
+ * of an outer run are removed first, so that they are not taken for inputs of this run.
  */
 #include "run/inputs.h"
 
@@ -14,7 +14,7 @@
 
 #define PREFIX "AWF_INPUT_"
 
-/* Whether one has the key that text begins with. */
+/* Whether an input has the key of text, which is KEY=VALUE. */
 static bool
 has_key(char *const *inputs, const char *text)
 {

@@ -1,7 +1,7 @@
 /*
- * The named inputs of a run: KEY=VALUE texts (a list as argv is, base/list.h), which
- * awf-run --input takes, run.started records as an object, and its steps find in their
- * environment as AWF_INPUT_KEY.
+ * Named inputs of a run (awf-run --input KEY=VALUE), kept as a NULL-terminated list of texts
+ * (base/list.h). run.started records them as an object; steps find them in their environment as
+ * AWF_INPUT_KEY.
  */
 #ifndef AWF_RUN_INPUTS_H
 #define AWF_RUN_INPUTS_H
@@ -13,13 +13,14 @@
 #include "base/error.h"
 #include "proc/environment.h"
 
-/* Adds an input; ERROR_USAGE at --input if it is none, or is there already. */
+/* Adds an input. ERROR_USAGE with the place --input if the text is not KEY=VALUE or the
+ * key exists. */
 int inputs_add(char ***inputs, const char *text, struct error *err);
-/* Adds those of the others whose keys are not there. */
+/* Adds those of others whose keys are not in the list. */
 void inputs_complete(char ***inputs, char *const *others);
-/* Appends the object. */
+/* Appends the inputs as a JSON object. */
 void inputs_write(char *const *inputs, struct buffer *json);
-/* Sets them; those of a run around this one are not ours. */
+/* Sets the variables, and removes those of an outer run. */
 void inputs_export(char *const *inputs, struct environment *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* What all parts of a job use: its name, and what they say to people. */
+/* Used by all parts of a job: the run's name, and messages on stderr. */
 #include "run/job.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /*
- * One execution of awf-run: what it is to do, what it acquires, what came of it.
- * prepare.c finds out what is to be run (a new run, a further attempt, a fork), create.c
- * makes the run when its turn has come, run/main.c runs it and tells its end.
+ * A job is one execution of awf-run: its options, its resources, its result. prepare.c decides what
+ * is run (a new run, a further attempt, a fork), create.c makes the run when it is its turn, and
+ * run/main.c executes it and reports its end.
  */
 #ifndef AWF_RUN_JOB_H
 #define AWF_RUN_JOB_H
@@ -28,14 +28,15 @@ struct job {
 	struct workflow workflow;
 	struct buffer inputs;      /* JSON */
 	struct place place;
-	char *script;              /* of the workflow, absolute; NULL: it has none */
-	char **programs, **sourced; /* other files of the workspace that its words run; lists */
-	bool forks;                /* the run is a fork of that of resume */
+	char *script;              /* absolute path of the workflow's script; NULL: it has none */
+	char **programs, **sourced; /* lists of other workspace files that the workflow's command
+	                               line executes or sources */
+	bool forks;                /* the run is a fork of the run in resume */
 	struct overlap overlap;
 	struct run run;
 	struct input input;
 	struct printed printed;
-	bool input_open;           /* before the start: of a further attempt */
+	bool input_open;           /* opened before the start, by a further attempt */
 	struct environment environment;
 	struct supervision supervision;
 	struct terminal terminal;
@@ -47,36 +48,36 @@ struct job {
 	struct resume resume;
 };
 
-/* The run is to be started; else what prepares it says how to exit. */
+/* Returned by preparing functions if the run is to be started; any other value is the status
+ * to exit with. */
 enum { GO = -2 };
 
-/* prepare.c: the name of what is run; and one line on stderr. */
+/* job.c: the name of the workflow; messages of one line on stderr. */
 const char *job_name(const struct job *j);
 void job_warn(const struct error *err);
 void job_repaired(const char *text);
-/* effects.c: one for each effect that may have happened. STATUS_WAITING. */
+/* effects.c: prints a line for each effect that may have happened. Returns STATUS_WAITING. */
 int job_ask(const struct resume *r);
-/* Tells of history_unclaimed(), a line for each of the first. */
+/* Prints the recorded calls that no call has claimed; only the first get a line each. */
 void job_tell_unclaimed(const struct history_summary *s);
 
-/* All up to the run's start. GO, or the status to exit with; -1. */
+/* Everything up to the start of the run. Returns GO, the status to exit with, or -1. */
 int job_prepare(struct job *j, struct error *err);
-/* Tells the id of the run, or of the one that is taken over in its place, to whoever wants it (--print-id,
- * --id-file). */
+/* Prints the id of the run, or of the run that is resumed instead (--print-id, --id-file). */
 int job_tell_id(const struct job *j, const char *id, struct error *err);
-/* The directory that the workflow is started in, absolute, in memory of its own. */
+/* Absolute path of the directory that the workflow is started in. To be freed by the caller. */
 char *job_workspace(const struct job *j);
-/* This process's environment, but for API keys: they are for providers alone. */
+/* This process's environment without API keys, which only providers may see. */
 int job_keyless(struct environment *e, struct error *err);
 
-/* create.c: a new run, or the child that goes on in its place. GO, the status to exit
- * with, or -1, as the two below. */
+/* create.c: makes a new run, or resumes the child in its place. These functions return GO, the
+ * status to exit with, or -1. */
 int job_create(struct job *j, struct error *err);
-/* When it is this run's turn; STATUS_OK: it is not to be. */
+/* Waits for this run's turn. STATUS_OK: it must not run. */
 int job_take_turn(struct job *j, struct error *err);
-/* A further attempt at the run that is in our hands. */
+/* Starts a further attempt of the run that this process has locked. */
 int job_attempt(struct job *j, struct error *err);
-/* What the workflow reads, and what its steps find of the run it is a fork of. */
+/* Opens the workflow's input; puts the history of a forked run where steps look it up. */
 int job_open_input(struct job *j, struct error *err);
 int job_build_fork(struct job *j, struct error *err);
 

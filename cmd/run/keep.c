@@ -1,8 +1,8 @@
 /*
- * A mark is made whole beside its place and renamed, so that nobody sees it without its times. Of
- * runs that end at once several may look, as they would without it; whose mark stays does not
- * matter, as each tells the truth. A clock that was set back makes it one of the future, which
- * says nothing.
+ * A mark is written to a temporary file, gets its times, and is renamed, so that nobody sees it
+ * incomplete. If several runs end at once, each may search all runs; which of their marks remains
+ * does not matter, as each is true. After the clock was set back a mark may lie in the future; it
+ * is then ignored.
  */
 #include "run/keep.h"
 
@@ -21,10 +21,10 @@
 #include "storage/storage.h"
 
 #define FEW_RUNS 100
-#define PARTS 100 /* of the age: by one of them what goes may be late */
+#define PARTS 100 /* of the age: a run may be removed late by one of them */
 #define SECOND INT64_C(1000000)
 
-/* Whether nothing can be found that was to go long before this time. */
+/* Whether the mark says that no run remains which ended long before this time. */
 static bool
 is_done(const char *mark, int64_t before)
 {
@@ -37,7 +37,7 @@ is_done(const char *mark, int64_t before)
 	return looked <= now && now - looked < late && before - clock_of(&status.st_mtim) < late;
 }
 
-/* Without it the next run looks again, which is no failure of this one. */
+/* Writes the mark. If that fails, the next run searches again; this run does not fail. */
 static void
 mark_done(const char *directory, const char *mark, int64_t before)
 {

@@ -1,10 +1,9 @@
 /*
- * --keep: at the end of a run those of the same name go that ended before a time. To find them all
- * runs that are stored have to be looked at. Where these are many, that is not done again after
- * each run, but once in a hundredth of the age, so that what is to go may stay that much longer.
- *
- * What was done is known by a mark, a file of the name (kept/<sha256> in the storage): what ended
- * before its mtime has gone, and its ctime is when that was found.
+ * --keep: when a run ends, removes earlier runs of the same name that ended before a time. Finding
+ * them means looking at every stored run. If there are many, that is done only once in a hundredth
+ * of the age, so runs may be kept that much longer. A mark file for each name (kept/<sha256> in the
+ * storage) records the last search: runs that ended before its mtime are removed, and its ctime is
+ * the time of the search.
  */
 #ifndef AWF_RUN_KEEP_H
 #define AWF_RUN_KEEP_H
@@ -12,13 +11,13 @@
 #include "base/error.h"
 
 struct keep_spec {
-	const char *age;     /* or a time, as it was asked for */
+	const char *age;     /* or a time, as given by the user */
 	const char *name;    /* of the workflow */
-	const char *run_id;  /* which stays */
+	const char *run_id;  /* is not removed */
 	void (*warn)(const struct error *warning);
 };
 
-/* As prune_runs(). */
+/* Returns as prune_runs() does. */
 int keep_prune(const struct keep_spec *spec, struct error *err);
 
 #endif

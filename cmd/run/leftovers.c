@@ -1,7 +1,7 @@
 /*
- * A directory that has lost its name for "ID.gone" is nobody's. One that has not is removed
- * by who has its lock, as run_lock.h tells, and only if the transcript says that the run
- * has ended.
+ * A directory that was renamed to "ID.gone" belongs to nobody, and is removed. Any other is
+ * removed only by a process that holds its lock (run_lock.h), and only if the transcript says that
+ * the run has ended.
  */
 #include "run/leftovers.h"
 
@@ -17,7 +17,7 @@
 #include "model/summary.h"
 #include "storage/run_lock.h"
 
-/* Removes the directory of a run that nobody owns if its record says that it has ended. */
+/* Removes the directory of a run that no process owns, if its transcript says that it has ended. */
 static void
 remove_ended(const struct storage *s, const char *run_id)
 {

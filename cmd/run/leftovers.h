@@ -1,14 +1,14 @@
 /*
- * What killed owners have left in runs/: the directory of a run that had recorded its
- * end, or had begun to remove it. Others who end remove it; that of a run that died
- * stays until it is resumed or pruned.
+ * Removes what killed owners have left in runs/: directories of runs that had recorded their end,
+ * or whose removal had begun. Later runs call this when they end. The directory of a run that died
+ * before its end stays until the run is resumed or pruned.
  */
 #ifndef AWF_RUN_LEFTOVERS_H
 #define AWF_RUN_LEFTOVERS_H
 
 #include "storage/storage.h"
 
-/* As far as that can be done. */
+/* Removes what it can; errors are ignored. */
 void leftovers_remove(const struct storage *s);
 
 #endif

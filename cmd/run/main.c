@@ -2,11 +2,11 @@
  * awf-run: runs a workflow and records it.
  *
  * What the code relies on:
- *   - The run exists, with its lock held, before the workflow starts, and until
- *     nothing of it is left.
- *   - What became of the calls is read from the transcript, never from a status
- *     that a shell may have lost.
- *   - Whatever ends the workflow, run.completed is written after its last event.
+ *  - The run exists, with its lock held, before the workflow starts, and until
+ *    the last process of the workflow has ended.
+ *  - The results of calls are read from the transcript, never from an exit status
+ *    that a shell may have lost.
+ *  - Whatever ends the workflow, run.completed is written after its last event.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ read_cost(struct cost *c, const struct run *run, struct error *err)
 	return cost_begin(c, err) == 0 ? cost_read(c, run->transcript.path, err) : -1;
 }
 
-/* What the run has cost so far, and may. Its steps enter the rest into the file. */
+/* Writes the cost of the run so far and its limit into a file, to which its steps add
+ * their cost. */
 static int
 limit_cost(struct job *j, struct error *err)
 {
@@ -71,7 +72,7 @@ limit_cost(struct job *j, struct error *err)
 	return result;
 }
 
-/* Runs the workflow to its end; what hinders it stands in the supervision. */
+/* Runs the workflow to its end. An error that prevents this is stored in the supervision. */
 static void
 run_workflow(struct job *j)
 {
@@ -80,7 +81,7 @@ run_workflow(struct job *j)
 	const struct workflow *w = &j->workflow;
 	struct guardian_service workers;
 	char *script;
-	/* What a child prints stands in its parent's record. */
+	/* The output of a child is recorded by its parent. */
 	bool keeps_printed = !j->place.nested_in && !j->settings.no_transcript &&
 	    redactor_redaction(&j->redactor) == NULL;
 
@@ -102,7 +103,7 @@ run_workflow(struct job *j)
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
 	inputs_export(j->settings.inputs, e);
-	/* Shells read a script as they go on: sandboxed programs must not write it meanwhile. */
+	/* Shells read a script while they execute it: sandboxed programs must not write to it. */
 	environment_unset(e, "AWF_WORKFLOW_FILE");
 	if (script != NULL)
 		environment_set(e, "AWF_WORKFLOW_FILE", script);
@@ -174,7 +175,8 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	int64_t count = 0;
 	int failed;
 
-	/* What a further attempt has done once more, as it was edited or is given something else. */
+	/* Recorded calls that a further attempt did not use, because they were edited or have
+	 * another input. */
 	if (history_open(&h, j->run.directory, &none) == 0 && h != NULL)
 		count = history_unused(h, &text);
 	if (count > 0)
@@ -190,7 +192,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	buffer_free(&text);
 
 	failed = run_finish(&j->run, &end, err);
-	/* The runs inside of it are among them. */
+	/* This also removes what its child runs left. */
 	if (!run_in_environment())
 		leftovers_remove(&j->run.storage);
 	return failed;
@@ -208,7 +210,7 @@ run_finish_job(struct job *j)
 	struct cost cost;
 
 	overlap_ended(&j->overlap);
-	/* Why it was cancelled: by the run that takes its place, or by somebody. */
+	/* Who cancelled it: a run that takes its place (--overlap), or a person. */
 	by = cancelled_by(j->run.directory);
 	if (report_successor(j, id)) {
 		s->interrupted = false;
@@ -226,7 +228,8 @@ run_finish_job(struct job *j)
 		conclusion_fail(e, &err);
 	if (printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
-	/* For those who are told of the end. A record that is not kept goes with it. */
+	/* For --on-complete, --on-failure and the report. With --no-transcript the record is
+	 * removed with the run. */
 	if (notice_wanted(&j->settings) || report_tells_cost(j)) {
 		sum = COST_UNKNOWN;
 		if (read_cost(&cost, &j->run, &warning) != 0) {
@@ -253,8 +256,8 @@ run_finish_job(struct job *j)
 	return e->exit_code;
 }
 
-/* What is done when the run is over and its end recorded: who is to be told is told, and those of
- * the same name that ended long ago are removed. Failing there is no failure. */
+/* After the end is recorded: runs --on-complete or --on-failure, and --keep. Failures there are
+ * only warned of. */
 static void
 follow_up(struct job *j, const char *name)
 {
@@ -262,7 +265,7 @@ follow_up(struct job *j, const char *name)
 	struct environment environment = { NULL, 0, 0 };
 	const struct keep_spec keep = { s->keep, name, j->run.id, job_warn };
 	struct error warning;
-	/* What a child writes is its result, of which this is no part. */
+	/* A child's stdout is its result, so output of these commands goes to stderr. */
 	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
 	if (notice_wanted(s) &&

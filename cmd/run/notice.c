@@ -1,7 +1,7 @@
 /*
- * What the command gets on stdin is written when the run's end is recorded and the run still
- * open, so that a failure to record it is in there too; it is sent later. It is there, whole,
- * before the command starts, so nobody has to feed it.
+ * The command's stdin is prepared when the run's end is recorded and the run is still open, so that
+ * an error in recording it is in the text too. The command is started later, with the whole text in
+ * place, so nobody has to feed it.
  */
 #include "run/notice.h"
 
@@ -60,8 +60,8 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 	buffer_byte(out, '\n');
 }
 
-/* Until the command has ended, or *err says what ends it. The signal that does, or
- * SIGTERM. */
+/* Waits until the command ends, a signal arrives, or it has taken too long (*err). Returns the
+ * signal to end it with: the one that arrived, or SIGTERM. */
 static int
 wait_for(struct guardian *g, struct error *err)
 {
@@ -87,11 +87,11 @@ wait_for(struct guardian *g, struct error *err)
 	return SIGTERM;
 }
 
-/* Runs command with the text, of 64 KiB at most, on its stdin, which it need not read, out
- * (a descriptor, or PROCESS_…) and this process's stderr; environment ends with NULL. What
- * it leaves running is ended, by a guardian, as in a run. With the signals that cancel held
- * (supervise.h); one that comes ends the command. -1 with *err, without a place: it could not be
- * run, failed, or took too long. */
+/* Runs a command with the text (at most 64 KiB) on stdin, which it may ignore; out is its stdout (a
+ * descriptor or PROCESS_…), stderr is this process's. environment ends with NULL. A guardian ends
+ * the processes that it leaves, as in a run. Called with the signals that cancel held
+ * (supervise.h); one that arrives ends the command. Returns -1 with *err, without a place, if it
+ * could not be run, failed, or took too long. */
 static int
 notice_run_command(const char *command, struct span text, int out, char *const *environment,
     struct error *err)
@@ -106,7 +106,7 @@ notice_run_command(const char *command, struct span text, int out, char *const *
 
 	*err = (struct error)ERROR_INIT;
 	process_shell(argv, command);
-	signals_drop(); /* they meant the run */
+	signals_drop(); /* they were sent to the run */
 	if (guardian_start(&g, &spec, NULL, &unused, err) != 0)
 		return -1;
 	number = wait_for(&g, err);
@@ -129,7 +129,7 @@ notice_send(const struct settings *s, const struct conclusion *e,
 	const char *command = success ? s->on_complete : s->on_failure;
 	struct error why;
 
-	/* One that waits goes on when somebody has decided. */
+	/* A run that waits is not at its end: it goes on when a person has decided. */
 	if (command == NULL || strcmp(e->status, "waiting") == 0 ||
 	    notice_run_command(command, span_of(summary->data, summary->len), out, environment,
 	    &why) == 0)

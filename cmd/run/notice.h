@@ -1,6 +1,6 @@
 /*
- * What awf-run does when a run has ended and its end is recorded: --on-complete and
- * --on-failure are told. Nothing of it changes what the run came to.
+ * --on-complete and --on-failure: the commands that awf-run executes when a run has ended and its
+ * end is recorded. They do not change the run's result.
  */
 #ifndef AWF_RUN_NOTICE_H
 #define AWF_RUN_NOTICE_H
@@ -11,14 +11,14 @@
 #include "start/conclusion.h"
 #include "storage/run.h"
 
-/* Whether somebody may want to be told. */
+/* Whether one of these commands may be executed. */
 bool notice_wanted(const struct settings *s);
-/* The summary of a run, as JSON on one line; cost as in model/cost.h. */
+/* Writes the summary of a run as JSON on one line; cost as in model/cost.h. */
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome, int64_t cost);
-/* Tells it to the command that wants to know of such an end, if there is one; place is
- * the option. Its stdout is out, a descriptor or PROCESS_…; what it leaves running is
- * ended. Whatever goes wrong with it is for a warning. -1 with *err. */
+/* Executes the command for this kind of end, if there is one, with the summary on stdin; out is its
+ * stdout (a descriptor or PROCESS_…). Processes that it leaves are ended. Returns -1 with *err
+ * (place: the option) for the caller to warn of. */
 int notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err);
 

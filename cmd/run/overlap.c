@@ -1,7 +1,7 @@
 /*
- * A table says what each policy does. All looks at others and all changes happen with the
- * queue locked; the wait itself does not. Each run waits for the one just before it alone, by
- * its pidfd, so that one end wakes one.
+ * A table says what each policy does. The queue is locked whenever others are examined or something
+ * is changed, but not during the wait. Each run waits, by its pidfd, only for the run directly
+ * before it, so that one end wakes one run.
  */
 #include "run/overlap.h"
 
@@ -21,12 +21,12 @@
 
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
 
-/* What a run does that finds others. */
+/* What a run does if other runs of its name live. */
 static const struct policy {
 	const char *name;
-	bool looks;      /* at others at all */
-	bool cancels;    /* those that run, and those that wait */
-	size_t room;     /* how many may wait, this one included */
+	bool looks;      /* examines other runs at all */
+	bool cancels;    /* running and waiting ones */
+	size_t room;     /* how many may wait, including this one */
 } policies[] = {
 	{ "allow-all", false, false, 0 },
 	{ "skip", true, false, 0 },
@@ -47,7 +47,7 @@ policy_named(const char *name)
 	return &policies[0];
 }
 
-/* Fills the queue's others with all that count for this run: not those around it. */
+/* Reads the queue's others: all live runs of the name except those that this run is inside of. */
 static int
 overlap_read_queue(struct overlap *o, struct error *err)
 {
@@ -70,7 +70,7 @@ overlap_read_queue(struct overlap *o, struct error *err)
 	return 0;
 }
 
-/* With the queue locked: 1: it has a place in it; 0: it gets none. */
+/* With the queue locked: takes a place in it. 1: done; 0: the policy allows none. */
 static int
 find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
@@ -82,7 +82,7 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 		return -1;
 	for (size_t i = 0; i < q->count; i++)
 		waiting += q->others[i].state == QUEUE_WAITING;
-	/* Where nobody runs, the first in line is about to. */
+	/* If none runs, the first that waits is about to run, and does not count as waiting. */
 	if (waiting == q->count && waiting > 0)
 		waiting--;
 	if (q->count > 0 && waiting >= policy->room) {
@@ -92,14 +92,14 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 	if (queue_draw(q, q->count > 0 ? QUEUE_WAITING : QUEUE_RUNNING, spec->run_id, spec->policy,
 	    err) != 0)
 		return -1;
-	/* Each of them held the lock just now, so it is who it was. */
+	/* Each held its lock just now, so the pid is still its own. */
 	for (size_t i = 0; policy->cancels && i < q->count; i++)
 		if (q->others[i].pid > 0 && q->others[i].state != QUEUE_ENDING)
 			kill(q->others[i].pid, SIGTERM);
 	return 1;
 }
 
-/* Who came later and does not wait in line, but ends those before it. */
+/* Finds a later run that cancels those before it (cancel-other). */
 static bool
 find_successor(struct overlap *o)
 {
@@ -113,8 +113,8 @@ find_successor(struct overlap *o)
 	return o->by[0] != '\0';
 }
 
-/* Waits in line, with the queue locked when it begins and ends: for who came just before, else for
- * a run without a ticket. */
+/* Waits in line: for the run directly before this one, or if none is left, for a run without a
+ * ticket. The queue is locked at the beginning and at the end. */
 static int
 wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
@@ -145,7 +145,8 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 				return -1;
 			continue;
 		}
-		/* The signal meant that another is to run instead, or to end this process. */
+		/* SIGTERM may come from a run that takes this one's place, or be meant to end
+		 * this process. */
 		if (number == SIGTERM && queue_look(q, err) == 0 && find_successor(o))
 			return OVERLAP_SKIPPED;
 		return error_set(err, ERROR_CANCELLED, spec->name,
@@ -153,7 +154,8 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 		    strsignal(number));
 	}
 
-	/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
+	/* If the process of the run before was killed, its guardian needs a moment to end
+	 * the workflow. */
 	INVARIANT(q->lock != -1 && q->ticket != -1);
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", last);
 	if (*last != '\0')
@@ -176,7 +178,7 @@ overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *e
 	if (!looks)
 		return 0;
 	queue_tell(&o->queue, spec->told, run_in_environment());
-	/* A run of one step has no lineage, but is around this one too. */
+	/* A run of a single step has no lineage, but is around this one as well. */
 	if (run_in_environment()) {
 		directory = storage_run_directory(&o->storage, getenv("AWF_RUN_ID"));
 		got = lineage_read(&o->around, directory, err);

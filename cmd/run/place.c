@@ -1,8 +1,7 @@
 /*
- * Each function does nothing at top level; inside of a run it is a step in the life of a
- * child (cmd/run_resume/child.h), so that those who call them need not ask. Standard input that was
- * read to compare it with what a recorded child had is put back as a descriptor with the same
- * bytes, for the workflow to read.
+ * At top level each of these functions does nothing; inside of another run it is a step in the life
+ * of a child (cmd/run_resume/child.h). So callers need not distinguish. If standard input was read
+ * to compare it with the recorded input, the workflow gets a descriptor with the same bytes.
  */
 #include "run/place.h"
 
@@ -41,7 +40,8 @@ place_describe_start(const struct place_spec *spec)
 	};
 }
 
-/* The call has asked whether it is a recorded one: that is its end, and nothing of it has run. -1. */
+/* The call needs a person's answer whether it is a recorded one. Records that as the call's end;
+ * nothing of it was run. Returns -1. */
 static int
 record_question(struct place *p, const struct child_start *start, struct error *err)
 {
@@ -86,7 +86,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	failed = nested_find(&p->nested, c, &input, err);
 	if (nested_goes_on(&p->nested))
 		p->around = memory_text(c->parent.directory);
-	/* What was read to see whether it is what it was is given to the workflow. */
+	/* Standard input was read to compare it: give the workflow the same bytes. */
 	if (input > STDIN_FILENO) {
 		dup2(input, STDIN_FILENO);
 		close(input);
@@ -94,14 +94,14 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	if (failed != 0)
 		return err->code == ERROR_WAITING ? record_question(p, &start, err) : -1;
 
-	/* A child that goes on is the run that it was. */
+	/* A child that is resumed keeps its id. */
 	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
 		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
 		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
 	}
 	memcpy(p->id, c->run_id, sizeof p->id);
 	p->lineage = c->lineage;
-	/* A child has ended its workflow before its parent would end both. */
+	/* A child gives its workflow less time to end than its parent gives to the child. */
 	descendants_hurry(HURRY_FIRST_MS + (int)(lineage_depth(&p->lineage) - 1) * HURRY_MORE_MS);
 	return 0;
 }
@@ -128,7 +128,7 @@ place_begin(struct place *p, const struct place_spec *spec, struct error *err)
 	return 0;
 }
 
-/* A signal ends it now: all that was to be recorded is. */
+/* Everything is recorded, so a signal may end the process from here on. */
 static int
 print_result(const struct data *result, struct error *err)
 {
@@ -152,7 +152,7 @@ print_result(const struct data *result, struct error *err)
 	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* What it was recorded to end with: the exit status. */
+/* Outputs the recorded result of the call. Returns the recorded exit status. */
 int
 place_replay(struct place *p, const struct place_spec *spec, struct error *err)
 {
@@ -187,7 +187,7 @@ place_detached(struct place *p, struct error *err)
 	if (!p->nested_in)
 		return 0;
 	data_from_text(&result, p->id, strlen(p->id));
-	result.no_newline = false; /* it is printed as a line */
+	result.no_newline = false; /* it is printed with a newline */
 	failed = child_completed(&p->child, &end, err);
 	data_free(&result);
 	return failed;
@@ -232,7 +232,7 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 
 	if (!p->nested_in)
 		return 0;
-	/* Whatever it came to itself. */
+	/* The end of the call, whatever the run's own end is. */
 	if (error.code == ERROR_NONE && p->output.closed)
 		error_set(&error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads its output any more");
 	/* Its failure is not to be caught while a question in it is open. */

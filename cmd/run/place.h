@@ -1,6 +1,6 @@
 /*
- * Where awf-run makes a run: at top level, or as a child inside of another run, in whose
- * record it is a call then (cmd/run_resume/child.h).
+ * Where awf-run makes a run: at top level, or as a child inside of another run, whose transcript
+ * records the child as a call (cmd/run_resume/child.h).
  */
 #ifndef AWF_RUN_PLACE_H
 #define AWF_RUN_PLACE_H
@@ -18,7 +18,7 @@
 #include "storage/redactor.h"
 
 struct place {
-	char id[ID_SIZE];          /* of the new run; may be given at top level */
+	char id[ID_SIZE];          /* of the new run; may be given by the user at top level */
 	char completed[ID_SIZE];   /* event id of its run.completed */
 	struct lineage lineage;
 	struct run_cause cause;    /* of a child */
@@ -37,58 +37,57 @@ struct place {
 
 #define PLACE_INIT { .output = { .stream = -1, .source = -1 } }
 
-/* What is to be run there. */
+/* The run to be made there. */
 struct place_spec {
 	const char *name;          /* of the run */
-	const char *id;            /* that it is to have; NULL: a new one */
+	const char *id;            /* for the new run; NULL: make one */
 	const struct workflow *workflow;
-	const char *script;        /* its script, absolute; NULL */
+	const char *script;        /* absolute path; NULL: none */
 	struct span inputs;
 	int64_t timeout_ms;
-	const char *workspace;     /* where it starts; NULL: the current directory */
+	const char *workspace;     /* working directory; NULL: the current one */
 	bool detached;
 	bool tried;                  /* --try */
-	bool no_input;             /* stdin is not for it */
-	bool unrecorded;           /* nothing is kept of it */
+	bool no_input;             /* the run must not read stdin */
+	bool unrecorded;           /* nothing is recorded */
 };
 
-/* Finds out, by the environment; what would nest for ever is refused (ERROR_USAGE). A
- * child may have been recorded (nested.way). place_free() whatever the result. */
+/* Finds the place from the environment; endless nesting is refused (ERROR_USAGE). nested.way says
+ * whether the child was recorded before. Call place_free() whatever the result. */
 int place_find(struct place *p, const struct place_spec *spec, struct error *err);
 
-/* That of a run which exists: it goes on where this process is, and is nobody's child
- * because of that. */
+/* The place of an existing run: it goes on where this process is, without becoming a child. */
 int place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
     struct error *err);
 
-/* What a parent is told; nothing at top level. */
+/* Records the call in the parent; nothing at top level. */
 int place_begin(struct place *p, const struct place_spec *spec, struct error *err);
-/* The recorded result of a child is its result. The exit status; -1. */
+/* Outputs the recorded result of a child as this call's result. Returns the exit status, or -1. */
 int place_replay(struct place *p, const struct place_spec *spec, struct error *err);
 int place_reuse(struct place *p, const struct place_spec *spec, struct error *err);
-/* The child goes its own way: its call is over, with its id for a result. The process
- * that the child is in then is no part of its parent's. */
+/* The child is detached: its call ends, with the child's id as result, and the child's process no
+ * longer belongs to the parent. */
 int place_detached(struct place *p, struct error *err);
 void place_leave(struct place *p);
 int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);
 
-/* It has asked a person, and begins nothing: its parent waits, too. */
+/* It waits for a person and starts nothing; so its parent waits too. */
 void place_waits(struct place *p);
-/* It ends without any end in its parent: what the machine did to it is told where that needs
- * no room on a disk; or it waits. */
+/* It ends without an end in its parent's transcript: because it waits, or because of an error of
+ * the machine, which is then reported by a way that needs no disk space. */
 void place_unrecorded(struct place *p, const struct error *why);
 
-/* There is to be no run: a parent need not think that it died. */
+/* No run will be made, and the parent must not take the call for dead. */
 void place_skipped(struct place *p);
 
-/* Lets the calls of the run be compared with what its parent did, if that goes on. */
+/* Lets calls of the run be compared with what its parent did, if the parent is resumed. */
 int place_set_around(const struct place *p, const char *run_directory, struct error *err);
-/* What comes from the parent, before the workflow runs in this directory of its run. */
+/* Sets up the input that comes from the parent, before the workflow runs. */
 int place_nest_input(const struct place *p, struct input *in, const char *run_directory,
     struct error *err);
-/* Where the workflow's stdout goes; NULL: it is this process's. -1 with *err. */
+/* Sets *output to where the workflow's stdout goes; NULL: this process's stdout. -1 with *err. */
 int place_open_output(struct place *p, struct printed *printed, struct output **output,
     struct error *err);
 void place_free(struct place *p);

@@ -1,8 +1,8 @@
 /*
- * What can be refused is refused before anything is made: keys, the mask, the workflow, the
- * state of a run that is to go on. Then signals are held, the run waits for its turn, and
- * takes the run's lock; what was true of it before is asked once more with the lock in hand,
- * as another resume may have come first.
+ * Everything that can be refused is refused before anything is made: keys, the mask, the
+ * workflow, the state of a run that is to be resumed. Then signals are held, the run waits for
+ * its turn, and takes the run's lock. With the lock held the state is checked again, as another
+ * resume may have come first.
  */
 #include "run/job.h"
 
@@ -34,7 +34,7 @@ prepare_name_is_listed(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-/* Keys that AWF handles are in no event: recording one is refused. */
+/* API keys that AWF knows must not appear in events: --env with one of them is refused. */
 static int
 refuse_keys(const struct settings *s, struct error *err)
 {
@@ -93,7 +93,7 @@ find_workflow(struct job *j, struct error *err)
 	return failed;
 }
 
-/* Goes where the recorded run was, with what it was given. */
+/* Changes to the directory of the recorded run, and applies its recorded settings. */
 static int
 prepare_apply_record(struct job *j, struct error *err)
 {
@@ -101,7 +101,7 @@ prepare_apply_record(struct job *j, struct error *err)
 	const struct resume *r = &j->resume;
 	char here[PATH_MAX], *told;
 
-	/* --input comes before what was recorded under the same key. */
+	/* --input has precedence over a recorded input of the same key. */
 	inputs_complete(&s->inputs, r->settings.inputs);
 	s->no_input |= r->settings.no_input;
 	if (run_in_environment())
@@ -125,7 +125,7 @@ prepare_apply_record(struct job *j, struct error *err)
 	if (told != NULL && !run_in_environment())
 		message_print(PROGRAM, "%s", told);
 	free(told);
-	/* Words and paths of the command line are meant where it was given. */
+	/* A relative path of --id-file refers to the directory that the user is in. */
 	if (s->id_file != NULL && *s->id_file != '/' && getcwd(here, sizeof here) != NULL)
 		s->id_file = s->pinned_id_file = path_join(here, s->id_file);
 	if (chdir(r->directory) != 0)
@@ -136,7 +136,8 @@ prepare_apply_record(struct job *j, struct error *err)
 	return 0;
 }
 
-/* What the words of the workflow run besides its file: sh x.sh, ./x | awf-step … */
+/* Finds the programs that the workflow's command line runs besides its script: sh x.sh, ./x
+ * | awf-step … */
 static void
 find_programs(struct job *j)
 {
@@ -154,7 +155,7 @@ find_programs(struct job *j)
 	free(workspace);
 }
 
-/* What any run needs, whether it is new or goes on. */
+/* Checks and prepares what every run needs, new or resumed. */
 static int
 prepare_words(struct job *j, struct error *err)
 {
@@ -165,7 +166,7 @@ prepare_words(struct job *j, struct error *err)
 	if (refuse_keys(&j->settings, err) != 0 ||
 	    redactor_open(&j->redactor, j->settings.mask, err) != 0)
 		return -1;
-	/* The filter of --mask is the user's, but API keys are for providers alone. */
+	/* The filter of --mask belongs to the user and gets the environment, without API keys. */
 	if (redactor_redaction(&j->redactor) != NULL) {
 		if (j->settings.snapshot)
 			return error_set(err, ERROR_USAGE, "--snapshot",
@@ -180,7 +181,7 @@ prepare_words(struct job *j, struct error *err)
 	for (char **name = w->ignored; name != NULL && *name != NULL; name++)
 		if (!list_has(j->settings.ignored, *name))
 			list_add(&j->settings.ignored, *name);
-	/* The file of the workflow, as its words name it. */
+	/* The path of the script that the command line names. */
 	if (w->script >= 0 && getcwd(here, sizeof here) != NULL) {
 		joined = path_join(*w->argv[w->script] == '/' ? "" : here, w->argv[w->script]);
 		j->script = path_normal(joined);
@@ -200,7 +201,8 @@ prepare_report_success(const struct resume *r)
 	return STATUS_OK;
 }
 
-/* What is run now may not be what was recorded. A child's is its parent's to tell. */
+/* Tells the user which files have changed since they were recorded. For a child, its
+ * parent does this. */
 static void
 prepare_report_changes(const struct resume *r, bool redo_changed)
 {
@@ -255,7 +257,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	return status;
 }
 
-/* What is asked is asked before there is a new run. */
+/* Questions are asked before the new run is made. */
 static int
 prepare_fork(struct job *j, const struct storage *s, struct error *err)
 {
@@ -286,8 +288,7 @@ prepare_new(struct job *j, struct error *err)
 	return prepare_words(j, err) != 0 ? -1 : job_create(j, err);
 }
 
-/* What was kept of the input is what the run goes on with: another one that is given now
- * would be lost. */
+/* A resumed run reads the stored input; refuses another input, as it would be ignored. */
 static int
 refuse_other_input(const struct job *j, const struct storage *s, struct error *err)
 {
@@ -311,9 +312,9 @@ refuse_other_input(const struct job *j, const struct storage *s, struct error *e
 	return -1;
 }
 
-/* --continue: goes on with the latest run of the name if that died, or was ended by what meant no
- * end of its work: a reboot, a batch system, the death of its guardian. Whether there is one is
- * asked when it is this one's turn. */
+/* --continue: resumes the latest run of the name if it died or was ended from outside of its
+ * work: by a reboot, a batch system, or the death of its guardian. This is decided when it is
+ * this run's turn. */
 static int
 prepare_continue(struct job *j, const struct storage *s, struct error *err)
 {
@@ -367,7 +368,7 @@ job_prepare(struct job *j, struct error *err)
 	ceiling_lower(s->allow_tools, s->tools_policy);
 	if (s->resume == NULL && s->fork == NULL && !s->go_on)
 		return prepare_new(j, err);
-	/* What it would do is not in the recording: models would be asked, things be changed. */
+	/* Calls that are not in the recording would ask models and change things. */
 	if (run_in_environment() && run_environment_recreated())
 		return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
 		    "inside of a replay, as it would do all for real");

@@ -1,6 +1,6 @@
 /*
- * The failed call's last lines stand in its end, which is read again where it is recorded: of a
- * group or a workflow inside, in that of the call in it that failed.
+ * The last stderr lines of a failed call are in its step.completed event, which is read again from
+ * the transcript. For a group or a workflow inside, they are those of the call in it that failed.
  */
 #include "run/report.h"
 
@@ -29,7 +29,7 @@
 #include "view/screen.h"
 #include "view/view.h"
 
-#define FAILED_MOST ((size_t)700) /* bytes of a message that more is said of */
+#define FAILED_MOST ((size_t)700) /* bytes of an error message if more text follows it */
 #define LINES_MOST 5
 #define INDENT "  | "
 
@@ -42,14 +42,14 @@ report_successor(struct job *j, char id[ID_SIZE])
 	    overlap_successor(&j->overlap, id);
 }
 
-/* Within a call of another run. */
+/* Whether this is a call within another run, which records its messages. */
 static bool
 is_recorded(void)
 {
 	return environment_text("AWF_CALL") != NULL;
 }
 
-/* Somebody looks on, and wants to know of an end that is as it should be, too. */
+/* Whether a user is watching on a terminal; then a normal end is reported too. */
 static bool
 is_watched(const struct job *j)
 {
@@ -65,7 +65,7 @@ report_tells_cost(const struct job *j)
 	    (j->conclusion.error.code != ERROR_NONE || is_watched(j) || j->settings.max_cost != NULL);
 }
 
-/* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, but for the cost. */
+/* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, except for the cost. */
 static void
 report_add_figures(const struct job *j, int64_t cost, struct buffer *out)
 {
@@ -85,8 +85,8 @@ report_add_figures(const struct job *j, int64_t cost, struct buffer *out)
 		buffer_format(out, ", %s%s", money_text(cost, text), j->run.attempt > 1 ? " in all" : "");
 }
 
-/* By how much the run has cost more than --max-cost, in nano-dollars; 0: it has not. A call is made
- * as long as the limit is not reached, so that the last one may pass it. */
+/* By how much the cost exceeds --max-cost, in nano-dollars; 0: not at all. Calls are started as
+ * long as the limit is not reached, so the last one may exceed it. */
 static int64_t
 over_limit(const struct job *j, int64_t cost)
 {
@@ -96,7 +96,7 @@ over_limit(const struct job *j, int64_t cost)
 	    cost - limit : 0;
 }
 
-/* Where the last lines of a text begin, without the LF at its end. */
+/* Where the last lines of a text begin; removes the LF at its end from *len. */
 static const char *
 last_lines(const char *text, size_t *len)
 {
@@ -112,7 +112,8 @@ last_lines(const char *text, size_t *len)
 	return from;
 }
 
-/* What the failed call wrote last on stderr. That it cannot be read is no failure of the run. */
+/* Prints the last lines that the failed call wrote to stderr. If they cannot be read, nothing
+ * is printed. */
 static void
 report_print_last_stderr(const struct job *j)
 {
@@ -132,7 +133,8 @@ report_print_last_stderr(const struct job *j)
 		span_decode(span_member(event.payload, KEY_STDERR), &text);
 	len = text.len;
 	at = last_lines(buffer_string(&text), &len);
-	/* A single line stands in the reason already, but for colours and the like; not if it is cut. */
+	/* A single line is already in the reason, apart from colours and the like, unless it
+	 * was cut there. */
 	last_words(at, len, &words);
 	if (words.len > 0 && words.len <= len && memchr(at, '\n', len) == NULL &&
 	    !text_ends(buffer_string(&words), "…"))
@@ -141,7 +143,7 @@ report_print_last_stderr(const struct job *j)
 		part = strcspn(at, "\n");
 		part = part < (size_t)(end - at) ? part : (size_t)(end - at);
 		buffer_text(&shown, INDENT);
-		/* Some end their lines as terminals and networks do. */
+		/* Some programs end lines with CR LF. */
 		text_visible(&shown, at, part > 0 && at[part - 1] == '\r' ? part - 1 : part,
 		    width > sizeof INDENT ? width - sizeof INDENT : 0);
 		buffer_byte(&shown, '\n');
@@ -156,7 +158,7 @@ report_print_last_stderr(const struct job *j)
 	free(blobs);
 }
 
-/* Who says yes or no to what waits. */
+/* Prints who may decide about what the run waits for. */
 static void
 report_print_decider(const struct job *j)
 {
@@ -170,8 +172,8 @@ report_print_decider(const struct job *j)
 	free(by);
 }
 
-/* The command that goes on: with the limit of its cost, which a resume must be told again, or would
- * not have. Where that was reached, how much it may be now is to be said. In memory of its own. */
+/* The command that resumes the run. It repeats --max-cost, which is not recorded; if the limit was
+ * reached, USD stands for a new one that the user must choose. To be freed by the caller. */
 static char *
 resume_command(const struct job *j, const char *run)
 {
@@ -184,14 +186,14 @@ resume_command(const struct job *j, const char *run)
 	return memory_format("awf-run --max-cost %s --resume %s", limit, run);
 }
 
-/* What failures were counted besides those that were printed. */
+/* Counted failures that were not printed. */
 struct counted {
-	const char *run;           /* name */
-	struct buffer reason;      /* the kind of the one that the run has failed of */
-	size_t more;               /* like that */
+	const char *run;           /* name of the run */
+	struct buffer reason;      /* kind of the failure that is the reason of the run's failure */
+	size_t more;               /* how many are of that kind */
 };
 
-/* Those like the reason are told with it, the others each in a line. */
+/* Failures of the reason's kind are counted to be printed with it; each other kind gets a line. */
 static void
 report_print_counted(void *context, const char *text, size_t more)
 {
@@ -210,8 +212,8 @@ report_print_counted(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
-/* Tells of the failures that were counted; but only returns how many are like the first, if that is
- * the reason. */
+/* Prints the counted failures. If the first failed call is the reason of the run's failure, returns
+ * how many are of the same kind. */
 static size_t
 report_print_failures(const struct job *j, bool first_failed)
 {
@@ -227,7 +229,7 @@ report_print_failures(const struct job *j, bool first_failed)
 	return c.more;
 }
 
-/* What failed or waits, and why. */
+/* Prints what failed or waits, and why. */
 static void
 report_print_reason(const struct job *j, const char *run)
 {
@@ -248,7 +250,7 @@ report_print_reason(const struct job *j, const char *run)
 		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
 		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
 		    run, more);
-	else if (waits && o->decisions > 0) /* it lived still when that was done */
+	else if (waits && o->decisions > 0) /* the run was alive when a person decided */
 		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: %s",
 		    command);
 	else if (*e->step == '\0')
@@ -265,7 +267,7 @@ report_print_reason(const struct job *j, const char *run)
 		buffer_free(&text);
 	}
 
-	/* What may have been meant to make the failure good, but may be other work as well. */
+	/* The step that succeeded later may have repeated the work, or done other work. */
 	if (*o->repeated_by != '\0' && first_failed) {
 		const struct error failed = line;
 		const size_t len = strlen(failed.message);
@@ -283,9 +285,8 @@ report_print_reason(const struct job *j, const char *run)
 		report_print_last_stderr(j);
 }
 
-/* Whether to go on from there makes sense: there is something that need not be done again. A
- * terminal call or a person who said no will say so again; what is inside of another run goes on
- * with that one. */
+/* Whether to suggest resuming the run: some work need not be done again. A terminal failure or a
+ * person's denial would end it again, and a run inside of another is resumed with that one. */
 static bool
 goes_on(struct job *j)
 {
@@ -308,7 +309,7 @@ report_end(struct job *j, int64_t cost)
 	char run[ID_SIZE], money[MONEY_SIZE], *command;
 
 	storage_short_id(&j->run.storage, j->run.id, run);
-	if (code == ERROR_DOWNSTREAM_CLOSED) /* a reader that went away is none to speak of */
+	if (code == ERROR_DOWNSTREAM_CLOSED) /* the reader closed the pipe on purpose */
 		return;
 	if (code != ERROR_NONE)
 		report_print_reason(j, run);

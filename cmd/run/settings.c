@@ -1,7 +1,7 @@
 /*
- * One table of options, which says in which member of the settings each is stored, and a table of
- * rules about which go together (base/options.h). What is said but is the default anyway counts as
- * not said; a mask counts too if the environment names it.
+ * One table lists the options and the member of the settings that each is stored in; a table of
+ * rules says which go together (base/options.h). An option given with its default value counts as
+ * not given; --mask counts as given if the environment sets it.
  */
 #include "run/settings.h"
 
@@ -27,7 +27,7 @@
 
 /* Each is a bit of options.said. */
 enum {
-	OPT_WORKFLOW = 1,             /* -c, or words; no option by itself */
+	OPT_WORKFLOW = 1,             /* -c or a command line; not an option itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
@@ -43,7 +43,7 @@ const char run_usage[] =
     "awf-run [options] --resume RUN\n"
     "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
 
-/* Errors of these get no place: the option is the place. */
+/* These functions leave the error's place empty: the caller sets it to the option. */
 static int
 check_name(const char *name, struct error *err)
 {
@@ -207,7 +207,7 @@ set_workspace(struct settings *s, const char *path, struct error *err)
 	return 0;
 }
 
-/* Handles an option that has no member. */
+/* Handles an option that is not simply stored in a member. */
 static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
@@ -256,7 +256,8 @@ check_options(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
 
-	/* All that was said, but for what is the default anyway, and what the environment says. */
+	/* The options given, without those that have their default value, plus a mask from the
+	 * environment. */
 	if (s->pipeline != NULL || *s->words != NULL)
 		o->said |= WORKFLOW;
 	if (strcmp(s->overlap, overlap_policies[0]) == 0)
@@ -278,7 +279,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	*s = (struct settings){ .overlap = overlap_policies[0] };
-	/* Elsewhere nobody is shown anything. */
+	/* Without a terminal there is no view. */
 	if (isatty(STDERR_FILENO) && screen_mode(&s->view, NULL, err) != 0)
 		return -1;
 	options_begin(&o, run_options, argc, argv);

@@ -19,24 +19,24 @@ struct settings {
 	const char *pipeline, *shell, *name, *id_file;
 	const char *id;        /* of the run; NULL: a new one */
 	const char *mask;      /* NULL: none */
-	const char *seal_file; /* NULL: the user's */
+	const char *seal_file; /* NULL: the user's default key */
 	const char *workspace; /* absolute; NULL: the current directory */
-	const char *resume;    /* RUN; NULL: a new run */
-	const char *fork, *at; /* RUN and PATH; NULL */
+	const char *resume;    /* the run; NULL: a new run */
+	const char *fork, *at; /* run and path; NULL */
 	const char *max_cost;             /* dollars; NULL: no limit */
 	const char *allow_tools;          /* names with commas; NULL */
 	enum tools_policy tools_policy;
-	char **redo, **skip, **new_steps; /* PATHs; end with NULL; may be NULL */
-	bool redo_changed;     /* results of programs that have changed do not stand */
+	char **redo, **skip, **new_steps; /* paths; NULL-terminated; may be NULL */
+	bool redo_changed;     /* do not reuse results of programs that have changed */
 	bool go_on;            /* --continue */
-	bool dry_run;          /* of a workflow; nothing is asked or recorded */
+	bool dry_run;          /* of a workflow: no model is asked, nothing recorded */
 	const char *overlap;   /* one of overlap_policies */
-	const char *keep;      /* age of runs of its name that go at its end; NULL */
+	const char *keep;      /* age of earlier runs to remove at the end; NULL */
 	const char *on_complete, *on_failure; /* shell text; NULL */
 	bool no_input, no_transcript, print_id, seal, snapshot, detach, tried;
-	enum screen_mode view; /* of what goes on, on a terminal */
+	enum screen_mode view; /* live view on a terminal */
 	long long timeout_ms;
-	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
+	char **inputs;       /* KEY=VALUE; NULL-terminated; may be NULL */
 	char **recorded;     /* of --env; likewise */
 	char **ignored;      /* of --ignore-env and the workflow's own lines; likewise */
 	char *const *words;
@@ -46,9 +46,9 @@ struct settings {
 extern const char run_usage[];
 extern const struct option_spec run_options[];
 
-/* OPTION_END: go on; one of OPTION_ASKS(), or -1 with *err. */
+/* Returns OPTION_END to go on, one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
-/* What the user says of recorded calls; the lists are those of the settings. */
+/* The user's answers about recorded calls; their lists belong to the settings. */
 struct history_answers settings_answers(const struct settings *s);
 void settings_free(struct settings *s);
 

@@ -1,7 +1,8 @@
 /*
- * Bytes go two ways, through a buffer each; whoever is behind stops the other: what cannot be
- * written yet is not read any more. The run is looked at ten times a second, in its transcript,
- * as anybody else would: what it records costs nothing here, however much that is.
+ * Bytes are relayed in both directions, through one buffer each; a reader that is slow stops the
+ * other side: while bytes cannot be written, no more are read. For the view the transcript is
+ * read ten times a second, as by any other program, so that events cost nothing here, however
+ * many there are.
  */
 #define _GNU_SOURCE /* TIOCGWINSZ, memmem() */
 #include "run/terminal.h"
@@ -22,16 +23,17 @@
 #include "io/file.h"
 #include "io/polling.h"
 
-#define REST_MS 50             /* without output, before the view is drawn below it */
-#define WRITER_MS 50           /* for who has written to stdin to close it */
-#define LEFT_MS 1000           /* for what is left in the pseudo-terminal */
-#define FLUSH_MS 10000         /* for the terminal to take more of the rest */
+#define REST_MS 50             /* without output, until the view is drawn below it */
+#define WRITER_MS 50           /* for the writer of stdin to close it */
+#define LEFT_MS 1000           /* to drain the pseudo-terminal */
+#define FLUSH_MS 10000         /* for the terminal to accept more of the remaining output */
 #define PIECE ((size_t)65536)
-#define TYPED ((size_t)4096)   /* ahead of the workflow */
+#define TYPED ((size_t)4096)   /* read ahead of the workflow */
 
-/* ---- whether it is ours ---- */
+/* ---- may this process use the terminal ---- */
 
-/* What the descriptor is, as long as nobody else may want the terminal because of it. */
+/* Whether the descriptor is the terminal itself, or something whose other end does not use
+ * the terminal. */
 static bool
 leaves_terminal(int fd, dev_t terminal)
 {
@@ -42,12 +44,13 @@ leaves_terminal(int fd, dev_t terminal)
 	if (S_ISCHR(status.st_mode))
 		return status.st_rdev == terminal || !isatty(fd);
 	if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
-		/* Who writes there may read from the terminal: cat, ssh, a pager. */
+		/* The process at the other end may read from the terminal: cat, ssh, a pager. */
 		return fd == STDIN_FILENO && (poll_one(fd, 0, clock_monotonic() + WRITER_MS) & POLLHUP) != 0;
 	return S_ISREG(status.st_mode);
 }
 
-/* The terminal, opened anew, so that its flags are nobody else's, and locked; -1. */
+/* Opens the terminal again, so that its file status flags are not shared, and locks it. -1:
+ * not possible. */
 static int
 open_terminal(dev_t *device)
 {
@@ -69,7 +72,7 @@ open_terminal(dev_t *device)
 	return -1;
 }
 
-/* A pseudo-terminal with the modes and the size of the terminal. */
+/* Makes a pseudo-terminal with the modes and the size of the terminal. */
 static bool
 open_pseudo_terminal(struct terminal *t)
 {
@@ -104,7 +107,7 @@ terminal_set_raw(struct terminal *t)
 	t->taken = true;
 }
 
-/* Writes what it takes without waiting. */
+/* Writes as much as the terminal accepts without waiting. */
 static void
 flush_out(struct terminal *t)
 {
@@ -123,7 +126,7 @@ flush_out(struct terminal *t)
 		buffer_clear(&t->out);
 }
 
-/* All of it, unless the terminal takes nothing for that long. */
+/* Writes everything, unless the terminal accepts nothing for FLUSH_MS. */
 static void
 flush_all(struct terminal *t)
 {
@@ -150,8 +153,8 @@ give_back(struct terminal *t)
 	t->guardian.modes->taken = t->taken = false;
 }
 
-/* It was stopped, and a shell has had the terminal: what was drawn is above that now. In the
- * background it is the shell's still. */
+/* This process was stopped, and a shell has used the terminal: what was drawn has scrolled up. If
+ * this process is in the background, the terminal still belongs to the shell. */
 static void
 go_on(struct terminal *t)
 {
@@ -192,7 +195,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	return 0;
 }
 
-/* A child that died: what came of that, the run itself will say. */
+/* A child run died: the outer run's own messages will report the consequences. */
 static void
 on_warning(void *context, const struct error *warning)
 {
@@ -210,7 +213,7 @@ begin_view(struct terminal *t, const struct run *run)
 
 	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
 	follow_begin(&t->follow, &t->callbacks, true);
-	t->follow.live = true; /* looked at, not watched */
+	t->follow.live = true; /* read by polling, without inotify */
 	t->follow.level = MODEL_INSIDE;
 	live_feed_begin(&t->feed, &run->storage);
 	t->feed.view.colour = terminal_colour(t->fd, "auto");
@@ -224,7 +227,7 @@ begin_view(struct terminal *t, const struct run *run)
 	return true;
 }
 
-/* Lines that stay, as a terminal takes them that puts no CR before an LF. */
+/* Prints lines above the view; in raw mode each LF needs a CR. */
 static void
 print_told(struct terminal *t)
 {
@@ -235,8 +238,9 @@ print_told(struct terminal *t)
 	buffer_clear(&t->told);
 }
 
-/* The cursor may stand behind what somebody else has printed before: as many blanks as a line
- * takes but one lead into the next line then, and else to its end. */
+/* Moves to the start of an empty line. The cursor may stand after something that others
+ * printed: writing width - 1 blanks then wraps into the next line; from column 0 it stays in
+ * the same line. */
 static void
 begin_line(struct terminal *t)
 {
@@ -248,7 +252,7 @@ begin_line(struct terminal *t)
 	t->begun = true;
 }
 
-/* Whether the workflow leaves it to the terminal to take lines and to show what is typed. */
+/* Whether the workflow reads in canonical mode with echo. */
 static bool
 reads_lines(const struct terminal *t)
 {
@@ -266,12 +270,12 @@ terminal_update_view(struct terminal *t, int64_t now)
 	size_t count;
 
 	t->look_at = now + SCREEN_INTERVAL;
-	follow_read(&t->follow, &none); /* what cannot be read is not shown */
+	follow_read(&t->follow, &none); /* on errors the view shows less */
 	if (!t->taken || t->out.len > 0 || now - t->printed_at < REST_MS ||
 	    !terminal_output_rests(&t->output) || !reads_lines(t))
 		return;
 	count = live_feed_draw(&t->feed, clock_wall(), &t->told, &lines);
-	/* A run that makes no step is not spoken of. */
+	/* A run without steps has no view. */
 	if (t->follow.runs[0]->model.begun == 0)
 		count = 0;
 	if (count > 0 || t->told.len > 0)
@@ -287,8 +291,8 @@ terminal_update_view(struct terminal *t, int64_t now)
 
 /* ---- what is typed ---- */
 
-/* What was typed. When the workflow has ended its terminal asks nobody any more, and the keys mean
- * those who are left. */
+/* Reads what was typed. After the workflow's end its pseudo-terminal no longer makes signals of
+ * keys, so that is done here, for the processes that are left. */
 static int
 relay_input(struct terminal *t)
 {
@@ -297,7 +301,7 @@ relay_input(struct terminal *t)
 	ssize_t got = read(t->fd, bytes, sizeof bytes);
 
 	if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR))
-		file_close(&t->fd); /* it is gone; SIGHUP says so, too */
+		file_close(&t->fd); /* the terminal is gone; SIGHUP follows */
 	if (got <= 0)
 		return 0;
 	buffer_append(&t->in, bytes, (size_t)got);
@@ -319,7 +323,7 @@ pass_input(struct terminal *t)
 		buffer_drop(&t->in, (size_t)put);
 }
 
-/* ---- what supervise_workflow() asks for ---- */
+/* ---- callbacks of supervise_workflow() ---- */
 
 static bool
 is_terminal(const void *context, int fd)
@@ -360,8 +364,8 @@ on_poll(void *context, struct pollfd fds[TERMINAL_POLLS], int64_t *deadline)
 	return TERMINAL_POLLS;
 }
 
-/* What the workflow has printed goes out, with the view out of its way. False: there is nothing
- * more for now. */
+/* Writes the workflow's output to the terminal, after erasing the view. Returns false if there is
+ * no more for now. */
 static bool
 relay_output(struct terminal *t)
 {
@@ -397,8 +401,8 @@ on_step(void *context, const struct pollfd *fds, nfds_t count)
 	return number;
 }
 
-/* The workflow stands still, and so does this process, as if it had the terminal itself: who is
- * to continue it continues both. Nobody can, where there is no shell that would: then it goes on. */
+/* The workflow has stopped: this process stops too, as if it were the workflow's own, so that a
+ * shell continues both. Without a shell that could do that, the workflow is continued. */
 static void
 on_stopped(void *context, int signal_number)
 {
@@ -449,8 +453,8 @@ on_finish(void *context)
 	const int64_t deadline = clock_monotonic() + LEFT_MS;
 	struct error none;
 
-	/* Nobody has it open any more, or nobody that is waited for: what is in it comes at once, and
-	 * no more is taken of one that goes on. */
+	/* The workflow has closed it, or only processes that are not waited for have it: read what
+	 * it contains, but do not follow a program that keeps writing. */
 	file_close(&t->guardian.slave);
 	while (clock_monotonic() < deadline && (relay_output(t) ||
 	    (poll_one(t->master, POLLIN, clock_monotonic() + REST_MS) & POLLIN) != 0))
@@ -468,7 +472,7 @@ on_finish(void *context)
 	give_back(t);
 }
 
-/* ---- all of it ---- */
+/* ---- opening and closing ---- */
 
 bool
 terminal_open(struct terminal *t, const struct run *run)
@@ -488,7 +492,8 @@ terminal_open(struct terminal *t, const struct run *run)
 	}
 	terminal_output_begin(&t->output, SCREEN_HEIGHT);
 	terminal_resize(t);
-	/* What was typed before the workflow begins is there when it does: who asks there drops it. */
+	/* Input typed before the workflow begins is passed on; a program that prompts
+	 * may flush it. */
 	terminal_set_raw(t);
 	relay_input(t);
 	pass_input(t);

@@ -1,6 +1,6 @@
 /*
- * A machine over bytes, as terminals have it (ECMA-48, and what xterm has made of it). Text in
- * UTF-8 is text, byte by byte: no more has to be known of it than that its line holds something.
+ * A state machine over the bytes of a terminal's output (ECMA-48 and xterm's additions). Text in
+ * UTF-8 is handled byte by byte: all that matters is that its line is not empty.
  */
 #include "run/terminal_output.h"
 
@@ -55,7 +55,7 @@ terminal_output_next_line(struct terminal_output *t)
 	struct terminal_cursor *c = &t->cursor;
 
 	if (!c->known && ++t->lines >= t->height) {
-		c->known = true; /* all that was there has gone up */
+		c->known = true; /* everything known has scrolled away */
 		c->below = 0;
 	}
 	if (c->below > 0)
@@ -64,8 +64,8 @@ terminal_output_next_line(struct terminal_output *t)
 		c->clean = c->known;
 }
 
-/* The numbers of a sequence, from the one at *at on; -1 behind the last. One that is left out is
- * `missing`. */
+/* Parses the next number of a control sequence, at *at; -1 after the last. An empty one
+ * is `missing`. */
 static long
 terminal_output_parse_number(const char **at, long missing)
 {
@@ -164,7 +164,7 @@ end_sequence(struct terminal_output *t, char final)
 
 	t->home = false;
 	if (strchr("<=>!\"$' ", t->parameters[0]) != NULL && t->parameters[0] != '\0')
-		return; /* of another kind, which moves nothing */
+		return; /* another kind of sequence; does not move the cursor */
 	switch (final) {
 	case 'm':
 		t->home = home;
@@ -207,7 +207,7 @@ end_sequence(struct terminal_output *t, char final)
 		c->clean |= c->known && c->at_start && count != 1;
 		break;
 	case 'r':
-		/* All rows are no part of them. */
+		/* A region of all rows is the whole screen, and no region. */
 		t->region = count > 1 || (at != NULL &&
 		    terminal_output_parse_number(&at, 0) < (long)t->height);
 		terminal_output_forget_cursor(t);
@@ -289,7 +289,8 @@ terminal_output_take(struct terminal_output *t, const char *bytes, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		const char byte = bytes[i];
 
-		/* In the midst of a sequence these two end it, and those below have their effect. */
+		/* CAN and SUB abort a sequence; other control characters have their
+		 * effect within it. */
 		if (byte == '\030' || byte == '\032') {
 			t->state = OUTPUT_TEXT;
 			continue;

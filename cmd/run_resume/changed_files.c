@@ -1,6 +1,6 @@
 /*
- * A file is read only if its digest is another one. What is not kept is named alone; of what is,
- * the two texts are compared line by line, and told as diff -u tells it.
+ * A file is read only if its digest differs. If its recorded text was not stored, only its name is
+ * printed; otherwise the two texts are compared line by line and printed as diff -u does.
  */
 #include "run_resume/changed_files.h"
 
@@ -16,14 +16,14 @@
 #include "io/file.h"
 #include "transcript/blob.h"
 
-#define DIFF_LINES 100 /* of one file */
+#define DIFF_LINES 100 /* for each file */
 #define CONTEXT 3
 
-/* The lines of a difference that are told. */
+/* Prints the lines of a diff. */
 struct told_lines {
 	struct buffer *out;
-	size_t left;    /* how many may still be told */
-	size_t more;    /* how many were not */
+	size_t left;    /* how many may still be printed */
+	size_t more;    /* how many were omitted */
 };
 
 static void
@@ -62,9 +62,9 @@ put_range(char sign, size_t start, size_t count, struct buffer *out)
 		buffer_format(out, ",%zu", count);
 }
 
-/* Appends the hunks (from "@@" on, three lines of context) that lead from one text to the
- * other; nothing if they are the same. After DIFF_LINES lines it says how many more there are.
- * Each line is one for a terminal, as text_visible() makes it. */
+/* Appends the hunks of a unified diff (from "@@" on, three lines of context); nothing if the texts
+ * are equal. After DIFF_LINES lines it says how many more there are. Each line passes
+ * text_visible(). */
 static void
 put_difference(const struct buffer *from, const struct buffer *to, struct buffer *out)
 {
@@ -95,7 +95,7 @@ changed_files_is_text(const struct buffer *bytes)
 	return memchr(buffer_string(bytes), '\0', bytes->len) == NULL;
 }
 
-/* The results of a program, if it is one that has changed; -1. */
+/* How many recorded results a program has, if it has changed; -1 otherwise. */
 static int64_t
 changed_results(const struct history_summary *history, const char *path)
 {
@@ -131,7 +131,7 @@ put_definition(const struct resume *r, const struct definition_file *f, bool red
 {
 	struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
 	struct stat status;
-	/* To read a FIFO is to wait for it. */
+	/* Reading a FIFO would wait for a writer. */
 	bool regular = stat(f->path, &status) == 0 && S_ISREG(status.st_mode);
 
 	put_first_line(f->path, changed_results(&r->history, f->path), redo_changed, who, out);
@@ -153,7 +153,7 @@ changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
 	for (size_t i = 0; i < r->words.files.count; i++) {
 		const struct definition_file *f = &r->words.files.list[i];
 
-		/* A program of the workflow's own words is as a script of it. */
+		/* A program on the workflow's own command line is treated like its script. */
 		if ((!f->program || changed_results(history, f->path) == -1) && f->sha256[0] != '\0' &&
 		    !definition_file_is_at(f, f->path))
 			put_definition(r, f, redo_changed, who, out);

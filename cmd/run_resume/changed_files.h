@@ -1,6 +1,6 @@
 /*
- * What has changed since a run was recorded, of the files that it and its steps were made
- * of: told to whoever resumes or forks it.
+ * Tells the user who resumes or forks a run which files it and its steps were made of have changed
+ * since they were recorded.
  */
 #ifndef AWF_RUN_RESUME_CHANGED_FILES_H
 #define AWF_RUN_RESUME_CHANGED_FILES_H
@@ -10,10 +10,10 @@
 #include "base/buffer.h"
 #include "run_resume/resume.h"
 
-/* Appends, for each of the files of a recorded run that is not what it was, one line that says so,
- * begun with who, and, unless commands run the file, what changed, as diff -u tells it, each line as
- * text_visible() makes it. The line of a program says how many results are kept, or, if they
- * are not to stand, are made again. The history of the run has been made. */
+/* For each changed file appends a line that starts with who, followed by a unified diff unless
+ * commands execute the file; each line passes text_visible(). The line of a program says how
+ * many recorded results are kept or, if redo_changed, are made again. Call it after the run's
+ * history was built. */
 void changed_files_tell(const struct resume *r, bool redo_changed, const char *who,
     struct buffer *out);
 

@@ -1,8 +1,8 @@
 /*
- * First a place in the parent's roster, then the line of the start, synced, then the child is
- * made; at the end the line, synced, then the roster. So whoever dies in between is missed. A
- * roster record stays open, as of one that died, where the machine failed the child or
- * somebody killed it.
+ * At the start: enter the parent's roster, write and sync the line of the start, then make the
+ * child. At the end: write and sync the line, then leave the roster. So a process that dies in
+ * between is missed. The roster record stays open, as if the call had died, after an error of the
+ * machine or if somebody killed it.
  */
 #include "run_resume/child.h"
 
@@ -59,7 +59,7 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	ending = ending_begun(c->parent.directory);
 	id_new(c->run_id);
 	c->begun = clock_monotonic();
-	/* brief.awf: brief; what no name has becomes "_". */
+	/* brief.awf: brief; a character that names cannot have becomes "_". */
 	dot = strrchr(run_name, '.');
 	len = dot != NULL && dot > run_name ? (size_t)(dot - run_name) : strlen(run_name);
 	c->name = memory_copy(run_name, len < NAME_LIMIT ? len : NAME_LIMIT);
@@ -67,7 +67,7 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 		if (!name_valid((char[]){ *at, '\0' }))
 			*at = '_';
 	if (ending != NULL) {
-		/* It will be missed, even if it was only to be tried. */
+		/* The parent must notice that the child is missing, even with --try. */
 		c->tried = false;
 		if (child_enter_roster(c, err) != 0)
 			return -1;
@@ -207,8 +207,8 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	begin_payload(c, &w, &payload);
 	if (fails)
 		call_write_error(&w, KEY_ERROR, end->error);
-	/* Who reads from the child has what it printed, though it failed; one that printed nothing
-	 * has no result then. */
+	/* A reader of a failed child has read what it printed, so that is recorded as its result; a
+	 * failed child that printed nothing has no result. */
 	if (end->result != NULL && !(fails && data_nothing(end->result))) {
 		results_write(&results, &w);
 		binaries_add_results(&binaries, &results);
@@ -236,7 +236,8 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		e.links = span_of(links.data, links.len);
 	}
 	failed = child_append_event(c, &e, &payload, err);
-	/* What the machine did to it, no work around it has come to; nor to what somebody killed. */
+	/* After an error of the machine, or if somebody killed it, the enclosing work did not reach
+	 * this call's end. */
 	if (failed == 0 && end->error != NULL && end->error->code == ERROR_SYSTEM)
 		roster_fail(&c->roster, end->error);
 	else if (failed == 0 && (end->error == NULL || end->error->code != ERROR_INTERRUPTED))

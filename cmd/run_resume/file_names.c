@@ -1,6 +1,6 @@
 /*
- * A name counts where it stands as a word, and now not in a comment that has a line of its own. Of
- * programs that are too large to be kept nothing is looked at: they name no steps.
+ * A name counts only as a whole word, and in current files not within a line that is a comment.
+ * Programs that are too large to be recorded are not searched: they name no steps.
  */
 #include "run_resume/file_names.h"
 
@@ -14,7 +14,7 @@
 #include "io/file.h"
 #include "transcript/blob.h"
 
-/* Adds a text, and ends its line; bytes that are none hold no names. */
+/* Adds a text and a newline; binary data is skipped, as it has no names. */
 static void
 file_names_add_text(struct buffer *out, const struct buffer *text)
 {
@@ -24,7 +24,7 @@ file_names_add_text(struct buffer *out, const struct buffer *text)
 	buffer_byte(out, '\n');
 }
 
-/* Adds the lines that are no comments of a shell, or of most other languages. */
+/* Adds the lines that are not comments of a shell or of most other languages. */
 static void
 add_code(struct buffer *out, const struct buffer *text)
 {
@@ -66,7 +66,7 @@ file_names_read(struct file_names *n, const struct definition_files *files, cons
 		struct buffer text = BUFFER_INIT;
 		struct stat status;
 
-		/* One that is nowhere tells nothing: it may have been moved. */
+		/* A missing file may have been moved, so it does not count as changed. */
 		if (f->kept && stat(f->path, &status) == 0 && S_ISREG(status.st_mode) &&
 		    file_load(f->path, DEFINITION_FILE_LIMIT, &text, NULL) == 0) {
 			if (strcmp(digest_sha256(text.data, text.len, sha256), f->sha256) != 0) {
@@ -115,7 +115,7 @@ is_of_name(char c)
 	    c == '_' || c == '-' || c == '.';
 }
 
-/* Where the name stands as a word, from a place in the text on; NULL: nowhere. */
+/* Finds name as a whole word, from a position in the text on; NULL: none. */
 static const char *
 find_word(const char *start, const char *from, const char *name)
 {
@@ -146,7 +146,7 @@ file_names_calls(const struct file_names *n, const char *name, const char *comma
 		const char *begin = at, *end = at + strcspn(at, "\n");
 		char *line;
 
-		/* With more words behind it is another command. */
+		/* Followed by more arguments it is another command. */
 		const char *behind = at + strlen(words);
 
 		behind += strspn(behind, " \t");

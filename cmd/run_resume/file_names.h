@@ -1,6 +1,6 @@
 /*
- * The names of steps in the files that a run and its steps were made of: a name that a recorded
- * version has, and none has now, was changed, or its step was removed.
+ * Finds step names in the files that a run and its steps were made of. A name that is in a recorded
+ * version but in no current file belongs to a step that was renamed or removed.
  */
 #ifndef AWF_RUN_RESUME_FILE_NAMES_H
 #define AWF_RUN_RESUME_FILE_NAMES_H
@@ -12,19 +12,22 @@
 
 struct file_names {
 	bool read;
-	bool edited;                 /* one of the files is not what it was in some attempt */
-	struct buffer earlier, latest, now; /* texts: of files as earlier attempts had them; as the last
-	                                one had those that have changed since; as they are */
+	bool edited;                 /* one of the files has changed since some attempt */
+	struct buffer earlier, latest, now; /* texts: replaced versions of files from earlier
+	                                       attempts; versions of the last attempt that have
+	                                       changed since; current files */
 };
-/* Reads the files, whose blobs are in a directory. */
+/* Reads the files; blobs is the directory of their recorded versions. */
 void file_names_read(struct file_names *n, const struct definition_files *files,
     const char *blobs);
-/* Of a run of a text (awf-run -c): those of its attempts, a list that ends with NULL, and what it is now. */
+/* For a run of a text (awf-run -c): adds the recorded texts, a NULL-terminated list, and the
+ * current one. */
 void file_names_add_texts(struct file_names *n, char *const *recorded, const char *now);
-/* Of one whose text stands in the files of the run around it, as far as is known. */
+/* For a child run of a text: adds the names of the run around it, whose files may
+ * contain that text. */
 void file_names_add(struct file_names *n, const struct file_names *around);
-/* Whether a text that was recorded has the name (lately: of the last attempt's), and none has it
- * now. */
+/* Whether a recorded text has the name (lately: one of the last attempt) and no current
+ * one has it. */
 bool file_names_dropped(const struct file_names *n, const char *name, bool lately);
 /* Whether one of them has the command of a child run now, "TEXT NAME ARGUMENT ...": the text as one word of a
  * shell, without its quotes, and each argument as a word anywhere. */

@@ -1,7 +1,8 @@
 /*
- * Storage and workspace have moved together if what their paths end in alike is the same: of
- * /home/ann/proj/.awf, which is /mnt/copy/proj/.awf now, /home/ann has become /mnt/copy. The shortest
- * such beginning decides, so that a workspace beside the storage counts as one within it does.
+ * Storage and workspace have moved together if the ends of their paths are unchanged: if
+ * /home/ann/proj/.awf is now /mnt/copy/proj/.awf, /home/ann has become /mnt/copy. The
+ * shortest differing prefix is used, so a workspace beside the storage is found as well as
+ * one that contains it.
  */
 #include "run_resume/moved.h"
 
@@ -13,7 +14,7 @@
 #include "base/memory.h"
 
 struct move {
-	char *from, *to; /* without a slash at their end; NULL: nothing has moved */
+	char *from, *to; /* without a trailing slash; NULL: nothing has moved */
 };
 
 static bool
@@ -24,7 +25,7 @@ is_directory(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* What the path is after the move, in memory of its own; NULL: it does not lie there. */
+/* The path after the move, to be freed by the caller; NULL: it is not below the moved directory. */
 static char *
 move_path(const struct move *m, const char *path)
 {
@@ -36,7 +37,7 @@ move_path(const struct move *m, const char *path)
 	return memory_format("%s%s", m->to, path + len);
 }
 
-/* The part of both paths that is another, up to a slash. */
+/* The prefix in which the two paths differ, up to a slash. */
 static struct move
 find_move(const char *was, const char *is)
 {
@@ -83,7 +84,8 @@ moved_files(struct resume *r, const char *directory, const char *stored)
 	free(both.to);
 }
 
-/* The workspace goes first; what lies beside it has moved if it is not there any more. */
+/* Paths in the workspace are changed first; a path outside of it has moved if it no
+ * longer exists. */
 static void
 move_record(struct resume *r, const char *to, const struct move *both)
 {
@@ -93,7 +95,7 @@ move_record(struct resume *r, const char *to, const struct move *both)
 
 	move_text(&r->recorded.directory, moves, count);
 	move_text(&r->script, moves, count);
-	/* An interpreter, an argument of that, the script. */
+	/* At most: an interpreter, its argument, the script. */
 	for (size_t i = 0; i < 3 && r->recorded.argv != NULL && r->recorded.argv[i] != NULL; i++)
 		if (*r->recorded.argv[i] == '/')
 			move_text(&r->recorded.argv[i], moves, count);

@@ -1,9 +1,8 @@
 /*
- * A run whose workspace lies elsewhere by now: the user says where (--workspace), or it was moved, or
- * copied, together with the storage, as the record tells where both lay.
- *
- * What the record names by its path is looked for below the new place: the script, and the files that
- * the run was made of. Nothing is changed in the record; the next attempt records its own place.
+ * Handles a run whose workspace is now elsewhere: the user names the place (--workspace), or the
+ * workspace was moved or copied together with the storage, as the recorded paths of both show.
+ * Paths in the record (the script, the files that the run was made of) are then mapped to the new
+ * place. The transcript is not changed; the next attempt records its own place.
  */
 #ifndef AWF_RUN_RESUME_MOVED_H
 #define AWF_RUN_RESUME_MOVED_H
@@ -11,13 +10,13 @@
 #include "base/error.h"
 #include "run_resume/resume.h"
 
-/* Where the workspace of the run is: given, unless that is NULL. Then where it was; or, if it is not
- * there any more, where it lies beside the storage as it did: that is told in *told, which is the
- * caller's to free. ERROR_USAGE: it is at both places. */
+/* Finds the workspace of the run: `given`, unless that is NULL; otherwise the recorded place; or,
+ * if that no longer exists, the place with the same position relative to the storage. If it has
+ * moved, *told says so, to be freed by the caller. ERROR_USAGE: it exists at both places. */
 int moved_find_workspace(struct resume *r, const char *given, char **told, struct error *err);
 
-/* From an attempt on that was started in another directory, changes the paths of the files
- * named so far; its storage was at `stored` (NULL: an older version did not record it). */
+/* Maps the paths of the files named so far to the directory in which a later attempt was started;
+ * `stored` is the storage of that attempt (NULL: an older version did not record it). */
 void moved_files(struct resume *r, const char *directory, const char *stored);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A child is looked up in its parent's history as a step is, with a fixed text as its input:
- * the real one may not have come yet, and is compared only where that decides. What came of
- * the record, and whether its transcript is there, then say which way it goes.
+ * A child is looked up in its parent's history as a step is, but with a fixed text as its input:
+ * the real input may not have arrived yet, and is compared only if the choice depends on it. How
+ * the recorded call ended, and whether its transcript exists, then decide what is done.
  */
 #include "run_resume/nested.h"
 
@@ -28,7 +28,7 @@
 #define REDO_CHANGED "redo-changed"
 #define DECIDED_LIMIT ((size_t)1 << 20)
 
-/* What is decided about it, in a line: redo brief:0:0/send:0:0 */
+/* Lines of DECIDED_FILE, such as: redo brief:0:0/send:0:0 */
 enum { ANSWER_REDO, ANSWER_SKIP, ANSWER_NEW, ANSWERS };
 static const char *const words[ANSWERS] = { "redo ", "skip ", "new " };
 
@@ -113,7 +113,7 @@ nested_decide(const char *run_directory, const struct history_answers *answers, 
 	return failed;
 }
 
-/* What was decided about the recorded call, which may have had another occurrence. */
+/* Reads the user's decisions about the recorded call, which may have had another occurrence. */
 static int
 find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
@@ -164,7 +164,7 @@ nested_reuse_result(struct nested *n)
 	n->reused_from = (struct child_recorded){ n->recalled.run_id, end->id };
 }
 
-/* Whether it succeeded as it is, and its parent has recorded what it wrote. */
+/* Whether the recorded call succeeded, is unchanged, and its stdout is recorded in the parent. */
 static bool
 result_stands(const struct nested *n)
 {
@@ -174,7 +174,7 @@ result_stands(const struct nested *n)
 	    span_member(recalled_result(r)->view.payload, KEY_RESULT).at != NULL;
 }
 
-/* What it did, nobody knows: it kept no transcript, or that was removed. */
+/* Without its transcript (not kept, or removed) nobody knows what it did. */
 static int
 refuse_missing(struct nested *n, const struct child *c, struct error *err)
 {
@@ -220,7 +220,7 @@ nested_refuse_skip(const struct nested *n, struct error *err)
 	    "place", prefix, call);
 }
 
-/* What is to become of one that was recorded, in a run that goes on or is a fork. */
+/* Decides what a resumed run or a fork does with a recorded child. */
 static int
 nested_choose_way(struct nested *n, const struct child *c, int *input, struct error *err)
 {
@@ -263,7 +263,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	}
 	n->way = NESTED_AGAIN;
 	if (span_true(span_member(r->started.view.payload, KEY_DETACHED))) {
-		/* It needs nothing more than to be there. */
+		/* A detached child only has to exist. */
 		n->way = NESTED_REUSE;
 		data_from_text(&n->result, n->run_id, strlen(n->run_id));
 		n->result.no_newline = false;
@@ -277,7 +277,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	return 0;
 }
 
-/* In a replay: takes the recorded end, if the input is what it was. */
+/* In a replay: uses the recorded end if the input is the same. */
 static int
 nested_replay_result(struct nested *n, struct child *c, int *input, struct error *err)
 {
@@ -299,7 +299,7 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 	memcpy(c->next_started, r->started.id, ID_SIZE);
 	memcpy(c->next_completed, r->completed.id, ID_SIZE);
 
-	/* How much of the rest was taken is not known. */
+	/* If the recorded input is incomplete, it is unknown how much the child read. */
 	source = (struct storage){ .root = run_source(&c->parent) };
 	path = source.root != NULL ? storage_input(&source, n->run_id) : NULL;
 	if (given.at != NULL && path != NULL && access(path, F_OK) == 0)
@@ -340,7 +340,8 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 struct fitting {
 	const struct child *child;
 	int input;
-	bool waited;             /* for the input, in vain: another record is not waited for */
+	bool waited;             /* waiting for input was in vain; do not wait again for
+	                            another record */
 };
 
 static int

@@ -1,8 +1,8 @@
 /*
- * The first line tells how the run was started, the last one before any decisions how it
- * ended. Forks are followed back to the run that none came before, and listed from there. The
- * history of each child that is to go on is built as well, but not written, for its doubts
- * alone: these have to be known before anything runs.
+ * The first line of the transcript says how the run was started; the last one before any decisions
+ * says how it ended. Forks are followed back to the oldest run, and listed from there. The history
+ * of each child that will be resumed is built too, but not written: only its effects in doubt are
+ * needed, before anything runs.
  */
 #include "run_resume/resume.h"
 
@@ -30,12 +30,12 @@
 #include "transcript/torn.h"
 #include "transcript/verify.h"
 
-/* What stands for itself in a command line. */
+/* Characters that a shell does not interpret. */
 #define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
 
-#define FORKS_LIMIT 64     /* of forks of forks */
+#define FORKS_LIMIT 64     /* length of a chain of forks */
 
-/* "key=value" of an object's members, or "key" alone. */
+/* "key=value", or only "key", for each member of an object. */
 static void
 resume_add_members(char ***list, struct span object, bool values)
 {
@@ -80,7 +80,7 @@ resume_add_ignored(struct resume *r, struct span names)
 	}
 }
 
-/* Where an attempt was, and what it ran there. */
+/* Reads the working directory of an attempt, and what it ran. */
 static void
 resume_read_place(struct resume *r, struct span payload)
 {
@@ -102,7 +102,7 @@ resume_read_place(struct resume *r, struct span payload)
 	resume_add_ignored(r, span_path(payload, KEY_START, KEY_IGNORED, NULL));
 	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
-	/* The file among those that the run was made of that is the script. */
+	/* The recorded file whose digest is that of the script. */
 	free(r->script);
 	r->script = NULL;
 	files = span_member(payload, KEY_FILES);
@@ -114,7 +114,7 @@ resume_read_place(struct resume *r, struct span payload)
 		r->recorded.directory = memory_text(r->directory);
 }
 
-/* Takes what run.started says, its blobs put back. */
+/* Reads run.started; blobs were inserted. */
 static int
 resume_read_run_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
@@ -148,7 +148,7 @@ resume_read_run_started(struct resume *r, const char *line, size_t len, struct e
 	return 0;
 }
 
-/* The line that the reader is at; -1 also if there is none. */
+/* Reads the next line. Returns -1 on errors and if there is none. */
 static int
 resume_read_line(struct resume *r, struct reader *reader, struct buffer *line, struct error *err)
 {
@@ -169,7 +169,8 @@ read_record(struct resume *r, struct error *err)
 	struct reader reader;
 	int failed;
 
-	/* Nor is what such a run says believed of one that it is the child of, or was forked to. */
+	/* The record of a run that was received from elsewhere is not trusted, also not about its
+	 * parent or its forks. */
 	if (origin_check_own(&r->storage, r->run_id, err) != 0)
 		return -1;
 	if (reader_open(&reader, r->path, err) != 0)
@@ -177,7 +178,7 @@ read_record(struct resume *r, struct error *err)
 	failed = resume_read_line(r, &reader, &first, err);
 	if (failed == 0)
 		failed = resume_read_run_started(r, first.data, first.len, err);
-	/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
+	/* The end of the last attempt, if it has one: only decisions follow it. */
 	if (failed == 0)
 		failed = waiting_seek_end(&reader, err);
 	if (failed == 0)
@@ -200,7 +201,7 @@ resume_tell_script(const struct resume *r, struct error *err)
 {
 	char *kept = path_join(r->blobs, r->recorded.sha256), *message;
 
-	/* A name that a shell would take for more is left to the user. */
+	/* A path that a shell would interpret is not put into a command. */
 	if (r->script != NULL && access(kept, R_OK) == 0) {
 		if (strspn(r->script, SHELL_PLAIN) == strlen(r->script))
 			message = memory_format("%s; it is recorded, and brought back by: awf-replay --show %s "
@@ -222,7 +223,8 @@ at_run(struct resume *r, const struct storage *s, const char *run_id)
 	memcpy(r->run_id, run_id, sizeof r->run_id);
 }
 
-/* What the run was forked from, and that was, …: all of them are needed. */
+/* Finds all runs in the chain of forks: what the run was forked from, what that was forked
+ * from, and so on. */
 static int
 find_others(struct resume *r, const struct storage *s, struct error *err)
 {
@@ -266,7 +268,7 @@ resume_find(struct resume *r, const struct storage *s, const char *run, struct e
 
 	*r = (struct resume){ .path = NULL };
 	if (storage_resolve(s, run, &ref, err) != 0) {
-		/* What a run without a transcript that was killed leaves behind is its directory. */
+		/* A run without a transcript that was killed leaves only its directory. */
 		if (!id_valid(run, strlen(run)))
 			return -1;
 		directory = storage_run_directory(s, run);
@@ -311,7 +313,7 @@ resume_check_dead(const struct resume *r, struct error *err)
 	    count > 1 ? ", and others," : "", first.command);
 }
 
-/* Begins to read the calls of the record, and of what it was forked from. */
+/* Starts reading the calls of the record and of the runs that it was forked from. */
 static int
 begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
@@ -330,16 +332,16 @@ begin_reading(struct resume *r, const struct resume_plan *plan, struct error *er
 	return history_begin(&r->reading, &spec, err);
 }
 
-/* A record that is read while it is checked. */
+/* State of reading a record while it is verified. */
 struct checking {
 	struct resume *r;
 	const struct resume_plan *plan;
 	bool failed;
-	bool again;                  /* its calls alone are read once more */
+	bool again;                  /* it is read again, only for its calls */
 	struct error *err;
 };
 
-/* An attempt may have been somewhere else than the one before. */
+/* Each attempt may have had another working directory. */
 static int
 resume_read_attempt(struct resume *r, const char *line, size_t len, struct error *err)
 {
@@ -362,7 +364,7 @@ resume_read_attempt(struct resume *r, const char *line, size_t len, struct error
 	return failed;
 }
 
-/* Of "/bin/sh -c TEXT NAME". */
+/* Adds TEXT of "/bin/sh -c TEXT NAME". */
 static void
 add_text(struct resume *r, struct span payload)
 {
@@ -447,7 +449,7 @@ resume_check_record(struct resume *r, const struct resume_plan *plan,
 	return 0;
 }
 
-/* Reads the record without checking it; again: where its workspace is, and its files, are known. */
+/* Reads the record without verifying it; again: its workspace and files are known already. */
 static int
 read_lines(struct resume *r, const struct resume_plan *plan, bool again, struct error *err)
 {
@@ -475,7 +477,7 @@ static int resume_build_with_index(struct resume *r, const struct resume_plan *p
 
 /* ---- programs that have changed ---- */
 
-/* Adds what a child run tells to what its parent does. */
+/* Adds the changed programs of a child run to those of its parent. */
 static void
 add_programs(struct history_summary *to, struct history_summary *from)
 {
@@ -495,7 +497,8 @@ add_programs(struct history_summary *to, struct history_summary *from)
 	}
 }
 
-/* Where the programs of a child run lie that was in, or below, a workspace which has moved. */
+/* Adjusts the paths of a child run's programs if its directory is within a workspace
+ * that has moved. */
 static void
 move_child(struct resume *child, const struct resume *parent)
 {
@@ -510,7 +513,8 @@ move_child(struct resume *child, const struct resume *parent)
 	child->directory = directory;
 }
 
-/* Adds which answers name something in a child run, and why others do not, of which its parent knows less. */
+/* Adds which answers match something in a child run, and why others do not match: the child knows
+ * more of that than its parent. */
 static void
 add_answers(struct history_summary *to, const struct history_answers *answers,
     const struct history_child *child, const struct history_summary *inside)
@@ -544,7 +548,8 @@ struct looking {
 	struct history_summary found; /* programs, named, refused */
 };
 
-/* Where the index of a run inside is made, if it is to be: what has changed nothing has none. */
+/* Builds the history of a child run. Its index is written only where the parent asks for that, and
+ * not if nothing has changed. */
 static int
 build_inside(struct resume *inner, const struct resume *parent, const struct history_child *child,
     const struct resume_plan *plan, struct error *err)
@@ -565,7 +570,8 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	return built;
 }
 
-/* Of history_check_children(). A record that cannot be read is not this one's to tell of. */
+/* Callback of history_check_children(). A record that cannot be read is skipped here, and
+ * reported elsewhere. */
 static bool
 resume_check_child(void *context, const struct history_child *child)
 {
@@ -590,7 +596,7 @@ resume_check_child(void *context, const struct history_child *child)
 	return outdated;
 }
 
-/* Where the workspace is not, nothing is known of its programs. */
+/* If the workspace does not exist, its programs cannot be checked. */
 static void
 check_programs(struct resume *r, struct looking *l)
 {
@@ -602,7 +608,7 @@ check_programs(struct resume *r, struct looking *l)
 	history_check_children(r->reading, resume_check_child, l);
 }
 
-/* The doubts of a child run are those of its parent too, under the name of its call. */
+/* Adds a child run's effects in doubt to those of its parent, prefixed with the child's call. */
 static int
 add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
@@ -620,7 +626,8 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		r->words.file_names.edited |= inner.words.file_names.edited;
 		add_answers(own, &around->answers, child, &inner.history);
 	}
-	/* Its parent died before it knew that it had succeeded. One whose reader had gone goes on. */
+	/* A child that succeeded after its parent died has none to decide; one whose reader closed
+	 * the pipe is resumed. */
 	if (!failed && (strcmp(inner.status, "success") != 0 || inner.reader_gone)) {
 		its = &inner.history;
 		if (!failed)
@@ -675,7 +682,8 @@ calls_step(void *context, const char *name, const char *command)
 	return file_names_calls(&r->words.file_names, name, command);
 }
 
-/* As resume_build(), with the index at a path; NULL: none. inside: none either if nothing has changed. */
+/* Like resume_build(), with the path of the index; NULL: write none. inside: none either if nothing
+ * has changed. */
 static int
 resume_build_with_index(struct resume *r, const struct resume_plan *plan, const char *index,
     bool inside, struct error *err)
@@ -703,7 +711,7 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 		resume_add_answers(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
-	/* Children that came to be: a parent may have died before. */
+	/* Only children that were made: the parent may have died before that. */
 	for (size_t i = 0; failed == 0 && i < r->history.child_count; i++) {
 		const struct history_child *child = &r->history.children[i];
 
@@ -714,7 +722,8 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 			add_unknown_steps(r, child, plan);
 		free(path);
 	}
-	/* What is named in child runs is known now; a child run is told what was said of others, too. */
+	/* Now all calls in child runs are known. A child run also gets answers about others, so
+	 * only the outermost run checks them. */
 	if (failed == 0 && r->prefix == NULL)
 		failed = history_check_answers(&plan->answers, &r->history, err);
 	r->words.names.edited = r->words.file_names.edited;

@@ -1,11 +1,10 @@
 /*
- * Resume: what stands between a run that died, failed or waits and its next attempt;
- * and what a fork has in common with that.
+ * Resume: reads a recorded run and decides whether a run that died, failed or waits may have a
+ * further attempt; a fork uses the same checks.
  *
- * A recorded run tells how it was started: what it ran, where, with which inputs, and
- * what it was forked from. It may be gone on from if its owner is gone, no process of
- * its last attempt lives, its record is whole and unmasked, and every effect that may or
- * may not have happened was decided about.
+ * The transcript says how the run was started: what it ran, where, with which inputs, and what it
+ * was forked from. It may be resumed if its owner has died, no process of its last attempt lives,
+ * its transcript is complete and unmasked, and every effect in doubt was decided.
  */
 #ifndef AWF_RUN_RESUME_RESUME_H
 #define AWF_RUN_RESUME_RESUME_H
@@ -25,78 +24,79 @@
 
 struct resume {
 	char run_id[ID_SIZE];
-	struct storage storage;       /* that it is in */
+	struct storage storage;       /* that the run is in */
 	char *path, *blobs;           /* of the transcript */
 	struct workflow recorded;     /* what it ran */
-	char *script;                 /* where the file of that was; NULL: not recorded */
-	char *directory;              /* where its last attempt was started */
-	char *stored;                 /* the storage that this recorded into; NULL: an older version's */
+	char *script;                 /* recorded path of the script; NULL: not recorded */
+	char *directory;              /* working directory of its last attempt */
+	char *stored;                 /* the storage of that attempt; NULL: recorded by an
+	                                 older version */
 	struct {
 		char *workspace;              /* of --workspace; NULL */
-		bool snapshot;                /* of which a copy was kept */
+		bool snapshot;                /* a copy of the workspace was kept */
 		bool no_input;                /* its stdin was /dev/null */
 		char **inputs;                /* KEY=VALUE */
-		char *allow_tools;            /* its ceiling, limits/ceiling.h; NULL */
+		char *allow_tools;            /* limit of its tools (limits/ceiling.h); NULL */
 		enum tools_policy tools_policy;
 		char **ignored;               /* variables that no call depends on */
-		char **variables;             /* names that were recorded of the environment */
-	} settings;                   /* that it was started with */
-	char status[16];              /* of its last attempt; "" if that has no end */
-	bool reader_gone;             /* it ended as nobody read its output any more */
-	bool interrupted;             /* that was ended from outside (run.completed) */
+		char **variables;             /* environment variables that are recorded (--env) */
+	} settings;                   /* settings that it was started with */
+	char status[16];              /* of its last attempt; "" if that did not end */
+	bool reader_gone;             /* it ended because the reader of its output
+	                                 closed the pipe */
+	bool interrupted;             /* it was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
-	char *programs_in;            /* the directory in which programs of the workspace are looked for;
-	                                 NULL: directory */
-	char *moved_from;             /* where directory was; NULL: there */
-	struct history_source *others; /* what it was forked from, oldest first; room for one more */
+	char *programs_in;            /* where programs of the workspace are looked for; NULL:
+	                                 in directory */
+	char *moved_from;             /* earlier value of directory; NULL: it has not moved */
+	struct history_source *others; /* the runs it was forked from, oldest first; room
+	                                  for one more */
 	size_t other_count;
-	char forked_from[ID_SIZE];    /* the last of them, "" */
-	char *forked_at;              /* the PATH that it left out; NULL */
+	char forked_from[ID_SIZE];    /* the last of these, or "" */
+	char *forked_at;              /* path of the step at which it was forked; NULL */
 	char *traceparent;            /* of the first attempt; NULL */
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix, *steps;         /* of history_spec; NULL */
 	const char *indexes_in;       /* directory for those of the runs inside, while they are built; NULL */
 	struct {
-		struct definition_files files; /* that its record names */
-		struct file_names file_names; /* of steps in these */
-		char **texts;                 /* that its attempts ran (-c), NULL: none */
-		const char *text;             /* what it runs now; NULL: not known, */
-		const struct file_names *around; /* but these may have it; NULL */
+		struct definition_files files; /* named in its record */
+		struct file_names file_names; /* step names in these files */
+		char **texts;                 /* texts that its attempts ran (-c); NULL: none */
+		const char *text;             /* the text that it runs now; NULL: not known, */
+		const struct file_names *around; /* but it may be in these files; NULL */
 		struct history_names names;   /* history_spec.names */
-	} words;                      /* of the workflow */
+	} words;                      /* about the workflow's definition */
 	struct history_reading *reading; /* its recorded calls; NULL: not read */
 	struct history_summary history;
 };
 
-/* The script is not where it was: how it can be brought back is added to *err, if it is
- * recorded. */
+/* The script is missing: if it was recorded, adds to *err how to restore it. */
 void resume_tell_script(const struct resume *r, struct error *err);
-/* Finds a run by its RUN argument and reads how it was started. ERROR_USAGE: there is
- * no such run, or it is masked. resume_free() either way. */
+/* Finds the run that RUN names, and reads how it was started. ERROR_USAGE: there is no such run, or
+ * it is masked. Call resume_free() whatever the result. */
 int resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err);
 
-/* Refuses a run that lives. ERROR_SYSTEM. */
+/* Refuses a run whose owner lives. ERROR_SYSTEM. */
 int resume_check_ended(const struct resume *r, const struct storage *s, struct error *err);
-/* And one of which a process lives. Once more when the run was taken over: another
- * resume may have come and died in between. */
+/* Refuses a run of which a process lives. Call it again with the run's lock: another resume may
+ * have started and died in between. */
 int resume_check_dead(const struct resume *r, struct error *err);
-/* What is to become of the run. */
+/* What to do with the run. */
 struct resume_plan {
-	bool forks;                   /* a fork of it; else its next attempt */
-	const char *at;               /* that the fork leaves out; NULL: nothing */
+	bool forks;                   /* fork it; otherwise start a further attempt */
+	const char *at;               /* step to fork at; NULL: none */
 	struct history_answers answers;
 };
 
-/* Checks the whole record, and reads on the way what resume_build() needs of it, and files.
- * What a crash left at its end is moved away if `repaired` is given, which is told; everything
- * else is ERROR_SCHEMA, and nothing is touched. What the plan points at is to live as long. */
+/* Verifies the whole transcript, and reads from it what resume_build() needs. If `repaired` is
+ * given, what a crash left at the end is moved away, and `repaired` is called with a message; other
+ * damage is ERROR_SCHEMA, and nothing is changed. What plan points at must live as long as r. */
 int resume_check_record(struct resume *r, const struct resume_plan *plan,
     void (*repaired)(const char *text), struct error *err);
 
-/* Makes the history (with the doubts of its child runs) in the run directory (NULL: none is
- * made); fills history, with what has changed of the programs that are recorded, there and in child
- * runs. 1: every doubt is decided; 0: not. The record is read once more only if
- * it has changed since. */
+/* Builds the history, including effects in doubt of child runs and changed programs, in `history`,
+ * and writes its index to the run directory (NULL: does not write it). Returns 1 if all effects in
+ * doubt are decided, 0 if not. The transcript is read again only if it has changed since. */
 int resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err);
 void resume_free(struct resume *r);

@@ -1,9 +1,8 @@
 /*
- * What comes through a pipe is first kept whole in a file without a name, as it must be
- * compared and then still be read. Bytes are compared before state lines, which cost more.
- *
- * To tell which of several recorded runs a child is, how its input begins is enough: that is looked
- * at in the pipe, by tee(2), so that a child whose input has no end starts all the same.
+ * Input from a pipe is first stored completely in an unnamed file, since it is read twice: to
+ * compare it, and by the workflow. Bytes are compared before state lines, which takes longer. To
+ * choose between several recorded children, the beginning of the input is enough: it is read from
+ * the pipe by tee(2) without consuming it, so a child with endless input starts too.
  */
 #define _GNU_SOURCE /* tee */
 #include "run_resume/same_input.h"
@@ -27,11 +26,11 @@
 #include "transcript/event_keys.h"
 
 #define CHUNK ((size_t)64 << 10)
-#define LOOK_EVERY_MS 200 /* for signals */
-#define BEGIN_LIMIT ((size_t)64 << 10) /* what a pipe holds */
+#define LOOK_EVERY_MS 200 /* for held signals */
+#define BEGIN_LIMIT ((size_t)64 << 10) /* capacity of a pipe */
 #define BEGIN_NAP_MS 10
 
-/* Keeps all that comes in a file without a name, which *input is then. */
+/* Stores all input in an unnamed file, and sets *input to it. */
 static int
 same_input_spool_stdin(const char *directory, int *input, struct error *err)
 {
@@ -89,8 +88,8 @@ same_bytes(int a, off_t at, int b)
 	return same;
 }
 
-/* Both from where they stand; what is no state is not compared here. begin: a is how an input begins, of
- * which more may come: then b may have more, too. */
+/* Compares state lines from the current positions; false if one is not a state line. begin: a holds
+ * the beginning of an input, so b may have more lines. */
 static bool
 same_state(int a, int b, bool begin)
 {
@@ -129,16 +128,16 @@ same_state(int a, int b, bool begin)
 	return same;
 }
 
-/* ---- how it begins ---- */
+/* ---- comparing the beginning ---- */
 
-/* How an input begins: what has come. */
+/* The beginning of an input that has arrived. */
 struct begin {
-	char *bytes; /* BEGIN_LIMIT */
+	char *bytes; /* BEGIN_LIMIT bytes */
 	size_t len;
-	bool ended;  /* and no more comes */
+	bool ended;  /* it is the whole input */
 };
 
-/* Copies what lies in a pipe, and leaves it there. */
+/* Copies what is in a pipe without consuming it. */
 static ssize_t
 peek_pipe(int input, char *bytes)
 {
@@ -169,12 +168,12 @@ peek_input(int input, mode_t type, struct begin *begin)
 	if (got < 0)
 		return false;
 	begin->len = (size_t)got;
-	/* Who has gone before the bytes were looked at has written no more. */
+	/* If the writer had closed the pipe before the bytes were read, no more will come. */
 	begin->ended = begin->len < BEGIN_LIMIT && (S_ISREG(type) || (ready & POLLHUP) != 0);
 	return true;
 }
 
-/* whole: the end of what was kept was seen. */
+/* whole: the recorded input was stored up to its end. */
 static bool
 begins_alike(const struct begin *begin, int kept, bool whole)
 {
@@ -183,7 +182,7 @@ begins_alike(const struct begin *begin, int kept, bool whole)
 	size_t least = had > 0 && (size_t)had < begin->len ? (size_t)had : begin->len;
 	bool alike = had >= 0 && memcmp(bytes, begin->bytes, least) == 0;
 
-	/* What one has behind that the other has not. */
+	/* One has more bytes: the same only if the other may go on. */
 	if (alike && (size_t)had < begin->len)
 		alike = !whole;
 	else if (alike && (size_t)had > begin->len)
@@ -192,7 +191,7 @@ begins_alike(const struct begin *begin, int kept, bool whole)
 	return alike;
 }
 
-/* Compares whole lines of state. */
+/* Compares complete state lines. */
 static enum input_fit
 compare_states(const struct begin *begin, int kept, const char *directory)
 {
@@ -230,14 +229,15 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 
 	if (!whole)
 		kept = file_open_plain(part, O_RDONLY, 0);
-	/* A child that took nothing of its input, whose end was not seen, may have been given anything. */
+	/* If a child read nothing and did not see the end of its input, any input may
+	 * be the same. */
 	if (kept >= 0 && (fstat(kept, &then) != 0 || (!whole && then.st_size == 0)))
 		fit = INPUT_SAME;
 	else if (!some && kept < 0)
 		fit = INPUT_SAME;
 	else if (some && kept >= 0)
 		begin.bytes = memory_alloc(BEGIN_LIMIT);
-	/* Until as much has come as was kept. */
+	/* Wait until as much has arrived as was recorded. */
 	for (int waited = 0; begin.bytes != NULL && waited < wait_ms; waited += BEGIN_NAP_MS) {
 		if (!peek_input(input, now.st_mode, &begin))
 			break;
@@ -255,7 +255,7 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 	return fit;
 }
 
-/* ---- all of it ---- */
+/* ---- comparing all of it ---- */
 
 int
 same_input(const struct storage *s, const char *run_id, const char *directory,
@@ -265,7 +265,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 	int kept = file_open_plain(path, O_RDONLY, 0), failed = 0;
 	long long bytes = 0;
 	struct stat status;
-	bool flows = false, now = false; /* whether there is anything that is kept of an input */
+	bool flows = false, now = false; /* whether the input is one that is recorded */
 	off_t at;
 
 	if (*input >= 0 && fstat(*input, &status) == 0) {
@@ -274,7 +274,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 	}
 	span_integer(span_member(recorded, KEY_BYTES), &bytes);
 	if (recorded.at == NULL || !now || kept < 0) {
-		/* Of what was kept in part some may not have been taken; of nothing, nothing was. */
+		/* Incomplete recorded input: the same only if nothing of it was read. */
 		*same = recorded.at == NULL ? !now : bytes == 0;
 	} else {
 		if (flows)

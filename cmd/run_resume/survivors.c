@@ -1,7 +1,7 @@
 /*
- * /proc/PID/environ of every process that may be read, again when the first of those with the
- * variable has gone, and every so often, until none is left or patience is over: who is just
- * being killed goes in that time.
+ * Reads /proc/PID/environ of all readable processes; repeats that when the first one with the
+ * variable exits, and at intervals, until none is left or the time is over: processes that are just
+ * being killed exit in that time.
  */
 #include "run_resume/survivors.h"
 
@@ -22,7 +22,7 @@
 
 #define LOOK_EVERY_MS 20
 
-/* Counts them, and describes the first. */
+/* Counts the processes, and describes the first. */
 static size_t
 survivors_count_marked(const char *variable, struct survivor *first)
 {
@@ -35,7 +35,7 @@ survivors_count_marked(const char *variable, struct survivor *first)
 		struct buffer text = BUFFER_INIT;
 		const char *at, *end;
 
-		/* Those of other users cannot be read, and are no survivors. */
+		/* Processes of other users cannot be read, and do not count. */
 		if (pid <= 0 || pid == getpid() || !process_read(pid, "environ", &text))
 			buffer_clear(&text);
 		at = buffer_string(&text);
@@ -61,7 +61,7 @@ survivors_count_marked(const char *variable, struct survivor *first)
 	return count;
 }
 
-/* Whether it is awf-exec(1), which some launchers give the environment of the step. */
+/* Whether it is awf-exec(1), which gets the step's environment from some launchers. */
 static bool
 is_far_end(const struct survivor *s)
 {
@@ -78,7 +78,7 @@ survivors_find(const char *variable, int patience_ms, struct survivor *first)
 	int64_t now, deadline;
 	size_t count = survivors_count_marked(variable, first);
 
-	/* When the first has gone, others may be there still. */
+	/* When the first has exited, others may remain. */
 	while (count > 0) {
 		deadline = began + patience_ms + (is_far_end(first) ? FAR_GONE_MS : 0);
 		now = clock_monotonic();

@@ -1,7 +1,7 @@
 /*
- * Survivors: processes of this user that an attempt of a run left behind when it died.
- * They are known by what they have in their environment since their start, wherever
- * they have got to: another session, another parent.
+ * Survivors: processes of this user that were left when an attempt of a run died. They are
+ * recognized by a variable in their initial environment, even in another session or with
+ * another parent.
  */
 #ifndef AWF_RUN_RESUME_SURVIVORS_H
 #define AWF_RUN_RESUME_SURVIVORS_H
@@ -14,10 +14,10 @@ struct survivor {
 	char command[128]; /* one line */
 };
 
-/* Looks for other processes with `variable` (NAME=VALUE) in their environment, for at
- * most patience_ms while there are some: those that a guardian is ending take a moment, and the far
- * end of a launcher on this machine, which ends by itself once nobody speaks to it, some more.
- * Returns how many are left; the first is described, if there is one. */
+/* Looks for other processes with `variable` (NAME=VALUE) in their environment, and waits up to
+ * patience_ms for them to exit: a guardian needs a moment to end its processes, and a launcher's
+ * far end on this machine, which exits when its connection is closed, a little more. Returns how
+ * many are left, and describes the first. */
 size_t survivors_find(const char *variable, int patience_ms, struct survivor *first);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The #! line is read as the kernel does, so that what will run is known, and recorded,
- * before it starts. Which word of a recorded command line was the script is not recorded: the
- * first three are tried, and the one is taken that is a script in the recorded directory now,
- * first such that would run as it did.
+ * The #! line is parsed as the kernel does, so that what will be executed is known, and recorded,
+ * before it starts. The record does not say which word of the command line was the script: the
+ * first three words are tried, and the one that is a script in the recorded directory now is used,
+ * preferably one that would be executed with the same command line.
  */
 #include "run_resume/workflow.h"
 
@@ -26,7 +26,7 @@
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 #define SPACE " \t"
 
-/* argv of up to three leading words (NULL: left out), then words. */
+/* Sets argv to up to three leading words (NULL: omitted) and then words. */
 static void
 set_argv(struct workflow *w, const char *const lead[3], char *const *words)
 {
@@ -40,9 +40,9 @@ set_argv(struct workflow *w, const char *const lead[3], char *const *words)
 		w->argv[count++] = memory_text(*words);
 }
 
-/* What the #! line of a script says, as the kernel reads it: an interpreter, and all else as one
- * argument, both in memory of their own; NULL: none. One that names awf-run, which must not run
- * itself, is none. */
+/* Parses the #! line of a script as the kernel does: *interpreter, and the rest as one *argument,
+ * both to be freed by the caller; NULL: none. A line that names awf-run is ignored, as awf-run must
+ * not run itself. */
 static void
 read_interpreter(const char *at, size_t len, char **interpreter, char **argument)
 {
@@ -79,7 +79,7 @@ set_directory(struct workflow *w, const char *path, struct error *err)
 	return 0;
 }
 
-/* Comments are read up to the first line that is not one. */
+/* Reads the leading comment lines only. */
 static int
 read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
 {
@@ -136,7 +136,7 @@ run_script(struct workflow *w, const char *path, const struct buffer *script, ch
 	return failed;
 }
 
-/* Whether name is to be taken as a file; what it is otherwise, PATH knows. */
+/* Whether name is a file to execute or read; otherwise it is looked up in PATH. */
 static bool
 is_file(const char *name)
 {
@@ -146,7 +146,7 @@ is_file(const char *name)
 	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
 }
 
-/* A file that would be read by a shell though it is none of its scripts. */
+/* An agent or tool definition, which a shell would read as a script. */
 static bool
 is_definition(const char *name, const char *suffix)
 {
@@ -156,7 +156,8 @@ is_definition(const char *name, const char *suffix)
 	    (status.st_mode & 0111) == 0;
 }
 
-/* The file that a name means: here, or around; NULL if PATH is to know it. */
+/* The file that a name means: relative to the current directory, or to `around`; NULL if
+ * PATH decides. */
 static char *
 find_file(struct workflow *w, const char *name, const char *around)
 {
@@ -165,7 +166,7 @@ find_file(struct workflow *w, const char *name, const char *around)
 	char *path, *found;
 
 	if (is_file(name) && (!slash || *name == '/' || around == NULL || access(name, F_OK) == 0))
-		/* Without a slash the shell might look for it in PATH. */
+		/* Without a slash the shell might search PATH for it. */
 		return slash ? memory_text(name) : path_join(".", name);
 	if (around == NULL)
 		return NULL;
@@ -212,8 +213,8 @@ workflow_find(struct workflow *w, char *const *words, const char *shell, const c
 	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0) {
 		failed = run_script(w, path, &script, words, shell, err);
 	} else {
-		/* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
-		 * be read may still run. */
+		/* A stream such as <(…) is read by the shell; a file that cannot be read may still
+		 * be executable. */
 		bool stream = status.st_mode != 0 && !S_ISREG(status.st_mode) &&
 		    !S_ISDIR(status.st_mode);
 
@@ -282,9 +283,9 @@ same_argv(char *const *a, char *const *b)
 	return *a == *b;
 }
 
-/* The script is one of the first three words, with what follows as its arguments: an interpreter
- * and an argument of that may stand before it. It lies in the recorded directory. What still runs
- * as it did comes before what has another interpreter now. */
+/* Finds the script in the recorded directory: it is one of the first three words (an interpreter
+ * and its argument may precede it), followed by its arguments. A word that gives the same command
+ * line as recorded is preferred to one that now has another interpreter. */
 static bool
 find_script(struct workflow *w, const struct workflow *recorded)
 {
@@ -293,7 +294,7 @@ find_script(struct workflow *w, const struct workflow *recorded)
 
 	for (int exactly = 1; exactly >= 0; exactly--) {
 		for (size_t word = 0; word < 3 && word < count; word++) {
-			/* What stands in for an interpreter that is not recorded as such. */
+			/* the shell to use for a script without an interpreter */
 			const char *shell = word > 0 ? recorded->argv[0] : "/bin/sh";
 
 			if (workflow_find(w, recorded->argv + word, shell, NULL, &ignored) == 0 &&
@@ -312,7 +313,8 @@ workflow_again(struct workflow *w, const struct workflow *recorded, struct error
 	const char *nothing[3] = { NULL, NULL, NULL };
 	char **argv = recorded->argv, sha256[DIGEST_SIZE];
 
-	/* A program, which is run as it was; or a pipeline, which its digest proves. */
+	/* A program is executed as recorded; so is a pipeline, which is recognized by
+	 * its digest. */
 	if (recorded->sha256[0] == '\0' || (list_count(argv) > 3 && strcmp(argv[1], "-c") == 0 &&
 	    strcmp(digest_sha256(argv[2], strlen(argv[2]), sha256), recorded->sha256) == 0)) {
 		memset(w, 0, sizeof *w);

@@ -1,7 +1,7 @@
 /*
- * /etc/passwd is read itself: a program that has no shared library starts in half the time, and has
- * no getpwuid(3) that asks all that nsswitch.conf(5) names. Of a user who is not in there
- * getent(1) does that.
+ * Reads /etc/passwd itself: without shared libraries, which getpwuid(3) needs for the sources in
+ * nsswitch.conf(5), this program starts in half the time. For a user who is not in that file
+ * getent(1) is run.
  */
 #include "sandbox/account.h"
 
@@ -23,8 +23,8 @@
 
 enum { FIELD_ID = 2, FIELD_HOME = 5, FIELDS };
 
-/* The home directory of a user in lines as passwd(5) has them (NULL: none), which it takes apart;
- * NULL. In memory of its own. */
+/* Finds the home directory of a user in lines of passwd(5), which it modifies (NULL: none). Returns
+ * NULL if the user is not there. To be freed by the caller. */
 static char *
 find_home(char *lines, const char *id)
 {
@@ -40,7 +40,7 @@ find_home(char *lines, const char *id)
 	return NULL;
 }
 
-/* The same as all sources of the system have it. */
+/* Asks getent(1), which uses all sources of the system. */
 static int
 account_query_getent(const char *id, char **home, struct error *err)
 {

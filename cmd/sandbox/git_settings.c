@@ -1,6 +1,6 @@
 /*
- * A reader of git-config(1)'s whole syntax. Where git would stop with an error it stops, too: what
- * stands behind counts for nothing. A condition of includeIf counts as true.
+ * A parser for the whole syntax of git-config(1). It stops where git would stop with an error, and
+ * ignores the rest. A condition of includeIf always counts as true.
  */
 #include "sandbox/git_settings.h"
 
@@ -29,8 +29,8 @@ struct reader {
 	const char *at, *end;
 };
 
-/* "~/x" with the home directory before it. In memory of its own; NULL: git looks it up in another
- * way. */
+/* Replaces "~/" with the home directory. To be freed by the caller; NULL: git would resolve the
+ * value in another way. */
 static char *
 git_settings_expand_home(const char *value)
 {
@@ -51,7 +51,8 @@ add_path(char ***list, const char *value)
 	free(path);
 }
 
-/* Of a command, whatever shell takes it apart. */
+/* Adds the words of a command, separated at every character at which some shell would
+ * separate them. */
 static void
 add_words(struct git_settings *s, const char *value)
 {
@@ -84,11 +85,13 @@ is_include(const char *key)
 	    (strncmp(key, "includeif.", 10) == 0 && text_ends(key, ".path"));
 }
 
-/* key: in lower case but for its subsection. path: of the file that it stands in; NULL: of none. */
+/* key: in lower case except for its subsection. path: the file that contains the setting;
+ * NULL: none. */
 static void
 git_settings_add(struct git_settings *s, const char *path, const char *key, const char *value)
 {
-	/* What is a path as a whole; and what is data, which programs in a sandbox may write. */
+	/* Values that are one path; and values that name data, which sandboxed
+	 * programs may write. */
 	static const char *const files[] = { "core.hookspath", "init.templatedir", NULL };
 	static const char *const data[] = { "core.attributesfile", "core.excludesfile",
 		"commit.template", "blame.ignorerevsfile", "mailmap.file", NULL };
@@ -105,7 +108,7 @@ git_settings_add(struct git_settings *s, const char *path, const char *key, cons
 		}
 		free(included);
 	} else if (strncmp(key, "alias.", 6) == 0) {
-		if (*value == '!') /* another stands for a command of git's */
+		if (*value == '!') /* without "!" an alias stands for a command of git */
 			add_words(s, value + 1);
 	} else if (text_index(key, files) != -1) {
 		add_path(&s->paths, value);
@@ -140,7 +143,7 @@ is_of_name(int c)
 	    c == '-';
 }
 
-/* Behind '[', to ']'. */
+/* Reads a section header, after '[', up to ']'. */
 static bool
 read_section(struct reader *r, struct buffer *section)
 {
@@ -165,12 +168,12 @@ read_section(struct reader *r, struct buffer *section)
 	return c == ']';
 }
 
-/* Behind '=', to the end of the line that no backslash lets go on. */
+/* Reads a value, after '=', up to the end of a line that does not end in a backslash. */
 static bool
 read_value(struct reader *r, struct buffer *value)
 {
 	bool quoted = false, comment = false;
-	size_t len = 0; /* without blanks at the end */
+	size_t len = 0; /* without trailing blanks */
 	int c;
 
 	while ((c = git_settings_next_byte(r)) != EOF && c != '\n') {
@@ -252,11 +255,11 @@ git_settings_read(struct git_settings *s, const char *path)
 	struct stat st;
 	int fd;
 
-	/* git itself follows ten that include each other; each is read once. */
+	/* Each file is read once, so cycles end; git itself stops at a depth of ten. */
 	if (list_has(s->read, path) || list_count(s->read) == FILES_LIMIT)
 		return;
 	list_add(&s->read, path);
-	/* Whatever lies there, nobody waits for it. */
+	/* Whatever kind of file it is, opening must not wait. */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1) {
 		look_tells(AT_FDCWD, path);
@@ -273,7 +276,7 @@ git_settings_read(struct git_settings *s, const char *path)
 	buffer_free(&text);
 }
 
-/* Of the user: by a link it may lie in the workspace. */
+/* Settings of the user: the file may be a link into the workspace. */
 static void
 read_users(struct git_settings *s, const char *path)
 {
@@ -291,7 +294,7 @@ read_below(struct git_settings *s, const char *directory, const char *name)
 	free(path);
 }
 
-/* In lower case but for the subsection; in memory of its own. */
+/* The key in lower case except for the subsection; to be freed by the caller. */
 static char *
 name_of(const char *text)
 {
@@ -307,7 +310,7 @@ name_of(const char *text)
 	return name;
 }
 
-/* GIT_CONFIG_COUNT and the variables that it counts. */
+/* Reads GIT_CONFIG_COUNT and the variables GIT_CONFIG_KEY_n and GIT_CONFIG_VALUE_n. */
 static void
 read_environment(struct git_settings *s)
 {

@@ -1,10 +1,9 @@
 /*
- * What the user's git is told to run or to read: the files that its settings name, whoever keeps
- * the settings (a repository, the user, the system, the environment), in files that those include
- * too, to any depth. git itself is not asked: what it runs to answer is what is to be found out.
- *
- * A setting may name a file or directory (core.hooksPath, include.path), or hold a command, in
- * whose words files may stand. Most are relative to wherever git works.
+ * Which files the user's git would execute or read because its settings name them: settings of a
+ * repository, the user, the system and the environment, with included files to any depth. git
+ * itself is not asked, since answering could already run such a program. A setting may be a path
+ * (core.hooksPath, include.path) or a command that contains paths. Most paths are relative to the
+ * directory that git works in.
  */
 #ifndef AWF_SANDBOX_GIT_SETTINGS_H
 #define AWF_SANDBOX_GIT_SETTINGS_H
@@ -16,10 +15,10 @@ struct git_settings {
 	char **read;    /* the files that were read for them */
 };
 
-/* Of one file of settings, if it is there. */
+/* Reads one file of settings, if it exists. */
 void git_settings_read(struct git_settings *s, const char *path);
-/* Of the user, the system and the environment. home: of the user, beside that of HOME; NULL:
- * none. */
+/* Reads the settings of the user, the system and the environment. home: the user's, in addition to
+ * HOME; NULL: none. */
 void git_settings_read_users(struct git_settings *s, const char *home);
 void git_settings_free(struct git_settings *s);
 

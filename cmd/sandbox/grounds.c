@@ -1,6 +1,6 @@
 /*
- * A file's name is the digest of the path, so that a look costs the same however many there
- * are. Runs may keep the same one at once: whoever comes first makes it.
+ * A file is named by the digest of the path, so a lookup costs the same however many there are.
+ * Several runs may add the same path at once: the first one makes the file.
  */
 #include "sandbox/grounds.h"
 
@@ -16,7 +16,7 @@
 #include "io/file.h"
 #include "storage/storage.h"
 
-/* In memory of its own; NULL: there is no storage. */
+/* To be freed by the caller; NULL: there is no storage. */
 static char *
 file_of(const char *path)
 {
@@ -45,7 +45,7 @@ grounds_keep(const char *path, struct error *err)
 				failed = -1;
 			if (fd != -1 && close(fd) != 0)
 				failed = -1;
-		} else if (errno != ENOENT) { /* a storage that is not there yet has no runs */
+		} else if (errno != ENOENT) { /* a storage that does not exist yet has no runs */
 			failed = -1;
 		}
 		if (failed != 0)

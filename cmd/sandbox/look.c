@@ -1,6 +1,4 @@
-/*
- * The path of an open directory is asked of /proc, which takes no descriptor.
- */
+/* The path of an open directory is read from /proc/self/fd. */
 #define _GNU_SOURCE
 #include "sandbox/look.h"
 
@@ -16,7 +14,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-enum { NAMED = 100, SPARE = 72 /* two for each level of directories, and some */ };
+enum { NAMED = 100, SPARE = 72 /* two for each level of directories, and some more */ };
 
 static struct {
 	size_t count;
@@ -37,7 +35,7 @@ look_begin(void)
 	missed.count = 0;
 }
 
-/* Where a name lies, for people; in memory of its own. */
+/* The path of a name, for messages; to be freed by the caller. */
 static char *
 path_of(int at, const char *name)
 {
@@ -52,7 +50,7 @@ path_of(int at, const char *name)
 	return *name == '\0' || strcmp(name, ".") == 0 ? memory_text(directory) : path_join(directory, name);
 }
 
-/* Whether nobody but root opens it, as its mode or its owner says. */
+/* Whether its mode or owner prevents everybody but root from opening it. */
 static bool
 is_closed(int at, const char *name)
 {
@@ -61,7 +59,7 @@ is_closed(int at, const char *name)
 	if (fstatat(at, name, &st, 0) != 0) {
 		if (errno != EACCES)
 			return false;
-		/* What it lies in is closed; of a path, some part. */
+		/* The containing directory, or one on the path, cannot be entered. */
 		return at == AT_FDCWD || strchr(name, '/') != NULL || fstat(at, &st) != 0 ||
 		    st.st_uid != geteuid() || (st.st_mode & S_IXUSR) == 0;
 	}
@@ -74,14 +72,14 @@ error_tells(int reason, int at, const char *name)
 	switch (reason) {
 	case ENOENT:
 	case ENOTDIR:
-	case ELOOP:          /* a link where none is followed */
+	case ELOOP:          /* a link, opened with O_NOFOLLOW */
 	case EXDEV:          /* it leads out of the workspace */
 	case ENAMETOOLONG:
-	case EFBIG:          /* longer than what is read of such a file */
-	case ENXIO:          /* a socket, or a device that is not there */
+	case EFBIG:          /* larger than the limit for such files */
+	case ENXIO:          /* a socket, or a device that does not exist */
 	case ENODEV:
 		return true;
-	case EBADF:          /* what it lies in could not be opened */
+	case EBADF:          /* the containing directory could not be opened */
 		return at == -1;
 	case EACCES:
 		return is_closed(at, name);

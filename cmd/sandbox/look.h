@@ -1,11 +1,10 @@
 /*
- * What could not be looked at in a look through a workspace. An error mostly tells what is there:
- * nothing, a link, what its owner has closed. After any other one (too many open files, no memory,
- * a disk that fails) nothing is known of the name: it is neither taken for plain nor for what a
- * sandboxed program made.
+ * Records what could not be examined during a pass through a workspace. Most errors say what is
+ * there: nothing, a link, a file closed by its owner. After any other error (too many open files,
+ * no memory, a failing disk) nothing is known about the name: it is then treated neither as plain
+ * nor as made by a sandboxed program.
  *
- * A process looks through one workspace at a time, so all that judge what is in it note here what
- * they could not see.
+ * A process examines one workspace at a time, so all modules that do record their failures here.
  */
 #ifndef AWF_SANDBOX_LOOK_H
 #define AWF_SANDBOX_LOOK_H
@@ -16,20 +15,21 @@
 
 #include "base/error.h"
 
-/* Nothing has been missed yet. */
+/* Forgets all recorded names. */
 void look_begin(void);
-/* After a call on a name in an open directory (AT_FDCWD: a path) has failed, with its errno, which
- * stays: whether that tells what is there; if not, the name is noted. */
+/* Call after an operation on a name in an open directory (AT_FDCWD: a path) has failed; errno is
+ * kept. Returns whether errno says what is there; otherwise the name is recorded. */
 bool look_tells(int at, const char *name);
-/* As lstat(2), and notes the name if that does not tell. */
+/* Like lstat(2); on an error that does not say what is there, records the name. */
 int look_status(int at, const char *name, struct stat *st);
-/* How many names were missed. */
+/* How many names were recorded. */
 size_t look_missed(void);
-/* "PATH (REASON)" of each of them, but that of very many the first alone; ends with NULL. */
+/* "PATH (REASON)" of each; if there are very many, only of the first. Ends with NULL. */
 char *const *look_names(void);
-/* -1 with ERROR_BLOCKED if any was missed. */
+/* Returns -1 with ERROR_BLOCKED if any name was recorded. */
 int look_check(struct error *err);
-/* Opens as many descriptors as a later look may take beyond those of this one: -1 with errno. */
+/* Reserves as many descriptors as a second pass may need in addition to the first. -1
+ * with errno. */
 int look_reserve(int fd);
 void look_release(void);
 

@@ -1,7 +1,7 @@
 /*
- * awf-sandbox: runs a command that can change the workspace and read what programs need,
- * and nothing else of the machine. It ends as the command does; with 77 if the sandbox
- * could not be made, or the command was ended for what it used up.
+ * awf-sandbox: runs a command that can change the workspace and read what programs need, and
+ * nothing else of the machine. Its exit status is that of the command; 77 if the sandbox could not
+ * be made, or if the command was ended because it exceeded a limit.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@
 
 #define PROGRAM "awf-sandbox"
 
-/* What it did not see may be why the command failed. Who starts this program for somebody else says
- * it himself. */
+/* A variable that was removed may be why the command failed. If another AWF program started this
+ * one, it prints the hint itself. */
 static void
 sandbox_print_hint(const struct settings *s, char *const *left)
 {
@@ -51,7 +51,8 @@ sandbox_run_or_check(const struct settings *s)
 	int status = sandbox_run(s, &parts, &left, &err);
 
 	if (s->check) {
-		/* One line: whether there is a sandbox, and of what, as far as that was looked at. */
+		/* One line: whether a sandbox is possible, and with which parts, as far as that was
+		 * determined. */
 		writer_begin(&w, &line);
 		writer_object(&w);
 		writer_member_bool(&w, "ready", status == 0);
@@ -76,7 +77,7 @@ sandbox_run_or_check(const struct settings *s)
 		return SANDBOX_REFUSED;
 	}
 
-	/* It ends as the command did, by a signal too. */
+	/* Exit as the command did, or die by the same signal. */
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	signal(WTERMSIG(status), SIG_DFL);

@@ -1,8 +1,8 @@
 /*
- * The order counts: home directories, the workspace, what is hidden, what may be read, what
- * is kept. A place is dropped as it comes if it lies in one that allows as much. What nobody
- * asked for by name passes three questions: whether it holds a home, whether it touches a
- * secret, whether a link that sandboxed programs may have made leads there.
+ * The order matters: home directories, the workspace, hidden paths, readable ones, kept ones. A new
+ * place is dropped if a place that contains it allows as much. A place that the user did not name
+ * must not contain a home directory, must not touch a secret, and must not be reached by a link
+ * that sandboxed programs may have made.
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "sandbox/places.h"
@@ -26,26 +26,26 @@
 #include "sandbox/resolve.h"
 #include "sandbox/scripts.h"
 
-/* What programs of any system expect to read. */
+/* Directories that programs on any system expect to read. */
 static const char *const system_places[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap",
 	"/nix/store", "/gnu/store", "/proc", "/sys/devices/system/cpu", "/sys/fs/cgroup",
-	"/etc/resolv.conf", NULL /* which mostly leads elsewhere */
+	"/etc/resolv.conf", NULL /* usually a link to elsewhere */
 };
 
-/* Of root's files in there some are for nobody else (public.h). */
+/* Some of root's files in it must not be read by others (public.h). */
 const char places_configuration[] = "/etc";
 
 static const char *const devices[] = {
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", NULL
 };
 
-/* What belongs to the programs of PREFIX/bin. */
+/* Directories beside PREFIX/bin that belong to its programs. */
 static const char *const beside_programs[] = {
 	"lib", "lib32", "lib64", "libexec", "include", "share", "version", "versions", "plugins", NULL
 };
 
-/* Of a home directory, what is no program's. */
+/* Parts of a home directory that no program should read. */
 static const char *const secrets[] = {
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".password-store",
 	".mozilla", ".netrc", ".pki", ".git-credentials", ".npmrc", ".pypirc", ".config/awf",
@@ -53,7 +53,7 @@ static const char *const secrets[] = {
 	".local/share/keyrings", NULL
 };
 
-/* The place that the path lies in, if it allows as much. */
+/* The place that contains the path and allows as much, or NULL. */
 static const struct place *
 allowed_by(const struct places *p, const char *path, enum place_access access)
 {
@@ -64,7 +64,7 @@ allowed_by(const struct places *p, const char *path, enum place_access access)
 	return NULL;
 }
 
-/* Takes path and fd over. */
+/* Takes over path and fd. */
 static void
 add_found(struct places *p, char *path, int fd, enum place_access access)
 {
@@ -87,7 +87,7 @@ places_add(struct places *p, const char *path, enum place_access access)
 		add_found(p, real, -1, access);
 }
 
-/* Takes what was found over. */
+/* Takes over what was resolved. */
 static void
 add_resolved(struct places *p, struct resolved *r)
 {
@@ -95,7 +95,7 @@ add_resolved(struct places *p, struct resolved *r)
 	*r = (struct resolved){ -1, NULL, false };
 }
 
-/* A home directory as a whole is nobody's to read. */
+/* Whether the path is or contains a home directory, which must not be readable as a whole. */
 static bool
 holds_home(const struct places *p, const char *path)
 {
@@ -105,8 +105,8 @@ holds_home(const struct places *p, const char *path)
 	return false;
 }
 
-/* Of what is not to be seen, what it is or lies in; NULL. Homes are hidden as far as nothing in
- * them is a place. */
+/* The hidden path that is or contains this one; NULL: none. Home directories are not included: they
+ * are hidden except for the places in them. */
 static const char *
 hidden_by_name(const struct places *p, const char *path)
 {
@@ -117,7 +117,7 @@ hidden_by_name(const struct places *p, const char *path)
 	return NULL;
 }
 
-/* Whether it is a secret, lies in one or holds one. */
+/* Whether it is, contains, or is inside of a secret. */
 static bool
 touches_secret(const struct places *p, const char *path)
 {
@@ -132,8 +132,8 @@ touches_secret(const struct places *p, const char *path)
 	return touches || hidden_by_name(p, path) != NULL;
 }
 
-/* What nobody asked for by name. A link that sandboxed programs may have made leads
- * nowhere. */
+/* Adds a place that the user did not name, unless a link that sandboxed programs may have made
+ * leads to it. */
 static void
 add_unasked(struct places *p, const char *path)
 {
@@ -145,14 +145,14 @@ add_unasked(struct places *p, const char *path)
 		look_tells(AT_FDCWD, path);
 		return;
 	}
-	/* What of the configuration may be read is a place already. */
+	/* The readable part of the configuration is already a place. */
 	if (!r.strayed && !touches_secret(p, r.path) &&
 	    !path_within(places_configuration, r.path) && !path_within(r.path, places_configuration))
 		add_resolved(p, &r);
 	resolved_free(&r);
 }
 
-/* A directory of programs, and if it is a part of something bigger what they need beside it. */
+/* Adds a directory of programs, and if it is part of an installation, the directories beside it. */
 static void
 add_programs(struct places *p, const char *directory)
 {
@@ -172,8 +172,8 @@ add_programs(struct places *p, const char *directory)
 	for (size_t i = 0; fd != -1 && beside_programs[i] != NULL; i++) {
 		char *path;
 
-		/* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. Most of the
-		 * others are not there. */
+		/* PREFIX/share of a prefix in HOME (~/.local/share) does not belong to programs.
+		 * Most of the others do not exist. */
 		if ((in_home && strcmp(beside_programs[i], "share") == 0) ||
 		    faccessat(fd, beside_programs[i], F_OK, 0) != 0)
 			continue;
@@ -201,8 +201,9 @@ add_each(struct places *p, const char *list, void (*add)(struct places *, const 
 	}
 }
 
-/* Of the system, where nobody changes names. What is to be hidden is covered; in it, and of devices,
- * nothing is a place. What of the configuration may be read is one already. */
+/* Adds a path of the system, where nobody changes names. A path that is hidden itself gets an empty
+ * mount; one inside of a hidden path, or a hidden device, is no place. The readable part of the
+ * configuration is already one. */
 static void
 add_of_system(struct places *p, const char *path, enum place_access access)
 {
@@ -236,7 +237,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 		free(directory);
 	}
 	free(own);
-	/* The program itself, if it is named by its path. */
+	/* The program itself, if it is given as a path. */
 	if (strchr(s->command[0], '/') != NULL && resolve_path(&r, s->command[0],
 	    p->workspace_fd) == 0) {
 		if (!r.strayed)
@@ -266,7 +267,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 	return failed;
 }
 
-/* What is not there yet cannot be hidden, nor need it be. */
+/* A path that does not exist cannot be hidden, and need not be. */
 static void
 places_hide_path(struct places *p, const char *path)
 {
@@ -287,8 +288,8 @@ hide_below(struct places *p, const char *parent, const char *name)
 	free(path);
 }
 
-/* The directory that the command starts in: one that somebody names lies in the workspace, wherever
- * links lead. */
+/* Finds the directory that the command starts in; one given by the user must be in the workspace
+ * after following links. */
 static int
 find_start(struct places *p, const struct settings *s, struct error *err)
 {
@@ -317,8 +318,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	p->workspace_fd = open(s->workspace, O_PATH | O_CLOEXEC);
 	if (p->workspace_fd == -1)
 		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to use it as the workspace");
-	/* Where it lies is asked of the open directory: its name may be given to another one
-	 * meanwhile. */
+	/* Read the path from the open directory: meanwhile its name may have been given to
+	 * another one. */
 	link = memory_format("/proc/self/fd/%d", p->workspace_fd);
 	len = readlink(link, path, sizeof path - 1);
 	free(link);
@@ -326,7 +327,7 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to tell where it lies");
 	p->workspace = memory_copy(path, (size_t)len);
 
-	/* Hidden is what is of AWF, or was asked for. */
+	/* AWF's own directories are hidden, and those that the user names. */
 	places_hide_path(p, storage);
 	places_hide_path(p, getenv("AWF_AUDIT_LOG"));
 	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
@@ -338,8 +339,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	for (char **hidden = s->hidden; hidden != NULL && *hidden != NULL; hidden++)
 		places_hide_path(p, *hidden);
 
-	/* The copy that a replay works in lies in the replay's storage, of which nothing else is
-	 * seen: what it lies in cannot be hidden. */
+	/* The copy that a replay works in is in the replay's storage, of which only the copy is
+	 * visible: so the directories that contain it cannot be hidden. */
 	copy = storage == NULL ? NULL : path_join(storage, "workspace");
 	real = copy == NULL ? NULL : realpath(copy, NULL);
 	if (real != NULL && strcmp(p->workspace, real) == 0 && p->hidden != NULL) {
@@ -375,8 +376,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* Whether it is hidden with what it lies in: no place that lies in there, and was not covered with
- * it, shows it. */
+/* Whether a containing directory hides it too: no place inside of that directory, which would be
+ * visible, has it. */
 static bool
 hidden_within(const struct places *p, const char *path)
 {
@@ -403,15 +404,16 @@ add_home(struct places *p, const char *home)
 		free(real);
 }
 
-/* What AWF runs or takes up of a workspace, outside of any sandbox, and git and editors with it;
- * beside what other programs take for their settings (proc/project_files.h). */
+/* Paths in a workspace that AWF, git or editors use outside of any sandbox, in addition to project
+ * files of other programs (proc/project_files.h). */
 static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills", ".git/hooks",
 	".git/config", ".git/config.worktree", ".husky", ".idea", ".vscode", NULL };
 
-/* Of a work tree that has its repository elsewhere, the file that says where. */
+/* In a work tree whose repository is elsewhere: the file that says where. */
 static const char repository[] = ".git";
 
-/* A path in the workspace, relative to it or absolute; NULL if it is none. In memory of its own. */
+/* The absolute path of something in the workspace; NULL if it is not there. To be freed by
+ * the caller. */
 static char *
 path_in_workspace(const struct places *p, const char *path)
 {
@@ -439,7 +441,7 @@ places_keep(struct places *p, const char *path)
 		list_take(&p->kept, whole);
 }
 
-/* As far as the directory lies in the workspace. */
+/* Keeps the trusted paths below the directory that are in the workspace. */
 static void
 keep_trusted(struct places *p, const char *directory)
 {
@@ -463,8 +465,8 @@ keep_trusted(struct places *p, const char *directory)
 	free(path);
 }
 
-/* The directories of a list as that of PATH, which is the environment's. Of what is not there yet
- * only what AWF takes up is to be noted when it is made. */
+/* Keeps the directories of an environment variable that is a list like PATH. Those that do not
+ * exist are kept only if AWF uses them (taken_up), so that it is noted when one is made. */
 static void
 keep_listed(struct places *p, const char *name, bool taken_up)
 {
@@ -496,7 +498,7 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 	look_begin();
 	if (account_home(&home, err) == -1)
 		return -1;
-	/* That which the environment names may be another one, or none. */
+	/* HOME may be another directory than the user's, or not set. */
 	add_home(p, getenv("HOME"));
 	add_home(p, home);
 	free(home);

@@ -1,10 +1,10 @@
 /*
- * Which places a sandboxed program may see and change, as they lie on this machine: paths
- * without symbolic links, each in the list once, under no other that allows as much.
+ * Which paths a sandboxed program may see and change on this machine: paths without symbolic links,
+ * each once in the list, and none inside of another that allows as much.
  *
- * A place is found once, and open from then on: what somebody makes of its path meanwhile
- * is no place. Nothing that nobody asked for by name (of PATH, the workflow's directory)
- * holds or lies in a home directory's secrets.
+ * A place is opened when it is found, and stays open: if its path is replaced afterwards, the
+ * replacement is no place. Places that the user did not name (from PATH, the workflow's directory)
+ * never contain, and are never inside of, the secrets of a home directory.
  */
 #ifndef AWF_SANDBOX_PLACES_H
 #define AWF_SANDBOX_PLACES_H
@@ -19,34 +19,34 @@
 struct place {
 	char *path;
 	enum place_access access;
-	int fd;              /* O_PATH; -1: of the system, where nobody else changes names */
+	int fd;              /* O_PATH; -1: a path of the system, where nobody else changes names */
 };
 
 struct places {
 	struct place *list;
 	size_t count;
-	char **hidden;       /* what lies in one of them, and is not to be seen; ends with NULL */
-	char **kept;         /* what lies in the workspace and is not to be changed; ends with NULL */
-	char **opened;       /* what lies there and may be changed though it would be kept; likewise */
-	char **homes;        /* $HOME's and the user's; ends with NULL; NULL: there is none */
+	char **hidden;       /* paths inside of places that must not be seen; ends with NULL */
+	char **kept;         /* paths in the workspace that must not be changed; ends with NULL */
+	char **opened;       /* paths there that may be changed although they would be
+	                        kept; likewise */
+	char **homes;        /* $HOME and the user's home directory; ends with NULL; NULL: none */
 	char *workspace;
 	int workspace_fd;    /* O_PATH */
-	char *start;         /* directory to start in */
-	char *temporary;     /* directory that is private; set by the one who makes it */
+	char *start;         /* directory that the command starts in */
+	char *temporary;     /* private directory; set by the caller that makes it */
 };
 
-/* Of it, for root, what every user may read is for others to find (public.h). */
+/* In this directory root in a sandbox sees only what every user may read (public.h). */
 extern const char places_configuration[];
 
-/* ERROR_BLOCKED if the workspace can be none. */
+/* ERROR_BLOCKED if the workspace is not allowed to be one. */
 int places_find(struct places *p, const struct settings *s, struct error *err);
-/* One that no sandboxed program can have made. */
+/* Adds a place that no sandboxed program can have made. */
 void places_add(struct places *p, const char *path, enum place_access access);
-/* Something in the workspace is not to be changed, unless it is opened; an absolute path, or relative to
- * the workspace. */
+/* Makes something in the workspace read-only, unless it is opened; the path is absolute, or
+ * relative to the workspace. */
 void places_keep(struct places *p, const char *path);
-/* Whether AWF itself takes up what is kept of a workspace at this path in it: git's is not
- * AWF's. */
+/* Whether AWF itself uses the kept path `name` of a workspace; those of git it does not. */
 bool places_taken_up(const char *name);
 void places_free(struct places *p);
 

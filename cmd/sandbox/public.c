@@ -1,14 +1,13 @@
 /*
- * The mount takes a user namespace that says whose its files are. A process is made for that, which
- * never runs anything, and is gone when the namespace is open.
+ * The mount needs a user namespace that maps the owners of its files. A process is made to hold
+ * that namespace: it executes nothing, and ends when the namespace was opened.
  *
- * The look is one pass over the tree, with one look at each entry. A directory is one rule if all
- * below it is open to everybody, else each part that is open is a rule, and its names may be listed
- * if there is no closed directory below it, whose names would be seen with them: so a few closed
- * files cost a few rules more. That is known at its end, so the names of what is open in it are
- * kept till then.
- *
- * A symbolic link is there for all: what it leads to is looked at where that lies.
+ * The search is one pass over the tree that examines each entry once. A directory becomes one rule
+ * if all files below it are readable by everybody; otherwise each readable part becomes a rule, and
+ * its names may be listed unless a directory below it is closed, whose names would be visible too.
+ * So a few closed files cost a few more rules. Whether all files are readable is known only at the
+ * end of a directory, so the names of readable entries are kept until then. Symbolic links are
+ * visible to all: their targets are examined where they are.
  */
 #define _GNU_SOURCE /* clone(), getdents64(), O_PATH, d_type */
 #include "sandbox/public.h"
@@ -36,17 +35,17 @@
 #include "sandbox/resolve.h"
 
 enum {
-	DEPTH = 64,           /* what lies deeper counts as closed */
+	DEPTH = 64,           /* deeper directories count as closed */
 	ENTRIES_SIZE = 16384, /* bytes of a directory that are read at once */
 	LEFT_OPEN = 256
 };
 
 /* ---- the mount ---- */
 
-#define NOBODY "0 65534 1\n" /* what is root's belongs to this one, all else to nobody at all */
+#define NOBODY "0 65534 1\n" /* files of root get this owner, all others the overflow user */
 enum { WAITING_STACK = 4096 };
 
-/* It dies with whoever made it, at the latest. */
+/* It is killed at the latest when its parent dies. */
 static int
 wait_for_the_end(void *parent)
 {
@@ -66,11 +65,12 @@ write_map(pid_t pid, const char *name)
 	return failed;
 }
 
-/* A user namespace in which root's files are nobody's. -1 with errno. */
+/* Makes a user namespace in which files of root belong to nobody who runs here. -1 with errno. */
 static int
 nobodys_namespace(void)
 {
-	alignas(16) char stack[WAITING_STACK]; /* the memory is this process's own: it has to go first */
+	alignas(16) char stack[WAITING_STACK]; /* shared with this process (CLONE_VM), so the child
+	                                          must end first */
 	pid_t parent = getpid();
 	const pid_t pid = clone(wait_for_the_end, stack + sizeof stack,
 	    CLONE_VM | CLONE_NEWUSER | SIGCHLD, &parent);
@@ -116,21 +116,21 @@ public_tree(const char *directory)
 	return failed != 0 ? -1 : tree;
 }
 
-/* ---- the look ---- */
+/* ---- the search ---- */
 
 struct walk {
 	struct landlock *rules;
 	const char *top;      /* for errors */
-	struct buffer names;  /* of what is open in the directories around, a NUL after each */
+	struct buffer names;  /* readable names in the enclosing directories, each with a NUL */
 	int depth;
-	int left_open;        /* descriptors below this are closed by the end of the process, when
-	                         nobody waits for it any more */
+	int left_open;        /* descriptors below this are left for the exit of the process to
+	                         close, when nobody waits for it */
 	struct error *err;
 };
 
-/* What was seen of an entry; of a directory, the least of what is in it. SIGHT_PARTS: a file that
- * is closed, or a directory with one; SIGHT_SHUT: a directory that is closed, or one with it. Of
- * these two what is open is allowed already. */
+/* What was seen of an entry; for a directory, the minimum of its entries. SIGHT_PARTS: a closed
+ * file, or a directory with one; SIGHT_SHUT: a closed directory, or a directory with one. For both,
+ * rules for the readable parts were added already. */
 enum sight { SIGHT_FAILED = -1, SIGHT_SHUT, SIGHT_PARTS, SIGHT_OPEN };
 
 static bool
@@ -141,7 +141,7 @@ is_open(mode_t mode)
 	return (~mode & wanted) == 0;
 }
 
-/* What is open in a directory, of the names from this one on. */
+/* Adds rules for the readable entries of a directory: the names from `at` on. */
 static int
 allow_parts(struct walk *w, int directory, bool list, size_t at)
 {
@@ -150,7 +150,7 @@ allow_parts(struct walk *w, int directory, bool list, size_t at)
 	for (; failed == 0 && at < w->names.len; at += strlen(w->names.data + at) + 1) {
 		int fd = openat(directory, w->names.data + at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-		if (fd == -1) /* what is gone by now is nobody's */
+		if (fd == -1) /* it was removed meanwhile */
 			continue;
 		failed = landlock_allow(w->rules, fd, PLACE_READ, w->top, w->err);
 		close(fd);
@@ -167,7 +167,7 @@ public_examine_entry(struct walk *w, int directory, const struct dirent64 *entry
 	struct stat st;
 	int fd;
 
-	/* Not every file system tells what an entry is. */
+	/* Some file systems do not report the type of an entry. */
 	if (entry->d_type != DT_DIR) {
 		if (fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			return SIGHT_SHUT;
@@ -188,7 +188,7 @@ public_examine_entry(struct walk *w, int directory, const struct dirent64 *entry
 	return sight;
 }
 
-/* Looks at all that is in an open directory. */
+/* Examines all entries of an open directory. */
 static enum sight
 public_examine_directory(struct walk *w, int directory)
 {
@@ -204,7 +204,7 @@ public_examine_directory(struct walk *w, int directory)
 			enum sight sight;
 
 			at += entry->d_reclen;
-			/* Nothing is asked of links, which most are. */
+			/* Skip links, which most entries are. */
 			if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 				continue;
 			sight = public_examine_entry(w, directory, entry);
@@ -215,7 +215,7 @@ public_examine_directory(struct walk *w, int directory)
 			if (sight < whole)
 				whole = sight;
 		}
-	if (got < 0) /* there may be more */
+	if (got < 0) /* there may be more entries */
 		whole = SIGHT_SHUT;
 	if (whole != SIGHT_OPEN && allow_parts(w, directory, whole == SIGHT_PARTS, before) == -1)
 		whole = SIGHT_FAILED;
@@ -300,7 +300,7 @@ void
 public_end(struct public_look *l)
 {
 	if (l->pid != 0) {
-		kill(l->pid, SIGKILL); /* if nobody needed it */
+		kill(l->pid, SIGKILL); /* if nobody waited for it */
 		waitpid(l->pid, NULL, 0);
 	}
 	if (l->report != -1)

@@ -1,20 +1,20 @@
 /*
- * One pass over the directories of the workspace. Each is opened by its path from the top, no link
- * on the way, so that nothing that is moved meanwhile leads out of it. A directory that its owner
- * may enter and not list is opened to be listed for that moment: git enters it all the same.
+ * One pass over the directories of the workspace. Each is opened by its path from the top without
+ * following links, so that nothing moved meanwhile leads out of it. A directory that its owner may
+ * enter but not list is made listable for that moment: git enters it all the same.
  *
- * The second pass lists only directories that are new, or have changed since: the kernel's time of the
- * last change, which nobody sets, tells so. It is coarse, so a directory that had just been changed at
- * the first pass is listed in any case.
+ * The second pass lists only directories that are new or have changed, by the kernel's time of the
+ * last change (ctime), which nobody can set. That time is coarse, so a directory that had just been
+ * changed at the first pass is always listed.
  *
  * What the code relies on:
- *   - When things are set aside no program of this sandbox is left that could put them back.
- *   - A file that says where a repository lies leads to one that was looked at, or is odd. So what
- *     lies in a repository's data need not be looked through.
- *   - What was plain before and is not plain any more was made by the command, or by the user
- *     meanwhile: nobody can tell these apart. It is set aside, and not removed.
- *   - Of what could not be looked at (sandbox/look.h) nothing is known: it is left as it is, and said.
- *     If that happens at the first pass there is no command.
+ *  - When things are set aside, no program of this sandbox is left that could put them back.
+ *  - A file that says where a repository lies leads to one that was examined, or is odd. So the
+ *    data of a repository need not be searched for others.
+ *  - What was plain before and no longer is was changed by the command, or by the user meanwhile:
+ *    these cannot be distinguished. So it is set aside, not removed.
+ *  - Nothing is known of what could not be examined (sandbox/look.h): it is left as it is, and
+ *    reported. If that happens at the first pass, the command is not run.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories.h"
@@ -56,18 +56,18 @@
 
 struct walk {
 	struct repositories *r;
-	const struct repositories *before; /* of the second pass; NULL */
-	struct timespec settled; /* what was changed later may be changed again at the same time */
-	char **directories;    /* yet to be looked at; relative paths */
+	const struct repositories *before; /* result of the first pass; NULL in the first one */
+	struct timespec settled; /* ctimes after this may not show a further change */
+	char **directories;    /* relative paths of directories to be examined */
 	size_t count, capacity;
 	size_t seen_capacity;
 	size_t used_count;
 	size_t depth;          /* of the directories that are being judged */
-	size_t missed;         /* so many names had not been looked at when the judgement in hand began */
+	size_t missed;         /* look_missed() when the current judgement began */
 };
 
-/* What is judged in a repository: by its name, with the open directory that it lies in and the path
- * of that. */
+/* Judges something in a repository, given its name, the open directory that contains it, and the
+ * path of that. */
 typedef void judge(struct walk *w, int at, const char *directory, const char *name);
 
 static int
@@ -102,7 +102,7 @@ repositories_join_path(const char *directory, const char *name)
 	return *directory == '\0' ? memory_text(name) : path_join(directory, name);
 }
 
-/* A directory to be listed; NULL: it is none, or nobody enters it. */
+/* Opens a directory for listing; NULL: it is no directory, or cannot be entered. */
 static DIR *
 open_directory(int root, const char *path)
 {
@@ -137,7 +137,7 @@ is_there(int at, const char *name)
 	return look_status(at, name, &st) == 0;
 }
 
-/* The next but "." and ".."; NULL at the end. */
+/* The next entry except "." and ".."; NULL at the end. */
 static const struct dirent *
 next_entry(DIR *dir)
 {
@@ -164,7 +164,7 @@ kind_of(DIR *dir, const struct dirent *entry)
 
 /* ---- items ---- */
 
-/* The whole of a file, as far as it is not too large; *whole says so. */
+/* Reads a file; *whole: it is a regular file, and was not too large. */
 static void
 repositories_load_file(int at, const char *name, struct buffer *content, bool *whole)
 {
@@ -181,8 +181,8 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	file_close(&fd);
 }
 
-/* What a directory holds, as far as the kernel tells without its contents being read. One directory is open at
- * a time, however deep they lie. */
+/* Describes all entries below a directory by what lstat(2) reports. Only one directory is open at a
+ * time, at any depth. */
 static void
 repositories_describe_directory(struct buffer *out, int root, const char *path)
 {
@@ -207,22 +207,22 @@ repositories_describe_directory(struct buffer *out, int root, const char *path)
 	list_free(below);
 }
 
-/* What is neither a file, nor a directory, nor a link: who opens it may wait for ever. */
+/* Not a file, a directory or a link: opening it may block for ever. */
 static bool
 is_special(mode_t mode)
 {
 	return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode);
 }
 
-/* From here on something is judged: if a part of it cannot be looked at it counts for nothing. */
+/* Starts a judgement: if a part of what is judged cannot be examined, the judgement is dropped. */
 static void
 begin_judgement(struct walk *w)
 {
 	w->missed = look_missed();
 }
 
-/* settings are taken over. Of a directory `content` may say what is in it; else NULL. Returns it; NULL: it is no
- * longer there, or it is not known what it is. */
+/* Takes over settings. content: what a directory contains, or NULL. Returns the item; NULL: it no
+ * longer exists, or could not be examined. */
 static struct odd_item *
 add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
     const char *content)
@@ -286,9 +286,9 @@ judge_odd(struct walk *w, int at, const char *directory, const char *name)
 	add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* ---- what is in a repository ---- */
+/* ---- parts of a repository ---- */
 
-/* Whether an absolute path is the workspace's, or that of something in it. */
+/* Whether an absolute path is the workspace or is inside of it. */
 static bool
 is_here(const struct walk *w, const char *path)
 {
@@ -316,7 +316,7 @@ path_from(const struct walk *w, const char *directory, const char *path)
 	return normal;
 }
 
-/* As realpath(3); NULL: there is none, or that is not known. */
+/* Like realpath(3); NULL: the path does not exist, or that is not known. */
 static char *
 real_path(const char *path)
 {
@@ -411,7 +411,8 @@ judge_config(struct walk *w, int at, const char *directory, const char *name)
 	buffer_free(&text);
 }
 
-/* The one line of a file, without white space at its end; "" if it is none. In memory of its own. */
+/* The single line of a file, without trailing white space; "" if it is not one line. To be freed by
+ * the caller. */
 static char *
 load_line(int at, const char *name)
 {
@@ -428,8 +429,8 @@ load_line(int at, const char *name)
 	return line;
 }
 
-/* Whether a work tree that is linked to a repository lies in the workspace too; if not, what says so
- * is not the command's to change. */
+/* Whether a linked work tree is in the workspace too; if not, the command may not change the file
+ * that names it. */
 static bool
 is_linked_here(const struct walk *w, int at, const char *directory)
 {
@@ -470,8 +471,9 @@ judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
 		add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Judges each name in a directory of a repository; a link in its place is odd, and so is one that lies deeper than
- * those of git do: no depth takes more descriptors than there are (look_reserve()). */
+/* Judges each name in a directory of a repository. A link in its place is odd, and so is a
+ * directory deeper than any that git makes: so descriptors cannot run out at any depth
+ * (look_reserve()). */
 static void
 judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
 {
@@ -497,7 +499,8 @@ judge_each(struct walk *w, int at, const char *directory, const char *name, judg
 	free(path);
 }
 
-/* Whatever is not called as what git never runs; what hooks run lies below it. */
+/* Every file is odd unless its name is one that git never executes; directories are searched, as
+ * hooks may run files in them. */
 static void
 judge_hook(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -521,7 +524,7 @@ judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_odd);
 }
 
-/* Neither a file nor a directory: a link, or what nobody writes into and reads again. */
+/* Neither a file nor a directory: a link, or a special file. */
 static bool
 is_no_file(int at, const char *name)
 {
@@ -530,7 +533,8 @@ is_no_file(int at, const char *name)
 	return look_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* A '*' at the end stands for any letters. What git writes first as another name ends in .lock. */
+/* A '*' at the end of a name stands for any characters. Names that end in .lock are temporary
+ * files of git. */
 static bool
 is_one_of(const char *name, const char *const *names)
 {
@@ -541,7 +545,8 @@ is_one_of(const char *name, const char *const *names)
 	return text_ends(name, ".lock");
 }
 
-/* What git status does not tell of: a file that says none has comments alone, as git init writes it. */
+/* info/exclude hides files from git status: it is plain if it has only comments, as git
+ * init writes it. */
 static void
 judge_exclude(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -672,8 +677,8 @@ judge_objects(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_object);
 }
 
-/* Whether the command gave a file another name, too: what git writes into one of them stands in the
- * other. One that had as many names before is left, as in a tree that was copied by links. */
+/* Whether the command made a hard link to a file: what git writes to one name would change the
+ * other. A file that had as many links before is accepted, as in a tree copied with hard links. */
 static bool
 is_shared(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -692,7 +697,7 @@ is_shared(struct walk *w, int at, const char *directory, const char *name)
 	return shared;
 }
 
-/* A link, of either kind, would lead what git writes there to another file. */
+/* A symbolic or hard link would let git write to another file. */
 static void
 judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -706,7 +711,7 @@ judge_files(struct walk *w, int at, const char *directory, const char *name)
 		add_leading(w, at, directory, name);
 }
 
-/* A ref, or a directory of them, by its own name. */
+/* Judges a ref or a directory of refs, with its name. */
 static void
 judge_ref(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -726,7 +731,7 @@ judge_refs(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_ref);
 }
 
-/* The words that a list of what is to be done may begin its lines with: none of them runs a command. */
+/* Whether each line of a todo list begins with one of these words, none of which runs a command. */
 static bool
 is_plain_todo(int at, const char *name, const char *const *words)
 {
@@ -753,8 +758,7 @@ is_plain_todo(int at, const char *name, const char *const *words)
 	return plain;
 }
 
-/* What goes on when a user says git rebase --continue. Some of what may lie there is a part of a
- * command. */
+/* What git rebase --continue reads. Some of these files are parts of commands. */
 static void
 judge_rebase(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -836,7 +840,7 @@ judge_linked(struct walk *w, int at, const char *directory, const char *name)
 	judge_each(w, at, directory, name, judge_linked_part);
 }
 
-/* All that git reads of a repository and that is no data. */
+/* Everything that git reads in a repository and that is not data. */
 static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
@@ -847,8 +851,8 @@ static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
 };
 
-/* Other names that are data, or nothing to git. Those in capital letters are refs, states and
- * messages. */
+/* Whether another name is data, or is ignored by git. Names in capital letters are refs, states
+ * and messages. */
 static bool
 is_data(const char *name)
 {
@@ -943,7 +947,7 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 			continue;
 		}
 		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
-			continue; /* nobody waits for one that nobody serves */
+			continue; /* a socket: nobody waits for it if nobody serves it */
 		if (kind != S_IFREG && kind != S_IFDIR ? is_data(entry->d_name) || !one_by_shape :
 		    !is_data(entry->d_name) && !one_by_shape)
 			add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
@@ -955,7 +959,7 @@ judge_repository(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 			w->r->items[i].repository = memory_text(path);
 }
 
-/* Whether git takes a directory with these names for a repository. */
+/* Whether git would recognize a directory with these names as a repository. */
 static bool
 has_shape(DIR *dir)
 {
@@ -964,7 +968,7 @@ has_shape(DIR *dir)
 	return is_there(fd, "HEAD") && (is_there(fd, "commondir") || (is_there(fd, "objects") && is_there(fd, "refs")));
 }
 
-/* A submodule may be called a/b. */
+/* The name of a submodule may contain slashes: a/b. */
 static void
 judge_part(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -983,7 +987,7 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 	free(path);
 }
 
-/* Of a linked work tree: git takes each directory there for one. */
+/* Judges a part for a linked work tree: git takes each directory in worktrees/ for one. */
 static void
 judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -1037,7 +1041,7 @@ is_unchanged(const struct seen_directory *seen, const struct stat *st)
 	    seen->changed.tv_sec == st->st_ctim.tv_sec && seen->changed.tv_nsec == st->st_ctim.tv_nsec;
 }
 
-/* st: NULL if it could not be listed. Without a time it counts as changed. */
+/* st: NULL if it could not be listed. Without a reliable ctime it counts as changed. */
 static void
 add_seen(struct walk *w, const char *path, const struct stat *st)
 {
@@ -1111,7 +1115,7 @@ add_data(struct walk *w, const char *path)
 static void
 repositories_examine_directory(struct walk *w, const char *path)
 {
-	/* What git reads beside its repositories. */
+	/* Files outside of its repository that git reads. */
 	static const char *const read_here[] = { ".gitattributes", ".gitignore", ".gitmodules", ".mailmap", NULL };
 	char *file;
 	DIR *dir = open_directory(w->r->workspace, path);
@@ -1148,8 +1152,8 @@ was_odd(const struct repositories *before, const char *path)
 	return was != NULL && !was->plain;
 }
 
-/* Whether a repository (a path relative to the workspace) was looked at, and nothing in it is odd that
- * stays there. */
+/* Whether a repository (a path relative to the workspace) was examined and has nothing odd
+ * that will stay. */
 static bool
 is_plain_repository(const struct walk *w, const char *path)
 {
@@ -1160,7 +1164,7 @@ is_plain_repository(const struct walk *w, const char *path)
 	return repositories_have(w->r, path);
 }
 
-/* A file .git says "gitdir: PATH": of a plain repository. */
+/* A file .git with "gitdir: PATH" is plain if the path is a plain repository. */
 static void
 judge_pointer(struct walk *w, const char *path)
 {
@@ -1183,7 +1187,7 @@ judge_pointer(struct walk *w, const char *path)
 	if (real != NULL && is_here(w, real))
 		repository = real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "";
 	plain = repository != NULL && is_plain_repository(w, repository);
-	/* One that was there may be one of those that could not be looked at. */
+	/* The repository existed before, and may be among what could not be examined now. */
 	unknown = repository != NULL && w->before != NULL && look_missed() > 0 &&
 	    repositories_have(w->before, repository) && !repositories_have(w->r, repository);
 	if (!unknown && (!plain || w->before == NULL)) {
@@ -1198,7 +1202,7 @@ judge_pointer(struct walk *w, const char *path)
 	free(directory);
 }
 
-/* All that is yet to be looked at. */
+/* Examines all directories in the list. */
 static void
 repositories_examine_all(struct walk *w)
 {
@@ -1210,9 +1214,10 @@ repositories_examine_all(struct walk *w)
 	}
 }
 
-/* ---- what the user's git is told to run ---- */
+/* ---- files that the user's git executes ---- */
 
-/* Where git works in a repository, as its paths are relative to that: the work tree, or the repository itself. */
+/* The directory that paths in a repository's settings are relative to: its work tree, or the
+ * repository itself. */
 static char *
 work_tree_of(const struct walk *w, const char *path)
 {
@@ -1229,7 +1234,7 @@ work_tree_of(const struct walk *w, const char *path)
 	return directory;
 }
 
-/* The settings of a repository that lies elsewhere, by the file .git that says where. */
+/* Reads the settings of a repository outside of the workspace that a file .git names. */
 static void
 read_settings_elsewhere(struct walk *w, const char *pointer)
 {
@@ -1252,7 +1257,8 @@ read_settings_elsewhere(struct walk *w, const char *pointer)
 	free(line);
 }
 
-/* Of the repository that the workspace is a part of, if there is one: returns its work tree, in memory of its own. */
+/* Reads the settings of the repository that the workspace is inside of, if any. Returns its work
+ * tree, to be freed by the caller. */
 static char *
 read_settings_above(struct walk *w)
 {
@@ -1324,7 +1330,8 @@ add_all_used(struct walk *w, const char *top)
 		add_used(w, top, *word, true);
 }
 
-/* After the command: what there was before, and of the work trees that it made. */
+/* At the second pass: uses the settings as they were before the command, with the work trees that
+ * it made too. */
 static void
 find_used(struct walk *w)
 {
@@ -1356,7 +1363,7 @@ find_used(struct walk *w)
 	list_free(tops);
 }
 
-/* All that lies in it is looked at, as far as it is not too much. */
+/* Judges everything below, up to a limit. */
 static void
 judge_used_below(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -1446,7 +1453,7 @@ judge_used(struct walk *w, const char *path)
 		} else if (S_ISLNK(st.st_mode) || *end == '\0') {
 			if (w->before == NULL)
 				list_add(&w->r->used_there, path);
-			/* What was there as a directory is told from what came into it. */
+			/* If the path was a directory before, its files are compared one by one. */
 			if (S_ISDIR(st.st_mode) && was)
 				judge_each(w, at, directory, path_base(part), judge_used_below);
 			else if (find_item(w->r, part) == NULL)
@@ -1542,7 +1549,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	return look_check(err);
 }
 
-/* Whatever was found before is judged again; directories are listed if they may hold something new. */
+/* Judges again all that was found before, and lists directories that may contain something new. */
 static void
 find_again(struct repositories *r, const struct repositories *before)
 {
@@ -1559,7 +1566,7 @@ find_again(struct repositories *r, const struct repositories *before)
 		if (strcasecmp(path_base(*path), REPOSITORY) == 0)
 			judge_repository(&w, dir, *path, false);
 		else if (has_shape(dir))
-			judge_repository(&w, dir, *path, true); /* but parts of others, which have been judged */
+			judge_repository(&w, dir, *path, true); /* parts of others are skipped */
 		closedir(dir);
 	}
 	for (char **path = before->pointers; path != NULL && *path != NULL; path++)
@@ -1584,7 +1591,7 @@ repositories_have(const struct repositories *r, const char *path)
 
 /* ---- afterwards ---- */
 
-/* Of settings none may have come. */
+/* Whether an item is unchanged. Settings may have been removed, but not added. */
 static bool
 is_as_before(const struct odd_item *was, const struct odd_item *is)
 {
@@ -1829,14 +1836,15 @@ settle_item(const struct repositories *before, const struct repositories *after,
 		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
 		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
 		    lost ? strerror(errno) : ""));
-	else if (reason != ENOENT) /* with its repository it may have gone already */
+	else if (reason != ENOENT) /* it may have been renamed with its repository */
 		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
 		    path, harm, strerror(reason)));
 	free(aside);
 	free(path);
 }
 
-/* What mounts kept, by one of its names: by another one, which it had before, the command could change it. */
+/* A mount protected this name of a file, but the command could change the file by another hard
+ * link: restores its content. */
 static void
 restore_linked(const struct repositories *before, const struct odd_item *was, char ***done)
 {
@@ -1889,7 +1897,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
 			settle_item(before, &after, item, &done);
 	}
-	/* What was removed from a repository that is still there. */
+	/* Restore what was removed from a repository that still exists. */
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 

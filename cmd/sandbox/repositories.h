@@ -1,22 +1,22 @@
 /*
- * Repositories of git in a workspace. Of such a directory git reads more than data: settings that
- * name programs, hooks, lists of commands to go on with, files that say where the rest lies. A
- * program in a sandbox may write what git writes as data (objects, refs, logs, the index …), and
- * nothing else that is not plain: then git runs nothing of it, whoever calls it there later.
+ * Git repositories in a workspace. Git reads more than data from such a directory: settings that
+ * name programs, hooks, lists of commands to continue with, files that say where the rest lies. A
+ * program in a sandbox may write what git writes as data (objects, refs, logs, the index …) and
+ * other plain files; then git executes nothing of it if somebody uses git there later.
  *
- *     repositories_find() → the command → repositories_settle()
+ *    repositories_find() → the command → repositories_settle()
  *
  * What is not plain in any repository of the workspace is looked up before the command starts, and
  * again when all that it started has ended. What was not there, or was another, is set aside, and what
  * was there is put back. Of a repository it goes to one directory, REPOSITORY_ASIDE_DIRECTORY, which git
  * never lists; what lies elsewhere gets another name beside it (REPOSITORY_ASIDE).
  *
- * Of a repository with an extension that is not known here (another form of its refs) nothing can be judged:
- * its directory is to be kept whole.
+ * A repository with an unknown extension (such as another format of refs) cannot be judged: its
+ * directory must be kept read-only as a whole.
  *
  * A repository is what git takes for one: a directory .git, what a file of that name leads to, and
- * any directory with HEAD, objects and refs, or with HEAD and commondir. What is found of one that
- * was none before makes it none again, if it is no directory .git.
+ * any directory with HEAD, objects and refs, or with HEAD and commondir. If the command turned
+ * another directory into one, what makes it a repository is set aside, unless it is called .git.
  */
 #ifndef AWF_SANDBOX_REPOSITORIES_H
 #define AWF_SANDBOX_REPOSITORIES_H
@@ -32,13 +32,17 @@
 #define REPOSITORY_ASIDE ".unreviewed" /* a name that was set aside ends so */
 #define REPOSITORY_ASIDE_DIRECTORY "awf-unreviewed"
 
-/* Something in a repository that is not plain, or that is and is put back if the command makes it otherwise. */
+/* Something in a repository that is not plain, or that is plain now and restored if the command
+ * makes it odd. */
 struct odd_item {
 	char *path;          /* relative to the workspace */
-	char *repository;    /* the directory that it makes a repository of, likewise; NULL: .git says so */
-	mode_t mode;         /* as of stat(2) */
-	char **settings;     /* of a configuration, those that are not plain; else NULL */
-	char *content;       /* of a file, where a link leads; of others, and of large files, what it is */
+	char *repository;    /* directory that this item makes a repository, also relative; NULL: it
+	                        is one by the name .git */
+	mode_t mode;         /* st_mode of stat(2) */
+	char **settings;     /* of a configuration: the settings that are not plain;
+	                        otherwise NULL */
+	char *content;       /* of a file its content, of a link its target, of others and large
+	                        files a description */
 	size_t len;
 	bool whole;          /* the content can be put back */
 	int copy;            /* a file without a name that has it, on the same disk; -1: none */
@@ -50,7 +54,7 @@ struct odd_item {
 	bool waits;          /* likewise, because git would wait for somebody to write to it, as a FIFO */
 };
 
-/* A directory that was looked at. */
+/* A directory that was examined. */
 struct seen_directory {
 	char *path;
 	dev_t device;
@@ -59,7 +63,7 @@ struct seen_directory {
 };
 
 struct repositories {
-	int workspace;       /* not of this one; O_PATH */
+	int workspace;       /* O_PATH; owned by the caller */
 	char *root;          /* its path, without links */
 	char **found;        /* their paths, relative to it; a list */
 	struct git_settings settings; /* theirs, and those of the user */
@@ -75,19 +79,20 @@ struct repositories {
 	struct timespec began; /* what was changed earlier was not changed by the command */
 	struct odd_item *items;
 	size_t count;
-	struct seen_directory *seen; /* by path */
+	struct seen_directory *seen; /* sorted by path */
 	size_t seen_count;
 };
 
-/* Looks through the workspace (its path: absolute, without links). home: the user's, beside HOME; NULL.
- * -1 (ERROR_BLOCKED): something could not be looked at, so nobody could tell afterwards what the command made. */
+/* Examines the workspace (root: its path, absolute, without links). home: the user's, in addition
+ * to HOME; NULL. -1 (ERROR_BLOCKED): something could not be examined, so changes by the command
+ * could not be recognized later. */
 int repositories_find(struct repositories *r, int workspace, const char *root, const char *home, struct error *err);
-/* Whether there is such a one at the path: relative to the workspace. */
+/* Whether a repository was found at the path, which is relative to the workspace. */
 bool repositories_have(const struct repositories *r, const char *path);
-/* Looks again, and sets aside what the command made that is not plain, but for what is one of
- * these paths of the workspace or lies in one (both lists are of absolute paths): it could not change the kept ones,
- * and the opened ones are its to change. What cannot be looked at is left as it is. Returns a list of lines that say
- * what was done, and that. */
+/* Examines the workspace again and sets aside what the command made that is not plain. Paths in or
+ * below kept are skipped, as the command could not change them, and those in opened, which it may
+ * change (lists of absolute paths). What cannot be examined is left as it is. Returns a list of
+ * messages about both. */
 char **repositories_settle(const struct repositories *before, char *const *kept, char *const *opened);
 /* For another process than the one that found them: it puts things back without the copies, which it has not. */
 void repositories_forget_copies(struct repositories *r);

@@ -1,6 +1,6 @@
 /*
- * Each kind of file is read by its own rule, whole and bounded; what is not understood leads
- * somewhere else.
+ * Each kind of file is checked by its own rule, completely and with a size limit; what is not
+ * understood counts as leading to another place.
  */
 #include "sandbox/repository_data.h"
 
@@ -26,7 +26,7 @@
 #define SHA1_LENGTH 20
 #define SHA256_LENGTH 32
 
-/* false: it is no file, cannot be read, or is too large; a file that is not there is empty. */
+/* Returns false if it is not a file, cannot be read, or is too large; a missing file is empty. */
 static bool
 load_data(int at, const char *name, struct buffer *content, size_t limit)
 {
@@ -143,14 +143,14 @@ is_index_plain(int at, const char *name, bool linked, struct buffer *hidden)
 
 /* ---- refs ---- */
 
-/* What was set aside is no ref for others to stand for: nobody looks at it again. */
+/* A symbolic ref must not point to something that was set aside, which is not checked again. */
 static bool
 is_ref_name_plain(const char *name)
 {
 	return git_ref_is_plain(name) && strstr(name, REPOSITORY_ASIDE "/") == NULL && !text_ends(name, REPOSITORY_ASIDE);
 }
 
-/* invalid: it may be the one that git writes into HEAD where refs are kept in another form. */
+/* invalid: also accept the name that git writes into HEAD if refs have another format. */
 static bool
 is_ref_plain(int at, const char *name, bool invalid)
 {
@@ -182,19 +182,20 @@ repository_ref_is_plain(int at, const char *name)
 {
 	struct stat st;
 
-	if (text_ends(name, ".lock")) /* git reads none */
+	if (text_ends(name, ".lock")) /* git does not read it */
 		return true;
 	return git_ref_part_is_plain(name, strlen(name)) && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && is_ref_plain(at, name, false)));
 }
 
-/* Lines "NAME-OF-OBJECT REF", comments, and what a tag points to ("^NAME-OF-OBJECT"). */
+/* Lines are "OBJECT-NAME REF", comments, or the target of a tag ("^OBJECT-NAME"). */
 static bool
 are_packed_refs_plain(int at, const char *name)
 {
 	struct buffer content = BUFFER_INIT;
 	bool plain = load_data(at, name, &content, DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
-	char *rest = content.len == 0 ? NULL : content.data, *line, *ref; /* a buffer's text ends in a NUL */
+	/* a buffer's text ends in a NUL */
+	char *rest = content.len == 0 ? NULL : content.data, *line, *ref;
 
 	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
 		size_t len = strspn(line, "0123456789abcdefABCDEF");
@@ -209,7 +210,7 @@ are_packed_refs_plain(int at, const char *name)
 
 /* ---- conflicts ---- */
 
-/* MERGE_RR: which of the recorded resolutions git writes into which file, "ID TAB PATH NUL". */
+/* MERGE_RR: which recorded resolution git writes into which file, "ID TAB PATH NUL". */
 static bool
 are_resolutions_plain(int at, const char *name)
 {
@@ -241,7 +242,7 @@ is_name_of_ref(const char *name)
 bool
 repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
-	if (text_ends(name, ".lock")) /* git reads none */
+	if (text_ends(name, ".lock")) /* git does not read it */
 		return true;
 	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
 	    strncmp(name, "sharedindex.", 12) == 0)

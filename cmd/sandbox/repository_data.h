@@ -1,6 +1,7 @@
 /*
- * Data of a repository that says where git writes: the paths of an index, the refs that symbolic ones stand for.
- * git believes them, so a user's "git restore ." or "git commit" would write wherever they lead.
+ * Checks data of a repository that says where git writes: the paths in an index, the
+ * targets of symbolic refs. Git trusts them, so "git restore ." or "git commit" would write
+ * wherever they point.
  */
 #ifndef AWF_SANDBOX_REPOSITORY_DATA_H
 #define AWF_SANDBOX_REPOSITORY_DATA_H
@@ -18,7 +19,8 @@ bool repository_data_is_plain(int at, const char *name, bool linked, struct buff
 bool repository_config_is_sparse(const char *text);
 /* The same as of repository_data_is_plain() for a file or directory below refs/ and logs/, by its name and by what it says. */
 bool repository_ref_is_plain(int at, const char *name);
-/* Whether what was there is put back when another was made in its place: without it, git knows nothing of the work. */
+/* Whether the old content is restored if the command replaced it: without it git loses the
+ * user's work. */
 bool repository_data_is_needed(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Most paths hold no link: openat2() opens these at once. Others are walked with a stack of
- * open directories, from which ".." takes one off.
+ * Most paths have no link: openat2() opens them at once. Others are walked with a stack of open
+ * directories; ".." removes the top one.
  */
 #define _GNU_SOURCE
 #include "sandbox/resolve.h"
@@ -22,19 +22,19 @@
 #include "io/file.h"
 #include "sandbox/grounds.h"
 
-#define LINKS 40      /* as many as the kernel follows */
+#define LINKS 40      /* the kernel's limit */
 #define DEPTH 256
 
 struct directory {
-	int fd;       /* a file too, at the end */
-	size_t len;   /* of the path up to it */
+	int fd;       /* may be a file at the end */
+	size_t len;   /* length of the path up to it */
 };
 
 struct walk {
 	struct directory stack[DEPTH];
 	size_t depth;
-	struct buffer path;   /* of the last; "" is the root */
-	char *rest;           /* names to come, without a slash in front */
+	struct buffer path;   /* of the top directory; "" is the root */
+	char *rest;           /* remaining names, without a leading slash */
 	struct stat workspace;
 	bool has_workspace, strayed;
 	int links;
@@ -81,7 +81,7 @@ resolve_again(const char *path, int fd)
 	return -1;
 }
 
-/* Takes the last directory off, but for the root. */
+/* Removes the top directory unless it is the root. */
 static void
 resolve_pop_directory(struct walk *w)
 {
@@ -91,7 +91,7 @@ resolve_pop_directory(struct walk *w)
 	w->path.len = w->stack[w->depth - 1].len;
 }
 
-/* Takes fd over. */
+/* Takes over fd. */
 static int
 resolve_push_directory(struct walk *w, int fd, const char *name)
 {
@@ -108,8 +108,8 @@ resolve_push_directory(struct walk *w, int fd, const char *name)
 	return 0;
 }
 
-/* Goes on with what the link says. It may be of a sandboxed program if the last directory is, or
- * lies in, one that these may write to. */
+/* Continues with the target of a link. It may have been made by a sandboxed program if the top
+ * directory is, or is inside of, one that such programs may write to. */
 static int
 resolve_follow_link(struct walk *w, int link)
 {
@@ -179,14 +179,15 @@ resolve_path(struct resolved *r, const char *path, int workspace)
 	if (*path != '/' && getcwd(here, sizeof here) == NULL)
 		return -1;
 	whole = *path == '/' ? memory_text(path) : path_join(here, path);
-	/* For ".." the kernel would ask a directory where it lies, which may have been moved. */
+	/* For ".." the kernel would use a directory's current parent, and it may have
+	 * been moved. */
 	for (const char *dots = strstr(whole, "/.."); dots != NULL; dots = strstr(dots + 1, "/.."))
 		up = up || dots[3] == '/' || dots[3] == '\0';
 	r->fd = up ? -1 : resolve_exact(whole);
 	if (r->fd != -1) {
 		r->path = path_normal(whole);
 	} else if (!up && (errno == ENOENT || errno == EACCES || errno == ENOTDIR)) {
-		failed = -1; /* where it ends there was no link before */
+		failed = -1; /* no link before the name at which it failed */
 	} else {
 		struct walk w = { .path = BUFFER_INIT, .rest = memory_text(whole + strspn(whole, "/")) };
 

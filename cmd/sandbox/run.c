@@ -1,19 +1,18 @@
 /*
- * Three processes: this one, outside, which waits; the keeper, which makes the place, then
- * watches, and whose end ends all; and the command's. Beside them, for root where mounts do not see
- * to it, one that looks what is public while the place is made, and adds it to the rules that the
- * command is closed in by.
+ * Three processes: this one, outside, which waits; the keeper, which sets up the sandbox and then
+ * supervises it, and whose end ends everything; and the command. For root without suitable mounts,
+ * a fourth process searches for files that every user may read while the sandbox is set up, and
+ * adds them to the Landlock rules.
  *
- * With namespaces the keeper is the first process of a PID namespace, and the kernel ends
- * what is in there with it. Without, orphans become children of the keeper, or of this
- * process if somebody kills it, and each ends them when the other is gone.
+ * With namespaces the keeper is the first process of a PID namespace, and the kernel ends all
+ * others in it when the keeper ends. Without them, orphans become children of the keeper, or of
+ * this process if somebody kills the keeper, and each of the two ends them when the other has gone.
  *
  * What the code relies on:
- *   - The command starts when all the rest stands, and is closed in before it is executed.
- *   - If namespaces cannot be had, nothing has run yet, and the keeper is made once more.
- *   - The keeper and the process outside block all signals, so none of them is lost, nor
- *     kills it. If the parent dies, the process outside ends the keeper, and then notes when
- *     all had ended.
+ *  - The command is executed last: when everything is set up and its process is confined.
+ *  - If namespaces are not available, nothing has run yet, and the keeper is started again.
+ *  - The keeper and this process block all signals, so no signal is lost or kills them. If
+ *    the parent dies, this process ends the keeper, and then records that all have ended.
  */
 #define _GNU_SOURCE
 #include "sandbox/run.h"
@@ -65,7 +64,7 @@
 #include "workspace/unreviewed.h"
 
 #define PROGRAM "awf-sandbox"
-#define PARENT_GONE SIGUSR1 /* how who has an end to see to hears of it */
+#define PARENT_GONE SIGUSR1 /* sent when the parent of the keeper or of this process dies */
 #define KEEPER_NICE (-10)
 
 extern char **environ;
@@ -75,20 +74,21 @@ struct command {
 	struct places *places;
 	int landlock;            /* version */
 	struct landlock rules;
-	struct public_look look; /* what is added to them meanwhile */
+	struct public_look look; /* process that adds to the rules meanwhile */
 	bool seccomp;
 	bool namespaces;
-	char why[256];           /* that there are none */
+	char why[256];           /* why namespaces are not available */
 	struct view view;
 	struct watch watch;
 	struct environment environment; /* the command's */
-	struct environment variables;   /* that are set for it, and are not this program's */
-	sigset_t mask;           /* the caller's */
+	struct environment variables;   /* set for the command, and not for this program */
+	sigset_t mask;           /* signal mask of the caller */
 	struct unreviewed_call made;
-	struct sandboxed_time time;  /* in the workspace */
-	struct repositories repositories; /* as they were */
-	char **held;             /* what mounts keep as it was; a list */
-	pid_t successor;         /* who settles them if this process is killed; 0: nobody */
+	struct sandboxed_time time;  /* when the command may have changed the workspace */
+	struct repositories repositories; /* state before the command */
+	char **held;             /* paths that mounts keep read-only; a list */
+	pid_t successor;         /* process that settles the repositories if this one is
+	                            killed; 0: none */
 	int successor_input;
 	int report;
 	pid_t outside, keeper;
@@ -96,12 +96,12 @@ struct command {
 
 /* ---- what this system lacks ---- */
 
-/* What is asked for holds, or the user has said that it need not. */
+/* Checks that each part of the sandbox is in place, or that the user accepts what is missing. */
 static int
 check_missing(const struct command *c, struct error *err)
 {
 	const bool landlock = c->landlock > LANDLOCK_NONE, scope = c->landlock >= LANDLOCK_SCOPE;
-	/* What does not hold, and which part would see to it. */
+	/* What is not ensured, and which part would ensure it. */
 	const struct { bool missing; const char *what; } all[] = {
 		{ !landlock, "Landlock (files elsewhere can be read)" },
 		{ !c->namespaces && c->landlock < LANDLOCK_TRUNCATE,
@@ -140,8 +140,8 @@ check_missing(const struct command *c, struct error *err)
 
 /* ---- the command's process ---- */
 
-/* What is written to a terminal is not read from it: keystrokes are for whoever has it as
- * stdin. A terminal comes open both ways. */
+/* Reopens a terminal on stdout or stderr write-only: a terminal is opened for both directions, and
+ * keystrokes are only for a program that has it as stdin. */
 static int
 write_only(int fd, struct error *err)
 {
@@ -159,7 +159,7 @@ write_only(int fd, struct error *err)
 	return 0;
 }
 
-/* Closes this process in: after the last lines nothing can be taken back. */
+/* Confines this process: after the last lines nothing can be undone. */
 static int
 sandbox_confine_process(struct command *c, struct error *err)
 {
@@ -197,7 +197,7 @@ sandbox_confine_process(struct command *c, struct error *err)
 
 	if (chdir(p->start) != 0)
 		return error_errno(err, ERROR_BLOCKED, p->start, "unable to start in it");
-	/* A directory at hand would lead out of the place. */
+	/* An open directory would be a way out of the sandbox. */
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
 		if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))
@@ -213,9 +213,9 @@ sandbox_confine_process(struct command *c, struct error *err)
 			int fd;
 
 			if (place->access == PLACE_PUBLIC && c->look.report != -1)
-				continue; /* who looks adds what is to be read */
+				continue; /* the search process adds the readable ones */
 			fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
-			if (fd == -1) /* a place that is gone by now is nobody's */
+			if (fd == -1) /* the path was replaced or removed meanwhile */
 				continue;
 			failed = landlock_allow(&c->rules, fd, place->access, place->path, err);
 			if (fd != place->fd)
@@ -225,7 +225,7 @@ sandbox_confine_process(struct command *c, struct error *err)
 		    landlock_enforce(&c->rules, err) == -1)
 			return -1;
 	}
-	closefrom(STDERR_FILENO + 1); /* the places were open till here */
+	closefrom(STDERR_FILENO + 1); /* places were open until here */
 	return c->seccomp ? seccomp_enforce(s->network || s->loopback > 0, !c->namespaces, err) : 0;
 }
 
@@ -244,7 +244,7 @@ be_command(struct command *c)
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (c->settings->check)
 		_exit(EXIT_SUCCESS);
-	environ = c->environment.list; /* its PATH finds the program */
+	environ = c->environment.list; /* the program is looked up in its PATH */
 	execvp(argv[0], argv);
 	message_print(PROGRAM, "%s: unable to run: %s", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? PROCESS_NOT_FOUND : PROCESS_CANNOT_RUN);
@@ -260,8 +260,8 @@ add_keepers(sigset_t *set)
 	sigaddset(set, PARENT_GONE);
 }
 
-/* Nothing that it started outlives the command, nor does what it left in the private
- * directory. In namespaces the kernel sees to it. */
+/* Ends all that the command left running, and removes the private directory. With namespaces the
+ * kernel does both. */
 static int
 end_rest(const struct command *c, struct error *err)
 {
@@ -272,13 +272,13 @@ end_rest(const struct command *c, struct error *err)
 	return copytree_remove(c->places->temporary, err);
 }
 
-/* Starts the command, waits for it, passing on signals, and tells what came of it. */
+/* Starts the command, waits for it while passing on signals, and reports how it ended. */
 static _Noreturn void
 sandbox_supervise_command(struct command *c)
 {
 	static const struct capabilities none;
 	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
-	struct error *why = &end.error, late = ERROR_INIT; /* why it is to end before it has ended */
+	struct error *why = &end.error, late = ERROR_INIT; /* why it must end early */
 	int64_t next, now;
 	const char *spent;
 	sigset_t set;
@@ -288,7 +288,7 @@ sandbox_supervise_command(struct command *c)
 		keeper_refuse(c->report, why);
 	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
 	    c->namespaces ? NULL : c->places->temporary);
-	/* Neither it nor the command needs more from here on, nor gets any. */
+	/* Neither this process nor the command needs capabilities from here on, nor can get any. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || capabilities_keep(&none) != 0) {
 		error_errno(why, ERROR_BLOCKED, NULL, "unable to give up capabilities");
 		keeper_refuse(c->report, why);
@@ -301,11 +301,12 @@ sandbox_supervise_command(struct command *c)
 		error_errno(why, ERROR_BLOCKED, NULL, "unable to start a process");
 		keeper_refuse(c->report, why);
 	}
-	/* Nor is its memory to be read. */
+	/* Its memory must not be readable either. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
 		error_errno(why, ERROR_BLOCKED, NULL, "unable to keep its memory from being read");
 
-	/* The time to look comes however many signals do, and once more at the end. */
+	/* Limits are checked at fixed times, however many signals arrive, and once more
+	 * at the end. */
 	next = clock_monotonic() + LIMITS_LOOK_MS;
 	add_keepers(&set);
 	while ((ended = waitpid(-1, &end.wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
@@ -319,7 +320,7 @@ sandbox_supervise_command(struct command *c)
 				error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
 			continue;
 		}
-		if (ended != 0) /* there may be more who did */
+		if (ended != 0) /* more children may have ended */
 			continue;
 		rest.tv_sec = (time_t)((next - now) / 1000);
 		rest.tv_nsec = (long)((next - now) % 1000) * 1000000L;
@@ -333,11 +334,12 @@ sandbox_supervise_command(struct command *c)
 		error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
 	if (why->code != ERROR_NONE)
 		end.what = KEEPER_REFUSED;
-	end_rest(c, &late); /* the process outside does it again, and tells, if it is still there */
+	end_rest(c, &late); /* the process outside does it again and reports errors, if it
+	                       still lives */
 	keeper_tell(c->report, &end);
 }
 
-/* In namespaces of its own. */
+/* The keeper in new namespaces. */
 static void
 keep_apart(void *context)
 {
@@ -360,7 +362,7 @@ keep_apart(void *context)
 
 /* ---- this process ---- */
 
-/* Runs a keeper, and waits for it, passing on signals. -1: r->error. */
+/* Runs a keeper and waits for it, passing on signals. -1: r->error. */
 static int
 run_keeper(struct command *c, struct keeper_report *r)
 {
@@ -375,14 +377,14 @@ run_keeper(struct command *c, struct keeper_report *r)
 		return error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a pipe");
 	c->report = ends[1];
 	pid = c->namespaces ? userns_fork(flags, keep_apart, c, NULL) : fork();
-	if (pid == 0) { /* among the others */
+	if (pid == 0) { /* without namespaces */
 		setsid();
 		if (prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0 || getppid() != c->outside)
 			_exit(EXIT_FAILURE);
 		descendants_adopt();
-		/* It gets its turn even when there are too many of them. */
+		/* With higher priority it is scheduled even if there are too many processes. */
 		if (nice(KEEPER_NICE) == -1)
-			errno = 0; /* not everybody may */
+			errno = 0; /* not every user may raise it */
 		c->watch.processes = true;
 		sandbox_supervise_command(c);
 	}
@@ -411,7 +413,7 @@ run_keeper(struct command *c, struct keeper_report *r)
 	return c->namespaces && r->what == KEEPER_NO_NAMESPACES ? 0 : failed;
 }
 
-/* Where nobody's sandboxed programs can give its name to something else. */
+/* Makes it in a directory in which no sandboxed program can give its name to something else. */
 static int
 make_temporary(struct places *p, struct error *err)
 {
@@ -436,8 +438,9 @@ make_temporary(struct places *p, struct error *err)
 	return 0;
 }
 
-/* What AWF takes up of the workspace, and the command can make or change nevertheless.
- * Without namespaces it could change all: what was there of somebody else is not noted then. */
+/* Records paths of the workspace that AWF uses and that the command can make or change all
+ * the same. Without namespaces it could change all of them; what existed before is not
+ * recorded then. */
 static int
 note_makeable(struct command *c, struct error *err)
 {
@@ -471,7 +474,7 @@ note_makeable(struct command *c, struct error *err)
 
 enum { LINES_TOLD = 5 };
 
-/* What mounts keep, of that which is to be kept: what is there, and no link. */
+/* Finds the paths that mounts keep read-only: those that exist and are not links. */
 static int
 find_held(struct command *c, struct error *err)
 {
@@ -489,7 +492,8 @@ find_held(struct command *c, struct error *err)
 	return look_check(err);
 }
 
-/* Whether a path of the workspace is of what the user's git is told to run, which is kept as a whole. */
+/* Whether a path of the workspace is among the files that the user's git executes, which are kept
+ * as a whole. */
 static bool
 is_used(const struct repositories *r, const char *workspace, const char *path)
 {
@@ -502,7 +506,7 @@ is_used(const struct repositories *r, const char *workspace, const char *path)
 	return is;
 }
 
-/* Before the mounts are made. */
+/* Called before the mounts are made. */
 static int
 find_repositories(struct command *c, struct error *err)
 {
@@ -526,7 +530,7 @@ find_repositories(struct command *c, struct error *err)
 	return find_held(c, err);
 }
 
-/* One of which nothing can be judged afterwards is kept by a mount, or the command does not run. */
+/* A repository that cannot be judged must be kept by a mount, or the command is not run. */
 static int
 check_unknown(const struct command *c, struct error *err)
 {
@@ -554,8 +558,9 @@ enum { SUCCESSOR_INPUT = 3, SUCCESSOR_WORKSPACE, SUCCESSOR_FILES };
 enum { SUCCESSOR_LOOKS = 3, SUCCESSOR_PAUSE_MS = 100 };
 enum { SAY_DONE = 'd', SAY_NO_NAMESPACES = 'n' };
 
-/* If nobody says that it is done, the process outside and the keeper have been killed, and with them
- * all that they ran, or it dies in this moment: so it looks several times. */
+/* The successor settles the repositories if the pipe closes without SAY_DONE: then the process
+ * outside and the keeper were killed, and all their processes with them or about to die. So it
+ * settles several times. */
 static _Noreturn void
 be_successor(struct command *c, int input)
 {
@@ -573,7 +578,7 @@ be_successor(struct command *c, int input)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	if (dup2(input, SUCCESSOR_INPUT) == -1 || dup2(workspace, SUCCESSOR_WORKSPACE) == -1)
-		_exit(EXIT_FAILURE); /* it would hear nothing, or not what is meant for it */
+		_exit(EXIT_FAILURE); /* it could not receive messages, or might get others */
 	closefrom(SUCCESSOR_FILES);
 	c->repositories.workspace = SUCCESSOR_WORKSPACE;
 	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0) {
@@ -589,7 +594,7 @@ be_successor(struct command *c, int input)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Without one, all is as it is with one, unless this process is killed. */
+/* If it cannot be started, nothing changes unless this process is killed. */
 static void
 start_successor(struct command *c)
 {
@@ -617,7 +622,7 @@ sandbox_signal_successor(const struct command *c, char said)
 		file_write(c->successor_input, &said, 1);
 }
 
-/* When nothing runs any more. */
+/* Called when no process of the sandbox is left. */
 static void
 end_repositories(struct command *c)
 {
@@ -637,7 +642,8 @@ end_repositories(struct command *c)
 	}
 }
 
-/* What was made, and when, if that was begun. What came late does not hide what came before. */
+/* Ends the records of what was made and when, if they were begun. An earlier error is not
+ * overwritten. */
 static int
 note_made(struct command *c, struct keeper_report *r, int failed)
 {
@@ -652,8 +658,8 @@ note_made(struct command *c, struct keeper_report *r, int failed)
 	return failed == 0 ? made : failed;
 }
 
-/* What the rules of Landlock are to allow of the configuration is looked for from here on, for root,
- * if there is no mount that sees to it. */
+/* For root without a suitable mount: starts the search for readable files of the configuration,
+ * for Landlock. */
 static int
 sandbox_begin_public_search(struct command *c, struct error *err)
 {
@@ -662,8 +668,8 @@ sandbox_begin_public_search(struct command *c, struct error *err)
 	    public_begin(&c->look, &c->rules, places_configuration, err);
 }
 
-/* With namespaces if they can be had, else without: what a killed keeper left is ended here
- * then. */
+/* Runs the command with namespaces if they are available, otherwise without; in that case this
+ * process ends what a killed keeper left. */
 static int
 sandbox_run_command(struct command *c, struct keeper_report *r)
 {
@@ -691,7 +697,7 @@ sandbox_run_command(struct command *c, struct keeper_report *r)
 	    make_temporary(c->places, &r->error) == -1)
 		return -1;
 	failed = run_keeper(c, r);
-	public_end(&c->look); /* or it would be among the rest */
+	public_end(&c->look); /* otherwise it would be ended as a leftover */
 	if (end_rest(c, &late) == -1 && failed == 0) {
 		r->error = late;
 		failed = -1;
@@ -699,7 +705,8 @@ sandbox_run_command(struct command *c, struct keeper_report *r)
 	return failed;
 }
 
-/* Before the places are found: who looks does that meanwhile. */
+/* Begins the Landlock rules before the places are found, as the search process adds to
+ * them meanwhile. */
 static int
 begin_rules(struct command *c, struct error *err)
 {
@@ -715,7 +722,7 @@ begin_rules(struct command *c, struct error *err)
 	return c->view.configuration != -1 ? 0 : sandbox_begin_public_search(c, err);
 }
 
-/* With all signals blocked. */
+/* Called with all signals blocked. */
 static int
 run_blocked(struct command *c, struct error *err)
 {
@@ -728,7 +735,7 @@ run_blocked(struct command *c, struct error *err)
 	c->seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
 	c->namespaces = c->namespaces && view_temporary(c->places) != NULL;
 	snprintf(c->why, sizeof c->why, "not used");
-	/* It ends with whoever asked for this. */
+	/* This process ends if its parent dies. */
 	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
 	if (s->parent != 0 && getppid() != s->parent)
@@ -743,7 +750,7 @@ run_blocked(struct command *c, struct error *err)
 	terminals_save(terminals);
 	failed = sandbox_run_command(c, &r);
 	terminals_restore(terminals);
-	/* What is renamed is changed by that: it belongs to the time that is noted. */
+	/* Renaming changes the workspace, so it must be within the recorded time. */
 	end_repositories(c);
 	failed = note_made(c, &r, failed);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
@@ -752,7 +759,7 @@ run_blocked(struct command *c, struct error *err)
 	return failed != 0 ? -1 : r.wait_status;
 }
 
-/* Before the storage, where the run's start is, is hidden. */
+/* Called before the storage, which has the run's start, is hidden. */
 static int
 find_environment(struct command *c, char ***left, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * A command in its sandbox, from its start to the end of all that it started.
- */
+/* Runs a command in its sandbox, until all its processes have ended. */
 #ifndef AWF_SANDBOX_RUN_H
 #define AWF_SANDBOX_RUN_H
 
@@ -9,16 +7,16 @@
 #include "base/error.h"
 #include "sandbox/settings.h"
 
-/* What it was made of, or would have been. */
+/* Which parts the sandbox has, or would have. */
 struct sandbox_parts {
-	bool known;              /* false: it came to nothing before that was looked at */
-	int landlock;            /* its version; LANDLOCK_NONE */
+	bool known;              /* false: it failed before this was determined */
+	int landlock;            /* version; LANDLOCK_NONE: none */
 	bool namespaces, seccomp;
 };
 
-/* Returns the command's wait status, as waitpid() gives it; 0 if nothing was to be run.
- * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. left: the variables that the
- * command does not see are added (base/list.h). */
+/* Returns the command's wait status, as of waitpid(); 0 if nothing was to be run. -1
+ * (ERROR_BLOCKED): it was refused, or ended because it exceeded a limit. left: gets the names of
+ * the variables that the command does not see (base/list.h). */
 int sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
     struct error *err);
 

@@ -1,7 +1,7 @@
 /*
- * Up from the parent, by what /proc tells of each process and of its descriptors: the mode of such
- * a link says how the file was opened. A shell has few descriptors; of a process with many, which
- * is none, not all are looked at.
+ * Examines the ancestors of this process in /proc, and their descriptors: the mode of a link in
+ * /proc/PID/fd says how the file was opened. A shell has few descriptors; a process with many is no
+ * shell, so only some are examined.
  */
 #include "sandbox/scripts.h"
 
@@ -19,12 +19,12 @@
 #include "proc/process.h"
 
 enum {
-	PROCESSES = 16,   /* above this one */
-	DESCRIPTORS = 64  /* of one */
+	PROCESSES = 16,   /* ancestors */
+	DESCRIPTORS = 64  /* for each process */
 };
 
-/* Whether the descriptor of that name is one of a file below the directory that is open to be read
- * alone; then path is the file's. */
+/* Whether a descriptor is a regular file below the directory that is open only for reading; sets
+ * path to its path. */
 static bool
 is_read(int descriptors, const char *name, const char *directory, char path[PATH_MAX])
 {

@@ -1,6 +1,6 @@
 /*
- * One table of options, which says in which member of the settings each is stored; what follows the
- * dashes is the command.
+ * One table lists the options and the member of the settings that each is stored in; the
+ * command follows "--".
  */
 #include "sandbox/settings.h"
 
@@ -25,7 +25,7 @@ const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
 
 const char *const part_names[] = { "landlock", "namespaces", "seccomp", NULL };
 
-/* Errors of these get no place: the option is the place. */
+/* These functions leave the error's place empty: the caller sets it to the option. */
 static int
 check_hidden(const char *path, struct error *err)
 {
@@ -132,9 +132,9 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	if (!s->check && (!o.saw_dashes || o.next >= argc))
 		return error_set(err, ERROR_USAGE, NULL,
 		    "no command given: awf-sandbox [options] -- command (awf-sandbox --help)");
-	/* In the sandbox nobody sees it any more. */
+	/* In the sandbox the user's configuration is not visible. */
 	if (s->lacking == SANDBOX_LACKING_UNSAID && sandbox_lacking_default(&s->lacking, NULL, err) != 0) {
-		err->code = ERROR_BLOCKED; /* and no end of the command's */
+		err->code = ERROR_BLOCKED; /* its usual status could be the command's */
 		return -1;
 	}
 	return 0;

@@ -1,6 +1,4 @@
-/*
- * What has not changed is not set again.
- */
+/* Settings that have not changed are not set again. */
 #include "sandbox/terminals.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Terminals that a sandboxed program writes to: it may change how they behave (echo, what Ctrl-C does,
- * their size), which would last. They are as they were when it has ended.
+ * A sandboxed program may change settings of the terminals that it writes to (echo, what Ctrl-C
+ * does, the size). They are restored when it has ended.
  */
 #ifndef AWF_SANDBOX_TERMINALS_H
 #define AWF_SANDBOX_TERMINALS_H
@@ -18,7 +18,7 @@ struct terminal_state {
 };
 
 void terminals_save(struct terminal_state states[TERMINALS]);
-/* With SIGTTOU blocked or ignored: this process may be in the background. */
+/* Call it with SIGTTOU blocked or ignored, as this process may be in the background. */
 void terminals_restore(const struct terminal_state states[TERMINALS]);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * What the code relies on:
- *   - Trees that stay as they are are cloned before all becomes read-only, and mounted
- *     again where they were, parents before children.
- *   - What lies below a directory that is covered is mounted again in it.
- *   - What is hidden lies in nothing else that is, unless a place lies between.
+ *  - Trees that stay visible are cloned before everything becomes read-only, and then mounted
+ *    at their old places, parents before children.
+ *  - Places below a directory that gets covered are mounted in it again.
+ *  - A hidden path is never inside of another hidden path, unless there is a place between them.
  */
 #define _GNU_SOURCE
 #include "sandbox/view.h"
@@ -28,7 +28,7 @@
 #include "sandbox/look.h"
 #include "sandbox/resolve.h"
 
-/* Values of <linux/mount.h>, where the C library's header is without them. */
+/* Values of <linux/mount.h> that older C libraries do not have. */
 #ifndef OPEN_TREE_CLONE
 #define OPEN_TREE_CLONE 1
 #endif
@@ -36,16 +36,16 @@
 #define FILES_OF_PRIVATE 65536
 #define RESERVED_PIDS 301
 
-/* Those before the tree cover what is there; so does the public one. */
+/* Private, hidden and public layers cover what is there; a tree keeps it visible. */
 enum layer_kind { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_PUBLIC, LAYER_TREE };
 
-/* Something that is mounted. */
+/* Something to be mounted. */
 struct layer {
 	enum layer_kind kind;
 	char *path;
 	int tree;          /* of LAYER_PUBLIC and LAYER_TREE */
 	bool directory;
-	bool closed;       /* a tree that is to be read-only */
+	bool closed;       /* a tree to be mounted read-only */
 };
 
 struct layers {
@@ -53,9 +53,9 @@ struct layers {
 	size_t count;
 };
 
-/* Of these, what lies in no workspace is private. */
+/* Directories that become private, unless they are in the workspace. */
 static const char *const private_directories[] = { "/tmp", "/dev/shm", "/var/tmp" };
-enum { PRIVATE_DIRECTORIES = 2 }; /* as many of them, of those that can be */
+enum { PRIVATE_DIRECTORIES = 2 }; /* how many of them, the first ones that can be */
 
 static bool
 can_be_private(const struct places *p, const char *path)
@@ -76,7 +76,8 @@ view_temporary(const struct places *p)
 	return NULL;
 }
 
-/* ERROR_BLOCKED: the machine is short of something, and no mounts are what this system lacks. */
+/* ERROR_BLOCKED: the machine lacks resources. Other errors mean that this system does not allow
+ * such mounts. */
 static int
 view_set_error(struct error *err, const char *what, const char *path)
 {
@@ -92,7 +93,8 @@ add_layer(struct layers *l, enum layer_kind kind, char *path, int tree, bool dir
 	l->list[l->count++] = (struct layer){ kind, path, tree, directory, false };
 }
 
-/* What covers a place comes before it; of one path, the cover. */
+/* Sorts by path, so a layer comes before those inside of it; for the same path, a cover
+ * comes first. */
 static int
 by_path(const void *a, const void *b)
 {
@@ -102,7 +104,7 @@ by_path(const void *a, const void *b)
 	return order != 0 ? order : (int)p->kind - (int)q->kind;
 }
 
-/* Takes over the path, and what it leads to, which is open. */
+/* Clones a tree that is open as a descriptor. Takes over the path and the descriptor. */
 static int
 clone_tree(struct layers *l, char *path, int open, bool writable, struct error *err)
 {
@@ -126,8 +128,8 @@ is_cloned(const struct layers *l, const char *path)
 	return false;
 }
 
-/* The directories between a place and what is hidden in it are mounts as well, for a mount
- * cannot be renamed: under another name it would be seen the next time. */
+/* Makes the directories between a place and a hidden path in it mounts too, since a mount cannot be
+ * renamed: otherwise the hidden path would be visible under another name the next time. */
 static int
 pin_way(struct layers *l, const struct place *place, const char *hidden, struct error *err)
 {
@@ -155,7 +157,7 @@ texts_compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Finds all that is to be mounted, and clones what stays as it is. */
+/* Determines all layers, and clones the trees that stay visible. */
 static int
 view_plan_layers(struct layers *l, const struct view *v, struct places *p, struct error *err)
 {
@@ -171,9 +173,9 @@ view_plan_layers(struct layers *l, const struct view *v, struct places *p, struc
 	if (v->configuration != -1 && !list_has(p->hidden, places_configuration))
 		add_layer(l, LAYER_PUBLIC, memory_text(places_configuration), v->configuration, true);
 
-	/* A place that is writable, or that a layer would cover, is cloned. What is open was opened
-	 * outside, in whose mounts it cannot be cloned: it is opened once more, and is the same or
-	 * nothing. */
+	/* A place that is writable, or that a layer would cover, is cloned. Its descriptor was
+	 * opened outside, in other mounts, where it cannot be cloned: so it is opened again, and
+	 * must be the same file. */
 	for (size_t i = 0; i < p->count; i++) {
 		const struct place *place = &p->list[i];
 		bool writable = place->access == PLACE_WRITE, covered = false;
@@ -193,8 +195,9 @@ view_plan_layers(struct layers *l, const struct view *v, struct places *p, struc
 			return -1;
 	}
 
-	/* What is hidden and what is kept of a place that is writable. What is not there cannot be
-	 * kept, nor can a link. A directory comes before what is in it, for which it would be made writable. */
+	/* Hidden and kept paths in writable places. A path that does not exist cannot be
+	 * kept, nor can a link. A directory is handled before its contents, as it is made
+	 * writable for them. */
 	if (p->kept != NULL)
 		qsort(p->kept, list_count(p->kept), sizeof *p->kept, texts_compare);
 	for (size_t i = 0; i < p->count; i++) {
@@ -248,7 +251,7 @@ view_mount_layer(const struct view *v, const struct layer *layer)
 	case LAYER_TREE:
 		break;
 	}
-	/* In a directory that was just covered there is nothing yet to mount on. */
+	/* A directory that was just covered is empty, so the mount point has to be made. */
 	if (lstat(layer->path, &st) != 0) {
 		parent = path_directory(layer->path);
 		failed = directory_make(parent, 0755, NULL);
@@ -263,7 +266,7 @@ view_mount_layer(const struct view *v, const struct layer *layer)
 	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 	close(at);
-	/* Nothing lies in it yet but what was cloned with it. */
+	/* It contains only the mounts that were cloned with it. */
 	return failed == 0 && layer->closed ? mounts_close(layer->path) : failed;
 }
 
@@ -278,12 +281,12 @@ view_mount_layers(struct view *v, struct places *p, struct layers *l, struct err
 		return -1;
 	if (mounts_close("/") != 0)
 		return view_set_error(err, "make read-only", "/");
-	/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
-	 * one: the old one stays, in which Landlock keeps other processes apart. */
+	/* A container may have covered parts of /proc; the kernel then refuses a complete one. The
+	 * old one stays, and Landlock separates the command from other processes. */
 	v->own_proc = mount_proc() == 0;
-	/* The highest pid of this namespace limits the number of processes, root's too. Before
-	 * Linux 6.14 the setting is the machine's, and not ours to touch. The first 300 pids are
-	 * not given again. */
+	/* pid_max of this namespace limits the number of processes, for root too. Before Linux
+	 * 6.14 it is a setting of the whole machine, and is not changed. The first 300 pids are
+	 * never reused. */
 	snprintf(pids, sizeof pids, "%lld", (long long)v->processes + RESERVED_PIDS);
 	v->counted = v->own_proc && limits_kernel(6, 14) &&
 	    setting_write("/proc/sys/kernel/pid_max", pids) == 0;
@@ -292,7 +295,7 @@ view_mount_layers(struct view *v, struct places *p, struct layers *l, struct err
 	for (size_t i = 0; i < l->count; i++)
 		if (view_mount_layer(v, &l->list[i]) != 0)
 			return view_set_error(err, "mount", l->list[i].path);
-	/* Only now: in them others were mounted. */
+	/* This comes last, as other layers were mounted inside of them. */
 	for (size_t i = 0; i < l->count; i++)
 		if (l->list[i].kind == LAYER_HIDDEN && mount_close(l->list[i].path) != 0)
 			return view_set_error(err, "make read-only", l->list[i].path);

@@ -1,4 +1,4 @@
-/* Signals are blocked and taken by sigwaitinfo(2). */
+/* The held signals are blocked, and received with sigwaitinfo(2). */
 #include "verify/children.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /*
- * Two processes of awf-replay make the replays, each with a record that is kept (--record), and
- * write to files. They run at once, but for in the workspace itself. What ends this program ends
- * both first. The records are compared with each other before one of them is with the recording: chance would show there as well, and be taken for something
- * else.
+ * Two processes of awf-replay make the replays; each writes its output to files and keeps its
+ * record (--record). They run at the same time, unless both use the workspace itself. A signal that
+ * ends this program ends both first. The two records are compared with each other before one is
+ * compared with the recording: otherwise chance would look like a difference from the recording.
  *
- * The run first, then its children one after another, and theirs: each run once, kept in a
- * map. A child that no replay can repeat (it was cancelled, timed out or never ended) is a
- * warning, no fault.
+ * The run is checked first, then its children one after another, and theirs: each run once, noted
+ * in a map. A child that cannot be replayed (it was cancelled, timed out or never ended) is a
+ * warning, not an error.
  */
 #include "verify/determinism.h"
 
@@ -42,14 +42,14 @@
 #define PROGRAM "awf-verify"
 #define REPLAYER "awf-replay"
 #define SHOWN_COLUMNS 72
-#define TOLD_MOST ((size_t)64 << 20) /* of what a replay wrote on stderr */
+#define TOLD_MOST ((size_t)64 << 20) /* of a replay's stderr */
 
-/* What a transcript says of its run, of several attempts the last. */
+/* What a transcript says about its run; for several attempts, about the last. */
 struct recorded {
-	struct storage storage;     /* that it lies in; root NULL: a file by itself */
+	struct storage storage;     /* that contains it; root NULL: a file outside of a storage */
 	char *transcript, *name;
 	char run_id[ID_SIZE];
-	char status[16];            /* of its end; "": it has none */
+	char status[16];            /* status of its end; "": it did not end */
 	int attempt;
 	struct child_runs children;
 };
@@ -60,13 +60,14 @@ static const char *const stream_names[STREAMS] = { "stdout", "stderr" };
 struct pair {
 	const struct recorded *recorded;
 	const struct determinism_spec *spec;
-	char *places[2];        /* of the replays: each becomes a storage, with files stdout and stderr */
+	char *places[2];        /* directories of the replays: each becomes a storage, with files
+	                           stdout and stderr */
 	struct replacement streams[2][STREAMS];
-	pid_t pids[2];          /* 0: it does not run */
+	pid_t pids[2];          /* 0: not running */
 	int ends[2];            /* wait statuses */
 };
 
-/* ---- what the transcript says ---- */
+/* ---- reading the transcript ---- */
 
 static void
 recorded_note_event(struct recorded *r, const struct event_view *event)
@@ -78,7 +79,7 @@ recorded_note_event(struct recorded *r, const struct event_view *event)
 		free(r->name);
 		r->name = span_text(span_member(event->payload, KEY_NAME));
 		if (r->name != NULL)
-			text_line(r->name); /* it is for messages */
+			text_line(r->name); /* it is printed in messages */
 		if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) &&
 		    attempt > 0 && attempt <= INT_MAX)
 			r->attempt = (int)attempt;
@@ -89,7 +90,8 @@ recorded_note_event(struct recorded *r, const struct event_view *event)
 	}
 }
 
-/* Takes what was found over. What cannot be replayed for another reason awf-replay refuses. */
+/* Takes over the members of found. awf-replay itself refuses runs that cannot be replayed for
+ * other reasons. */
 static int
 recorded_read(struct recorded *r, const struct found_run *found, struct error *err)
 {
@@ -123,7 +125,7 @@ recorded_free(struct recorded *r)
 
 /* ---- two processes ---- */
 
-/* What awf-replay is to do; the list is the caller's. */
+/* The command line of awf-replay; the list is the caller's. */
 static char **
 determinism_list_arguments(const struct pair *p, int i)
 {
@@ -136,7 +138,7 @@ determinism_list_arguments(const struct pair *p, int i)
 		list_take(&argv, memory_format("--visible=%s", *directory));
 	if (i == 1)
 		list_add(&argv, "--vary");
-	/* How the replays are isolated is told once, if at all. */
+	/* Only one replay reports how it is isolated, and only with --verbose. */
 	if (i == 1 || !p->spec->verbose)
 		list_add(&argv, "--quiet");
 	list_add(&argv, "--");
@@ -144,7 +146,7 @@ determinism_list_arguments(const struct pair *p, int i)
 	return argv;
 }
 
-/* Its stdout and stderr are files beside its place, until it has ended. */
+/* Until it ends, its stdout and stderr go to files beside its directory. */
 static int
 determinism_open_streams(struct pair *p, int i, struct error *err)
 {
@@ -177,13 +179,15 @@ determinism_start_replay(struct pair *p, int i, const struct held_signals *held,
 	return 0;
 }
 
-/* What a replay wrote lies in its place from now on, whatever the workflow has put there. */
+/* Moves the files stdout and stderr into the replay's directory, replacing any that the
+ * workflow made. */
 static int
 determinism_keep_streams(struct pair *p, int i, struct error *err)
 {
 	int failed = 0;
 
-	directory_make(p->places[i], 0700, NULL); /* a replay that was refused may have none */
+	directory_make(p->places[i], 0700, NULL); /* a replay that was refused may not
+	                                             have made it */
 	for (int stream = 0; failed == 0 && stream < STREAMS; stream++) {
 		char *path = memory_format("%s.%s", p->places[i], stream_names[stream]);
 		char *to = path_join(p->places[i], stream_names[stream]);
@@ -199,7 +203,7 @@ determinism_keep_streams(struct pair *p, int i, struct error *err)
 	return failed;
 }
 
-/* The first or last line that awf-replay itself has said, without its name and what it is about;
+/* The first or last message of awf-replay itself, without the program's name and the place;
  * NULL: none. */
 static char *
 determinism_find_said(const struct pair *p, int i, bool first)
@@ -226,7 +230,7 @@ determinism_find_said(const struct pair *p, int i, bool first)
 	return found;
 }
 
-/* Whether a replay was made: status 3 says how it came out. */
+/* Whether a replay was made; status 3 is one of its results. */
 static int
 determinism_check_end(const struct pair *p, int i, int *signal_number, struct error *err)
 {
@@ -266,7 +270,7 @@ determinism_check_end(const struct pair *p, int i, int *signal_number, struct er
 	return -1;
 }
 
-/* Makes both replays: at once, unless they share the workspace itself. */
+/* Makes both replays: at the same time, unless they share the workspace itself. */
 static int
 run_both(struct pair *p, int *signal_number, struct error *err)
 {
@@ -293,8 +297,8 @@ run_both(struct pair *p, int *signal_number, struct error *err)
 
 /* ---- comparison ---- */
 
-/* The first line in which two streams differ, from 1; 0: they do not. Where one has ended its
- * line is NULL. */
+/* The number (from 1) of the first line in which two streams differ; 0: none. If one stream has
+ * ended, its line is NULL. */
 static long
 first_difference(FILE *streams[2], char *lines[2])
 {
@@ -318,7 +322,7 @@ first_difference(FILE *streams[2], char *lines[2])
 	}
 }
 
-/* If it is a state line, of which call. */
+/* If it is a state line, adds its call. */
 static void
 determinism_describe_lines(struct buffer *text, long number, char *const lines[2])
 {
@@ -350,7 +354,7 @@ determinism_describe_lines(struct buffer *text, long number, char *const lines[2
 	}
 }
 
-/* What the replays wrote. 1: that differs, and *text tells how; -1: *err. */
+/* Compares the output of the replays. 1: it differs, and *text says how; -1: *err. */
 static int
 compare_output(const struct pair *p, struct buffer *text, struct error *err)
 {
@@ -385,10 +389,9 @@ compare_output(const struct pair *p, struct buffer *text, struct error *err)
 	return number < 0 ? -1 : number > 0;
 }
 
-/* Without namespaces the paths differ in which the two ran, so what is recorded of
- * those is not compared. What differs first in causal order may do so because a step did
- * something else that no event leads to: it is told in the order of time, call by call.
- * 1: *text tells how; -1: *err. */
+/* Without namespaces the two run in different directories, so recorded paths are not compared. The
+ * first difference in causal order may be the consequence of something that no event links to; so
+ * the first one in the order of time, call by call, is reported. 1: *text says how; -1: *err. */
 static int
 compare_events(const struct pair *p, char *const transcripts[2], struct buffer *text,
     struct error *err)
@@ -411,8 +414,8 @@ compare_events(const struct pair *p, char *const transcripts[2], struct buffer *
 	return differ;
 }
 
-/* What is to be said of how they come out, NULL: they agree with each other and with the
- * recording; *text has more. -1: *err. */
+/* Sets *verdict to the result; NULL: the replays agree with each other and with the recording.
+ * *text has details. -1: *err. */
 static int
 determinism_compare_replays(const struct pair *p, const char **verdict, struct buffer *text,
     struct error *err)
@@ -427,8 +430,9 @@ determinism_compare_replays(const struct pair *p, const char **verdict, struct b
 
 	if (differ == 1)
 		*verdict = "the replays differ";
-	/* Where the replays come to something else than the recording did, their state lines tell
-	 * the time of day: which step it was says more than that. */
+	/* The recording is compared before the outputs: a call that differs from the recording
+	 * writes state lines with the current time, so the outputs would differ too, and naming the
+	 * step says more. */
 	if (differ == 0) {
 		differ = against_recording(r->transcript, transcripts[0], r->attempt, &d, err);
 		if (differ == 1) {
@@ -448,7 +452,7 @@ determinism_compare_replays(const struct pair *p, const char **verdict, struct b
 
 struct checking {
 	const struct determinism_spec *spec;
-	struct map seen;   /* runs: records could name each other in a circle */
+	struct map seen;   /* runs: transcripts could name each other in a cycle */
 	int status;        /* the greatest so far */
 };
 
@@ -459,7 +463,7 @@ determinism_raise_status(struct checking *c, int status)
 		c->status = status;
 }
 
-/* -1: it could not be replayed, or compared. */
+/* -1: it could not be replayed or compared. */
 static int
 check_one(struct checking *c, const struct recorded *recorded, const char *who, struct error *err)
 {
@@ -494,7 +498,7 @@ check_one(struct checking *c, const struct recorded *recorded, const char *who, 
 		terminal_printf("%s: two replays agree with the recording\n", who);
 		free(remark);
 	}
-	/* Replays that differ are kept, to be looked at. */
+	/* Replays that differ are kept, so that the user can examine them. */
 	for (int i = 0; i < 2; i++) {
 		for (int stream = 0; stream < STREAMS; stream++)
 			replacement_abandon(&p.streams[i][stream]);
@@ -508,7 +512,7 @@ check_one(struct checking *c, const struct recorded *recorded, const char *who, 
 	return failed;
 }
 
-/* Why no replay can repeat a child run; NULL: none is known. */
+/* Why a child run cannot be replayed; NULL: no reason is known. */
 static const char *
 determinism_find_hindrance(const struct recorded *child)
 {
@@ -525,7 +529,8 @@ determinism_find_hindrance(const struct recorded *child)
 	return NULL;
 }
 
-/* Reads the record of a child run, which lies beside its parent's. ERROR_USAGE if it has none. */
+/* Reads the transcript of a child run, which is beside its parent's. ERROR_USAGE if
+ * there is none. */
 static int
 recorded_read_child(struct recorded *child, const struct recorded *parent, const char *run_id,
     struct error *err)

@@ -1,12 +1,12 @@
 /*
- * awf-verify --determinism: a recording is replayed twice, by two processes of awf-replay. The second
- * replay is given what must not matter (awf-replay --vary): another pid, host name and umask, and a
- * workspace whose files are older and stand in another order. The two must come to
- * the same, causes included, and to what was recorded. Each child run that the record tells of
- * is replayed by itself, and theirs; what differs is told with the run it differs in.
+ * awf-verify --determinism: replays a recording twice with awf-replay. For the second replay
+ * conditions that must not matter are changed (awf-replay --vary): the pid, host name and umask,
+ * and the age and order of the workspace's files. Both must give the same events, with the same
+ * causes, as each other and as the recording. Each child run in the record is replayed by itself,
+ * and so on for its children; a difference is reported with the run that it is in.
  *
- * Where both replays come to the same but not to what was recorded, the work depends on
- * something that the recording does not hold; where they differ, on chance.
+ * If both replays agree but differ from the recording, the work depends on something that was not
+ * recorded; if they differ from each other, it depends on chance.
  */
 #ifndef AWF_VERIFY_DETERMINISM_H
 #define AWF_VERIFY_DETERMINISM_H
@@ -17,13 +17,13 @@
 
 struct determinism_spec {
 	const struct storage *storage;
-	const char *isolation;      /* its name */
+	const char *isolation;      /* name of the isolation */
 	char *const *visible;
 	bool quiet, verbose;
 };
 
-/* argument: as of found_run_find(). Says what there is to say, and returns the exit status;
- * dies of a signal that ends a replay. */
+/* argument: as for found_run_find(). Prints the result and returns the exit status; if a signal
+ * ended a replay, this process dies of it too. */
 int determinism_check(const struct determinism_spec *spec, const char *argument);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * A shape becomes a schema of an object; one that has an id stands under it in $defs, and is
- * referred to. What a kind allows is written as its plain schema, with null beside it where
- * that is allowed.
+ * Each shape becomes the schema of an object. A shape with an id is put into $defs under that id,
+ * and referred to. A kind becomes its plain schema, with null as an alternative if it is allowed.
  */
 #include "verify/event_schema.h"
 
@@ -12,7 +11,7 @@
 
 #define DEFINED(id) "{\"$ref\":\"#/$defs/" id "\"}"
 
-/* What stands for a kind that is not defined by its type alone. */
+/* Definitions of kinds for which the JSON type is not enough. */
 static const struct {
 	const char *id, *schema;
 } definitions[] = {
@@ -23,7 +22,7 @@ static const struct {
 	    "(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)\\\\.[0-9]{6}Z$\"}" },
 };
 
-/* type, and what else is demanded of it; NULL: the schema stands in `whole`. */
+/* type and further requirements; type NULL: `whole` is the schema. */
 static const struct {
 	const char *type, *more, *whole;
 } kinds[] = {
@@ -84,7 +83,7 @@ write_member(const struct event_member *member, struct buffer *out)
 	buffer_text(out, nullable ? ",{\"type\":\"null\"}]}" : "");
 }
 
-/* The inside of an object's schema; indent: of each of its lines. */
+/* Writes the members of an object's schema; indent: of each line. */
 static void
 write_shape(const struct event_shape *shape, const char *indent, struct buffer *out)
 {
@@ -120,7 +119,7 @@ event_schema_write(struct buffer *out)
 	    "  \"$id\": \"urn:awf:transcript:1\",\n  \"title\": \"A line of an AWF transcript\",\n");
 	write_shape(&event_line, "  ", out);
 	buffer_text(out, ",\n  \"allOf\": [\n");
-	/* Which payload an event of a type has. */
+	/* Selects the payload's schema by the type of the event. */
 	for (size_t i = 0; i < EVENT_TYPES; i++) {
 		buffer_format(out, "    {\"if\": {\"properties\": {\"type\": {\"const\": \"%s\"}}, "
 		    "\"required\": [\"type\"]},\n     \"then\": {\"properties\": {\"payload\": "

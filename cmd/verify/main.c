@@ -58,12 +58,12 @@ struct verify_command {
 	const char *from;            /* recorded answers; NULL: the words are recorded runs */
 	char seal_key[DIGEST_SIZE];  /* "": any */
 	const char *keygen, *head_file;
-	const char *against;         /* a schema, of what is no transcript; NULL */
+	const char *against;         /* a schema for files that are not transcripts; NULL */
 	bool formats;
 	struct checkpoints checkpoints;
 	struct storage storage;
 	bool in_directory;
-	struct map found;            /* ids of the runs of the directory that is verified */
+	struct map found;            /* run ids found in the directory that is verified */
 };
 
 /* "FILE:LINE: warning: TEXT" */
@@ -73,7 +73,7 @@ verify_print_warning(void *path, int64_t line, const char *text)
 	message_print(PROGRAM, "%s:%lld: warning: %s", (const char *)path, (long long)line, text);
 }
 
-/* The path for messages, in memory of its own: names of files can hold anything. */
+/* The path with control characters escaped, for messages; to be freed by the caller. */
 static char *
 verify_visible_path(const char *path)
 {
@@ -104,8 +104,8 @@ print_summary(const char *path, const struct verify_report *report, bool checkpo
 
 static int verify_path(struct verify_command *command, const char *path, bool repair);
 
-/* What remains is checked again, for it is now the whole transcript; if nothing does, it is of
- * a run that was killed before it began, and was no run. */
+/* Verifies the rest again, which is now the whole transcript. If nothing is left, the run was
+ * killed before it began, and there was no run. */
 static int
 verify_repair_transcript(struct verify_command *command, const char *path,
     const struct verify_report *report)
@@ -139,8 +139,8 @@ verify_repair_transcript(struct verify_command *command, const char *path,
 	return status;
 }
 
-/* A whole, sealed transcript under the name of another run is not that run's: it was
- * copied, or renamed. In a directory each run has one. */
+/* A complete, sealed transcript with the name of another run was copied or renamed. In a directory
+ * each run has only one transcript. */
 static int
 check_identity(struct verify_command *command, const char *path, const char *name,
     const char *run_id)
@@ -214,8 +214,8 @@ is_transcript(const struct dirent *entry)
 	return strlen(entry->d_name) > strlen(SUFFIX) && text_ends(entry->d_name, SUFFIX);
 }
 
-/* A storage, or a directory that holds transcripts itself. What is empty is of a run that has not
- * begun yet, or was killed before it did. */
+/* Verifies a storage, or a directory of transcripts. An empty transcript belongs to a run that has
+ * not begun yet or was killed before. */
 static int
 verify_directory(struct verify_command *command, const char *path)
 {
@@ -309,10 +309,10 @@ static const struct option_spec options_table[] = {
 
 #define SAID(id) OPTION_SAID(id)
 #define REPLAYS (SAID(OPT_ISOLATION) | SAID(OPT_VISIBLE) | SAID(OPT_FROM))
-/* What is about the transcripts that are verified. */
+/* Options that concern the transcripts to be verified. */
 #define CHECKS (SAID(OPT_REPAIR) | SAID(OPT_KEY) | SAID(OPT_HEAD) | SAID(OPT_PRINT_HEAD) | SAID(OPT_DETERMINISM) | \
     SAID(OPT_ISOLATION) | SAID(OPT_VISIBLE) | SAID(OPT_QUIET) | SAID(OPT_VERBOSE))
-/* These verify no transcript, so nothing can be said of that. */
+/* These verify no transcript, so the options above do not go with them. */
 #define NO_CHECKS (SAID(OPT_KEYGEN) | SAID(OPT_SCHEMA) | SAID(OPT_AGAINST))
 
 static const struct option_rule rules[] = {
@@ -337,8 +337,8 @@ verify_add_visible(struct verify_command *command, const char *directory, struct
 	return 0;
 }
 
-/* Words of the command line that are no options, in order, then NULL. Those behind --from
- * FILE are all for awf-run. */
+/* Sets words to the arguments that are not options, NULL-terminated. All words after --from FILE
+ * are for awf-run. */
 static int
 verify_read_options(struct verify_command *command, int argc, char **argv, const char **words,
     struct error *err)
@@ -377,7 +377,7 @@ static int
 verify_all(struct verify_command *command, const char **words)
 {
 	struct error err = ERROR_INIT;
-	char run_id[ID_SIZE]; /* of a workflow on recorded answers */
+	char run_id[ID_SIZE]; /* of the run made with --from */
 	int status = STATUS_OK;
 
 	if (storage_locate(&command->storage, &err) != 0)
@@ -456,9 +456,9 @@ verify_check_lines(const struct schema *schema, const char *path)
 	return status;
 }
 
-/* Lines of JSON that are no transcript, against a JSON Schema of anybody's: says which lines of the
- * files (none: stdin) break it. Empty lines are none; a last line without a line end is one too.
- * The exit status, the greatest that there is. */
+/* Checks lines of JSON that are not a transcript against any JSON Schema, and reports the lines of
+ * the files (none: stdin) that violate it. Empty lines are skipped; the last line need not end with
+ * a newline. Returns the greatest exit status. */
 static int
 check_against(const char *path, bool formats, const char *const *files)
 {
@@ -470,7 +470,7 @@ check_against(const char *path, bool formats, const char *const *files)
 
 	json_decref(document);
 	if (schema == NULL) {
-		err.code = ERROR_DEFINITION; /* that there is no such file is one of it, too */
+		err.code = ERROR_DEFINITION; /* also if the schema file does not exist */
 		return program_fail(PROGRAM, &err);
 	}
 	if (*files == NULL)
@@ -481,7 +481,7 @@ check_against(const char *path, bool formats, const char *const *files)
 	return status;
 }
 
-/* The schema of the transcript, or of the projection that words name. */
+/* Prints the schema of the transcript, or of the projection that words name. */
 static int
 print_schema(const char **words)
 {

@@ -1,6 +1,6 @@
 /*
- * `awf-replay --from` becomes awf-run, which tells the run's id in a file (--id-file), and is ended
- * first by what ends this program.
+ * Executes `awf-replay --from`, which becomes awf-run and writes the run's id to a file
+ * (--id-file). A signal that ends this program ends awf-run first.
  */
 #include "verify/recorded_answers.h"
 
@@ -18,8 +18,8 @@
 #include "proc/process.h"
 #include "verify/children.h"
 
-/* A signal that would end this process is passed on: awf-run has to end the workflow first.
- * The last such signal is told, 0: none. */
+/* Passes on a signal that would end this process, as awf-run has to end the workflow first.
+ * *signal_number: the last one; 0: none. */
 static int
 recorded_answers_run(char *const *argv, int *signal_number, struct error *err)
 {

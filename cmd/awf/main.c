@@ -1,6 +1,6 @@
 /*
- * awf: `awf NAME …` is awf-NAME, from beside this program or of AWF's helpers, else from PATH, as git
- * does it. What it does itself is help.
+ * awf: `awf NAME …` executes awf-NAME: from the directory of this program, from AWF's helper
+ * programs, or from PATH, as git does. awf itself handles only help.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,8 +19,8 @@
 #define PROGRAM "awf"
 
 static const struct command {
-	const char *name, *program, *help; /* program NULL: it is of awf itself */
-	bool on_own_page;                  /* its page is that of awf, awf(1) */
+	const char *name, *program, *help; /* program NULL: handled by awf itself */
+	bool on_own_page;                  /* documented in awf(1) */
 } commands[] = {
 	{ "init", "awf-init", "make a workflow to begin with, in a directory", true },
 	{ "run", "awf-run", "run a workflow and record it" },
@@ -50,7 +50,7 @@ awf_print_usage_error(const char *place, const char *what)
 	return program_fail(PROGRAM, &err);
 }
 
-/* By its name here, or by that of its program; NULL if it is none of these. */
+/* Finds a command by its name or by that of its program; NULL: none. */
 static const struct command *
 awf_find_command(const char *name)
 {
@@ -61,8 +61,8 @@ awf_find_command(const char *name)
 	return NULL;
 }
 
-/* In the place of this process. words: its arguments. Returns if there is no such program: 0;
- * or if it cannot be run: the status to exit with. */
+/* Executes the program in place of this process. words: its arguments. Returns only on failure: 0
+ * if there is no such program, otherwise the status to exit with. */
 static int
 run_program(const char *program, char *const *words)
 {
@@ -78,7 +78,7 @@ run_program(const char *program, char *const *words)
 	argv[0] = (char *)(uintptr_t)program;
 	memcpy(argv + 1, words, count * sizeof *argv);
 	execv(path, argv);
-	/* AWF's own helpers, then other people's programs. */
+	/* First AWF's own helpers, then other programs in PATH. */
 	if (errno == ENOENT) {
 		helpers = libexec_path();
 		helper = path_search(helpers, program);
@@ -89,7 +89,7 @@ run_program(const char *program, char *const *words)
 			execvp(program, argv);
 	}
 	reason = errno;
-	/* A script is there whose interpreter is not. */
+	/* ENOENT may also mean that a script exists, but not its interpreter. */
 	found = access(path, F_OK) == 0 ? memory_text(path) : helper != NULL ? memory_text(helper) :
 	    path_search(getenv("PATH"), program);
 	if (reason != ENOENT || found != NULL) {
@@ -168,7 +168,7 @@ main(int argc, char **argv)
 	command = awf_find_command(name);
 
 	if (command != NULL && command->program == NULL) {
-		/* help: the page of awf(7), of a command here, or of any other program. */
+		/* help: shows awf(7), or the page of a command or of any other program. */
 		if (argc > 3)
 			return awf_print_usage_error(argv[3], "one COMMAND only");
 		if (argv[2] != NULL && !name_valid(argv[2]))

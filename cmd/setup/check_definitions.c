@@ -1,5 +1,5 @@
-/* A file that is found is loaded as a step would load it, with all that it names. What loads is
- * told by its directory, what does not by itself. */
+/* Each file found is loaded as a step would load it, with everything that it names. Files that load
+ * are reported by directory, those that do not one by one. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -21,17 +21,18 @@
 #define TOOL_FILE ".tool.json"
 #define SKILL_FILE "SKILL.md"
 
-/* A kind of definitions. */
+/* A kind of definition. */
 struct kind {
 	enum finding_group group;
-	/* A list of the directories that it is looked for in. */
+	/* Lists the directories in which it is looked for. */
 	char **(*directories)(const char *workflow_directory);
-	/* Adds the names of what a directory's entry defines to a list. -1: it is wrong. */
+	/* Adds the names that an entry of a directory defines to a list. -1: the entry
+	 * is invalid. */
 	int (*names)(const char *directory, const char *entry, char ***names, struct error *err);
-	/* Loads it. -1: it is wrong; 1: it is hidden by another, which *err names. */
+	/* Loads it. -1: it is invalid; 1: it is hidden by another, which *err names. */
 	int (*load)(struct findings *f, struct demands *d, const char *path, const char *name,
 	    struct error *err);
-	/* Tells of what else there is among a directory's entries; NULL: of nothing. */
+	/* Reports other entries of a directory; NULL: nothing to report. */
 	void (*rest)(struct findings *f, const char *directory, char *const *entries);
 };
 
@@ -41,7 +42,7 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* The part of a file's name before its end; NULL if it ends otherwise. */
+/* The file's name without `end`; NULL if it does not end so. */
 static char *
 before_end(const char *file, const char *end)
 {
@@ -82,7 +83,7 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 
 	if (agent_load(&a, path, err) != 0)
 		return -1;
-	/* Something stands in for a model and a provider that it leaves to the command line. */
+	/* An agent may leave model and provider to the command line: use any. */
 	if (a.model == NULL && model_default(&usual, &place, err) != 0) {
 		agent_free(&a);
 		return -1;
@@ -122,7 +123,7 @@ tool_names(const char *directory, const char *entry, char ***names, struct error
 	return result;
 }
 
-/* The tool of a file, as (*load)() of a kind. stops: it may be without a program. */
+/* Loads the tool of a file, like (*load)(). stops: it need not have a program (stop_when). */
 static int
 load_tool_of(struct tool *t, const char *path, const char *name, bool stops, struct error *err)
 {
@@ -153,7 +154,7 @@ load_tool(struct findings *f, struct demands *d, const char *path, const char *n
 	return loaded;
 }
 
-/* Adds the files that the tools of a directory's entry run, or would. */
+/* Adds the files that the tools of an entry would execute. */
 static void
 add_commands(const char *directory, const char *entry, char ***files)
 {
@@ -174,8 +175,8 @@ add_commands(const char *directory, const char *entry, char ***files)
 	free(path);
 }
 
-/* Programs that a step would ask what they are, which is not done here: executables that no tool of
- * the directory runs. */
+/* Reports programs that a step would execute to ask for their description, which is not done here:
+ * executables that no tool definition of the directory names. */
 static void
 definitions_list_programs(struct findings *f, const char *directory, char *const *entries)
 {
@@ -213,7 +214,7 @@ skill_names(const char *directory, const char *entry, char ***names, struct erro
 	return 0;
 }
 
-/* As an agent that asks for nothing else would. */
+/* Loads it for an agent that uses only this skill. */
 static int
 load_skill(struct findings *f, struct demands *d, const char *path, const char *name,
     struct error *err)

@@ -1,5 +1,5 @@
-/* The sandbox is made, without anything in it; so is what a replay runs in. The storage and
- * the tables of prices are read as others read them. */
+/* Makes a sandbox and a replay's isolation without running anything in them. The storage and price
+ * tables are read with the functions that other programs use. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 /* ---- sandbox ---- */
 
-/* What is done where a part is missing, if the user has said that. */
+/* Reports what the user has configured for systems that lack a part of the sandbox. */
 static void
 check_lacking(struct findings *f)
 {
@@ -47,8 +47,8 @@ do_nothing(void *context)
 	return EXIT_SUCCESS;
 }
 
-/* Once in its own directory, which is no home: what the machine has; and once here, where a
- * step would be started. */
+/* Tries a sandbox twice: in AWF's own directory, which is no home directory, for what the machine
+ * supports; and in the current directory, where a step would be started. */
 static void
 check_tools_sandbox(struct findings *f)
 {
@@ -140,7 +140,8 @@ check_storage(struct findings *f)
 	}
 	if (there)
 		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
-	/* Of the file system of the storage, or of the directory above it that is there. */
+	/* Free space of the storage's file system, or of the nearest directory above it
+	 * that exists. */
 	at = memory_text(s.root);
 	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && path_climb(&at))
 		;

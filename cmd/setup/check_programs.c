@@ -1,5 +1,5 @@
-/* Each is asked for its version: what is missing, cannot be run, or is of another version is
- * told by its name, and all others together. */
+/* Executes each with --version. Programs that are missing, cannot be executed or have another
+ * version are reported by name, the others together. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "ru
 static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run", "awf-init",
 	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
 	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-trust", NULL };
-/* Built where there is the library. */
+/* Built only if the library was available. */
 static const struct { const char *name, *library; } optional[] = {
 	{ "awf-mirror-postgresql", "libpq" },
 	{ "awf-mirror-sqlite", "libsqlite3" },
@@ -33,8 +33,9 @@ static const struct { const char *name, *library; } optional[] = {
 	{ "awf-ship-sqlite", "libsqlite3" },
 };
 
-/* Looks for these in a list of directories, and asks them. *home: the directory of the first that
- * is there, in memory of its own; the others belong there too. How many are as they should be. */
+/* Looks for the programs in a list of directories and executes them. *home: the directory of
+ * the first one found, to be freed by the caller; the others must be there too. Returns how
+ * many are in order. */
 static size_t
 check_set(struct findings *f, char *const *names, const char *directories, const char *absent,
     char **home)
@@ -70,7 +71,7 @@ check_set(struct findings *f, char *const *names, const char *directories, const
 		char *wanted = memory_format("%s " AWF_VERSION "\n", b->name);
 
 		if (b->error.code != ERROR_NONE) {
-			/* The last line that it said on stderr, or how it ended. */
+			/* The last line of stderr, or how it ended. */
 			size_t len = b->errors.len, start;
 
 			while (len > 0 && strchr("\n\r ", b->errors.data[len - 1]) != NULL)
@@ -106,7 +107,7 @@ add_word(struct buffer *text, const char *word)
 	buffer_format(text, "%s%s", text->len > 0 ? ", " : "", word);
 }
 
-/* What a shell finds by the names of the programs in the directory. */
+/* Checks which programs a shell finds by these names in PATH. */
 static void
 check_path(struct findings *f, const char *directory)
 {
@@ -147,7 +148,7 @@ check_path(struct findings *f, const char *directory)
 	buffer_free(&strange);
 }
 
-/* What they show of runs that go on, where somebody has said that. */
+/* Reports the user's setting for the live view, if there is one. */
 static void
 check_view(struct findings *f)
 {
@@ -194,7 +195,7 @@ check_programs(struct findings *f)
 		free(path);
 	}
 	good = check_set(f, parts, list, "in none of", &home);
-	/* The files that say what AWF's tools are lie beside them. */
+	/* The definitions of AWF's tools must be beside them. */
 	for (const char *const *name = tools; home != NULL && *name != NULL; name++) {
 		char *file = memory_format("%s.tool.json", *name), *path = path_join(home, file);
 

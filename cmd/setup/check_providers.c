@@ -1,5 +1,5 @@
-/* Each is asked by --check, with the keys that it would get, all at the same time. No value of
- * a key is looked at here. */
+/* Each provider is executed with --check and with the keys that it would get, all at the same time.
+ * Values of keys are not examined here. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "providers/throttle.h"
 #include "setup/doctor.h"
 
-/* Names alone: values are keys. */
+/* Prints only the names; the values are secret. */
 static void
 check_keys(struct findings *f, struct keys *keys)
 {
@@ -43,7 +43,7 @@ check_keys(struct findings *f, struct keys *keys)
 	free(path);
 }
 
-/* Who is asked where agents name nobody. */
+/* Reports which model is asked if an agent names none. */
 static void
 check_model(struct findings *f, struct demands *d)
 {
@@ -78,8 +78,8 @@ check_model(struct findings *f, struct demands *d)
 	free(said);
 }
 
-/* What a provider says of itself, with where it lies if it does not come with AWF; who: needs it,
- * NULL: nobody here. */
+/* Reports a provider's answer, with its path if it is not part of AWF. who: the agent that needs
+ * it; NULL: none. */
 static void
 providers_judge_answer(struct findings *f, const struct subprocess *b, const struct keys *keys,
     const char *who)
@@ -164,7 +164,7 @@ providers_describe_limits(struct findings *f, const struct storage *storage,
 	buffer_free(&text);
 }
 
-/* Nothing is said where nobody has set any. */
+/* Prints nothing if no limits are configured. */
 static void
 check_limits(struct findings *f)
 {
@@ -176,7 +176,7 @@ check_limits(struct findings *f)
 	    (file.count > 0 && storage_locate(&storage, &err) == -1))
 		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
 	for (size_t i = 0; i < file.count && storage.root != NULL; i++)
-		/* The last line for one counts. */
+		/* Only the last line for a provider counts. */
 		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits)
 			providers_describe_limits(f, &storage, &file.list[i]);
 	storage_close(&storage);

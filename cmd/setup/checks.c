@@ -1,6 +1,6 @@
 /*
- * What the checks of awf doctor share: findings, who asks for which provider, and programs that
- * are asked what they have, several at the same time.
+ * Shared by the checks of awf doctor: findings, which providers are needed and why, and executing
+ * several programs at the same time.
  */
 
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 /* ---- findings ---- */
 
-/* In memory of its own. */
+/* Escapes control characters and hides API keys. To be freed by the caller. */
 static char *
 checks_visible_text(const char *text)
 {
@@ -38,7 +38,7 @@ findings_add(struct findings *f, enum finding_group group, enum finding_status s
 	struct buffer message = BUFFER_INIT;
 	va_list list;
 
-	/* Whole: of a text that was cut not all of a key would be found. */
+	/* Not truncated: in a truncated text part of a key might not be recognized. */
 	va_start(list, format);
 	buffer_format_list(&message, format, list);
 	va_end(list);
@@ -58,7 +58,7 @@ findings_add_error(struct findings *f, enum finding_group group, const char *nam
 	findings_add(f, group, FINDING_WRONG, name, "%s", error_text(err, text, sizeof text));
 }
 
-/* ---- for the checks ---- */
+/* ---- demands, and executing programs ---- */
 
 void
 demands_add(struct demands *d, const char *provider, const char *who)
@@ -121,7 +121,7 @@ void
 checks_free(struct subprocess *processes, size_t count)
 {
 	if (count > 0)
-		free((void *)(uintptr_t)processes[0].argv); /* that of all */
+		free((void *)(uintptr_t)processes[0].argv); /* shared by all of them */
 	for (size_t i = 0; i < count; i++)
 		subprocess_free(&processes[i]);
 	free(processes);

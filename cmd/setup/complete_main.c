@@ -1,15 +1,15 @@
 /*
- * awf-complete, as `awf complete` starts it: what the completions of shells offer, for they cannot know it: the runs that
- * there are, the steps of one, agents, providers, models and so on. A line for each, with a tab
- * before what it is; nothing that holds a control character, for it goes to a terminal.
+ * awf-complete, started by `awf complete`: prints the words that shell completions offer and
+ * cannot know: runs, the steps of a run, agents, providers, models and so on. One per line,
+ * followed by a tab and a description; words with control characters are left out, since the
+ * output goes to a terminal.
  *
- * It is asked at each key, so it looks at no more than may take some milliseconds: at the runs
- * that changed last, and at so much of a transcript. What cannot be read is not offered, and no
- * error is told.
+ * It is executed at each press of Tab, so it must take only milliseconds: it examines the most
+ * recently changed runs, and only part of a transcript. What cannot be read is not offered,
+ * without an error.
  *
- * A table of kinds, each with the function that writes its lines. Runs are told by the names of
- * their transcripts and the times of these: first lines are read of those alone that are
- * offered.
+ * A table lists the kinds of words and the function for each. Runs are listed by the names and
+ * times of their transcripts; the first line is read only for those that are offered.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -32,13 +32,13 @@
 #include "transcript/event.h"
 
 #define PROGRAM "awf"
-#define RUNS_MOST 30           /* that are offered */
-#define READ_MOST 120          /* runs, of those that changed last */
-#define READ_MOST_MS 30        /* of a transcript */
-#define LINES_BETWEEN 64       /* looks at the clock */
-#define SHORT_ID 8             /* as storage_short_id() has it */
+#define RUNS_MOST 30           /* runs to offer */
+#define READ_MOST 120          /* most recently changed runs to read */
+#define READ_MOST_MS 30        /* time to read a transcript */
+#define LINES_BETWEEN 64       /* between two looks at the clock */
+#define SHORT_ID 8             /* as in storage_short_id() */
 
-/* One that people can see and type; what may be NULL. */
+/* Prints a candidate unless it has control characters; what: its description, may be NULL. */
 static void
 complete_print_candidate(const char *value, const char *what)
 {
@@ -81,7 +81,7 @@ by_change(const void *a, const void *b)
 	return x->changed.tv_nsec < y->changed.tv_nsec ? 1 : x->changed.tv_nsec > y->changed.tv_nsec ? -1 : 0;
 }
 
-/* All of the storage, those that changed last first. */
+/* All runs of the storage, the most recently changed first. */
 static struct candidate *
 list_candidates(const struct storage *s, size_t *count)
 {
@@ -110,7 +110,7 @@ list_candidates(const struct storage *s, size_t *count)
 	return list;
 }
 
-/* The shortest beginning that no other has. */
+/* The shortest unique prefix of an id. */
 static void
 complete_shorten_run_id(const struct candidate *list, size_t count, const char *run_id,
     char out[ID_SIZE])
@@ -125,8 +125,8 @@ complete_shorten_run_id(const struct candidate *list, size_t count, const char *
 	out[len] = '\0';
 }
 
-/* The latest, by their names, by their ids; with a status those that have it. names: of the names
- * of workflows alone. */
+/* Offers the runs that changed last as "@", by workflow name and by id; status: only runs with that
+ * status. names: only workflow names. */
 static void
 offer_runs(const char *status, bool names)
 {
@@ -190,9 +190,9 @@ complete_names(const char *ignored)
 	offer_runs(NULL, true);
 }
 
-/* ---- what is in a run ---- */
+/* ---- calls of a run ---- */
 
-/* Reads what the time allows. False: there is no such run. */
+/* Reads as much as the time allows. Returns false if there is no such run. */
 static bool
 complete_read_run(const char *run, struct model *m)
 {
@@ -227,7 +227,7 @@ complete_read_run(const char *run, struct model *m)
 	return found;
 }
 
-/* The paths of the steps of a run, the latest if it is not named. */
+/* The paths of a run's steps; without a name those of the latest run. */
 static void
 complete_steps(const char *run)
 {
@@ -258,7 +258,7 @@ complete_waiting(const char *run)
 			const struct waiting *w = &m.waits.list[i];
 			bool twice = list_has(seen, w->path);
 
-			/* A step's path names its call, unless several wait. */
+			/* The step's path is enough, unless several of its calls wait. */
 			if (!w->over)
 				complete_print_candidate(twice ? w->call : w->path,
 				    waiting_word(w->what));
@@ -270,7 +270,7 @@ complete_waiting(const char *run)
 	list_free(seen);
 }
 
-/* ---- what there is of the rest ---- */
+/* ---- other kinds ---- */
 
 static void
 offer_list(char **list)
@@ -300,7 +300,7 @@ complete_providers(const char *ignored)
 	offer_list(provider_list_all());
 }
 
-/* Models that have a name here, and providers, behind whose slash any may stand. */
+/* Model aliases, and providers followed by a slash, after which any model may be named. */
 static void
 complete_models(const char *ignored)
 {
@@ -338,7 +338,7 @@ main(int argc, char **argv)
 	char *const *words = argv + (argc > 0);
 	static const struct kind {
 		const char *name;
-		bool of;         /* it may be of something */
+		bool of;         /* it takes an argument */
 		void (*complete)(const char *of);
 	} kinds[] = {
 		{ "runs", true, complete_runs },

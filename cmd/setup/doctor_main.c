@@ -1,8 +1,7 @@
 /*
- * awf-doctor, as `awf doctor` starts it: says what is there of AWF, and what is missing (doctor.h).
- *
- * Agents come first, though they are told last: a key that one of them needs is missed. Findings
- * are kept in the order in which they come, and told group by group.
+ * awf-doctor, started by `awf doctor`: reports what AWF has, and what is missing (doctor.h). Agents
+ * are checked first, though reported last, as they determine which keys are needed. Findings are
+ * kept in the order in which they are made, and printed by group.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@
 #define VERSION_PROGRAM "awf-doctor"
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
-#define NAME_WIDTH 16 /* a name that is longer has its message further right */
+#define NAME_WIDTH 16 /* the message of a longer name starts further right */
 
 enum { OPT_JSON = 1, OPT_QUIET, OPT_ASK };
 
@@ -51,8 +50,8 @@ static const struct {
 	[FINDING_WRONG] = { "wrong", "\033[31m" },
 };
 
-/* A line for each below its group, and one that sums up; or a JSON object in each line. quiet: of
- * what is wrong alone, and nothing if nothing is. sum: the last line. */
+/* Writes one line for each finding below its group, and a summary if `sum`; or one JSON object per
+ * line. quiet: only what is wrong, and nothing if all is well. */
 static void
 write_findings(const struct findings *f, bool json, bool quiet, bool sum, struct buffer *out)
 {

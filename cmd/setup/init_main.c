@@ -1,7 +1,6 @@
 /*
- * awf-init, as `awf init` starts it: makes a workflow to begin with. What is installed as a beginning
- * (share/init) is copied: two agents, a tool, a workflow of them, and answers of a model that it
- * runs against.
+ * awf-init, started by `awf init`: makes a first workflow by copying share/init: two agents, a
+ * tool, a workflow that uses them, and recorded model answers for it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +23,7 @@
 
 #define PROGRAM "awf"
 #define TOOL_END ".tool.json"
-/* What a shell takes as it stands. */
+/* Characters that a shell does not interpret. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 
 enum { OPT_EXAMPLES = 1 };
@@ -54,9 +53,9 @@ init_print_usage_error(const char *place, const char *what)
 	return program_fail(PROGRAM, &err);
 }
 
-/* Copies the entries of share to the directory, which is made if it is not there. ERROR_USAGE, and
- * nothing is written, if something of them is there already; on any other failure nothing of them
- * is left. *made: whether the directory was not there. */
+/* Copies the entries of share to the directory, which is made if needed. ERROR_USAGE, and nothing
+ * is written, if one of them exists; after any other failure none of them is left. *made: the
+ * directory was made. */
 static int
 entries_copy(const char *share, const char *directory, bool *made, struct error *err)
 {
@@ -101,7 +100,7 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 		free(from);
 		free(to);
 	}
-	/* With what there is of the one that failed. */
+	/* Including what was copied of the entry that failed. */
 	while (failed != 0 && done-- > 0) {
 		char *path = path_join(directory, names[done]);
 
@@ -117,7 +116,7 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 	return failed;
 }
 
-/* What the tools of the current directory, which were made just now, run. */
+/* Lists what the tools just made in the current directory execute. */
 static void
 tools_describe(struct trust_items *items)
 {
@@ -141,8 +140,8 @@ tools_describe(struct trust_items *items)
 		closedir(entries);
 }
 
-/* The user allows what awf init makes. A directory of its own is theirs to edit, too; of one that
- * was there the tools that are made are all that is allowed. */
+/* Records that the user trusts what awf init makes. In a new directory later edits are trusted too;
+ * in an existing one only the tools that were made. */
 static int
 trust_made(const char *directory, bool made, struct error *err)
 {
@@ -150,7 +149,7 @@ trust_made(const char *directory, bool made, struct error *err)
 	struct error ignored = ERROR_INIT;
 	int failed;
 
-	/* Where others can write too, nothing is allowed for good. */
+	/* This fails if other users can write to the directory. */
 	if (made && trust_record_edits(directory, &ignored) == 0)
 		return 0;
 	if (chdir(directory) != 0)
@@ -161,7 +160,7 @@ trust_made(const char *directory, bool made, struct error *err)
 	return failed;
 }
 
-/* How what was made is run: there, or here (".") */
+/* Prints how to run the workflow, in the directory or here ("."). */
 static void
 run_tell(const char *directory, const char *command)
 {

@@ -1,10 +1,10 @@
 /*
- * awf-trust, as `awf trust` starts it: what the definitions of this project would run outside of
- * a sandbox is shown, and allowed if the user says so (definitions/trust.h has the rule).
+ * awf-trust, started by `awf trust`: shows what the project's definitions would execute outside of
+ * a sandbox, and records the user's permission (definitions/trust.h has the rules).
  *
- * Agents and tools that are found from this directory are loaded as a step would load them, and
- * what they would run is gathered, each once. A program that says itself what tool it is counts
- * before it is run for the first time.
+ * Agents and tools found from this directory are loaded as a step would load them, and everything
+ * that they would execute is listed once. A program that describes its tool itself is listed before
+ * it is executed for the first time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +61,8 @@ static const struct option_rule rules[] = {
 	{ ALL, ALL, 0, NULL },
 };
 
-/* What cannot be loaded is told once all that it may run is allowed: a program that says itself what
- * tool it is has to be run for that. */
+/* Adds what an agent would execute. Loading it fails if a program that describes its tool itself is
+ * not allowed yet; tell: report such errors, once everything is allowed. */
 static void
 agent_gather(struct trust_items *all, const char *name, bool tell)
 {
@@ -75,7 +75,7 @@ agent_gather(struct trust_items *all, const char *name, bool tell)
 	if (team_load(&team, &source, name, &err) != 0) {
 		team_free(&team);
 		team = (struct team){ .members = NULL };
-		/* Perhaps it leaves its model to the step. */
+		/* It may leave its model to the step. */
 		source.model = "replay/any";
 		if (team_load(&team, &source, name, &err) != 0 && tell)
 			message_print(PROGRAM, "%s: not looked into: %s", name, err.message);

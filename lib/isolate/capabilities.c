@@ -1,7 +1,7 @@
 /*
- * The system calls themselves, of the version that has two words of 32 bits, so that no
- * library is needed. The bounding set is cut too, where that is allowed: no program with
- * capabilities in its file gets back what was given up.
+ * Uses the system calls directly, in version 3 with two words of 32 bits, so no library is needed.
+ * The bounding set is reduced too, if that is allowed, so that executing a program with file
+ * capabilities gives nothing back.
  */
 #define _GNU_SOURCE
 #include "isolate/capabilities.h"
@@ -41,7 +41,7 @@ capabilities_keep(const struct capabilities *kept)
 	struct capabilities now;
 	bool bounds = capabilities_get(&now) == 0 && (now.effective & UINT64_C(1) << CAP_SETPCAP) != 0;
 
-	/* Numbers go up to the last that the kernel has. */
+	/* Up to the last capability of the kernel. */
 	for (int number = 0; bounds && number < 64; number++)
 		if ((kept->permitted & UINT64_C(1) << number) == 0 &&
 		    prctl(PR_CAPBSET_DROP, number) != 0) {

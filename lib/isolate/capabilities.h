@@ -1,6 +1,4 @@
-/*
- * Capabilities of this process, as bits by their number.
- */
+/* Capabilities of this process; bit n is capability number n. */
 #ifndef AWF_ISOLATE_CAPABILITIES_H
 #define AWF_ISOLATE_CAPABILITIES_H
 
@@ -12,9 +10,9 @@ struct capabilities {
 
 /* -1 with errno. */
 int capabilities_get(struct capabilities *c);
-/* Drops all but those, for good: what is not in the bounding set does not come back by
- * executing a file. Who may not change that set has none to drop from it, once
- * no_new_privs is set. -1 with errno. */
+/* Drops all other capabilities for good: without a bit in the bounding set, executing a file does
+ * not restore it. A process that may not change that set gets none from files once no_new_privs is
+ * set. -1 with errno. */
 int capabilities_keep(const struct capabilities *kept);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A reader of a part of git-config(1)'s syntax, that can only be stricter than git: what git reads
- * in another way than a plain line each (quotes, comments behind a value, settings behind a
- * section's name, lines that go on) is odd.
+ * A parser for a part of git-config(1)'s syntax that is never more lenient than git: whatever is
+ * not a plain line for git (quotes, comments after a value, a setting on the line of a section
+ * header, continued lines) is odd.
  */
 #include "isolate/git_config.h"
 
@@ -48,8 +48,8 @@ static const char *const plain_options[] = {
 
 struct reader {
 	const char *const *plain;
-	char *section;     /* in lower case; NULL: none that is understood */
-	char *subsection;  /* NULL: there is none */
+	char *section;     /* in lower case; NULL: not understood */
+	char *subsection;  /* NULL: none */
 	char **odd;
 };
 
@@ -76,7 +76,7 @@ copy_lower(const char *text, size_t len)
 	return copy;
 }
 
-/* A remote helper (ext::sh -c …) runs what its address says; words that begin with these are options
+/* A remote helper (ext::sh -c …) executes its address; values that begin with - or ! are options
  * and commands. */
 static bool
 is_plain_value(const char *value)
@@ -101,7 +101,7 @@ is_plain_key(const struct reader *r, const char *key)
 	return found;
 }
 
-/* [section] or [section "subsection"], and nothing behind. */
+/* Reads [section] or [section "subsection"], with nothing after it. */
 static bool
 read_section(struct reader *r, const char *line)
 {
@@ -159,7 +159,7 @@ read_all(const char *const *names, const char *text, size_t len)
 	struct reader r = { .plain = names };
 	const char *end = text + len;
 
-	/* Where a line goes on in the next, or ends early, all depends on the order. */
+	/* With continued lines the meaning depends on the context, so the whole text is odd. */
 	if (memchr(text, '\0', len) != NULL || (len > 0 && text[len - 1] == '\\'))
 		list_take(&r.odd, memory_copy(text, len));
 	for (const char *at = text; r.odd == NULL && at < end; at++)

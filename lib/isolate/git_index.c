@@ -1,6 +1,6 @@
 /*
- * git finds the entries one behind the other or, of a large index with several threads, at the places that the
- * extensions EOIE and IEOT say. Here both have to say the same.
+ * git reads the entries in sequence or, for a large index with several threads, at the offsets in
+ * the extensions EOIE and IEOT. Here both must agree.
  */
 #include "isolate/git_index.h"
 
@@ -15,14 +15,15 @@
 
 #define HEADER 12          /* of the file */
 #define EXTENSION_HEADER 8
-#define NAME_LENGTH 0xfffu /* in the flags of an entry; this, if the path is longer */
+#define NAME_LENGTH 0xfffu /* in an entry's flags; this value means a longer path */
 
 struct reading {
 	const unsigned char *bytes;
 	size_t len, at, hash;
 	uint32_t version;
-	struct buffer path;    /* of the entry before */
-	size_t *starts;        /* of the entries; with the lowest bit set, it takes nothing from the path before */
+	struct buffer path;    /* of the previous entry */
+	size_t *starts;        /* offsets of the entries, shifted left by one; the lowest bit is set
+	                          if an entry reuses nothing of the previous path */
 	size_t count;
 	bool unordered, empty, directories;
 	git_index_take *take;
@@ -35,7 +36,7 @@ number_at(const unsigned char *bytes)
 	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* How many bytes of the path before are dropped, which version 4 says before the rest of a path. */
+/* In version 4 an entry begins with how many bytes of the previous path to drop. */
 static bool
 read_dropped(const struct reading *r, size_t *name, size_t *dropped)
 {
@@ -83,7 +84,7 @@ read_entry(struct reading *r)
 	r->starts[r->count++] = start << 1 | (dropped == r->path.len);
 	buffer_free(&r->path);
 	r->path = path;
-	/* Older versions fill up to a multiple of eight bytes with NULs, at least one. */
+	/* Older versions pad to a multiple of eight bytes with at least one NUL. */
 	r->at = r->version == 4 ? name + length + 1 : start + ((name - start + length) / 8 + 1) * 8;
 	if (known && r->at <= r->len)
 		r->take(r->context, buffer_string(&r->path), ((flags[0] & 0x80) != 0 ? GIT_INDEX_ASSUMED : 0) |
@@ -91,7 +92,7 @@ read_entry(struct reading *r)
 	return known && r->at <= r->len;
 }
 
-/* Whether the blocks of entries that IEOT names are those that were read. */
+/* Whether the blocks that IEOT lists are the entries that were read. */
 static bool
 are_blocks_known(const struct reading *r, const unsigned char *bytes, size_t size)
 {
@@ -108,7 +109,7 @@ are_blocks_known(const struct reading *r, const unsigned char *bytes, size_t siz
 	return first == r->count;
 }
 
-/* Where EOIE, the last of the extensions, says that the entries end. */
+/* Whether EOIE, the last extension, has the offset at which the entries ended. */
 static bool
 is_end_known(const struct reading *r)
 {
@@ -118,7 +119,7 @@ is_end_known(const struct reading *r)
 	return at == NULL || memcmp(at, "EOIE", 4) != 0 || number_at(at + EXTENSION_HEADER) == r->at;
 }
 
-/* The flags of what is behind the entries; -1. */
+/* Reads the extensions after the entries and returns their flags; -1. */
 static int
 read_extensions(const struct reading *r)
 {

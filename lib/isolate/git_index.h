@@ -1,5 +1,5 @@
 /*
- * The paths that an index of git holds (versions 2, 3 and 4), read as git reads them: whatever git could read in
+ * Reads the paths in a git index (versions 2, 3 and 4) as git does; an index that git could read in
  * two ways counts as damaged.
  */
 #ifndef AWF_ISOLATE_GIT_INDEX_H
@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-#define GIT_INDEX_SPLIT 1  /* more entries are in a file sharedindex.*; a path "" stands for one of them */
-#define GIT_INDEX_SPARSE 2 /* a path that ends in '/' stands for a whole directory */
+#define GIT_INDEX_SPLIT 1  /* more entries are in a file sharedindex.*; a path "" refers to
+                              one of them */
+#define GIT_INDEX_SPARSE 2 /* a path that ends in '/' is a whole directory */
 
 /* What git does not look for changes of in the work tree, as git-update-index(1) says it of a path. */
 #define GIT_INDEX_ASSUMED 1 /* --assume-unchanged */
@@ -17,8 +18,8 @@
 /* Called with each path, in the index's order; with some of the flags above. */
 typedef void git_index_take(void *context, const char *path, int flags);
 
-/* hash: the length of an object's name in bytes, 20 or 32. Returns some of the flags above; -1: this is no index,
- * a damaged one, or of a version that is not known. Some paths may have been taken by then. */
+/* hash: length of an object name in bytes, 20 or 32. Returns flags of those above; -1: not an
+ * index, damaged, or of an unknown version. Some paths may have been passed to take by then. */
 int git_index_read(const char *bytes, size_t len, size_t hash, git_index_take *take, void *context);
 
 #endif

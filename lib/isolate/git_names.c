@@ -1,6 +1,6 @@
 /*
- * The rules of git-check-ref-format(1) and of git's verify_path(), for every file system that git
- * knows: what one of them takes for ".git" is that on all.
+ * The rules of git-check-ref-format(1) and of git's verify_path(), for all file systems that git
+ * supports: a name that one of them treats as ".git" is refused on all.
  */
 #include "isolate/git_names.h"
 
@@ -45,7 +45,7 @@ git_ref_is_plain(const char *name)
 	}
 }
 
-/* What HFS+ leaves out when it compares names. */
+/* Characters that HFS+ ignores when it compares names. */
 static bool
 is_ignored(uint32_t code)
 {
@@ -53,7 +53,8 @@ is_ignored(uint32_t code)
 	    (code >= 0x206a && code <= 0x206f) || code == 0xfeff;
 }
 
-/* ".git", in any case, with what NTFS and HFS+ leave out, and its short name of NTFS. */
+/* Whether it is ".git" in any case, with characters that NTFS or HFS+ ignore, or its short
+ * name on NTFS. */
 static bool
 is_repository(const char *part, size_t len)
 {
@@ -61,7 +62,7 @@ is_repository(const char *part, size_t len)
 	char *text;
 	bool is;
 
-	for (size_t at = 0; at < len && part[at] != ':';) { /* behind it, a stream of NTFS */
+	for (size_t at = 0; at < len && part[at] != ':';) { /* after it, a stream of NTFS */
 		uint32_t code = 0;
 		size_t one = utf8_decode(part + at, len - at, &code);
 
@@ -79,7 +80,7 @@ is_repository(const char *part, size_t len)
 	return is;
 }
 
-/* A backslash separates where Windows' file systems are read. */
+/* A backslash is a separator on Windows. */
 static bool
 are_parts_plain(const char *path, const char *separators)
 {

@@ -1,9 +1,9 @@
 /*
- * Three processes: the caller's, which waits; the first one of the new PID namespace,
- * which makes the place, reaps, and whose end ends all; and the function's, in a user
- * namespace below that one, so that nothing of the place is its own to undo.
+ * Three processes: the caller, which waits; the first process of the new PID namespace, which sets
+ * up the file system and reaps children, and whose end ends all others; and the process of the
+ * function, in a second user namespace, so that it cannot undo the setup.
  *
- * What the code relies on: the first process blocks all signals, so that none is lost, and none
+ * What the code relies on: the first process blocks all signals, so that none is lost and none
  * kills it (asserted).
  */
 #define _GNU_SOURCE
@@ -43,19 +43,19 @@ struct isolation {
 	int (*inside)(void *context);
 	void *context;
 	struct overlay_plan plan;
-	sigset_t mask;       /* the caller's */
+	sigset_t mask;       /* signal mask of the caller */
 	struct capabilities files;
 	int report;
 };
 
-/* What a user with capabilities has over files: without them root could not write to
- * a read-only file as it could when the workflow was recorded, nor, without the last, make
- * a user namespace for a sandbox. They give nothing over mounts, processes or the kernel. */
+/* Capabilities over files: without them a root user could not write to read-only files as when the
+ * workflow was recorded, and without the last one could not make a user namespace for a sandbox.
+ * They give no power over mounts, processes or the kernel. */
 static const int over_files[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP
 };
 
-/* What a process that is to be isolated ends with, if it cannot be. */
+/* Ends a process that cannot be isolated, reporting the error. */
 static _Noreturn void
 isolate_report_refusal(const struct isolation *c, struct error *err, const char *what)
 {
@@ -88,8 +88,8 @@ be_function(void *context)
 		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
 		keeper_refuse(c->report, &err);
 	}
-	/* This memory is the caller's, with its environment: what runs inside shares the
-	 * user namespace, and could read it. A program that is executed is open again. */
+	/* This memory is a copy of the caller's, with its environment; programs inside share the
+	 * user namespace and could read it. After an exec a process is dumpable again. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
 		isolate_report_refusal(c, &err, "close the memory of the process");
 	closefrom(REPORT_FD);
@@ -100,8 +100,8 @@ be_function(void *context)
 	_exit(status);
 }
 
-/* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
- * read only (a directory there would lead out of the place); nothing else is open. */
+/* Leaves open only: the report at REPORT_FD; /dev/null as stdin; stdout and stderr, which become
+ * /dev/null if they are not open for writing (a directory there would be a way out). */
 static int
 isolate_close_descriptors(struct isolation *c, struct error *err)
 {
@@ -137,8 +137,8 @@ isolate_enter_namespaces(struct isolation *c, struct error *err)
 	};
 	const char *host = c->spec->host_name;
 
-	/* Keys that the caller's session holds are not seen. Where there are no keys, or the
-	 * call is forbidden, it is so inside too. */
+	/* Keys in the caller's session keyring must not be visible. If there are no keyrings, or
+	 * the call is forbidden, that is so inside too. */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
 	    errno != EPERM && errno != EACCES)
 		return isolate_refused(err, "leave the session's keys");
@@ -188,7 +188,7 @@ end_at_once(void *context)
 	_exit(EXIT_SUCCESS);
 }
 
-/* With all signals blocked, so that the first process never runs with them open. */
+/* Called with all signals blocked, so that the first process never runs with unblocked signals. */
 static int
 isolate_run_function(struct isolation *c, struct isolate_end *end, struct error *err)
 {
@@ -205,7 +205,7 @@ isolate_run_function(struct isolation *c, struct isolate_end *end, struct error 
 	if (pid < 0 && mapped) {
 		isolate_refused(err, "map the ids of a user namespace");
 	} else if (pid < 0) {
-		/* Which of the two namespaces was it? */
+		/* Find out which of the two namespaces was refused. */
 		int reason = errno;
 		pid_t alone = userns_fork(0, end_at_once, NULL, NULL);
 
@@ -215,14 +215,15 @@ isolate_run_function(struct isolation *c, struct isolate_end *end, struct error 
 		}
 		isolate_refused(err, alone > 0 ? "make a PID namespace" : "make a user namespace");
 	}
-	/* No more is blocked than the caller did and what is passed on: Ctrl-Z stops this process. */
+	/* Block only what the caller blocked and the signals that are passed on: Ctrl-Z stops
+	 * this process. */
 	passing_add(&passed_on);
 	sigprocmask(SIG_SETMASK, &passed_on, NULL);
 	close(ends[1]);
 	if (pid > 0) {
 		end->signal_number = passing_wait(pid, pid, &status);
 		if (end->signal_number == -1)
-			end->signal_number = 0; /* what it says counts */
+			end->signal_number = 0; /* its report counts */
 		if (!keeper_hear(ends[0], &r))
 			error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
 		else if (r.what == KEEPER_REFUSED)

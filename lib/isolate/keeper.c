@@ -1,6 +1,4 @@
-/*
- * A report is the struct itself: both ends are this program.
- */
+/* A report is sent as the bytes of the struct: both ends are the same program. */
 #include "isolate/keeper.h"
 
 #include <errno.h>

@@ -10,22 +10,22 @@
 
 #include "base/error.h"
 
-/* Below PIPE_BUF, so that it is written whole or not at all. */
+/* Smaller than PIPE_BUF, so it is written completely or not at all. */
 struct keeper_report {
 	enum {
 		KEEPER_KILLED,
 		KEEPER_NO_NAMESPACES, /* nothing has run: error says why */
-		KEEPER_REFUSED,       /* error says what, and why */
-		KEEPER_ENDED          /* what ran, with wait_status */
+		KEEPER_REFUSED,       /* error says what was refused, and why */
+		KEEPER_ENDED          /* the program has ended, with wait_status */
 	} what;
 	int wait_status;
 	struct error error;
 };
 
-/* Ends this process. */
+/* Send a report and exit. */
 _Noreturn void keeper_tell(int fd, const struct keeper_report *r);
 _Noreturn void keeper_refuse(int fd, const struct error *err);
-/* Waits for the report. False: there is none. */
+/* Waits for the report. Returns false if there is none. */
 bool keeper_hear(int fd, struct keeper_report *r);
 
 #endif

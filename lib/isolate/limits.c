@@ -1,8 +1,7 @@
 /*
- * What setrlimit(2) can do for each process is left to it; what all of them write and start
- * together it cannot count. So free space is looked at again and again: how much is to stay
- * is computed once, at the start, from what the disk has then. Counting processes one by one
- * is dear: /proc/loadavg, a single read, says when it may be worth it.
+ * Limits for each process are set with setrlimit(2), which cannot limit all processes together. So
+ * free space is checked repeatedly; how much must remain is computed once, at the start. Counting
+ * processes one by one is expensive: /proc/loadavg, a single read, tells when it may be necessary.
  */
 #include "isolate/limits.h"
 
@@ -21,10 +20,10 @@
 
 #define OPEN_FILES 65536
 #define KEPT_FREE (UINT64_C(1) << 30)
-#define KEPT_PART 20         /* or this part of the disk, if that is less */
-#define COUNTING_LOOK 5      /* each of so many looks counts processes, */
-#define CLOSER_LOOK 10       /* and each of so many of these one by one */
-#define SMALL_FILE 4096      /* so many bytes for a file, to tell how many may be made */
+#define KEPT_PART 20         /* or this fraction of the disk, if that is less */
+#define COUNTING_LOOK 5      /* every fifth check counts processes, */
+#define CLOSER_LOOK 10       /* and every tenth of these counts them one by one */
+#define SMALL_FILE 4096      /* bytes for each file, to compute a limit for the number of files */
 
 bool
 limits_kernel(int major, int minor)
@@ -39,11 +38,11 @@ limits_kernel(int major, int minor)
 void
 limits_volunteer(void)
 {
-	/* Whoever goes if this fails, the limits hold. */
+	/* Whichever process the kernel kills then, the limits still hold. */
 	(void)setting_write("/proc/self/oom_score_adj", "500"); /* of 1000 */
 }
 
-/* Lowers it to the limit. */
+/* Lowers a resource limit of this process. */
 static int
 limits_lower_resource(int resource, rlim_t limit, struct error *err)
 {
@@ -64,7 +63,8 @@ limits_lower_resource(int resource, rlim_t limit, struct error *err)
 int
 limits_set(const struct limits *l, bool apart, struct error *err)
 {
-	/* It counts by user, and in a namespace only what is in there; root is not counted. */
+	/* RLIMIT_NPROC counts by user, and in a user namespace only the processes in it; root is
+	 * not limited. */
 	bool counted = apart && getuid() != 0 && limits_kernel(5, 14);
 
 	return limits_lower_resource(RLIMIT_CORE, 0, err) == -1 ||
@@ -75,8 +75,8 @@ limits_set(const struct limits *l, bool apart, struct error *err)
 	    0;
 }
 
-/* What is to stay of so much, of which so much is free and so much may go. A disk that is
- * nearly full keeps half of what is free. */
+/* How much space must remain free, given the size, the free space and how much may be used. On a
+ * nearly full disk, half of the free space. */
 static uint64_t
 limits_space_to_keep(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 {
@@ -116,7 +116,7 @@ watched_spent(const struct watched *w)
 	    (fs.f_files > 0 && fs.f_favail < w->files));
 }
 
-/* Of the machine; and the pid that was given last, in this namespace. */
+/* Number of processes of the machine; *last: the most recent pid in this namespace. */
 static long
 count_all(int *last)
 {
@@ -162,13 +162,13 @@ watch_look(struct watch *w)
 		return spent;
 	if (!w->processes || ++w->looks % COUNTING_LOOK != 0)
 		return NULL;
-	/* It is worth a closer look when the machine has as many more, and now and then, for
-	 * others may have ended meanwhile. */
+	/* Count them one by one only if the machine has as many more than before, and now and then,
+	 * since others may have ended meanwhile. */
 	all = count_all(&last);
 	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
 		return NULL;
 	if (w->apart) {
-		/* In a namespace pids are few, and none but those that live take a signal. */
+		/* In a PID namespace pids are few, and only live processes accept signal 0. */
 		if (last > w->highest)
 			w->highest = last;
 		for (int pid = 2; pid <= w->highest; pid++)

@@ -1,6 +1,6 @@
 /*
- * What a sandboxed program may use up: of each process by resource limits, and of all
- * together by a watch that ends them.
+ * Limits of a sandboxed program: resource limits for each process, and for all of them together a
+ * watch whose result makes the caller end them.
  */
 #ifndef AWF_ISOLATE_LIMITS_H
 #define AWF_ISOLATE_LIMITS_H
@@ -11,43 +11,42 @@
 #include "base/error.h"
 
 struct limits {
-	int64_t file_size;  /* bytes of a file */
-	int64_t disk;       /* bytes that the file system may lose */
+	int64_t file_size;  /* maximum size of a file in bytes */
+	int64_t disk;       /* by how many bytes free space may decrease */
 	int64_t processes;
 };
 
-enum { LIMITS_LOOK_MS = 10 }; /* between two looks of a watch */
+enum { LIMITS_LOOK_MS = 10 }; /* between two checks of a watch */
 
-/* Whether the kernel is of this version, or later. */
+/* Whether the kernel has this version or a later one. */
 bool limits_kernel(int major, int minor);
-/* If memory runs out, this process and its children go first. */
+/* Lets the kernel kill this process and its children first when memory runs out. */
 void limits_volunteer(void);
-/* Of this process and what it starts. apart: in a user namespace of its own.
- * ERROR_BLOCKED. */
+/* Sets limits of this process and its children. apart: in its own user namespace. ERROR_BLOCKED. */
 int limits_set(const struct limits *l, bool apart, struct error *err);
 
-/* A directory that may be written to. */
+/* A writable directory. */
 struct watched {
-	int fd;             /* -1: it is not watched */
-	uint64_t bytes;     /* as many are to stay free, */
-	uint64_t files;     /* and as many files */
+	int fd;             /* -1: not watched */
+	uint64_t bytes;     /* must remain free, */
+	uint64_t files;     /* and this many inodes */
 };
 
 struct watch {
 	const struct limits *limits;
 	struct watched workspace, temporary;
-	bool processes;     /* they are counted here */
-	bool apart;         /* in a PID namespace of its own */
-	long before;        /* processes of the machine */
+	bool processes;     /* count processes */
+	bool apart;         /* in a PID namespace */
+	long before;        /* processes of the machine at the start */
 	unsigned looks, counts;
-	int highest;        /* pid seen in the namespace */
+	int highest;        /* highest pid seen in the namespace */
 };
 
-/* temporary NULL: it has limits of its own. */
+/* temporary NULL: it has its own size limit. */
 void watch_begin(struct watch *w, const char *workspace, const char *temporary);
-/* Why all is to end; NULL: it need not. */
+/* Returns why all processes must be ended; NULL: no limit is exceeded. */
 const char *watch_look(struct watch *w);
-/* The same when the command has ended, of what it wrote. */
+/* The same for what was written, when the command has ended. */
 const char *watch_last_look(const struct watch *w);
 
 #endif

@@ -1,4 +1,5 @@
-/* A descriptor goes over a Unix socket beside one byte, as a message without any is none. */
+/* A descriptor is sent over a Unix socket together with one byte, as an empty message is
+ * not delivered. */
 #define _GNU_SOURCE
 #include "isolate/loopback.h"
 

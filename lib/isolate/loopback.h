@@ -1,21 +1,22 @@
 /*
- * The loopback of a network namespace that has nothing else, and the one thing that may be behind
- * it: a socket that listens there is made inside, and handed out to a program that serves it
- * outside. So who is in the namespace reaches that program, and nothing more.
+ * The loopback interface of a network namespace that has no other. One service may be reached
+ * through it: a listening socket is made inside and passed to a program outside, which serves it.
+ * So programs in the namespace reach that program, and nothing else.
  */
 #ifndef AWF_ISOLATE_LOOPBACK_H
 #define AWF_ISOLATE_LOOPBACK_H
 
 #include "base/error.h"
 
-#define LOOPBACK_PORT 8080 /* nobody else is there to have it */
+#define LOOPBACK_PORT 8080 /* free, as the namespace is new */
 
-/* Starts lo, in this process's network namespace. -1 with errno. */
+/* Enables lo in this process's network namespace. -1 with errno. */
 int loopback_start(void);
-/* Starts it, and sends a socket that listens on 127.0.0.1:LOOPBACK_PORT over a Unix socket.
+/* Enables it, and sends a socket that listens on 127.0.0.1:LOOPBACK_PORT over a Unix socket.
  * ERROR_BLOCKED. */
 int loopback_lend(int over, struct error *err);
-/* Takes one that was sent: its descriptor, CLOEXEC; -1 with errno, 0 at the end. Does not wait. */
+/* Receives such a socket: returns its descriptor, CLOEXEC; -1 with errno, 0 at the end.
+ * Does not wait. */
 int loopback_borrow(int over);
 
 #endif

@@ -1,12 +1,11 @@
 /*
- * One system call each, with the flags that hold everywhere; and what stands in for
+ * One system call each, with the flags that are always needed; and a replacement for
  * mount_setattr(2).
  *
- * A remount by mount(2) sets all flags of a mount anew. Those that it had are given again: one that
- * is lacking would open it, and a user namespace is not allowed to take one off (EPERM). Of times
- * of access none is given, and then the kernel keeps what is set. It takes one mount at a time, so
- * those below are looked up in /proc. What is covered by another mount cannot be named, nor
- * reached: it stays as it is.
+ * A remount by mount(2) sets all flags of a mount. So its current flags are given again: omitting
+ * one would clear it, which a user namespace is not allowed to do (EPERM). No access time flag is
+ * given, and then the kernel keeps it. mount(2) changes one mount, so those below are looked up in
+ * /proc. A mount that is covered by another cannot be named or reached: it stays as it is.
  */
 #define _GNU_SOURCE
 #include "isolate/mounts.h"
@@ -18,7 +17,7 @@
 #define MOUNTS "/proc/self/mountinfo"
 #define POINT_FIELD 4
 
-/* Undoes the octal escapes, in place. */
+/* Decodes octal escapes in place. */
 static void
 mounts_unescape(char *text)
 {
@@ -95,7 +94,7 @@ set_attributes(const char *path, unsigned flags)
 	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
 }
 
-/* Whether the last call failed because the kernel lacks it, or a filter refuses it. */
+/* Whether the last call failed because the kernel does not have it or a filter refuses it. */
 static bool
 is_lacking(void)
 {
@@ -120,7 +119,7 @@ remount_closed(const char *path)
 	return mount(NULL, path, NULL, flags, NULL);
 }
 
-/* What cannot be named any more, or is no mount by that name, is covered. */
+/* Such an error means that the mount is covered. */
 static int
 remount_below(const char *point, void *context)
 {
@@ -173,7 +172,7 @@ setting_write(const char *path, const char *text)
 
 	if (fd < 0)
 		return -1;
-	/* In one piece, or the kernel may take none of it. */
+	/* In one write(), otherwise the kernel may reject it. */
 	failed = file_write(fd, text, strlen(text));
 	close(fd);
 	return failed;

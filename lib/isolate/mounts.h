@@ -1,23 +1,23 @@
 /*
- * The calls that views are made of, in a mount namespace of one's own. -1 with errno, unless
- * something else is said.
+ * Mount operations for a process in its own mount namespace. They return -1 with errno unless
+ * noted otherwise.
  */
 #ifndef AWF_ISOLATE_MOUNTS_H
 #define AWF_ISOLATE_MOUNTS_H
 
-/* What is mounted from now on is not seen in the namespace that this one was made in. */
+/* Later mounts are not visible in the parent namespace. */
 int mounts_part(void);
-/* Makes the mount at a path read-only, and its set-user-ID bits count for nothing. Where
- * mount_setattr(2) is lacking (Linux before 5.12) or a filter refuses it, by mount(2). */
+/* Makes the mount at a path read-only and nosuid: with mount_setattr(2), or with mount(2) if that
+ * is missing (Linux before 5.12) or refused by a filter. */
 int mount_close(const char *path);
-/* The same of all that is mounted below, too. */
+/* The same for it and all mounts below it. */
 int mounts_close(const char *path);
-/* Calls use(point, context) for each place where something is mounted, as /proc tells of this
- * process; ends with the first that is not 0, and returns that. */
+/* Calls use(point, context) for each mount point in /proc/self/mountinfo, until it returns a value
+ * other than 0, which is returned. */
 int mounts_each(int (*use)(const char *point, void *context), void *context);
-/* An empty file system in memory, without devices; options as of tmpfs(5). */
+/* Mounts a tmpfs without devices; options as in tmpfs(5). */
 int mount_memory(const char *path, const char *options);
-/* Of this PID namespace. */
+/* Mounts /proc of this PID namespace. */
 int mount_proc(void);
 /* Writes a file of /proc. */
 int setting_write(const char *path, const char *text);

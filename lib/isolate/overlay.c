@@ -1,16 +1,16 @@
 /*
  * Why it is done this way:
- *   - A bind mount that is read-only still lets connect() through to the host's
- *     sockets; an overlay does not, its inodes are its own. So everything is an
- *     overlay of two lower directories, the host's and an empty one.
- *   - The kernel does not let a user namespace take a directory apart from what is
- *     mounted below it (that could reveal what the mount hides). A directory with
- *     mounts below it, / before all, is therefore made anew, and its entries are
- *     shown one by one.
- *   - The host's tree is moved to a directory first (pivot_root), and let go last, so
- *     that no link on the way leads from the new tree to the host's.
- *   - Lower directories are bound to a fixed name first: a path in an overlay's
- *     options would have to be escaped, and may be too long.
+ *
+ *  - Through a read-only bind mount connect() still reaches sockets of the host; through an
+ *    overlay it does not, as an overlay has its own inodes. So everything is an overlay of two
+ *    lower directories, the host's and an empty one.
+ *  - In a user namespace the kernel does not bind a directory without the mounts below it (that
+ *    could reveal what they cover). So a directory with mounts below it, / above all, is
+ *    created, and its entries are shown one by one.
+ *  - The host's tree is moved to a directory first (pivot_root), and unmounted last, so that no
+ *    link on the way leads from the new tree to the host's.
+ *  - Lower directories are bound to a fixed name first: a path in an overlay's options would have
+ *    to be escaped, and may be too long.
  */
 #define _GNU_SOURCE
 #include "isolate/overlay.h"
@@ -53,7 +53,7 @@ host_path(const char *path)
 	return memory_format("%s%s", HOST, path);
 }
 
-/* A file of the host, or a directory with all that is mounted below it, at target. */
+/* Binds a file of the host, or a directory with all mounts below it, at target. */
 static int
 bind_host(const char *source, const char *target, unsigned long flags)
 {
@@ -75,7 +75,7 @@ bind_file(const char *source, const char *target)
 	return bind_host(source, target, 0);
 }
 
-/* An overlay whose lower directory is one of the host; -1 with errno. */
+/* Mounts an overlay whose lower directory is one of the host; -1 with errno. */
 static int
 overlay_mount(const char *source, const char *target, const char *options, unsigned long flags)
 {
@@ -93,13 +93,13 @@ overlay_mount(const char *source, const char *target, const char *options, unsig
 static int overlay_show_path(const struct overlay_plan *plan, const char *source,
     const char *target, dev_t needed, struct error *err);
 
-/* One entry of a directory that is made anew. Sockets, pipes and devices are none of
- * ours; a private directory comes later. */
+/* Shows one entry of a directory that is created. Sockets, pipes and devices are skipped; a private
+ * directory is made later. */
 static int
 show_entry(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
     struct error *err)
 {
-	/* What / has, and is made otherwise. */
+	/* In /, these are made by this program. */
 	static const char *const own[] = { "/dev", "/proc", "/sys", STAGE };
 	char *path = host_path(source), *text;
 	struct stat st;
@@ -130,7 +130,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 	    overlay_show_path(plan, source, target, needed, err) : 0;
 }
 
-/* A directory that its user cannot read stays empty. */
+/* A directory that the user cannot read stays empty. */
 static int
 show_divided(const struct overlay_plan *plan, const char *source, const char *target,
     const struct stat *st, dev_t needed, struct error *err)
@@ -159,8 +159,8 @@ show_divided(const struct overlay_plan *plan, const char *source, const char *ta
 	return failed;
 }
 
-/* Shows a directory or file of the host, read-only. A file system other than the
- * needed one may refuse. */
+/* Shows a directory or file of the host, read-only. If it is on another file system than `needed`,
+ * failure is ignored. */
 static int
 overlay_show_path(const struct overlay_plan *plan, const char *source, const char *target,
     dev_t needed, struct error *err)
@@ -195,8 +195,8 @@ show_all(const struct overlay_plan *plan, const char *source, const char *target
 	return failed == 0 ? overlay_show_path(plan, source, target, st.st_dev, err) : 0;
 }
 
-/* Whether changes can be kept at UPPER: an overlay marks what was removed from
- * directories with attributes, which tmpfs has since Linux 6.6. */
+/* Fails if changes cannot be kept at UPPER: an overlay marks removed entries with extended
+ * attributes, which tmpfs has since Linux 6.6. */
 static int
 show_changed(const char *source, const char *target)
 {
@@ -260,7 +260,7 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 		return -1;
 	switch (place->kind) {
 	case OVERLAY_VISIBLE:
-		/* A file may be seen already, in its directory. */
+		/* It may be visible already, in its directory. */
 		if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
 			return 0;
 		return show_all(plan, place->source, place->target, err);
@@ -282,7 +282,8 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 			return isolate_refused(err, "show another %s", place->target);
 		return 0;
 	case OVERLAY_ALIAS:
-		/* Unless the links on the way are seen. A name that cannot be made is only a name. */
+		/* Unless the links to it are visible. If such a name cannot be made, only that name
+		 * is missing. */
 		real = realpath(place->target, NULL);
 		if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
 			show_all(plan, place->source, place->target, NULL);
@@ -306,13 +307,13 @@ make_proc(pid_t first_pid, struct error *err)
 	snprintf(text, sizeof text, "%ld", (long)first_pid - 1);
 	if (first_pid != 0 && setting_write(LAST_PID, text) != 0)
 		return isolate_refused(err, "choose a pid in " LAST_PID);
-	/* Control groups are the machine's: who makes a namespace of them may mount them
-	 * anew, and could then end all processes of a group that is the user's. */
+	/* Control groups belong to the machine: a process that makes a cgroup namespace may mount
+	 * them, and could then kill all processes in a group of the user. */
 	if (setting_write(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
 		return isolate_refused(err, "write " CGROUP_LIMIT);
 
-	/* The user may be the one whom the kernel lets write its settings: they and all else
-	 * in /proc that is of no process become read-only. */
+	/* The user may be allowed to write kernel settings: these, and everything in /proc that
+	 * does not belong to a process, become read-only. */
 	directory = opendir("/proc");
 	failed = directory == NULL;
 	while (!failed && (entry = readdir(directory)) != NULL) {
@@ -343,7 +344,7 @@ make_sys_and_dev(struct error *err)
 	};
 	int failed;
 
-	/* No socket can be in /sys. */
+	/* /sys cannot contain sockets. */
 	if (access(HOST "/sys", F_OK) == 0 && (mkdir("/sys", 0555) != 0 ||
 	    bind_host("/sys", "/sys", MS_REC) != 0 ||
 	    mounts_close("/sys") != 0))
@@ -363,7 +364,7 @@ make_sys_and_dev(struct error *err)
 	return 0;
 }
 
-/* Makes an empty tree the root, with the host's at HOST. */
+/* Makes an empty tree the root, with the host's tree at HOST. */
 static int
 enter_stage(const char *base, struct error *err)
 {
@@ -382,7 +383,7 @@ enter_stage(const char *base, struct error *err)
 	if (chdir("/") != 0 || mkdir(LOWER, 0755) != 0 || mkdir(EMPTY, 0755) != 0 ||
 	    mkdir(UPPER, 0755) != 0)
 		return isolate_refused(err, "prepare the new root");
-	/* What is missing is said before it is missed in a hundred places. */
+	/* Report a missing overlay file system once, instead of at each use. */
 	if (mount("overlay", LOWER, "overlay", MS_RDONLY, SEEN) != 0 || umount(LOWER) != 0)
 		return isolate_refused(err, "mount an overlay");
 	return 0;

@@ -1,7 +1,6 @@
 /*
- * The file system of an isolation: planned by the process outside, where paths
- * mean what the caller meant, and built by the one inside, which has nothing to
- * decide any more. Only isolate.c uses this.
+ * The file system of an isolation: planned by the process outside, where paths have the caller's
+ * meaning, and set up by the process inside, which makes no decisions. Used only by isolate.c.
  */
 #ifndef AWF_ISOLATE_OVERLAY_H
 #define AWF_ISOLATE_OVERLAY_H
@@ -13,47 +12,48 @@
 #include "base/error.h"
 #include "isolate/isolate.h"
 
-/* In the order in which the later holds, of two of one path. */
+/* If two places have the same path, the later kind holds. */
 enum overlay_kind {
 	OVERLAY_VISIBLE, OVERLAY_PRIVATE, OVERLAY_WORKSPACE, OVERLAY_WRITABLE,
-	OVERLAY_FILE,  /* instead of what is there */
-	OVERLAY_ALIAS  /* visible too, by a name through hidden symbolic links */
+	OVERLAY_FILE,  /* replaces what is there */
+	OVERLAY_ALIAS  /* also visible under a name that contains hidden symbolic links */
 };
 
 struct overlay_place {
 	enum overlay_kind kind;
-	char *target;  /* where it is seen */
-	char *source;  /* what of the host is seen there; NULL: nothing, it is private */
-	mode_t mode;   /* of a private one */
+	char *target;  /* path inside */
+	char *source;  /* path on the host; NULL: a private directory */
+	mode_t mode;   /* of a private directory */
 };
 
 struct overlay_plan {
 	struct overlay_place *places; /* parents before children, aliases last */
 	size_t count;
-	char **divided;       /* paths whose parents cannot be seen whole: mount points */
+	char **divided;       /* directories that cannot be shown as a whole, as they contain
+	                         mount points */
 	size_t divided_count;
 	char *workspace;      /* resolved */
-	char *covered;        /* the same, if something else is seen there; NULL */
-	char *source;         /* of the host, what is seen there */
-	char *scratch;        /* with upper/ and work/ in it; NULL */
+	char *covered;        /* the same, if something else is shown there; NULL */
+	char *source;         /* path on the host that is shown as the workspace */
+	char *scratch;        /* directory that contains upper/ and work/; NULL */
 };
 
-/* Makes a directory below spec->scratch too. */
+/* Also makes a directory below spec->scratch. */
 int overlay_plan(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err);
-/* Whether a private directory is to be at this very path. */
+/* Whether a private directory has exactly this path. */
 bool overlay_plan_private(const struct overlay_plan *plan, const char *path);
-/* Whether another file is shown at this very path. */
+/* Whether another file is shown at exactly this path. */
 bool overlay_plan_has_file(const struct overlay_plan *plan, const char *path);
-/* Whether something is mounted, or is to be made, below the path. */
+/* Whether something is or will be mounted or made below the path. */
 bool overlay_plan_divides(const struct overlay_plan *plan, const char *path);
 /* Removes the directory below spec->scratch. */
 int overlay_plan_end(struct overlay_plan *plan, struct error *err);
 
-/* In mount, network and PID namespaces of its own: makes the file system, and enters
- * it. first_pid as in struct isolate_spec: the way to it is in /proc. */
+/* Sets up the file system and enters it; called in new mount, network and PID namespaces.
+ * first_pid: as in struct isolate_spec; it is set through /proc. */
 int overlay_view(const struct overlay_plan *plan, pid_t first_pid, struct error *err);
 
-/* ERROR_SYSTEM with errno and what to do: "unable to WHAT: …". Returns -1. */
+/* Sets ERROR_SYSTEM from errno, with advice: "unable to WHAT: …". Returns -1. */
 int isolate_refused(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,9 +1,9 @@
 /*
- * All that can be wrong with a path is found here, before there is a process or a mount.
- * Paths are resolved and sorted, so that parents come before what lies in them; of two for
- * one path the later kind holds. Where the kernel mounts something (mountinfo), or a place
- * has to be made that is not there, all directories above it are noted as divided: the view
- * makes these anew instead of showing them as a whole.
+ * Everything that can be wrong with a path is found here, before a process or a mount is made.
+ * Paths are resolved and sorted, so that parents come before what they contain; if two have
+ * the same path, the later kind holds. All directories above a mount point (mountinfo), or
+ * above a place that must be created, are divided: the view creates them instead of showing
+ * them as a whole.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -37,14 +37,14 @@ isolate_refused(struct error *err, const char *format, ...)
 	    strerror(reason));
 }
 
-/* Whether path lies below directory. */
+/* Whether path is below directory. */
 static bool
 overlay_plan_is_below(const char *path, const char *directory)
 {
 	return path_within(path, directory) && strcmp(path, directory) != 0;
 }
 
-/* Takes target and source over. */
+/* Takes over target and source. */
 static void
 add_place(struct overlay_plan *plan, enum overlay_kind kind, char *target, char *source,
     mode_t mode)
@@ -60,8 +60,8 @@ add_divided(struct overlay_plan *plan, char *path)
 	plan->divided[plan->divided_count++] = path;
 }
 
-/* Whether the directory that path names, symbolic links aside, is private or below, or
- * in a workspace that shows something else. */
+/* Whether a path, symbolic links aside, is in a private directory, or in a workspace that shows
+ * something else. */
 static bool
 overlay_plan_hides(const struct overlay_plan *plan, const char *path)
 {
@@ -73,8 +73,8 @@ overlay_plan_hides(const struct overlay_plan *plan, const char *path)
 	return false;
 }
 
-/* What is not hidden is seen anyhow. A path through symbolic links that are hidden
- * is shown by that name too, if no part of it is empty, "." or "..". */
+/* Paths that are not hidden are visible anyway. A path through hidden symbolic links becomes
+ * visible by that name too, if none of its parts is empty, "." or "..". */
 static void
 add_visible(struct overlay_plan *plan, const char *path)
 {
@@ -150,7 +150,7 @@ place_free(struct overlay_place *place)
 	free(place->source);
 }
 
-/* With upper/ and work/ in it. */
+/* Makes a directory with upper/ and work/. */
 static int
 make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 {
@@ -173,7 +173,7 @@ make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 	return failed;
 }
 
-/* Adds a private directory, if there is one. */
+/* Adds a private directory, if it exists. */
 static void
 add_private(struct overlay_plan *plan, const char *path)
 {
@@ -186,7 +186,7 @@ add_private(struct overlay_plan *plan, const char *path)
 		free(real);
 }
 
-/* Parents before what lies in them, aliases last, each path once. */
+/* Checks the invariant: parents before what they contain, aliases last, each path once. */
 static bool
 places_hold(const struct overlay_plan *plan)
 {
@@ -218,7 +218,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		add_private(plan, *path);
 	if (path_home() != NULL)
 		add_private(plan, path_home());
-	/* The machine's own /dev/shm does not matter: all of /dev is made anew. */
+	/* The machine's own /dev/shm is irrelevant: all of /dev is created. */
 	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
@@ -226,7 +226,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		if (stat(s->source, &st) != 0 || !S_ISREG(st.st_mode)) {
 			if (add_real(plan, OVERLAY_VISIBLE, s->at, s->source, err) != 0)
 				return -1;
-		/* else it lies in its directory already */
+		/* otherwise it is visible in its directory */
 		} else if (overlay_plan_hides(plan, s->at)) {
 			add_place(plan, OVERLAY_VISIBLE, memory_text(s->at), memory_text(s->source), 0);
 		}
@@ -235,7 +235,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		char *real = link ? NULL : realpath(f->at, NULL);
 
 		if (real == NULL) {
-			/* Its directory is made anew, if it is none of it yet. */
+			/* Its directory is divided, so that the file can be created. */
 			char *parent = path_directory(f->at), *directory = realpath(parent, NULL);
 
 			real = path_join(directory != NULL ? directory : parent, path_base(f->at));
@@ -252,7 +252,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		return -1;
 	if (mounts_each(add_mount, plan) != 0)
 		return isolate_refused(err, "read what is mounted from /proc");
-	/* Parents first; of one path, the one that holds. */
+	/* Parents first; of equal paths keep the last kind. */
 	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
 	for (size_t i = 0; i < plan->count; i++)
 		if (i + 1 < plan->count &&

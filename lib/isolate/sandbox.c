@@ -1,6 +1,6 @@
 /*
- * Modes and networks are numbered by how strict they are, so the strictest is the largest; a
- * preset only fills in what nobody has said before it.
+ * Modes and networks are numbered by strictness, so the strictest is the largest; a preset only
+ * provides values that no other policy has set.
  */
 #include "isolate/sandbox.h"
 
@@ -16,7 +16,7 @@
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"
-/* In a variable, and not in an argument, which others see. */
+/* In variables rather than arguments, which other users can see. */
 #define VARIABLE_PREFIX "AWF_SANDBOX_SET_"
 
 const char *const sandbox_modes[] = { "none", "workspace", "read-only", NULL };
@@ -47,7 +47,7 @@ sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
 	for (; *policies != NULL; policies++) {
 		const struct sandbox *p = *policies;
 
-		INVARIANT(!p->preset || policies[1] == NULL); /* it comes last */
+		INVARIANT(!p->preset || policies[1] == NULL); /* the preset is last */
 		if (p->preset) {
 			if (s.mode == SANDBOX_UNSAID)
 				s.mode = p->mode;
@@ -98,7 +98,7 @@ add_options(char ***words, const char *option, char *const *values)
 		add_option(words, option, *values);
 }
 
-enum { ARGV_PARENT = 2 }; /* the program, its option, and then the pid */
+enum { ARGV_PARENT = 2 }; /* after the program and its option comes the pid */
 
 char **
 sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
@@ -129,7 +129,7 @@ sandbox_words(const struct sandbox *s, const char *workspace, char *const *reada
 	return words;
 }
 
-/* program and parent, the pid of who starts it, are taken over; parent NULL: whoever does. */
+/* Takes over program and parent, the pid of the process that starts it; parent NULL: any. */
 static char **
 sandbox_make_argv(char *program, char *parent, char *const *options, char *const *argv)
 {
@@ -172,7 +172,7 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	char *program = find_program(), **words;
 	char **options = sandbox_words(s, workspace, readable, passed);
 
-	/* One that is not there fails to start: nothing runs without it. */
+	/* If the program is missing, starting it fails: nothing runs without a sandbox. */
 	words = sandbox_make_argv(program != NULL ? program :
 	    memory_text(AWF_LIBEXECDIR "/" PROGRAM),
 	    memory_format("%ld", (long)getpid()), options, argv);

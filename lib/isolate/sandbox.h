@@ -26,69 +26,71 @@
 
 enum { SANDBOX_REFUSED = 77 }; /* EX_NOPERM of sysexits.h */
 
-/* In the order of strictness. */
+/* In order of strictness. */
 enum sandbox_mode { SANDBOX_UNSAID, SANDBOX_NONE, SANDBOX_WORKSPACE, SANDBOX_READ_ONLY };
-/* Where the system lacks a part: it is refused, or goes on and says so. */
+/* If the system lacks a part of the sandbox: refuse, or go on with a warning. */
 enum sandbox_lacking { SANDBOX_LACKING_UNSAID, SANDBOX_REQUIRES, SANDBOX_PREFERS };
 enum sandbox_network { SANDBOX_NETWORK_UNSAID, SANDBOX_NETWORK_ALLOWED, SANDBOX_NETWORK_DENIED };
 
 struct sandbox {
 	enum sandbox_mode mode;
 	enum sandbox_network network;
-	bool preset; /* holds only as far as nobody else says anything: a built-in tool's */
+	bool preset; /* used only for what no other policy says: that of a built-in tool */
 	enum sandbox_lacking lacking;
-	bool told;   /* it has been said before, and is not said again */
-	char *const *opened; /* what may be changed though AWF takes it up; likewise */
-	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
+	bool told;   /* the warning was printed already */
+	char *const *opened; /* paths that may be changed although AWF uses them; ends with NULL;
 	                        may be NULL */
-	const char *directory; /* in which the program starts, in the workspace; NULL: this one */
-	int loopback; /* without network: the program reaches what takes the socket that is handed out
-	                 over this descriptor (isolate/loopback.h); 0: nothing */
+	char *const *passed; /* variables that are passed although they hold secrets; ends with
+	                        NULL; may be NULL */
+	const char *directory; /* in the workspace, to start the program in; NULL: the
+	                          current one */
+	int loopback; /* descriptor on which a listening socket is passed out (isolate/loopback.h),
+	                 the only thing that a program without network can reach; 0: none */
 };
 
 /* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */
 extern const char *const sandbox_modes[];
 const char *sandbox_mode_name(enum sandbox_mode mode); /* NULL for SANDBOX_UNSAID */
 
-extern const char *const sandbox_lackings[]; /* from SANDBOX_REQUIRES on */
-/* What holds where nobody says it: what the user's config does (io/config.h), else
- * SANDBOX_REQUIRES. *place: who says it, in memory of its own, or NULL; place may be NULL. */
+extern const char *const sandbox_lackings[]; /* in the order from SANDBOX_REQUIRES on */
+/* The default: that of the user's configuration (io/config.h), otherwise SANDBOX_REQUIRES. *place:
+ * where it is configured, to be freed by the caller, or NULL; place may be NULL. */
 int sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err);
 
-/* What several policies (ends with NULL; a preset one last) come to: a mode, none at the
- * least, and whether the network is allowed, which in a sandbox it is if somebody says
- * so. ERROR_DEFINITION if there is no sandbox and yet no network is to be. */
+/* Combines policies (ends with NULL; a preset is last): a mode, at least SANDBOX_NONE, and whether
+ * the network is allowed; in a sandbox it is only if a policy allows it. ERROR_DEFINITION if the
+ * network is denied without a sandbox. */
 int sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
     struct error *err);
-/* Whether there is one. */
+/* Whether there is a sandbox. */
 bool sandbox_holds(const struct sandbox *s);
 
-/* The options of awf-sandbox(1) that it comes to, a list of its own; never NULL. As sandbox_argv(),
- * but that who starts it is said there. */
+/* The options of awf-sandbox(1) for this sandbox, a new list, never NULL; like sandbox_argv(), but
+ * without --parent. */
 char **sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed);
-/* Such a command line, whoever starts it, with options that are there already. NULL: this machine
- * has no awf-sandbox. */
+/* A command line with given options, for any process to start. NULL: awf-sandbox is
+ * not installed. */
 char **sandbox_argv_of(char *const *options, char *const *argv);
 
-/* The command line in the sandbox: a list of its own (base/list.h). workspace NULL: this
- * directory. readable: files and directories that may be read as well; passed: variables
- * beside those of *s; both end with NULL, and may be NULL. The program ends when this process
- * does. */
+/* The command line in the sandbox: a new list (base/list.h). workspace NULL: the current directory.
+ * readable: files and directories that may be read as well; passed: variables in addition to those
+ * of *s; both end with NULL, and may be NULL. The program ends when this process does. */
 char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv);
 
-/* Has the program see a variable, which awf-sandbox sets when it has closed itself in: it is none of
- * awf-sandbox's own, nor is it taken out as a secret. e: of who starts the command line. */
+/* Sets a variable for the program only: awf-sandbox sets it when it has restricted itself, so it
+ * does not affect awf-sandbox and is not removed as a secret. e: the environment of the process
+ * that starts the command line. */
 void sandbox_set_variable(struct environment *e, const char *name, const char *value);
-/* For awf-sandbox: takes these out of its environment into one of nothing else. */
+/* For awf-sandbox: moves these variables from its environment into one of their own. */
 void sandbox_take_variables(struct environment *e, struct environment *variables);
 
-/* Such a command line for another process to start: its program ends when that one does. */
+/* Adapts a command line for another process to start: the program ends when that process does. */
 void sandbox_end_with(char **argv, pid_t process);
 
-/* Makes the error of a program that ran in a sandbox ERROR_BLOCKED, with its stderr as
- * the message, if it ended with SANDBOX_REFUSED. */
+/* If the program ended with SANDBOX_REFUSED, makes its error ERROR_BLOCKED, with its stderr as
+ * the message. */
 void sandbox_blocked(int exit_code, const char *errors, size_t len, struct error *err);
 
 #endif

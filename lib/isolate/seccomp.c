@@ -1,6 +1,6 @@
 /*
- * The filters are programs that the kernel runs, made while AWF was built: here one of them
- * is only handed over.
+ * The filters are BPF programs generated when AWF is built (seccomp_rules.c); here one is passed
+ * to the kernel.
  */
 #define _GNU_SOURCE
 #include "isolate/seccomp.h"

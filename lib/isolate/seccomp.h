@@ -9,15 +9,14 @@
 
 #include "base/error.h"
 
-/* Which filter: a number made of these. */
+/* Flags whose sum is the number of a filter. */
 enum { SECCOMP_NETWORK = 1, SECCOMP_ALONE = 2, SECCOMP_FILTERS = 4 };
 
-/* Whether this kernel filters calls. */
+/* Whether this kernel supports filters. */
 bool seccomp_available(void);
-/* network: sockets of TCP and UDP are allowed. alone: no namespaces help, so what they would
- * keep from the machine is denied here: all changes of modes, owners, times and attributes of
- * files, System V IPC, and the priorities and limits of other processes. Wants no_new_privs.
- * ERROR_BLOCKED. */
+/* network: allow TCP and UDP sockets. alone: there are no namespaces, so what they would protect is
+ * denied here: all changes of modes, owners, times and attributes of files, System V IPC, and
+ * priorities and limits of other processes. Requires no_new_privs. ERROR_BLOCKED. */
 int seccomp_enforce(bool network, bool alone, struct error *err);
 
 #endif

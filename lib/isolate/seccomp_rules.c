@@ -1,27 +1,28 @@
 /*
- * Run while AWF is built: writes the filters of seccomp.h as C, on standard output, for the
- * machine that its argument names (as in `cc -dumpmachine`), else for this one. The rules stand
- * here, and libseccomp makes programs for the kernel of them; at the start of each
- * sandboxed tool that would take longer than all the rest of its filter.
+ * Run while AWF is built: writes the filters of seccomp.h as C to standard output, for the machine
+ * that its argument names (as in `cc -dumpmachine`), by default for this one. libseccomp compiles
+ * the rules below to BPF programs; doing that whenever a sandboxed tool starts would take longer
+ * than the rest of its setup.
  *
  * Why these calls:
- *   - Without a socket nothing outside is spoken to. socketpair() stays, for programs use
- *     it as a pipe; but a pair of datagram sockets can send to any name, so only streams.
- *   - What a filter cannot look into (clone3() and openat2() take flags in memory, io_uring
- *     makes calls by itself, socketcall() and ipc() of some machines are many calls in one)
- *     is denied as a whole; C libraries do without.
- *   - A file with the set-user-ID bit gives this user's rights to all who run it, outside too.
- *   - What gives a file its blocks without writing them fills a disk between two looks of
- *     the watch. It fails as on a file system that cannot: C libraries write them then.
- *   - Landlock does not ask who watches a directory, and tells the names of all that is done in
- *     it, nor who reads the attributes of a file by its path: these have its contents' worth, such
- *     as where it was loaded from. They fail as where there is no such thing, for which programs
- *     are prepared. Of an open file attributes are read.
- *   - The rest is of no use without capabilities, or only to get at the kernel.
  *
- * A rule denies; what no rule names is allowed. The kernel takes many arguments as 32 bits,
- * whatever stands above them: they are compared without it, so that nothing passes by a bit
- * there, or in a way in which such a bit denies.
+ *  - Without a socket a program cannot talk to anything outside. socketpair() stays allowed, as
+ *    programs use it as a pipe; but a pair of datagram sockets can send to any address, so only
+ *    stream sockets are allowed.
+ *  - Calls whose effect a filter cannot see (clone3() and openat2() have flags in memory,
+ *    io_uring makes calls by itself, socketcall() and ipc() of some machines are many calls
+ *    in one) are denied completely; C libraries work without them.
+ *  - A file with the set-user-ID bit gives this user's rights to all who execute it, outside too.
+ *  - Allocating blocks without writing them fills a disk between two checks of the watch. It
+ *    fails as on a file system that does not support it: C libraries then write the blocks.
+ *  - Landlock restricts neither watching a directory, which reveals the names used in it, nor
+ *    reading extended attributes of a file by its path, which may be as sensitive as its
+ *    contents, such as the URL it was downloaded from. These fail as if not supported, for
+ *    which programs are prepared. Attributes of an open file may be read.
+ *  - The rest is useless without capabilities, or serves only to attack the kernel.
+ *
+ * A rule denies; a call that no rule names is allowed. The kernel uses only the lower 32 bits of
+ * many arguments, so only these are compared: other bits can neither avoid nor trigger a rule.
  */
 #define _GNU_SOURCE
 #include "isolate/seccomp.h"
@@ -46,9 +47,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Calls since Linux 5.1 have one number on all machines, on some above an offset. libseccomp may
- * not know the latest, and then cannot tell their numbers on another machine: a rule for such a
- * call stands before the filter that it makes. */
+/* Calls since Linux 5.1 have one number on all machines, on some plus an offset. libseccomp may not
+ * know the newest, and then cannot tell their numbers on another machine: rules for such calls are
+ * put before the filter that it generates. */
 #define FCHMODAT2 452
 #define SETXATTRAT 463
 #define GETXATTRAT 464
@@ -67,7 +68,7 @@
 #define CLONE_NEWTIME 0x80
 #endif
 #define CREATE_UNNAMED (O_TMPFILE & ~O_DIRECTORY)
-/* fallocate() by an older name, as headers of XFS have it. */
+/* The argument of ioctl() that does the same as fallocate(), from XFS headers. */
 struct range {
 	int16_t type, whence;
 	int64_t start, len;
@@ -77,25 +78,27 @@ struct range {
 #define RESERVE_64 _IOW('X', 42, struct range)
 #define ZERO_RANGE _IOW('X', 57, struct range)
 
-/* How an argument, by its place, is to be for the call to be denied. */
+/* Conditions on an argument, given by its index, for the call to be denied. */
 #define BITS(place, mask, bits) { place, SCMP_CMP_MASKED_EQ, mask, bits }
 #define IS(place, value) BITS(place, UINT32_MAX, value)
 #define HAS(place, bit) BITS(place, bit, bit)
-#define TYPE(place, type) BITS(place, 15, type) /* of a socket: flags stand above */
+#define TYPE(place, type) BITS(place, 15, type) /* of a socket, without the flags in higher bits */
 #define OTHER(place, value) { place, SCMP_CMP_NE, value, 0 }
 #define BELOW(place, value) { place, SCMP_CMP_LT, value, 0 }
 #define ABOVE(place, value) { place, SCMP_CMP_GT, value, 0 }
 
 struct rule {
 	int call, error;
-	int latest;                     /* number of a call that libseccomp may not know, in place of call */
-	unsigned conditions;            /* all of which are to hold */
+	int latest;                     /* instead of call: number of a call that libseccomp
+	                                   may not know */
+	unsigned conditions;            /* how many, all of which must hold */
 	struct scmp_arg_cmp condition[2];
 };
 #define NEVER(number) { .latest = (number), .error = EPERM }
 #define DENY(name) { .call = SCMP_SYS(name), .error = EPERM }
-#define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as if the kernel were older */
-#define LACKING(name) { .call = SCMP_SYS(name), .error = EOPNOTSUPP } /* as on other file systems */
+#define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as on an older kernel */
+#define LACKING(name) { .call = SCMP_SYS(name), .error = EOPNOTSUPP } /* as on another
+                                                                         file system */
 #define LACKING_LATEST(number) { .latest = (number), .error = EOPNOTSUPP }
 #define FAIL_IF(reason, number, ...) \
 	{ .call = (number), .error = (reason), .conditions = 1, .condition = { __VA_ARGS__ } }
@@ -108,17 +111,17 @@ static const struct rule always[] = {
 	/* other processes */
 	DENY(ptrace), DENY(process_vm_readv), DENY(process_vm_writev), DENY(kcmp), DENY(move_pages),
 	DENY(migrate_pages), DENY(pidfd_getfd), DENY(process_madvise),
-	/* namespaces and mounts; a clone() with them is an unshare() by another name */
+	/* namespaces and mounts; clone() with such flags is the same as unshare() */
 	DENY(unshare), DENY(setns), DENY(mount), DENY(umount), DENY(umount2), DENY(pivot_root),
 	DENY(chroot), DENY(open_tree), DENY(move_mount), DENY(fsopen), DENY(fsconfig), DENY(fsmount),
 	DENY(fspick), DENY(mount_setattr), NEVER(OPEN_TREE_ATTR), UNKNOWN(clone3),
 	CLONE(CLONE_NEWNS), CLONE(CLONE_NEWCGROUP), CLONE(CLONE_NEWUTS), CLONE(CLONE_NEWIPC),
 	CLONE(CLONE_NEWUSER), CLONE(CLONE_NEWPID), CLONE(CLONE_NEWNET), CLONE(CLONE_NEWTIME),
-	/* ways around the checks of paths and calls */
+	/* ways around checks of paths and calls */
 	DENY(open_by_handle_at), DENY(name_to_handle_at), DENY(io_uring_setup), DENY(io_uring_enter),
 	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
 	UNKNOWN(socketcall),
-	/* what is done elsewhere, and attributes there */
+	/* observing what others do, and attributes of their files */
 	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(getxattr),
 	LACKING(lgetxattr), LACKING_LATEST(GETXATTRAT), LACKING(listxattr),
 	LACKING(llistxattr), LACKING_LATEST(LISTXATTRAT), LACKING_LATEST(FILE_GETATTR),
@@ -131,26 +134,26 @@ static const struct rule always[] = {
 	DENY(clock_adjtime), DENY(clock_adjtime64), DENY(adjtimex), DENY(sethostname),
 	DENY(setdomainname), DENY(iopl), DENY(ioperm), DENY(uselib), DENY(_sysctl), DENY(sysfs),
 	DENY(modify_ldt), DENY(vm86), DENY(vm86old),
-	/* a terminal that is at hand is not typed on, nor made deaf, dumb or somebody's own; how it is set
-	   otherwise cmd/sandbox/terminals.c restores */
+	/* an inherited terminal must not get input or be disabled; cmd/sandbox/terminals.c restores
+	 * its other settings */
 	DENY_IF(ioctl, IS(1, TIOCSTI)), DENY_IF(ioctl, IS(1, TIOCLINUX)),
 	DENY_IF(ioctl, IS(1, TIOCSETD)), DENY_IF(ioctl, IS(1, TIOCEXCL)), DENY_IF(ioctl, IS(1, TIOCCONS)),
 	DENY_IF(ioctl, IS(1, KDSETMODE)), DENY_IF(ioctl, IS(1, KDSKBMODE)), DENY_IF(ioctl, IS(1, KDSKBENT)),
 	DENY_IF(ioctl, IS(1, KDSKBSENT)), DENY_IF(ioctl, IS(1, 0x4b51 /* KDSKBMUTE */)), DENY_IF(ioctl, IS(1, VT_SETMODE)),
 	DENY_IF(ioctl, IS(1, VT_LOCKSWITCH)), DENY_IF(ioctl, IS(1, VT_ACTIVATE)),
-	/* blocks without writing; a hole gives them back */
+	/* allocating blocks without writing; punching a hole is allowed, as it frees them */
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(fallocate), OTHER(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE_64)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, ZERO_RANGE)),
-	/* the set-user-ID bit; the mode of an open() counts if that may create */
+	/* setting the set-user-ID bit; the mode of open() matters only if it may create a file */
 	DENY_IF(creat, HAS(1, S_ISUID)), DENY_IF(mknod, HAS(1, S_ISUID)),
 	DENY_IF(mknodat, HAS(2, S_ISUID)),
 	DENY_IF_BOTH(open, HAS(1, O_CREAT), HAS(2, S_ISUID)),
 	DENY_IF_BOTH(open, HAS(1, CREATE_UNNAMED), HAS(2, S_ISUID)),
 	DENY_IF_BOTH(openat, HAS(2, O_CREAT), HAS(3, S_ISUID)),
 	DENY_IF_BOTH(openat, HAS(2, CREATE_UNNAMED), HAS(3, S_ISUID)),
-	/* pairs of all but streams */
+	/* socket pairs other than streams */
 	DENY_IF(socketpair, TYPE(1, 0)), DENY_IF(socketpair, TYPE(1, SOCK_DGRAM)),
 	DENY_IF(socketpair, TYPE(1, SOCK_RAW)), DENY_IF(socketpair, TYPE(1, SOCK_RDM)),
 	DENY_IF(socketpair, TYPE(1, 6)), DENY_IF(socketpair, TYPE(1, 7)),
@@ -159,7 +162,7 @@ static const struct rule always[] = {
 
 static const struct rule without_network[] = { DENY(socket) };
 
-/* TCP and UDP alone. */
+/* Only TCP and UDP. */
 static const struct rule with_network[] = {
 	DENY_IF(socket, BELOW(0, AF_INET)),
 	DENY_IF(socket, IS(0, 3)), DENY_IF(socket, IS(0, 4)), DENY_IF(socket, IS(0, 5)),
@@ -172,7 +175,7 @@ _Static_assert(AF_INET == 2 && AF_INET6 == 10, "the families between them are co
 _Static_assert(SOCK_STREAM + SOCK_DGRAM == 3 && SOCK_RAW == 3 && SOCK_RDM == 4 &&
     SOCK_SEQPACKET == 5, "the types without a name are counted up");
 
-/* Where namespaces keep files and processes outside apart: of modes one bit. */
+/* Namespaces protect files and processes outside, so only one mode bit is denied. */
 static const struct rule with_namespaces[] = {
 	DENY_IF(chmod, HAS(1, S_ISUID)), DENY_IF(fchmod, HAS(1, S_ISUID)),
 	DENY_IF(fchmodat, HAS(2, S_ISUID)), { .latest = FCHMODAT2, .error = EPERM, .conditions = 1, .condition = { HAS(2, S_ISUID) } },
@@ -186,11 +189,11 @@ static const struct rule without_namespaces[] = {
 	DENY(fremovexattr), NEVER(REMOVEXATTRAT), NEVER(FILE_SETATTR), DENY(utime), DENY(utimes),
 	DENY(futimesat), DENY_IF(ioctl, IS(1, FS_IOC_SETFLAGS)),
 	DENY_IF(ioctl, IS(1, FS_IOC_FSSETXATTR)),
-	/* memory and messages that all share */
+	/* memory and messages shared by all processes */
 	DENY(shmget), DENY(shmat), DENY(shmctl), DENY(semget), DENY(semctl), DENY(semop),
 	DENY(semtimedop), DENY(semtimedop_time64), DENY(msgget), DENY(msgctl), DENY(msgsnd),
 	DENY(msgrcv), DENY(mq_open), DENY(mq_unlink), UNKNOWN(ipc),
-	/* of a process with another number than 0, itself; and the times of an open file */
+	/* of other processes (0 is the process itself); and the times of an open file */
 	DENY(ioprio_set), DENY_IF(prlimit64, OTHER(0, 0)), DENY_IF(setpriority, OTHER(0, 0)),
 	DENY_IF(setpriority, OTHER(1, 0)), DENY_IF(sched_setaffinity, OTHER(0, 0)),
 	DENY_IF(sched_setscheduler, OTHER(0, 0)), DENY_IF(sched_setparam, OTHER(0, 0)),
@@ -207,9 +210,9 @@ seccomp_check_code(int code)
 	exit(EXIT_FAILURE);
 }
 
-/* ---- the program ---- */
+/* ---- writing the filters ---- */
 
-/* The machine that filters are for. */
+/* Architecture that the filters are for. */
 static uint32_t target;
 
 static void
@@ -218,7 +221,7 @@ instruction_write(uint16_t code, uint8_t if_true, uint8_t if_false, uint32_t k)
 	printf("\t{ 0x%02x, %u, %u, 0x%x },\n", code, if_true, if_false, k);
 }
 
-/* How many instructions latest_write() writes. */
+/* The number of instructions that latest_write() writes. */
 static unsigned
 latest_length(const struct rule *rules, size_t count)
 {
@@ -230,7 +233,8 @@ latest_length(const struct rule *rules, size_t count)
 	return length;
 }
 
-/* Writes the rules for the latest calls, whose one condition is on the lower half of an argument. */
+/* Writes the rules for the newest calls; they have at most one condition, on the lower half of
+ * an argument. */
 static void
 latest_write(const struct rule *rules, size_t count)
 {
@@ -264,14 +268,14 @@ rules_add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
 			    r->conditions, r->condition));
 }
 
-/* The rules of a filter, by its number (seccomp.h). */
+/* A part of a filter. */
 struct part {
 	const struct rule *rules;
 	size_t count;
 };
 #define PART(rules) (struct part){ rules, sizeof (rules) / sizeof *(rules) }
 
-/* Returns how many instructions there are. */
+/* Returns the number of instructions. */
 static unsigned
 filter_write(unsigned number)
 {
@@ -280,7 +284,7 @@ filter_write(unsigned number)
 		number & SECCOMP_NETWORK ? PART(with_network) : PART(without_network),
 		number & SECCOMP_ALONE ? PART(without_namespaces) : PART(with_namespaces),
 	};
-	/* Calls of another kind of machine have numbers that mean something else. */
+	/* On another architecture the same number is another call. */
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	struct sock_filter instruction;
 	FILE *program = tmpfile();
@@ -294,7 +298,7 @@ filter_write(unsigned number)
 	}
 	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
 	    SCMP_ACT_ERRNO(ENOSYS)));
-	/* a tree, not a list of calls */
+	/* a search tree instead of a list */
 	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2));
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		rules_add(filter, parts[i].rules, parts[i].count);
@@ -304,7 +308,7 @@ filter_write(unsigned number)
 	seccomp_release(filter);
 
 	printf("static struct sock_filter filter_%u[] = {\n", number);
-	/* Of another machine the rest of the filter refuses every call. */
+	/* For another architecture the rest of the filter denies every call. */
 	instruction_write(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
 	instruction_write(BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)latest, target);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -317,8 +321,8 @@ filter_write(unsigned number)
 	return count + latest + 2;
 }
 
-/* The machines for which the numbers that stand in the rules, those of ioctl() among them, are
- * the same as here. */
+/* Architectures on which the numbers in the rules, such as those of ioctl(), are the
+ * same as here. */
 static void
 target_choose(const char *machine)
 {

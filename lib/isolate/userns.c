@@ -1,7 +1,7 @@
 /*
- * What the code relies on: a process in a user namespace of its own does nothing before its parent
- * has written the maps of ids and sent a byte; its ids are then those outside (asserted). If that
- * byte does not come, the parent has died; if the parent dies later, PDEATHSIG kills the process
+ * What the code relies on: a process in a new user namespace does nothing until its parent has
+ * written the id maps and sent a byte; its ids are then those outside (asserted). If the byte does
+ * not arrive, the parent has died; if the parent dies later, PDEATHSIG kills the process
  * (tests/cli/sandbox/isolate.bats: "when it ends, by SIGKILL too, nothing goes on running").
  */
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@
 
 #define MAP_LIMIT 65536
 
-/* Every id that this process knows, as it is. */
+/* Maps every id that this process knows to itself. */
 static void
 read_known(const char *name, struct buffer *map)
 {
@@ -48,8 +48,8 @@ read_known(const char *name, struct buffer *map)
 	free(path);
 }
 
-/* All ids where the user may map them (root), else the user's own: then groups can be mapped only
- * if they cannot be dropped. */
+/* Maps all ids if the user may do that (root), otherwise only the user's own: then groups can be
+ * mapped only after setgroups() was disabled. */
 static int
 write_map(pid_t pid, const char *name, unsigned long id, bool all)
 {
@@ -84,8 +84,8 @@ maps_all(void)
 	return capabilities_get(&c) == 0 && (c.effective & needed) == needed;
 }
 
-/* fork() with flags. Not by clone3(2): the filters of many containers refuse it, as they cannot look
- * into its arguments, and let this one pass. */
+/* fork() with flags. It uses clone(2): filters of many containers refuse clone3(2), as they cannot
+ * see its arguments. */
 static pid_t
 fork_into(unsigned long flags)
 {

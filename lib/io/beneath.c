@@ -21,20 +21,20 @@
 
 #define FILE_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define DIRECTORY_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
-/* The kernel gives up, EAGAIN, where somebody renames directories at the same time. */
+/* openat2() fails with EAGAIN if directories are renamed at the same time. */
 #define TRIES 100
 
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
-/* As <linux/openat2.h> has them; old headers have none. */
+/* As in <linux/openat2.h>, which is missing on old systems. */
 struct how {
 	uint64_t flags, mode, resolve;
 };
 #define NO_MAGIC_LINKS 0x02U
 #define BENEATH 0x08U
 
-/* One part of a path, of which rest is the end; takes directory over, unless it is root. */
+/* Opens one part of a path; rest: what follows it. Closes directory, unless it is root. */
 static int
 open_part(int root, int directory, const char *part, const char *rest, int flags)
 {
@@ -46,13 +46,13 @@ open_part(int root, int directory, const char *part, const char *rest, int flags
 		fd = -1;
 	} else {
 		fd = openat(directory, part, O_NOFOLLOW | (*rest == '\0' ? flags : DIRECTORY_FLAGS));
-		/* A link, asked for as a directory, is "no directory". */
+		/* A link opened with O_DIRECTORY fails with ENOTDIR: distinguish that. */
 		if (fd == -1 && errno == ENOTDIR) {
 			errno = fstatat(directory, part, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 			    S_ISLNK(status.st_mode) ? ELOOP : ENOTDIR;
 		}
 	}
-	/* O_PATH opens a link itself. */
+	/* O_PATH | O_NOFOLLOW opens the link itself. */
 	if (fd != -1 && (flags & O_PATH) != 0 && fstat(fd, &status) == 0 &&
 	    S_ISLNK(status.st_mode)) {
 		close(fd);
@@ -159,7 +159,7 @@ beneath_there(const char *root, const char *path)
 	return fd != -1;
 }
 
-/* What became of it, errno staying as it is. */
+/* Makes an error of errno, which is kept. */
 static int
 beneath_set_error(const char *root, const char *path, struct error *err)
 {

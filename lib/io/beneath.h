@@ -20,20 +20,21 @@
  * into path. */
 const char *beneath_part(const char *root, const char *path);
 
-/* Opens the regular file for reading; path is relative to root, a directory's descriptor.
- * -1 with errno: EXDEV if it leads out of the root, ELOOP where a link is not followed,
- * EISDIR or EINVAL if it is no regular file. */
+/* Opens a regular file for reading; path is relative to root, a directory's descriptor. -1 with
+ * errno: EXDEV if it leads out of the root, ELOOP if a link is not followed, EISDIR or EINVAL if it
+ * is not a regular file. */
 int beneath_open(int root, const char *path);
-/* Opens a directory likewise, O_PATH. */
+/* Opens a directory in the same way, with O_PATH. */
 int beneath_open_directory(int root, const char *path);
 
-/* Whether a file of any kind exists there and can be reached without leaving root (a
- * directory's name); path as for beneath_part(). */
+/* Whether a file of any kind exists there and can be reached without leaving root (the path of a
+ * directory); path as for beneath_part(). */
 bool beneath_there(const char *root, const char *path);
-/* beneath_open() with a path as for beneath_part() and the name of a root that the caller
- * trusts. On error ERROR_INVALID_INPUT with place path, and errno. */
+/* Like beneath_open(), with the path of a root that the caller trusts; path as for beneath_part().
+ * On error ERROR_INVALID_INPUT with place path, and errno. */
 int beneath_open_file(const char *root, const char *path, struct error *err);
-/* Appends that file; at most limit bytes (EFBIG). Errors as before. */
+/* Appends the contents of that file, at most limit bytes (EFBIG). Errors as for
+ * beneath_open_file(). */
 int beneath_load(const char *root, const char *path, size_t limit, struct buffer *b,
     struct error *err);
 

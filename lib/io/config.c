@@ -1,5 +1,5 @@
-/* The file is small and read as a whole each time that a key is asked for, so that a line that is
- * wrong is told whatever is asked. The last line for a key counts. */
+/* The file is small: it is read completely whenever a key is asked for, so an invalid line is
+ * always reported. The last line for a key counts. */
 #include "io/config.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "v
 	[CONFIG_SANDBOX] = "sandbox", [CONFIG_PROJECT_SETTINGS] = "project_settings",
 	[CONFIG_TRUST] = "trust", [CONFIG_PROJECT_KEYS] = "project_keys", NULL };
 
-/* Without blanks at its ends, in memory of its own. */
+/* Removes blanks at both ends; to be freed by the caller. */
 static char *
 config_trim_text(const char *text, size_t len)
 {
@@ -30,7 +30,7 @@ config_trim_text(const char *text, size_t len)
 	return memory_copy(text, len);
 }
 
-/* A line: *value becomes what it says, if it is of the key. */
+/* Parses a line; sets *value if the line is for the key. */
 static int
 config_read_line(const char *place, const char *line, size_t len, enum config_key key, char **value,
     struct error *err)

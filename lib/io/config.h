@@ -10,13 +10,16 @@
 #define CONFIG_FILE "config"
 
 enum config_key {
-	CONFIG_MODEL,  /* PROVIDER/MODEL, or an alias (formats/model_alias.h), where nobody names one */
-	CONFIG_VIEW,   /* live, log or off: what is shown of runs that go on (view/screen.h) */
-	CONFIG_SANDBOX, /* require or prefer: where the system lacks a part of it (isolate/sandbox.h) */
-	CONFIG_PROJECT_SETTINGS, /* true or false: whether agent CLIs take settings of the project
+	CONFIG_MODEL,  /* PROVIDER/MODEL, or an alias (formats/model_alias.h), if nothing else
+	                  names a model */
+	CONFIG_VIEW,   /* live, log or off: how running runs are shown (view/screen.h) */
+	CONFIG_SANDBOX, /* require or prefer: if the system lacks a part of the sandbox
+	                   (isolate/sandbox.h) */
+	CONFIG_PROJECT_SETTINGS, /* true or false: whether agent CLIs use settings of the project
 	                            (proc/project_files.h) */
-	CONFIG_TRUST,   /* digests of what definitions of projects may run (definitions/trust.h), with commas */
-	CONFIG_PROJECT_KEYS /* names of keys that they may have, with commas */
+	CONFIG_TRUST,   /* digests of what project definitions may execute (definitions/trust.h),
+	                   comma-separated */
+	CONFIG_PROJECT_KEYS /* names of keys that project definitions may use, comma-separated */
 };
 
 /* Sets *value to the value of the key, which the caller frees, or to NULL if it is not set. -1:

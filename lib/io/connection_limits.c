@@ -1,4 +1,4 @@
-/* A table, made where it is asked for, as times may be shorter where tests wait for them. */
+/* The table is made when it is asked for, as tests use shorter times. */
 #include "io/connection_limits.h"
 
 #include "base/invariant.h"
@@ -15,12 +15,12 @@ connection_limits_of(enum connection_kind which)
 			.head_bytes = KIB(16), .body_bytes = MIB(32), .bodies_bytes = MIB(128),
 			.address_bytes = MIB(32), .stall_ms = CLIENT_STALL_MS, .idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_BODY_MS,
 			.leave_ms = CLIENT_LEAVE_MS, .leave_bytes = MIB(1) },
-		/* A program may keep its connection as long as it likes once it has shown its token. */
+		/* An authenticated program may keep its connection without a time limit. */
 		[CONNECTION_MODELS] = { "awf-models-proxy", .connections = 256, .strangers = 64,
 			.head_bytes = KIB(16), .body_bytes = MIB(128), .bodies_bytes = MIB(256),
 			.stall_ms = CLIENT_STALL_MS, .patient = true, .idle_ms = CLIENT_IDLE_MS, .head_ms = CLIENT_HEAD_MS, .body_ms = CLIENT_UPLOAD_MS,
 			.leave_ms = CLIENT_LEAVE_MS, .leave_bytes = MIB(1) },
-		/* Somebody may look at a question as long as he likes. */
+		/* A person may look at a question for any time. */
 		[CONNECTION_ANSWER] = { "awf-step --ask", .connections = 16, .body_bytes = MIB(32),
 			.bodies_bytes = MIB(64), .body_ms = CLIENT_BODY_MS },
 		[CONNECTION_TOOLS] = { "a provider's tools", .connections = CONNECTION_TOOLS_MOST,

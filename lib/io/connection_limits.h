@@ -21,7 +21,7 @@
 
 #include "io/open_files.h"
 
-/* As many tool servers has a CLI at a time. */
+/* Number of tool servers that a CLI runs at the same time. */
 #define CONNECTION_TOOLS_MOST 4
 
 enum connection_kind {
@@ -35,29 +35,31 @@ enum connection_kind {
 
 struct connection_limits {
 	const char *name;
-	size_t connections;      /* at a time, if nobody says otherwise */
-	size_t strangers;        /* of them may have shown nothing, where all places are taken */
-	size_t head_bytes;       /* of a head, or of a line that shows who somebody is; 0: the peer's
-	                            user id shows that */
-	size_t body_bytes;       /* of a request, or a line, that is kept in memory */
-	size_t bodies_bytes;     /* of all of them together; 0: as many as there are connections */
-	size_t address_bytes;    /* of those that come from one address; 0: as all of them */
-	int64_t idle_ms;         /* while nothing is begun; 0: as long as it likes */
+	size_t connections;      /* at the same time, by default */
+	size_t strangers;        /* of these may be unauthenticated if all places are taken */
+	size_t head_bytes;       /* of a head, or of a line with credentials; 0: clients are
+	                            authenticated by their user id */
+	size_t body_bytes;       /* of a request or line that is kept in memory */
+	size_t bodies_bytes;     /* of all of these together; 0: no limit except for the
+	                            connections */
+	size_t address_bytes;    /* of those from one address; 0: as for all */
+	int64_t idle_ms;         /* between requests; 0: no limit */
 	int64_t head_ms;
-	int64_t body_ms;         /* 0: as long as it likes */
-	int64_t stall_ms;        /* for taking a byte of an answer */
+	int64_t body_ms;         /* 0: no limit */
+	int64_t stall_ms;        /* for accepting a byte of a response */
 	bool patient;            /* an authenticated client may be idle, or stall, without limit */
-	int64_t leave_ms;        /* to read why it was refused; */
-	size_t leave_bytes;      /* of it are dropped meanwhile */
+	int64_t leave_ms;        /* for a client to read why it was refused; */
+	size_t leave_bytes;      /* of its data are dropped meanwhile */
 };
 
-/* Its times are those of base/patience.h. */
+/* Times are those of base/patience.h. */
 struct connection_limits connection_limits_of(enum connection_kind which);
-/* Changes the number of connections; unauthenticated clients keep their share of it, but at
- * least this many. */
+/* Changes the number of connections; unauthenticated clients keep their share, but at least
+ * CONNECTION_STRANGERS_LEAST. */
 #define CONNECTION_STRANGERS_LEAST 16
 void connection_limits_resize(struct connection_limits *limits, size_t connections);
-/* No more connections than the limit of open files has room for, which is raised if it can be. */
+/* Reduces the connections to what the limit of open files allows, after raising that as far
+ * as possible. */
 void connection_limits_fit(struct connection_limits *limits, const struct open_files *need);
 
 #endif

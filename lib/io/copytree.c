@@ -1,9 +1,9 @@
 /*
- * All is opened by name from its open directory and without following links, and what it is
- * is asked of the descriptor, so that a tree that changes meanwhile leads nowhere else.
- * Blocks are shared by FICLONE until the file system refuses once; then what lies between the
- * holes is copied by copy_file_range(2), or else through memory. What is left out, the copy
- * itself among it, is known by device and inode, whatever its path.
+ * Everything is opened by name from its open directory without following links, and its type is
+ * read from the descriptor, so a tree that changes meanwhile cannot lead elsewhere. Blocks are
+ * shared by FICLONE until the file system refuses once; then the parts between holes are copied by
+ * copy_file_range(2), or through memory. Excluded directories, including the copy itself, are
+ * recognized by device and inode, whatever their path.
  */
 #define _GNU_SOURCE
 #include "io/copytree.h"
@@ -35,11 +35,11 @@ struct identity {
 };
 
 struct copier {
-	struct identity skipped[2]; /* the copy itself, and what the caller excepts */
+	struct identity skipped[2]; /* the copy itself, and what the caller excludes */
 	size_t skipped_count;
-	struct buffer path;         /* of what is being copied, for messages */
-	bool (*stopped)(void);      /* NULL: never */
-	bool shares;                /* blocks, until the file system refuses */
+	struct buffer path;         /* of the current file, for messages */
+	bool (*stopped)(void);      /* whether to stop; NULL: never */
+	bool shares;                /* share blocks, until the file system refuses */
 	struct error *err;
 };
 
@@ -77,7 +77,7 @@ copy_through(int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-/* The bytes from at to end, inside the kernel where it can. */
+/* Copies the bytes from `at` to `end`, in the kernel if possible. */
 static int
 copy_range(int from, int to, off_t at, off_t end)
 {
@@ -96,7 +96,7 @@ copy_range(int from, int to, off_t at, off_t end)
 	return copy_through(from, to, at, end);
 }
 
-/* Holes stay holes. */
+/* Copies the data between holes. */
 static int
 copy_bytes(int from, int to, off_t size)
 {
@@ -120,8 +120,8 @@ copy_bytes(int from, int to, off_t size)
 	return ftruncate(to, size);
 }
 
-/* Owners first: giving a file away takes its set-user-ID bit. Where it cannot be
- * given away, that would be another user's right, and is not kept. */
+/* The owner is set first, since chown() clears the set-user-ID bit. If the owner cannot be set,
+ * that bit would give another user's rights, and is not kept. */
 static int
 copy_attributes(int to, const struct stat *st)
 {
@@ -159,7 +159,7 @@ copy_file(struct copier *c, int from, int to_directory, const char *name, const 
 	return failed ? -1 : 0;
 }
 
-/* Its mode last: it may be closed to writing. */
+/* The mode is set last, as it may forbid writing. */
 static int
 copy_directory(struct copier *c, int from, int to_directory, const char *name,
     const struct stat *st)
@@ -181,13 +181,14 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 	return failed;
 }
 
-/* Apart from copy_entry(), which calls itself at each level of the tree: the text is large. */
+/* Not part of copy_entry(), which is recursive: the buffer is large. */
 static int
 copy_link(struct copier *c, int from_directory, int to_directory, const char *name,
     const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
-	char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
+	char text[PATH_MAX] = ""; /* the longest that a link can be, whatever its size
+	                             is said to be */
 
 	if (readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
 	    symlinkat(text, to_directory, name) != 0 ||
@@ -196,7 +197,7 @@ copy_link(struct copier *c, int from_directory, int to_directory, const char *na
 	return 0;
 }
 
-/* What vanishes meanwhile is not copied. */
+/* An entry that was removed meanwhile is skipped. */
 static int
 copy_entry(struct copier *c, int from_directory, int to_directory, const char *name)
 {
@@ -212,7 +213,7 @@ copy_entry(struct copier *c, int from_directory, int to_directory, const char *n
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
 
-	/* A regular file or a directory; whichever it is once it is open. */
+	/* A regular file or a directory: the descriptor says which. */
 	from = openat(from_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 && errno == ENOENT)
 		return 0;
@@ -232,7 +233,7 @@ is_self(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The descriptors stay the caller's. */
+/* Copies the entries of a directory; the descriptors stay open. */
 static int
 copy_entries(struct copier *c, int from, int to)
 {

@@ -1,6 +1,6 @@
 /*
- * EINTR is tried again, and EAGAIN waited for, as another process may have made
- * the descriptor non-blocking.
+ * Calls are repeated after EINTR; after EAGAIN they wait, as another process may have made the
+ * descriptor non-blocking.
  */
 #include "io/file.h"
 
@@ -22,7 +22,7 @@
 #include "io/polling.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
-#define FIRST_LINE 256 /* of a script, as Linux reads it */
+#define FIRST_LINE 256 /* of a script, as Linux limits it */
 
 void
 file_close(int *fd)
@@ -35,8 +35,8 @@ file_close(int *fd)
 	errno = before;
 }
 
-/* After a failed read or write: whether to try again, having waited until a
- * non-blocking descriptor is ready. */
+/* Whether to repeat a failed read or write, after waiting until a non-blocking
+ * descriptor is ready. */
 static bool
 file_wait_to_retry(int fd, short events)
 {
@@ -58,12 +58,12 @@ file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop
 		bool stopped = stop && *stop != 0;
 		ssize_t n;
 
-		/* It may go on while somebody reads, if slowly. */
+		/* Continue only while the reader accepts bytes, even if slowly. */
 		if (stopped && poll_one(fd, POLLOUT, clock_monotonic() + STOPPED_MS) == 0) {
 			errno = EINTR;
 			return -1;
 		}
-		/* What a pipe that is ready takes without a wait. */
+		/* A pipe that polls writable accepts this much without blocking. */
 		n = write(fd, at, stopped && len > PIPE_BUF ? PIPE_BUF : len);
 		if (n < 0) {
 			if (!file_wait_to_retry(fd, POLLOUT))
@@ -89,14 +89,15 @@ file_read(int fd, struct buffer *b, size_t limit)
 	struct stat st;
 	off_t at;
 
-	/* At first all that a regular file still holds, and one byte to see its end. */
+	/* First read the rest of a regular file, and one byte more to see its end. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (at = lseek(fd, 0, SEEK_CUR)) >= 0 &&
 	    st.st_size > at)
 		chunk = (size_t)(st.st_size - at) + 1;
 	for (;;) {
 		INVARIANT(b->len >= before && b->len - before <= limit);
 		size_t room = limit - (b->len - before);
-		size_t ask = chunk <= room ? chunk : room + 1; /* one more shows that it is too big */
+		size_t ask = chunk <= room ? chunk : room + 1; /* one more to detect that it
+		                                                  is too large */
 		char *to = buffer_reserve(b, ask);
 		ssize_t n = read(fd, to, ask);
 
@@ -201,7 +202,7 @@ file_open_plain(const char *path, int flags, mode_t mode)
 
 	free(parent);
 	if (directory >= 0) {
-		/* O_NONBLOCK: a FIFO in a file's place must not hold the program up. */
+		/* O_NONBLOCK: opening a FIFO in place of the file must not block. */
 		fd = openat(directory, path_base(path),
 		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 		reason = errno;
@@ -230,7 +231,7 @@ make_one(const char *path, mode_t mode, bool sync, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 }
 
-/* Most of the time what it lies in is there. */
+/* First try the last directory only: usually its parent exists. */
 static int
 make_path(const char *path, mode_t mode, bool sync, struct error *err)
 {

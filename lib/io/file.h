@@ -18,15 +18,15 @@
 
 /* Closes a descriptor, unless it is -1, and sets it to -1; errno is not changed. */
 void file_close(int *fd);
-/* Writes all len bytes, going on after EINTR and partial writes (and waiting on
- * a non-blocking descriptor). 0, or -1 with errno. */
+/* Writes all len bytes, continuing after EINTR and partial writes, and waiting if the descriptor is
+ * non-blocking. 0, or -1 with errno. */
 int file_write(int fd, const void *bytes, size_t len);
 /* The same, but once *stop is set (by a signal handler), it continues only while the reader
  * accepts bytes; otherwise it returns -1 with EINTR. */
 int file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop);
-/* Appends what is left of fd to b; -1 with errno, EFBIG above limit bytes. */
+/* Appends the rest of fd to b; -1 with errno: EFBIG above limit bytes. */
 int file_read(int fd, struct buffer *b, size_t limit);
-/* The same, of a file of this path, with errors: ERROR_SYSTEM. */
+/* The same for a file with this path; errors: ERROR_SYSTEM. */
 int file_read_named(int fd, const char *path, size_t limit, struct buffer *b, struct error *err);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);

@@ -1,4 +1,4 @@
-/* From /proc/self/exe, which Linux has; elsewhere the compiled-in prefix must do. */
+/* Uses /proc/self/exe, which Linux has; elsewhere the compiled-in prefix is used. */
 #include "io/installation.h"
 
 #include <limits.h>
@@ -12,11 +12,11 @@
 #include "base/text.h"
 #include "io/file.h"
 
-/* From build/bin two directories up, from build/SANITIZER/test/bin four. */
+/* Two directories up from build/bin, four from build/SANITIZER/test/bin. */
 #define LEVELS_MAX 4
-/* Where programs lie that AWF starts itself. */
+/* Programs that AWF itself starts. */
 #define LIBEXEC "/libexec/awf"
-/* What is searched without a PATH, too. */
+/* Used if PATH is not set. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 char *
@@ -43,7 +43,7 @@ installation_directory_has(const char *directory, const char *name)
 	return there;
 }
 
-/* Takes the text over. */
+/* Takes over path. */
 static char *
 installation_parent_directory(char *path)
 {
@@ -111,8 +111,8 @@ installation_examples(void)
 	return path_join(installation_share(), "../examples");
 }
 
-/* The first element of a list that holds the name: in the list; NULL if there is none. What
- * is relative means another directory where the workflow goes. */
+/* The first directory in the list that contains the name, as a pointer into the list; NULL: none.
+ * Relative ones are skipped, as they change with the working directory. */
 static const char *
 find_holder(const char *list, const char *name)
 {
@@ -146,7 +146,7 @@ installation_join_path(void)
 	own = find_holder(list, path_base(program));
 	step = find_holder(list, "awf-step");
 	if (own != NULL) {
-		/* Whether PATH leads to this program, or to another of its name. */
+		/* Whether PATH finds this program, or another with its name. */
 		char *holder = memory_copy(own, strcspn(own, ":"));
 		char *path = path_join(holder, path_base(program));
 

@@ -5,16 +5,18 @@
 #ifndef AWF_IO_INSTALLATION_H
 #define AWF_IO_INSTALLATION_H
 
-/* The path of this program, in memory of its own; NULL where the system does not say. */
+/* The path of this program, to be freed by the caller; NULL if the system does not provide it. */
 char *installation_program(void);
-/* The directory of the programs that users start, in memory of its own: that of this program, or
- * bin beside the libexec/awf in which it lies. NULL where the system does not say. */
+/* The directory of the programs that users start: that of this program, or bin beside the
+ * libexec/awf that contains it. To be freed by the caller. NULL if the system does not
+ * provide it. */
 char *installation_programs(void);
-/* The directory of prices, agents, tools and skills: ../share/awf beside that; share in the source tree, if it was built there; else that of the compiled-in
- * prefix. It need not exist. Looked for once. */
+/* The directory of prices, agents, tools and skills: ../share/awf beside the programs' directory;
+ * share in the source tree, if it was built there; otherwise that of the compiled-in prefix. It may
+ * not exist. Determined once. */
 const char *installation_share(void);
-/* The directory of the examples: ../doc/awf/examples beside that; examples in the source tree. In
- * memory of its own. It need not exist. */
+/* The directory of the examples: ../doc/awf/examples beside the programs' directory; examples in
+ * the source tree. To be freed by the caller. It may not exist. */
 char *installation_examples(void);
 /* Makes child processes find the programs in this program's directory. Unless PATH already
  * finds this program and an awf-step, the directory is added before the first one with another

@@ -1,13 +1,12 @@
 /*
- * fcntl(2) for the locks of processes, since F_GETLK tells who holds one, which flock(2) does
- * not. A signal is no reason not to have one.
+ * Process locks use fcntl(2), since F_GETLK tells who holds one, which flock(2) cannot. Calls are
+ * repeated after a signal.
  *
- * A time limit is kept by trying, as flock() knows none, and cannot be interrupted where
- * signals are blocked. It is yielded for first, then slept for, longer and longer: a short
- * wait costs little and a long one no processor.
+ * A time limit is implemented by trying repeatedly, as flock() has none, and cannot be interrupted
+ * if signals are blocked: first with sched_yield(), then with longer and longer sleeps, so that a
+ * short wait costs little time and a long one little CPU.
  *
- * A path may name another file by the time that its lock is held: device and inode say
- * whether it does.
+ * By the time a file is locked, its path may name another file: device and inode tell.
  */
 #define _GNU_SOURCE /* F_OFD_SETLK, F_SETLEASE */
 #include "io/lock.h"
@@ -183,7 +182,7 @@ lock_file_look_range(int fd, struct lock_range range)
 	return lock_query(fd, F_OFD_GETLK, range, NULL);
 }
 
-/* There is a lease for reading as long as nobody writes. */
+/* A read lease is granted only if nobody has the file open for writing. */
 int
 lock_written(int fd)
 {

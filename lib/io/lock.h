@@ -16,14 +16,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Bytes of a file; a length of 0 takes in all from start on, those to come too. */
+/* A range of bytes; length 0 means all from start on, including later ones. */
 struct lock_range { off_t start, len; };
 
 #define LOCK_WHOLE ((struct lock_range){ 0, 0 })
 
 /* ---- of a process ---- */
 
-/* Without waiting. -1 with errno: EAGAIN or EACCES if another process has it. */
+/* Does not wait. -1 with errno: EAGAIN or EACCES if another process has it. */
 int lock_take(int fd, struct lock_range range);
 /* Waits for the lock. When *stop (may be NULL) is not 0, it stops waiting: -1 with EINTR, if
  * another process still has the lock. */
@@ -39,17 +39,17 @@ bool lock_applies(int fd);
 
 /* ---- of an open file ---- */
 
-/* Without waiting. -1 with errno: EWOULDBLOCK if it is held elsewhere. */
+/* Does not wait. -1 with errno: EWOULDBLOCK if it is held elsewhere. */
 int lock_file_take(int fd);
 /* Waits; -1 with errno, EINTR after a signal. */
 int lock_file_wait(int fd);
 /* The same, but others may share it. */
 int lock_file_share(int fd);
-/* Each tries until the time is over: -1 with errno, EWOULDBLOCK then. */
+/* These try until the time is over: -1 with errno, then EWOULDBLOCK. */
 int lock_file_within(int fd, int timeout_ms);
 int lock_file_share_within(int fd, int timeout_ms);
 void lock_file_release(int fd);
-/* On bytes; the three above do not exclude it. */
+/* Locks bytes; independent of the locks above. */
 int lock_file_take_range(int fd, struct lock_range range);
 void lock_file_release_range(int fd, struct lock_range range);
 /* Whether it is held elsewhere: 1, 0, or -1 with errno. */

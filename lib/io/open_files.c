@@ -1,4 +1,4 @@
-/* A limit that cannot be read is none. */
+/* A limit that cannot be read counts as none. */
 #include "io/open_files.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* The texts of paths; what is asked of the file system is whether something is there. */
+/* Functions on the text of paths; a few check whether a file exists. */
 #include "io/path.h"
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ path_home(void)
 	return home != NULL && home[0] == '/' ? home : NULL;
 }
 
-/* Below a directory of the XDG specification, which has relative paths ignored. */
+/* A path below a directory of the XDG specification, which says to ignore relative ones. */
 static char *
 path_xdg(const char *variable, const char *usual, const char *name)
 {
@@ -144,8 +144,8 @@ path_data(const char *name)
 	return path_xdg("XDG_DATA_HOME", ".local/share", name);
 }
 
-/* An empty element of the list means nothing: not the current directory, as it
- * once did in $PATH. */
+/* An empty element of the list is skipped: unlike in the traditional $PATH it is not the
+ * current directory. */
 char *
 path_search(const char *list, const char *name)
 {

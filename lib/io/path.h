@@ -10,10 +10,10 @@
 char *path_join(const char *directory, const char *name);
 /* The part after the last slash, within path. */
 const char *path_base(const char *path);
-/* The directory part ("." if there is none), in memory of its own. */
+/* The directory part ("." if there is none), to be freed by the caller. */
 char *path_directory(const char *path);
-/* Replaces a path, which is in memory of its own, by path_directory() of it; false if that is the
- * same: / or . */
+/* Replaces an allocated path by its path_directory(); returns false if that is the
+ * same (/ or .). */
 bool path_climb(char **path);
 /* Whether it is a directory, or a link to one. */
 bool path_is_directory(const char *path);
@@ -22,16 +22,15 @@ bool path_is_directory(const char *path);
 char *path_normal(const char *path);
 /* Whether an absolute path is the directory or is below it, comparing only the texts. */
 bool path_within(const char *path, const char *directory);
-/* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
- * of its own. */
+/* "$XDG_CONFIG_HOME/awf/NAME" or "~/.config/awf/NAME"; NULL without a home directory. To be freed
+ * by the caller. */
 char *path_config(const char *name);
-/* The same of "$XDG_DATA_HOME/awf/NAME", "~/.local/share/awf/NAME". */
+/* The same for "$XDG_DATA_HOME/awf/NAME" or "~/.local/share/awf/NAME". */
 char *path_data(const char *name);
-/* $HOME, if it is an absolute path; else NULL: it would name another place in each
- * directory. */
+/* $HOME if it is an absolute path; otherwise NULL, as it would depend on the working directory. */
 const char *path_home(void);
-/* First executable regular file called name in a colon-separated list; NULL if
- * there is none. In memory of its own. */
+/* The first executable regular file called name in a colon-separated list of directories, to be
+ * freed by the caller; NULL if there is none. */
 char *path_search(const char *list, const char *name);
 
 #endif

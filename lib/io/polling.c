@@ -1,6 +1,4 @@
-/*
- * ppoll(2), whose time is long enough for any deadline, and which takes the signals too.
- */
+/* Uses ppoll(2), whose timeout has room for any deadline, and which takes a signal mask. */
 #define _GNU_SOURCE /* ppoll() */
 #include "io/polling.h"
 

@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Waits until one of the descriptors (-1: none) is ready, at most until deadline
- * (clock_monotonic(); 0: for ever). How many are; 0: the time is over, or a signal was
- * caught; -1 with errno: poll(2) failed. revents are all 0 unless some are ready. */
+/* Waits until one of the descriptors (-1: ignored) is ready, at most until deadline
+ * (clock_monotonic(); 0: for ever). Returns how many are ready; 0: the time is over, or a signal
+ * was caught; -1 with errno: poll(2) failed. revents are all 0 unless some are ready. */
 int poll_until(struct pollfd *fds, size_t count, int64_t deadline);
-/* Likewise, with these signals blocked meanwhile instead of those that are: no signal
- * comes between a look at what its handler notes and the wait. */
+/* The same with another signal mask during the wait: no signal can arrive unnoticed between a check
+ * of what its handler sets and the wait. */
 int poll_unblocked(struct pollfd *fds, size_t count, int64_t deadline, const sigset_t *mask);
 
-/* What one descriptor (-1: none) is ready for, its revents; 0: nothing, or poll(2) failed. */
+/* Returns the revents of one descriptor (-1: none); 0: nothing, or poll(2) failed. */
 short poll_one(int fd, short events, int64_t deadline);
 short poll_now(int fd, short events);
 

@@ -1,6 +1,7 @@
 /*
- * Which file systems keep their locks on another machine, or nowhere, and which are anybody's.
- * The numbers are Linux's (statfs(2)); elsewhere nothing is known and nothing is refused.
+ * Which file systems keep their locks on another machine or nowhere, and which can be mounted
+ * by any user. The numbers are Linux's (statfs(2)); on other systems nothing is known, and
+ * nothing is refused.
  */
 #include "io/file.h"
 

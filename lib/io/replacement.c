@@ -1,8 +1,8 @@
 /*
- * A replacement is written to a file without a name (O_TMPFILE), of which nothing stays when
- * the process is killed; once whole it is synced, linked under a temporary name, and renamed
- * over the old one, for linkat(2) replaces nothing. Where there are no such files it has the
- * temporary name from the start.
+ * The new content is written to an unnamed file (O_TMPFILE), which disappears if the process is
+ * killed; when complete it is synced, linked under a temporary name, and renamed over the old file,
+ * since linkat(2) does not replace. On file systems without O_TMPFILE it has the temporary name
+ * from the start.
  */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "io/replacement.h"
@@ -21,10 +21,9 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-#define LINKS_MOST 40 /* in a row, as Linux follows them */
+#define LINKS_MOST 40 /* in a row, Linux's limit */
 
-/* The mode that a new file got may be that already; where a sandbox lets no mode be changed,
- * that is all there is. */
+/* Changes the mode only if it differs, since a sandbox may forbid changing modes. */
 static int
 keep_mode(int fd, mode_t mode)
 {
@@ -41,8 +40,8 @@ open_temporary(const struct replacement *r, mode_t mode)
 	return open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-/* Apart from who calls it, for its block is large, and rarely needed: a library's caller may
- * have a small stack. */
+/* A function of its own, because its buffer is large and rarely needed, and a caller of the library
+ * may have a small stack. */
 static int
 copy_content(int from, int to)
 {
@@ -55,8 +54,8 @@ copy_content(int from, int to)
 	return (int)len;
 }
 
-/* Gives it its temporary name. Where a sandbox, or a system without /proc, lets no file be
- * linked, what is in it is copied. */
+/* Links the unnamed file under its temporary name. If a sandbox or a missing /proc prevents that,
+ * its content is copied. */
 static int
 name_unnamed(struct replacement *r)
 {
@@ -82,8 +81,8 @@ name_unnamed(struct replacement *r)
 	return 0;
 }
 
-/* Where the symbolic links at the end of a path lead, be nothing there. NULL with errno: in a
- * circle. */
+/* Where the symbolic links at the end of a path lead, even if nothing exists there. NULL with
+ * errno: a cycle. */
 static char *
 link_target(const char *path)
 {
@@ -117,15 +116,15 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 
 	*r = (struct replacement){.fd = -1};
 	if (exists && !S_ISREG(status.st_mode)) {
-		/* A device, pipe or terminal is written to as it is: replacing /dev/null by a
-		 * file would be nobody's wish. */
+		/* A device, pipe or terminal is written to directly: /dev/null must not be
+		 * replaced by a file. */
 		r->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 		if (r->fd < 0)
 			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
 		r->path = memory_text(path);
 		return 0;
 	}
-	/* A symbolic link stays, what it names is replaced, or made. */
+	/* A symbolic link stays; the file that it names is replaced or made. */
 	r->path = link_target(path);
 	if (r->path == NULL)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to follow");
@@ -158,7 +157,7 @@ replacement_commit(struct replacement *r, bool sync, struct error *err)
 
 	INVARIANT(fd >= 0 && r->path != NULL && (renames || !r->unnamed));
 
-	/* Before it has a name, which is there until it is renamed, and after a copy. */
+	/* Sync before the file gets the temporary name, and again if it was copied. */
 	if (sync && renames && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
 	if (status == 0 && renames && r->unnamed && name_unnamed(r) != 0)

@@ -1,6 +1,4 @@
-/*
- * Replacing a file at once.
- */
+/* Replaces a file atomically. */
 #ifndef AWF_IO_REPLACEMENT_H
 #define AWF_IO_REPLACEMENT_H
 
@@ -14,14 +12,14 @@
  * that, and then renamed. The permissions of an existing file are kept (except set-user-ID and
  * the like, as the owner may change). If path is a device or a pipe, it is written to directly. */
 struct replacement {
-	int fd;          /* write here */
-	char *path;      /* of the file, to which symbolic links led */
-	char *temporary; /* NULL: no regular file */
-	bool unnamed;    /* it has not even the temporary name yet */
+	int fd;          /* to be written to */
+	char *path;      /* of the file, with symbolic links followed */
+	char *temporary; /* NULL: not a regular file */
+	bool unnamed;    /* it does not have the temporary name yet */
 };
-/* -1 leaves errno too. */
+/* -1 with *err; errno is set too. */
 int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);
-/* Renames; with sync it is on disk, name included, when this returns. */
+/* Renames the file; with sync its content and name are on disk on return. */
 int replacement_commit(struct replacement *r, bool sync, struct error *err);
 void replacement_abandon(struct replacement *r);
 

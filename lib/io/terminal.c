@@ -1,4 +1,4 @@
-/* Runs of harmless bytes are copied at once; the rest character by character. */
+/* Sequences of harmless bytes are copied at once; the rest character by character. */
 #include "io/terminal.h"
 
 #include <stdarg.h>
@@ -15,8 +15,8 @@ terminal_is(int fd)
 	return fd >= 0 && isatty(fd);
 }
 
-/* Appends the harmless bytes at the front of text; how many they are. The last one before others
- * is not among them: what follows may be one piece with it. */
+/* Appends the harmless bytes at the beginning of text; returns how many. The last one before other
+ * bytes is left out: it may form one character with what follows. */
 static size_t
 append_plain(struct buffer *out, const char *bytes, size_t len)
 {
@@ -31,7 +31,8 @@ append_plain(struct buffer *out, const char *bytes, size_t len)
 	return plain;
 }
 
-/* Appends text; how many of its bytes. If more is to come, what that may belong to is left. */
+/* Appends text; returns how many bytes were used. more: leave bytes that may belong to a
+ * later character. */
 static size_t
 append_text(struct buffer *out, const char *bytes, size_t len, bool more)
 {
@@ -51,7 +52,7 @@ append_text(struct buffer *out, const char *bytes, size_t len, bool more)
 	return len;
 }
 
-/* Whether a terminal shows all of it, and obeys none of it. */
+/* Whether a terminal would show all of it without interpreting any of it. */
 static bool
 is_harmless(const char *bytes, size_t len)
 {

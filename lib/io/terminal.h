@@ -15,20 +15,19 @@
 
 /* Whether the descriptor is a terminal. */
 bool terminal_is(int fd);
-/* Appends text as text_visible() does, but LF and tab as they are. */
+/* Appends text as text_visible() does, but keeps LF and tab. */
 void terminal_text(struct buffer *out, const char *bytes, size_t len);
-/* The same of JSON, which means the same afterwards: hidden characters come as \u001b, \u202e,
+/* The same for JSON, whose meaning is kept: hidden characters become \u001b, \u202e,
  * \udb40\udc41. */
 void terminal_json(struct buffer *out, const char *bytes, size_t len);
-/* Prints to stdout as printf() does; a terminal gets it as terminal_text() makes it. */
+/* Prints to stdout like printf(); for a terminal, text passes terminal_text(). */
 void terminal_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints JSON and LF to stdout likewise, as terminal_json() makes it. */
+/* Prints JSON and LF to stdout; for a terminal, the JSON passes terminal_json(). */
 void terminal_print_json(const char *bytes, size_t len);
-/* Writes JSON to a descriptor; a terminal gets it as terminal_json() makes it. 0, or -1 with
- * errno. */
+/* Writes JSON to a descriptor; for a terminal, it passes terminal_json(). 0, or -1 with errno. */
 int terminal_write_json(int fd, const char *bytes, size_t len);
-/* Text that comes in pieces: what may begin a character, or be half an emoji, is kept
- * back in cut, for the next piece; len 0 ends it. */
+/* For text that arrives in pieces: bytes that may be part of a character or emoji are kept in cut
+ * for the next piece; len 0 ends the text. */
 void terminal_piece(struct buffer *out, struct buffer *cut, const char *bytes, size_t len);
 
 #endif

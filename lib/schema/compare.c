@@ -1,9 +1,9 @@
 /*
- * An integer and a real are compared by the whole part of the real first, as an integer of 64
- * bits made a double would be rounded. Whether a number divides another is asked of decimals,
- * as written (0.1 divides 0.3): digits and a power of ten, and the remainder modulo the
- * divisor's digits, so that no large number is ever made. Objects are compared by their
- * sorted keys, then by their values.
+ * An integer and a real are compared by the real's whole part as an integer, since converting a
+ * 64-bit integer to a double would round it. Divisibility is decided on decimals as written (0.1
+ * divides 0.3), which are digits and a power of ten: the remainder is computed modulo the
+ * divisor's digits, so no large number is needed. Objects are compared by their sorted keys, then
+ * by their values.
  */
 #include "schema/compare.h"
 
@@ -18,7 +18,7 @@
 double
 number_whole(double number)
 {
-	/* From 2^53 on doubles have no fraction. */
+	/* Doubles from 2^53 on have no fraction. */
 	if (!(number > -9007199254740992.0 && number < 9007199254740992.0))
 		return number;
 	return (double)(json_int_t)number;
@@ -42,7 +42,7 @@ integer_compare_real(json_int_t a, double b)
 {
 	double whole;
 
-	/* Doubles in [-2^63, 2^63) have a whole part that fits. */
+	/* The whole part of a double in [-2^63, 2^63) fits. */
 	if (b >= 0x1p63)
 		return -1;
 	if (b < -0x1p63)
@@ -70,8 +70,8 @@ number_compare(const json_t *a, const json_t *b)
 	return (x > y) - (x < y);
 }
 
-/* A number as digits * 10^exponent: exactly for integers, for doubles the shortest
- * decimal that reads back to the same. */
+/* A number as digits * 10^exponent: exact for integers; for a double, the shortest decimal that
+ * reads back as the same. */
 struct decimal {
 	uint64_t digits;
 	int exponent;
@@ -100,7 +100,7 @@ decimal_of(const json_t *value)
 	return d;
 }
 
-/* (a + b) % m for a and b below m, where the sum may not fit. */
+/* (a + b) % m for a and b below m, even if the sum overflows. */
 static uint64_t
 sum_modulo(uint64_t a, uint64_t b, uint64_t m)
 {
@@ -161,7 +161,7 @@ static const char **
 sorted_keys(const json_t *object)
 {
 	const char **keys = memory_array(NULL, json_object_size(object) + 1, sizeof *keys);
-	json_t *walked = (json_t *)object; /* jansson's iterators take no const */
+	json_t *walked = (json_t *)object; /* jansson's iterators do not take const */
 	size_t count = 0;
 
 	for (void *i = json_object_iter(walked); i != NULL; i = json_object_iter_next(walked, i))
@@ -190,7 +190,7 @@ objects_compare(const json_t *a, const json_t *b)
 	return order;
 }
 
-/* Integers and reals are of one kind. */
+/* Integers and reals are of the same kind. */
 static int
 kind_of(const json_t *value)
 {
@@ -214,6 +214,6 @@ value_compare(const json_t *a, const json_t *b)
 	case JSON_OBJECT:
 		return objects_compare(a, b);
 	default:
-		return 0; /* null, true and false are kinds of their own */
+		return 0; /* null, true and false are one value each */
 	}
 }

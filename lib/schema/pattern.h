@@ -23,11 +23,11 @@ struct pattern_search;
 enum {
 	PATTERN_FOLD = 1,  /* ASCII letters match in either case */
 	PATTERN_LINES = 2, /* ^ and $ match at the ends of each line */
-	PATTERN_ALL = 4,   /* . takes line ends too */
-	PATTERN_REFERENCES = 8, /* backreferences are known; not with PATTERN_FOLD */
+	PATTERN_ALL = 4,   /* . matches line ends too */
+	PATTERN_REFERENCES = 8, /* accept backreferences; not with PATTERN_FOLD */
 };
 
-/* source must be UTF-8. NULL if it is refused, with the reason (a static text). */
+/* source must be UTF-8. NULL if it is refused, and *why is the reason (a static text). */
 struct pattern *pattern_compile(const char *source, size_t len, const char **why);
 struct pattern *pattern_compile_as(const char *source, size_t len, unsigned flags,
     const char **why);

@@ -1,9 +1,9 @@
 /*
- * Without backreferences all alternatives are walked at once. Before the pattern, one walk over
- * the text for each lookaround, inner ones first, notes all places where it holds: one that
- * looks ahead is walked from the end of the text. With backreferences one alternative after
- * another is tried (backtracking), lookaround included: that may take exponential time, so it
- * is given up after so many steps.
+ * Without backreferences all alternatives are followed at once. First one pass over the text for
+ * each lookaround, inner ones first, records all positions where it matches; a lookahead is run
+ * from the end of the text. With backreferences alternatives are tried one after another
+ * (backtracking), including lookaround: as that may take exponential time, it stops after a
+ * number of steps.
  */
 #include "schema/pattern_program.h"
 
@@ -14,29 +14,28 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-/* The places in the program that the text so far can have led to, each once, those first
- * that a match is sooner wanted from. */
+/* The set of instructions that the text so far can have led to, in order of priority. */
 struct places {
 	size_t *list;
-	size_t *from; /* where in the text the match begins that led there */
-	size_t *seen; /* step in which it was added last, by place */
+	size_t *from; /* for each: position at which its match began */
+	size_t *seen; /* for each instruction: step in which it was added last */
 	size_t count;
 };
 
 struct walk {
 	const struct program *program;
-	bool all;     /* whatever matches is asked for, not what is wanted first */
+	bool all;     /* find any match, not the one of highest priority */
 	struct places now, next;
 	size_t *stack;
 	size_t step;
-	size_t from;  /* of what is added */
+	size_t from;  /* start of the match that is being added */
 };
 
-/* What another alternative goes on from. */
+/* State to continue with another alternative. */
 struct choice {
 	size_t place;
 	const char *at;
-	size_t change_count; /* of the slots until then */
+	size_t change_count; /* to undo changes of slots since */
 };
 
 struct change {
@@ -44,8 +43,7 @@ struct change {
 	const char *was;
 };
 
-/* Of a pattern with backreferences. Slots are two for each group, group 0 among them, and
- * one for each loop. */
+/* State of backtracking. Slots: two for each group including group 0, and one for each loop. */
 struct trial {
 	const char **slots;
 	struct choice *choices;
@@ -57,18 +55,19 @@ struct trial {
 struct pattern_search {
 	const struct pattern *pattern;
 	const char *text, *end;
-	const char *at;           /* where it is */
-	long work;                /* steps that it may still take */
-	unsigned char *held;      /* bits: where each lookaround holds */
-	size_t held_size;         /* bytes for each of them */
+	const char *at;           /* current position */
+	long work;                /* steps left */
+	unsigned char *held;      /* bits: where each lookaround matches */
+	size_t held_size;         /* bytes for each lookaround */
 	struct walk walk;
 	struct trial trial;
 	size_t *memory;
-	size_t size;              /* of the longest program, for which that is */
+	size_t size;              /* of the longest program, for which memory was allocated */
 };
 
-#define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
-#define TRIAL_WORK 10000000  /* steps of one search, as far as nobody says less */
+#define WALK_ARRAYS 8 /* arrays of the pattern's size: three in each of two sets, and a stack of
+                         twice the size */
+#define TRIAL_WORK 10000000  /* steps of one search, unless the caller's limit is lower */
 #define TRIAL_CHOICES 1000000
 #define BITS 8
 
@@ -90,7 +89,7 @@ pattern_instruction_accepts(const struct pattern *t, const struct instruction *i
 	return i->operation == OP_OTHER;
 }
 
-/* The code point before *at, which is moved to it. */
+/* Returns the code point before *at, and moves *at to it. */
 static uint32_t
 code_point_before(const char **at, const char *text)
 {
@@ -109,7 +108,7 @@ is_word(const char *byte)
 	return *byte == '_' || pattern_alphanumeric((unsigned char)*byte);
 }
 
-/* Whether what takes nothing holds at the place in the text. */
+/* Whether an assertion holds at the current position. */
 static bool
 pattern_assertion_holds(const struct pattern_search *s, const struct instruction *i)
 {
@@ -123,7 +122,7 @@ pattern_assertion_holds(const struct pattern_search *s, const struct instruction
 		return s->at == s->end || (lines && *s->at == '\n');
 	case OP_EDGE:
 	case OP_NO_EDGE:
-		/* Whether a word begins or ends here. */
+		/* Word boundary: a word character on exactly one side. */
 		return ((at > 0 && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at))) ==
 		    (i->operation == OP_EDGE);
 	default:
@@ -131,10 +130,10 @@ pattern_assertion_holds(const struct pattern_search *s, const struct instruction
 	}
 }
 
-/* Adds a place and all that can be reached from it without taking a character.
- * True if the end of the pattern is among them; what is less wanted is not added then. A
- * place is pushed only by its predecessors, each added once, so the stack needs two
- * entries per instruction: of two that one leads to, the one that comes first is pushed last. */
+/* Adds an instruction and all that can be reached from it without consuming a character. Returns
+ * true if the pattern's end is among them; alternatives of lower priority are not added then. An
+ * instruction is pushed only by its predecessors, each added once, so the stack needs two entries
+ * per instruction; of two successors the one with priority is pushed last. */
 static bool
 add_place(struct pattern_search *s, struct places *places, size_t place)
 {
@@ -183,7 +182,8 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 	return matched;
 }
 
-/* Moves every place over one character, into the next ones; true as add_place(). */
+/* Moves every instruction in the set over one character, into the next set. Returns true as
+ * add_place() does. */
 static bool
 pattern_advance_places(struct pattern_search *s, uint32_t character)
 {
@@ -202,7 +202,7 @@ pattern_advance_places(struct pattern_search *s, uint32_t character)
 	return matched;
 }
 
-/* A match that begins here, if there is none that began before. */
+/* Begins a match at the current position, if none has begun before. */
 static bool
 pattern_begin_match(struct pattern_search *s, struct places *places)
 {
@@ -228,14 +228,14 @@ start_walk(struct pattern_search *s, const struct program *program, const char *
 	s->at = at;
 }
 
-/* The next character, or that before if the program is read backwards. */
+/* The next character, or the one before if the program runs backwards. */
 static uint32_t
 next_character(struct pattern_search *s, bool backwards)
 {
 	return backwards ? code_point_before(&s->at, s->text) : pattern_code_point(&s->at, s->end);
 }
 
-/* Notes all places where each lookaround holds. */
+/* Records all positions where each lookaround matches. */
 static void
 mark_looks(struct pattern_search *s)
 {
@@ -267,7 +267,7 @@ mark_looks(struct pattern_search *s)
 	s->walk.all = false;
 }
 
-/* Goes on with the match that was found as long as one that is more wanted can come. */
+/* After a match was found, continues as long as one of higher priority is possible. */
 static int
 walk_text(struct pattern_search *s, size_t *start, size_t *end)
 {
@@ -294,7 +294,7 @@ walk_text(struct pattern_search *s, size_t *start, size_t *end)
 	return -1;
 }
 
-/* Goes on at another place if what is tried now does not match. */
+/* Saves an alternative to try if the current one fails. */
 static bool
 push_choice(struct pattern_search *s, size_t place)
 {
@@ -335,7 +335,7 @@ pattern_undo_changes(struct trial *t, size_t change_count)
 	}
 }
 
-/* A group that took nothing, or is being taken, stands for nothing. */
+/* A group that has not matched, or is still being matched, counts as empty. */
 static bool
 pattern_match_back_reference(struct pattern_search *s, const struct program *t, size_t group)
 {
@@ -354,7 +354,7 @@ pattern_match_back_reference(struct pattern_search *s, const struct program *t, 
 
 static bool try_program(struct pattern_search *s, const struct program *t);
 
-/* Groups that a lookaround took are kept, if it is not negated. */
+/* Groups captured by a lookaround are kept unless it is negated. */
 static bool
 try_look(struct pattern_search *s, const struct look *look)
 {
@@ -368,7 +368,7 @@ try_look(struct pattern_search *s, const struct look *look)
 	return matched != look->negated;
 }
 
-/* Whether a program matches from s->at on, which is moved to where that ends. */
+/* Whether a program matches from s->at on, which is moved to the end of the match. */
 static bool
 try_program(struct pattern_search *s, const struct program *t)
 {
@@ -426,7 +426,7 @@ try_program(struct pattern_search *s, const struct program *t)
 		if (fits)
 			continue;
 
-		/* Not that way: the last choice that is left. */
+		/* Failed: continue with the last saved alternative. */
 		if (trial->count == first)
 			return false;
 		trial->count--;

@@ -1,8 +1,8 @@
 /*
- * A pattern is compiled while it is read, in one pass; one with backreferences a second time,
- * so that its groups are kept. What is looked for around a place is a program of its own: a
- * lookahead is compiled to be read from its end to its beginning where it is walked (see
- * pattern_match.c), so that the places come out where it begins.
+ * A pattern is compiled in one pass while it is parsed; one with backreferences in a second pass,
+ * which stores groups. Each lookaround is a program of its own: unless the pattern has
+ * backreferences, a lookahead is compiled to run backwards (see pattern_match.c), so that the
+ * recorded positions are those where it begins.
  */
 #include "schema/pattern_program.h"
 
@@ -15,7 +15,7 @@
 
 #define PROGRAM_LIMIT 10000
 #define GROUP_LIMIT 64
-#define LOOK_LIMIT 64 /* each costs a bit for each byte of the text */
+#define LOOK_LIMIT 64 /* each takes a bit for each byte of the text */
 #define REPEAT_LIMIT 10000
 
 struct name {
@@ -25,18 +25,18 @@ struct name {
 
 struct parser {
 	struct pattern *pattern;
-	struct program *program; /* the pattern's, or that of the lookaround at hand */
+	struct program *program; /* of the pattern, or of the current lookaround */
 	const char *at, *end;
 	unsigned depth;
-	bool refers;             /* a backreference was met */
-	struct name *names;      /* of groups, as the first time through found them */
+	bool refers;             /* it has a backreference */
+	struct name *names;      /* of groups, found in the first pass */
 	size_t name_count, group_count;
 	const char *why;
 };
 
 struct quantifier {
-	long min, max;        /* max -1: no limit */
-	enum operation split; /* which asks whether to go on */
+	long min, max;        /* max -1: unlimited */
+	enum operation split; /* greedy or lazy */
 };
 
 static const struct range digits[] = { { '0', '9' }, { 0, 0 } };
@@ -50,7 +50,7 @@ static const struct range line_ends[] = {
 	{ '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 }, { 0, 0 } };
 static const struct range nothing[] = { { 0, 0 } };
 
-/* Classes, and what single letters stand for after a backslash. */
+/* Classes, and characters that a letter after a backslash means. */
 static const struct {
 	char letter;
 	bool inverted;
@@ -112,7 +112,7 @@ emit_operation(struct parser *p, enum operation operation, size_t offset)
 	return pattern_emit_instruction(p, (struct instruction){ operation, (int)offset, 0, 0 });
 }
 
-/* The ranges added since first, as an instruction. */
+/* Emits an instruction for the ranges added since first. */
 static int
 emit_set(struct parser *p, size_t first, bool inverted)
 {
@@ -131,7 +131,7 @@ emit_literal(struct parser *p, uint32_t value)
 	return emit_set(p, first, false);
 }
 
-/* Exactly count hex digits, or those up to a brace if count is 0. */
+/* Parses exactly count hex digits, or all hex digits if count is 0. */
 static int
 parse_hex(struct parser *p, int count, uint32_t *value)
 {
@@ -151,7 +151,7 @@ parse_hex(struct parser *p, int count, uint32_t *value)
 	return 0;
 }
 
-/* After "\u": four digits, two surrogates of four digits, or {digits}. */
+/* After "\u": four digits, a surrogate pair of twice four digits, or {digits}. */
 static int
 parse_unicode(struct parser *p, uint32_t *value)
 {
@@ -181,7 +181,7 @@ stands_for(uint32_t *value, uint32_t c)
 	return 0;
 }
 
-/* After a backslash that begins no class: the code point that is meant. */
+/* After a backslash that does not begin a class: the code point. */
 static int
 parse_escape(struct parser *p, uint32_t *value)
 {
@@ -228,7 +228,7 @@ parse_property(struct parser *p, bool inverted)
 	return 0;
 }
 
-/* After a backslash: adds the ranges if a class follows, and says so in *found. */
+/* After a backslash: if a class follows, adds its ranges and sets *found. */
 static int
 parse_class_escape(struct parser *p, bool *found)
 {
@@ -247,7 +247,7 @@ parse_class_escape(struct parser *p, bool *found)
 	return 0;
 }
 
-/* One member of a bracket expression; *single is false if it was a class. */
+/* One member of a bracket expression; *single: it is a single code point, not a class. */
 static int
 parse_member(struct parser *p, uint32_t *value, bool *single)
 {
@@ -306,7 +306,7 @@ parse_name(struct parser *p, struct name *name)
 	return name->len > 0 ? 0 : pattern_set_error(p, "the name of a group is empty");
 }
 
-/* One of the two slots of a group: where it began and where it ended. */
+/* Emits an instruction that stores the begin or end of a group in its slot. */
 static int
 emit_keep(struct parser *p, size_t group, bool entered)
 {
@@ -317,7 +317,7 @@ emit_keep(struct parser *p, size_t group, bool entered)
 	return pattern_emit_instruction(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
 }
 
-/* What stands in parentheses, up to the last of them. */
+/* What is in parentheses, including the closing one. */
 static int
 parse_inner(struct parser *p)
 {
@@ -329,7 +329,7 @@ parse_inner(struct parser *p)
 	return pattern_accept_text(p, ")") ? 0 : pattern_set_error(p, "( has no )");
 }
 
-/* After "(". A group that is not kept is number 0. */
+/* After "(". Groups that need not be stored have number 0. */
 static int
 parse_group(struct parser *p)
 {
@@ -353,8 +353,8 @@ parse_group(struct parser *p)
 	return emit_keep(p, name.group, false);
 }
 
-/* Adds a lookaround to the pattern, and an instruction that asks for it. Which way it is walked
- * depends on how: see above. */
+/* Adds a lookaround to the pattern, and an instruction that tests it. Its direction depends on
+ * whether the pattern has backreferences: see above. */
 static int
 parse_look(struct parser *p, bool behind, bool negated)
 {
@@ -380,8 +380,8 @@ parse_look(struct parser *p, bool behind, bool negated)
 	return 0;
 }
 
-/* More than one group may have the name, in different alternatives: those that took
- * nothing stand for nothing. */
+/* Several groups in different alternatives may have the same name: those that have not matched
+ * count as empty. */
 static int
 parse_named_reference(struct parser *p)
 {
@@ -468,7 +468,7 @@ parse_number(const char **at, const char *end, long *value)
 	return *at != start;
 }
 
-/* "{n}", "{n,}" or "{n,m}"; anything else with a brace is taken literally. */
+/* Parses "{n}", "{n,}" or "{n,m}"; any other brace is a literal. */
 static bool
 parse_bounds(struct parser *p, long *min, long *max)
 {
@@ -488,7 +488,7 @@ parse_bounds(struct parser *p, long *min, long *max)
 	return true;
 }
 
-/* Whether a quantifier follows. */
+/* Parses a quantifier if one follows. */
 static bool
 parse_quantifier(struct parser *p, struct quantifier *q)
 {
@@ -509,16 +509,16 @@ parse_quantifier(struct parser *p, struct quantifier *q)
 	return true;
 }
 
-/* What is repeated. */
+/* The fragment to be repeated. */
 struct body {
 	struct instruction *list;
 	size_t size;
-	size_t group, groups; /* which groups it has */
+	size_t group, groups; /* groups in it */
 	size_t loop;
 };
 
-/* Once more. Where groups are kept, each round begins without any; and one that need not
- * be has to take something, or loops would never end. */
+/* Emits the fragment once more. If groups are stored, each iteration begins with empty groups; and
+ * an optional iteration must consume something, or loops would never end. */
 static int
 emit_round(struct parser *p, const struct body *body, bool needed)
 {
@@ -549,8 +549,8 @@ emit_repeated(struct parser *p, const struct body *body, const struct quantifier
 	return pattern_emit_instruction(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
 }
 
-/* Repeats the fragment that begins at start, with the groups after the given one, if a
- * quantifier follows. */
+/* If a quantifier follows, repeats the fragment that begins at start and contains the groups
+ * after `group`. */
 static int
 parse_repetition(struct parser *p, size_t start, size_t group)
 {
@@ -580,7 +580,7 @@ parse_repetition(struct parser *p, size_t start, size_t group)
 static int
 parse_term(struct parser *p)
 {
-	/* What holds at a place and takes nothing; it cannot be repeated. */
+	/* Assertions consume nothing and cannot be repeated. */
 	static const struct {
 		const char *text;
 		enum operation operation;
@@ -620,8 +620,8 @@ turn_round(struct program *t, size_t start)
 	}
 }
 
-/* In a program that is read backwards the last term comes first, each as it is: each is
- * turned round, and then all. */
+/* In a program that runs backwards the terms are in reverse order, but each term itself is not:
+ * each term is reversed, and then the whole sequence. */
 static int
 parse_sequence(struct parser *p)
 {
@@ -639,9 +639,9 @@ parse_sequence(struct parser *p)
 	return 0;
 }
 
-/* Before each alternative but the last a split is put: it, or what follows behind the jump at
- * its end. Until the ends are known, each jump says how far before it the one before is (the
- * first 0). */
+/* Before each alternative except the last, inserts a split: to this alternative, or to what follows
+ * the jump at its end. Until the end is known, the offset of each jump is the distance to the
+ * previous jump (0 for the first). */
 static int
 parse_alternatives(struct parser *p)
 {
@@ -692,7 +692,7 @@ pattern_compile(const char *source, size_t len, const char **why)
 	return pattern_compile_as(source, len, 0, why);
 }
 
-/* Whether a program ends with its match, and all its jumps lead into it. */
+/* Checks that a program ends with OP_MATCH, and that all its jumps are within it. */
 static bool
 program_holds(const struct program *t, const struct pattern *p)
 {
@@ -745,7 +745,7 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 	p.program = &p.pattern->program;
 	result = pattern_parse_all(&p);
 	if (result == 0 && p.refers) {
-		/* Once more, knowing only the names and number of groups. */
+		/* Second pass, with only the names and number of groups known. */
 		pattern_free(p.pattern);
 		p.pattern = memory_zero(1, sizeof *p.pattern);
 		p.pattern->flags = flags;

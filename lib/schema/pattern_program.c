@@ -1,6 +1,5 @@
 /*
- * Ranges are gathered as the pattern names them and put in order once they are all there, so
- * that a match finds the one of a character by halving.
+ * Ranges are collected in any order and sorted at the end, so that matching can use binary search.
  */
 #include "schema/pattern_program.h"
 
@@ -62,7 +61,7 @@ ranges_compare(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Adds the part of a range that are letters from a to z, moved by distance. */
+/* Adds the letters from a to z in a range, shifted by distance. */
 static void
 add_folded(struct pattern *t, struct range range, uint32_t a, uint32_t z, int distance)
 {
@@ -72,7 +71,7 @@ add_folded(struct pattern *t, struct range range, uint32_t a, uint32_t z, int di
 		pattern_add_range(t, (uint32_t)((int)low + distance), (uint32_t)((int)high + distance));
 }
 
-/* Adds the other cases of what was added since first. */
+/* Adds the other case of the letters added since first. */
 static void
 pattern_fold_case(struct pattern *t, size_t first)
 {
@@ -84,7 +83,7 @@ pattern_fold_case(struct pattern *t, size_t first)
 	}
 }
 
-/* Whether ranges ascend, and none touches the next, as a search by halving needs them. */
+/* Whether ranges are ascending and not adjacent, as binary search requires. */
 static bool
 ranges_hold(const struct range *ranges, size_t count)
 {

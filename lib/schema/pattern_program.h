@@ -18,19 +18,19 @@
 
 enum operation {
 	OP_SET,           /* matches a code point in the ranges [first, first + count) */
-	OP_OTHER,         /* takes one of none of them */
+	OP_OTHER,         /* matches one in none of them */
 	OP_SPLIT,         /* continues at the next instruction or, with less priority, at offset */
-	OP_SPLIT_LAZY,    /* the other way about */
-	OP_JUMP,          /* goes on at offset */
-	OP_START, OP_END, /* hold at the ends of the text */
-	OP_EDGE,          /* holds between a word character and another */
+	OP_SPLIT_LAZY,    /* the same with the priorities exchanged */
+	OP_JUMP,          /* continues at offset */
+	OP_START, OP_END, /* match at the ends of the text */
+	OP_EDGE,          /* matches at a word boundary */
 	OP_NO_EDGE,
-	OP_LOOK,          /* holds where lookaround number first does */
+	OP_LOOK,          /* matches where lookaround number first does */
 	OP_KEEP,          /* stores the position in the text in slot first */
 	OP_ROUND,         /* an iteration of a loop begins: stores the position for loop number
 	                     offset, and clears the groups [first, first + count) */
-	OP_PROGRESS,      /* holds if that round has taken something */
-	OP_SAME,          /* matches what group number first matched last, if it did */
+	OP_PROGRESS,      /* fails if the iteration has consumed nothing */
+	OP_SAME,          /* matches the text of group number first, if that has matched */
 	OP_MATCH
 };
 
@@ -47,7 +47,7 @@ struct range {
 struct program {
 	struct instruction *list;
 	size_t size, capacity;
-	bool backwards; /* it is run, and matches characters, from its end to its beginning */
+	bool backwards; /* runs, and matches characters, from the end to the beginning */
 };
 
 struct look {
@@ -58,15 +58,15 @@ struct look {
 struct pattern {
 	unsigned flags;
 	struct program program;
-	struct look *looks;   /* those within others before them */
+	struct look *looks;   /* inner ones first */
 	size_t look_count;
 	struct range *ranges;
 	size_t range_count, range_capacity;
-	bool refers;          /* it has backreferences: groups and loops count */
+	bool refers;          /* it has backreferences, so groups and loops are stored */
 	size_t groups, loops;
 };
 
-/* The code point at *at, which is moved past it. The text is UTF-8. */
+/* Returns the code point at *at, and moves *at past it. The text is UTF-8. */
 static inline uint32_t
 pattern_code_point(const char **at, const char *end)
 {

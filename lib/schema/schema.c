@@ -1,4 +1,4 @@
-/* The table of keywords, and what is done with a whole schema: compiled, asked, freed. */
+/* The table of keywords, and the operations on whole schemas: compiling, checking, freeing. */
 #include "schema/schema.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "json/value.h"
 #include "schema/schema_rule.h"
 
-#define CHECK_LIMIT 250000000 /* steps of patterns; all else is counted in these */
+#define CHECK_LIMIT 250000000 /* steps of patterns; other work is counted in these units */
 
-/* Every keyword there is; awf-tool(5) lists the same. Those without a compile
- * function say nothing about values; those without a check function serve others.
- * "example" is OpenAPI's, and too near to "examples". */
+/* All known keywords; awf-tool(5) lists the same. Those without a compile function do not affect
+ * validity; those without a check function are used by others. "example" is OpenAPI's, and would be
+ * taken for a misspelling of "examples". */
 static const struct keyword keywords[] = {
 	{ "type", DRAFTS, 0, 0, rule_compile_type, rule_check_type },
 	{ "enum", DRAFTS, 0, 0, rule_compile_enum, rule_check_enum },
@@ -107,7 +107,7 @@ schema_free(struct schema *s)
 		return;
 	for (n = s->first; n != NULL; n = next) {
 		next = n->next;
-		/* A node without rules has no list of them. */
+		/* rules is NULL if there are none. */
 		for (size_t rule = 0; rule < n->rule_count; rule++) {
 			const struct rule *r = &n->rules[rule];
 
@@ -132,7 +132,7 @@ schema_check(const struct schema *schema, const json_t *instance, struct buffer 
 	struct check c = { .why = why == NULL ? NULL : &reason, .work = CHECK_LIMIT };
 	int result;
 
-	/* jansson's iterators take no const; nothing here changes the value. */
+	/* jansson's iterators do not take const; the value is not changed. */
 	result = check_node(&c, schema->first, (json_t *)instance);
 	if (result != 0 && why != NULL)
 		buffer_text(why, c.stopped != NULL ? c.stopped : buffer_string(&reason));

@@ -1,8 +1,8 @@
 /*
- * The keywords that apply other schemas. c->seen collects what has been evaluated of the
- * value at hand, which the "unevaluated" keywords ask; it is NULL where nobody does, and put
- * aside on the way into a member or an item. c->why is put aside where a schema that does not
- * fit is no fault but an answer, so that no message is made.
+ * Keywords that apply other schemas. c->seen collects what was evaluated of the current value,
+ * for the "unevaluated" keywords; it is NULL if none needs it, and set aside while a member or
+ * item is checked. c->why is set aside while a failing subschema is not an error, so that no
+ * message is made.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "json/value.h"
 #include "schema/schema_rule.h"
 
-/* Whether a subschema takes the value, when that alone is asked. */
+/* Whether a subschema accepts the value; makes no message. */
 static bool
 schema_node_accepts(struct check *c, const struct node *n, json_t *value)
 {
@@ -23,7 +23,7 @@ schema_node_accepts(struct check *c, const struct node *n, json_t *value)
 	return result == 0;
 }
 
-/* What lies within the value at hand: what is evaluated of that is another matter. */
+/* Checks something inside the current value, which has its own set of evaluated parts. */
 static int
 check_within(struct check *c, const struct node *n, json_t *value)
 {
@@ -36,7 +36,7 @@ check_within(struct check *c, const struct node *n, json_t *value)
 	return result;
 }
 
-/* Checks what stands under a key, or at an index, of the value at hand. */
+/* Checks the member with a key, or the item with an index, of the current value. */
 static int
 check_key(struct check *c, const struct node *n, const char *key, json_t *value)
 {
@@ -78,7 +78,7 @@ see_all_properties(struct check *c)
 		c->seen->all_properties = true;
 }
 
-/* The items before the given one. */
+/* Marks the items before `end` as evaluated. */
 static void
 see_items(struct check *c, size_t end)
 {
@@ -136,7 +136,7 @@ rule_check_pattern_properties(struct check *c, const struct rule *r, json_t *val
 	return 0;
 }
 
-/* Whether properties or patternProperties beside the rule speak of the key. */
+/* Whether properties or patternProperties beside the rule apply to the key. */
 static bool
 is_property(struct check *c, const struct rule *r, const char *key)
 {
@@ -150,7 +150,7 @@ is_property(struct check *c, const struct rule *r, const char *key)
 	return false;
 }
 
-/* A property that no other keyword speaks of. */
+/* Checks a property to which no other keyword applies. */
 static int
 check_other(struct check *c, const struct rule *r, const char *key, json_t *property)
 {
@@ -221,7 +221,7 @@ rule_check_prefix_items(struct check *c, const struct rule *r, json_t *value)
 	return 0;
 }
 
-/* One schema for all items from the given one on. */
+/* Applies one schema to all items from an index on. */
 static int
 check_rest(struct check *c, const struct rule *r, json_t *value, size_t from)
 {
@@ -302,9 +302,8 @@ rule_check_all(struct check *c, const struct rule *r, json_t *value)
 	return 0;
 }
 
-/* How many of the schemas take the value; first gets why the first of them does not.
- * All are asked if what they evaluate counts, and at most as many take it as are asked
- * for else. */
+/* How many of the schemas accept the value; first: why the first one does not. Stops after `most`
+ * of them, unless evaluated parts are collected. */
 static size_t
 count_fitting(struct check *c, const struct rule *r, json_t *value, size_t most,
     struct buffer *first)
@@ -370,7 +369,7 @@ rule_check_if(struct check *c, const struct rule *r, json_t *value)
 	return branch == NULL ? 0 : check_node(c, branch->members[0].node, value);
 }
 
-/* The outermost resource that the check is in and that has such an anchor decides. */
+/* The outermost resource in the dynamic scope that has the anchor determines the target. */
 int
 rule_check_dynamic(struct check *c, const struct rule *r, json_t *value)
 {

@@ -1,11 +1,10 @@
 /*
- * A value against the rules of a node, and what the keywords' checks share: the reason, what is
- * spent, what was evaluated.
+ * Checks a value against the rules of a node; and what the keywords' checks share: the reason, the
+ * work limit, what was evaluated.
  *
- * A check ends: what applies to one value never refers to itself in a circle (but by
- * dynamic references, which the limit of depth cuts), so it goes deeper into the value
- * at each round. What it may cost is bounded nevertheless, for schemas that branch at
- * every level.
+ * A check terminates: schemas that apply to the same value never refer to themselves in a cycle
+ * (except by dynamic references, which the depth limit ends), so each cycle goes deeper into the
+ * value. Work is limited nevertheless, for schemas that branch at every level.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 #define CHECK_DEPTH 1000
 #define NODE_COST 20
-#define MATCH_COST 20 /* beside its steps */
+#define MATCH_COST 20 /* in addition to its steps */
 #define LISTED_COST 5
 
 char
@@ -122,7 +121,8 @@ seen_free(struct seen *seen)
 int
 check_node(struct check *c, const struct node *n, json_t *value)
 {
-	/* What the rules evaluate counts for the node alone, and for who asked if the value passes. */
+	/* What the rules evaluate is visible only to this node, and to the caller if the
+	 * value is valid. */
 	struct seen own = { NULL, false, 0, BUFFER_INIT }, *outer = c->seen;
 	struct scope scope = { n->resource, c->scope };
 	char type = schema_type_of(value);
@@ -141,7 +141,7 @@ check_node(struct check *c, const struct node *n, json_t *value)
 	c->depth++;
 	for (size_t i = 0; result == 0 && i < n->rule_count; i++) {
 		const struct rule *r = &n->rules[i];
-		/* What a rule lists may all have to be looked at: names, values, subschemas. */
+		/* Each entry of a rule may have to be examined: names, values, subschemas. */
 		size_t listed = json_is_array(r->value) ? json_array_size(r->value)
 		    : json_object_size(r->value);
 

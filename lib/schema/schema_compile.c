@@ -1,6 +1,6 @@
 /*
- * What the keywords make of their values: limits, patterns, members, each of which is a new
- * node. Whatever is not as its keyword wants it is refused by its place.
+ * Compiles the values of keywords: limits, patterns, and members, each of which is a new node. A
+ * value of the wrong kind is refused with its place.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,8 +57,8 @@ node_make(struct compiler *c, json_t *document, char *pointer, struct resource *
 	return n;
 }
 
-/* Adds a subschema to a rule. name (NULL: none) and index (-1: none) say where in
- * the rule's value it stands. */
+/* Adds a subschema to a rule. name (NULL: none) or index (-1: none) is its place in the
+ * rule's value. */
 static int
 add_member(struct compiler *c, struct rule *r, const char *name, long index, json_t *document)
 {
@@ -95,7 +95,8 @@ rule_compile_schemas(struct compiler *c, struct rule *r)
 	return 0;
 }
 
-/* Draft 7 has arrays of schemas where 2020-12 has prefixItems; they are taken in both. */
+/* Draft 7 has an array of schemas where 2020-12 has prefixItems; both are accepted in
+ * both drafts. */
 int
 rule_compile_items(struct compiler *c, struct rule *r)
 {

@@ -1,10 +1,9 @@
 /*
- * Fills in what a schema requires and has a default for. The value is walked beside the
- * nodes that apply to it (its own, and what "$ref" and "allOf" add, for one of them may
- * require what another has the default for), and written anew: its own bytes, and behind
- * the members of an object those that it lacks. What is filled in is taken as it stands.
- *
- * It is a help, no check: of a schema that would take much work the rest is left alone.
+ * Fills in properties that a schema requires and has a default for. The value is walked together
+ * with the nodes that apply to it (its own, and those of "$ref" and "allOf", since one may require
+ * what another has the default for), and written again: its own bytes, and after the members of an
+ * object the missing ones. Defaults are inserted unchanged. This is a convenience, not validation:
+ * if a schema would take much work, the rest is left as it is.
  */
 #include "schema/schema.h"
 
@@ -15,7 +14,7 @@
 #include "json/writer.h"
 #include "schema/schema_rule.h"
 
-#define FILL_LIMIT 5000000 /* looks at rules and names */
+#define FILL_LIMIT 5000000 /* examined rules and names */
 #define NODES_LIMIT 64     /* that apply to one value */
 
 /* Nodes that apply to one value. */
@@ -54,7 +53,8 @@ schema_add_applied_node(struct filling *f, struct applied *a, const struct node 
 	}
 }
 
-/* What applies to a property: its own schemas, else those of all others. */
+/* Adds the nodes that apply to a property: those in "properties", otherwise those for
+ * all others. */
 static void
 apply_property(struct filling *f, struct applied *to, const struct node *n, struct span key)
 {
@@ -71,8 +71,8 @@ apply_property(struct filling *f, struct applied *to, const struct node *n, stru
 		schema_add_applied_node(f, to, r->members[0].node);
 }
 
-/* The first default of a property among the nodes that apply to the object: its bytes in the
- * text of the schema. */
+/* The first default for a property in the nodes that apply to the object, as bytes in the text of
+ * the schema. */
 static struct span
 find_default(struct filling *f, const struct applied *a, struct span key)
 {
@@ -106,7 +106,7 @@ write_key(struct filling *f, size_t from, const char *key, size_t len)
 	buffer_byte(f->out, ':');
 }
 
-/* Adds what is required of an object and not there. from: where its first member is. */
+/* Adds the required properties that are missing. from: position of the object's first member. */
 static void
 add_required(struct filling *f, const struct applied *a, const struct rule *required,
     struct span object, json_t *added, size_t from)

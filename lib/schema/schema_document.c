@@ -1,8 +1,7 @@
 /*
- * Documents: their nodes compiled, named and tied together. Nodes are compiled from a list, not
- * by recursion: no document exhausts the stack. A URI is resolved against that of the resource
- * it stands in and looked up among those of the documents at hand; that is all there is,
- * nothing is fetched.
+ * Documents: compiles their nodes, registers names, and resolves references. Nodes are compiled
+ * from a list, without recursion, so no document can overflow the stack. A URI is resolved against
+ * that of the enclosing resource and looked up only among the loaded documents; nothing is fetched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,11 @@
 #include "schema/uri.h"
 
 #define KEYWORD_LIMIT 128
-#define REFERENCE_LIMIT 1000 /* in a row */
+#define REFERENCE_LIMIT 1000 /* in a chain */
 
 extern const char draft_07_schema[], draft_2020_12_schema[];
 
-/* What "$schema" may say; and whatever begins so is built in. */
+/* Values of "$schema"; documents whose URI begins so are built in. */
 static const struct dialect {
 	unsigned draft;
 	const char *uri, *beginning, *text;
@@ -43,7 +42,7 @@ refuse_member(struct compiler *c, const struct node *n, const char *key, const c
 	return rule_refuse(c, &r, message, text);
 }
 
-/* The draft that "$schema" of a node says, into *draft; as it is without one. */
+/* Sets *draft to the draft in a node's "$schema"; unchanged without one. */
 static int
 read_draft(struct compiler *c, const struct node *n, unsigned *draft)
 {
@@ -76,7 +75,7 @@ find_resource(const struct schema *s, const char *uri)
 	return resource;
 }
 
-/* Takes over the URI. */
+/* Takes over uri. */
 static struct resource *
 add_resource(struct schema *s, char *uri, unsigned draft, struct node *root)
 {
@@ -100,7 +99,7 @@ resource_anchor(const struct resource *resource, const char *name, bool dynamic)
 	return NULL;
 }
 
-/* Takes over the name. */
+/* Takes over name. */
 static int
 add_anchor(struct compiler *c, struct node *n, const char *key, char *name, bool dynamic)
 {
@@ -117,8 +116,8 @@ add_anchor(struct compiler *c, struct node *n, const char *key, char *name, bool
 	return 0;
 }
 
-/* Makes a node the root of a resource if it has an "$id", and notes its anchors. In draft 7
- * the fragment of an "$id" is an anchor, and one beside "$ref" means nothing. */
+/* Makes a node with an "$id" the root of a resource, and registers its anchors. In draft 7 the
+ * fragment of an "$id" is an anchor, and an "$id" beside "$ref" is ignored. */
 static int
 schema_identify_resource(struct compiler *c, struct node *n)
 {
@@ -163,8 +162,8 @@ schema_identify_resource(struct compiler *c, struct node *n)
 	return 0;
 }
 
-/* A keyword that the draft does not know says nothing; but who wrote one that is nearly
- * the name of another, or another draft's, means something. */
+/* A keyword unknown to the draft is ignored; but with SCHEMA_TYPOS one that resembles another
+ * keyword, or belongs to the other draft, is refused. */
 static int
 pass_unknown(struct compiler *c, const struct node *n, const char *name,
     const struct keyword *other)
@@ -183,12 +182,12 @@ pass_unknown(struct compiler *c, const struct node *n, const char *name,
 	return meant == NULL ? 0 : rule_refuse(c, &r, "unknown keyword (did you mean '%s'?)", meant);
 }
 
-/* The rules of a node with exactly these flags among KEYWORD_LAST. */
+/* Compiles the keywords of a node whose KEYWORD_LAST flag is as in flags. */
 static int
 compile_rules(struct compiler *c, struct node *n, unsigned flags)
 {
-	/* In draft 7 a reference stands alone, whatever is written beside it; there may be what
-	 * it refers to. */
+	/* In draft 7 all keywords beside "$ref" are ignored, except "definitions", which may
+	 * contain what it refers to. */
 	bool alone = n->resource->draft == DRAFT_7 && json_object_get(n->document, "$ref") != NULL;
 	const char *name;
 	json_t *value;
@@ -244,7 +243,7 @@ document_begin(struct compiler *c, json_t *document)
 	return read_draft(c, n, &n->resource->draft);
 }
 
-/* The resource that a reference leads into; of a meta-schema, which is added then. */
+/* The resource that a reference leads to; a built-in meta-schema is added when it is first used. */
 static struct resource *
 referred_resource(struct compiler *c, const struct rule *r)
 {
@@ -276,8 +275,7 @@ referred_resource(struct compiler *c, const struct rule *r)
 	return resource;
 }
 
-/* The node that a pointer leads to in a resource. A place that no keyword has made a schema
- * is made one. */
+/* The node at a JSON pointer in a resource. If no keyword has made a node there, one is made. */
 static struct node *
 pointed_node(struct compiler *c, const struct rule *r, struct resource *resource,
     const char *pointer)
@@ -297,7 +295,7 @@ pointed_node(struct compiler *c, const struct rule *r, struct resource *resource
 		else
 			document = NULL;
 		free(part);
-		/* It may be a resource of its own. */
+		/* It may be the root of another resource. */
 		for (struct resource *o = c->schema->resources; json_is_object(document) && o != NULL;
 		    o = o->next)
 			if (o->root->document == document) {
@@ -355,8 +353,8 @@ references_resolve(struct compiler *c)
 	return 0;
 }
 
-/* Follows what applies to the same value; a node met while it is entered closes a
- * circle. The depth of the recursion is that of the longest such chain. */
+/* Follows subschemas that apply to the same value; reaching a node again while it is being visited
+ * means a cycle. The recursion is as deep as the longest such chain. */
 static int
 find_circle(struct compiler *c, struct node *n, unsigned depth)
 {

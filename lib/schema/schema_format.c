@@ -1,7 +1,6 @@
 /*
- * Most formats are patterns of the same engine as "pattern", whose work is bounded; a
- * function looks after what a pattern cannot tell. What a function costs is a fixed number
- * that counts as work of the check.
+ * Most formats are patterns for the engine of "pattern", whose work is limited; a function checks
+ * what a pattern cannot. The cost of a function is a fixed number that counts as work of the check.
  */
 #include "schema/schema_format.h"
 
@@ -13,8 +12,8 @@
 #define ADDRESS_WORK 20
 #define REGEX_WORK 10000
 
-/* Leap days by the years that have them; leap seconds at the end of any minute, of which
- * leaps_right() says more. */
+/* Leap days only in leap years; a leap second at the end of any minute, which
+ * leaps_right() restricts. */
 #define DATE \
 	"(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])" \
 	"|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))" \
@@ -57,15 +56,15 @@ is_ipv6(const char *text, size_t len)
 	return is_address(AF_INET6, text, len);
 }
 
-/* The minutes of "hh:mm". */
+/* Converts "hh:mm" to minutes. */
 static int
 format_parse_minutes(const char *text)
 {
 	return ((text[0] - '0') * 10 + text[1] - '0') * 60 + (text[3] - '0') * 10 + text[4] - '0';
 }
 
-/* Of a time, or a date and time, as the pattern has it: a leap second is the last of a day of
- * UTC (RFC 3339, section 5.7). */
+/* For a time or date-time that matches the pattern: a leap second is the last second of a UTC day
+ * (RFC 3339, section 5.7). */
 static bool
 leaps_right(const char *text, size_t len)
 {

@@ -10,8 +10,9 @@
 
 struct format {
 	const char *name;
-	const char *pattern; /* which all such values match; NULL: only the function decides */
-	bool (*fits)(const char *text, size_t len); /* what the pattern cannot tell; NULL: nothing */
+	const char *pattern; /* which all valid values match; NULL: only the function decides */
+	bool (*fits)(const char *text, size_t len); /* checks what the pattern cannot;
+	                                               NULL: nothing */
 	long work;           /* of that function, in steps of patterns */
 };
 

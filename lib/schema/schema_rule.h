@@ -43,7 +43,7 @@ struct resource {
 	struct resource *next;
 };
 
-/* A subschema that a keyword applies; some keywords give it a name or a pattern. */
+/* A subschema that a keyword applies, for some keywords with a name or a pattern. */
 struct member {
 	const char *name;
 	struct pattern *pattern;
@@ -52,14 +52,14 @@ struct member {
 
 struct rule {
 	const struct keyword *keyword;
-	const struct node *node;  /* whose rule it is */
+	const struct node *node;  /* that it belongs to */
 	json_t *value;
 	struct member *members;
 	size_t member_count;
 	size_t count;             /* minLength … */
 	struct pattern *pattern;
 	const struct format *format; /* NULL: not checked */
-	const char *anchor;       /* of a dynamic reference, which depends on the resources around */
+	const char *anchor;       /* of a dynamic reference, which depends on the dynamic scope */
 };
 
 struct node {
@@ -70,7 +70,7 @@ struct node {
 	size_t rule_count;
 	bool counts;              /* one of its rules needs to know what was evaluated */
 	bool foreign;             /* of a built-in document */
-	enum { UNSEEN, ENTERED, LEFT } visit; /* of the search for circles */
+	enum { UNSEEN, ENTERED, LEFT } visit; /* state of the search for cycles */
 	struct node *next;
 };
 
@@ -84,9 +84,9 @@ struct schema {
 
 struct compiler {
 	struct schema *schema;
-	const struct keyword *keywords; /* the table of all; ends with an entry without name */
+	const struct keyword *keywords; /* all keywords; ends with an entry without name */
 	unsigned options;
-	bool foreign;             /* at a built-in document */
+	bool foreign;             /* compiling a built-in document */
 	const char *place;
 	struct error *err;
 };
@@ -96,7 +96,7 @@ struct compiler {
 struct seen {
 	json_t *properties;       /* an object with the names of evaluated properties; NULL: none yet */
 	bool all_properties;
-	size_t items;             /* so many from the first on */
+	size_t items;             /* how many from the first on */
 	struct buffer contained;  /* a byte for each further item: whether it was evaluated */
 };
 
@@ -107,12 +107,12 @@ struct scope {
 };
 
 struct check {
-	struct buffer pointer;    /* of the value at hand */
-	struct buffer *why;       /* NULL: nobody asks */
+	struct buffer pointer;    /* JSON pointer of the current value */
+	struct buffer *why;       /* NULL: no message is needed */
 	struct seen *seen;        /* of the current value; NULL: not needed */
 	const struct scope *scope;
 	unsigned depth;
-	long work;                /* steps that it may still take */
+	long work;                /* steps left */
 	const char *stopped;      /* a limit was reached: the result is unknown, and the check fails */
 };
 
@@ -123,8 +123,8 @@ enum {
 
 struct keyword {
 	const char *name;
-	unsigned drafts;          /* that know it */
-	char type;                /* types of values that it is about ("anos"), 0: any */
+	unsigned drafts;          /* that have it */
+	char type;                /* types of values that it applies to ("anos"); 0: any */
 	unsigned flags;
 	int (*compile)(struct compiler *c, struct rule *r);
 	int (*check)(struct check *c, const struct rule *r, json_t *value);
@@ -189,11 +189,11 @@ int rule_check_dynamic(struct check *c, const struct rule *r, json_t *value);
 void seen_item(struct seen *seen, size_t index);
 /* Checks a value against a node, as part of a check. */
 int check_node(struct check *c, const struct node *n, json_t *value);
-/* Counts this much work: 0, or -1 if the check is stopped, now or before. */
+/* Counts this much work: 0, or -1 if the check has been stopped. */
 int check_spend(struct check *c, long work);
 /* Whether a pattern matches; also false if the check is stopped because of it. */
 bool check_matches(struct check *c, const struct pattern *p, const char *text, size_t len);
-/* Says what is wrong with the current value (the first message is kept): -1. */
+/* Makes the message about the current value (the first one is kept). Returns -1. */
 int check_fail(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "item" or "items", by the count. */
 const char *check_plural(const char *unit, size_t count);
@@ -204,7 +204,7 @@ bool schema_type_known(const json_t *name);
 /* The rule of a node for a keyword, or NULL. */
 const struct rule *node_rule(const struct node *n, const char *keyword);
 
-/* Reports an invalid value of a rule, or, with rule_refuse(), of a keyword: -1. */
+/* Reports an invalid value of a rule's keyword. Returns -1. */
 int rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Makes a node of a subschema and adds it to the list; takes ownership of the pointer. NULL if
@@ -214,9 +214,9 @@ struct node *node_make(struct compiler *c, json_t *document, char *pointer,
 /* Compiles all nodes from n on, including those that this adds. */
 int nodes_compile(struct compiler *c, struct node *n);
 
-/* The root of the document: what draft it is, and a resource for it. */
+/* Begins a document: determines its draft, and makes a resource for its root. */
 int document_begin(struct compiler *c, json_t *document);
-/* Lets all references point where they lead. */
+/* Resolves all references. */
 int references_resolve(struct compiler *c);
 /* Refuses schemas that refer to themselves for the same value. */
 int circles_refuse(struct compiler *c);

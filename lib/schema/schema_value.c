@@ -1,8 +1,7 @@
 /*
- * The keywords that look at the value alone. A type is a letter, and "integer" any number
- * that is whole, 1.0 too. Repeats are found by sorting the items in the total order of
- * schema/compare.h, not by comparing each with each, which an answer of a model could make
- * slow.
+ * Keywords that check a value by itself. A type is a letter; "integer" is any whole number, also
+ * 1.0. Duplicates are found by sorting the items in the total order of schema/compare.h: comparing
+ * all pairs would be slow for large model answers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ schema_type_known(const json_t *name)
 	return false;
 }
 
-/* A value for a message: its JSON, cut. Returns out. */
+/* Formats a value for a message: JSON, truncated. Returns out. */
 static const char *
 schema_write_shown_value(const json_t *value, char out[SHOWN_BYTES + 4])
 {
@@ -69,7 +68,7 @@ schema_write_shown_value(const json_t *value, char out[SHOWN_BYTES + 4])
 	return out;
 }
 
-/* Fails with what the rule's own value is to the value at hand: "at least " … */
+/* Fails with the relation ("at least " …) between the rule's value and the current one. */
 static int
 schema_fail_comparison(struct check *c, const char *relation, const struct rule *r,
     const json_t *value)
@@ -155,7 +154,7 @@ rule_check_multiple(struct check *c, const struct rule *r, json_t *value)
 	    schema_fail_comparison(c, "a multiple of ", r, value);
 }
 
-/* Code points, items or properties. */
+/* The number of code points, items or properties. */
 static size_t
 size_of(const json_t *value, const char **unit)
 {

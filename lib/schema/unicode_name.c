@@ -1,6 +1,6 @@
 /*
- * The categories are numbered so that those of a group (L, M, N …) follow each other: every
- * name, of a category or of a group, is a set of bits.
+ * Categories are numbered so that those of a group (L, M, N …) are adjacent: each name, of a
+ * category or a group, is a set of bits.
  */
 #include <string.h>
 

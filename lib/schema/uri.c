@@ -1,6 +1,6 @@
 /*
- * A reference is split into pointers at its parts and put together anew as RFC 3986, section
- * 5.2, says; nothing is decoded but a fragment.
+ * A reference is split into its parts, pointers into the text, and combined again as in RFC 3986,
+ * section 5.2; only a fragment is decoded.
  */
 #include "schema/uri.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-/* at is NULL where there is no such part. */
+/* at is NULL if the part is missing. */
 struct part {
 	const char *at;
 	size_t len;
@@ -33,7 +33,7 @@ uri_split(const char *text)
 	struct uri u = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
 	size_t len = strcspn(text, ":/?#");
 
-	/* It begins with a letter. */
+	/* A scheme begins with a letter. */
 	if (text[len] == ':' && strspn(text, scheme) == len &&
 	    strcspn(text, "0123456789+-.:") > 0) {
 		u.scheme = part_of(text, text + len);
@@ -53,8 +53,8 @@ uri_split(const char *text)
 	return u;
 }
 
-/* Section 5.2.4, one segment ("/x", or "x" at the start) at a time; ".." takes back the last
- * one and its '/'. */
+/* Removes dot segments (section 5.2.4), one segment ("/x", or "x" at the start) at a time; ".."
+ * removes the previous segment and its '/'. */
 static void
 append_path(struct buffer *out, const char *path, size_t len)
 {
@@ -104,7 +104,7 @@ uri_resolve(const char *base_text, const char *reference)
 	if (own || (r.path.len > 0 && *r.path.at == '/')) {
 		append_path(&out, r.path.at, r.path.len);
 	} else if (r.path.len > 0) {
-		/* Section 5.2.3: behind the last '/' of the base. */
+		/* Section 5.2.3: after the last '/' of the base. */
 		while (len > 0 && base.path.at[len - 1] != '/')
 			len--;
 		if (base.authority.at != NULL && base.path.len == 0)

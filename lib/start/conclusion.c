@@ -1,8 +1,8 @@
 /*
- * The cause that says most decides, in this order: how supervision ended, if not with the workflow;
- * a terminal call; a step that the machine failed; a step that died; a step that could not even
- * begin; the first failed call; a waiting call; last the workflow's own status, which in a pipeline
- * hides most failures.
+ * The first of these that applies is the cause: supervision ended the workflow; a terminal call;
+ * a step that failed because of the machine; a step that died; a step that could not even begin;
+ * the first failed call; a waiting call; the workflow's own status, which in a pipeline hides
+ * most failures.
  */
 #include "start/conclusion.h"
 
@@ -36,8 +36,8 @@ end_as_waiting(struct conclusion *c, const struct outcome *o)
 	snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
 }
 
-/* How the steps behind a failed one end, or what a filter makes of it, says less than a failure
- * of the machine. */
+/* If the machine failed, exit codes of later steps, or of a filter in the pipeline, are
+ * less specific. */
 static int
 failed_status(int code, const struct error *error)
 {
@@ -51,13 +51,13 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
     const struct roster_death *death, const struct outcome *o)
 {
 	int code = process_exit_code(wait_status);
-	/* A failure of the machine, if the step could still report it: it goes before other
+	/* An error of the machine that the dying step could still report. It has precedence over
 	 * calls that failed because of it, since the step's own call has no end. */
 	bool waits = death != NULL && strcmp(death->reason, ROSTER_WAITS) == 0;
 	bool of_machine = death != NULL && *death->reason != '\0' && !waits &&
 	    o->error.code != ERROR_SYSTEM;
-	/* A failed call says less than a step that was killed: steps behind that fail because
-	 * they lack input. The killed step died between calls, or could not record one. */
+	/* A step that was killed says more than a failed call of a later step, which lacked input.
+	 * The killed step died between calls, or could not record an end. */
 	bool told_by_death = death != NULL && !waits &&
 	    (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
 	struct error error = ERROR_INIT;
@@ -65,7 +65,8 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 
 	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
 	if (o->decision != RUN_UNDECIDED) {
-		/* A terminal call has decided; if it failed, the workflow's own status says how. */
+		/* A terminal call has decided the result; if it failed, the exit code is the
+		 * workflow's own. */
 		if (o->waiting > 0)
 			end_as_waiting(c, o);
 		else if (o->decision == RUN_FAILS)
@@ -92,8 +93,8 @@ conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const 
 		c->exit_code = code;
 		error_set(&c->error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads the output any more");
 	} else if (code != 0) {
-		/* A killed process, or the last one that a shell waited for, may have been a
-		 * step that had no time to begin. */
+		/* A killed process, or the last one that a shell waited for, may have been a step
+		 * that had no time to begin. */
 		error_set(&error, code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(wait_status, text, sizeof text));
 		end_as_failed(c, code, &error);

@@ -14,27 +14,27 @@
 #include "storage/roster.h"
 #include "storage/run.h"
 
-/* Exit codes of a run beside its workflow's own, STATUS_WORK and STATUS_WAITING. */
-enum { CONCLUSION_TIMEOUT = 124, CONCLUSION_FAILED = 125 /* AWF's own failure */ };
+/* Exit codes of a run, besides its workflow's own, STATUS_WORK and STATUS_WAITING. */
+enum { CONCLUSION_TIMEOUT = 124, CONCLUSION_FAILED = 125 /* an error of AWF itself */ };
 
 struct conclusion {
 	const char *status;           /* success failed cancelled timeout waiting */
 	int exit_code;
 	struct error error;
-	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
+	char step[sizeof ((struct outcome *)0)->first_failed]; /* which failed or waits */
 };
 
 /* Reads the outcome (for the caller to free) from the run's transcript, after
  * supervise_workflow(). */
 void conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
     struct outcome *outcome);
-/* What a run has come to whose work ended by itself: that of its workflow, or of its one step.
- * reader_gone: nobody reads what the run prints any more. That its work was ended by that is no
- * failure: the status is success, with the exit code of SIGPIPE and downstream_closed as the reason
- * why there may be more to do. death: a step that has died; NULL: none. */
+/* The result of a run whose work ended by itself, that of its workflow or of its one step.
+ * reader_gone: the reader of the run's output closed the pipe. If that ended the work, it is no
+ * failure: the status is success with the exit code of SIGPIPE, and the error downstream_closed, as
+ * more may remain to be done. death: a step that has died; NULL: none. */
 void conclusion_judge(struct conclusion *c, int wait_status, bool reader_gone, const struct run *run,
     const struct roster_death *death, const struct outcome *o);
-/* AWF's own failure comes before all else. */
+/* Replaces the result by an error of AWF itself. */
 void conclusion_fail(struct conclusion *c, const struct error *error);
 
 #endif

@@ -58,7 +58,7 @@ start_keeping(struct input *in, const struct storage *s, const char *run_id, str
 	return 0;
 }
 
-/* All of it was kept: it is on disk, under its final name. */
+/* The whole input was stored: gives the file its final name, on disk. */
 static int
 input_finish_file(struct input *in, struct error *err)
 {
@@ -87,7 +87,7 @@ ended_early(const struct input *in, struct error *err)
 	    "beginning", (long long)in->compared, (long long)in->known);
 }
 
-/* Compares what source repeats; *again is the number of those bytes. */
+/* Compares bytes from source with the stored ones; *again: how many were compared. */
 static int
 input_compare_bytes(struct input *in, const char *bytes, size_t len, size_t *again,
     struct error *err)
@@ -174,7 +174,7 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 	return -1;
 }
 
-/* Opens what was kept, to continue it. */
+/* Opens the stored input, to continue it. */
 static int
 input_reopen_kept(struct input *in, const char *path, int flags, struct error *err)
 {
@@ -302,7 +302,7 @@ input_reopen(struct input *in, const struct storage *s, const char *run_id, int 
 		in->given = in->known;
 		in->named = in->complete = true;
 	} else if ((failed = drop_zeros(in->part, err)) != 0) {
-		/* told */
+		/* *err is set */
 	} else if (lstat(in->part, &status) == 0 && status.st_size > 0) {
 		failed = go_on(in, source, err);
 	} else {
@@ -370,7 +370,7 @@ input_nest(struct input *in, const struct roster *parent, const char *run_direct
 	return roster_begin(&in->relay, run_directory, &entry, err);
 }
 
-/* Source has ended. Returns whether that was the whole input. */
+/* Source has ended. Returns whether that was the end of the input. */
 static bool
 source_whole(struct input *in)
 {
@@ -386,7 +386,7 @@ input_started(struct input *in)
 	in->stream = -1;
 }
 
-/* Stop relaying: the input has ended, or nobody reads. */
+/* Stops relaying: the input has ended, or nobody reads it. */
 static void
 stop_relaying(struct input *in)
 {
@@ -425,7 +425,7 @@ input_relay_bytes(struct input *in, struct error *err)
 	if (got == 0 && in->compared < in->known)
 		return ended_early(in, err);
 	if (got == 0) {
-		bool whole = source_whole(in); /* who sees the end has to know */
+		bool whole = source_whole(in); /* before readers see the end */
 
 		stop_relaying(in);
 		return whole ? input_finish_file(in, err) : 0;
@@ -457,7 +457,7 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 	if (!in->taken || left <= 0)
 		return 0;
 
-	/* A page of what earlier attempts have kept. */
+	/* Relay a page of the input stored by earlier attempts. */
 	got = pread(in->file, bytes, left < PAGE ? (size_t)left : PAGE, (off_t)in->given);
 	if (got <= 0)
 		return unable_to_read_kept(in, err);
@@ -471,7 +471,7 @@ input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 {
 	if (!in->kept)
 		return 0;
-	/* A pipe whose end nobody has read: it is empty and has no writer. */
+	/* Nobody has read the end of this pipe: it is empty and has no writer. */
 	if (in->source >= 0 && in->compared == in->known &&
 	    (poll_now(in->source, POLLIN) & (POLLIN | POLLHUP)) == POLLHUP)
 		in->complete = source_whole(in);
@@ -489,13 +489,13 @@ input_close(struct input *in)
 	file_close(&in->file);
 	file_close(&in->nothing);
 	if (in->parent != NULL) {
-		roster_end(&in->relay); /* nobody has read to its end */
+		roster_end(&in->relay); /* nobody has read its end */
 		roster_close(&in->relay);
 		in->parent = NULL;
 	}
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;
-	/* If this fails, the end of the run finds nothing to complete. */
+	/* After a failure to open it, input_finish() has nothing to complete. */
 	in->kept = false;
 }

@@ -1,18 +1,18 @@
 /*
- * The input of a run: what its workflow reads on stdin, kept as inputs/<run-id>, with .part at the
- * end of the name until its end was seen.
+ * The input of a run: what its workflow reads on stdin, stored as inputs/<run-id>, with the suffix
+ * .part until its end was seen.
  *
- * A regular file is passed through, and copied from its offset before the start. A pipe or socket
- * is relayed, at most a page ahead of the reader: the next bytes are read only when it has taken
- * what is there. A terminal or another device is passed through and not kept.
+ * A regular file is passed to the workflow, and copied from its offset before the start. A pipe or
+ * socket is relayed, at most a page ahead of the reader: more is read only when the workflow has
+ * taken what is there. A terminal or another device is passed to the workflow and not stored.
  *
- * What a child run gets from a pipe is relayed too where it is not kept. The relay is in the
- * child's roster (storage/roster.h), so that its steps know whether who wrote that in the parent
- * has died.
+ * Input that a child run gets from a pipe is relayed even if it is not stored. The relay has an
+ * entry in the child's roster (storage/roster.h), so that the child's steps know whether the writer
+ * in the parent has died.
  *
- * A further attempt gets the stored input. If that is incomplete, it is passed first, and stdin is
- * read when the workflow needs more: stdin must begin with the stored bytes, which are not passed
- * twice, and the rest is stored, too.
+ * A further attempt gets the stored input. If that is incomplete, it is relayed first, and stdin is
+ * read when the workflow needs more: stdin must begin with the stored bytes, which are not relayed
+ * twice, and the rest is stored too.
  */
 #ifndef AWF_START_INPUT_H
 #define AWF_START_INPUT_H
@@ -32,55 +32,55 @@ struct input {
 	int stream;      /* what the workflow gets as stdin */
 	bool kept;
 	bool complete;   /* its end was seen */
-	int64_t bytes;   /* kept so far */
+	int64_t bytes;   /* stored so far */
 
-	/* For input.c alone. */
+	/* Used by input.c only. */
 	struct digest digest;
 	char *path, *part;
 	bool sync;
-	bool named;      /* the end of its name is off */
-	int file;        /* .part, or what was kept of an earlier attempt; -1 */
+	bool named;      /* .part was removed from its name */
+	int file;        /* the .part file, or the input stored by an earlier attempt; -1 */
 	int nothing;     /* /dev/null, -1 */
-	int64_t known;   /* bytes kept by earlier attempts */
-	int64_t given;   /* of these, to the workflow */
-	int64_t compared; /* of these, with what source says */
-	int source;      /* what is relayed, -1: nothing (more) */
-	int sink;        /* our end of the workflow's pipe, -1 */
-	bool taken;      /* the workflow has taken all that was given */
-	const struct roster *parent; /* where this process is one; NULL: it is in no run */
-	struct roster relay; /* in the roster of the run; used if there is a parent */
+	int64_t known;   /* bytes stored by earlier attempts */
+	int64_t given;   /* of these, relayed to the workflow */
+	int64_t compared; /* of these, compared with source */
+	int source;      /* what is relayed; -1: nothing (more) */
+	int sink;        /* write end of the workflow's pipe; -1 */
+	bool taken;      /* the workflow has read everything relayed so far */
+	const struct roster *parent; /* roster of the parent run, if source comes from it; NULL */
+	struct roster relay; /* entry in the run's own roster; used if there is a parent */
 };
 
-/* Takes source (stdin). sync: what is kept is on disk when its name says so.
- * ERROR_SYSTEM if it cannot be read, or kept. */
+/* Takes over source (stdin). sync: when the file has its final name, its content is on disk.
+ * ERROR_SYSTEM if source cannot be read or the input not stored. */
 int input_open(struct input *in, const struct storage *s, const char *run_id, int source,
     bool sync, struct error *err);
-/* The same for a further attempt; source -1: what was kept is all there is.
- * ERROR_INVALID_INPUT if source does not begin with what was kept, at once for a file,
- * else from input_step(). */
+/* The same for a further attempt; source -1: only the stored input. ERROR_INVALID_INPUT if source
+ * does not begin with the stored input: for a file at once, otherwise from input_step(). */
 int input_reopen(struct input *in, const struct storage *s, const char *run_id, int source,
     bool sync, struct error *err);
-/* For a further attempt of a child run, whose input is its parent's: what was kept of an
- * earlier one is forgotten. source -1: there is none. */
+/* For a further attempt of a child run, whose input comes from its parent: drops the stored input.
+ * source -1: none. */
 int input_renew(struct input *in, const struct storage *s, const char *run_id, int source,
     bool sync, struct error *err);
-/* What was kept for one run is kept for another too: a fork. */
+/* Copies the stored input of one run to another: for a fork. */
 int input_copy(const struct storage *s, const char *from, const char *to, struct error *err);
-/* Passes source on and keeps nothing. */
+/* Passes source to the workflow and stores nothing. */
 void input_pass(struct input *in, int source);
-/* The source is the parent's: the steps of the run in the directory are to know how it ended.
+/* Source comes from the parent: lets the steps of the run in the directory know how it ended.
  * parent stays the caller's. */
 int input_nest(struct input *in, const struct roster *parent, const char *run_directory,
     struct error *err);
-/* The workflow has its end of the pipe: closes ours of it. */
+/* The workflow has been started: closes this process's copy of its end of the pipe. */
 void input_started(struct input *in);
 
-/* Relaying: fill fds, poll them with others, step. Returns how many there are; 0
- * when nothing is left to relay. -1: the storage failed (ERROR_SYSTEM). */
+/* To relay: fill fds, poll them with others, call input_step(). input_poll() returns how many
+ * there are; 0 when nothing is left to relay. input_step() returns -1 if storing failed
+ * (ERROR_SYSTEM). */
 nfds_t input_poll(const struct input *in, struct pollfd fds[INPUT_POLLS]);
 int input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error *err);
 
-/* Ends the relay; fills sha256 if it was kept. */
+/* Ends the relay; sets sha256 if the input was stored. */
 int input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err);
 void input_close(struct input *in);
 

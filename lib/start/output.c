@@ -34,7 +34,7 @@
 #define WRITE_UNBLOCKED ((size_t)4096) /* bytes for which a pipe that polls writable has room */
 #define LOCK_AGAIN_MS 5
 
-/* ---- what is kept ---- */
+/* ---- storing ---- */
 
 static int
 unable_to_keep(const struct printed *p, struct error *err)
@@ -70,7 +70,7 @@ printed_begin(struct printed *p, const char *directory, struct error *err)
 	return 0;
 }
 
-/* Of what is relayed. */
+/* Stores relayed bytes. */
 static int
 printed_add(struct printed *p, const void *bytes, size_t len, struct error *err)
 {
@@ -95,9 +95,8 @@ printed_finish(struct printed *p, const struct transcript *t, char sha256[DIGEST
 	int fd, failed = 0;
 
 	if (p->kept && !p->relayed) {
-		/* A file to which the workflow has written and which this process can only
-		 * write: opened through its name in /proc. If it cannot be read, nothing is
-		 * kept. */
+		/* A file that the workflow has written to and that this process can only write to
+		 * is opened again through /proc. If it cannot be read, nothing is stored. */
 		snprintf(name, sizeof name, "/proc/self/fd/%d", STDOUT_FILENO);
 		fd = open(name, O_RDONLY | O_CLOEXEC);
 		bytes = memory_alloc(COPY_SIZE);
@@ -194,7 +193,7 @@ nobody_reads(struct output *o)
 	o->closed = true;
 }
 
-/* Reads what the pipe has, at most a chunk: 1; 0 if it is empty; -1. */
+/* Reads from the pipe, at most a chunk: 1; 0 if it is empty; -1. */
 static int
 output_read_pipe(struct output *o, struct error *err)
 {
@@ -218,7 +217,8 @@ output_read_pipe(struct output *o, struct error *err)
 		buffer_append(&o->kept, to, (size_t)got);
 	}
 
-	/* Another writer's bytes may follow whole lines, and in a line that is not a state line. */
+	/* Other writers' bytes may follow a whole line, or be inside of a line that is not a
+	 * state line. */
 	end = o->pending.len += (size_t)got;
 	while (end > from && o->pending.data[end - 1] != '\n')
 		end--;

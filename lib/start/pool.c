@@ -51,11 +51,11 @@ enum {
 	SLOTS = GUARDIAN_HELPERS,
 	NAME_SIZE = 32 + 1,          /* of a slot, without its number: POOL_SLOT_SIZE with it */
 	ENVIRONMENT_LIMIT = 1 << 20,
-	ASK_SIZE = 8192              /* of a datagram: program and lock, each with its NUL */
+	ASK_SIZE = 8192              /* of a datagram: program and lock, each with a NUL */
 };
 
-/* The surroundings of a process: its root, and the namespaces that determine what a provider can
- * reach. */
+/* Describes where a process runs: its root directory and the namespaces that determine what a
+ * provider can reach. */
 static void
 pool_describe_namespaces(struct buffer *text)
 {
@@ -76,7 +76,7 @@ pool_describe_namespaces(struct buffer *text)
 	}
 }
 
-/* The guardian's socket for requests. */
+/* The name of the guardian's socket for requests. */
 static void
 ask_name(const struct buffer *place, char name[NAME_SIZE])
 {
@@ -139,7 +139,7 @@ pool_start_worker_process(const char *program, const char *lock, int listener, i
 	return p.pid;
 }
 
-/* A sender may only ask for AWF's own programs. */
+/* Only AWF's own programs may be requested. */
 static bool
 may_work(const char *program)
 {
@@ -149,7 +149,7 @@ may_work(const char *program)
 	    libexec_has(program);
 }
 
-/* Takes what pool_request_worker() sends. */
+/* Receives what pool_request_worker() sends. */
 static pid_t
 pool_receive_request(int fd, bool room)
 {
@@ -251,7 +251,7 @@ slot_name(const struct pool_spec *spec, const struct buffer *place, char name[NA
 	return true;
 }
 
-/* Sends the guardian what is needed to start a worker. */
+/* Sends the guardian what it needs to start a worker. */
 static bool
 pool_request_worker(int directory, const char *name, const char *program, const char *lock,
     int listener, int environment)
@@ -275,14 +275,14 @@ pool_request_worker(int directory, const char *name, const char *program, const 
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof fds);
 	memcpy(CMSG_DATA(c), fds, sizeof fds);
-	/* Its queue is short. */
+	/* Its queue is short, so sending may have to wait. */
 	sent = fd != -1 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
 	    sendmsg(fd, &message, MSG_NOSIGNAL) != -1;
 	file_close(&fd);
 	return sent;
 }
 
-/* The environment in memory that only descriptors lead to. */
+/* Writes the environment to an unnamed memory file. */
 static int
 pack_environment(char *const *list)
 {
@@ -301,7 +301,7 @@ struct pool {
 	char guardian[NAME_SIZE], name[NAME_SIZE];
 };
 
-/* False: there are none. */
+/* False: this run has no workers. */
 static bool
 open_pool(struct pool *p, const struct pool_spec *spec)
 {
@@ -319,8 +319,8 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	return found;
 }
 
-/* Takes the lock of a slot, whose number is filled in, waiting for a limited time; -1, and
- * *taken: whether another process has it. */
+/* Takes the lock of slot `number`, waiting for a limited time, and sets slot to its name. -1:
+ * *taken tells whether another process has it. */
 static int
 lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZE], bool *taken)
 {
@@ -337,7 +337,7 @@ lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZ
 	return fd;
 }
 
-/* Binds the slot again, and has a worker started for it; *connection, if it is wanted, is the
+/* Binds the slot's socket again and requests a worker for it; *connection (may be NULL) is the
  * first connection to it. */
 static bool
 start_worker(const struct pool *p, const char *slot, int *connection)
@@ -364,7 +364,7 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	return started;
 }
 
-/* Tries the first slots, up to this many, that no other process has. */
+/* Tries slots in order, at most this many, until it gets one that no other process has. */
 static bool
 connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
 {
@@ -453,8 +453,8 @@ pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guar
 	return 0;
 }
 
-/* Whether the socket's name still leads to it: a process that had the lock and heard nothing
- * from this worker has bound another. */
+/* Whether the socket's name still belongs to this worker: a process that had the lock and got no
+ * answer may have bound another socket. */
 bool
 pool_named(const struct pool_slot *s)
 {
@@ -463,8 +463,8 @@ pool_named(const struct pool_slot *s)
 	return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* Whether it must end, because no client came for long: clients need the lock, so it takes the
- * lock itself. */
+/* Whether to exit because no client came for long. Clients need the lock, so it takes the
+ * lock first. */
 static bool
 pool_try_retire(const struct pool_slot *s)
 {
@@ -479,8 +479,8 @@ pool_try_retire(const struct pool_slot *s)
 	return true; /* the lock is released with the process */
 }
 
-/* Accepts a client and says hello to it. -1: it has disconnected, or is not accepted; *lost: no
- * client can come any more. */
+/* Accepts a client and sends it POOL_HELLO. -1: it has disconnected, or is not accepted; *lost: no
+ * client can connect any more. */
 static int
 pool_accept_client(const struct pool_slot *s, int flags, bool *lost)
 {

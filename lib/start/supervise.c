@@ -30,7 +30,7 @@
 
 enum { LOOK_EVERY_MS = 10 };
 
-/* Signals of the terminal that are relayed. */
+/* Terminal signals that are relayed. */
 static const int of_terminal[] = { SIGWINCH, SIGCONT, SIGTSTP };
 #define OF_TERMINAL (sizeof of_terminal / sizeof of_terminal[0])
 
@@ -51,7 +51,7 @@ on_signal(int number)
 	int saved = errno;
 	char byte = (char)number;
 
-	/* If the pipe is full, it has enough signals. */
+	/* If the pipe is full, it contains enough signals. */
 	(void)!write(signal_pipe[1], &byte, 1);
 	errno = saved;
 }
@@ -114,7 +114,7 @@ watcher_read_report(struct watcher *w)
 		watcher_finish(w, VERDICT_ENDED);
 	} else if (w->foreground && WIFSIGNALED(status) &&
 	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT)) {
-		watcher_cancel(w, WTERMSIG(status)); /* it died of the terminal */
+		watcher_cancel(w, WTERMSIG(status)); /* killed by a signal of the terminal */
 	} else {
 		w->ended = clock_monotonic();
 	}
@@ -132,7 +132,7 @@ watcher_check_timeout(struct watcher *w)
 	watcher_finish(w, VERDICT_TIMEOUT);
 }
 
-/* When to look again even if nothing happens; 0: never. */
+/* When to check again if nothing happens; 0: never. */
 static int64_t
 next_look(const struct watcher *w)
 {
@@ -140,7 +140,7 @@ next_look(const struct watcher *w)
 	    w->deadline;
 }
 
-/* What the workflow gets as one of its first descriptors. */
+/* The descriptor that the workflow gets as stdin, stdout or stderr. */
 static int
 watcher_choose_fd(const struct supervision *s, int fd, int inherited)
 {
@@ -204,7 +204,7 @@ flush_output(struct watcher *w)
 	}
 }
 
-/* From the start of the workflow until no descendant is left. */
+/* Runs from the start of the workflow until it has no descendants. */
 static void
 watcher_run_workflow(struct watcher *w)
 {
@@ -245,8 +245,8 @@ watcher_run_workflow(struct watcher *w)
 		nfds_t shown = poll_terminal(w, fds + 2 + in + out, &deadline);
 
 		poll_until(fds, 2 + in + out + shown, deadline);
-		/* A signal that came during the wait may be pending although poll() did not
-		 * report it: it was for the workflow, if that has ended since. */
+		/* A signal that arrived during the wait may be pending although poll() did not
+		 * report it: if the workflow has ended since, it was meant for it. */
 		watcher_read_signals(w);
 		if (!w->done && fds[1].revents != 0)
 			watcher_read_report(w);
@@ -257,7 +257,7 @@ watcher_run_workflow(struct watcher *w)
 		if (!w->done)
 			relay_terminal(w, fds + 2 + in + out, shown);
 		watcher_check_timeout(w);
-		/* After the workflow's end: remaining processes continue as long as they are, or
+		/* After the workflow's end, remaining processes may continue as long as one is, or
 		 * may become, a step. */
 		if (!w->done && w->guardian.state == GUARDIAN_ENDED &&
 		    clock_monotonic() - w->ended >= STEP_GRACE_MS &&

@@ -27,8 +27,8 @@
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
 #define PREFIX_LEAST 4 /* bytes of an id, as for storage_resolve() */
 
-/* Finds the runs that wait for their turn and whose ids begin so: returns how many, with the id
- * of one and its process. */
+/* Finds the runs that wait for their turn and whose ids begin with prefix: returns how many, and
+ * sets the id of one and its process. */
 static size_t
 find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], pid_t *pid)
 {
@@ -127,7 +127,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 	pid_t owner;
 
 	cancelled_note(directory, by);
-	/* By its descriptor or, on a system without these, by its pid. */
+	/* With the process's descriptor, or on systems without pidfds with its pid. */
 #ifdef SYS_pidfd_send_signal
 	if (fd >= 0)
 		failed = (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);

@@ -1,6 +1,6 @@
 /*
- * The data of a decision comes as bytes, or from a reader of state lines' data, in the form in
- * which the step reads its command's stdout (-O).
+ * The data of a decision comes as bytes, or from a reader of state lines, in the form in which the
+ * step reads its command's stdout (-O).
  */
 #include "decide/deciding.h"
 

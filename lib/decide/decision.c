@@ -134,7 +134,7 @@ decision_names_waiting(const struct waiting *at, const char *path, bool task)
 	    call_is_named(path, at->call, at->path, at->iteration);
 }
 
-/* Whether the name is of several tries, this one among them, or of an earlier try than this one,
+/* Whether the name means several tries including this one, or an earlier try than this one,
  * which waits. */
 static bool
 is_other_try(const struct waiting *at, const char *path, bool task)

@@ -15,7 +15,7 @@
 #include "io/polling.h"
 #include "proc/process.h"
 
-/* The uid, or the name, of a user (NULL: of this process's); "" if id does not say. */
+/* The name of this process's user, or the uid of a named user; "" if id(1) does not tell. */
 static void
 ask_id(const char *name, char text[LOGIN_NAME_MAX])
 {

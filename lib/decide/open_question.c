@@ -194,7 +194,7 @@ question_answer(int fd, const struct open_question_answer *answer, struct error 
 
 	question_write_answer(&text, answer);
 	line_input_begin(&input, fd, "the call");
-	/* A call that has just ended may not read all of it, and may have sent the reason. */
+	/* A call that has just ended may have sent its reason without reading all of this. */
 	file_write(fd, text.data, text.len);
 	buffer_free(&text);
 	result = line_input_next(&input, &line, &len, err);

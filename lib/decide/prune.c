@@ -87,7 +87,7 @@ struct pruner {
 	struct error *err;
 };
 
-/* Keeps the first error, and reports the others. */
+/* Keeps the first error and warns of the others. */
 static void
 prune_keep_error(struct pruner *p, const struct error *error)
 {
@@ -195,7 +195,7 @@ newest_first(const void *a, const void *b)
 	return strcmp(left->run_id, right->run_id);
 }
 
-/* NO_RUN: there is none. */
+/* Returns NO_RUN if there is none. */
 static size_t
 prune_find_run(const struct pruner *p, const char *run_id)
 {

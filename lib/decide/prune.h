@@ -1,28 +1,28 @@
 /*
- * Pruning: removes runs that have ended, with all that the storage has of them, by a rule
+ * Pruning: removes runs that have ended, with everything that the storage has of them, by a rule
  * (storage/retention.h).
  *
  * What the code relies on, and keeps:
- *   - A run and the runs that were started inside of it go together, or stay together:
- *     its age is that of the last of them to end, its size that of all. If one of them
- *     lives, waits or is being replayed, or may, as it cannot be read, all of them stay.
- *   - Whoever removes a run holds its lock (storage/run_lock.h), so nobody resumes it
- *     meanwhile, and of two that prune one leaves it to the other. Only where a full disk
- *     leaves no room for a lock it goes without: nobody can resume it then either.
- *   - A run is gone once its transcript is called <run-id>.pruned; that is on disk before
- *     anything else of it is removed, and is removed last, behind a line in the audit
- *     trail. Whoever prunes next, by whatever rule, finishes what is called so, with the
- *     runs that were started inside of it.
- *   - A run is archived before it is called so, together with those inside of it, and not
- *     again afterwards. Who is killed between the two leaves whole runs, which the next
- *     archives once more.
- *   - Nobody sends more of a run that is recorded elsewhere while it is removed. What such a
- *     run says of itself keeps and removes no other: its age is that of its file, and it is
- *     inside of, or was forked from, none of this storage's own.
- *   - `latest` is moved to the newest run that is left, when the one that it names is
- *     gone.
- *   - What belongs to no transcript (a run that was killed and keeps none, or before it
- *     had one) goes when it is a day old. What is kept of a workspace goes with it.
+ *   - A run and the runs that were started inside of it are removed or kept together: their age is
+ *     that of the last one to end, their size the sum. If one of them lives, waits or is being
+ *     replayed, or cannot be read and might, all are kept.
+ *   - A process that removes a run holds its lock (storage/run_lock.h), so nobody resumes it
+ *     meanwhile, and of two that prune only one removes it. Only if a full disk leaves no room for
+ *     a lock it is removed without one: then nobody can resume it either.
+ *   - A run is removed by renaming its transcript to <run-id>.pruned, which is on disk before
+ *     anything else is removed; that file is removed last, after a line in the audit trail. The
+ *     next prune, by whatever rule, finishes the removal of runs with such a file, and of the runs
+ *     inside of them.
+ *   - A run is archived before it is renamed, together with those inside of it, and not again
+ *     later. If the process is killed between the two, the runs are complete, and the next prune
+ *     archives them once more.
+ *   - While a run that is recorded elsewhere is being removed, nobody can send more of it. What
+ *     such a run says about itself does not keep or remove any other: its age is that of its file,
+ *     and it does not count as inside of, or forked from, this storage's own runs.
+ *   - If the run that `latest` names is removed, it is set to the newest remaining run.
+ *   - Files that belong to no transcript (of a run that was killed and keeps none, or that was
+ *     killed before it had one) are removed when they are a day old. Marks of a workspace are
+ *     removed after the workspace is gone.
  */
 #ifndef AWF_DECIDE_PRUNE_H
 #define AWF_DECIDE_PRUNE_H
@@ -44,22 +44,22 @@ struct pruned {
 
 struct prune_spec {
 	struct retention_rule rule;
-	const char *name;     /* of the workflow; NULL: all, and what belongs to none */
-	const char *spared;   /* a run that stays; NULL: none */
-	bool own;             /* none that is recorded elsewhere (storage/origin.h) */
-	bool dry;             /* tells what would go */
-	void (*told)(const struct pruned *run);   /* NULL: nobody */
-	/* A run is to go, with those inside of it, whose locks are held: paths, from the storage's
-	 * root, of all that there is of them; they end with NULL. -1 with *err: all of them stay,
-	 * and that is as if they could not be removed. NULL: they just go. */
+	const char *name;     /* of the workflow; NULL: all runs, and files that belong to none */
+	const char *spared;   /* a run to keep; NULL: none */
+	bool own;             /* skip runs recorded elsewhere (storage/origin.h) */
+	bool dry;             /* only report what would be removed */
+	void (*told)(const struct pruned *run);   /* called for each removed run; NULL */
+	/* Called before a run and those inside of it, whose locks are held, are removed. paths: all
+	 * their files, relative to the storage's root; ends with NULL. -1 with *err: all of them
+	 * are kept, which counts as a failure to remove them. NULL: nothing is archived. */
 	int (*archive)(void *context, const struct pruned *run, char *const *paths,
 	    struct error *err);
 	void *context;        /* for archive */
 	void (*warn)(const struct error *warning);
 };
 
-/* -1 with *err if the storage cannot be read, or something of it not be removed: the
- * first; the others were told as warnings, and everything else was done. */
+/* -1 with *err if the storage cannot be read or something cannot be removed: *err is the first
+ * error; the others are passed to warn(), and everything else was done. */
 int prune_runs(const struct storage *s, const struct prune_spec *spec, struct error *err);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * A string of the file becomes several to search for: itself, as JSON escapes it, and as
- * base64 has it after 0, 1 or 2 bytes of something else. Of base64 only the characters are
- * compared that hold bits of the string alone; one neighbour on each side, which holds some
- * of its bits, is masked with them. Which bytes matched is kept in an array as long as the
- * text.
+ * A string in the file becomes several strings to search for: itself, as escaped in JSON, and as
+ * encoded in base64 after 0, 1 or 2 other bytes. In base64 only the characters are compared that
+ * contain bits of the string alone; the neighbour on each side, which contains some of its bits, is
+ * masked with them. An array as long as the text records which bytes matched.
  */
 #include "patterns.h"
 
@@ -29,20 +28,20 @@ patterns_add_fixed_string(struct patterns *p, char *bytes, size_t len, bool base
 	p->fixed[p->fixed_count++] = (struct fixed){ bytes, len, base64, whole };
 }
 
-/* A string in all its forms. */
+/* Adds a string in all its forms. */
 static void
 add_fixed(struct patterns *p, const char *text, size_t len)
 {
 	struct buffer bytes = BUFFER_INIT, code = BUFFER_INIT;
 
 	patterns_add_fixed_string(p, memory_copy(text, len), len, false, true);
-	/* As a string in JSON, if that is another. */
+	/* As escaped in JSON, if that differs. */
 	json_quote(&code, text, len);
 	if (code.len - 2 != len)
 		patterns_add_fixed_string(p, memory_copy(code.data + 1, code.len - 2), code.len - 2,
 		    false, false);
-	/* In base64 after 0, 1 or 2 bytes of something else: the characters that hold bits of
-	 * the string alone. */
+	/* In base64 after 0, 1 or 2 other bytes: the characters that contain bits of the
+	 * string alone. */
 	for (size_t before = 0; len >= PATTERNS_BASE64_MIN && before < 3; before++) {
 		static const size_t foreign[] = { 0, 2, 3 };
 		size_t part = (before + len) * 8 / 6 - foreign[before];
@@ -59,7 +58,7 @@ add_fixed(struct patterns *p, const char *text, size_t len)
 	buffer_free(&code);
 }
 
-/* A line of the file, without its LF; its number. */
+/* Adds a line of the file, without its LF; number: of the line. */
 static int
 add_line(struct patterns *p, const char *line, size_t len, const char *path, size_t number,
     struct error *err)
@@ -149,10 +148,8 @@ patterns_free(struct patterns *p)
 	buffer_free(&p->cover);
 }
 
-/* ---- matching ----
- *
- * Every match is marked before anything is replaced, so that patterns which overlap leave
- * nothing of each other. */
+/* ---- matching ---- Every match is marked before anything is replaced, so that nothing is left of
+ * overlapping matches. */
 
 struct text {
 	const char *bytes;
@@ -175,7 +172,7 @@ in_base64(char c)
 	    c == '+' || c == '/';
 }
 
-/* Where a string stands next in the bytes up to end; NULL: nowhere. */
+/* The next occurrence of a string in the bytes up to end; NULL: none. */
 static const char *
 patterns_find_fixed_string(const char *at, const char *end, const struct fixed *f)
 {
@@ -205,7 +202,7 @@ mark_fixed(struct text *t, const struct fixed *f)
 	}
 }
 
-/* The part of a string that is left where the text was cut. */
+/* Marks a part of a string at a place where the text was truncated. */
 static void
 mark_cut(struct text *t, const struct fixed *f, enum cut cut)
 {
@@ -225,8 +222,8 @@ mark_cut(struct text *t, const struct fixed *f, enum cut cut)
 	}
 }
 
-/* regexec() ends at NUL: what stands between them is looked at piece by piece. The
- * byte behind the text is a NUL. */
+/* regexec() stops at a NUL, so the parts between NULs are searched one by one. The text is
+ * followed by a NUL. */
 static void
 mark_expression(struct text *t, const regex_t *expression)
 {

@@ -1,7 +1,7 @@
 /*
- * awf-mask-patterns: masks what matches patterns in events that pass through, for
- * awf-run --mask. Strings are matched decoded, so no way of writing them in JSON hides
- * a secret. What identifies an event is passed on as it is.
+ * awf-mask-patterns: masks what matches patterns in events that pass through it, for awf-run
+ * --mask. Strings are matched decoded, so that a secret is found however it is written in JSON.
+ * Members that identify an event are not changed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +23,19 @@
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
-/* An event on its way. */
+/* An event that is being masked. */
 struct work {
 	struct patterns *patterns;
-	bool step;             /* it is of a step's call */
-	const char **binary;   /* values that are base64 of bytes, in the order of the line */
+	bool step;             /* it belongs to a call of a step */
+	const char **binary;   /* values that are bytes in base64, in the order of the line */
 	size_t binary_count, binary_next;
-	struct span refused;   /* the key of what holds a secret and cannot be masked */
+	struct span refused;   /* key of a member that contains a secret and cannot be masked */
 	struct buffer *out;
 };
 
 static void put_value(struct work *w, struct span value, bool data, enum cut cut);
 
-/* A string token, or a number in data, as a string if something in it is masked. */
+/* Writes a string, or a number in data; if something in it is masked, as a string. */
 static void
 put_scalar(struct work *w, struct span value, enum cut cut)
 {
@@ -53,7 +53,7 @@ put_scalar(struct work *w, struct span value, enum cut cut)
 	buffer_free(&masked);
 }
 
-/* Bytes that are no UTF-8, as base64. */
+/* Writes bytes that are not UTF-8, as base64. */
 static void
 put_bytes(struct work *w, struct span value)
 {
@@ -73,7 +73,7 @@ put_bytes(struct work *w, struct span value)
 	buffer_free(&masked);
 }
 
-/* A key of data. No key may stand twice, so a masked one gets the member's number. */
+/* Writes a key in data. Keys must be unique, so a masked one gets the number of the member. */
 static void
 put_key(struct work *w, struct span object, struct span key, size_t number)
 {
@@ -102,7 +102,7 @@ put_key(struct work *w, struct span object, struct span key, size_t number)
 	buffer_free(&masked);
 }
 
-/* What identifies is passed on; of these the texts come from outside of AWF. */
+/* Identifiers are not changed; those that come from outside of AWF are checked for secrets. */
 static void
 put_fixed(struct work *w, struct span key, struct span value)
 {
@@ -140,7 +140,7 @@ put_object(struct work *w, struct span object, bool data)
 			put_value(w, member.value, true, CUT_NOWHERE);
 		else if (redaction_is_fixed(key, w->step))
 			put_fixed(w, key, member.value);
-		else /* awf-step keeps the end of stderr, and cuts messages at their end */
+		else /* awf-step truncates stderr at its beginning, and messages at their end */
 			put_value(w, member.value, redaction_is_data(key),
 			    span_is(key, KEY_STDERR) ? CUT_BEGIN :
 			    span_is(key, KEY_MESSAGE) ? CUT_END : CUT_NOWHERE);
@@ -185,7 +185,7 @@ put_value(struct work *w, struct span value, bool data, enum cut cut)
 	buffer_append(w->out, value.at, value.len);
 }
 
-/* The event of a line, its payload masked. */
+/* Writes the event of a line with its payload masked. */
 static int
 mask_line(struct patterns *p, const char *line, size_t len, int64_t number, struct buffer *out,
     struct error *err)
@@ -234,7 +234,7 @@ mask_line(struct patterns *p, const char *line, size_t len, int64_t number, stru
 	return w.refused.at != NULL ? -1 : 0;
 }
 
-/* Each line goes out before the next is waited for. */
+/* Each line is written before the next one is read. */
 static int
 mask_copy_lines(const char *path, struct error *err)
 {
@@ -261,7 +261,7 @@ mask_copy_lines(const char *path, struct error *err)
 	return got;
 }
 
-/* OPTION_END with the file, or what options_next() returned. */
+/* Returns OPTION_END and the file, or what options_next() returned. */
 static int
 mask_read_options(int argc, char **argv, const char **path, struct error *err)
 {

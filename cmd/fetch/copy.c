@@ -1,6 +1,6 @@
 /*
- * Lines gather in memory while an answer comes in, and are written at once: who reads the file
- * sees whole lines alone, but for the moment of a write.
+ * Lines are collected in memory while an answer arrives, and written at once: so a reader of the
+ * file sees only whole lines, except during a write.
  */
 #include "copy.h"
 
@@ -88,7 +88,7 @@ copy_compare(const struct copy *c, const char *line, size_t len, struct error *e
 		if (memcmp(there, line + done, (size_t)got) != 0)
 			return COPY_OTHER;
 	}
-	/* A longer line may begin so. */
+	/* The line here may be longer. */
 	if (pread(c->fd, there, 1, at + (int64_t)len) != 1) {
 		copy_set_error(c, "read", err);
 		return COPY_FAILED;
@@ -131,7 +131,7 @@ copy_write(struct copy *c, struct error *err)
 	return 0;
 }
 
-/* ---- another record ---- */
+/* ---- replacing the copy ---- */
 
 int
 copy_renew(struct copy *c, struct error *err)
@@ -143,7 +143,8 @@ copy_renew(struct copy *c, struct error *err)
 	return copy_create_file(c, c->new_path, err);
 }
 
-/* The whole lines that two files begin with, and the number of the last of them. */
+/* Compares two files: *same: bytes of equal whole lines at their beginning; *seq: number of the
+ * last of these. */
 static int
 copy_compare_files(struct copy *c, int64_t *same, int64_t *seq, int64_t *old_end, struct error *err)
 {
@@ -181,7 +182,7 @@ copy_replace(struct copy *c, int64_t *same, int64_t *seq, struct error *err)
 
 	if (copy_compare_files(c, same, seq, &old_end, err) != 0)
 		return -1;
-	/* It was not the record that led astray, but its numbers. */
+	/* The lines are the same, so only the numbers were misleading. */
 	c->whole |= *same == old_end;
 	if (*same == old_end && *same == c->end) {
 		file_close(&c->fd);

@@ -1,8 +1,8 @@
 /*
- * A run is loaded, up to what the server has, in one answer of known length; then followed in one
- * that goes on until the attempt ends, with an empty line now and then; then loaded again, to its
- * end. Either answer may be cut off, and begins again where it was. What lines name is asked for in between, and waited for: then all
- * runs wait.
+ * A run is loaded up to what the server has, with an answer of known length; then followed, with an
+ * answer that lasts until the attempt ends and contains an empty line now and then; then loaded
+ * again, to its end. Either answer may be interrupted, and is requested again from there. Files and
+ * runs that lines name are requested in between, and all runs wait for them.
  */
 #include "fetched.h"
 
@@ -28,8 +28,8 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define TRIES_MOST 5 /* of what is not followed */
-#define NEVER INT64_C(60000) /* ms: soon enough to look again */
+#define TRIES_MOST 5 /* of a run that is not followed */
+#define NEVER INT64_C(60000) /* ms until the next check */
 
 static int
 fetched_append_bytes(void *context, const char *bytes, size_t len)
@@ -78,7 +78,7 @@ fetch_find(const struct fetch *f, const char *run_id)
 	return NULL;
 }
 
-/* The server has it: its file is there from now on. */
+/* The server has the run: creates its file. */
 static int
 begin_run(struct fetched *run, bool alive, struct error *err)
 {
@@ -89,7 +89,8 @@ begin_run(struct fetched *run, bool alive, struct error *err)
 	run->alive = alive;
 	run->phase = FETCH_LOADING;
 	run->again_at = clock_monotonic();
-	/* First the lock: who sees the file is not to take the run for dead before all is there. */
+	/* Take the lock first: a process that sees the file must not take the run for dead before
+	 * it is complete. */
 	run->lock = run_lock_take_over(directory, err);
 	if (run->lock == -1 || (run->copy.path == NULL && copy_open(&run->copy, path, err) != 0))
 		failed = -1;
@@ -131,7 +132,7 @@ fetch_again(struct fetched *run, struct error *err)
 	return run->phase == FETCH_OVER ? begin_run(run, true, err) : 0;
 }
 
-/* Nothing more will come of it. */
+/* Nothing more will come of this run. */
 static void
 fetched_end_run(struct fetched *run)
 {
@@ -141,13 +142,13 @@ fetched_end_run(struct fetched *run)
 	run->loaded = true;
 	run->again_at = 0;
 	file_close(&run->lock);
-	/* What it has named and never begun never will. */
+	/* Child runs that it named but that never began will not begin any more. */
 	for (size_t i = 0; i < f->count; i++)
 		if (f->runs[i]->parent == run && f->runs[i]->phase == FETCH_MISSING)
 			fetched_end_run(f->runs[i]);
 }
 
-/* ---- what lines name ---- */
+/* ---- files and runs that lines name ---- */
 
 static enum answered
 ask_child(struct fetched *child, struct error *err)
@@ -163,7 +164,8 @@ ask_child(struct fetched *child, struct error *err)
 	return answered;
 }
 
-/* A run that a line of another names. One that is not there is waited for, if it may come. */
+/* Adds a run that a line of another one names. may_come: if the server does not have it yet,
+ * wait for it. */
 static enum answered
 name_run(struct fetched *by, struct span id, bool may_come, struct error *err)
 {
@@ -185,7 +187,7 @@ name_run(struct fetched *by, struct span id, bool may_come, struct error *err)
 	return answered == ANSWERED_NONE ? ANSWERED : answered;
 }
 
-/* Before anything is added to a run: those of its children that were not there may be now. */
+/* Called before a line is added to a run: asks again for its children that were missing. */
 static enum answered
 ask_missing(struct fetched *run, struct error *err)
 {
@@ -202,7 +204,7 @@ ask_missing(struct fetched *run, struct error *err)
 	return answered;
 }
 
-/* A file that comes in. */
+/* A file that is being received. */
 struct arriving {
 	struct digest digest;
 	int fd, failed; /* errno */
@@ -220,8 +222,8 @@ fetched_write_file_bytes(void *context, const char *bytes, size_t len)
 	return -1;
 }
 
-/* Gets a file of the run into a directory of the copy, if the server has it. sha256: that it must
- * have, or it is left out; NULL: any. from is freed. */
+/* Gets a file of the run into a directory of the copy, if the server has it. sha256: the digest
+ * that it must have, otherwise it is dropped; NULL: any. from is freed. */
 static enum answered
 get_file(const struct fetched *run, char *from, const char *directory, const char *name,
     const char *sha256, struct error *err)
@@ -278,7 +280,7 @@ get_blobs(const struct fetched *run, const char *line, size_t len, struct error 
 	return answered;
 }
 
-/* What it was given on stdin lies beside the record of its beginning. */
+/* Gets the run's stdin, whose file is stored beside the transcript. */
 static enum answered
 get_input(const struct fetched *run, struct error *err)
 {
@@ -290,7 +292,7 @@ get_input(const struct fetched *run, struct error *err)
 	return answered;
 }
 
-/* All that a line names, or stands for. */
+/* Gets everything that a line names. */
 static enum answered
 get_named(struct fetched *run, const char *line, size_t len, struct error *err)
 {
@@ -315,7 +317,7 @@ get_named(struct fetched *run, const char *line, size_t len, struct error *err)
 
 /* ---- answers ---- */
 
-/* Asks for the lines behind those that are here. */
+/* Requests the lines after those that are here. */
 static int
 begin_answer(struct fetched *run, struct error *err)
 {
@@ -329,7 +331,7 @@ begin_answer(struct fetched *run, struct error *err)
 	    PRId64 "%s", run->run_id, after, run->phase == FETCH_FOLLOWING ? "&follow=1" : ""), err);
 }
 
-/* The record has other lines than were copied: all of it comes anew. */
+/* The record has other lines than the copy: copies everything again. */
 static int
 fetched_restart_copy(struct fetched *run, struct error *err)
 {
@@ -343,7 +345,7 @@ fetched_restart_copy(struct fetched *run, struct error *err)
 	return copy_renew(&run->copy, err);
 }
 
-/* What was asked for did not come, for now. */
+/* The request failed for now: tries it again later. */
 static int
 put_off(struct fetched *run, const struct error *why, struct error *err)
 {
@@ -366,7 +368,7 @@ put_off(struct fetched *run, const struct error *why, struct error *err)
 	return 0;
 }
 
-/* What keeps a run from going on: 0, it will later; -1. */
+/* Handles a failed request: 0, it is tried again later; -1. */
 static int
 stopped_by(struct fetched *run, enum answered answered, const struct error *why, struct error *err)
 {
@@ -376,7 +378,7 @@ stopped_by(struct fetched *run, enum answered answered, const struct error *why,
 	return -1;
 }
 
-/* Takes the lines that have come. */
+/* Handles the lines that have arrived. */
 static int
 fetched_copy_lines(struct fetched *run, struct error *err)
 {
@@ -389,7 +391,7 @@ fetched_copy_lines(struct fetched *run, struct error *err)
 		struct error why = ERROR_INIT;
 		enum copied copied;
 
-		/* An empty line says that there is no more, for now. */
+		/* An empty line means that there is no more for now. */
 		copied = len > 0 ? copy_compare(&run->copy, at, len, err) :
 		    copy_is_ahead(&run->copy) ? COPY_OTHER : COPY_KNOWN;
 		if (copied == COPY_FAILED)
@@ -420,7 +422,7 @@ fetched_copy_lines(struct fetched *run, struct error *err)
 	return copy_write(&run->copy, err);
 }
 
-/* All that there was when it was asked for is here. */
+/* Everything that existed at the time of the request is here. */
 static int
 end_load(struct fetched *run, struct error *err)
 {
@@ -436,15 +438,15 @@ end_load(struct fetched *run, struct error *err)
 		run->phase = FETCH_FOLLOWING;
 		run->again_at = clock_monotonic();
 	} else if (run->alive) {
-		run->phase = FETCH_OVER; /* the lock stays: the run goes on */
+		run->phase = FETCH_OVER; /* the lock is kept, as the run lives */
 	} else {
 		fetched_end_run(run);
 	}
 	return 0;
 }
 
-/* What was followed has ended. So it seems, too, where a proxy has lost the server and does not say
- * so: the run is asked for, and once more what there is of it. */
+/* The attempt that was followed seems to have ended; but a proxy that has lost the server may look
+ * the same. So asks for the run, and loads it again. */
 static int
 end_following(struct fetched *run, struct error *err)
 {
@@ -513,14 +515,14 @@ go_on(struct fetched *run, struct error *err)
 	}
 	if (run->incoming.len > 0 && fetched_copy_lines(run, err) != 0)
 		return -1;
-	/* Lines may have ended it otherwise. */
+	/* The lines may have ended it. */
 	return run->get.ended ? end_answer(run, err) : 0;
 }
 
 int
 fetch_round(struct fetch *f, struct error *err)
 {
-	/* More may be added on the way. */
+	/* The loop may add runs. */
 	for (size_t i = 0; i < f->count; i++)
 		if (go_on(f->runs[i], err) != 0)
 			return -1;

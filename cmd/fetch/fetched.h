@@ -1,15 +1,16 @@
 /*
- * Runs on their way from a server into a directory that is laid out as a storage:
+ * Runs that are copied from a server into a directory laid out as a storage:
  *
- *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
- *     runs/<run-id>/lock          held while the run goes on, as by its owner where it is recorded
+ *    transcripts/<run-id>.jsonl   blobs/<run-id>/<sha256>   inputs/<run-id>
+ *    runs/<run-id>/lock           held while the run lives, as by its owner where it is recorded
  *
  * What the code relies on, and keeps:
- *   - What a line names (blobs, a child run's transcript) is there before the line is, if the
- *     server has it: readers look for it when they have read the line.
- *   - The lock is free when nothing more will come of the run: not while the server is gone.
- *   - A child run that the server does not have yet is asked for again before each further line
- *     of its parent is written.
+ *   - What a line names (blobs, a child run's transcript) is copied before the line, if the server
+ *     has it: readers look for it when they have read the line.
+ *   - The lock is released when nothing more will come of the run, but not while the server
+ *     cannot be reached.
+ *   - A child run that the server does not have yet is requested again before each further line of
+ *     its parent is written.
  */
 #ifndef AWF_FETCH_FETCHED_H
 #define AWF_FETCH_FETCHED_H
@@ -28,56 +29,58 @@ struct fetched;
 
 struct fetch {
 	struct server server;
-	struct http *http;       /* for what goes on beside each other */
+	struct http *http;       /* for concurrent transfers */
 	char *directory;
-	bool follow;             /* to the end of each run */
+	bool follow;             /* each run to its end */
 	bool forever;            /* runs come and go (fetch/latest.h) */
-	bool children;           /* child runs, too */
-	bool origins;            /* and the runs that forks began with */
+	bool children;           /* copy child runs */
+	bool origins;            /* copy the runs that forks began with */
 	bool blobs, input;
-	long long after;         /* events up to this number are left out of the run that is asked for;
-	                            0, too, once its record was another one */
-	long long last;          /* and those before so many; -1: none */
+	long long after;         /* skip events up to this number in the requested run; 0 also after
+	                            its record was replaced */
+	long long last;          /* only the last events, this many; -1: all */
 	struct fetched **runs;
 	size_t count;
-	bool lost;               /* the server is gone, and that was told */
-	bool failed;             /* so was that nothing more will come */
-	int status;              /* to exit with, then */
+	bool lost;               /* the server cannot be reached, and this was reported */
+	bool failed;             /* nothing more will come, and this was reported */
+	int status;              /* exit status in that case */
 };
 
 struct fetched {
 	struct fetch *fetch;
 	char run_id[ID_SIZE];
-	const struct fetched *parent; /* NULL: it was asked for */
+	const struct fetched *parent; /* NULL: it was requested by the user */
 	enum { FETCH_MISSING, FETCH_LOADING, FETCH_FOLLOWING, FETCH_OVER } phase;
-	bool alive;              /* as the server last said */
-	bool loaded;             /* all that there was when it was begun is here */
-	bool latest;             /* it is to be so called (fetch/latest.h) once it has a line */
+	bool alive;              /* according to the server's last answer */
+	bool loaded;             /* everything that existed when it was begun is here */
+	bool latest;             /* `latest` is set to it (fetch/latest.h) once it has a line */
 	int lock;                /* -1 */
 	struct copy copy;
 	struct http_get get;
 	struct buffer incoming;
-	int64_t again_at;        /* when it is asked for again; 0: it is on its way, or over */
-	int64_t delay_ms;        /* before that */
-	unsigned tries;          /* that were cut off, one after another */
+	int64_t again_at;        /* time of the next request; 0: a request is running, or the
+	                            run is over */
+	int64_t delay_ms;        /* before the next request */
+	unsigned tries;          /* consecutive answers that were interrupted */
 };
 
-/* Asks for a run: its id, whether it is alive, and the number of its last event (may be NULL). */
+/* Asks for a run: gets its id, whether it lives, and the number of its last event (seq
+ * may be NULL). */
 enum answered fetch_ask(struct fetch *f, const char *run, char run_id[ID_SIZE], bool *alive,
     int64_t *seq, struct error *err);
-/* Adds a run, which is asked for from then on. NULL: the copy cannot be made. */
+/* Adds a run, which is then copied. NULL: the copy cannot be made. */
 struct fetched *fetch_add(struct fetch *f, const char run_id[ID_SIZE], bool alive,
     const struct fetched *parent, struct error *err);
 struct fetched *fetch_find(const struct fetch *f, const char *run_id);
-/* A run that was over goes on. */
+/* A run that was over lives again. */
 int fetch_again(struct fetched *run, struct error *err);
-/* Asks for what is due, and takes what has come. -1: nothing more will. */
+/* Makes the requests that are due, and handles what has arrived. -1: nothing more will come. */
 int fetch_round(struct fetch *f, struct error *err);
 /* How long there is nothing to do, in ms. */
 int64_t fetch_patience(const struct fetch *f);
-/* Whether all that there was is here, child runs too. */
+/* Whether everything that existed at the start is here, including child runs. */
 bool fetch_loaded(const struct fetch *f);
-/* That the server is gone is told once, until it is there again. */
+/* Reports that the server cannot be reached: once, until it can be again. */
 void fetch_tell_lost(struct fetch *f, const struct error *why);
 void fetch_end(struct fetch *f);
 

@@ -1,6 +1,6 @@
 /*
- * What the stream tells is kept, and looked at between two waits: to take a run in means to ask
- * the server. A run that is known already, and over, goes on if it is told to live.
+ * Events of the stream are stored and handled between two waits, since adding a run means asking
+ * the server. A known run that was over is continued if the stream says that it lives.
  */
 #include "latest.h"
 
@@ -14,9 +14,9 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define LIST_MOST 1000 /* runs that begin while the server is gone */
+#define LIST_MOST 1000 /* runs that may begin while the server cannot be reached */
 
-/* Keeps the object of a run for later; of one that is gone nothing is wanted. */
+/* Stores the object of a run; events about removed runs are ignored. */
 static int
 latest_append_event(void *context, const char *event, const char *data, size_t len)
 {
@@ -38,13 +38,13 @@ latest_feed_stream(void *context, const char *bytes, size_t len)
 	return sse_feed(&l->events, bytes, len);
 }
 
-/* A run of the list, or of the stream. */
+/* A run in the list or the stream. */
 struct told {
 	char run_id[ID_SIZE], started[CLOCK_TEXT_SIZE];
 	bool alive;
 };
 
-/* False: it is never the latest. */
+/* Returns false if the run can never be the latest. */
 static bool
 read_told(struct span object, struct told *t)
 {
@@ -54,7 +54,7 @@ read_told(struct span object, struct told *t)
 	    span_copy(span_member(object, "started"), t->started, sizeof t->started);
 }
 
-/* Whether it began after those that are known. */
+/* Whether it began after all known ones. */
 static bool
 is_newer(const struct latest *l, const struct told *t)
 {
@@ -97,8 +97,8 @@ latest_update_run(struct latest *l, const struct told *t, struct error *err)
 	return 0;
 }
 
-/* Asks for a list of runs and tells `each` of them, from the oldest on: 0; 1: it is not to be had
- * now; -1. */
+/* Requests a list of runs and calls `each` for them, the oldest first: 0; 1: not
+ * available now; -1. */
 static int
 ask_list(struct latest *l, char *path,
     int (*each)(struct latest *l, const struct told *t, struct error *err), struct error *err)
@@ -126,7 +126,7 @@ ask_list(struct latest *l, char *path,
 	return failed;
 }
 
-/* Of those that were there before. */
+/* Notes a run that existed before. */
 static int
 latest_note_known_run(struct latest *l, const struct told *t, struct error *err)
 {
@@ -185,7 +185,7 @@ begin_stream(struct latest *l, struct error *err)
 	return server_get(&l->fetch->server, l->fetch->http, &l->get, memory_text("/api/runs/stream"), err);
 }
 
-/* What began while there was no stream. */
+/* Requests the runs that began while there was no stream. */
 static int
 catch_up(struct latest *l, struct error *err)
 {
@@ -220,7 +220,7 @@ latest_read_events(struct latest *l, struct error *err)
 	return 0;
 }
 
-/* A run whose beginning is there is the latest from now on. */
+/* Sets `latest` to a new run once the beginning of its record is here. */
 static int
 name_latest(const struct fetch *f, struct error *err)
 {
@@ -261,7 +261,7 @@ latest_round(struct latest *l, struct error *err)
 			*err = why;
 			return -1;
 		}
-		/* A stream of runs has no end. */
+		/* A stream of runs should not end. */
 		if (answered == ANSWERED)
 			error_set(&why, ERROR_SYSTEM, l->fetch->server.base, "has ended");
 		put_off(l, &why);

@@ -1,8 +1,7 @@
 /*
- * awf-fetch-run: keeps a copy of a run that an awf-serve has, for programs that read files.
- *
- * The copy lies in a directory of its own, which is laid out as a storage and goes with this
- * program. That lives until its stdin is closed, which the death of who has started it does, too.
+ * awf-fetch-run: keeps a copy of a run on an awf-serve, for programs that read files. The copy is
+ * in a directory of its own, which is laid out as a storage and removed when this program ends:
+ * when its stdin is closed, so also when the process that started it dies.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -20,7 +19,7 @@
 #include "say.h"
 
 #define PROGRAM "awf-fetch-run"
-#define DAMAGED_MOST 100 /* lines that are foreseen among the last ones */
+#define DAMAGED_MOST 100 /* damaged lines among the last ones that are allowed for */
 
 enum { OPT_FOLLOW = 1, OPT_FOREVER, OPT_CHILDREN, OPT_ORIGINS, OPT_BLOBS, OPT_INPUT, OPT_AFTER,
 	OPT_LAST };
@@ -51,7 +50,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_FOLLOW) | SAID(OPT_FOREVER), SAID(OPT_AFTER) | SAID(OPT_LAST), 0, "not with --after or --last" },
 };
 
-/* 0, or the id of --help or --version, or -1. */
+/* Returns 0, the id of --help or --version, or -1. */
 static int
 fetch_read_options(struct fetch *f, const char **url, int argc, char **argv, struct error *err)
 {
@@ -101,7 +100,7 @@ make_directory(struct fetch *f, struct error *err)
 	return 0;
 }
 
-/* Begins with the run that was asked for, or with the latest. */
+/* Begins with the requested run, or with the latest. */
 static int
 fetch_begin_run(struct fetch *f, struct latest *latest, struct error *err)
 {
@@ -119,7 +118,7 @@ fetch_begin_run(struct fetch *f, struct latest *latest, struct error *err)
 	if (f->forever ? latest_open(latest, f, err) != 0 :
 	    fetch_ask(f, f->server.run, run_id, &alive, &seq, err) != ANSWERED)
 		return -1;
-	/* Lines that are damaged are none of the last: a few may be. */
+	/* Damaged lines do not count as events: allow for some. */
 	least = f->last >= 0 ? seq - 2 * f->last - DAMAGED_MOST : 0;
 	if (least > f->after)
 		f->after = least;
@@ -127,7 +126,7 @@ fetch_begin_run(struct fetch *f, struct latest *latest, struct error *err)
 	return f->forever || fetch_add(f, run_id, alive, NULL, err) != NULL ? 0 : -1;
 }
 
-/* Until nobody wants the copy any more. */
+/* Until nobody needs the copy any more. */
 static int
 fetch_keep_copy_current(struct fetch *f, struct latest *latest, struct error *err)
 {
@@ -176,7 +175,7 @@ main(int argc, char **argv)
 		if (err.code != ERROR_CANCELLED)
 			fetch_report_error(&err);
 		status = error_status(err.code);
-		/* What has come may be read still. */
+		/* Keep the copy, which may still be read. */
 		while ((f.count > 0 || latest.fetch != NULL) && server_wanted())
 			poll_one(STDIN_FILENO, POLLIN, 0);
 	}

@@ -1,4 +1,5 @@
-/* Each is one write: nobody reads half of one. That nobody reads at all is told by stdin. */
+/* Each message is one write, so nobody reads half of it. If the reader has gone, stdin is
+ * closed too. */
 #include "say.h"
 
 #include <unistd.h>

@@ -1,6 +1,4 @@
-/*
- * What is said on stdout: a JSON object a line, awf-fetch-run(1).
- */
+/* Messages on stdout: one JSON object per line, awf-fetch-run(1). */
 #ifndef AWF_FETCH_SAY_H
 #define AWF_FETCH_SAY_H
 
@@ -8,11 +6,13 @@
 
 #include "base/error.h"
 
-/* Where the copy lies, and of which server. */
+/* The directory of the copy, and the server's address. */
 void fetch_report_copy(const char *directory, const char *base);
-/* All that there was is there, but for so many lines at its beginning. run_id NULL: no run. */
+/* Everything that existed at the start is here, except for this many lines at the beginning. run_id
+ * NULL: no run. */
 void fetch_report_ready(const char *run_id, int64_t skipped);
-/* The record is another one after so many bytes, whose last event has this number. */
+/* The record has been replaced by one that differs after this many bytes, whose last event has
+ * this number. */
 void fetch_report_replaced(const char *run_id, int64_t bytes, int64_t seq);
 void fetch_report_warning(const struct error *warning);
 /* Nothing more will come. */

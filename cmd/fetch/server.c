@@ -1,6 +1,6 @@
 /*
- * The URL is taken apart by hand, and strictly: what is not understood is not asked for. Requests
- * that are waited for have connections of their own, beside those of the runs that are followed.
+ * The URL is parsed strictly: what is not understood is refused. Requests with a wait for the
+ * answer use connections of their own, not those of the runs that are followed.
  */
 #include "server.h"
 
@@ -19,11 +19,11 @@
 
 #define TOKEN "AWF_SERVE_TOKEN"
 #define TEXT_LIMIT ((size_t)256 << 20)
-#define LOOK_MS 1000 /* a wait for libcurl at a time */
+#define LOOK_MS 1000 /* one wait for libcurl */
 
 /* ---- its address ---- */
 
-/* A segment of a path as a request line can have it; what is escaped already stays so. */
+/* Escapes a segment of a path for a request line; existing escapes are kept. */
 static char *
 server_escape_segment(const char *text, size_t len)
 {
@@ -47,7 +47,7 @@ read_url(struct server *s, const char *url, struct error *err)
 	if (path == NULL || *path != '/')
 		return error_set(err, ERROR_USAGE, url, "is no URL of a run "
 		    "(https://HOST[:PORT]/runs/RUN)");
-	/* What the page has behind # is its own. */
+	/* The part after # is used only by the web page. */
 	end = path + strcspn(path, "#");
 	if (memchr(path, '?', (size_t)(end - path)) != NULL)
 		return error_set(err, ERROR_USAGE, url, "the URL of a run has no parameters");
@@ -100,7 +100,7 @@ server_wanted(void)
 	static bool gone;
 	char bytes[512];
 
-	/* What is written there means nothing. */
+	/* Input is ignored. */
 	while (!gone && poll_now(STDIN_FILENO, POLLIN) != 0)
 		gone = read(STDIN_FILENO, bytes, sizeof bytes) <= 0;
 	return !gone;
@@ -123,7 +123,7 @@ server_get(const struct server *s, struct http *http, struct http_get *g, char *
 	return failed;
 }
 
-/* What the server itself says of a refusal; "" if it is no such server. */
+/* The server's own message for an error; "" if it is not an awf-serve. */
 static void
 message_of(const struct http_get *g, char *text, size_t size)
 {

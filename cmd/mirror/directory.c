@@ -1,6 +1,6 @@
 /*
- * What takes in lines and blobs from elsewhere (lib/ingest) does so here: as if those who have sent
- * the runs to the database had sent them to this storage.
+ * Lines and blobs are received by lib/ingest, as if the senders to the database had sent them
+ * to this storage.
  */
 #define _GNU_SOURCE /* syncfs() */
 #include "mirror/directory.h"
@@ -32,7 +32,7 @@
 
 /* ---- crashes of the machine ---- */
 
-/* Which start of the machine this is; "" if it does not say. */
+/* The id of the current boot; "" if the system has none. */
 static void
 read_boot(const char *path, char boot[BOOT_SIZE])
 {
@@ -44,7 +44,8 @@ read_boot(const char *path, char boot[BOOT_SIZE])
 	buffer_free(&text);
 }
 
-/* Empties what was filled when the machine crashed, and notes that it is filled now. */
+/* If the machine crashed while the directory was filled, empties it; then notes that it is
+ * being filled. */
 static int
 begin_filling(const struct directory *d, const char *record, struct error *err)
 {
@@ -81,7 +82,7 @@ end_filling(const struct directory *d)
 
 /* ---- opening ---- */
 
-/* What is left of runs that were being removed, or begun, by one who was killed. */
+/* Removes what a killed process left of runs that it was removing or beginning. */
 static int
 directory_remove_leftovers(const struct directory *d, struct error *err)
 {
@@ -109,7 +110,7 @@ directory_remove_leftovers(const struct directory *d, struct error *err)
 	return 0;
 }
 
-/* Waits until nobody else fills it. */
+/* Waits until no other process fills it. */
 static int
 directory_lock_filling(struct directory *d, struct error *err)
 {
@@ -217,7 +218,7 @@ directory_lease(struct directory *d, const char *run_id, int64_t idle_ms)
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ .tv_sec = (time_t)(until / 1000000), .tv_nsec = (long)(until % 1000000) * 1000 } };
 
-	/* One that has ended has none. */
+	/* A run that has ended has no lease. */
 	if (layout_run_alive(d->storage.root, run_id))
 		utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
 	free(path);
@@ -240,7 +241,7 @@ directory_add_blob(struct directory *d, const char *run_id, const char *origin,
 	return failed;
 }
 
-/* The transcript first: the run is gone then, whatever is left of it. */
+/* The transcript is removed first: then the run is gone, whatever else is left of it. */
 int
 directory_remove(struct directory *d, const char *run_id, struct error *err)
 {

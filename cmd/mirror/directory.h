@@ -1,13 +1,13 @@
 /*
- * The directory that a database is copied to. It is laid out as a storage (storage/storage.h), of runs
- * that are recorded elsewhere, and holds nothing else.
+ * The directory that a database is copied to. It is laid out as a storage (storage/storage.h) of
+ * runs that are recorded elsewhere, and contains nothing else.
  *
  * What the code relies on, and keeps:
- *   - One process fills it: it holds the lock of DIRECTORY/filling.
- *   - A transcript in it is a beginning of that in the database, byte for byte, in whole lines, at
- *     any time; each line was checked (ingest/ingest.h), and no path is made of what is no id.
+ *   - One process fills it: the one that holds the lock of DIRECTORY/filling.
+ *   - At any time a transcript in it is a prefix of that in the database, byte for byte, in whole
+ *     lines; each line was checked (ingest/ingest.h), and only valid ids are used in paths.
  *   - It can be made again, so nothing in it is synced: after a crash of the machine, which
- *     DIRECTORY/unsynced tells, it is emptied.
+ *     DIRECTORY/unsynced shows, it is emptied.
  */
 #ifndef AWF_MIRROR_DIRECTORY_H
 #define AWF_MIRROR_DIRECTORY_H
@@ -29,23 +29,25 @@ struct directory {
 	int lock;                    /* -1 */
 };
 
-/* Makes it if need be, once nobody else fills it. ERROR_CANCELLED: stdin was closed before. */
+/* Creates it if necessary, after waiting until no other process fills it. ERROR_CANCELLED: stdin
+ * was closed before. */
 int directory_open(struct directory *d, const char *path, struct error *err);
-/* What is in it is on disk. */
+/* Syncs everything in it. */
 void directory_close(struct directory *d);
 
-/* What it has of a run: seq 0: nothing. -1 with *err: its transcript cannot be read. */
+/* What it has of a run; seq 0: nothing. -1 with *err: its transcript cannot be read. */
 int directory_look(const struct directory *d, const char *run_id, int64_t *seq,
     char digest[DIGEST_SIZE], struct error *err);
-/* Adds lines, which follow from what it has, of a run that origin has sent first. */
+/* Adds lines that follow those it has, of a run whose first sender is origin. */
 enum ingest_fault directory_add(struct directory *d, const char *origin, struct span lines,
     struct error *err);
-/* The last line of a run came there so long ago: so long it still lives. */
+/* Records how long ago the last line of a run arrived in the database, which determines
+ * whether it lives. */
 void directory_lease(struct directory *d, const char *run_id, int64_t idle_ms);
-/* A blob, which is refused if it is another (ERROR_INVALID_INPUT). */
+/* Adds a blob, which is refused if its digest is another (ERROR_INVALID_INPUT). */
 int directory_add_blob(struct directory *d, const char *run_id, const char *origin,
     const char *sha256, struct span bytes, struct error *err);
-/* Removes all that there is of a run. */
+/* Removes everything of a run. */
 int directory_remove(struct directory *d, const char *run_id, struct error *err);
 
 #endif

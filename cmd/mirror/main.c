@@ -1,18 +1,19 @@
 /*
  * awf-mirror: keeps a directory equal to a database that awf-ship fills, for programs that read
- * files, as awf-serve --db. What kind of database it is, only its filter knows, awf-mirror-NAME,
- * which tells what runs there are, and sends lines and blobs that it is asked for (awf-ship(7)).
+ * files, such as awf-serve --db. The kind of database is known only to a filter, awf-mirror-NAME,
+ * which reports the runs and sends the lines and blobs that it is asked for (awf-ship(7)).
  *
  * What the code relies on:
- *   - The database is right. What the directory has of a run is compared with it by the digest of
- *     the last line; a run that is another there is removed, and copied anew.
- *   - Answers come in the order of the questions, so each line is known to be of the run that is
- *     asked for, and the next one of it, before it is looked at.
- *   - A run that cannot be copied holds up no other. It is said why, once, and it is tried again
- *     from time to time, ever less often.
- *   - When the database is gone, or the directory cannot be written, it stays as it is, and both are
- *     tried again, ever later, until an answer was written whole or all is there.
- *   - It lives until its stdin is closed, which the death of who has started it does, too.
+ *   - The database is right. The digest of the last line in the directory is compared with it; a
+ *     run that differs is removed and copied again.
+ *   - Answers come in the order of the questions, so each line is known to be the next one of the
+ *     run that was asked for before it is parsed.
+ *   - A run that cannot be copied does not delay others. The reason is printed once, and the run is
+ *     tried again after longer and longer pauses.
+ *   - If the database cannot be reached or the directory not be written, the copy stays as it is,
+ *     and both are tried again after longer and longer pauses, until an answer was written
+ *     completely or everything is here.
+ *   - It ends when its stdin is closed, so also when the process that started it dies.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,69 +48,72 @@
 #define FILTER "awf-mirror"
 #define ASKED_AT_ONCE 16           /* runs */
 #define TEXT_MOST ((size_t)1 << 20) /* of lines that are written at once */
-#define SAID_PAUSE_MS 1000         /* between figures that are said */
-#define REFUSED_MOST INT64_C(32)            /* times as long as at first, before one is tried again */
+#define SAID_PAUSE_MS 1000         /* between progress messages */
+#define REFUSED_MOST INT64_C(32)            /* maximum pause before a refused run is tried again, as
+                                               a multiple of the first one */
 
 static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
 enum state {
-	RUN_SAME,                  /* the directory has what the database had when it was told last */
-	RUN_WANTED,                /* it stands in the list of those that are to be asked for */
+	RUN_SAME,                  /* the directory has what the database last reported */
+	RUN_WANTED,                /* it is in the list of runs to ask for */
 	RUN_ASKED,
-	RUN_REFUSED,               /* it cannot be copied, as it was told last */
-	RUN_GONE                   /* it was removed there, with its lines or at all */
+	RUN_REFUSED,               /* it cannot be copied in the version last reported */
+	RUN_GONE                   /* removed from the database, with its lines or completely */
 };
 
 struct run {
 	char run_id[ID_SIZE];
-	char digest[DIGEST_SIZE];  /* of the line seq there */
+	char digest[DIGEST_SIZE];  /* of line seq in the database */
 	char have_digest[DIGEST_SIZE];
-	int64_t seq;               /* there */
-	int64_t have;              /* here; -1: that was not looked at */
-	int64_t seen;              /* when its last line came there, µs since 1970 */
-	int64_t again;             /* when to try a refused one again, clock_monotonic() */
-	int64_t pause;             /* before that */
+	int64_t seq;               /* last line in the database */
+	int64_t have;              /* last line in the directory; -1: not read yet */
+	int64_t seen;              /* when the database got its last line, µs since 1970 */
+	int64_t again;             /* when to try a refused run again, clock_monotonic() */
+	int64_t pause;             /* before the next try */
 	char *origin;
 	enum state state;
 	bool reason_printed;       /* why it was refused */
-	bool renewed;              /* it was removed here, and nothing whole has come since */
-	bool checked;              /* its last line here is asked for once more, and is to be the same */
+	bool renewed;              /* it was removed here, and no complete answer has
+	                              arrived since */
+	bool checked;              /* request its last line again and compare it */
 };
 
 struct copier {
 	const char *url;
-	char *filter;              /* its path */
+	char *filter;              /* path of the filter */
 	struct directory directory;
 	struct run **runs;
 	size_t count;
-	struct map places;         /* run id → its place in runs */
-	struct run **wanted;       /* in this order, from next_wanted on */
+	struct map places;         /* run id → index in runs */
+	struct run **wanted;       /* to be asked for, in order, from next_wanted on */
 	size_t wanted_count, next_wanted;
 	struct run *asked[ASKED_AT_ONCE];
 	size_t asked_count;
 
 	struct {
 		struct buffer text;    /* lines that are not in the directory yet */
-		int64_t next;          /* seq of the line that is expected */
-		bool skipping;         /* it is of no use */
-		bool answered;         /* one was written whole since the filter was started */
-	} answer;                  /* that comes, to asked[0] */
+		int64_t next;          /* seq of the next expected line */
+		bool skipping;         /* ignore it */
+		bool answered;         /* one was written completely since the filter was started */
+	} answer;                  /* the current answer, to asked[0] */
 
 	struct peer peer;
-	bool ready, listed;        /* it has said what it is; which runs there are */
-	bool misspoken;            /* what failed is the filter, and not the directory */
-	int64_t pause, start_at;   /* until it is started again */
-	int64_t again;             /* when the first that was refused is tried anew; 0: none was */
+	bool ready, listed;        /* it has said what it is; it has listed all runs */
+	bool misspoken;            /* the filter has failed, not the directory */
+	int64_t pause, start_at;   /* before the filter is started again */
+	int64_t again;             /* when the first refused run is tried again; 0: none
+	                              was refused */
 	size_t refused, gone;
 	struct {
-		bool lost, same;       /* it is gone; all that there was is here */
-		bool unwritable;       /* the directory */
-		int64_t said_at;       /* when figures were */
+		bool lost, same;       /* the database cannot be reached; everything is here */
+		bool unwritable;       /* the directory cannot be written */
+		int64_t said_at;       /* time of the last progress message */
 		size_t said_refused, said_there, said_behind;
-	} told;                    /* what was said last */
+	} told;                    /* what was printed last */
 };
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static size_t
 mirror_count_pending_runs(const struct copier *m)
@@ -117,13 +121,13 @@ mirror_count_pending_runs(const struct copier *m)
 	return m->wanted_count - m->next_wanted + m->asked_count;
 }
 
-/* To who reads stdout: where it is, if that is another than before. */
+/* Prints the progress on stdout, if it has changed. */
 static void
 mirror_print_progress(struct copier *m)
 {
 	const bool same = m->listed && mirror_count_pending_runs(m) == 0;
 	struct buffer line = BUFFER_INIT;
-	/* Without the database: what there was. */
+	/* While the database cannot be reached: as before. */
 	const size_t there = m->listed ? m->count - m->gone : m->told.said_there;
 	struct writer w;
 
@@ -150,7 +154,7 @@ mirror_print_progress(struct copier *m)
 	buffer_free(&line);
 }
 
-/* What the filter says is against awf-ship(7). */
+/* The filter has violated awf-ship(7). */
 static int
 mirror_set_protocol_error(struct copier *m, const char *how, struct error *err)
 {
@@ -209,7 +213,7 @@ mirror_queue_run(struct copier *m, struct run *run)
 	m->wanted[m->wanted_count++] = run;
 }
 
-/* What still comes of it is of no use. */
+/* Ignores the rest of the answer for this run. */
 static void
 mirror_skip_answer(struct copier *m, const struct run *run)
 {
@@ -239,7 +243,7 @@ mirror_refuse_run(struct copier *m, struct run *run, const struct error *why)
 	program_fail(PROGRAM, &told);
 }
 
-/* It is another there: what there is of it here goes. */
+/* The run in the database is another one: removes the copy. */
 static int
 mirror_recopy_run(struct copier *m, struct run *run, struct error *err)
 {
@@ -254,7 +258,7 @@ mirror_recopy_run(struct copier *m, struct run *run, struct error *err)
 	return 0;
 }
 
-/* What is to be done about a run, as it was told last. */
+/* Decides what to do about a run as it was last reported. */
 static int
 mirror_compare_run(struct copier *m, struct run *run, struct error *err)
 {
@@ -265,7 +269,7 @@ mirror_compare_run(struct copier *m, struct run *run, struct error *err)
 		set_state(m, run, RUN_SAME);
 		return 0;
 	}
-	/* One that was refused may still be what it was: the last line here tells. */
+	/* A refused run may be unchanged up to its last line here: compare that. */
 	run->checked = run->pause > 0 && run->have > 0 && run->have <= run->seq;
 	if (run->have >= run->seq && !run->checked)
 		return mirror_recopy_run(m, run, err);
@@ -283,7 +287,7 @@ remove_run(struct copier *m, struct run *run, struct error *err)
 	return directory_remove(&m->directory, run->run_id, err);
 }
 
-/* What is in the directory, and not known to the database any more. */
+/* Removes runs that the database does not have any more. */
 static int
 remove_unknown(struct copier *m, struct error *err)
 {
@@ -304,7 +308,7 @@ remove_unknown(struct copier *m, struct error *err)
 	return 0;
 }
 
-/* ---- what the filter says ---- */
+/* ---- lines of the filter ---- */
 
 static char *
 origin_of(struct span told)
@@ -317,7 +321,7 @@ origin_of(struct span told)
 	return memory_text("unknown");
 }
 
-/* A run, as it is there now. */
+/* Handles the report of a run. */
 static int
 mirror_read_run_line(struct copier *m, const char *run_id, struct span line, struct error *err)
 {
@@ -341,14 +345,14 @@ mirror_read_run_line(struct copier *m, const char *run_id, struct span line, str
 	run->origin = origin_of(values[2]);
 	run->seq = seq;
 	run->seen = clock_wall() - idle * 1000;
-	/* Its beginning is not there any more, whatever has come since. */
+	/* The beginning of its record was removed from the database. */
 	if (pruned > 0)
 		return remove_run(m, run, err);
-	/* What comes is looked at when all of it has come. */
+	/* While it is being copied, the report is evaluated at the end of the answer. */
 	return asked || run->state == RUN_REFUSED ? 0 : mirror_compare_run(m, run, err);
 }
 
-/* Tries those that were refused and have waited for long enough. */
+/* Tries refused runs again whose pause is over. */
 static int
 try_again(struct copier *m, struct error *err)
 {
@@ -367,21 +371,21 @@ try_again(struct copier *m, struct error *err)
 				m->again = run->again;
 			continue;
 		}
-		/* What the database has said of it was of no use: it says it anew when it has changed. */
+		/* If seq is 0, its last report was invalid: wait for another. */
 		if (run->seq > 0 && mirror_compare_run(m, run, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* The line that the answer of a run begins with. */
+/* The line with which the answer for a run begins. */
 static int64_t
 first_asked(const struct run *run)
 {
 	return run->have + (run->checked ? 0 : 1);
 }
 
-/* The next answer begins. What has become of its run meanwhile may have made it useless. */
+/* Begins the next answer, which is ignored if its run is not wanted any more. */
 static void
 drop_first(struct copier *m)
 {
@@ -392,8 +396,8 @@ drop_first(struct copier *m)
 	m->answer.next = m->asked_count > 0 ? first_asked(m->asked[0]) : 0;
 }
 
-/* Writes what has come of the run that is asked for. What it is refused for leaves nothing to be
- * done but that. */
+/* Writes the lines received for the run that was asked for. If they are refused,
+ * refuses the run. */
 static int
 write_lines(struct copier *m, struct error *err)
 {
@@ -414,7 +418,7 @@ write_lines(struct copier *m, struct error *err)
 		*err = why;
 		return -1;
 	}
-	/* It is asked for anew from where it is. */
+	/* Continue from what the directory has. */
 	if (directory_look(&m->directory, run->run_id, &run->have, run->have_digest, err) != 0)
 		return -1;
 	if (fault != INGEST_INVALID && fault != INGEST_TOO_LARGE && !run->renewed)
@@ -423,7 +427,7 @@ write_lines(struct copier *m, struct error *err)
 	return 0;
 }
 
-/* The lines of the answer that are here now. */
+/* Notes that the lines of the answer are here now. */
 static void
 has_come(const struct copier *m, struct run *run)
 {
@@ -431,7 +435,7 @@ has_come(const struct copier *m, struct run *run)
 		run->have = m->answer.next - 1;
 }
 
-/* A line of the run that is asked for. */
+/* Handles a line of the run that was asked for. */
 static int
 mirror_read_event_line(struct copier *m, struct span line, struct error *err)
 {
@@ -456,7 +460,7 @@ mirror_read_event_line(struct copier *m, struct span line, struct error *err)
 		mirror_refuse_run(m, run, &why);
 		return 0;
 	}
-	/* It is here: it is only to be the same. */
+	/* The line is here already, and must be the same. */
 	if (m->answer.next <= run->have) {
 		digest_blake2b(line.at, line.len, digest);
 		m->answer.next++;
@@ -469,7 +473,7 @@ mirror_read_event_line(struct copier *m, struct span line, struct error *err)
 	return m->answer.text.len >= TEXT_MOST ? write_lines(m, err) : 0;
 }
 
-/* All of an answer is here. */
+/* An answer is complete. */
 static int
 end_answer(struct copier *m, struct run *run, struct error *err)
 {
@@ -500,19 +504,19 @@ end_answer(struct copier *m, struct run *run, struct error *err)
 		return 0;
 	}
 	set_state(m, run, RUN_SAME);
-	/* What it has told since is behind that, if anything. */
+	/* Later reports of the run follow this answer. */
 	run->seq = run->have;
 	memcpy(run->digest, run->have_digest, DIGEST_SIZE);
 	return 0;
 }
 
-/* The answer is over. */
+/* Handles the end of an answer. */
 static int
 mirror_finish_answer(struct copier *m, struct run *run, struct error *err)
 {
 	if (write_lines(m, err) != 0)
 		return -1;
-	/* A run that was asked for once more meanwhile is not meant. */
+	/* Not if the run was asked for again meanwhile. */
 	if (!m->answer.skipping && end_answer(m, run, err) != 0)
 		return -1;
 	drop_first(m);
@@ -545,13 +549,13 @@ mirror_read_blob_line(struct copier *m, struct span line, struct error *err)
 		*err = why;
 		failed = -1;
 	} else if (why.code != ERROR_NONE) {
-		/* The lines go on without it. */
+		/* The lines are copied without it. */
 		program_fail(PROGRAM, &why);
 	}
 	return failed;
 }
 
-/* A word about a run. */
+/* Handles a message about a run. */
 static int
 mirror_read_run_message(struct copier *m, struct span line, struct error *err)
 {
@@ -619,7 +623,7 @@ mirror_read_line(struct copier *m, struct span line, struct error *err)
 	if (span_is(first.key, FETCH_BLOB))
 		return mirror_read_blob_line(m, line, err);
 	if (!span_is(first.key, FETCH_LISTED) || m->listed)
-		return 0; /* or what a later version says */
+		return 0; /* or a message of a later version */
 	m->listed = true;
 	if (m->told.lost)
 		message_print(PROGRAM, "the database can be reached again");
@@ -656,7 +660,7 @@ mirror_start_filter(struct copier *m, struct error *err)
 	m->asked_count = m->wanted_count = m->next_wanted = 0;
 	buffer_clear(&m->answer.text);
 	for (size_t i = 0; i < m->count; i++) {
-		/* What a write that failed has left of it is looked at. */
+		/* A failed write may have left something: read it again. */
 		m->runs[i]->have = -1;
 		m->runs[i]->again = 0;
 		set_state(m, m->runs[i], RUN_GONE);
@@ -664,7 +668,7 @@ mirror_start_filter(struct copier *m, struct error *err)
 	return peer_start(&m->peer, &spec, err);
 }
 
-/* Asks for what there is room for. */
+/* Asks for as many runs as may be asked for at once. */
 static void
 mirror_request_runs(struct copier *m)
 {
@@ -688,7 +692,8 @@ mirror_request_runs(struct copier *m)
 	peer_send(&m->peer);
 }
 
-/* It has ended, and is started once more after a while. -1: it will not be: the status. */
+/* The filter has ended: plans to start it again after a pause. -1: it will not be started;
+ * *status is set. */
 static int
 mirror_schedule_restart(struct copier *m, const struct error *failure, int *status)
 {
@@ -712,7 +717,7 @@ mirror_schedule_restart(struct copier *m, const struct error *failure, int *stat
 	free(said);
 	buffer_clear(&m->peer.errors);
 	m->listed = m->answer.answered = m->misspoken = false;
-	/* What is wrong with the database's name, or with us, is so the next time, too. */
+	/* An invalid URL or usage error will not change. */
 	if (*status == STATUS_USAGE || *status == STATUS_DEFINITION) {
 		program_fail(PROGRAM, &why);
 		return -1;
@@ -728,7 +733,7 @@ mirror_schedule_restart(struct copier *m, const struct error *failure, int *stat
 	return 0;
 }
 
-/* Whether it goes well: then what fails next is tried again soon. */
+/* If everything works, the next failure is followed by a short pause again. */
 static void
 note_success(struct copier *m)
 {
@@ -740,7 +745,7 @@ note_success(struct copier *m)
 	m->told.unwritable = false;
 }
 
-/* Until stdin is closed. The exit status. */
+/* Copies until stdin is closed. Returns the exit status. */
 static int
 mirror_copy_until_closed(struct copier *m)
 {
@@ -787,7 +792,7 @@ mirror_copy_until_closed(struct copier *m)
 	}
 }
 
-/* 0, or the id of --help or --version, or -1. */
+/* Returns 0, the id of --help or --version, or -1. */
 static int
 mirror_read_options(struct copier *m, const char **path, int argc, char **argv, struct error *err)
 {
@@ -846,7 +851,7 @@ main(int argc, char **argv)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
 	program_ends_with_stdin();
-	setenv("AWF_SYNC", "none", 1); /* of what is made here; see the directory */
+	setenv("AWF_SYNC", "none", 1); /* for the directory, which is synced at the end */
 	m.directory.lock = -1;
 	m.filter = libexec_filter(FILTER, m.url, NULL, &err);
 	if (m.filter == NULL || directory_open(&m.directory, path, &err) != 0)

@@ -1,10 +1,12 @@
 /*
- * awf-mirror-postgresql: what awf-ship took to a database of PostgreSQL, awf-ship(7), awf-sql(7).
+ * awf-mirror-postgresql: reads what awf-ship wrote to a PostgreSQL database,
+ * awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
- *   - One connection listens, tells of runs and reads blobs; another reads lines, row by row, so
- *     that of a long run no more than a line is in memory.
- *   - It listens before it lists: what comes in between is told twice rather than never.
+ *   - One connection listens for notifications, reports runs and reads blobs; another reads lines
+ *     row by row, so that of a long run only one line is in memory.
+ *   - It listens before it lists, so that a change in between is reported twice rather
+ *     than not at all.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@
 #include "transcript/event_keys.h"
 
 #define PROGRAM "awf-mirror-postgresql"
-#define NOTIFIED_MOST 200   /* runs that are asked about by their ids */
+#define NOTIFIED_MOST 200   /* notified runs that are queried by id */
 #define HEADS "SELECT run_id, seq, digest, origin, pruned_through, " \
 	"(extract(epoch FROM clock_timestamp() - last_seen) * 1000)::bigint FROM runs_head "
 
@@ -34,7 +36,7 @@ struct database {
 	PGconn *lines;          /* NULL: not connected */
 };
 
-/* The message of the server in one line; a result is freed. */
+/* The server's message as one line; frees the result. */
 static int
 postgresql_set_error(PGconn *db, PGresult *result, struct error *err)
 {
@@ -46,7 +48,7 @@ postgresql_set_error(PGconn *db, PGresult *result, struct error *err)
 	return -1;
 }
 
-/* Rows, those of bytes in binary; NULL with *err. */
+/* Returns rows, with bytes in binary; NULL with *err. */
 static PGresult *
 postgresql_query_rows(struct database *d, const char *sql, int count, const char *const *values,
     int binary, struct error *err)
@@ -114,7 +116,7 @@ socket_of(void *context)
 	return PQsocket(d->db);
 }
 
-/* The run that was told of; false: what was is no run, and all are to be looked at. */
+/* Reads the run id in a notification; false: it has none, and all runs must be listed. */
 static bool
 postgresql_notified_run(const char *told, char run_id[ID_SIZE])
 {
@@ -154,7 +156,7 @@ has_changed(void *context, struct error *err)
 	return changed;
 }
 
-/* Rows of one column, each a line. 1: what follows is of no use. */
+/* Sends rows of one column, each a line. 1: stop, the rest is useless. */
 static int
 send_rows(struct database *d, struct error *err)
 {

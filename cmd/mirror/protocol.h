@@ -1,36 +1,37 @@
 /*
- * The words of awf-ship(7) by which awf-mirror and its filters, awf-mirror-NAME, bring back what
- * awf-ship took to a database: a JSON object in each line. A line of a transcript stands among them
- * as it is; it alone begins with its seq.
+ * The messages (awf-ship(7)) by which awf-mirror reads from its filters, awf-mirror-NAME, what
+ * awf-ship wrote to a database: one JSON object per line. Lines of a transcript are sent unchanged
+ * among them; only these begin with seq.
  */
 #ifndef AWF_MIRROR_PROTOCOL_H
 #define AWF_MIRROR_PROTOCOL_H
 
 #define FETCH_VERSION 1
 
-/* A filter begins with what it is. */
+/* The first message of a filter. */
 #define FETCH_HELLO "awf_fetch"
 
-/* A run, as it is there now: KEY_RUN_ID comes first, then KEY_SEQ and the digest of its last line;
- * or KEY_ERROR. */
+/* Reports the current state of a run: KEY_RUN_ID comes first, then KEY_SEQ and the digest of its
+ * last line; or KEY_ERROR. */
 #define FETCH_DIGEST "digest"
 #define FETCH_ORIGIN "origin"
-#define FETCH_PRUNED "pruned"       /* lines up to that were removed */
-#define FETCH_IDLE "idle_ms"        /* since its last line came there */
-#define FETCH_GONE "gone"           /* true: nothing is known of it any more */
+#define FETCH_PRUNED "pruned"       /* lines up to this one were removed */
+#define FETCH_IDLE "idle_ms"        /* since its last line arrived in the database */
+#define FETCH_GONE "gone"           /* true: the database does not have it any more */
 
-/* All runs were told, so many. */
+/* All runs were reported; the value is how many. */
 #define FETCH_LISTED "listed"
 
-/* It is asked for what follows this line of KEY_RUN_ID. */
+/* Request: the lines of KEY_RUN_ID after this one. */
 #define FETCH_AFTER "after"
-/* The answer is over: KEY_RUN_ID, and up to which line. */
+/* End of an answer: KEY_RUN_ID, and the number of the last line. */
 #define FETCH_SENT "sent"
 
-/* A blob that a line behind it names: this comes first; then KEY_RUN_ID and its bytes as base64. */
+/* A blob that the next line names; this member is first, then KEY_RUN_ID and its
+ * bytes in base64. */
 #define FETCH_BLOB "blob"
 #define FETCH_DATA "data"
-/* Larger ones are not sent: a line that holds one stays below 256 MiB. */
+/* Larger ones are not sent: a message with one stays below 256 MiB. */
 #define FETCH_BLOB_MOST (INT64_C(128) << 20)
 
 #endif

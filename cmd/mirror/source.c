@@ -1,6 +1,6 @@
 /*
- * One loop around poll(2). What is said goes to stdout at once: whoever reads it may be slow, and
- * then so is the database asked.
+ * One loop around poll(2). Output is written to stdout at once: if its reader is slow, the database
+ * is read slowly.
  */
 #include "mirror/source.h"
 
@@ -29,37 +29,37 @@
 #include "transcript/event_keys.h"
 
 #define OUT_BYTES ((size_t)256 << 10)
-#define NAME_SHOWN 64     /* bytes of what is no id of a run */
+#define NAME_SHOWN 64     /* bytes of an invalid run id in a message */
 
 static const struct option_spec no_options[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
-/* What was told of a run. */
+/* What was reported about a run. */
 struct announced {
 	char run_id[ID_SIZE];
 	char digest[DIGEST_SIZE];
 	int64_t seq, pruned;
-	uint64_t listed;          /* the last list that it stood in */
+	uint64_t listed;          /* number of the last list that contained it */
 	bool gone;
 };
 
-/* The filter that this process is. */
+/* The state of the filter, which is this process. */
 static struct {
 	const struct source *source;
 	struct buffer out;        /* not written yet */
 	struct announced *announced;
 	size_t count, capacity;
-	struct map places;        /* run id to its place in announced, and what is none to SIZE_MAX */
-	uint64_t lists;           /* so many were made */
-	size_t runs;              /* in this one */
+	struct map places;        /* run id → index in announced; an invalid id → SIZE_MAX */
+	uint64_t lists;           /* number of lists made */
+	size_t runs;              /* in the current list */
 
-	/* The answer that is being given. */
+	/* The current answer. */
 	const char *run_id;
 	int64_t sent;             /* seq */
-	struct map blobs;         /* that were sent with it */
+	struct map blobs;         /* sent with this answer */
 	bool refused;
 } filter;
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static int
 source_flush_output(struct error *err)
@@ -108,7 +108,7 @@ source_write_error(const char *run_id, const struct error *why)
 	end_word(&w);
 }
 
-/* What has no id has nothing else, either. */
+/* Reports an invalid run id, once. */
 static void
 source_write_bad_run_id(const char *name)
 {
@@ -165,7 +165,7 @@ source_run(const struct source_run *run)
 	end_word(&w);
 }
 
-/* All runs, and those that are not there any more. */
+/* Reports all runs, and those that do not exist any more. */
 static int
 list_all(struct error *err)
 {
@@ -198,7 +198,7 @@ source_data(const void *bytes, size_t len)
 	buffer_text(&filter.out, "\"}\n");
 }
 
-/* The blobs that a line names, each once in an answer. */
+/* Sends the blobs that a line names, each once per answer. */
 static int
 send_blobs(const char *line, size_t len, struct error *err)
 {
@@ -218,7 +218,7 @@ send_blobs(const char *line, size_t len, struct error *err)
 		writer_member_string(&w, KEY_RUN_ID, filter.run_id);
 		begun = filter.out.len;
 		failed = filter.source->blob(filter.source->context, filter.run_id, *name, err);
-		/* There is none. */
+		/* The database does not have it. */
 		if (filter.out.len == begun)
 			filter.out.len = before;
 		if (failed == 0 && filter.out.len >= OUT_BYTES)
@@ -268,7 +268,7 @@ source_read_request(const char *line, size_t len, struct error *err)
 		    "awf-ship(7)");
 	span_members(span_of(line, len), names, 2, values);
 	if (!event_copy_id(values[0], run_id) || !span_integer(values[1], &after) || after < 0)
-		return 0; /* a kind of a later version */
+		return 0; /* a message of a later version */
 	filter.run_id = run_id;
 	filter.sent = after;
 	filter.refused = false;
@@ -284,7 +284,7 @@ source_read_request(const char *line, size_t len, struct error *err)
 
 /* ---- the loop ---- */
 
-/* Until the tables are there. 1; 0: stdin ended before; -1. */
+/* Waits until the tables exist. 1; 0: stdin ended before; -1. */
 static int
 await_tables(struct line_input *in, struct error *err)
 {
@@ -297,7 +297,7 @@ await_tables(struct line_input *in, struct error *err)
 	return ready;
 }
 
-/* Tells what has changed. Where nothing tells of that, the database is looked at from time to time. */
+/* Reports what has changed. Without notifications, the database is polled. */
 static int
 source_write_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, struct error *err)
 {
@@ -310,7 +310,7 @@ source_write_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, 
 		changed = s->changed(s->context, err);
 		*look_at = now + s->look_ms;
 	}
-	/* What is told of while the database is asked may be read by then, and wakes nobody. */
+	/* A notification may have been read during the query; it does not wake the poll. */
 	if (notified && (changed > 0 || now >= *list_at))
 		*look_at = now;
 	if (changed == -1 || source_flush_output(err) != 0)
@@ -319,14 +319,14 @@ source_write_changes(struct line_input *in, int64_t *look_at, int64_t *list_at, 
 		if (list_all(err) != 0)
 			return -1;
 		*list_at = clock_monotonic() + FETCH_LIST_MS;
-		/* A look at many runs takes its time, and not more than a tenth of ours. */
+		/* Listing many runs takes time: spend at most a tenth of the time on it. */
 		if (!notified)
 			*look_at = clock_monotonic() + s->look_ms + 10 * (clock_monotonic() - now);
 	}
 	return 0;
 }
 
-/* Waits until somebody asks, or the database may have changed. */
+/* Waits for a request, or until the database may have changed. */
 static int
 wait_for_more(struct line_input *in, int64_t until, struct error *err)
 {
@@ -370,7 +370,7 @@ source_serve_stdin(struct error *err)
 	return err->code == ERROR_NONE ? 0 : -1;
 }
 
-/* 0, or the id of --help or --version, or -1. */
+/* Returns 0, the id of --help or --version, or -1. */
 static int
 source_read_options(const char **url, int argc, char **argv, struct error *err)
 {

@@ -1,11 +1,11 @@
 /*
- * awf-mirror-sqlite: what awf-ship took to a database of SQLite, awf-ship(7), awf-sql(7).
+ * awf-mirror-sqlite: reads what awf-ship wrote to an SQLite database, awf-ship(7), awf-sql(7).
  *
  * What the code relies on:
- *   - The database is opened for reading, and is not made; as long as it is not there, it has no
- *     tables yet.
- *   - data_version is another after each transaction of others, in the file that is open: one that
- *     takes its name ends this process, which is started anew.
+ *   - The database is opened for reading, and not created; as long as it does not exist, it
+ *     has no tables.
+ *   - data_version changes with each transaction of another connection in the open file; if another
+ *     file gets its name, this process ends, and is started again.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "ship/sqlite.h"
 
 #define PROGRAM "awf-mirror-sqlite"
-#define BUSY_MS 60000       /* for who mends the database after a crash */
+#define BUSY_MS 60000       /* while another process recovers the database after a crash */
 #define LOOK_MS 50
 
 enum statement { VERSION, DATA_VERSION, LIST, LINES, BLOB, STATEMENTS };
@@ -33,9 +33,9 @@ static const char *const statements[STATEMENTS] = {
 };
 
 struct database {
-	struct sqlite at;       /* not open: it is not there yet */
+	struct sqlite at;       /* not open: the file does not exist yet */
 	sqlite3_stmt *made[STATEMENTS];
-	int64_t version;        /* of its data, when it was looked at last */
+	int64_t version;        /* data_version at the last check */
 };
 
 /* Prepares a statement for binding; NULL with *err. */
@@ -78,7 +78,7 @@ has_tables(void *context, struct error *err)
 	return has;
 }
 
-/* A text; "" if it is none, or has a NUL. */
+/* Returns a text; "" if it is another type, or contains a NUL. */
 static const char *
 text_of(sqlite3_stmt *s, int column)
 {

@@ -1,6 +1,7 @@
 /*
- * A path says what is asked, and mostly whom; where two APIs have the same one, as for the list of
- * models, a field that only one of them has does. What no table knows of may change something.
+ * The path says what is requested, and mostly of which API; if two APIs have the same path, as for
+ * the list of models, a header field that only one of them has decides. Requests in no table may
+ * change something.
  */
 #include "apis.h"
 
@@ -22,9 +23,9 @@ const char *const family_bases[FAMILIES] = {
 	[FAMILY_VERTEX] = "https://aiplatform.googleapis.com"
 };
 
-/* ---- what is asked ---- */
+/* ---- what a request means ---- */
 
-/* How the path of a POST ends, and what that asks for: generations, and what only reads. */
+/* Ends of paths of POST requests: generations, and requests that change nothing. */
 static const struct {
 	const char *end;
 	const struct stream_api *generation;
@@ -70,7 +71,7 @@ apis_has_suffix(struct span path, const char *with)
 	return path.len >= len && memcmp(path.at + path.len - len, with, len) == 0;
 }
 
-/* Where a parameter of the query begins; .at NULL: it has none of this name. */
+/* Finds the value of a query parameter; .at NULL: there is none. */
 static struct span
 apis_find_parameter(struct span target, const char *name)
 {
@@ -139,7 +140,7 @@ apis_is_credential(struct span name)
 	return false;
 }
 
-/* The token of "Bearer TOKEN", or of one that stands alone. */
+/* The token in "Bearer TOKEN", or the value itself. */
 static struct span
 apis_strip_bearer(struct span value)
 {
@@ -151,7 +152,7 @@ apis_strip_bearer(struct span value)
 	return value;
 }
 
-/* How long it takes depends on the length alone. */
+/* Takes time that depends only on the length. */
 static bool
 is_token(struct span value, const char *token)
 {
@@ -192,7 +193,7 @@ apis_swap(struct buffer *out, struct span value, const char *token, const char *
 	return true;
 }
 
-/* Appends a target; where its key was, this one, or nothing of it. */
+/* Appends a target with its parameter "key" replaced by this key, or (NULL) removed. */
 static void
 add_target(struct buffer *out, struct span target, const char *key)
 {
@@ -208,7 +209,7 @@ add_target(struct buffer *out, struct span target, const char *key)
 		buffer_append(out, target.at, (size_t)(old.at - target.at));
 		http_escape(out, key);
 		buffer_append(out, old.at + old.len, (size_t)(end - old.at) - old.len);
-	} else if (old.at + old.len < end) { /* with the & behind it */
+	} else if (old.at + old.len < end) { /* with the & after it */
 		buffer_append(out, target.at, (size_t)(begin - target.at));
 		buffer_append(out, old.at + old.len + 1, (size_t)(end - old.at) - old.len - 1);
 	} else { /* with the ? or & before it */
@@ -222,7 +223,7 @@ apis_bare_target(struct buffer *out, struct span target)
 	add_target(out, target, NULL);
 }
 
-/* ---- where to ---- */
+/* ---- the target ---- */
 
 const char *
 apis_refuses(const struct head *h)
@@ -253,7 +254,7 @@ apis_url(struct buffer *out, enum family family, const char *base, struct span t
 
 	while (size > 0 && base[size - 1] == '/')
 		size--;
-	/* The base of OpenAI has the version, that of Anthropic has not; clients write it either way. */
+	/* OpenAI's base contains the version, Anthropic's does not; clients write it either way. */
 	if (family == FAMILY_ANTHROPIC && size > len && memcmp(base + size - len, version, len) == 0)
 		size -= len;
 	buffer_append(out, base, size);

@@ -1,7 +1,7 @@
 /*
- * The model APIs that a proxy stands in for, as far as their requests tell: which of them is asked
- * for what, where keys stand, and how each says an error. It knows nothing of sockets, nor of what
- * is answered (api/stream.h).
+ * The model APIs that a proxy stands in for, as far as requests show: which API is asked for what,
+ * where credentials are, and how each API formats an error. It does not handle sockets or responses
+ * (api/stream.h).
  */
 #ifndef AWF_MODELS_APIS_H
 #define AWF_MODELS_APIS_H
@@ -13,40 +13,42 @@
 #include "httpd/head.h"
 #include "json/scan.h"
 
-/* Whose servers they are, each with one base and one key. */
+/* API vendors, each with one base URL and one key. */
 enum family { FAMILY_OPENAI, FAMILY_ANTHROPIC, FAMILY_GOOGLE, FAMILY_VERTEX, FAMILIES };
-/* Their names; what they are reached at if nobody says otherwise. */
+/* Their names; their default base URLs. */
 extern const char *const family_names[FAMILIES];
 extern const char *const family_bases[FAMILIES];
 
-/* What a request is for. */
+/* The meaning of a request. */
 struct meaning {
 	enum family family;
-	/* How its answer is read, of a model that is asked; NULL: no model is. */
+	/* how its response is read, if it asks a model; NULL: it does not */
 	const struct stream_api *generation;
-	bool chat;                /* it is of Chat Completions, and may ask for its usage */
-	bool reads;               /* nothing is changed by it */
+	bool chat;                /* Chat Completions, whose usage may have to be requested */
+	bool reads;               /* it changes nothing */
 };
 struct meaning apis_meaning(const struct head *h);
 
-/* Whether its credentials, wherever the APIs have them, are all the token, and there is one. */
+/* Whether a request has credentials, in any of the places where APIs have them, and all
+ * are the token. */
 bool apis_admit(const struct head *h, const char *token);
-/* Why a method is not passed on; NULL: it is. */
+/* Why a method is refused; NULL: it is passed on. */
 const char *apis_refuses(const struct head *h);
-/* Appends a target as it is judged and passed on: a path below the user's base that every server
- * reads alike (request_path.h), and the query as it came. NULL, or why it is refused. */
+/* Appends the normalized target that is checked and passed on: a path below the user's base
+ * that all servers parse alike (request_path.h), and the unchanged query. Returns NULL, or why
+ * it is refused. */
 const char *apis_target(struct buffer *out, struct span target);
-/* Whether a field holds one. */
+/* Whether a header field contains a credential. */
 bool apis_is_credential(struct span name);
-/* Appends a value in which the token stands with the key in its place; false: there is no key, and
- * nothing is appended. */
+/* Appends a value with the token replaced by the key; false: there is no key, and nothing
+ * is appended. */
 bool apis_swap(struct buffer *out, struct span value, const char *token, const char *key);
-/* Appends the target of a request without a parameter that is a credential. */
+/* Appends the target without a parameter that is a credential. */
 void apis_bare_target(struct buffer *out, struct span target);
-/* Appends the URL that it is for, at this base, with the key (NULL: none) where the token was. */
+/* Appends the URL of the request at this base, with the key (NULL: none) in place of the token. */
 void apis_url(struct buffer *out, enum family family, const char *base, struct span target,
     const char *key);
-/* Appends the body of an error, as the API would say it. */
+/* Appends the body of an error in the API's format. */
 void apis_error(struct buffer *out, enum family family, unsigned status, const char *message);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A conversation is a list of turns, whatever the API calls them; those behind the last one of the
- * model are new. Of parts that are no text their kind is told.
+ * A conversation is a list of turns, whatever the API calls them; those after the model's last turn
+ * are new. Of parts that are not text only the type is written.
  */
 #include "asked.h"
 
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
-/* A text as it stands, or those of parts in a row; nothing of what has none. */
+/* Adds a text, or the texts of a list of parts; nothing if there are none. */
 static void
 asked_add_text(struct span content, struct buffer *out)
 {
@@ -82,7 +82,7 @@ asked_write_tool_result(struct writer *w, struct span id, struct span content, s
 	writer_object_end(w);
 }
 
-/* A part that is neither text nor a result: its kind alone. */
+/* Writes the type of a part that is neither text nor a result. */
 static void
 write_kind(struct writer *w, struct span type)
 {
@@ -95,7 +95,7 @@ write_kind(struct writer *w, struct span type)
 	writer_object_end(w);
 }
 
-/* A part of what the user says, or a tool has given. */
+/* Writes a part of a user's message or a tool result. */
 static void
 write_part(struct writer *w, struct span part)
 {
@@ -123,7 +123,7 @@ is_system(struct span turn)
 	return span_one_of(span_member(turn, "role"), roles) != NULL;
 }
 
-/* Whether a turn is the model's: a message of it, or an item that it has made. */
+/* Whether a turn is the model's: a message with its role, or an item of its output. */
 static bool
 is_answer(struct span turn)
 {

@@ -1,7 +1,7 @@
 /*
- * What a request to a model asks, in the vocabulary of a transcript: what is new in it since the
- * model's last answer, and who the model is told to be. The rest of the conversation stands in
- * earlier requests, and in the body, which is kept as it is.
+ * Extracts what a request asks of a model, in the terms of a transcript: the turns since the
+ * model's last answer, and the system prompt. The rest of the conversation is in earlier requests,
+ * and in the body, which is recorded unchanged.
  */
 #ifndef AWF_MODELS_ASKED_H
 #define AWF_MODELS_ASKED_H
@@ -10,8 +10,8 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-/* Writes members "model", "system_prompt" and "blocks", as far as they are there; body is checked
- * JSON. target: the path, which has the model's name in some APIs. */
+/* Writes the members "model", "system_prompt" and "blocks" that exist; body is valid JSON. target:
+ * the path, which contains the model's name for some APIs. */
 void asked_write(struct writer *w, const struct stream_api *api, struct span body,
     struct span target);
 

@@ -1,6 +1,6 @@
 /*
- * A request is judged by its head, before a byte of its body is read, and goes on when it is whole.
- * What a head must be like is httpd/head.h's: two programs read it, this one and the API's server.
+ * A request is checked by its head, before its body is read, and handled when it is complete.
+ * httpd/head.h has the rules for heads, as two programs parse them: this one and the API's server.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct refusal no_upgrade = { 426, "",
 	"awf-models-proxy speaks HTTP/1.1 alone, without websockets" };
 static const struct refusal too_large = { 413, "", "the body of the request is too large" };
 
-/* Tells awf-step that a request came with another key. */
+/* Reports to awf-step that a request came with another key. */
 static void
 client_report_wrong_key(void)
 {
@@ -29,7 +29,8 @@ client_report_wrong_key(void)
 	proxy_say(&line);
 }
 
-/* Puts the target in its one form into the head, which is read anew. NULL, or why it is refused. */
+/* Replaces the target in the head by its normalized form, and parses the head again. Returns NULL,
+ * or why the target is refused. */
 static const char *
 normalize_target(struct request *r, struct head *h)
 {

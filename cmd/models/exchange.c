@@ -1,9 +1,11 @@
 /*
- * An exchange is told to awf-step when its request is whole, goes on when that says so, and is told
- * again when its answer is whole, or never will be; only then has the program its end.
+ * An exchange is reported to awf-step when its request is complete, continues when awf-step says
+ * so, and is reported again when its response is complete or has failed; only then the program gets
+ * the end of the response.
  *
- * The end of a stream is what the API calls so: from there on its bytes are held back, though the
- * connection is still open. Of other answers the end of the connection is, or their last byte.
+ * The end of a stream is the event that the API defines as the end: its bytes and later ones are
+ * held back, even if the connection stays open. For other responses it is the last byte, or the end
+ * of the connection.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ begin_line(struct writer *w, struct buffer *line, const struct exchange *e, cons
 	writer_member_integer(w, what, e->number);
 }
 
-/* Whether bytes are a text that is not much longer as JSON. */
+/* Whether bytes are text whose JSON would not be much longer. */
 static bool
 is_plain(const struct buffer *body)
 {
@@ -41,7 +43,7 @@ is_plain(const struct buffer *body)
 	return escaped <= body->len / 2 && utf8_valid(body->data, body->len);
 }
 
-/* Bytes as a text, or, where they are none, in base64: so what ANSWER_LIMIT allows is a line. */
+/* Writes bytes as text, or in base64 if they are not; so up to ANSWER_LIMIT they fit in a line. */
 static void
 exchange_write_body(struct writer *w, const struct buffer *body)
 {
@@ -147,9 +149,9 @@ exchange_remove(struct exchange *e)
 	exchange_free(e);
 }
 
-/* ---- the answer, to the program ---- */
+/* ---- the response, to the program ---- */
 
-/* Fields that are of one connection (RFC 9110, section 7.6.1), or say how long the body is. */
+/* Fields that concern one connection (RFC 9110, section 7.6.1), or give the body's length. */
 static bool
 is_of_connection(struct span name)
 {
@@ -163,8 +165,8 @@ is_of_connection(struct span name)
 	return false;
 }
 
-/* Whether the program is to see a field of the answer's head: not how a generation was compressed
- * that was not to be, as it is not any more. */
+/* Whether a field of the response is passed to the program. Content-Encoding of a generation is
+ * not, as it is decompressed here. */
 static bool
 is_passed(const struct exchange *e, struct span name)
 {
@@ -172,7 +174,7 @@ is_passed(const struct exchange *e, struct span name)
 	    (e->meaning.generation == NULL || !head_is(name, "Content-Encoding"));
 }
 
-/* The next field of the answer's head, as a line without its end. */
+/* Parses the next field of the response's head; line: without its end. */
 static bool
 next_field(struct span *rest, struct span *line, struct span *name, struct span *value)
 {
@@ -206,8 +208,8 @@ answer_field(const struct exchange *e, const char *name)
 	return SPAN_NONE;
 }
 
-/* Sends the head of an answer, from its API or from the record, which is the same head: the record
- * has no reason phrase, and HTTP/2 none either. Fields end in CR LF. length -1: it is not known. */
+/* Sends the head of a response, from the API or from the record; both look alike, as the record has
+ * no reason phrase, nor has HTTP/2. Fields end in CR LF. length -1: unknown. */
 static void
 send_head(struct exchange *e, long status, struct span fields, long long length)
 {
@@ -220,8 +222,8 @@ send_head(struct exchange *e, long status, struct span fields, long long length)
 	connection_stream(e->request->connection, (unsigned)status, &head, length);
 }
 
-/* The head that the API has sent. length: as libcurl counts it, which is where the answer ends,
- * whatever else the head says; -1: not known. */
+/* Passes on the API's head. length: as libcurl counts it, which is where the response ends,
+ * whatever the head says; -1: unknown. */
 static void
 pass_head(struct exchange *e, long long length)
 {
@@ -233,14 +235,14 @@ pass_head(struct exchange *e, long long length)
 			buffer_append(&fields, line.at, line.len);
 			buffer_text(&fields, "\r\n");
 		}
-	/* Where there can be no body, the field tells how long it would be. */
+	/* Without a body, the field tells how long it would be. */
 	if ((e->bodiless || e->way.status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
 		length = -1;
 	send_head(e, e->way.status, span_of(buffer_string(&fields), fields.len), length);
 	buffer_free(&fields);
 }
 
-/* Bytes of the answer as the program gets them. */
+/* Passes on bytes of the response. */
 static void
 pass_bytes(struct exchange *e, const char *bytes, size_t len)
 {
@@ -259,7 +261,7 @@ pass_bytes(struct exchange *e, const char *bytes, size_t len)
 		connection_write(e->request->connection, bytes, len);
 }
 
-/* It is recorded: the program may have the end. */
+/* The response is recorded: sends the end to the program. */
 static void
 exchange_send_held_answer(struct exchange *e)
 {
@@ -272,8 +274,8 @@ exchange_send_held_answer(struct exchange *e)
 
 /* ---- to the API ---- */
 
-/* Whether a line of the head tells another length than one before it: where such an answer ends
- * nobody knows (RFC 9112, section 6.3). */
+/* Whether a line of the head has another Content-Length than an earlier one: then the end of the
+ * response is undefined (RFC 9112, section 6.3). */
 static bool
 tells_other_length(const struct exchange *e, struct span rest)
 {
@@ -293,10 +295,10 @@ on_head(char *bytes, size_t size, size_t count, void *context)
 	e->came.long_head = !handle_take_line(&e->came.heads, len);
 	if (e->came.long_head)
 		return 0;
-	/* Fields behind the body are of the connection. */
+	/* Trailer fields after the body concern the connection. */
 	if (e->came.headed)
 		return len;
-	/* What comes first may be no more than that something comes (1xx). */
+	/* An interim response (1xx) may come first. */
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
 		buffer_clear(&e->way.lines);
 	e->came.two_lengths = tells_other_length(e, span_of(bytes, len));
@@ -329,7 +331,7 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 	bool reads = e->meaning.generation != NULL && e->way.status >= 200 && e->way.status <= 299;
 
-	/* A few MiB can hold a thousand times as much: what is decompressed here has an end. */
+	/* Compressed data can expand a thousandfold, so its size is limited. */
 	e->came.swollen = e->meaning.generation != NULL && e->came.too_long &&
 	    answer_field(e, "Content-Encoding").at != NULL;
 	if (e->came.swollen)
@@ -351,14 +353,14 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 		pass_bytes(e, buffer_string(&passed), passed.len);
 		buffer_free(&passed);
 	} else {
-		/* The last byte of an answer of known length is its end. */
+		/* The last byte of a response of known length is its end. */
 		e->came.holds |= e->way.length >= 0 && e->came.answer_bytes + len >= (uint64_t)e->way.length;
 		pass_bytes(e, bytes, len);
 	}
 	return len;
 }
 
-/* Text of an answer, for who looks on. */
+/* Reports text of a response, for the live view. */
 static void
 on_delta(void *context, const char *kind, const char *text, size_t len)
 {
@@ -480,7 +482,8 @@ exchange_send_request(struct exchange *e)
 	curl_easy_setopt(e->way.easy, CURLOPT_HEADERDATA, (void *)e);
 	curl_easy_setopt(e->way.easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(e->way.easy, CURLOPT_WRITEDATA, (void *)e);
-	/* Some servers compress whatever is asked for: what a generation says is to be read. */
+	/* Some servers compress without being asked: a generation must be decompressed
+	 * to be read. */
 	if (e->meaning.generation != NULL)
 		curl_easy_setopt(e->way.easy, CURLOPT_ACCEPT_ENCODING, "");
 	if (e->bodiless) {
@@ -500,10 +503,10 @@ exchange_send_request(struct exchange *e)
 	buffer_free(&method);
 }
 
-/* ---- what came of it ---- */
+/* ---- the end of the response ---- */
 
-/* Whether an answer is one: what its API says of a generation counts. A program may take what AWF's
- * own agents do not, such as an end that is not known here. */
+/* Whether a response is complete; for a generation the API's own end counts. A program may accept
+ * what AWF's agents do not, such as an unknown reason for the end. */
 static bool
 is_whole(const struct exchange *e, bool transferred)
 {
@@ -516,7 +519,7 @@ is_whole(const struct exchange *e, bool transferred)
 	return !s->refused && (!e->came.events || s->message.ended || s->failed);
 }
 
-/* Why it did not come. */
+/* Why the response is incomplete. */
 static const char *
 broken_by(const struct exchange *e)
 {
@@ -553,14 +556,14 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 	writer_object_end(w);
 }
 
-/* Fields that are kept of an answer: no cookie, which would be a credential. */
+/* Writes the header fields to be recorded: no cookies, which are credentials. */
 static void
 write_fields(const struct exchange *e, struct writer *w)
 {
 	struct span rest = span_of(buffer_string(&e->way.lines), e->way.lines.len), line, name, value;
 
 	writer_member_array(w, KEY_HEADERS);
-	/* How long a body is is told by the body, if there is one. */
+	/* Content-Length is only needed without a body. */
 	while (next_field(&rest, &line, &name, &value))
 		if ((is_passed(e, name) || (e->bodiless && head_is(name, "Content-Length"))) &&
 		    !head_is(name, "Set-Cookie"))
@@ -568,7 +571,7 @@ write_fields(const struct exchange *e, struct writer *w)
 	writer_array_end(w);
 }
 
-/* Tells awf-step of the answer, as far as it came. */
+/* Reports the response to awf-step, as far as it arrived. */
 static void
 exchange_report_answer(struct exchange *e, bool transferred)
 {
@@ -585,8 +588,8 @@ exchange_report_answer(struct exchange *e, bool transferred)
 			stream_finish(s);
 	}
 	whole = is_whole(e, transferred);
-	/* An API that repeats the key puts it into no record: hide it in the answer's bytes, which
-	 * may be recorded in base64, and in what was made of them. */
+	/* If the API repeats the key, it must not be recorded: hide it in the bytes, which may be
+	 * recorded in base64, and in texts made from them. */
 	text_hide(e->came.answer.data, e->came.answer.len, key);
 	begin_line(&w, &line, e, "answered");
 	writer_member_bool(&w, "whole", whole);
@@ -598,7 +601,8 @@ exchange_report_answer(struct exchange *e, bool transferred)
 	write_fields(e, &w);
 	if (!e->came.too_long)
 		exchange_write_body(&w, &e->came.answer);
-	/* What is not kept a replay cannot give: an empty answer would be another one. */
+	/* A response that is not recorded completely cannot be replayed: an empty one
+	 * would be wrong. */
 	if (e->came.broken || e->came.too_long)
 		writer_member_bool(&w, KEY_BROKEN, true);
 	writer_object_end(&w);
@@ -633,7 +637,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	}
 	curl_slist_free_all(e->way.fields);
 	e->way.fields = NULL;
-	/* Maybe the bundle has the authority; nothing was sent. */
+	/* Nothing was sent: the certificate's authority may be in the bundle, so try that. */
 	if (result == CURLE_PEER_FAILED_VERIFICATION && e->way.authorities != NULL) {
 		p->authorities = NULL;
 		e->way.message[0] = '\0';
@@ -647,7 +651,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 		begin_answer(e);
 		e->came.broken = true;
 	} else if (!transferred && !e->came.begun) {
-		/* No answer at all is one of ours. */
+		/* Without any response, the proxy makes one. */
 		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;
 
 		buffer_format(&text, "awf-models-proxy: %s", broken_by(e));
@@ -674,7 +678,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 	exchange_report_answer(e, transferred);
 }
 
-/* One that was not sent on is not waited with any more. */
+/* Tells awf-step not to wait for a request that was not sent. */
 static void
 exchange_report_unsent(const struct exchange *e)
 {
@@ -690,7 +694,7 @@ void
 exchange_desert(struct exchange *e)
 {
 	e->request = NULL;
-	/* An answer that has come to its end is waited for: it is whole. */
+	/* A response that has reached its end will be complete: wait for it. */
 	if (e->way.easy != NULL && !e->came.stream.message.ended)
 		exchange_transferred(e, CURLE_ABORTED_BY_CALLBACK);
 	if (!e->asked)
@@ -707,9 +711,9 @@ exchange_resume(struct exchange *e)
 	}
 }
 
-/* ---- what awf-step says ---- */
+/* ---- messages from awf-step ---- */
 
-/* A recorded answer, cut off again where it was. */
+/* Sends a recorded response; one that was interrupted is interrupted at the same place. */
 static void
 answer_from_record(struct exchange *e, struct span response)
 {
@@ -793,7 +797,7 @@ exchanges_end(struct proxy *p)
 
 	while ((e = p->exchanges) != NULL) {
 		p->exchanges = e->next;
-		/* The request outlives the exchange, and gets nothing more. */
+		/* The request outlives the exchange, and gets no more data. */
 		if (e->request != NULL)
 			e->request->exchange = NULL;
 		e->request = NULL;

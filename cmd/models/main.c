@@ -1,10 +1,9 @@
 /*
- * awf-models-proxy: stands between a program and model APIs for awf-step --models. It speaks HTTP
- * on loopback with the program, HTTP or HTTPS with the APIs, and lines with awf-step, on stdin and
- * stdout; awf-models-proxy(1) has them. The first line says who may ask, and where the APIs are: so
- * a key is in no argument and no environment.
- *
- * When stdin ends, so does what is under way, and the program.
+ * awf-models-proxy: a proxy between a program and model APIs for awf-step --models. It speaks HTTP
+ * on loopback with the program, HTTP or HTTPS with the APIs, and exchanges lines with awf-step on
+ * stdin and stdout (awf-models-proxy(1)). The first line says who may connect, and where the APIs
+ * are: so no argument or environment variable contains a key. When stdin ends, running requests are
+ * ended, and the program exits.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -31,12 +30,13 @@
 static const char usage[] = PROGRAM " <lines >lines\n";
 #define LOOK_MS 60000
 
-/* A connection of the program has one to an API. */
+/* For each connection of the program there is one to an API. */
 static const struct open_files client_files = { .each = 2, .beside = 32 };
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
-/* The first line. Where the program is in a sandbox, what listens comes over a descriptor. */
+/* Reads the first line. If the program is in a sandbox, the listening socket is passed over a
+ * descriptor. */
 static int
 read_settings(struct proxy *p, struct error *err)
 {
@@ -78,7 +78,7 @@ read_settings(struct proxy *p, struct error *err)
 	return 0;
 }
 
-/* Listens on loopback, at a port that the system chooses, or waits for what listens. */
+/* Listens on loopback, on a port that the system chooses; or waits for a listening socket. */
 static int
 begin_listening(struct proxy *p, struct error *err)
 {
@@ -101,7 +101,7 @@ begin_listening(struct proxy *p, struct error *err)
 	return httpd_listener_add(&p->listener, &p->httpd, fd, err);
 }
 
-/* What listens in the sandbox of a further try takes the place of that before. */
+/* A further try has a new sandbox, whose listening socket replaces the earlier one. */
 static int
 models_proxy_replace_listener(struct proxy *p, struct error *err)
 {
@@ -135,7 +135,7 @@ models_proxy_end_transfers(struct proxy *p)
 	}
 }
 
-/* Waits for what can be done. */
+/* Waits for any descriptor. */
 static int
 wait_for_any(struct proxy *p, struct error *err)
 {
@@ -150,7 +150,7 @@ wait_for_any(struct proxy *p, struct error *err)
 	    CURLM_OK ? 0 : error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 }
 
-/* Until awf-step has closed its end. */
+/* Serves until awf-step closes its end. */
 static int
 models_proxy_serve_until_closed(struct proxy *p, struct error *err)
 {
@@ -226,7 +226,7 @@ main(int argc, char **argv)
 
 	program_begin();
 #ifdef __linux__
-	/* Its memory, which has the keys, is nobody's to read. */
+	/* Its memory contains the keys and must not be readable. */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	options_begin(&o, none, argc, argv);
@@ -242,8 +242,8 @@ main(int argc, char **argv)
 	if (id != OPTION_END)
 		return program_fail(PROGRAM, &err);
 	signal(SIGPIPE, SIG_IGN);
-	/* Who ends the program around it by a signal to all of a terminal ends not this one before
-	 * awf-step has heard what came of it. */
+	/* A terminal signal that ends the program must not end this process before awf-step was
+	 * told the results. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)

@@ -1,4 +1,4 @@
-/* What is said to awf-step is a line; to the program, an error as its API would say it. */
+/* Messages to awf-step are lines; errors for the program have the format of its API. */
 #include "proxy.h"
 
 #include <unistd.h>
@@ -9,7 +9,7 @@ void
 proxy_say(struct buffer *line)
 {
 	buffer_byte(line, '\n');
-	/* Nobody to say it to: what comes next on stdin is its end. */
+	/* If awf-step has gone, stdin is closed too. */
 	(void)terminal_write_json(STDOUT_FILENO, line->data, line->len);
 	buffer_free(line);
 }

@@ -1,18 +1,18 @@
 /*
- * A proxy for the requests that one program makes of model APIs: connections of the program
- * (httpd/connection.h) and which of its requests go on (client.c), to an API or to be answered from a
- * record (exchange.c), and awf-step, which decides and records (awf-models-proxy(1) has the lines).
- * One thread, and one wait for everything.
+ * A proxy for the requests that one program makes to model APIs: connections of the program
+ * (httpd/connection.h), which of its requests are accepted (client.c), sending them to an API or
+ * answering them from a record (exchange.c), and awf-step, which decides and records
+ * (awf-models-proxy(1) describes the lines). One thread, and one wait for everything.
  *
- *   - No request goes anywhere before awf-step has said so, as it has recorded it by then.
- *   - The end of an answer is held back until awf-step has recorded that: what the program knows,
- *     the record does.
- *   - A key is in the memory of this process alone, and in what goes to its API.
- *   - A request is judged by its head: who has not the token is refused before a byte of the body is
- *     kept, and has a time for a head and for reading why. Where all places are taken, one that has
- *     never had the token leaves its own.
- *   - Of an answer that its reader does not take, no more than EXCHANGE_ROOM waits here; the
- *     server is held up meanwhile.
+ *   - No request is sent before awf-step allows it, which has recorded it by then.
+ *   - The end of a response is held back until awf-step has recorded the response: so whatever the
+ *     program knows is in the record.
+ *   - A key exists only in the memory of this process, and in requests to its API.
+ *   - A request is checked by its head: without the token it is refused before its body is read,
+ *     with a time limit for the head and for reading the refusal. If all places are taken, a
+ *     connection that has never had the token is closed.
+ *   - At most EXCHANGE_ROOM bytes of a response wait here for a slow reader; meanwhile no more is
+ *     read from the server.
  */
 #ifndef AWF_MODELS_PROXY_H
 #define AWF_MODELS_PROXY_H
@@ -30,84 +30,88 @@
 #include "proc/model_token.h"
 #include "spent.h"
 
-#define EXCHANGE_ROOM ((size_t)1 << 20)   /* bytes of an answer that wait for their reader */
-#define ANSWER_LIMIT ((size_t)128 << 20)  /* bytes of an answer that is kept */
+#define EXCHANGE_ROOM ((size_t)1 << 20)   /* bytes of a response that wait for their reader */
+#define ANSWER_LIMIT ((size_t)128 << 20)  /* bytes of a response that are recorded */
 
 struct exchange;
 
-/* A request of the program, as long as its connection has it. */
+/* A request of the program, on its connection. */
 struct request {
 	struct proxy *proxy;
 	struct connection *connection;
 	struct meaning meaning;
-	struct buffer head;           /* until there is an exchange, which takes it */
-	bool within;                  /* a step inside of the program asks */
-	struct refusal refusal;       /* one that was made for it */
-	struct exchange *exchange;    /* that it waits for; NULL */
+	struct buffer head;           /* moved to the exchange when there is one */
+	bool within;                  /* it comes from a step inside of the program */
+	struct refusal refusal;       /* response made by the proxy */
+	struct exchange *exchange;    /* NULL: none yet */
 };
 
-/* What became of a request, and its answer. */
+/* A request that is complete, and its response. */
 struct exchange {
 	struct proxy *proxy;
 	struct request *request;      /* NULL: the program has closed the connection */
 	long number;
 	struct meaning meaning;
-	struct buffer head, body;     /* as they came */
+	struct buffer head, body;     /* as received */
 	struct buffer target;         /* without a key */
 
 	struct {
-		CURL *easy;                   /* NULL: it is not, or is no more */
+		CURL *easy;                   /* NULL: not running */
 		struct curl_slist *fields;
 		struct handle_body posted;
 		struct buffer url, sent;
-		const char *authorities;      /* as of handle_prepare() */
-		struct buffer lines;          /* of the answer's head */
+		const char *authorities;      /* as for handle_prepare() */
+		struct buffer lines;          /* of the response's head */
 		long status;
-		curl_off_t length;            /* of the answer, for the program; -1: not known */
+		curl_off_t length;            /* of the response to the program; -1: unknown */
 		struct spent spent;
 		int64_t began;                /* monotonic ms */
-		CURLcode result;              /* of its way, and why it went wrong: */
+		CURLcode result;              /* result of the transfer, and its error: */
 		char message[CURL_ERROR_SIZE];
-	} way;                        /* to the API */
+	} way;                        /* transfer to the API */
 	struct {
-		struct stream stream;         /* read, of a generation */
-		struct buffer answer;         /* as the program gets it */
-		uint64_t answer_bytes;        /* of it, those too that are not kept */
-		struct buffer held;           /* what of it the program has not yet, as it is not recorded */
-		bool headed;                  /* its head has come */
-		bool two_lengths;             /* the API has told, which differ */
-		bool long_head;               /* and lines of heads without an end: */
-		size_t heads;                 /* their bytes */
-		bool events;                  /* the answer is a stream of events */
-		bool too_long;                /* to be kept */
-		bool swollen;                 /* it was compressed, and is larger than that */
-		bool begun;                   /* the answer, to the program */
-		bool holds;                   /* what comes now is held */
-		bool broken;                  /* it did not come whole */
-	} came;                       /* of the answer */
+		struct stream stream;         /* parsed, for a generation */
+		struct buffer answer;         /* as passed to the program */
+		uint64_t answer_bytes;        /* of the response, including those not recorded */
+		struct buffer held;           /* bytes for the program that wait until the response
+		                                 is recorded */
+		bool headed;                  /* its head is complete */
+		bool two_lengths;             /* it has different Content-Length fields */
+		bool long_head;               /* its heads do not end: */
+		size_t heads;                 /* their size so far */
+		bool events;                  /* it is a stream of events */
+		bool too_long;                /* to be recorded */
+		bool swollen;                 /* it was compressed, and exceeds the limit
+		                                 decompressed */
+		bool begun;                   /* sending it to the program has begun */
+		bool holds;                   /* further bytes are held back */
+		bool broken;                  /* it is incomplete */
+	} came;                       /* what has arrived of the response */
 	struct exchange *next;
-	bool within;                  /* a step inside of the program asks, and records it */
-	bool asked;                   /* awf-step has said what becomes of it */
-	bool bodiless;                /* it is a HEAD */
-	bool asks_spent;              /* the answer's usage was asked for by the proxy */
+	bool within;                  /* it comes from a step inside of the program,
+	                                 which records it */
+	bool asked;                   /* awf-step has said what to do */
+	bool bodiless;                /* HEAD request */
+	bool asks_spent;              /* the proxy has requested the usage */
 	bool paused;
-	bool reported;                /* awf-step knows what came of it */
+	bool reported;                /* the response was reported to awf-step */
 };
 
 struct proxy {
-	struct loop loop;             /* of its connections alone */
+	struct loop loop;             /* for the program's connections */
 	struct httpd httpd;
 	struct httpd_listener listener;
 	CURLM *multi;
 	const char *authorities;
-	char *token, within[MODEL_TOKEN_SIZE]; /* of the program, of steps inside of it */
+	char *token, within[MODEL_TOKEN_SIZE]; /* tokens: of the program, of steps inside of it */
 	char *bases[FAMILIES], *keys[FAMILIES]; /* a key may be NULL */
 	char **headers[FAMILIES];     /* lines that stand for all credentials, of another server than the
 	                                 API's own; NULL: that is asked */
 	bool passes;                  /* steps inside of the program record what they ask */
 	bool tells_text;              /* awf-step shows the text as it comes */
 	struct line_input in;
-	int borrow;                   /* a descriptor over which what listens comes; -1: none */
+	int borrow;                   /* descriptor on which listening sockets are
+	                                 received; -1: none */
 	int port;
 	struct exchange *exchanges;
 	long requests;
@@ -116,29 +120,29 @@ struct proxy {
 
 /* ---- proxy.c ---- */
 
-/* Says a line to awf-step. */
+/* Sends a line to awf-step. */
 void proxy_say(struct buffer *line);
-/* Answers a request with an error that no API gave. more: further fields, each with its CR LF; "". */
+/* Responds with an error made by the proxy. more: further header fields, each with CR LF; "". */
 void proxy_error(struct connection *c, enum family family, unsigned status, const char *more,
     const char *message);
 
 /* ---- client.c ---- */
 
-/* What is done with the requests of the program. */
+/* Callbacks for the program's connections. */
 extern const struct connection_handler client_handler;
 
 /* ---- exchange.c ---- */
 
-/* A request has come whole. */
+/* A request is complete. */
 void exchange_begin(struct request *r);
-/* The program has closed the connection; it has taken some of the answer. */
+/* The program has closed the connection; or it has read some of the response. */
 void exchange_desert(struct exchange *e);
 void exchange_resume(struct exchange *e);
-/* A line of awf-step. */
+/* Handles a line of awf-step. */
 void exchange_told(struct proxy *p, struct span line);
-/* What curl has done. */
+/* libcurl has ended a transfer. */
 void exchange_transferred(struct exchange *e, CURLcode result);
-/* awf-step has closed its end: what was under way is told as it is, and ends. */
+/* awf-step has closed its end: reports and ends all running exchanges. */
 void exchanges_end(struct proxy *p);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * A segment is written to its end before it is looked at, as . and .. can be escaped.
- */
+/* A segment is decoded completely before it is checked, as . and .. can be escaped. */
 #include "request_path.h"
 
 #include <string.h>
@@ -14,7 +12,7 @@ hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* RFC 3986, section 2.3: escaped or not, these are the same. */
+/* RFC 3986, section 2.3: these mean the same with and without an escape. */
 static bool
 is_unreserved(unsigned char c)
 {
@@ -22,7 +20,7 @@ is_unreserved(unsigned char c)
 	    (c != '\0' && strchr("-._~", c) != NULL);
 }
 
-/* Appends the segment up to end. */
+/* Appends the segment up to end. Returns NULL, or why it is refused. */
 static const char *
 add_segment(const char *at, const char *end, struct buffer *out)
 {

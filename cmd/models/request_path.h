@@ -1,9 +1,9 @@
 /*
- * The path of a request that is judged here and read once more by another server: in one form, which
- * both read alike. What stands for itself is written plainly (%63 is c), empty segments go, and what a
- * server may take for another path than this one is refused: separators that are escaped, backslashes,
- * parts . and .. in any writing, control characters, escapes that are none. An escaped percent sign is
- * data, whatever stands behind it.
+ * Normalizes the path of a request that is checked here and parsed again by another server, so that
+ * both parse it alike. Unnecessary escapes are decoded (%63 is c), empty segments removed; and
+ * whatever a server may interpret as another path is refused: escaped separators, backslashes, .
+ * and .. in any form, control characters, invalid escapes. An escaped percent sign is data,
+ * whatever follows.
  */
 #ifndef AWF_MODELS_REQUEST_PATH_H
 #define AWF_MODELS_REQUEST_PATH_H
@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "json/scan.h"
 
-/* Appends the path in that form. NULL, or why it is refused. */
+/* Appends the normalized path. Returns NULL, or why it is refused. */
 const char *request_path_normalize(struct span path, struct buffer *out);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Both ways the bytes around what is put in, or taken out, stay as they are. With the question a
- * server sends one piece more, that has no choices, before the end, and a "usage": null in each of
- * the others.
+ * In both directions all other bytes stay unchanged. With include_usage a server sends one more
+ * chunk without choices before the end, and "usage": null in each of the others.
  */
 #include "spent.h"
 
@@ -22,7 +21,7 @@ spent_ask(struct span body, struct buffer *out)
 	    (options.at != NULL && span_type(options) != 'o' && span_type(options) != '0'))
 		return false;
 	object = span_type(options) == 'o' ? options : span_trim(body);
-	if (span_type(options) == '0') { /* null: in its place */
+	if (span_type(options) == '0') { /* null: replace it */
 		buffer_append(out, body.at, (size_t)(options.at - body.at));
 		buffer_text(out, "{");
 		buffer_text(out, asks);
@@ -52,7 +51,7 @@ ends_line(char c)
 	return c == '\n' || c == '\r';
 }
 
-/* Appends an event, with the empty line behind it, but for what was asked for. */
+/* Appends an event and its empty line, without what was requested additionally. */
 static void
 pass_event(const char *event, size_t len, struct buffer *out)
 {
@@ -88,7 +87,7 @@ pass_event(const char *event, size_t len, struct buffer *out)
 		buffer_append(out, event, len);
 		return;
 	}
-	/* A null, with the comma before it, or behind it where it comes first. */
+	/* Remove "usage": null with the comma before it, or after it if it is the first member. */
 	before = key.at;
 	while (before > value.at && before[-1] != ',' && before[-1] != '{')
 		before--;
@@ -106,8 +105,8 @@ pass_event(const char *event, size_t len, struct buffer *out)
 	buffer_append(out, stop, (size_t)(end - stop));
 }
 
-/* Where the event ends that the bytes begin with, its empty line included; 0: that has not come. An LF
- * behind the last CR is waited for where the line before has one, too. */
+/* The end of the first event, including its empty line; 0: it has not arrived. After a final CR,
+ * waits for an LF if the line before ends in CR LF. */
 static size_t
 event_end(const char *bytes, size_t len, size_t searched)
 {

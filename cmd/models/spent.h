@@ -1,7 +1,7 @@
 /*
- * What a streamed chat has cost. A Chat Completions API tells it only who asks for it
- * (stream_options.include_usage); for a program that does not, the request asks, and what the
- * stream has of it is taken out again, so that the program gets the bytes that it would have got.
+ * The usage of a streamed chat. A Chat Completions API reports it only if asked
+ * (stream_options.include_usage); if the program does not ask, the proxy does, and removes the
+ * report from the stream, so that the program gets the bytes that it would have got otherwise.
  */
 #ifndef AWF_MODELS_SPENT_H
 #define AWF_MODELS_SPENT_H
@@ -12,18 +12,18 @@
 #include "base/buffer.h"
 #include "json/scan.h"
 
-/* Appends the request, checked JSON, with the question in it. False: it is no stream, or asks (or
- * says) by itself, and nothing is appended. */
+/* Appends the request, valid JSON, with include_usage added. False: it is no stream, or sets
+ * include_usage itself, and nothing is appended. */
 bool spent_ask(struct span body, struct buffer *out);
 
-/* A stream that is told so. */
+/* The filter for such a stream. */
 struct spent {
-	struct buffer event;      /* of which the end has not come yet */
-	size_t searched;          /* no end is before here */
+	struct buffer event;      /* incomplete event */
+	size_t searched;          /* bytes already searched for its end */
 };
-/* Takes bytes of it; appends those that the program would have got, event by event. */
+/* Filters bytes; appends what the program would have got, event by event. */
 void spent_take(struct spent *s, const char *bytes, size_t len, struct buffer *out);
-/* It has ended: appends what is left. */
+/* The stream has ended: appends the rest. */
 void spent_end(struct spent *s, struct buffer *out);
 void spent_free(struct spent *s);
 

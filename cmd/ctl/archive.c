@@ -1,6 +1,6 @@
 /*
- * The command has a guardian: were it to go on when this process has been killed, the next prune
- * would start another beside it, and both would write the same archive.
+ * The command runs under a guardian: if it continued after this process was killed, the next prune
+ * would start another, and both would write the same archive.
  */
 #include "ctl/archive.h"
 
@@ -15,7 +15,7 @@
 #include "proc/environment.h"
 #include "proc/guardian.h"
 
-/* Until the command has ended, and what it has left running was ended. */
+/* Waits until the command has ended, and all processes that it left were ended. */
 static int
 run_whole(const struct process_spec *spec, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The run and the call are looked up first, then the key, then stdin is read: whoever has
- * misspelt a word need not have typed the data.
+ * The run and the call are looked up first, then the key, and then stdin is read: after a spelling
+ * mistake the user has not typed the data in vain.
  */
 #include "ctl/decide.h"
 
@@ -33,8 +33,8 @@ open_run(struct deciding *d, const struct storage *storage, const char *run,
 	return failed;
 }
 
-/* What was to be approved, or what is on stdin in its place: read only if it is said, for it may be
- * that of a loop around. */
+/* Reads what is to be approved, or with --edit its replacement on stdin; otherwise stdin is not
+ * read, as it may belong to a loop in a script. */
 static int
 read_approved(struct deciding *d, const struct decide_spec *spec, struct error *err)
 {
@@ -65,7 +65,7 @@ read_result(struct deciding *d, const struct decide_spec *spec, struct error *er
 	return failed;
 }
 
-/* Whether the run is of one step alone, which keeps no input as a workflow's run does. */
+/* Whether the run is a single step, which does not store its input as a workflow's run does. */
 static bool
 is_lone_step(const struct storage *storage, const char *run_id)
 {
@@ -82,8 +82,8 @@ is_lone_step(const struct storage *storage, const char *run_id)
 	return step;
 }
 
-/* A person is told what was decided, and how what waited for it goes on; that a question whose step
- * is there goes on is seen there, and completions and heartbeats are the work of programs. */
+/* Prints what was decided and how to resume the run. Not for a question whose process lives, which
+ * shows that itself; nor for completions and heartbeats, which are sent by programs. */
 static void
 decide_print_decision(const struct deciding *d, const struct storage *storage)
 {
@@ -113,14 +113,14 @@ decide_waiting_call(const struct decide_spec *spec, struct error *err)
 	const char *task = deciding_task(spec->path, token);
 	int failed;
 
-	/* A token names call and run. */
+	/* A token names run and call. */
 	if (task != NULL && spec->run != NULL)
 		return error_set(err, ERROR_USAGE, spec->run,
 		    "not with a task's token, which names the run");
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	failed = open_run(&d, &storage, task != NULL ? token : spec->run, spec->verdict, err);
-	/* What looks like no run may have been meant as the result. */
+	/* The second argument may have been meant as the result. */
 	if (failed != 0 && spec->verdict == DECISION_COMPLETED && spec->run != NULL && err != NULL &&
 	    err->code == ERROR_USAGE) {
 		char message[sizeof err->message];
@@ -131,7 +131,7 @@ decide_waiting_call(const struct decide_spec *spec, struct error *err)
 	}
 	if (failed == 0)
 		failed = deciding_find(&d, task != NULL ? task : spec->path, task != NULL, err);
-	/* With a key the decision is signed; without --seal only if the user has one. */
+	/* With a key the decision is signed; --seal requires a key. */
 	if (failed == 0)
 		failed = deciding_sign(&d, spec->seal_file, spec->seal, err);
 	if (failed == 0)

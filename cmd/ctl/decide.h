@@ -1,6 +1,4 @@
-/*
- * What somebody decides about a call that waits: awf-ctl approve, deny, complete, heartbeat.
- */
+/* awf-ctl approve, deny, complete, heartbeat: decisions about a call that waits. */
 #ifndef AWF_CTL_DECIDE_H
 #define AWF_CTL_DECIDE_H
 
@@ -12,15 +10,16 @@
 struct decide_spec {
 	enum decision_verdict verdict;
 	const char *path;        /* of the call, or the token of its task */
-	const char *run;         /* RUN; NULL: that of the token, else @ */
+	const char *run;         /* the run; NULL: that of the token, otherwise @ */
 	const char *reason;      /* NULL */
-	const char *seal_file;   /* NULL: the user's */
-	bool seal;               /* it has to be signed */
-	bool edit;               /* of an approval: stdin replaces the data; else it is not read */
-	bool no_input;           /* of a completion: its result is null, stdin is not read */
+	const char *seal_file;   /* NULL: the user's key */
+	bool seal;               /* it must be signed */
+	bool edit;               /* approval: stdin replaces the data; otherwise stdin
+	                            is not read */
+	bool no_input;           /* completion: the result is null, and stdin is not read */
 };
 
-/* Records the decision. -1 with *err; ERROR_BLOCKED: the call waits no more. */
+/* Records the decision. -1 with *err; ERROR_BLOCKED: the call no longer waits. */
 int decide_waiting_call(const struct decide_spec *spec, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * awf-ctl: what is done to runs from outside. The first word says what: a table of commands,
- * each with its options. Nothing of a run is run here; awf-run goes on with it.
+ * awf-ctl: acts on runs from outside. The first word names a command in a table, each with its
+ * options. awf-ctl executes nothing of a run; awf-run --resume does.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -21,12 +21,12 @@
 #include "program.h"
 
 #define PROGRAM "awf-ctl"
-#define NAME_WIDTH 32 /* of the names of runs that are removed */
+#define NAME_WIDTH 32 /* column of names in the list of removed runs */
 
 enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
 	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
 
-/* What was said after the command. */
+/* The arguments after the command. */
 struct request {
 	struct decide_spec decision;
 	struct retention_rule rule;
@@ -103,10 +103,10 @@ static int remove_runs(struct request *r, struct error *err);
 static const struct command {
 	const char *name, *usage, *help;
 	const struct option_spec *options;
-	size_t least, most;      /* words */
-	const char *missing;     /* what the least of them is */
+	size_t least, most;      /* number of arguments */
+	const char *missing;     /* name of a missing argument */
 	int (*run)(struct request *r, struct error *err);
-	enum decision_verdict verdict; /* of a decision */
+	enum decision_verdict verdict; /* for decisions */
 } commands[] = {
 	{ "approve", "awf-ctl approve [options] PATH [RUN]",
 	    "let a waiting call continue, with its data or that of stdin",
@@ -166,7 +166,7 @@ ctl_cancel_run(struct request *r, struct error *err)
 	return failed;
 }
 
-/* A line for each run as it goes; names come from outside and are made harmless. */
+/* Prints a line for a removed run; control characters in its name are escaped. */
 static void
 ctl_print_pruned_run(const struct pruned *run)
 {
@@ -204,7 +204,7 @@ remove_runs(struct request *r, struct error *err)
 	return failed;
 }
 
-/* Reads what was said after the command, argv, and does it. */
+/* Parses the arguments after the command and executes it. */
 static int
 run_command(const struct command *c, int argc, char **argv)
 {
@@ -272,7 +272,7 @@ main(int argc, char **argv)
 		if (strcmp(commands[i].name, name) == 0 && commands[i].options != NULL)
 			return run_command(&commands[i], argc - 1, argv + 1);
 		if (strcmp(commands[i].name, name) == 0) {
-			/* awf-tail --list, in this process's place. */
+			/* Replace this process with awf-tail --list. */
 			argv[0] = libexec_sibling("awf-tail");
 			argv[1] = (char *)(uintptr_t)"--list";
 			execvp(argv[0], argv);

@@ -1,15 +1,17 @@
 /*
  * awf-exec: the far end of a launcher (ssh, srun, docker exec …): runs one command for an awf-step
- * that is elsewhere, and tells it all that comes of that.
+ * on another machine, and reports its output and end to it.
  *
  * What the code relies on:
  *   - stdin and stdout carry frames (proc/frame.h) and nothing else; the command has pipes.
- *   - Nothing is begun before the other end has named our hello, with all of the input come.
- *   - The command is below a guardian: however this program ends, nothing of it lives on.
- *   - The connection is the command's life: when stdin ends, or is silent for longer than the
- *     request says, the command is ended.
- *   - The end is told once nothing of the command is left and all that it has printed is sent.
- *   - Files that come are in a directory that was made for the call, and is removed behind it, by the
+ *   - Nothing is started before awf-step has named this process's hello, and the complete
+ *     input has arrived.
+ *   - The command runs under a guardian: however this program ends, no process of the
+ *     command remains.
+ *   - The command lives only as long as the connection: when stdin ends, or is silent for longer
+ *     than the request says, the command is ended.
+ *   - The end is reported when no process of the command is left and all its output was sent.
+ *   - Received files are in a directory made for the call, which is removed afterwards, by the
  *     guardian if this program is killed while the command runs.
  */
 #define _GNU_SOURCE /* pipe2() */
@@ -47,28 +49,30 @@
 #include "storage/call_marks.h"
 
 #define PROGRAM "awf-exec"
-#define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent: no more is read from the command */
+#define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent bytes above which no more output is read from
+                                            the command */
 #define INPUT_LIMIT ((size_t)512 << 20)  /* a line of input can be 256 MiB, and its JSON longer */
-#define LOOK_AGAIN 20                    /* ms between looks at what no descriptor tells */
+#define LOOK_AGAIN 20                    /* ms between checks of what no descriptor reports */
 
 extern char **environ;
 
-/* Some environments say how many copies of a program were started together. */
+/* Variables that give the number of copies of a program started together. */
 static const char *const task_counts[] = { "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL };
 
 static const struct option_spec options_table[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
-/* The other end. */
+/* The connection to awf-step. */
 struct head {
 	struct peer peer;
 	struct frame_key key;
 	struct frame_request request;
 	struct frame_hello hello;
 	int64_t heard, said;
-	int64_t silent_ms;             /* how long it may say nothing; 0: it need say nothing */
-	bool gone;                     /* it has closed one of the pipes, or said nothing for too long */
+	int64_t silent_ms;             /* how long awf-step may be silent; 0: without limit */
+	bool gone;                     /* it has closed one of the pipes, or was silent
+	                                  for too long */
 };
 
 struct command {
@@ -76,21 +80,21 @@ struct command {
 	struct environment environment;
 	struct buffer input;
 	struct files_in files;
-	char *directory;               /* that was made for it, with two in it; NULL */
+	char *directory;               /* made for the command, with two directories in it; NULL */
 	struct guardian guardian;
-	int out, errors;               /* this process's ends of its pipes; -1 */
+	int out, errors;               /* read ends of its pipes; -1 */
 	struct digest output_digest, errors_digest;
 	enum { COMMAND_RUNS, COMMAND_TERMINATED, COMMAND_KILLED } stage;
-	int64_t deadline;              /* of a stage that is to end it */
+	int64_t deadline;              /* for the current stage of ending it */
 	struct frame_end end;
 };
 
 static const struct interrupts *interrupts; /* of signals */
 
-/* ---- the other end ---- */
+/* ---- the connection ---- */
 
-/* The pipes to it do not block; who has started this program may have them too, and gets them back
- * as they were. */
+/* The pipes are made non-blocking; their flags are restored at the end, as the process that started
+ * this program may use them too. */
 static int flags_before[2];
 
 static void
@@ -129,8 +133,8 @@ exec_send_frames(struct head *h)
 		h->gone = true;
 }
 
-/* Waits for the other end, and for count more descriptors, at most until deadline (0: none), and
- * serves the other end. -1: a signal has come, or the machine failed. */
+/* Serves the connection and waits for count more descriptors, at most until deadline (0: none). -1:
+ * a signal arrived, or an error of the machine. */
 static int
 exec_serve_peer_until(struct head *h, struct pollfd *more, size_t count, int64_t deadline,
     struct error *err)
@@ -140,7 +144,7 @@ exec_serve_peer_until(struct head *h, struct pollfd *more, size_t count, int64_t
 	int64_t due = h->silent_ms == 0 ? 0 : h->heard + h->silent_ms;
 	int result;
 
-	/* As long as there is something to send, that is the sign of life. */
+	/* Anything sent is a sign of life, so a ping is needed only after silence. */
 	if (h->silent_ms != 0 && h->said + h->request.ping_ms < due)
 		due = h->said + h->request.ping_ms;
 	if (due == 0 || h->gone || (deadline != 0 && deadline < due))
@@ -170,8 +174,8 @@ exec_serve_peer_until(struct head *h, struct pollfd *more, size_t count, int64_t
 	return result;
 }
 
-/* All that is to be sent goes, unless the other end is gone. There is nothing left then that a signal
- * would end. */
+/* Sends all frames, unless the connection is closed. At this point there is nothing left for a
+ * signal to end. */
 static void
 exec_flush_frames(struct head *h)
 {
@@ -187,9 +191,9 @@ exec_flush_frames(struct head *h)
 	}
 }
 
-/* ---- what is to be done ---- */
+/* ---- the request ---- */
 
-/* A line that was waited for: 1; 0: the other end has gone; -1: *err. */
+/* Waits for a line: 1; 0: the connection is closed; -1: *err. */
 static int
 exec_next_line(struct head *h, int64_t deadline, struct span *line, struct error *err)
 {
@@ -211,8 +215,8 @@ exec_next_line(struct head *h, int64_t deadline, struct span *line, struct error
 	}
 }
 
-/* The command's environment: ours, without what belongs to the run that this machine knows nothing
- * of, and what the request gives it. */
+/* Makes the command's environment: that of this process, without variables of a run, which this
+ * machine does not have; and what the request sets. */
 static void
 make_environment(struct environment *e, char *const *given, bool sandboxed)
 {
@@ -229,7 +233,8 @@ make_environment(struct environment *e, char *const *given, bool sandboxed)
 		free(name);
 	}
 	environment_set(e, FRAME_MARKER, "1");
-	/* A sandboxed command sees what it is given (workspace/sandbox_environment.h). */
+	/* A sandboxed command gets only the variables of the request
+	 * (workspace/sandbox_environment.h). */
 	for (char *const *variable = given; sandboxed && variable != NULL && *variable != NULL; variable++)
 		buffer_format(&names, "%.*s ", (int)strcspn(*variable, "="), *variable);
 	if (sandboxed)
@@ -245,7 +250,7 @@ make_environment(struct environment *e, char *const *given, bool sandboxed)
 	}
 }
 
-/* A directory in which it works, and beside it the one where its files come. */
+/* Makes a directory for the command to work in, and beside it one for its files. */
 static int
 make_directory(struct command *c, struct error *err)
 {
@@ -253,7 +258,7 @@ make_directory(struct command *c, struct error *err)
 	char *path = memory_format("%s/" PROGRAM "-XXXXXX", temporary != NULL ? temporary : "/tmp");
 	int files = -1;
 
-	/* It is removed from elsewhere. */
+	/* An absolute path, as it is removed from another working directory. */
 	if (mkdtemp(path) != NULL)
 		c->directory = realpath(path, NULL);
 	if (c->directory == NULL)
@@ -271,7 +276,7 @@ make_directory(struct command *c, struct error *err)
 	return 0;
 }
 
-/* Whether the command can be begun at all, as far as is known before. */
+/* Checks whether the command can be started, as far as that is known before. */
 static int
 exec_prepare_command(struct command *c, const struct frame_request *r, struct error *err)
 {
@@ -310,13 +315,14 @@ exec_prepare_command(struct command *c, const struct frame_request *r, struct er
 	}
 	if (r->apart)
 		return make_directory(c, err);
-	/* Who shares files has them under the same name; else the launcher says where to work. */
+	/* With a shared file system the directory has the same path here; otherwise the launcher
+	 * chooses one. */
 	if (r->directory != NULL)
 		(void)!chdir(r->directory);
 	return 0;
 }
 
-/* Gives the command its files. */
+/* Puts the received files where the command finds them. */
 static int
 place_files(struct command *c, struct error *err)
 {
@@ -327,7 +333,7 @@ place_files(struct command *c, struct error *err)
 	return placed;
 }
 
-/* Takes the input until it is told to begin: 1; 0: it is not; -1: *err. */
+/* Receives the input until awf-step says to start: 1; 0: it must not start; -1: *err. */
 static int
 await_go(struct head *h, struct command *c, struct error *err)
 {
@@ -342,7 +348,7 @@ await_go(struct head *h, struct command *c, struct error *err)
 
 		if (json.at != NULL && frame_read_go(json, &go)) {
 			if (strcmp(go.id, h->hello.id) != 0)
-				return 0; /* another one is */
+				return 0; /* another copy may start */
 			digest_sha256(buffer_string(&c->input), c->input.len, sha256);
 			digest_end(&c->files.digest, files_sha256);
 			if (strcmp(sha256, go.input_sha256) != 0 || strcmp(files_sha256, go.files_sha256) != 0)
@@ -367,7 +373,7 @@ await_go(struct head *h, struct command *c, struct error *err)
 
 /* ---- the command ---- */
 
-/* Fills c->end if it cannot be run: false. */
+/* Returns false, and sets c->end, if the command cannot be started. */
 static bool
 exec_start_command(struct command *c)
 {
@@ -394,14 +400,15 @@ exec_start_command(struct command *c)
 		file_close(&out[0]);
 		file_close(&errors[0]);
 	}
-	if (error->code == ERROR_SYSTEM) /* it is this machine that failed, and not the other one */
+	if (error->code == ERROR_SYSTEM) /* the command could not be started here; nothing is wrong
+	                                    with awf-step's machine */
 		error->code = ERROR_EXIT_STATUS;
 	c->out = out[0];
 	c->errors = errors[0];
 	return started;
 }
 
-/* Begins to end it, because of what; NULL: it has ended, and something that it has started not. */
+/* Begins to end the command; why NULL: it has ended, but not all of its processes. */
 static void
 begin_end(struct command *c, const struct error *why, int64_t grace_ms)
 {
@@ -415,7 +422,7 @@ begin_end(struct command *c, const struct error *why, int64_t grace_ms)
 	descendants_signal(c->guardian.pid, SIGTERM, NULL);
 }
 
-/* What has ended a wait, as it is told. */
+/* Describes the signal that ended a wait. */
 static void
 name_signal(struct error *why)
 {
@@ -426,7 +433,7 @@ name_signal(struct error *why)
 	*interrupts->signal_number = 0;
 }
 
-/* A signal that all of a job get may have ended the command before it comes to this program. */
+/* A signal sent to a whole job may end the command before it reaches this program: wait for it. */
 static void
 await_signal(struct head *h, struct command *c)
 {
@@ -441,7 +448,7 @@ await_signal(struct head *h, struct command *c)
 		}
 }
 
-/* Sends what one of its pipes has. Whether something came. */
+/* Sends output from one of the pipes. Returns whether there was any. */
 static bool
 exec_forward_pipe(struct head *h, int *fd, const char *type, struct digest *digest)
 {
@@ -459,7 +466,7 @@ exec_forward_pipe(struct head *h, int *fd, const char *type, struct digest *dige
 	return false;
 }
 
-/* What the other end says while the command runs. */
+/* Reads messages from awf-step while the command runs. */
 static void
 exec_read_cancellations(struct head *h, struct command *c)
 {
@@ -475,7 +482,7 @@ exec_read_cancellations(struct head *h, struct command *c)
 	}
 }
 
-/* How its guardian reports it; from where on nothing of it is left: true. */
+/* Reads the guardian's report; returns true when no process of the command is left. */
 static bool
 exec_read_guardian(struct command *c, short revents)
 {
@@ -484,7 +491,7 @@ exec_read_guardian(struct command *c, short revents)
 	if (revents != 0 && g->state != GUARDIAN_ALONE && g->state != GUARDIAN_LOST)
 		guardian_read(g);
 	if (g->state == GUARDIAN_LOST) {
-		/* What it has watched is ours now. */
+		/* The guardian's processes are this process's children now. */
 		descendants_end(getpid(), SIGKILL, NULL);
 		if (c->end.error.code == ERROR_NONE)
 			error_set(&c->end.error, ERROR_INTERRUPTED, NULL, "the process of AWF that watches over the command was killed");
@@ -493,8 +500,8 @@ exec_read_guardian(struct command *c, short revents)
 	return g->state == GUARDIAN_ALONE || g->state == GUARDIAN_LOST;
 }
 
-/* How long a command has to end of which nobody hears any more. However that was found out, whoever
- * goes on elsewhere waits no longer than for silence and what follows on it. */
+/* How much time the command has to end after the connection was lost. awf-step elsewhere waits no
+ * longer than until it considers the connection silent, and lost_ms more. */
 static int64_t
 grace_without(const struct head *h)
 {
@@ -504,17 +511,18 @@ grace_without(const struct head *h)
 	    h->request.lost_ms;
 }
 
-/* Runs it to its end, which c->end has then. */
+/* Waits for the command's end, and sets c->end. */
 static void
 exec_run_command(struct head *h, struct command *c)
 {
-	int64_t left_until = 0; /* for what is left to end by itself, as the guardian does */
+	int64_t left_until = 0; /* deadline for its remaining processes to end by themselves, as for
+	                           the guardian */
 	struct error why;
 	bool over = false;
 
 	while (!over) {
 		bool full = peer_unsent(&h->peer) > QUEUE_LIMIT, ended = c->guardian.state == GUARDIAN_ENDED;
-		bool left = ended && c->out == -1 && c->errors == -1; /* but for what nobody reads */
+		bool left = ended && c->out == -1 && c->errors == -1; /* without open pipes */
 		struct pollfd fds[] = { { full ? -1 : c->out, POLLIN, 0 }, { full ? -1 : c->errors, POLLIN, 0 },
 			{ c->guardian.report, POLLIN, 0 } };
 		int64_t deadline = c->stage == COMMAND_RUNS ? 0 : clock_monotonic() + LOOK_AGAIN;
@@ -544,7 +552,7 @@ exec_run_command(struct head *h, struct command *c)
 			descendants_signal(c->guardian.pid, SIGKILL, NULL);
 		}
 	}
-	/* All that is in the pipes is the command's. */
+	/* Everything in the pipes is the command's output. */
 	while (exec_forward_pipe(h, &c->out, "output", &c->output_digest) && !h->gone)
 		exec_flush_frames(h);
 	while (exec_forward_pipe(h, &c->errors, "errors", &c->errors_digest) && !h->gone)
@@ -559,7 +567,7 @@ exec_run_command(struct head *h, struct command *c)
 		await_signal(h, c);
 }
 
-/* Sends the files that a command has made which has succeeded. */
+/* Sends the files made by a command that succeeded. */
 static void
 send_files(struct head *h, struct command *c)
 {
@@ -602,8 +610,8 @@ exec_send_end(struct head *h, struct command *c)
 
 /* ---- all of it ---- */
 
-/* Says no, to the other end if there is one that would hear it. What may stand before it in the line
- * is not part of it. */
+/* Refuses the request: to awf-step, or on stderr if the connection is not established. Anything
+ * before the frame in the line is ignored by awf-step. */
 static int
 exec_refuse_request(struct head *h, struct error *why)
 {

@@ -1,14 +1,14 @@
 /*
- * awf-record: takes in on stdin what other programs did, and what runs elsewhere recorded, and
- * says on stdout what of it is on disk.
+ * awf-record: records on stdin what other programs did, or runs recorded elsewhere, and reports on
+ * stdout what is on disk.
  *
  * What the code relies on:
- *   - Everything that is known of events, lines and runs is known by lib/ingest. Here is decided
- *     where events go: to the run that is named, the one around this process, or one of its own.
- *   - A run of its own is made when its first event comes, and ends with stdin.
- *   - Nothing is acknowledged before it is on disk. So whatever a sender saw no answer to it may
- *     send again: it is recorded once.
- *   - What has come is synced when nothing more is there to be read, or when it is much.
+ *   - lib/ingest has everything about events, lines and runs. This file decides which run events
+ *     are recorded in: the named one, the one around this process, or a new one.
+ *   - A new run is made when its first event arrives, and ends with stdin.
+ *   - Nothing is acknowledged before it is on disk. So a sender may send again what was not
+ *     acknowledged; it is recorded once.
+ *   - Received data is synced when there is no more to read, or when it is much.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,21 +37,21 @@
 
 #define PROGRAM "awf-record"
 #define PIECE ((size_t)256 << 10)     /* bytes read at once */
-#define UNSYNCED ((size_t)4 << 20)    /* bytes that come before they are synced */
-#define UNSYNCED_MS 200               /* or so long */
+#define UNSYNCED ((size_t)4 << 20)    /* bytes received before a sync */
+#define UNSYNCED_MS 200               /* or after this time */
 #define LEASE_MOST_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
 
-/* Where events go. */
+/* The run in which events are recorded. */
 struct destination {
-	const char *argument;    /* RUN; NULL: none was given */
+	const char *argument;    /* RUN; NULL: not given */
 	struct run_ref ref;      /* of it */
-	const char *name;        /* of a run of its own */
+	const char *name;        /* of a new run */
 	char *const *argv;
-	struct run run;          /* entered, or of its own */
+	struct run run;          /* the run around this process, or a new one */
 	bool entered, own;
-	struct transcript guest; /* of another process's run */
+	struct transcript guest; /* another process's run */
 	bool is_guest;
 	struct redactor redactor;
 	struct recorder recorder;
@@ -62,10 +62,10 @@ struct program {
 	struct storage storage;
 	struct destination to;
 	struct ingest ingest;
-	const char *sender;      /* of runs that are recorded elsewhere */
+	const char *sender;      /* for runs recorded elsewhere */
 	int64_t max_line;        /* bytes */
 	bool quiet;
-	struct buffer out;       /* of what was taken, for stdout */
+	struct buffer out;       /* acknowledgements for stdout */
 };
 
 static const struct interrupts *interrupts; /* of signals */
@@ -76,7 +76,7 @@ print_refused(const char *text)
 	message_print(PROGRAM, "%s", text);
 }
 
-/* Whoever sends decides how many lines are refused. */
+/* Senders determine how many lines are refused, so messages are folded. */
 static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 
 static void
@@ -91,9 +91,9 @@ record_print_warning(const struct error *warning)
 	program_fail(PROGRAM, warning);
 }
 
-/* ---- where events go ---- */
+/* ---- the run of the events ---- */
 
-/* What the first line of a transcript says of its run. */
+/* Reads the first line of a transcript. */
 static int
 read_first(const char *path, char **name, char **kind, bool *masked, struct error *err)
 {
@@ -118,7 +118,7 @@ read_first(const char *path, char **name, char **kind, bool *masked, struct erro
 	return got == 1 ? 0 : -1;
 }
 
-/* A run of awf-record's that has ended, or died, goes on in a further attempt. */
+/* Continues a run of awf-record that has ended, or died, with a further attempt. */
 static int
 record_reopen_run(struct destination *to, const char *name, struct error *err)
 {
@@ -141,7 +141,7 @@ record_reopen_run(struct destination *to, const char *name, struct error *err)
 	return failed;
 }
 
-/* The run that was named: what lives is joined. */
+/* Opens the named run; one that is alive is joined. */
 static int
 open_named(struct destination *to, const struct storage *s, struct error *err)
 {
@@ -185,7 +185,7 @@ make_own(struct destination *to, struct error *err)
 	return 0;
 }
 
-/* Opens the run that events go to, when the first comes. */
+/* Opens the run for the events when the first one arrives. */
 static int
 open_destination(void *context, struct recorder **recorder, struct error *err)
 {
@@ -219,7 +219,7 @@ open_destination(void *context, struct recorder **recorder, struct error *err)
 	return 0;
 }
 
-/* Ends a run of its own, with what it came to. */
+/* Ends a new run, and records its result. */
 static int
 close_destination(struct destination *to, const struct error *failure, int status, struct error *err)
 {
@@ -304,7 +304,7 @@ status_of(enum ingest_fault fault)
 
 /* ---- the input ---- */
 
-/* What came is on disk and told. -1 with *err: nobody can be told. */
+/* Syncs and acknowledges what was received. -1 with *err: acknowledging failed. */
 static int
 record_flush_acknowledged(struct program *p, struct ingest_input *in, struct error *err)
 {
@@ -316,7 +316,7 @@ record_flush_acknowledged(struct program *p, struct ingest_input *in, struct err
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* Reads stdin to its end. -1 with *err; a signal is no failure. */
+/* Reads stdin to its end. -1 with *err; a signal is not an error. */
 static int
 read_input(struct program *p, struct ingest_input *in, struct error *err)
 {
@@ -330,7 +330,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 		struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
 		ssize_t got;
 
-		/* Whoever waits for an answer gets it before more is waited for. */
+		/* A sender that waits for an acknowledgement gets it before more is read. */
 		if (unsynced > 0 && (unsynced >= UNSYNCED || clock_monotonic() - since >= UNSYNCED_MS ||
 		    poll_now(STDIN_FILENO, POLLIN) == 0)) {
 			failed = record_flush_acknowledged(p, in, err);
@@ -361,7 +361,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	return failed;
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int
 record_read_stdin(struct program *p, const struct ingest_spec *spec)
 {
@@ -416,7 +416,7 @@ static const struct option_spec options_table[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
-/* OPTION_END, the id of --help or --version, or -1. */
+/* Returns OPTION_END, the id of --help or --version, or -1. */
 static int
 record_read_options(struct program *p, int argc, char **argv, struct error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * To take a job is to make its directory, lock `out` in there, write the id of its run, and rename
- * the file into it, in this order: who is killed between leaves a directory without a job, which
- * the next who takes that one finds, and nothing else.
- *
- * A directory may be moved away between its opening and its lock: its name tells.
+ * Taking a job means: make its directory, lock `out` in it, write the id of its run, and rename the
+ * file into the directory, in this order. A process killed in between leaves a directory without a
+ * job, which the next one to take that job finds. A directory may be moved away between being
+ * opened and locked: its name tells.
  */
 #include "worker/job.h"
 
@@ -56,11 +55,11 @@ spool_close(struct spool *s)
 	*s = (struct spool){ NULL, NULL };
 }
 
-/* ---- what there is ---- */
+/* ---- listing ---- */
 
 struct found {
 	char *name;
-	struct timespec came;    /* when it was renamed to this */
+	struct timespec came;    /* ctime: when it was renamed to its name */
 };
 
 static int
@@ -75,7 +74,7 @@ by_coming(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* Adds the names of what is of this type, of which there may be many. */
+/* Adds the names of all entries of a type; there may be many. */
 static int
 add_names(const char *directory, mode_t type, char ***names, struct error *err)
 {
@@ -133,7 +132,7 @@ has_file(const struct job *j, const char *name)
 	return has;
 }
 
-/* Makes its directory, and locks `out` in there. 1, 0: another has it, -1. */
+/* Makes the job's directory, and locks `out` in it. 1; 0: another process has it; -1. */
 static int
 lock_directory(struct job *j, struct error *err)
 {
@@ -147,12 +146,12 @@ lock_directory(struct job *j, struct error *err)
 	else if (errno != ENOENT)
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (result == -1)
-		rmdir(j->directory); /* if we have just made it */
+		rmdir(j->directory); /* if this process has just made it */
 	free(path);
 	return result;
 }
 
-/* The id of its run, if one was written. */
+/* Reads the id of its run, if it was written. */
 static bool
 job_read_run(struct job *j)
 {
@@ -171,7 +170,7 @@ job_read_run(struct job *j)
 	return found;
 }
 
-/* Writes a file of it, which is on disk then. */
+/* Writes a file of the job, and syncs it. */
 static int
 job_write_file(const struct job *j, const char *name, const char *text, size_t len,
     struct error *err)
@@ -200,7 +199,7 @@ write_run(struct job *j, struct error *err)
 	return job_write_file(j, "run", text, ID_SIZE, err);
 }
 
-/* Leaves no directory of a job that was not taken after all. */
+/* Removes the directory of a job that was not taken after all. */
 static void
 remove_directory(const struct job *j)
 {
@@ -215,14 +214,14 @@ remove_directory(const struct job *j)
 	rmdir(j->directory);
 }
 
-/* Renames the file into the directory. 1, 0: it is not there any more, or still being written, -1. */
+/* Renames the file into the directory. 1; 0: it no longer exists, or is still being written; -1. */
 static int
 move_in(const struct spool *s, struct job *j, struct error *err)
 {
 	char *from = path_join(s->root, j->name), *to = job_file(j, "job");
 	int fd = file_open_plain(from, O_RDONLY, 0), result = 0;
 
-	/* One that cannot be read is taken: its run says so. */
+	/* An unreadable file is taken: its run will report that. */
 	if (fd == -1 ? errno != ENOENT : lock_written(fd) != 1) {
 		result = !job_read_run(j) ? write_run(j, err) : 0;
 		if (result == 0 && rename(from, to) == 0)
@@ -257,8 +256,8 @@ job_status(const struct job *j, const struct storage *storage, int *exit_code)
 	return status != NULL ? status : memory_text("");
 }
 
-/* What is to become of one that somebody has taken before. One that has ended, and was moved back
- * to running/, is gone on with. 1, 0: its run lives elsewhere, -1. */
+/* Decides what to do with a job that was taken before. One that had ended and was moved back to
+ * running/ is resumed. Returns 1; 0: its run lives elsewhere; -1. */
 static int
 job_choose_next_state(struct job *j, const struct storage *storage, struct error *err)
 {
@@ -327,11 +326,11 @@ job_finish(const struct spool *s, struct job *j, const char *status, int exit_co
 	buffer_byte(&text, '\n');
 	result = job_write_file(j, "outcome", text.data, text.len, err);
 	buffer_free(&text);
-	/* rename(2) replaces no directory that has something in it. */
+	/* rename(2) does not replace a directory that is not empty. */
 	for (int i = 0; result == 0; i++) {
 		char number[16] = "", *to;
 
-		/* A number behind a name that is as long as can be takes the place of its end. */
+		/* In a name of maximum length the number replaces the end. */
 		if (i > 0)
 			snprintf(number, sizeof number, ".%d", i);
 		len = strlen(j->name);

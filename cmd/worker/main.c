@@ -1,14 +1,14 @@
 /*
- * awf-worker: runs the jobs of a directory, each as a run of awf-run, so many at a time. What a job
- * is on disk, and how it is taken and ends, is in worker/job.
+ * awf-worker: executes the jobs in a directory, each as a run of awf-run, several at a time. How a
+ * job is stored, taken and ended is in worker/job.
  *
  * What the code relies on:
- *   - A worker keeps nothing in memory that another one needs: all of them are alike, and one that
- *     was killed is replaced by any.
- *   - What may be taken is looked for anew whenever the directory has changed, and from time to
- *     time where something is in others' hands: they may die, which changes nothing there.
- *   - A job whose run could not begin (a full disk) is let go, and taken again after a while; those
- *     that have not been tried come before it.
+ *   - A worker has nothing in memory that another one needs: all workers are alike, and any can
+ *     replace one that was killed.
+ *   - Jobs are looked for when the directory has changed; and, while other workers have jobs, from
+ *     time to time, since their death changes nothing in the directory.
+ *   - A job whose run could not begin (a full disk) is released, and taken again after a while,
+ *     after jobs that have not been tried.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,9 +42,10 @@
 
 #define PROGRAM "awf-worker"
 #define JOBS_MOST 1000
-#define RUN_FAILED_ITSELF 125 /* awf-run */
+#define RUN_FAILED_ITSELF 125 /* exit status of awf-run */
 
-/* What a job has written, and what tells that it has ended; starting one takes some more. */
+/* Output of a job, and the descriptor that reports its end; starting one needs more
+ * for a moment. */
 static const struct open_files job_files = { .each = 2, .beside = 32 };
 
 static const char usage[] =
@@ -56,27 +57,27 @@ enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT };
 struct started {
 	struct job job;
 	pid_t pid;
-	int ended_fd;            /* readable when it has ended; -1: nobody tells */
+	int ended_fd;            /* becomes readable when it has ended; -1: not available */
 };
 
 struct worker {
 	struct spool spool;
 	struct storage storage;
 	const char *directory, *timeout;
-	char *const *words;      /* for awf-run; none: each job is a workflow */
+	char *const *words;      /* for awf-run; empty: each job is a workflow */
 	long long most;
 	bool once;
 	struct started *list;
 	size_t count;
 	char **put_off;          /* names of jobs whose runs could not begin */
-	int64_t pause_until;     /* nothing is taken before, monotonic ms; 0: it may be */
-	bool others;             /* something is in the hands of others, or still being written */
+	int64_t pause_until;     /* monotonic ms before which nothing is taken; 0: none */
+	bool others;             /* other workers have jobs, or one is still being written */
 	bool stopping;
 	int status;
 	struct watch watch;
 };
 
-/* What has failed is the machine's fault: after a while it may be better. */
+/* Reports an error of the machine, and pauses: it may be gone after a while. */
 static void
 note_trouble(struct worker *w, const struct error *err)
 {
@@ -86,7 +87,7 @@ note_trouble(struct worker *w, const struct error *err)
 
 /* ---- starting ---- */
 
-/* The input job: the name, with U+FFFD for bytes that are no UTF-8, as no input can have these. */
+/* The input `job`: the job's name, with U+FFFD for invalid UTF-8, which inputs cannot contain. */
 static char *
 job_input(const char *name)
 {
@@ -97,7 +98,8 @@ job_input(const char *name)
 	return buffer_take(&out);
 }
 
-/* The words of awf-run for a job. The #! line of a workflow says options, as if it were called. */
+/* Makes the awf-run command line for a job. Options in the #! line of a workflow are used, as if it
+ * were executed. */
 static int
 write_command(const struct worker *w, const struct job *j, char ***argv, struct environment *e,
     struct error *err)
@@ -143,8 +145,8 @@ write_command(const struct worker *w, const struct job *j, char ***argv, struct 
 	return failed;
 }
 
-/* ERROR_BLOCKED if a sandboxed program may have written the workflow of all jobs. Behind options of
- * awf-run, which may take values, it is one of the words. */
+/* ERROR_BLOCKED if a sandboxed program may have written the workflow that all jobs use. After
+ * options of awf-run, which may have values, any word may be that workflow. */
 static int
 check_workflow(const struct worker *w, struct error *err)
 {
@@ -158,7 +160,7 @@ check_workflow(const struct worker *w, struct error *err)
 	return failed;
 }
 
-/* Why a job has no run lies with it, as what awf-run would say. */
+/* Writes why a job has no run to its file `err`, like a message of awf-run. */
 static void
 write_reason(int fd, const struct error *err)
 {
@@ -167,8 +169,7 @@ write_reason(int fd, const struct error *err)
 	dprintf(fd, PROGRAM ": %s\n", error_text(err, text, sizeof text));
 }
 
-/* Starts the run of a job, which is among those that were started then. ERROR_DEFINITION: it
- * cannot have one. */
+/* Starts the run of a job, and adds it to the list. ERROR_DEFINITION: it cannot have one. */
 static int
 worker_start_job(struct worker *w, struct job *j, struct error *err)
 {
@@ -211,9 +212,9 @@ worker_start_job(struct worker *w, struct job *j, struct error *err)
 	return failed;
 }
 
-/* ---- ends ---- */
+/* ---- the end of jobs ---- */
 
-/* "NAME STATUS RUN-ID", with tabs; the name is that of its directory. */
+/* Prints "NAME STATUS RUN-ID" with tabs; the name is that of its directory. */
 static void
 worker_finish_job(struct worker *w, struct job *j, const char *status, int exit_code)
 {
@@ -236,7 +237,7 @@ worker_finish_job(struct worker *w, struct job *j, const char *status, int exit_
 	job_let_go(j);
 }
 
-/* awf-run has ended. Where it began no run it has said why. */
+/* awf-run has ended. If there is no run, it has printed why. */
 static void
 worker_record_run_end(struct worker *w, struct job *j, int wait_status)
 {
@@ -255,7 +256,7 @@ worker_record_run_end(struct worker *w, struct job *j, int wait_status)
 		job_let_go(j);
 	} else if (w->stopping && (*status == '\0' || strcmp(status, "cancelled") == 0 ||
 	    strcmp(status, "died") == 0)) {
-		/* Whoever comes next goes on with it. */
+		/* Whichever worker takes it next resumes it. */
 		job_let_go(j);
 	} else {
 		worker_finish_job(w, j, *status != '\0' ? status : exit_code == 0 ? "skipped" :
@@ -285,8 +286,8 @@ worker_reap_runs(struct worker *w)
 
 /* ---- taking ---- */
 
-/* A job that would run, and that a sandboxed program may have written, fails: whoever has read it puts
- * it back. */
+/* Fails a job that is a workflow and may have been written by a sandboxed program; after reading
+ * it, the user can move it back. */
 static void
 worker_refuse_job(struct worker *w, struct job *j, const struct error *why)
 {
@@ -300,14 +301,14 @@ worker_refuse_job(struct worker *w, struct job *j, const struct error *why)
 	worker_finish_job(w, j, "failed", -1);
 }
 
-/* Takes one and starts its run. */
+/* Takes a job and starts its run. */
 static void
 worker_claim_job(struct worker *w, const char *name)
 {
 	struct job j;
 	struct error err, why;
 	char *path = path_join(w->spool.root, name), *status;
-	/* To take it changes its time. */
+	/* Check before taking it, which changes its ctime. */
 	const bool blocked = *w->words == NULL && workflow_file_check(path, &why) != 0;
 	int taken = job_take(&w->spool, &w->storage, name, &j, &err), exit_code;
 
@@ -341,7 +342,7 @@ is_ours(const struct worker *w, const char *name)
 	return false;
 }
 
-/* Takes as many as there is room for. */
+/* Takes as many jobs as allowed. */
 static void
 worker_claim_new_jobs(struct worker *w)
 {
@@ -366,7 +367,7 @@ worker_claim_new_jobs(struct worker *w)
 
 /* ---- the loop ---- */
 
-/* Waits until something has changed. -1: a signal came. */
+/* Waits until something has changed. -1: a signal arrived. */
 static int
 wait_for_news(struct worker *w, const struct interrupts *interrupts)
 {
@@ -390,7 +391,7 @@ wait_for_news(struct worker *w, const struct interrupts *interrupts)
 	return result;
 }
 
-/* The number of the signal that ended it; 0: there was nothing more to do. */
+/* Returns the signal that ended it; 0: there was nothing more to do. */
 static int
 worker_run_jobs(struct worker *w, const struct interrupts *interrupts)
 {
@@ -452,14 +453,14 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 	w->words = argv + o.next;
 	if (w->directory == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "no directory of jobs given (see --help)");
-	/* A whole command behind the dashes is what one knows of other programs. */
+	/* After "--" a whole awf-run command may be given, as for other programs. */
 	if (strcmp(w->words[-1], "--") == 0 && *w->words != NULL && strcmp(*w->words, "awf-run") == 0)
 		w->words++;
 	return OPTION_END;
 }
 
-/* Whether there is a workflow to start, before anything is made. Behind options of awf-run, which
- * may take values, it is one of the words. */
+/* Checks that there is a workflow to start, before anything is made. After options of awf-run,
+ * which may have values, any word may be the workflow. */
 static bool
 has_workflow(char *const *words, struct error *err)
 {

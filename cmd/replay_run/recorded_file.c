@@ -1,7 +1,6 @@
 /*
- * Roots are tried one after another; one that reaches the file is enough. What is hidden
- * is told by the text of the path below the root, and where a root itself lies by that
- * below the home directory.
+ * Allowed roots are tried one after another; one that contains the file is enough. Hidden parts are
+ * recognized in the path below the root, and a hidden root in its path below the home directory.
  */
 #include "replay_run/recorded_file.h"
 
@@ -16,7 +15,7 @@
 #include "io/file.h"
 #include "io/installation.h"
 
-/* Whether a part of the path is hidden, but for those that have definitions. */
+/* Whether a part of the path is hidden, except directories and files of definitions. */
 static bool
 is_hidden(const char *path)
 {
@@ -44,7 +43,8 @@ recorded_file_is_beneath(const char *root, const char *path)
 	return part != NULL && !is_hidden(part) && beneath_there(root, path);
 }
 
-/* Whether a directory that a recording names can be one of work: not all of the user's. */
+/* Whether a directory named by a recording may be a working directory, and not all of the
+ * user's files. */
 static bool
 is_workplace(const char *directory)
 {
@@ -63,7 +63,7 @@ is_workplace(const char *directory)
 	return part == NULL || !is_hidden(part);
 }
 
-/* Where the user's and the system's definitions lie. */
+/* Whether the path is below the user's or the system's definitions. */
 static bool
 is_definition(const char *path)
 {
@@ -95,8 +95,8 @@ is_definition(const char *path)
 	return is;
 }
 
-/* Whether a file that is there is the user's alone: hidden in the home directory, but for
- * definitions, or the API keys. */
+/* Whether an existing file is private to the user: the API keys, or hidden in the home directory
+ * and not a definition. */
 static bool
 is_private(const char *path)
 {

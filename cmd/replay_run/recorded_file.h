@@ -1,16 +1,15 @@
 /*
- * Files that a recording names, and that are read as they are today: agents, tools, what
- * else its steps were made of. A recording may be somebody else's, and name any file. One in
- * the user's storage tells what the user has run; it leads anywhere but to what is hidden in
- * the home directory, by a link neither, and to the user's API keys. Another one leads only
- * to where such files lie:
+ * Checks files that a recording names and whose current version is read: agents, tools, and other
+ * definitions of its steps. A recording may come from somebody else, and name any file.
  *
- *   - in the workspace and the directory of the workflow, if the user stands in there, and
- *     unless these are the root, the home directory or one above it, or hidden in it,
- *   - in the user's and the system's agents, tools and skills, and $AWF_TOOL_PATH,
- *
- * never by a link that leads out of these, and never to what is hidden in them, but for
- * .awf, .agents, .claude and .mcp.json. Both lead to what the user has named (--visible).
+ * A recording in the user's storage is of what the user has run: it may name any file except those
+ * hidden in the home directory, also through a link, and the user's API keys. Any other recording
+ * may only name files in these places:
+ *   - the workspace and the directory of the workflow, if the current directory is inside, and
+ *     unless they are the root, the home directory or one above it, or hidden in it,
+ *   - the user's and the system's agents, tools and skills, and $AWF_TOOL_PATH, never through a
+ *     link out of these, and never hidden files in them, except .awf, .agents, .claude and
+ *     .mcp.json. Both kinds may name what the user allows with --visible.
  */
 #ifndef AWF_REPLAY_RUN_RECORDED_FILE_H
 #define AWF_REPLAY_RUN_RECORDED_FILE_H
@@ -18,12 +17,12 @@
 #include "base/error.h"
 #include "replay_run/source.h"
 
-/* Whether the file, absolute, may be read for this recording; visible: directories, ends
- * with NULL, may be NULL. What is not there is no question. ERROR_USAGE at path. */
+/* Whether the file, an absolute path, may be read for this recording; visible: directories,
+ * NULL-terminated, may be NULL. A missing file is allowed. ERROR_USAGE at path. */
 int recorded_file_check(const struct source *s, char *const *visible, const char *path,
     struct error *err);
 
-/* Whether today's workspace may be taken for the recorded one. ERROR_USAGE. */
+/* Whether the current workspace may be used as the recorded one. ERROR_USAGE. */
 int recorded_workspace_check(const struct source *s, struct error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * The process that replays may be in other namespaces, so what came of it is told through
- * shared memory. Where the recording has an id it is used; the id of an end that it lacks
- * follows from the run's, as the key does. What runs and judges the workflow is what awf-run
- * uses too.
+ * The replaying process may be in other namespaces, so it reports its result in shared memory.
+ * Recorded ids are used where there are any; a missing id of the end is derived from the run's id,
+ * as the key is. The workflow is run and judged by the same code as in awf-run.
  */
 #ifdef __linux__
 #define _GNU_SOURCE /* sched_setaffinity */
@@ -38,7 +37,7 @@
 
 #define SECOND_UMASK 077
 
-/* One replay, as the process that makes it sees it; result is shared with the one that
+/* A replay, as seen by the process that makes it; result is shared with the one that
  * waits outside. */
 struct performance {
 	const struct replay_env_spec *spec;
@@ -49,7 +48,7 @@ struct performance {
 	struct outcome outcome;
 	struct result {
 		struct replay_end end;
-		struct error error;    /* what hindered it */
+		struct error error;    /* why it could not be made */
 		bool done;
 	} *result;
 };
@@ -59,7 +58,7 @@ replay_place_at(const char *path, struct error *err)
 {
 	char *place;
 
-	/* rmdir() removes only an empty directory, so nothing else is ever removed. */
+	/* rmdir() only removes an empty directory, so no files are lost. */
 	if ((rmdir(path) != 0 && errno != ENOENT) || mkdir(path, 0700) != 0) {
 		error_errno(err, ERROR_USAGE, path, "unable to make this directory for the replay");
 		return NULL;
@@ -70,9 +69,9 @@ replay_place_at(const char *path, struct error *err)
 	return place;
 }
 
-/* ---- within ---- */
+/* ---- inside of the isolation ---- */
 
-/* What the recorded run.started names is named in the replay's, and is there. */
+/* Makes the run, with the files that the recorded run.started names. */
 static int
 make_run(struct performance *p, struct error *err)
 {
@@ -95,7 +94,7 @@ make_run(struct performance *p, struct error *err)
 	free(text);
 	if (run_recreate(&p->run, &recorded, err) != 0)
 		return -1;
-	/* Calls that differ by directory or variables alone find each its own record. */
+	/* Lets calls that differ only in directory or variables find their own records. */
 	failed = s->storage.root != NULL && span_member(s->payload, KEY_START).at != NULL ?
 	    marks_key(s->storage.root, false, marks, err) : 0;
 	if (failed == -1 || (failed == 1 && marks_start(p->run.directory, marks,
@@ -117,7 +116,7 @@ make_run(struct performance *p, struct error *err)
 	return failed ? -1 : 0;
 }
 
-/* What its steps have counted instead of printing it. */
+/* Prints the failures that steps have counted instead of printing them. */
 static void
 replay_print_failures(void *context, const char *text, size_t more)
 {
@@ -129,7 +128,7 @@ replay_print_failures(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
-/* One processor less, where there are several. */
+/* Removes one processor from the affinity mask, if there are several. */
 static void
 replay_leave_processor(void)
 {
@@ -147,7 +146,7 @@ replay_leave_processor(void)
 #endif
 }
 
-/* The workflow runs, and what it comes to is judged, as by awf-run. */
+/* Runs the workflow and judges its result, as awf-run does. */
 static int
 run_workflow(struct performance *p, struct error *err)
 {
@@ -201,7 +200,7 @@ replay_run_performance(struct performance *p, struct error *err)
 	char *path;
 	int failed;
 
-	setenv("AWF_SYNC", "none", 1); /* of the replay's own transcript */
+	setenv("AWF_SYNC", "none", 1); /* of the replay's transcript */
 	if (p->spec->second) {
 		umask(SECOND_UMASK);
 		replay_leave_processor();
@@ -233,7 +232,7 @@ replay_run_in_namespace(void *context)
 	return p->result->done ? STATUS_OK : STATUS_SYSTEM;
 }
 
-/* ---- outside ---- */
+/* ---- outside of the isolation ---- */
 
 static int
 run_isolated(struct performance *p, struct error *err)

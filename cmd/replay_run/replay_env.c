@@ -1,9 +1,8 @@
 /*
- * It is made in two steps: from outside (copies, arguments, environment, what is shown), and
- * once isolated (files are put into the workspace, which is an overlay then). Recorded paths
- * are rewritten only where there are no namespaces to show things at them. A workspace may
- * have links to anywhere, so files are put in beneath it, directory by directory, never by a
- * path.
+ * Done in two steps: outside of the isolation (copies, arguments, environment, what is visible),
+ * and inside (files are written to the workspace, which is an overlay then). Recorded paths are
+ * changed only without namespaces, where nothing can be shown at them. A workspace may contain
+ * links to anywhere, so files are written beneath it, directory by directory, never by a path.
  */
 #include "replay_run/replay_env.h"
 
@@ -59,7 +58,7 @@ replay_env_show(char ***visible, const char *directory, struct error *err)
 	return 0;
 }
 
-/* ---- what the recording has ---- */
+/* ---- files in the recording ---- */
 
 #define RESTORED "definitions"
 #define RESTORED_CONFIG "config"
@@ -71,7 +70,7 @@ replay_env_path_below(const char *directory, const char *path)
 	return path_join(directory, path + (*path == '/'));
 }
 
-/* Adds a place at which another is shown; the list ends with NULL. */
+/* Adds a place at which another path is shown; the list ends with NULL. */
 static struct isolate_shown *
 add_shown(struct isolate_shown **list, char *at, char *source)
 {
@@ -85,7 +84,7 @@ add_shown(struct isolate_shown **list, char *at, char *source)
 	return &(*list)[count];
 }
 
-/* Whether what is at the path may be shown; ERROR_USAGE. */
+/* Whether what is at the path may be shown; otherwise ERROR_USAGE. */
 static int
 replay_env_check_file(const struct replay_env *env, const char *path, struct error *err)
 {
@@ -96,8 +95,8 @@ replay_env_check_file(const struct replay_env *env, const char *path, struct err
 	return recorded_file_check(s, env->spec->visible, path, err);
 }
 
-/* In namespaces a file is shown at its path, and the configuration where it was when it was
- * recorded; steps look in it by name, so a copy has all that they found there. */
+/* With namespaces a file is shown at its own path, and the configuration at its recorded path;
+ * since steps look files up there by name, a copy has everything that they found. */
 static int
 replay_env_restore_definitions(struct replay_env *env, struct error *err)
 {
@@ -152,8 +151,8 @@ replay_env_restore_definitions(struct replay_env *env, struct error *err)
 	return failed;
 }
 
-/* Opens the directory of a path below root, making what is missing, also in place of a file or
- * of a link that leads nowhere, which may lie there today. */
+/* Opens the directory of a path below root, making what is missing, also in place of a file or a
+ * broken link that is there now. */
 static int
 make_beneath(int root, const char *path)
 {
@@ -208,9 +207,9 @@ replay_env_settle(const struct replay_env *env, struct error *err)
 		failed = -1;
 		if (directory >= 0 && stat(from, &status) == 0 &&
 		    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
-			/* Not by rename(): an overlay would have to move what is below. */
+			/* Not by rename(): an overlay would have to move its contents. */
 			if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR) {
-				/* What goes wrong is seen when the file is made. */
+				/* An error shows when the file is made. */
 				char *today = path_join(env->workspace, part);
 
 				copytree_remove(today, NULL);
@@ -233,7 +232,7 @@ replay_env_settle(const struct replay_env *env, struct error *err)
 
 /* ---- the workspace ---- */
 
-/* A copy at path, empty if there is nothing to copy. */
+/* Makes a copy at path, empty if there is nothing to copy. */
 static int
 copy_workspace(const struct replay_env *env, const char *from, const char *path, struct error *err)
 {
@@ -244,7 +243,7 @@ copy_workspace(const struct replay_env *env, const char *from, const char *path,
 	return env->spec->second ? perturb_tree(path, err) : 0;
 }
 
-/* Makes what is shown as the workspace: what it was, or is taken for. */
+/* Makes the directory that is shown as the workspace: the snapshot, or what is used instead. */
 static int
 set_workspace(struct replay_env *env, struct error *err)
 {
@@ -268,7 +267,7 @@ set_workspace(struct replay_env *env, struct error *err)
 
 	from = s->snapshot != NULL ? memory_text(s->snapshot) : there ? memory_text(s->workspace) :
 	    s->files != NULL ? source_exported(s, s->workspace) : NULL;
-	/* An export without a snapshot: the files of steps that lie in it, if any. */
+	/* An export without a snapshot: only the exported files of steps in it, if any. */
 	if (from == NULL || (s->snapshot == NULL && !path_is_directory(from))) {
 		free(from);
 		from = memory_text("");
@@ -280,7 +279,8 @@ set_workspace(struct replay_env *env, struct error *err)
 	} else if (!env->spec->second && *from != '\0') {
 		env->shown = memory_text(from);
 	} else {
-		/* In memory, which lists directories in another order, if there is enough. */
+		/* In memory, if there is enough: that file system lists directories in
+		 * another order. */
 		if (memory_place_make(&env->made) == 0)
 			env->shown = path_join(env->made.path, "workspace");
 		if (env->shown == NULL || copy_workspace(env, from, env->shown, NULL) != 0) {
@@ -294,9 +294,9 @@ set_workspace(struct replay_env *env, struct error *err)
 	return failed;
 }
 
-/* ---- paths that were recorded, and where they lead now ---- */
+/* ---- mapping recorded paths ---- */
 
-/* Without namespaces a file of the workspace lies in its copy, one that was exported in
+/* Without namespaces a path in the workspace is mapped to its copy, an exported one to
  * the export. */
 static char *
 replay_env_map_path(const struct replay_env *env, const char *path)
@@ -316,7 +316,7 @@ replay_env_map_path(const struct replay_env *env, const char *path)
 	return found != NULL ? found : memory_text(path);
 }
 
-/* Each directory of a list with colons. */
+/* Maps each directory in a colon-separated list. */
 static char *
 lead_list(const struct replay_env *env, const char *list)
 {
@@ -338,7 +338,7 @@ lead_list(const struct replay_env *env, const char *list)
 
 /* ---- environment ---- */
 
-/* The directory that this program lies in. */
+/* The directory of this program. */
 static char *
 own_directory(void)
 {
@@ -349,7 +349,7 @@ own_directory(void)
 	return directory;
 }
 
-/* NAME=VALUE of each member of an object of texts. */
+/* Sets NAME=VALUE for each member of an object whose values are texts. */
 static void
 set_members(struct environment *e, const char *prefix, struct span object)
 {
@@ -391,7 +391,7 @@ set_environment(struct replay_env *env)
 		environment_set(e, "XDG_CONFIG_HOME", env->config != NULL ? env->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
 
-	/* No provider is asked, so none has to be there that is not AWF's. */
+	/* No provider is asked, so providers that are not AWF's need not be installed. */
 	for (char **word = s->providers; word != NULL && *word != NULL; word++)
 		buffer_format(&providers, "%s%s", providers.len > 0 ? ":" : "", *word);
 	environment_set(e, PROVIDER_RECORDED, buffer_string(&providers));
@@ -400,8 +400,8 @@ set_environment(struct replay_env *env)
 	environment_set(e, PROVIDER_RECORDED_ENDPOINTS, buffer_string(&providers));
 	buffer_free(&providers);
 
-	/* Our own directory first, unless its awf-step is found anyway: that of another version
-	 * would not replay. */
+	/* Puts this program's directory first, unless PATH finds its awf-step: another version
+	 * could not replay. */
 	path = environment_get(e, "PATH");
 	list = lead_list(env, path != NULL ? path : DEFAULT_PATH);
 	own = own_directory();
@@ -430,8 +430,8 @@ set_environment(struct replay_env *env)
 
 /* ---- what is visible ---- */
 
-/* A directory of the recording: a copy of the workspace has no storage in it. Takes the
- * path over. */
+/* Makes a directory of the recording visible, also one in the workspace: a copy of the workspace
+ * does not contain the storage. Takes over the path. */
 static void
 show_record(struct replay_env *env, char *path)
 {
@@ -441,7 +441,7 @@ show_record(struct replay_env *env, char *path)
 		free(path);
 }
 
-/* Likewise, but one in the workspace is shown with that. */
+/* The same, except for paths in the workspace, which are visible with it. */
 static void
 replay_env_show_path(struct replay_env *env, char *path)
 {
@@ -462,9 +462,9 @@ show_list(struct replay_env *env, const char *list)
 	}
 }
 
-/* Of a directory of PATH, PREFIX/bin: the prefix, if a Python has its modules below it, or a virtual
- * environment its settings: without them it would take another's. Not what is everybody's, nor what
- * the home directory lies in. In memory of its own; NULL: no. */
+/* For a directory PREFIX/bin in PATH: returns the prefix if it contains a Python's modules or a
+ * virtual environment's settings, without which Python would use others. NULL for shared
+ * directories and for those that contain the home directory. To be freed by the caller. */
 static char *
 replay_env_python(const char *directory)
 {
@@ -495,7 +495,7 @@ replay_env_python(const char *directory)
 	return prefix;
 }
 
-/* Python's, of each directory of PATH. */
+/* Makes Python installations of PATH visible. */
 static void
 show_pythons(struct replay_env *env, const char *list)
 {
@@ -507,7 +507,7 @@ show_pythons(struct replay_env *env, const char *list)
 	list_free(directories);
 }
 
-/* A recorded path: from the export, if this is one. */
+/* Makes a recorded path visible: from the export, if there is one. */
 static void
 show_recorded(struct replay_env *env, const char *path)
 {
@@ -528,8 +528,8 @@ show_recorded(struct replay_env *env, const char *path)
 	add_shown(&env->elsewhere, env->paths[list_count(env->paths) - 1], exported);
 }
 
-/* A recorded file, with what lies beside it; alone where its directory is a private one,
- * or has the user's API keys. */
+/* Makes a recorded file visible with its directory; the file alone if the directory is private or
+ * contains the user's API keys. */
 static void
 show_file(struct replay_env *env, const char *path)
 {
@@ -575,7 +575,7 @@ set_visible(struct replay_env *env, const char *script, struct error *err)
 	if (script != NULL)
 		show_file(env, script);
 	free(libexec);
-	/* What a recording names is shown where such files lie only. */
+	/* Paths in a recording are shown only where such files are allowed. */
 	for (size_t i = 0; i < s->definitions.count; i++) {
 		const struct definition_file *file = &s->definitions.list[i];
 
@@ -598,8 +598,8 @@ replay_env_write_file(const char *path, const void *bytes, size_t len, struct er
 	return failed;
 }
 
-/* A time zone that is not the machine's, as a file of tzfile(5): one offset, for all times. The
- * variable TZ, which is recorded, comes before it. */
+/* Sets a time zone other than the machine's, by a tzfile(5) with a single offset. The recorded
+ * variable TZ has precedence. */
 static int
 set_zone(struct replay_env *env, struct error *err)
 {
@@ -614,7 +614,7 @@ set_zone(struct replay_env *env, struct error *err)
 
 	localtime_r(&now, &here);
 	zone = here.tm_gmtoff == offsets[0];
-	/* Both versions of the data, which are the same without times. */
+	/* The data blocks of both versions, which are the same without transitions. */
 	for (int version = 0; version < 2; version++) {
 		buffer_append(&bytes, "TZif2", 5);
 		for (size_t i = 0; i < 15 + 6 * 4; i++)
@@ -632,8 +632,8 @@ set_zone(struct replay_env *env, struct error *err)
 	return failed;
 }
 
-/* Another day, for programs that are linked with shared libraries: the dynamic linker is told so by
- * its file, as a variable would be seen. Both lie where whoever sees one sees the other. */
+/* Sets another date for dynamically linked programs: by /etc/ld.so.preload, since a variable would
+ * be visible. Library and file are placed so that a program sees both or none. */
 static int
 set_day(struct replay_env *env, struct error *err)
 {
@@ -645,7 +645,7 @@ set_day(struct replay_env *env, struct error *err)
 	int failed;
 
 	free(list);
-	/* An installation may be without it. */
+	/* It may not be installed. */
 	if (library == NULL)
 		return 0;
 	if (file_load(preload, PRELOAD_LIMIT, &text, NULL) != 0)
@@ -680,8 +680,8 @@ replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, stru
 	for (char **word = s->argv; *word != NULL; word++) {
 		char *from, *path, *led = NULL;
 
-		/* In a copy a relative path leads within that; but that of the script may have led out
-		 * of the workspace. */
+		/* In a copy a relative path is relative to the copy; but the script's path may lead
+		 * out of the workspace. */
 		if (spec->isolation == ISOLATION_COPY && script != NULL && **word != '/' &&
 		    !path_within(script, s->workspace)) {
 			from = path_join(s->workspace, *word);
@@ -740,7 +740,7 @@ replay_env_remark(const struct source *source, enum isolation isolation)
 		remark = memory_format("%s is not there, and no snapshot of it: only the files of steps "
 		    "are in it", source->workspace);
 	if (remark != NULL)
-		text_line(remark); /* the path is somebody's */
+		text_line(remark); /* the path comes from outside */
 	return remark;
 }
 

@@ -1,18 +1,16 @@
 /*
- * What a replay finds around it: where it runs, what is shown there, what else it sees,
- * its arguments and its environment.
+ * The environment of a replay: where it runs, which files it sees, its arguments and variables.
  *
- *   - Nothing of today's environment but HOME and XDG_CONFIG_HOME, where a user's
- *     agents and tools are looked for: all else is what was recorded. Where AWF is not
- *     in the recorded PATH, its directory stands before it.
- *   - In namespaces all is seen at its recorded path. Without them, in a copy of the
- *     workspace, arguments and search paths that name the original name the copy.
- *   - A script, agent, prompt, tool, skill or schema file that is not there, or is not
- *     what it was, is the recording's.
- *   - The second of two replays that are to be compared gets what must not matter
- *     otherwise: another umask, host name and pid, fewer processors, another day and
- *     time zone, and a copy of the workspace in which files have other inodes and times
- *     and stand in another order.
+ *   - Of the current environment only HOME and XDG_CONFIG_HOME are kept, where the user's agents
+ *     and tools are looked for; all other variables are the recorded ones. If the recorded PATH
+ *     does not contain AWF, its directory is put first.
+ *   - With namespaces everything is seen at its recorded path. Without them, in a copy of the
+ *     workspace, arguments and search paths that name the original are changed to name the copy.
+ *   - A script, agent, prompt, tool, skill or schema file that is missing or has changed is taken
+ *     from the recording.
+ *   - For the second of two replays to be compared, conditions that must not matter are changed:
+ *     umask, host name and pid, number of processors, date and time zone, and a copy of the
+ *     workspace whose files have other inodes, times and order.
  */
 #ifndef AWF_REPLAY_RUN_REPLAY_ENV_H
 #define AWF_REPLAY_RUN_REPLAY_ENV_H
@@ -27,49 +25,52 @@
 
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
 
-/* The kind that --isolation names. */
+/* Parses the value of --isolation. */
 int isolation_parse(const char *text, enum isolation *isolation, struct error *err);
 
 struct replay_env_spec {
 	const struct source *source;
 	enum isolation isolation;
-	char *const *visible;    /* further directories, absolute; ends with NULL; may be NULL */
+	char *const *visible;    /* additional directories, absolute; NULL-terminated;
+	                            may be NULL */
 	const char *place;       /* directory of this replay, absolute */
-	bool second;             /* of two */
+	bool second;             /* it is the second of two */
 };
 
-/* Takes the directory of --visible into a list: it must be there. */
+/* Adds the directory of --visible to a list; it must exist. */
 int replay_env_show(char ***visible, const char *directory, struct error *err);
 
 struct replay_env {
 	const struct replay_env_spec *spec;
 
-	char *workspace;         /* where the workflow is started */
-	char *shown;             /* what is shown there, if that is another directory */
-	struct memory_place made; /* of a copy that lies outside of the replay's place */
+	char *workspace;         /* working directory of the workflow */
+	char *shown;             /* directory that is shown there; NULL: itself */
+	struct memory_place made; /* of a copy outside of the replay's directory */
 	char *directory;         /* of the workflow */
 	char **argv;
-	struct environment environment; /* without what is the run's */
+	struct environment environment; /* without the variables of the run */
 	char **visible;          /* directories */
 	struct isolate_shown *elsewhere;
-	char **paths;            /* of elsewhere */
+	char **paths;            /* texts of elsewhere */
 
-	/* Files that are not what they were, or not there: from the recording. */
-	char *restored;          /* a directory with them, below their paths */
-	char *config;            /* one that is a configuration; NULL: today's */
-	char **inside;           /* those of the workspace, absolute */
+	/* Files that have changed or are missing, from the recording. */
+	char *restored;          /* directory that contains them, with their paths below it */
+	char *config;            /* a directory that is a configuration; NULL: use the
+	                            current one */
+	char **inside;           /* those in the workspace, absolute */
 	struct isolate_shown *outside; /* the others */
 };
 
-/* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be
- * copied. env is for replay_env_close() in all cases. */
+/* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied.
+ * Call replay_env_close() in all cases. */
 int replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err);
-/* What isolates to it, whose texts are the environment's; writable ends with NULL. */
+/* The isolation for it, whose texts belong to env; writable is NULL-terminated. */
 struct isolate_spec replay_env_isolation(const struct replay_env *env,
     const char *const *writable);
-/* Where it runs, before anything does: puts the restored files of the workspace there. */
+/* Called inside of the isolation before anything runs: writes the restored files of
+ * the workspace. */
 int replay_env_settle(const struct replay_env *env, struct error *err);
-/* What there is to say of it, in one line; NULL: nothing. */
+/* A remark to print, on one line; NULL: none. */
 char *replay_env_remark(const struct source *source, enum isolation isolation);
 void replay_env_close(struct replay_env *env);
 

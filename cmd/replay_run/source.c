@@ -1,7 +1,7 @@
 /*
- * One pass over the transcript: what a run.started says replaces what earlier ones said, and
- * what steps name of files and providers is added up. A path out of the recording is made
- * plain before it is used, so that no ".." leads out of an export or a snapshot.
+ * One pass over the transcript: a later run.started replaces earlier ones, and the files and
+ * providers that steps name are collected. Recorded paths are normalized before they are used, so
+ * that no ".." leads out of an export or a snapshot.
  */
 #include "replay_run/source.h"
 
@@ -30,10 +30,10 @@
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 
-/* What is gathered while the transcript is read. */
+/* State of reading the transcript. */
 struct gathering {
 	struct source *source;
-	struct definition_files latest; /* that the attempt has named so far */
+	struct definition_files latest; /* named by the current attempt so far */
 	bool fed;                  /* a first step had an input */
 	char stdin_sha256[DIGEST_SIZE];
 };
@@ -46,7 +46,7 @@ is_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Takes the path over; NULL, and frees it, if that is not there. */
+/* Takes over the path; frees it and returns NULL if nothing is there. */
 static char *
 if_there(char *path, bool (*there)(const char *))
 {
@@ -58,8 +58,7 @@ if_there(char *path, bool (*there)(const char *))
 
 /* ---- what the transcript says ---- */
 
-/* A recorded path; NULL if it is not absolute. No ".." in it may lead out of an export
- * or the snapshot. */
+/* A recorded path, normalized; NULL if it is not absolute. */
 static char *
 recorded_path(struct span value)
 {
@@ -70,7 +69,7 @@ recorded_path(struct span value)
 	return path;
 }
 
-/* The files that the attempt named come before those of earlier ones. */
+/* Puts the files of the current attempt before those of earlier ones. */
 static void
 settle_definitions(struct gathering *g)
 {
@@ -82,8 +81,8 @@ settle_definitions(struct gathering *g)
 	g->latest = (struct definition_files)DEFINITION_FILES_INIT;
 }
 
-/* The name of the provider that a message says is unknown: between quotes, as no name has one. NULL: the
- * message says something else. In memory of its own. */
+/* The name in an error message about an unknown provider: between quotes, which names cannot
+ * contain. NULL: it is another message. To be freed by the caller. */
 static char *
 source_read_refused_provider(const char *message)
 {
@@ -96,7 +95,7 @@ source_read_refused_provider(const char *message)
 	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
 }
 
-/* Takes the name over, which may be NULL or anything. */
+/* Takes over the name, which may be NULL or invalid. */
 static void
 add_provider(struct source *s, const char *mark, char *name)
 {
@@ -109,7 +108,7 @@ add_provider(struct source *s, const char *mark, char *name)
 	free(name);
 }
 
-/* Another attempt: what the one before did not find it may have. */
+/* A further attempt: it may have providers that the one before did not find. */
 static int
 source_read_run_started(struct gathering *g, const struct event_view *event, struct span line,
     struct error *err)
@@ -254,7 +253,7 @@ read_started(struct source *s, struct error *err)
 
 	s->name = span_text(span_member(s->payload, KEY_NAME));
 	if (s->name != NULL)
-		text_line(s->name); /* it is for messages */
+		text_line(s->name); /* it is printed in messages */
 	s->kind = span_text(span_member(s->payload, KEY_KIND));
 	s->workspace = recorded_path(span_member(s->payload, KEY_CWD));
 	s->directory = recorded_path(span_member(s->payload, KEY_DIRECTORY));
@@ -265,7 +264,7 @@ read_started(struct source *s, struct error *err)
 	span_copy(span_member(s->payload, KEY_WORKFLOW_SHA256), s->workflow_sha256,
 	    sizeof s->workflow_sha256);
 
-	/* The script comes first of what it names; others are programs of its command line. */
+	/* The script is the first file; others are programs in its command line. */
 	s->contained = span_type(files) == 'a';
 	if (s->contained && definition_file_read(&file, span_element(files, 0))) {
 		if (file.kept && !file.program)
@@ -280,7 +279,7 @@ read_started(struct source *s, struct error *err)
 	return 0;
 }
 
-/* Where the snapshot of a run's workspace shows that of a child, NULL if it does not. */
+/* Where the snapshot of a run's workspace contains that of a child; NULL if it does not. */
 static char *
 source_part_of_snapshot(const struct source *s, const char *snapshot, const char *workspace)
 {
@@ -290,7 +289,7 @@ source_part_of_snapshot(const struct source *s, const char *snapshot, const char
 	    path_is_directory);
 }
 
-/* Reads how a run began: where, and in which run. -1: that cannot be read. */
+/* Reads where a run was started, and in which run. -1: it cannot be read. */
 static int
 source_read_beginning(const char *transcript, char **workspace, char parent[ID_SIZE])
 {
@@ -312,8 +311,8 @@ source_read_beginning(const char *transcript, char **workspace, char parent[ID_S
 	return failed;
 }
 
-/* A child run without a snapshot of its own finds that of the nearest run around it, if that shows
- * where it was started. */
+/* A child run without its own snapshot uses that of the nearest outer run that has one, if it
+ * contains the child's directory. */
 static void
 find_snapshot_around(struct source *s)
 {
@@ -336,7 +335,7 @@ find_snapshot_around(struct source *s)
 	}
 }
 
-/* What lies beside the transcript. */
+/* Finds the files beside the transcript. */
 static void
 find_parts(struct source *s)
 {
@@ -407,8 +406,8 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	    stat(s->storage.root, &given) == 0 && stat(storage->root, &own) == 0 &&
 	    given.st_dev == own.st_dev && given.st_ino == own.st_ino;
 
-	/* "<run-id>.jsonl" in a storage; blobs are needed before the first line was read. A file by
-	 * itself may still have them where they would be in a storage. */
+	/* In a storage the file is "<run-id>.jsonl"; the blobs are needed before the first line is
+	 * read. A transcript outside of a storage may have its blobs in the same relative place. */
 	base = path_base(s->transcript);
 	if (strlen(base) >= ID_SIZE - 1 && id_valid(base, ID_SIZE - 1))
 		memcpy(s->run_id, base, ID_SIZE - 1);
@@ -559,7 +558,7 @@ source_script_lost(const struct source *s)
 	char *script = source_script(s);
 	bool lost = *s->workflow_sha256 != '\0' && script == NULL;
 
-	/* The text of a pipeline is a word itself. */
+	/* The text of a pipeline is in the command line itself. */
 	for (char **word = s->argv; lost && *word != NULL; word++)
 		lost = !is_digest_of(s->workflow_sha256, *word, strlen(*word));
 	free(script);

@@ -1,14 +1,13 @@
 /*
- * A source: the recording of a run that is to be run again, and where that which goes
- * with it lies. It reads the transcript once; of several attempts the last is what a
- * replay makes again, and what source tells of.
+ * A source: the recording of a run that is to be run again, and the files that belong to it. The
+ * transcript is read once; of several attempts the last one is replayed and described here.
  *
- * A recording lies in a storage: the user's, or one that `awf-replay --export` made.
- * That has more, awf-replay(1):
+ * A recording is in a storage: the user's, or one made by `awf-replay --export`, which also has
+ * (awf-replay(1)):
  *
- *     workflow/manifest.json  tells an export, and what is in it
- *     workflow/files/…   the files that steps are made of, below their absolute paths
- *     workflow/config/   the same of the user's configuration
+ *    workflow/manifest.json   marks an export, and lists its contents
+ *    workflow/files/…         files of the steps, below their absolute paths
+ *    workflow/config/         those of the user's configuration
  */
 #ifndef AWF_REPLAY_RUN_SOURCE_H
 #define AWF_REPLAY_RUN_SOURCE_H
@@ -32,28 +31,28 @@
 #define SOURCE_CONFIG SOURCE_WORKFLOW "/config"
 
 struct source {
-	struct storage storage;     /* that it lies in; root NULL: a file by itself */
-	bool own;                   /* it lies in the storage that the user has */
+	struct storage storage;     /* that contains it; root NULL: a file outside of a storage */
+	bool own;                   /* it is in the user's storage */
 	char run_id[ID_SIZE];
 	char *transcript, *blobs;
-	char *input;                /* what its stdin was; NULL: none was kept */
-	char *snapshot;             /* of the workspace, its own or of a run around it; NULL */
-	char *files, *config;       /* of an export; NULL: it is none, it has none */
+	char *input;                /* its stdin; NULL: not recorded */
+	char *snapshot;             /* of the workspace, its own or an outer run's; NULL */
+	char *files, *config;       /* of an export; NULL: it is not one, or has none */
 
-	/* Of the last attempt. */
+	/* The last attempt. */
 	int attempt;
 	char started[ID_SIZE];      /* event id of run.started */
-	char completed[ID_SIZE];    /* of run.completed; "": the attempt has no end */
-	char status[16];            /* that it says; "" */
-	struct buffer line;         /* run.started, its blobs put back */
+	char completed[ID_SIZE];    /* of run.completed; "": the attempt did not end */
+	char status[16];            /* in run.completed; "" */
+	struct buffer line;         /* run.started, with its blobs inserted */
 	struct span payload, parent; /* in line: its payload, and the run that it was started in */
 	char *name, *kind;
-	char **argv;                /* these end with NULL */
-	char *workspace;            /* where it was started */
+	char **argv;                /* NULL-terminated */
+	char *workspace;            /* working directory at its start */
 	char *directory;            /* of the workflow */
 	char workflow_sha256[DIGEST_SIZE]; /* "": no script */
-	char *script;               /* its path, as run.started names it; NULL: it does not */
-	bool contained;             /* the recording has the files of the run and its steps */
+	char *script;               /* as run.started names it; NULL: it does not */
+	bool contained;             /* the recording contains the files of the run and its steps */
 
 	/* Of all attempts. */
 	struct definition_files definitions; /* that the run and its steps are made of; as the
@@ -64,33 +63,33 @@ struct source {
 	struct child_runs children;
 };
 
-/* argument: RUN as in storage_resolve(), or a directory: a storage, whose latest run
- * is meant. ERROR_USAGE if there is none such, it is alive, was masked, or cannot be run
- * again for another reason; ERROR_SYSTEM if it or its input cannot be read;
- * ERROR_SCHEMA if it is no transcript. s is for source_close() in all cases. */
+/* argument: RUN as for storage_resolve(), or the directory of a storage, whose latest run is used.
+ * ERROR_USAGE if there is no such run, it is alive, masked, or cannot be replayed for another
+ * reason; ERROR_SYSTEM if it or its input cannot be read; ERROR_SCHEMA if it is not a transcript.
+ * Call source_close() in all cases. */
 int source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err);
-/* Likewise of a child, whose transcript lies beside its parent's. ERROR_USAGE also if it has no
+/* The same for a child, whose transcript is beside its parent's. ERROR_USAGE also if it has no
  * transcript. */
 int source_open_child(struct source *s, const struct source *parent, const char *run_id,
     struct error *err);
-/* Where a recorded path leads: into the snapshot, the export, or as it stands. In
- * memory of its own. */
+/* Maps a recorded path into the snapshot or the export; otherwise returns it unchanged. To be freed
+ * by the caller. */
 char *source_file(const struct source *s, const char *path);
-/* Where the export has a recorded path, if it has: never by a link out of it. NULL
- * otherwise; in memory of its own. */
+/* The path in the export of a recorded path, if it is there: never through a link out of the
+ * export. Otherwise NULL; to be freed by the caller. */
 char *source_exported(const struct source *s, const char *path);
-/* The file of the workflow: the word of argv whose file has its digest, as a recorded
- * absolute path, in memory of its own; NULL if there is none (any more). */
+/* The workflow's script: the word of argv whose file has its digest, as a recorded absolute path,
+ * to be freed by the caller; NULL if there is none (any more). */
 char *source_script(const struct source *s);
-/* Whether that is so although the workflow was a script. */
+/* Whether there is none although the workflow was a script. */
 bool source_script_lost(const struct source *s);
-/* From now on nothing of the files that the recording has is used: they are today's. */
+/* From now on the recorded files are not used, but the current ones. */
 void source_forget_files(struct source *s);
-/* Whether what a replay finds at the path of a file is another one than was recorded, or
- * nothing, and the recording has it. */
+/* Whether the file that a replay finds at the path is missing or differs, and the
+ * recording has it. */
 bool source_file_differs(const struct source *s, const struct definition_file *file);
-/* Writes the bytes of such a file to path, making the directories above it. */
+/* Writes such a file to path, making the directories above it. */
 int source_restore(const struct source *s, const struct definition_file *file, const char *path,
     struct error *err);
 void source_close(struct source *s);

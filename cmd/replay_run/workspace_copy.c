@@ -1,11 +1,11 @@
 /*
- * What is in a directory in memory goes with whoever made that: flock(2) on the directory itself,
- * which the kernel frees. It is made before it can be locked, so one that is younger than a
- * minute is left alone.
+ * A directory in memory belongs to the process that made it, by flock(2) on the directory itself,
+ * which the kernel releases. It can be locked only after it was made, so one younger than a minute
+ * is not removed.
  *
- * Perturbing goes from the inside out, as a change in a directory changes its times. Each entry
- * is renamed away and back, the last listed first: on file systems that list by age they stand
- * the other way round then.
+ * A tree is perturbed from the inside out, as a change in a directory changes its times. Each entry
+ * is renamed away and back, the last listed first: file systems that list by age then list them in
+ * the opposite order.
  */
 #include "replay_run/workspace_copy.h"
 
@@ -27,11 +27,11 @@
 
 #define PARENT "/dev/shm"
 #define PREFIX "awf-replay."
-#define NEW_SECONDS 60 /* made, but perhaps not locked yet */
+#define NEW_SECONDS 60 /* it may not be locked yet */
 #define DAY 86400
 #define OUT_OF_THE_WAY ".awf-perturb"
 
-/* A descriptor with the lock on a directory of ours; -1: somebody has it. */
+/* Locks a directory and returns the descriptor; -1: another process has the lock. */
 static int
 workspace_copy_lock_directory(const char *path)
 {
@@ -44,7 +44,7 @@ workspace_copy_lock_directory(const char *path)
 	return -1;
 }
 
-/* What was left by others that were killed. */
+/* Removes directories of processes that were killed. */
 static void
 remove_left(void)
 {
@@ -98,7 +98,7 @@ memory_place_remove(struct memory_place *p)
 	p->path = NULL;
 }
 
-/* ---- what must not matter ---- */
+/* ---- perturbing ---- */
 
 static int
 workspace_copy_set_error(const char *path, struct error *err)
@@ -106,7 +106,7 @@ workspace_copy_set_error(const char *path, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to change the copy of the workspace");
 }
 
-/* Out and in again: it is the newest entry of the directory then. */
+/* Renames an entry away and back, which makes it the newest of its directory. */
 static int
 workspace_copy_move_to_end(const char *directory, const char *path, struct error *err)
 {
@@ -143,8 +143,8 @@ perturb_entries(const char *path, struct error *err)
 	return failed;
 }
 
-/* What is in a directory first: that changes its own times. One that its user closed
- * to himself is left as it is within. */
+/* The contents first, as changing them changes the directory's times. A directory that its user
+ * cannot access is not changed inside. */
 int
 perturb_tree(const char *path, struct error *err)
 {

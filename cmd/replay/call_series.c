@@ -27,7 +27,7 @@ step_of(const struct call_tree_entry *e)
 	return colon && !call_is_member(e->call) ? (size_t)(colon - e->call) : 0;
 }
 
-/* Each item is in one series, which is linked from its first item on. */
+/* Checks the invariant: each item is in one series, which is linked from its first item on. */
 static bool
 call_siblings_hold(const struct call_siblings *s)
 {
@@ -117,7 +117,7 @@ call_series_counts(const struct call_series *series, struct buffer *out)
 {
 	const size_t before = out->len;
 
-	/* The normal ones first, the worst last. */
+	/* The normal states first, then the ones to look for, the worst last. */
 	for (size_t i = 0; i < ORDER; i++) {
 		const enum view_saying status = order[i < ORDER - WORSE ? WORSE + i : ORDER - 1 - i];
 

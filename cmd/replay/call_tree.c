@@ -22,7 +22,7 @@
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
-#define ALL_TAKEN SIZE_MAX /* attempts of a run: no more will come */
+#define ALL_TAKEN SIZE_MAX /* value in `taken`: all attempts of a run were added */
 
 /* A transcript that is being added to the tree. */
 struct reading {

@@ -1,15 +1,13 @@
 /*
- * The tree of calls of a recorded run, as people look at it: its attempts, in each the calls,
- * each within the group or call of a workflow that it is part of, with the turns and
- * tool calls of agents. It is made of what was recorded so far; a damaged line is told
- * and passed over, and what never ended is shown as that.
+ * The tree of calls of a recorded run as shown to users: its attempts, in each the calls, each
+ * inside the group or workflow call that it is part of, with the turns and tool calls of agents.
+ * It contains what was recorded so far; a damaged line is reported and skipped, and what did not
+ * end is shown so.
  *
- * Child runs lie beside their parent's transcript. Each attempt of one is taken in
- * once, below the call that was going on when it began, so records that name each
- * other in a circle end.
+ * Child runs are beside their parent's transcript. Each attempt of a child is added once, below the
+ * call that was running when it began, so records that name each other in a cycle do no harm.
  *
- * It keeps one entry for each of these, and no line; where their lines stand, for who shows what
- * is in them.
+ * Lines are not kept in memory, only their positions, for displays that show their contents.
  */
 #ifndef AWF_REPLAY_CALL_TREE_H
 #define AWF_REPLAY_CALL_TREE_H
@@ -27,44 +25,45 @@
 #include "view/view.h"
 
 #define CALL_TREE_NONE UINT32_MAX
-#define CALL_TREE_DEPTH 128 /* what would be deeper stands beside what it is in */
+#define CALL_TREE_DEPTH 128 /* anything deeper is put beside what contains it */
 
-/* From the greatest to the least. */
+/* From the outermost to the innermost. */
 enum call_tree_kind {
 	CALL_TREE_RUN, CALL_TREE_ATTEMPT, CALL_TREE_CALL, CALL_TREE_TURN, CALL_TREE_TOOL
 };
 
-/* Texts are the tree's, and may be NULL. They are as recorded: to be made harmless where they are
- * shown. */
+/* Texts belong to the tree, and may be NULL. They are as recorded: escape control characters when
+ * showing them. */
 struct call_tree_entry {
 	enum call_tree_kind what : 8;
 	enum view_saying status : 8;  /* model/told_state.h */
 	unsigned depth : 15;
-	bool behind : 1;              /* it waits for a call before it, as such ones do */
+	bool behind : 1;              /* it waits behind an earlier call */
 	uint32_t retries;
-	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */
+	uint32_t first, last, next;   /* child entries, and the next sibling; CALL_TREE_NONE */
 	uint32_t above;
-	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
-	int64_t took;                 /* it did, after so many ms; -1: by the clock alone */
-	int64_t known;                /* it did not: the last that is known of its attempt */
-	int64_t attempt;              /* of an attempt, a turn's number of a turn */
-	int64_t input_tokens, output_tokens; /* -1: not known */
-	const char *label;            /* of a call "lint[1]" (view_label()), of a tool its name, of a run its
-	                                 workflow's, of a turn the agent who took it over */
+	int64_t began, ended;         /* µs since 1970; ended 0: it did not end */
+	int64_t took;                 /* duration in ms if it ended; -1: use the times */
+	int64_t known;                /* last known time of its attempt if it did not end */
+	int64_t attempt;              /* number of an attempt, or of a turn */
+	int64_t input_tokens, output_tokens; /* -1: unknown */
+	const char *label;            /* of a call "lint[1]" (view_label()); name of a tool or of a
+	                                 run's workflow; agent that took over a turn */
 	const char *kind, *call, *model; /* of a call */
 	const char *child;            /* run id */
-	const char *differs;          /* of a call: in what it differs from others of its name beside it:
-	                                 "in eu, STAGE=prod" */
-	const char *does;             /* the command, the arguments: an excerpt */
-	const char *why;              /* it failed, waits, was skipped, was decided about: an excerpt */
+	const char *differs;          /* of a call: how it differs from its siblings of the same
+	                                 name: "in eu, STAGE=prod" */
+	const char *does;             /* the command or arguments, an excerpt */
+	const char *why;              /* why it failed, waits or was skipped, or the decision about
+	                                 it; an excerpt */
 };
 
-/* Where the two lines of an entry stand in its transcript: its begin and its end; of a turn, what
- * the model was given, and its answer. And what it cost. */
+/* The positions of an entry's lines in its transcript: its begin and its end; for a turn, the
+ * model's input and its answer. And its cost. */
 struct call_tree_lines {
 	int64_t begin, end;
-	uint32_t begin_length, end_length; /* 0: there is none */
-	int64_t cost;                 /* nano-dollars, with all that is in it */
+	uint32_t begin_length, end_length; /* 0: none */
+	int64_t cost;                 /* nano-dollars, including everything inside */
 };
 
 /* What a call depended on besides its input and definition, as recorded; NULL: nothing. */
@@ -74,13 +73,13 @@ struct call_tree_marks {
 
 struct call_tree {
 	char run_id[ID_SIZE];
-	struct call_tree_entry *entries; /* the first is the run */
-	struct call_tree_lines *lines; /* of each entry; NULL: not asked for */
-	struct call_tree_marks *marks; /* of each entry, while it is read; NULL */
+	struct call_tree_entry *entries; /* the first one is the run */
+	struct call_tree_lines *lines; /* of each entry; NULL: not requested */
+	struct call_tree_marks *marks; /* of each entry, while reading; NULL */
 	uint32_t count;
 	bool alive;
-	struct map taken;              /* attempts of each run that were taken in */
-	/* The texts: those that many entries have, once; and their places in the list. */
+	struct map taken;              /* how many attempts of each run were added */
+	/* Texts; those shared by several entries are stored once, and listed. */
 	struct arena memory;
 	struct map shared;
 	const char **list;
@@ -88,19 +87,18 @@ struct call_tree {
 };
 
 struct call_tree_spec {
-	enum call_tree_kind least;    /* CALL_TREE_CALL leaves turns and tool calls out */
-	struct cost *cost;            /* lines are kept, with costs by these prices; NULL: not */
-	/* Is told of damaged lines and missing child runs. */
+	enum call_tree_kind least;    /* CALL_TREE_CALL: without turns and tool calls */
+	struct cost *cost;            /* keep lines, with costs by these prices; NULL: do not */
+	/* Called for damaged lines and missing child runs. */
 	void (*warn)(const struct error *warning);
 };
 
-/* Takes in what there is. -1 with *err if the transcript cannot be read, or has no whole line. */
+/* Reads what exists. -1 with *err if the transcript cannot be read, or has no complete line. */
 int call_tree_read(struct call_tree *tree, const struct run_ref *run,
     const struct call_tree_spec *spec, struct error *err);
-/* The first entry to show below this one: an attempt that is the only one of its run
- * goes without saying. */
+/* The first entry to show below this one: the only attempt of a run is not shown itself. */
 uint32_t call_tree_first(const struct call_tree *tree, uint32_t entry);
-/* How long it took, has taken until now, or is known to have taken at least, in ms. */
+/* Its duration in ms: until its end, until now, or the least that is known. */
 int64_t call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *entry);
 void call_tree_free(struct call_tree *tree);
 

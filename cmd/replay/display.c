@@ -30,7 +30,7 @@ display_order(const struct display *d, struct error *err)
 		const struct graph_node *node = &g.nodes[order[i]];
 		const char *line = graph_line(&g, node, err);
 
-		/* With the LF behind it in the file. */
+		/* Including the LF after it in the file. */
 		failed = line != NULL ? outlet_json(d->out, line, node->length + 1, err) : -1;
 	}
 	free(order);

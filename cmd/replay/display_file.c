@@ -25,7 +25,7 @@
 struct recorded {
 	char run_id[ID_SIZE];
 	struct definition_files files;
-	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* of the last attempt that has them; "" */
+	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* of the last attempt that has one; "" */
 };
 
 static int
@@ -73,7 +73,7 @@ find_blob(const struct recorded *r, const char *name, const char **sha256, struc
 	if (found == NULL && count == 1)
 		found = named;
 	if (found == NULL) {
-		/* The files that match, or all that are kept. */
+		/* List the files that match, or all recorded ones. */
 		for (size_t i = 0; i < r->files.count; i++)
 			if (count > 1 ? display_file_name_matches(name, r->files.list[i].path) :
 			    r->files.list[i].kept)

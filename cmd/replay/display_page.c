@@ -25,10 +25,10 @@
 #include "transcript/layout.h"
 
 #define TICKS_MOST 10
-#define BARS_MOST 300              /* of turns and tools in the row of their call */
+#define BARS_MOST 300              /* for turns and tool calls in the row of their call */
 #define EXCERPT_COLUMNS 120       /* of text from the record, in a row */
 #define FAILURES_MOST 8            /* listed in the head */
-#define TEXTS_ROOM ((size_t)32 << 20) /* bytes for the texts of all rows together, about */
+#define TEXTS_ROOM ((size_t)32 << 20) /* approximate limit for the texts of all rows */
 #define TEXT_LEAST ((size_t)400)
 #define TEXT_MOST ((size_t)16 << 10)
 #define IMAGES_ROOM ((int64_t)8 << 20)
@@ -52,8 +52,8 @@ struct page {
 	struct replacement file;
 	struct buffer out;
 	struct page_panel panel;
-	const char *path;          /* the record of the present rows */
-	struct timeline timeline;  /* of the attempt */
+	const char *path;          /* transcript of the current rows */
+	struct timeline timeline;  /* of the current attempt */
 	int failed;
 	struct error *err;
 };
@@ -167,7 +167,7 @@ add_abouts(struct page *p, uint32_t entry)
 	buffer_text(&p->out, "</span>");
 }
 
-/* A row up to its bars; end_row() ends it, and "</details>" ends what is inside it. */
+/* Begins a row, up to its bars; end_row() ends it, and "</details>" ends what is inside it. */
 static void
 begin_row(struct page *p, const char *class, enum view_saying status, unsigned depth, bool open,
     uint32_t id)
@@ -434,7 +434,7 @@ add_attempt(struct page *p, uint32_t attempt, bool several)
 	page_panel_begin(&p->panel, &p->tree, attempt);
 	page_panel_end(&p->panel, &p->tree, attempt);
 	buffer_text(&p->out, "</details>\n<div class=\"axis\" aria-hidden=\"true\"><span class=\"ticks\">");
-	/* No tick whose text would be cut off. */
+	/* No tick whose text would be cut off at the end. */
 	for (int64_t ms = 0; ms <= length - length / 16; ms += step)
 		buffer_format(&p->out, "<span style=\"left:%.2f%%\">%s</span>",
 		    (double)ms / (double)length * 99.7, timeline_tick_text(ms, tick, sizeof tick));

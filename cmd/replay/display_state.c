@@ -44,7 +44,7 @@ struct flow {
 struct state {
 	const struct display *display;
 	struct recording run, other;
-	char other_id[ID_SIZE];  /* of the run from which a fork began; "": none is open */
+	char other_id[ID_SIZE];  /* of the open recording of a forked run; "": none */
 	struct flow *flows;
 	size_t count;
 	struct map open;         /* calls that have not ended: their flows */

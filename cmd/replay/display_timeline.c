@@ -22,7 +22,7 @@
 #define LABEL_LEAST 8
 #define LABEL_MOST 80
 #define BAR_LEAST 16
-#define TICK_COLUMNS 10    /* at least, from one tick to the next */
+#define TICK_COLUMNS 10    /* minimum distance of two ticks */
 
 struct row {
 	uint32_t entry; /* a call; for a series, its first */
@@ -102,7 +102,7 @@ struct chart {
 	struct display_line line;
 };
 
-/* The columns of harmless text: its number of characters. */
+/* The columns of printable text: its number of characters. */
 static size_t
 display_timeline_columns(const struct buffer *text)
 {

@@ -1,4 +1,5 @@
-/* Two variables make the provider of every step the one that plays. Then awf-run is executed. */
+/* Sets two variables that make every step use the provider awf-provider-replay, and
+ * executes awf-run. */
 #include "replay/from.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 
 #define RUNNER "awf-run"
 
-/* From now on whatever this process starts gets the answers of its agents from the file.
- * ERROR_USAGE if it cannot be answered from. */
+/* Lets processes that this one starts get the answers of their agents from the file. ERROR_USAGE if
+ * that is not possible. */
 static int
 from_set_answers_file(const char *file, struct error *err)
 {
@@ -21,13 +22,13 @@ from_set_answers_file(const char *file, struct error *err)
 	bool is;
 	int failed = agentloom_file_is(file, &is, err);
 
-	/* What is wrong with it is said once, before anything runs. */
+	/* Report errors in the file once, before anything runs. */
 	if (failed == 0 && is) {
 		failed = agentloom_file_load(&recording, file, err);
 		agentloom_file_free(&recording);
 	}
 	if (failed == 0) {
-		/* Steps may run in other directories, so they get the whole path. */
+		/* An absolute path, as steps may run in other directories. */
 		char *path = realpath(file, NULL);
 
 		if (path == NULL || setenv("AWF_REPLAY", path, 1) != 0 ||

@@ -39,7 +39,7 @@ static const char *const colors[] = { "auto", "always", "never", NULL };
 /* Options that show something. */
 static const struct shows {
 	int option;
-	unsigned served;          /* what it needs of a run on a server */
+	unsigned served;          /* what must be fetched of a run on a server */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
 	{ OPT_TREE, SERVED_CHILDREN, display_tree },
@@ -52,19 +52,19 @@ static const struct shows {
 };
 
 struct replay {
-	const struct shows *shows; /* NULL: nothing yet */
+	const struct shows *shows; /* NULL: none yet */
 	const char *argument;      /* of that option */
 	const char *html;          /* NULL: as text */
-	bool all;                  /* all of a tree or timeline */
+	bool all;                  /* every item of a tree or timeline */
 	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
 	char **visible;
-	const char *record;        /* NULL: the replay is not kept */
-	const char *export;        /* NULL: it is run */
+	const char *record;        /* NULL: do not keep the replay */
+	const char *export;        /* NULL: replay it */
 	bool with_workspace, quiet;
-	bool current;              /* files are not taken from the recording */
-	bool vary;                 /* what must not matter is another */
+	bool current;              /* do not use recorded files */
+	bool vary;                 /* change conditions that must not matter */
 };
 
 static const struct option_spec options_table[] = {
@@ -114,7 +114,7 @@ static const struct option_spec options_table[] = {
 #define CHARTS (SAID(OPT_TREE) | SAID(OPT_TIMELINE))
 #define SHOWS (CHARTS | SAID(OPT_STATE) | SAID(OPT_SHOW) | SAID(OPT_ORDER) | SAID(OPT_CANONICAL))
 
-/* An export may be quiet, and names files that may be in private places. */
+/* Rules for options. --quiet and --visible are also allowed with --export. */
 static const struct option_rule rules[] = {
 	{ SHOWS, SHOWS, 0, NULL },
 	{ SAID(OPT_EXPORT), SHOWS, 0, NULL },
@@ -128,7 +128,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_WORKSPACE), 0, SAID(OPT_EXPORT), NULL },
 };
 
-/* 0, or the id of --help or --version, or -1. */
+/* Returns 0, the id of --help or --version, or -1. */
 static int
 replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 {
@@ -157,7 +157,7 @@ replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 	return options_check(&o, rules, sizeof rules / sizeof *rules, err);
 }
 
-/* The copy of a server's run. */
+/* The local copy of a run on a server. */
 static struct served served;
 
 /* Prints an error or a warning; returns the exit status. */
@@ -228,7 +228,7 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 			difference_text(&difference, "recording", "replay", &text);
 			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
-			if (source_script_lost(source)) /* it may be the reason */
+			if (source_script_lost(source)) /* possible reason for the difference */
 				buffer_text(&lines, "  the workflow's script has changed or does "
 				    "not exist any more\n");
 			buffer_format(&lines, "  the replay is kept in %s\n", place);
@@ -261,7 +261,7 @@ use_source(const struct replay *r, const struct storage *storage)
 	else if (r->current)
 		source_forget_files(&source);
 	if (status == STATUS_OK && r->export) {
-		/* With everything that its replay needs. */
+		/* Export the run. */
 		if (export_run(&source, r->export, r->with_workspace, r->visible, &err) != 0)
 			status = replay_print_error(&err);
 		else if (!r->quiet && !source.snapshot && !r->with_workspace)

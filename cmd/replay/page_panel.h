@@ -1,8 +1,8 @@
 /*
- * Panels: what one opens a row of the page for. The lines of an entry are read again from its
- * transcript, with their blobs if those are not large, and shown as texts, data, changes and
- * images: of a call its input, result, error and standard error; of a turn the prompt and the
- * answer; of a tool call its arguments and output.
+ * Panels: the details in a row of the page. The lines of an entry are read again from its
+ * transcript, with their blobs unless those are large, and shown as texts, data, diffs and images:
+ * for a call its input, result, error and standard error; for a turn the prompt and the answer; for
+ * a tool call its arguments and output.
  */
 #ifndef AWF_REPLAY_PAGE_PANEL_H
 #define AWF_REPLAY_PAGE_PANEL_H
@@ -17,22 +17,22 @@
 struct page_record {
 	struct reader reader;
 	char *blobs;
-	bool open;          /* it could be */
+	bool open;          /* it could be opened */
 };
 
 struct page_panel {
 	struct buffer *out;
 	struct page_record *record;
-	size_t text_most;   /* bytes of a text */
-	int64_t images_left; /* bytes of images that the page may still have */
+	size_t text_most;   /* limit for a text */
+	int64_t images_left; /* bytes of images that the page may still contain */
 };
 
-/* A transcript that cannot be read leaves its panels empty. */
+/* If a transcript cannot be read, its panels stay empty. */
 void page_record_open(struct page_record *r, const char *path, const char *run_id);
 void page_record_close(struct page_record *r);
 
-/* Appends what was known when the entry began, and what came of it; nothing of an event that the
- * record has not. */
+/* Appends what was recorded at the begin and at the end of the entry; nothing for a
+ * missing event. */
 void page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t entry);
 void page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entry);
 

@@ -25,16 +25,16 @@ struct against {
 	struct difference *difference;
 };
 
-/* ---- what of an event is compared ---- */
+/* ---- which members are compared ---- */
 
-/* Left out everywhere. A digest represents the contents of files. */
+/* Never compared. A digest is compared instead of files. */
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
 	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
 	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, KEY_COMPARED_WITH, NULL };
 /* These show that something differs, but not what: they are compared last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,
 	NULL };
-/* The end of the run, whose other members may contain paths. */
+/* Members of the end of the run that are compared; others may contain paths. */
 static const char *const end_keys[] = { KEY_STATUS, KEY_EXIT_CODE, NULL };
 
 static void
@@ -92,7 +92,7 @@ buffer_span(const struct buffer *b)
 	return span_of(buffer_string(b), b->len);
 }
 
-/* ---- calls that are not made again ---- */
+/* ---- calls that a replay does not make again ---- */
 
 /*
  * The calls of a recording whose ends a replay takes from it: commands whose effects are not
@@ -234,8 +234,8 @@ iteration_of(const struct against *a, const struct graph_node *recorded, struct 
 	}
 }
 
-/* What is compared of an event; nothing if that is not at hand. What a call took its result
- * over from stands for it: that may lie in another recording. */
+/* Writes what is compared of an event; nothing if that is not available. If a call took over its
+ * result from another, that one is used instead; it may be in another recording. */
 static int
 put_event(struct against *a, struct canonical *c, const struct graph_node *recorded,
     const struct graph_node *node, bool around, struct buffer *out, struct error *err)
@@ -450,8 +450,9 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 	return differ != 0 || child == NULL ? differ : compare_missing(a, child, err);
 }
 
-/* What only the replay did, or did of what an earlier attempt had recorded. An attempt that was
- * ended from outside, or not at all, says nothing of what came after. */
+/* Finds events that only the replay has, or made again although an earlier attempt recorded
+ * them. An attempt that did not end, or was ended from outside, does not tell what would
+ * have followed. */
 static int
 compare_replayed(struct against *a, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * The text that Python would make is written by hand, keys in their sorted order: a comma or
- * colon and a space, nothing but ASCII, floats in the fewest digits. Anything that it does
- * not cover makes no hash rather than another one.
+ * Produces the same text as Python's json.dumps: sorted keys, a space after each comma and colon,
+ * only ASCII, floats with the fewest digits. For anything not covered here there is no hash, rather
+ * than a wrong one.
  */
 #include "rerun/agentloom.h"
 
@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "transcript/event_keys.h"
 
-/* The first finish_reason of a stop_reason is the one that is written. */
+/* Of several rows with one stop_reason, the first one is used for writing. */
 static const struct {
 	const char *stop, *finish;
 } reasons[] = {
@@ -72,7 +72,7 @@ write_unit(struct buffer *out, uint32_t unit)
 		buffer_format(out, "\\u%04x", (unsigned)unit);
 }
 
-/* A string as Python writes it: nothing but ASCII, what is above U+FFFF as two. */
+/* Writes a string as Python does: only ASCII, code points above U+FFFF as a surrogate pair. */
 static void
 write_python_string(struct buffer *out, const struct buffer *text)
 {
@@ -101,8 +101,8 @@ write_decoded(struct buffer *out, struct span string)
 	buffer_free(&text);
 }
 
-/* A temperature as Python writes floats: the fewest digits that are it. Numbers from
- * 10 on would need more care, and are no temperatures. False: it is none. */
+/* Writes a temperature as Python writes a float: with the fewest digits that represent it. Numbers
+ * from 10 on would need more care, and are not temperatures. False: it is not one. */
 static bool
 write_temperature(struct buffer *out, struct span number)
 {
@@ -118,7 +118,7 @@ write_temperature(struct buffer *out, struct span number)
 		return false;
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (strtod(text, NULL) == value) /* exactly */
+		if (strtod(text, NULL) == value) /* reads back as the same value */
 			break;
 	}
 	buffer_text(out, text);
@@ -127,7 +127,7 @@ write_temperature(struct buffer *out, struct span number)
 	return true;
 }
 
-/* False if a message has anything but text. */
+/* Returns false if a message has anything but text. */
 static bool
 write_messages(struct buffer *out, const struct agentloom_request *r)
 {
@@ -142,7 +142,7 @@ write_messages(struct buffer *out, const struct agentloom_request *r)
 		comma = ", ";
 	}
 	for (struct span_walk message = span_walk(r->messages); plain && span_next(&message);) {
-		struct buffer text = BUFFER_INIT; /* of its blocks in a row */
+		struct buffer text = BUFFER_INIT; /* concatenated text of its blocks */
 
 		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
 		    span_next(&block);) {
@@ -190,7 +190,7 @@ write_request(struct buffer *out, const struct agentloom_request *r)
 	return true;
 }
 
-/* None, if anything is asked for but text, in AgentLoom's two parameters. */
+/* There is no hash if the request asks for anything but text, with AgentLoom's two parameters. */
 static bool
 agentloom_hash_request(const struct agentloom_request *r,
     bool (*write)(struct buffer *, const struct agentloom_request *), char out[DIGEST_SIZE])

@@ -1,6 +1,6 @@
 /*
- * The text is kept and looked into by spans. What kind of file it is shows in its first line:
- * an object that goes on, or has none of the members that single answers have.
+ * The text is kept in memory and read by spans. The kind of file is recognized by its first line:
+ * an object that is incomplete there, or has none of the members that recorded single answers have.
  */
 #include "rerun/agentloom_file.h"
 
@@ -31,7 +31,7 @@ agentloom_file_is(const char *path, bool *is, struct error *err)
 	framer_begin(&framer);
 	*is = false;
 	if (first.len > 0 && first.at[0] == '{') {
-		/* An object that goes on, or one that is no answer of another kind. */
+		/* An incomplete object, or one that is not an answer of another format. */
 		if (framer_feed(&framer, first.at, first.len, &used) == FRAME_MORE)
 			*is = true;
 		else if (scan_within(first.at, first.len, SCAN_LINE_DEPTH, &bad) == NULL)
@@ -44,7 +44,7 @@ agentloom_file_is(const char *path, bool *is, struct error *err)
 	return 0;
 }
 
-/* What is wrong with an answer; NULL: nothing. */
+/* Why an answer is invalid; NULL: it is valid. */
 static const char *
 check_answer(struct span answer)
 {

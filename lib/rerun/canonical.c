@@ -1,10 +1,10 @@
 /*
  * The canonical form of a transcript, and the first difference of two.
  *
- * Members are left out while a line is copied. The lists of their keys are one array, each a
- * tail of the longer one. Which calls have another run in them is told by names, as that of a
- * call begins with those around it; where two recordings are compared, a call counts as such
- * in both if it is in one.
+ * Members are removed while a line is copied. The lists of removed keys share one array: each is
+ * the tail of a longer one. Whether a call contains a run is recognized by names, since the name of
+ * a call begins with those of the calls around it; if two recordings are compared, a call that
+ * contains one in either counts as such in both.
  */
 #include "rerun/canonical.h"
 
@@ -17,31 +17,32 @@
 #include "transcript/event_keys.h"
 
 #define SHOWN_COLUMNS 72 /* of a value */
-#define SHOWN_BEFORE 24  /* bytes before the first that differs */
-#define SHOWN_LINES 5    /* of what a call wrote on stderr */
+#define SHOWN_BEFORE 24  /* bytes before the first difference */
+#define SHOWN_LINES 5    /* of a failed call's stderr */
 #define SHOWN_ERROR_COLUMNS 200
-#define SHOWN_CHANGED 16 /* lines that differ of a text */
+#define SHOWN_CHANGED 16 /* differing lines of a text */
 
-/* Keys that a canonical object has not, NULL at the end. */
+/* Keys that are removed; NULL-terminated. */
 static const char *const line_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, NULL };
 static const char *const drops_of_cut_off[] = {
 	KEY_RESULT, KEY_STDOUT_BYTES, KEY_STDERR, KEY_STDERR_BYTES,
 	KEY_CHANGED, KEY_CHANGED_MORE, KEY_COMMIT, KEY_DELAY_MS, KEY_DURATION_MS, KEY_FAR_END, KEY_PARTS,
 	KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_VIA, NULL };
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
-static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
+static const char *const *const payload_drops = drops_of_cut_off + 4; /* of any other call */
 static const char *const retry_drops[] = { KEY_DURATION_MS, NULL };
-/* The message of a failure ends with the last words of stderr (proc/last_words.h). */
+/* The message of an error ends with the last words of stderr (proc/last_words.h). */
 static const char *const error_drops[] = { KEY_MESSAGE, NULL };
 
-/* What of an object is left out, and of some of its members, or of each element of these. */
+/* Which keys are removed from an object, and from some of its members, or from each
+ * element of these. */
 struct form {
 	const char *const *drops;
 	const struct form_member {
 		const char *key;
 		const struct form *form;
-		bool each;                   /* it is a list, and the form that of its elements */
-	} *members;                  /* NULL: none; else key NULL at the end */
+		bool each;                   /* it is a list, and form applies to its elements */
+	} *members;                  /* NULL: none; otherwise ends with key NULL */
 };
 
 static const struct form error_form = { error_drops, NULL }, retry_form = { retry_drops, NULL };
@@ -67,7 +68,7 @@ form_member_find(const struct form *form, struct span key)
 	return NULL;
 }
 
-/* Anything but an object as it is. */
+/* Writes a value; anything but an object unchanged. */
 static void
 write_object(struct span value, const struct form *form, struct buffer *out)
 {
@@ -110,8 +111,8 @@ canonical_write_line(struct span line, bool around, struct buffer *out)
 		"downstream_closed", NULL };
 	struct span code = span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL);
 
-	/* How far it came is chance. The end of a run has the message of a call, which may be around
-	 * another run. */
+	/* How far it got depends on chance. The end of a run has the message of a call, which may
+	 * contain another run. */
 	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
 	    around || span_is(code, error_name(ERROR_DIVERGENCE)) ||
 	    span_is(span_member(line, KEY_TYPE), "run.completed") ? &around_form : &plain_form, out);
@@ -123,7 +124,7 @@ canonical_line(const char *line, size_t len, struct buffer *out)
 	canonical_write_line(span_of(line, len), false, out);
 }
 
-/* Enters the calls in whose names the name of one begins that has no stderr as it was. */
+/* Adds all calls around a call whose stderr is not as recorded. */
 static int
 find_around(struct canonical *c, struct map *around, struct error *err)
 {
@@ -248,14 +249,14 @@ canonical_close(struct canonical *c)
 
 /* ---- differences ---- */
 
-/* Both sides of what is compared; .at NULL: one has it not. */
+/* The two values that are compared; .at NULL: missing. */
 struct sides {
 	struct span first, second;
 };
 
 static bool canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *found);
 
-/* The same token: keys are compared as they stand. */
+/* The same bytes: keys are compared without decoding. */
 static bool
 canonical_same_token(struct span a, struct span b)
 {
@@ -286,7 +287,7 @@ object_differs(struct sides s, struct buffer *pointer, struct sides *found)
 	size_t len = pointer->len;
 	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
 
-	/* Behind the last member there is no key. */
+	/* After the last member the key's .at is NULL. */
 	while (span_next(&first), span_next(&second), first.key.at &&
 	    canonical_same_token(first.key, second.key)) {
 		pointer_append(pointer, first.key);
@@ -295,8 +296,8 @@ object_differs(struct sides s, struct buffer *pointer, struct sides *found)
 			return;
 		pointer_cut(pointer, len);
 	}
-	/* Where the keys part, one is missing in the other object, or their order differs: then it
-	 * is the object that does. */
+	/* If the keys differ, one is missing in the other object, or the order differs: then the
+	 * object itself differs. */
 	if (first.key.at && !has_member(s.second, first.key)) {
 		pointer_append(pointer, first.key);
 		*found = (struct sides){ first.value, SPAN_NONE };
@@ -328,8 +329,8 @@ array_differs(struct sides s, struct buffer *pointer, struct sides *found)
 	*found = s;
 }
 
-/* Whether they differ; then *found is the first and innermost pair of values that do,
- * and pointer leads there. */
+/* Whether they differ; then *found is the first, innermost pair of values that differ, and pointer
+ * leads to it. */
 static bool
 canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *found)
 {
@@ -364,7 +365,7 @@ difference_excerpt(struct span value, size_t from, struct buffer *out)
 struct changed_lines {
 	struct buffer *out;
 	size_t count;
-	bool long_ones; /* of which the part that differs would not be seen */
+	bool long_ones; /* too long to show the part that differs */
 };
 
 static void
@@ -381,7 +382,7 @@ canonical_add_changed_line(void *user, char sign, const char *line, size_t len, 
 	buffer_byte(changed->out, '\n');
 }
 
-/* Two texts of which at least one has several lines. */
+/* Writes the differing lines of two texts, of which at least one has several lines. */
 static void
 write_changed_lines(struct difference *d, const struct sides *found)
 {
@@ -436,8 +437,8 @@ difference_event(struct difference *d, enum difference_kind kind, struct canonic
 	return canonical_call(c, node, &d->call, err);
 }
 
-/* The event that one transcript has come to, against the same one of the other. 1:
- * *d tells how they differ; 0: they do not; -1: *err. */
+/* Compares the current event of a transcript with the same event in the other. 1: *d describes the
+ * difference; 0: none; -1: *err. */
 static int
 compare_event(struct difference *d, enum difference_kind alone, struct canonical *c,
     struct canonical *other, struct error *err)
@@ -483,8 +484,8 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	    a.bytes.len), span_of(b.bytes.data, b.bytes.len)));
 	if (got_a < 0 || got_b < 0)
 		differ = -1;
-	/* Where two orders part, one of the two events is missing in the other transcript or has
-	 * other causes there: else the smaller one would have come first in both. */
+	/* If the two orders differ here, one of the two events is missing in the other transcript,
+	 * or has other causes there; otherwise the smaller one would come first in both. */
 	if (differ == 0 && got_a == 1)
 		differ = compare_event(d, DIFFERENCE_FIRST_ONLY, &a, &b, err);
 	if (differ == 0 && got_b == 1)
@@ -495,7 +496,7 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	return differ;
 }
 
-/* Why its call failed in the second alone, and the end of what that wrote. */
+/* Writes why the call failed only in the second transcript, and the end of its stderr. */
 static void
 failure_text(const struct difference *d, const char *name, struct buffer *out)
 {
@@ -538,7 +539,7 @@ difference_text(const struct difference *d, const char *first, const char *secon
 		text_visible(out, d->pointer.data, d->pointer.len, 0);
 		buffer_format(out, " differs\n  %s: %s\n", first,
 		    d->first.len > 0 ? d->first.data : "(absent)");
-		/* Of an end its failure says what it is. */
+		/* For an end, the failure below says enough. */
 		if (d->failure.len == 0 || d->type != EVENT_STEP_COMPLETED)
 			buffer_format(out, "  %s: %s\n", second,
 			    d->second.len > 0 ? d->second.data : "(absent)");

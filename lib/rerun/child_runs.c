@@ -1,4 +1,4 @@
-/* A call that has asked whether it is a recorded one is of no child run yet. */
+/* A call that waits for a person's answer whether it is a recorded one has no child run yet. */
 #include "rerun/child_runs.h"
 
 #include <stdlib.h>

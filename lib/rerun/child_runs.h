@@ -1,6 +1,4 @@
-/*
- * The child runs that a transcript tells of, each once, in the order in which their calls began.
- */
+/* The child runs named in a transcript, each once, in the order in which their calls began. */
 #ifndef AWF_RERUN_CHILD_RUNS_H
 #define AWF_RERUN_CHILD_RUNS_H
 
@@ -13,11 +11,11 @@
 struct child_runs {
 	char (*ids)[ID_SIZE];
 	size_t count;
-	struct map known; /* by id: also those that are listed no more */
+	struct map known; /* by id, including those no longer in the list */
 };
 #define CHILD_RUNS_INIT { NULL, 0, MAP_INIT }
 
-/* Takes in the next event of the transcript. */
+/* Handles the next event of the transcript. */
 void child_runs_note(struct child_runs *c, const struct event_view *event);
 void child_runs_free(struct child_runs *c);
 

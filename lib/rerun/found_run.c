@@ -1,4 +1,4 @@
-/* In a directory it is the latest run, else the only one. */
+/* In a directory, it is the latest run, or the only one. */
 #include "rerun/found_run.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ found_run_find_in_directory(struct found_run *f, const char *directory, struct e
 	return failed;
 }
 
-/* The transcript, and the storage around it. */
+/* Sets the transcript, and the storage that contains it. */
 int
 found_run_find(struct found_run *f, const struct storage *storage, const char *argument,
     struct error *err)

@@ -62,8 +62,8 @@ graph_find(const struct graph *g, struct uuid id)
 	return GRAPH_NONE;
 }
 
-/* The array with room for one more than count: its room is the power of two at or
- * above that. */
+/* Makes room for one more element than count; the capacity is the power of two at or
+ * above count. */
 static void *
 graph_grow_array(void *array, size_t count, size_t size)
 {
@@ -131,7 +131,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	node.unlike = event_type_starts_call(event.type) ? event.child_run_id.at != NULL :
 	    event_type_ends_call(event.type) &&
 	    span_is(span_path(event.payload, KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_CANCELLED));
-	/* What the event says itself, 0: nothing. */
+	/* The attempt that the event itself contains; 0: none. */
 	if ((event.type == EVENT_RUN_STARTED || event_type_starts_call(event.type)) &&
 	    span_integer(span_member(event.payload, KEY_ATTEMPT), &attempt) && attempt >= 1 &&
 	    attempt <= INT32_MAX)
@@ -166,7 +166,7 @@ graph_open_damaged(struct graph *g, const char *path,
 			break;
 		}
 		warn(err);
-		g->cause_count = causes; /* what was taken of a damaged line goes again */
+		g->cause_count = causes; /* drop what was read of a damaged line */
 	}
 	if (got == 0 && g->count > 1)
 		qsort(g->nodes, g->count, sizeof *g->nodes, by_id);
@@ -204,13 +204,13 @@ graph_line(struct graph *g, const struct graph_node *node, struct error *err)
 
 /* ---- order ---- */
 
-/* What Kahn's algorithm works with. */
+/* State of Kahn's algorithm. */
 struct sorting {
 	const struct graph *graph;
 	uint32_t *effects;       /* nodes, by the node that is their cause */
-	uint32_t *first_effect;  /* of each node, and one more at the end */
+	uint32_t *first_effect;  /* index into effects for each node, and one more at the end */
 	uint32_t *waits;         /* causes of each node that were not output yet */
-	uint32_t *heap;          /* nodes that wait for nothing */
+	uint32_t *heap;          /* nodes without remaining causes */
 	uint32_t heaped;
 	uint32_t *order;
 	uint32_t ordered;
@@ -235,7 +235,7 @@ note_fault(struct fault *fault, const struct graph_node *node, uint32_t cause)
 		*fault = (struct fault){ node, cause };
 }
 
-/* ERROR_SCHEMA: what is wrong with its cause, which has an id. */
+/* Sets ERROR_SCHEMA: what is wrong with a cause, given its id. */
 static int
 graph_set_cause_error(const struct fault *fault, struct uuid cause, const char *wrong,
     struct error *err)
@@ -249,10 +249,9 @@ graph_set_cause_error(const struct fault *fault, struct uuid cause, const char *
 	    (long long)node->seq, uuid_write(cause, other), wrong);
 }
 
-/* Causes from ids to nodes. What an attempt that is not there has made, and a later one
- * passes on, is known from the start: that of a transcript whose first attempt is a later one,
- * as that of a replay may be. Only a run.started, and a type that this version does not know,
- * may have no parent. */
+/* Converts causes from ids to nodes. Events of a missing attempt that a later attempt passes on
+ * count as known from the start: the first attempt in a transcript, such as that of a replay, may
+ * be a later one. Only a run.started, and an event of an unknown type, may have no parent. */
 static int
 find_causes(struct graph *g, struct error *err)
 {
@@ -294,9 +293,9 @@ find_causes(struct graph *g, struct error *err)
 	return 0;
 }
 
-/* Of what an event does not say itself, the latest attempt of its causes: one may go on with
- * what an earlier one made, but not with what a later one did. Causes stand before their
- * effects in the file; where they do not, that comes out later. */
+/* Determines the attempt of an event that does not contain one: the latest attempt of its causes,
+ * since an attempt may continue what an earlier one made, but not the reverse. Causes should
+ * precede their effects in the file; if they do not, that is found later. */
 static int
 find_attempts(struct graph *g, struct error *err)
 {
@@ -402,7 +401,7 @@ graph_sort_nodes(struct sorting *s, struct graph *g)
 		uint32_t out = heap_take(s);
 		struct graph_node *node = &g->nodes[out];
 
-		/* An event is part of the call that it starts, or that its parent is part of. */
+		/* An event belongs to the call that it starts, or else to that of its parent. */
 		if (event_type_starts_call(node->type))
 			node->call = out;
 		else if (node->parented && node->type != EVENT_RUN_COMPLETED)
@@ -415,7 +414,7 @@ graph_sort_nodes(struct sorting *s, struct graph *g)
 	}
 }
 
-/* A cause of a node that waits, one that waits itself: there always is one. */
+/* A cause of a waiting node that is itself waiting; there always is one. */
 static uint32_t
 waiting_cause(const struct sorting *s, uint32_t node, uint32_t from)
 {

@@ -56,7 +56,7 @@ struct call_marks {
 	                              '*'; NULL: the workspace itself */
 	struct call_mark *list;         /* by name */
 	size_t count;
-	struct attempt_start *start; /* what the attempt was started with */
+	struct attempt_start *start; /* state at the start of the attempt */
 };
 
 /* The storage's key: 1; 0: it has none, and none is to be made. */
@@ -66,9 +66,9 @@ struct start_spec {
 	char *const *environment;  /* that the attempt is started with */
 	char *const *ignored;      /* names, or beginnings with a star, that the user said to ignore;
 	                              ends with NULL; may be NULL */
-	const char *outer;         /* the directory of the run that starts this one: what its workflow has
-	                              set counts as set by this one, too; NULL: none does */
-	bool unmarked;             /* its calls are not told apart */
+	const char *outer;         /* run directory of the outer run: what its workflow has set
+	                              counts as set by this workflow too; NULL: none */
+	bool unmarked;             /* its calls are not distinguished by marks */
 };
 /* Writes the START_FILE of an attempt. */
 int marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
@@ -80,7 +80,7 @@ int attempt_start_open(struct attempt_start **opened, const char *run_directory,
 bool attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
     const char *value);
 void attempt_start_free(struct attempt_start *s);
-/* What run.started has of environ, and of what is ignored. */
+/* Writes the members of run.started about environ, and about ignored variables. */
 void marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored,
     struct writer *w);
 
@@ -89,7 +89,7 @@ void marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ig
  * nothing is known of the run's; -1. */
 int marks_find(struct call_marks *m, const char *run_directory, const char *workspace,
     const char *directory, struct error *err);
-/* The members of the start of a call; none if there is nothing to tell. */
+/* Writes the marks as members of a call's start; nothing if there are none. */
 void marks_write(const struct call_marks *m, struct writer *w);
 void marks_free(struct call_marks *m);
 
@@ -97,21 +97,21 @@ void marks_free(struct call_marks *m);
  * names and a star. An error of that code at the place if it is neither. */
 int marks_ignore(char ***list, const char *name, enum error_code code, const char *place,
     struct error *err);
-/* Whether a name never keeps a record from a call: it tells of a shell, make, parallel or AWF. */
+/* Whether a variable never distinguishes calls: it belongs to a shell, make, parallel or AWF. */
 bool marks_name_listed(const char *name, size_t len);
 
 /* The recorded marks of a call. */
 struct recorded_marks {
-	const char *start;         /* of its attempt: marks_read_start(); "": it tells none */
+	const char *start;         /* of its attempt: marks_read_start(); "": not recorded */
 	const char *directory;     /* "": the workspace */
 	const char *variables;     /* JSON of the member; "": none */
 };
 /* run.started's part as text, to be kept. */
 void marks_read_start(struct span started, struct buffer *out);
 
-/* A number that is the same for marks that agree in all that decides; of calls that have none it is
- * 0. *exact: 0 if new paths have no part in it; else the same for those that agree byte by byte, or
- * MARKS_NEVER_EXACT. */
+/* A number that is equal for marks that agree in everything that matters; 0 for calls without
+ * marks. *exact: 0 if they contain no new paths; otherwise equal for marks that agree byte by byte,
+ * or MARKS_NEVER_EXACT. */
 uint64_t marks_identity(const struct call_marks *m, uint64_t *exact);
 uint64_t marks_recorded_identity(const struct recorded_marks *r, uint64_t *exact);
 
@@ -124,9 +124,8 @@ uint64_t marks_rest_identity(const struct recorded_marks *r, const struct call_m
  * with a newline: a name, or MARKS_DIRECTORY. */
 int marks_difference(const struct call_marks *m, const struct recorded_marks *r,
     struct buffer *names);
-/* Whether the new paths that a record has are those of the call: which of several new ones a path
- * was, its form does not tell. The first variable that has another is appended to name (may be NULL),
- * or MARKS_DIRECTORY. */
+/* Whether the new paths in a record are those of the call, which the normalized form does not tell.
+ * If not, appends the first variable that differs, or MARKS_DIRECTORY, to name (may be NULL). */
 bool marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, struct buffer *name);
 /* Whether two recorded calls of an attempt had other new paths, but for variables that are ignored:
  * a call cannot tell which of them it is. The first variable in which they differ is appended to name
@@ -140,8 +139,8 @@ bool marks_recorded_differ(const struct recorded_marks *a, const struct recorded
     const char *name);
 /* Appends the value of a recorded variable; false: the record does not have it. */
 bool marks_shown(struct span value, struct buffer *out);
-/* Appends a recorded variable for people, behind a comma if something stands there: STAGE=prod,
- * or TOKEN if its value is not known, or "HOME unset". */
+/* Appends a recorded variable for messages, after a comma if needed: STAGE=prod, or TOKEN if its
+ * value is not known, or "HOME unset". */
 void marks_describe(const char *name, struct span value, struct buffer *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The marks of calls inside: what the call_marks*.c files share.
+ * Shared by the files call_marks*.c.
  *
- *   call_marks.c        those of a process, and how they differ from recorded ones
- *   call_marks_start.c  what an attempt was started with: the key, START_FILE, run.started
- *   call_marks_form.c   the form of a value
+ *  call_marks.c        the marks of a process, and how they differ from recorded ones
+ *  call_marks_start.c  the state at the start of an attempt: the key, START_FILE, run.started
+ *  call_marks_form.c   the normalized form of a value
  */
 #ifndef AWF_STORAGE_CALL_MARKS_PARTS_H
 #define AWF_STORAGE_CALL_MARKS_PARTS_H
@@ -29,7 +29,7 @@ struct start_head {
 	uint32_t count, texts;
 	uint32_t ignored;        /* in the texts: the first of what is ignored, up to an empty one */
 	uint32_t outer;          /* likewise: the first name that an outer workflow has set */
-	uint32_t unmarked;       /* 1: calls are not told apart */
+	uint32_t unmarked;       /* 1: calls are not distinguished by marks */
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct start_head) % _Alignof(struct start_entry) == 0, "misaligned entries");
@@ -53,16 +53,16 @@ bool attempt_start_had(const struct attempt_start *s, const struct start_entry *
 /* Whether the user has a variable ignored, or awf-step --models has set it. */
 bool attempt_start_ignores(const struct attempt_start *s, const char *name, size_t len);
 
-/* The first digits of a digest under the key of a name, and of the value of a variable of that name
- * (SPAN_NONE: of the name alone): equal values of two variables have different digests. */
+/* The first digits of a keyed digest of a name and of that variable's value (SPAN_NONE: of the name
+ * alone): two variables with equal values have different digests. */
 void marks_digits(const unsigned char *key, struct span name, struct span value, char *out,
     size_t digits);
 
-/* Appends the form of a value; entry: what the attempt was started with under its name; NULL. True:
- * it leaves out a part of a new path. */
+/* Appends the normalized form of a value; entry: the variable at the start of the attempt; NULL.
+ * True: a part of a new path was left out. */
 bool marks_form(const struct attempt_start *s, const struct start_entry *entry, const char *value,
     struct buffer *out);
-/* Appends an absolute path outside of the workspace likewise. */
+/* The same for an absolute path outside of the workspace. */
 bool marks_form_path(const struct attempt_start *s, const char *path, size_t len,
     struct buffer *out);
 

@@ -23,18 +23,18 @@
 /* Writes an element: the path (absolute) and what its bytes are, which are kept. */
 int definition_file_keep(const struct run *r, const char *path, struct writer *w,
     struct error *err);
-/* Likewise, but the bytes are not kept: they may hold secrets. */
+/* The same, but the content is not stored: it may be secret. */
 int definition_file_digest(const struct run *r, const char *path, struct writer *w,
     struct error *err);
-/* Likewise, of a file that a command runs: its bytes are kept up to DEFINITION_EXECUTABLE_LIMIT. Of
- * a larger one the digest is remembered for the run, by the state of the file: it only serves to
- * tell that the file has changed. */
+/* The same for a file that a command executes: stored up to DEFINITION_EXECUTABLE_LIMIT. The
+ * digest of a larger one is cached for the run by the state of the file: it only serves to
+ * notice changes. */
 int definition_file_program(const struct run *r, const char *path, struct writer *w,
     struct error *err);
-/* Likewise, but of a file that a shell sources the bytes are not kept: they may be secrets. */
+/* The same for a file that a shell sources: the content is not stored, as it may be secret. */
 int definition_file_sourced(const struct run *r, const char *path, struct writer *w,
     struct error *err);
-/* An element that is the path alone: of what comes along with AWF. */
+/* Writes an element with only the path: for files that come with AWF. */
 void definition_file_name(const char *path, struct writer *w);
 
 #endif

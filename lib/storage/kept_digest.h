@@ -20,15 +20,15 @@
 #include "base/digest.h"
 #include "json/scan.h"
 
-/* Whether the file that a path leads to, which is in this state, is one of those that root alone
- * can write: it, and each directory on its way, are root's and closed to others' writing, on no
- * file system that anybody may mount. Root itself can write all, and starts sandboxed programs
- * that are root's too: for root it is what lies among the programs of the system. */
+/* Whether only root can change the file at a path, which has this state: the file and each
+ * directory above it belong to root and are not writable for others, on a file system that users
+ * cannot mount. Root can write everything, and so can sandboxed programs that it starts: so for
+ * root only files in the system's program directories count. */
 bool kept_digest_state_tells(const char *path, const struct stat *st);
-/* Appends the state of a file, as it stands in names. */
+/* Appends the state of a file, as used in names of entries. */
 void kept_digest_state(const struct stat *st, struct buffer *name);
-/* Whether the digest of that name is kept. directory: of the run. Whoever asks has asked whether
- * the state tells. */
+/* Whether the cache has an entry with that name. directory: of the run. Call
+ * kept_digest_state_tells() before. */
 bool kept_digest_find(const char *directory, const char *name, char sha256[DIGEST_SIZE]);
 /* Keeps it. That it cannot be costs time alone, and is no error. */
 void kept_digest_keep(const char *directory, const char *name, const char *sha256);
@@ -37,7 +37,8 @@ void kept_digest_keep(const char *directory, const char *name, const char *sha25
 struct digest_reading {
 	int fd;
 	struct stat st;  /* as it was when reading began */
-	bool old;        /* a change since then would show, if nobody hides it */
+	bool old;        /* a later change would be visible in the state, unless
+	                    somebody hides it */
 	bool tells;      /* and nobody can */
 };
 
@@ -45,11 +46,11 @@ struct digest_reading {
 int digest_reading_begin(struct digest_reading *r, const char *path);
 /* Whether the file is still in that state, which a change since would show, if nobody hides it. */
 bool digest_reading_unchanged(const struct digest_reading *r);
-/* Closes it. Whether what was read is what a file of that state holds. */
+/* Closes it. Returns whether what was read is the content of a file with that state. */
 bool digest_reading_end(struct digest_reading *r);
 
-/* The digest of a text and of what the files (ends with NULL) hold behind it, kept or computed.
- * directory NULL: none is kept. -1 with errno, and *failed is the file. */
+/* The digest of a text followed by the contents of files (NULL-terminated), cached or computed.
+ * directory NULL: no cache. -1 with errno, and *failed is the file. */
 int digest_of_files(const char *directory, struct span text, const char *const *paths,
     char sha256[DIGEST_SIZE], const char **failed);
 

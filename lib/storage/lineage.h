@@ -28,10 +28,10 @@ struct lineage {
 
 /* That of the run whose directory it is; none if it has none, as a run of one step. */
 int lineage_read(struct lineage *l, const char *run_directory, struct error *err);
-/* Adds a run. ERROR_USAGE: one of the others runs that script (NULL: there is none), or
- * they are too many. */
+/* Adds a run. ERROR_USAGE: one of the others runs the same script (NULL: none), or there
+ * are too many. */
 int lineage_add(struct lineage *l, const char *run_id, const char *script, struct error *err);
-/* How deep it goes: 0 for a run at top level. */
+/* Its depth: 0 for a run at top level. */
 size_t lineage_depth(const struct lineage *l);
 int lineage_write(const struct lineage *l, const char *run_directory, struct error *err);
 

@@ -28,7 +28,7 @@
 
 #define ORIGIN_NAME_LIMIT 200 /* bytes */
 
-/* What is sent of the run. */
+/* What the sender sends of the run. */
 enum origin_kind {
 	ORIGIN_LINES,  /* the lines of its transcript, which are the same here */
 	ORIGIN_EVENTS, /* events of another program: their lines are made here */
@@ -37,14 +37,14 @@ enum origin_kind {
 
 /* ---- for all ---- */
 
-/* Who sends the run, in memory of its own; NULL: it is this storage's own. */
+/* The sender of the run, to be freed by the caller; NULL: it is this storage's own. */
 char *origin_name(const struct storage *s, const char *run_id);
-/* -1, ERROR_USAGE naming the origin, if the run is not this storage's own. The second is for who
- * knows the path of the transcript alone. */
+/* -1 with ERROR_USAGE naming the origin if the run is not this storage's own. The second function
+ * is for callers that only have the path of the transcript. */
 int origin_check_own(const struct storage *s, const char *run_id, struct error *err);
 int origin_check_own_at(const char *transcript, const char *run_id, struct error *err);
 
-/* ---- for who sends ---- */
+/* ---- for receiving ---- */
 
 struct origin {
 	char *path;
@@ -54,20 +54,20 @@ struct origin {
 
 /* Whether an origin can be called so: some text, without control characters. */
 bool origin_name_valid(const char *name);
-/* Makes the run that of this origin, if it is nobody's yet, and holds its lock alone, so that
- * its transcript can be made. -1: ERROR_BLOCKED: it is another's, this storage's own, sent as
- * something else, or being removed; ERROR_SYSTEM. */
+/* Records this origin for the run if it has none, and takes the exclusive lock, so that its
+ * transcript can be created. -1: ERROR_BLOCKED: it has another origin, is this storage's own, is
+ * sent as something else, or is being removed; ERROR_SYSTEM. */
 int origin_claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, int lock_ms, struct error *err);
 /* Shares the lock: 1; 0: the run was removed since it was claimed; -1: ERROR_SYSTEM. */
 int origin_share(struct origin *o, struct error *err);
-/* Lets go of the lock. */
+/* Releases the lock. */
 void origin_release(struct origin *o);
 /* The run lives until then, µs since 1970. */
 int origin_lease(struct origin *o, int64_t until, struct error *err);
 void origin_close(struct origin *o);
 
-/* ---- for who removes ---- */
+/* ---- for removing ---- */
 
 /* Holds the lock alone, as long as *fd is open; -1: it is a run of this storage's own. -1 if
  * somebody writes just now: that is not waited for. */

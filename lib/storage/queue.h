@@ -35,7 +35,7 @@
 enum queue_state {
 	QUEUE_WAITING,
 	QUEUE_RUNNING,
-	QUEUE_ENDING    /* its run has ended, what comes after has not */
+	QUEUE_ENDING    /* its run has ended, but its process still works */
 };
 
 struct queue_entry {
@@ -59,12 +59,12 @@ struct queue {
 	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
 	size_t count;
 	long long last;       /* the highest number of theirs */
-	char gone[ID_SIZE];   /* the run of one who was gone and left a ticket; "": of nobody */
+	char gone[ID_SIZE];   /* the run of a process that died and left a ticket; "": none */
 };
 
 /* The storage must exist, and outlive the queue. */
 void queue_open(struct queue *q, const struct storage *s, const char *name);
-/* What a ticket that is drawn after this tells to lists: name NULL: none may be told. */
+/* Sets what the next ticket shows in lists; name NULL: nothing. */
 void queue_tell(struct queue *q, const char *name, bool child);
 /* Locks the queue, for a look and what follows from it; waits at most 30 s.
  * ERROR_SYSTEM. */
@@ -72,7 +72,7 @@ int queue_lock(struct queue *q, struct error *err);
 void queue_unlock(struct queue *q);
 
 /* These want the queue locked. ERROR_SYSTEM. */
-int queue_look(struct queue *q, struct error *err); /* fills others: who has a ticket */
+int queue_look(struct queue *q, struct error *err); /* sets others: the processes with tickets */
 int queue_look_at_runs(struct queue *q, struct error *err); /* adds who has none */
 int queue_draw(struct queue *q, enum queue_state state, const char *run_id, const char *policy,
     struct error *err);
@@ -84,13 +84,13 @@ void queue_close(struct queue *q);
 /* A run that waits for its turn. */
 struct queued {
 	char run_id[ID_SIZE];
-	char *name;           /* of the workflow; "": not told */
+	char *name;           /* of the workflow; "": not shown */
 	bool child;
 	int64_t came;         /* µs since 1970 */
-	pid_t pid;            /* who waits; 0 if that cannot be told */
+	pid_t pid;            /* the waiting process; 0: unknown */
 };
-/* Those of all queues of a storage, who came last first. Nothing is locked or removed, so
- * who comes or goes meanwhile may be there or not. ERROR_SYSTEM. */
+/* Lists the waiting processes in all queues of a storage, the last one to arrive first. Nothing is
+ * locked or removed, so arrivals and departures meanwhile may be missed. ERROR_SYSTEM. */
 int queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err);
 void queued_free(struct queued *list, size_t count);
 

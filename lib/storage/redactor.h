@@ -38,20 +38,20 @@ struct redactor {
 	char *program;           /* both */
 	struct environment environment;
 	struct peer filter;
-	pid_t owner;             /* who started it; 0: nobody */
+	pid_t owner;             /* pid of the process that started it; 0: not started */
 	struct error broken;     /* why nothing passes any more; ERROR_NONE: it works */
 };
 
-/* Takes the filter of a new run: command, else $AWF_MASK (NULL or "": none). A first word
- * NAME for which there is an awf-mask-NAME in AWF's own directory means that. Inside
- * a run that is masked there is its filter and no other. ERROR_USAGE, ERROR_SYSTEM;
- * r can be freed whatever the result. */
+/* Sets the filter of a new run: command, otherwise $AWF_MASK (NULL or "": none). If its first
+ * word is NAME and AWF's own directory has awf-mask-NAME, that is used. Inside of a masked
+ * run the filter of that run is used, and no other. ERROR_USAGE, ERROR_SYSTEM; free r
+ * whatever the result. */
 int redactor_open(struct redactor *r, const char *command, struct error *err);
 /* Gives a run that was entered its filter, if it has one. */
 int redactor_join(struct redactor *r, struct run *run, struct error *err);
-/* What the filter finds in its environment, instead of this process's. */
+/* The environment of the filter, instead of this process's. */
 void redactor_environment(struct redactor *r, const struct environment *e);
-/* The variables by which the processes of the run know its filter. */
+/* Sets the variables by which processes of the run find its filter. */
 void redactor_export(const struct redactor *r, struct environment *e);
 /* For run_spec; NULL: there is no filter. */
 struct redaction *redactor_redaction(struct redactor *r);

@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct retention_rule {
-	int64_t before;     /* what ended before this goes, µs since 1970; INT64_MIN: no limit */
+	int64_t before;     /* remove runs that ended before this, µs since 1970;
+	                       INT64_MIN: no limit */
 	int64_t max_count;  /* INT64_MAX: no limit */
 	int64_t max_bytes;  /* likewise */
 };
@@ -25,7 +26,7 @@ struct retention_rule {
 struct retention_item {
 	int64_t ended;
 	int64_t bytes;
-	const size_t *origins; /* indices of what runs of it were forked from */
+	const size_t *origins; /* indices of the items from which runs of this item were forked */
 	size_t origin_count;
 	bool selected;
 	bool protected;

@@ -37,7 +37,7 @@
 struct roster {
 	char *directory;
 	char *enclosing, *name; /* of this process, */
-	char call[ROSTER_CALL]; /* and what records know the call by */
+	char call[ROSTER_CALL]; /* key of the call in records */
 	char *file;             /* that it is entered in, */
 	int fd;                 /* which is open, */
 	int64_t record;         /* at this byte; -1: it has ended */
@@ -47,16 +47,16 @@ struct roster {
 struct roster_entry {
 	const char *enclosing; /* call; "" at top level */
 	const char *name;
-	bool tried;      /* its death is no failure of what is around it (--try) */
-	bool owner;      /* of the run: what keeps it from being entered it tells of itself */
-	int out;         /* descriptor of its output; -1: nobody reads that */
+	bool tried;      /* its death does not fail the enclosing call or run (--try) */
+	bool owner;      /* the owner of the run: it reports itself if it cannot be entered */
+	int out;         /* descriptor of its output; -1: nobody reads it */
 };
 
-/* Enters the begin of this process. That it cannot be is told to the owner of the run
- * (run_lock_fail()), unless it is only tried. */
+/* Records the begin of this process. If that fails, the owner of the run is told (run_lock_fail()),
+ * unless the process is tried. */
 int roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err);
-/* For one who looks at the roster of a run and is in none of its calls. roster_close(). */
+/* For a process outside of the run's calls that examines the roster. Call roster_close(). */
 void roster_look(struct roster *r, const char *run_directory);
 /* Enters the end and keeps the descriptor. Once; later calls do nothing.
  * roster_end_empty(): it ended well and has printed nothing. */
@@ -77,7 +77,8 @@ void roster_close(struct roster *r);
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);
 #define ROSTER_REASON 80
-#define ROSTER_WAITS "waits for a person" /* the reason of one that has asked, and recorded nothing */
+#define ROSTER_WAITS "waits for a person" /* the reason of a process that waits for a person, and
+                                             has recorded nothing */
 struct roster_death {
 	char process[256];          /* ENCLOSING/NAME:OCCURRENCE */
 	char reason[ROSTER_REASON]; /* why the machine failed it; "": it was killed, or so */
@@ -101,15 +102,16 @@ void roster_forgive(const char *run_directory, const char *enclosing);
  * has read to its end. Whether that was whole. */
 bool roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *writer);
 
-/* What is known of the processes in the same call that write, or wrote, to a pipe. */
+/* What is known about the processes in the same call that write, or wrote, to a pipe. */
 struct upstream {
 	bool known;          /* there is one */
 	bool died;           /* one of them, */
-	char process[256];   /* NAME:OCCURRENCE of it; of the parent's, if the input is that */
+	char process[256];   /* NAME:OCCURRENCE of the dead process; of the parent's if the input
+	                        comes from there */
 	bool relayed;        /* it is the parent's */
 	bool all_empty;      /* all have ended well and printed nothing */
 };
-/* in: the descriptor of the pipe's end that this process reads. */
+/* in: descriptor of the read end of the pipe in this process. */
 void roster_upstream(const struct roster *r, int in, struct upstream *u);
 
 #endif

@@ -1,20 +1,19 @@
 /*
- * A run as its programs see it: its ids and paths, its directory with the lock
- * and the key, its transcript. awf-run creates one; an awf-step inside enters it
- * through the environment; an awf-step without one makes a run of its own. The
- * directory runs/<id>/ may vanish when the run has ended; the transcript alone
- * says what happened.
+ * A run from the view of its programs: its ids and paths, its directory with the lock and the key,
+ * its transcript. awf-run creates one; an awf-step inside opens it, found in the environment; an
+ * awf-step without one creates a run of its own. The directory runs/<id>/ may be removed when the
+ * run has ended; only the transcript is the record.
  *
- *     runs/<id>/lock   held by the owner while the run lives (storage/run_lock.h)
- *     runs/<id>/key    32 random bytes, for the tokens of state lines
- *     runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
- *                      command itself may hold what it is to mask, so it is in the
- *                      environment alone, and checked against this
- *     runs/<id>/start  what the attempt was started with (storage/call_marks.h)
- *     runs/<id>/lineage the runs around it (storage/lineage.h)
- *     runs/<id>/roster/
- *     runs/<id>/failures what its steps have printed of failures (model/told_failures.h)
- *     runs/<id>/live/ what models are writing (view/live.h)
+ *    runs/<id>/lock   held by the owner while the run lives (storage/run_lock.h)
+ *    runs/<id>/key    32 random bytes, for the tokens of state lines
+ *    runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
+ *                     command itself may contain what it masks, so it is only in the
+ *                     environment, and is checked against this mark
+ *    runs/<id>/start  state at the start of the attempt (storage/call_marks.h)
+ *    runs/<id>/lineage the runs around it (storage/lineage.h)
+ *    runs/<id>/roster/
+ *    runs/<id>/failures failures that its steps have printed (model/told_failures.h)
+ *    runs/<id>/live/ what models are writing (view/live.h)
  */
 #ifndef AWF_STORAGE_RUN_H
 #define AWF_STORAGE_RUN_H
@@ -41,27 +40,28 @@ struct run {
 	struct transcript transcript;
 	char started[ID_SIZE];        /* event id of this attempt's run.started;
 	                                 after run_enter(): $AWF_PARENT */
-	int64_t attempt_from;         /* the byte of the transcript that it begins at */
+	int64_t attempt_from;         /* offset in the transcript at which it begins */
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
-	char traceparent[TRACEPARENT_SIZE]; /* of what runs in it and in no call */
-	bool traced;                  /* it is part of a trace that somebody else began */
+	char traceparent[TRACEPARENT_SIZE]; /* for processes of the run that are in no call */
+	bool traced;                  /* it is part of a trace that began outside */
 	char redaction_mark[DIGEST_SIZE]; /* the mark of its filter; "": it is not masked */
 	int lock_fd;                  /* -1 unless this process owns the run */
-	bool keep_transcript;         /* else it lies in the run directory and goes with it */
-	bool audited;                 /* the audit file tells of it */
+	bool keep_transcript;         /* otherwise it is in the run directory and
+	                                 removed with that */
+	bool audited;                 /* the audit file has an entry for it */
 	void (*warn)(const struct error *err);
 };
 
-/* What started a run in another one: its step.call_workflow.started. */
+/* What started a child run: its step.call_workflow.started. */
 struct run_cause {
 	char run_id[ID_SIZE], event_id[ID_SIZE]; /* "" for a run at top level */
 };
-/* As a run.started tells it. */
+/* Reads it from a run.started. */
 void run_cause_read(struct run_cause *cause, const struct event_view *started);
 
-/* What run.started says; texts may be NULL, spans absent. */
+/* The members of run.started; texts may be NULL, spans absent. */
 struct run_spec {
 	const char *id;               /* NULL: a new one */
 	const char *name;
@@ -81,12 +81,13 @@ struct run_spec {
 	struct redaction *redaction;  /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */
-	const char *traceparent;      /* of the first attempt, for one that is started in no trace */
+	const char *traceparent;      /* of the first attempt, if this one is started
+	                                 outside of a trace */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
 	const struct run_cause *cause; /* NULL: it is no child */
 	const struct lineage *lineage; /* NULL: it starts none */
-	const char *inside_of;        /* run id: of the one that ends this when it is ended; NULL */
-	bool snapshot;                /* the storage has one of the workspace */
+	const char *inside_of;        /* id of the run whose end ends this one; NULL */
+	bool snapshot;                /* the storage has a snapshot of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
 	bool compared;                /* its calls are compared with those of a run around it that goes on */
@@ -95,8 +96,8 @@ struct run_spec {
 	void (*warn)(const struct error *err); /* audit file, latest */
 };
 
-/* Makes directory, lock, key and transcript, appends run.started. A run that fails
- * to come to be leaves nothing behind. */
+/* Creates directory, lock, key and transcript, and appends run.started. If that fails,
+ * nothing is left. */
 int run_create(struct run *r, const struct run_spec *spec, struct error *err);
 
 /* A further attempt at a run whose owner is gone. run_reopen() makes the run this
@@ -109,9 +110,9 @@ void run_let_go(struct run *r);
 
 /* A run that is made once more from its recording (awf-replay, awf-verify --determinism). */
 struct run_recorded {
-	const char *root;             /* of a storage for it, absolute; made if need be */
+	const char *root;             /* of its own storage, absolute; created if needed */
 	const char *id;
-	const char *source;           /* of the storage that the recording lies in; NULL: none */
+	const char *source;           /* of the storage with the recording; NULL: none */
 	const char *started;          /* event id of run.started */
 	const char *name;
 	int attempt;
@@ -120,13 +121,13 @@ struct run_recorded {
 	const struct lineage *lineage;
 	unsigned char key[DIGEST_BYTES];
 };
-/* As run_create(), in a storage of its own, with the ids and the run.started that are
- * given. Neither the audit file nor `latest` tell of it. */
+/* Like run_create(), in a storage of its own, with the given ids and run.started; without entries
+ * in the audit file and `latest`. */
 int run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err);
 
-/* Sets what steps of a run go by; directory: the workflow's. */
+/* Sets the variables by which steps find the run; directory: of the workflow. */
 void run_set_environment(const struct run *r, struct environment *e, const char *directory);
-/* The workspace of the run's attempt, absolute, in memory of its own; NULL: nobody knows. */
+/* The workspace of the run's attempt, absolute, to be freed by the caller; NULL: unknown. */
 char *run_workspace(const struct run *r);
 /* Names the file to which steps add what they would do (awf-run --dry-run). */
 #define DRY_RUN_FILE "AWF_DRY_RUN"
@@ -143,8 +144,8 @@ char *run_environment_directory(void);
 /* Whether the run that the environment names is masked; is one that run_recreate() made. */
 bool run_environment_masked(void);
 bool run_environment_recreated(void);
-/* The storage of its recording, in memory of its own; NULL if that lies in none, or if the
- * run was not made by run_recreate(). */
+/* The storage of its recording, to be freed by the caller; NULL if that is in none, or the run was
+ * not made by run_recreate(). */
 char *run_source(const struct run *r);
 
 struct run_end {
@@ -163,7 +164,7 @@ struct run_end {
 /* Appends run.completed, syncs it, writes the audit line, drops the directory. The
  * latter two even if the former fail. */
 int run_finish(struct run *r, const struct run_end *end, struct error *err);
-/* The member error as it says it: null for none. */
+/* Writes the value of the member error: null if there is none. */
 void run_write_error(struct writer *w, const struct error *error);
 void run_close(struct run *r);
 

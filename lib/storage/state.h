@@ -21,7 +21,8 @@ struct data {
 	bool base64;         /* bytes that are no UTF-8, as a base64 string */
 };
 
-/* What is said where a part of data was looked for that span_holds_json(). */
+/* The advice when a part is requested of data that is text and looks like JSON:
+ * span_holds_json(). */
 #define DATA_HOLDS_JSON "the data is text that looks like JSON; -i json"
 
 /* Longest data that makes a line; the rest is room for its metadata. */
@@ -34,8 +35,8 @@ void data_from_text(struct data *d, const char *bytes, size_t len);
 int data_from_json(struct data *d, const char *bytes, size_t len, struct error *err);
 void data_null(struct data *d);
 void data_copy(struct data *to, const struct data *from);
-/* Whether it is bytes in base64; what jq has put in their place may not be, though
- * the metadata still says so. */
+/* Whether it is bytes in base64. After jq has replaced the data, it may not be, although the
+ * metadata still says so. */
 bool data_binary(const struct data *d);
 /* Whether it is an empty text. */
 bool data_nothing(const struct data *d);

@@ -1,8 +1,8 @@
 /*
- * Tokens of state lines: metadata.token is HMAC-SHA256, under the run's key, over who made
- * the data and what it is, with what is attached to it. It proves that a call of this attempt
- * had this data as its result; whoever knows no key can neither make one nor move one to other
- * data. Only results get one: what a failed or skipped call passes on was not made by it.
+ * Tokens of state lines: metadata.token is an HMAC-SHA256 with the run's key over who made the data
+ * and the data itself, with its attachments. It proves that this data was the result of a call of
+ * this attempt: without the key nobody can make a token, or move one to other data. Only results
+ * have one: what a failed or skipped call passes on was not made by it.
  */
 #ifndef AWF_STORAGE_TOKEN_H
 #define AWF_STORAGE_TOKEN_H
@@ -12,7 +12,7 @@
 #include "base/digest.h"
 #include "json/scan.h"
 
-/* What a token vouches for. */
+/* What a token proves. */
 struct token_claim {
 	const char *run_id;
 	int attempt;

@@ -1,10 +1,10 @@
 /*
- * Trace context (W3C Trace Context, level 1), as it stands in the variable TRACEPARENT and in
- * run.started: which trace an attempt, a call or a tool call is in, and which span is around it.
+ * Trace context (W3C Trace Context, level 1), as in the variable TRACEPARENT and in run.started:
+ * the trace of an attempt, a call or a tool call, and the enclosing span.
  *
- * A run that is started in a trace is part of it; else it is one of its own, which has the
- * run's id. Ids of spans are derived from those of events, so that a program can name the span
- * of its call while it runs, long before somebody makes spans of the transcript.
+ * A run that is started in a trace is part of it; otherwise it has its own trace, with the run's
+ * id. Ids of spans are derived from those of events, so that a program can name the span of its
+ * call while it runs, long before spans are made of the transcript.
  */
 #ifndef AWF_STORAGE_TRACEPARENT_H
 #define AWF_STORAGE_TRACEPARENT_H
@@ -23,7 +23,7 @@
 struct traceparent {
 	char trace_id[TRACE_ID_SIZE];
 	char span_id[SPAN_ID_SIZE];
-	unsigned flags;  /* those that level 1 knows, and that the id is random */
+	unsigned flags;  /* the flags of level 1, among them that the id is random */
 };
 
 /* Reads VERSION-TRACE-SPAN-FLAGS; false if text, which may be NULL, is none that is valid. */

@@ -35,14 +35,14 @@ enum budget_price {
 };
 
 struct budget {
-	bool limits;             /* else nothing below is set */
+	bool limits;             /* if false, the members below are not set */
 	/* Asked before the table of prices: what the definition of a provider says; KNOWN fills the price.
 	 * Set by the owner after budget_begin(); NULL: nothing. */
 	enum budget_price (*defined)(const char *provider, const char *model, struct price *price);
 	struct prices prices;
 	int64_t of_call, of_run; /* nano-dollars; -1: no limit */
-	int fd;                  /* of the run's file; -1 */
-	int64_t entered;         /* the sum of it, as far as it was read */
+	int fd;                  /* of the run's file; -1: none */
+	int64_t entered;         /* sum of the file as far as it was read */
 	off_t position;
 };
 
@@ -56,21 +56,20 @@ int budget_check_price(const struct budget *b, const char *provider, const char 
  * for long ones; none for keys, for what looks like base64, and for single words, which name
  * roles, types and models. */
 int64_t budget_least_tokens(const char *json, size_t len);
-/* Whether a request to this model, which has so many tokens at least, is within the limits, where the
- * agent's call has spent so much (agent NULL: it is nobody's): ERROR_MAX_COST; ERROR_DEFINITION if its
- * price is not known; ERROR_SYSTEM. If so, *reserved of the run is entered for it, until
- * budget_enter(). reserved NULL: nothing is, as somebody else does. */
+/* Whether a request to this model with at least this many tokens is within the limits, when the
+ * agent's call has already cost `spent` (agent NULL: no agent): otherwise ERROR_MAX_COST;
+ * ERROR_DEFINITION if its price is unknown; ERROR_SYSTEM. *reserved is then reserved in the run's
+ * file, until budget_enter(); reserved NULL: the caller does not reserve. */
 int budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
     const char *provider, const char *model, int64_t *reserved, struct error *err);
-/* What an answer has cost: as it tells itself, else by the price of the name that the API gave the model (NULL: none), else by
- * the one that it was asked by. */
+/* The cost of an answer: as reported in it, otherwise by the price of the model name in the API's
+ * answer (NULL: none), otherwise by that of the requested name. */
 int64_t budget_cost(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage);
 /* Whether that is known: ERROR_DEFINITION if the answer was to tell it, and does not. */
 int budget_check_told(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage, struct error *err);
-/* Enters what an answer that was not recorded before has cost, in place of what was reserved for it;
- * *reserved is 0 then. */
+/* Enters the cost of a new answer in place of its reservation; *reserved becomes 0. */
 int budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err);
 void budget_end(struct budget *b);
 

@@ -15,7 +15,7 @@
 #define CEILING_TOOLS "AWF_ALLOW_TOOLS"
 #define CEILING_POLICY "AWF_TOOLS_POLICY"
 
-/* What becomes of a call to a tool that is not allowed. */
+/* What is done about a call of a tool that is not allowed. */
 enum tools_policy { TOOLS_UNSAID, TOOLS_BLOCK, TOOLS_WARN };
 
 /* ERROR_USAGE at place if it is neither block nor warn; *policy is block then. */
@@ -23,14 +23,14 @@ int tools_policy_parse(const char *text, const char *place, enum tools_policy *p
     struct error *err);
 const char *tools_policy_name(enum tools_policy policy); /* not of TOOLS_UNSAID */
 
-/* Lowers it; tools NULL, policy TOOLS_UNSAID: that is not said. */
+/* Restricts the ceiling; tools NULL, policy TOOLS_UNSAID: not restricted. */
 void ceiling_lower(const char *tools, enum tools_policy policy);
-/* Makes it that of a recorded run; NULL, TOOLS_UNSAID: it had none. */
+/* Sets it to that of a recorded run; NULL, TOOLS_UNSAID: none. */
 void ceiling_restore(const char *tools, enum tools_policy policy);
 
-/* ERROR_USAGE if the environment has another policy than those. */
+/* ERROR_USAGE if the environment has an invalid policy. */
 int ceiling_check(struct error *err);
-/* Of the run as a whole; TOOLS_UNSAID: its steps decide. */
+/* The policy of the run; TOOLS_UNSAID: its steps decide. */
 enum tools_policy ceiling_policy(void);
 /* Whether the tool is above it, so that it may not be used; or may, with a warning. */
 bool ceiling_forbids(const char *tool);

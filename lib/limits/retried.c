@@ -10,7 +10,7 @@
 
 #define LONG_DELAY_MS 60000
 
-/* The payload of an answer that has not come. */
+/* Begins the payload of a failed try. */
 static void
 begin_payload(struct writer *w, struct buffer *payload)
 {

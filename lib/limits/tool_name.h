@@ -13,9 +13,9 @@ char *tool_name_fit(char *name);
 /* Whether a name in a list of tools is for those of an MCP server, mcp__SERVER__TOOL. */
 #define TOOL_SERVED_PREFIX "mcp__"
 bool tool_name_served(const char *name);
-/* Whether it stands for all of a server: mcp__SERVER__*. */
+/* Whether it is a pattern for all tools of a server: mcp__SERVER__*. */
 bool tool_name_pattern(const char *name);
-/* Whether it may stand in a list of tools. */
+/* Whether it may be in a list of tools. */
 bool tool_name_listable(const char *name);
 
 #endif

@@ -8,8 +8,7 @@
  * awf-run --trust, awf-step --trust. */
 #define TRUST_VARIABLE "AWF_TRUST"
 
-/* Takes --trust for this process and those that it starts. ERROR_USAGE for what is no list of
- * digests. */
+/* Applies --trust to this process and its children. ERROR_USAGE if it is not a list of digests. */
 int trust_option(const char *list, struct error *err);
 
 #endif

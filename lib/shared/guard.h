@@ -1,10 +1,10 @@
 /*
- * Where every call of the library that other programs link does its work, so that whatever
- * happens there ends the call, and nothing else:
- *   - fatal_exit() (no memory, no random numbers) comes back here. What the work had taken is
- *     lost then; a transcript that it had in hand is to be told (transcript_forget()).
+ * Runs the work of each function of the public library, so that whatever happens there ends
+ * only this call:
+ *   - fatal_exit() (no memory, no random numbers) returns here. Resources of the work are lost
+ *     then; the transcript that it used must be marked (transcript_forget()).
  *   - SIGXFSZ does not reach the program.
- *   - Errors become the caller's.
+ *   - Errors are passed to the caller.
  */
 #ifndef AWF_SHARED_GUARD_H
 #define AWF_SHARED_GUARD_H
@@ -15,13 +15,13 @@
 
 #include "base/error.h"
 
-/* AWF_OK, or what is wrong, with *found saying so. */
+/* Returns AWF_OK, or another code with *found set. */
 typedef enum awf_code guarded_work(void *context, struct error *found);
 
 /* Does the work; fills *err, which may be NULL. */
 enum awf_code guard_run(guarded_work *work, void *context, struct awf_error *err);
 
-/* What an error of the library comes to, where nothing better is known. */
+/* The code for an error of the library, if nothing better is known. */
 enum awf_code code_of(const struct error *found);
 /* Sets *found; returns code. */
 enum awf_code guard_set_error(struct error *found, enum awf_code code, const char *place,

@@ -16,7 +16,7 @@
 
 struct live_feed {
 	struct live_view view;
-	const struct storage *storage; /* the caller's: where text under way lies */
+	const struct storage *storage; /* the caller's: contains the answers in progress */
 	struct live_text {
 		char run_id[ID_SIZE];
 		struct live_follow follow;
@@ -28,7 +28,7 @@ void live_feed_begin(struct live_feed *f, const struct storage *storage);
 void live_feed_take(struct live_feed *f, const struct placed *placed);
 /* A run has ended without saying so. */
 void live_feed_died(struct live_feed *f, const char *run_id);
-/* Appends the lines that stay to told, and the others to lines; how many these are. */
+/* Appends permanent lines to told and the others to lines; returns the number of the latter. */
 size_t live_feed_draw(struct live_feed *f, int64_t now, struct buffer *told, struct buffer *lines);
 void live_feed_free(struct live_feed *f);
 

@@ -2,27 +2,27 @@
  * The live view: lines on a terminal that show what runs are doing at the moment and are redrawn
  * all the time, and permanent lines for what has ended.
  *
- *     slow.awf 56e42a39   12.4s   2 running, 1 failed   $0.031   1.7k in 320 out
- *     / panel           3.4s  1 of 3
- *       / pro           3.4s  writing, 41 words  "...the price of lithium"
- *     / crunch          4.6s  84 done, 1 failed, 30 running, oldest crunch[33] 4.6s
+ *    slow.awf 56e42a39   12.4s   2 running, 1 failed   $0.031   1.7k in 320 out
+ *    / panel           3.4s  1 of 3
+ *      / pro           3.4s  writing, 41 words  "...the price of lithium"
+ *    / crunch          4.6s  84 done, 1 failed, 30 running, oldest crunch[33] 4.6s
  *
- * It is fed the events of the models of runs (model/model.h), of MODEL_INSIDE at least, and the
- * text under way of their calls (view/live.h); the clock and the size of the terminal are
+ * Its input is the events of the models of runs (model/model.h), of MODEL_INSIDE at least, and the
+ * answers in progress of their calls (view/live.h); the clock and the size of the terminal are
  * arguments. It does no input or output: callers write its lines to the terminal.
  *
- * What is shown, and its users rely on:
- *   - A run that goes on has a line, and below it one for each step that is active; what is in it,
- *     a branch, a round, a child run, stands below it. Calls of one step, in the same call around
- *     them, are one line that counts them.
- *   - What has ended is told once, in a line that stays: a step when nothing of it has been active
- *     for a second, or when what it is in has ended; a failure, and what waits for somebody, at
- *     once, each call for itself; the run when it has ended.
- *   - No line has more columns than the terminal less one, but for failures and what waits, which
- *     are told whole; none holds a control character of what others wrote; and those that are
- *     drawn are no more than its rows less one.
- *   - Memory is that of what is active, of the last end of each step in it, and of some thousand
- *     names of items.
+ * What its users rely on:
+ *   - A live run has a line, and below it a line for each active step; branches, iterations and
+ *     child runs in a step are below the step. Calls of one step in the same enclosing call share
+ *     one line, which counts them.
+ *   - What has ended is printed once, in a permanent line: a step when none of its calls was active
+ *     for a second, or when what contains it has ended; a failure, and a call that waits for a
+ *     person, at once, each by itself; the run when it has ended.
+ *   - No line is wider than the terminal's columns minus one, except for failures and waiting
+ *     calls, which are printed completely; control characters in foreign text are escaped; and
+ *     there are at most as many redrawn lines as the terminal's rows minus one.
+ *   - Memory is needed for what is active, for the last end of each step in it, and for some
+ *     thousand names of items.
  */
 #ifndef AWF_VIEW_LIVE_VIEW_H
 #define AWF_VIEW_LIVE_VIEW_H
@@ -39,9 +39,9 @@
 #include "view/live.h"
 #include "view/view.h"
 
-#define LIVE_VIEW_TEXT ((size_t)4096)  /* bytes of text under way that are kept of a call */
-#define LIVE_VIEW_SETTLED_US 1000000   /* nothing of a step is active so long: it has ended */
-#define LIVE_VIEW_INTERVAL 100         /* ms between two drawings of what goes on */
+#define LIVE_VIEW_TEXT ((size_t)4096)  /* bytes of an answer in progress that are kept for a call */
+#define LIVE_VIEW_SETTLED_US 1000000   /* a step without active calls for so long has ended */
+#define LIVE_VIEW_INTERVAL 100         /* ms between two drawings of the live lines */
 
 struct live_step;
 struct live_run;
@@ -61,25 +61,26 @@ struct live_call {
 	char *label;
 	char start[ID_SIZE];          /* event id of its step.started */
 	int64_t started;              /* µs since 1970 */
-	bool agent, asks;             /* asks somebody for a decision, or for its result */
-	bool told_inside;             /* an end in it has been told */
+	bool agent, asks;             /* asks a person for a decision or its result */
+	bool told_inside;             /* an end inside of it was printed */
 	int64_t open_inside;          /* calls that are open, right in it */
-	int64_t branches, branches_done; /* of a parallel group; 0: it is none */
+	int64_t branches, branches_done; /* of a parallel group; 0: not one */
 	int64_t rounds;               /* that have begun in it */
-	char *child;                  /* id of the run that it is; NULL */
+	char *child;                  /* id of the child run that it is; NULL */
 	char *command;                /* that it runs, or that answers its question; NULL */
 	char *whom;                   /* "openai/gpt-5", the model that is asked; NULL */
 
 	/* Of an agent. */
 	struct {
-		int64_t turns, answered;      /* answers; the number of the last turn that has one */
+		int64_t turns, answered;      /* number of answers; number of the last turn
+		                                 that has one */
 		struct live_tool { char *name; unsigned times; } *tools;
 		size_t tool_count;
 		size_t open_tools;
 		const char *tool;             /* that was called last: one of these */
-		bool asked;                   /* a model, which has said nothing yet */
+		bool asked;                   /* it has asked a model that has not answered yet */
 		char *retry;                  /* "HTTP 429, try 2 of 3"; NULL */
-		int64_t retry_at;             /* when that is to be */
+		int64_t retry_at;             /* when the retry is due */
 		int64_t turn;                 /* of the text */
 		enum live_kind kind;
 		struct buffer text;           /* under way: the end of it */
@@ -93,29 +94,30 @@ struct live_step {
 	struct live_run *run;
 	struct live_call *around;     /* NULL: the run */
 	char *path, *name;
-	bool member;                  /* a round or branch of the group around it */
+	bool member;                  /* an iteration or branch of the enclosing group */
 	int64_t iteration;            /* of a member */
 	int64_t begun, done, failed, cancelled, skipped, waiting;
 	struct live_call **open;      /* in the order in which they began */
 	size_t open_count;
 	int64_t first, last;          /* µs: when the first began, and the last ended */
-	char *ended;                  /* what is said of the last one that ended; NULL: all is said */
+	char *ended;                  /* line about the last call that ended; NULL: all
+	                                 were printed */
 	char *ended_label;
 	enum view_saying how;
 };
 
 struct live_figures {
 	int64_t input, output;        /* tokens */
-	int64_t cost;                 /* nano-dollars, of what is known */
+	int64_t cost;                 /* nano-dollars, as far as known */
 	bool unknown;                 /* some of it is not */
 	int64_t failed, waiting;
 };
 
-/* A run that goes on. */
+/* A live run. */
 struct live_run {
 	char id[ID_SIZE];
 	char *name;                   /* of its workflow */
-	struct live_run *parent;      /* NULL: nobody's child, or its parent is not shown */
+	struct live_run *parent;      /* NULL: it is not a child, or its parent is not shown */
 	int64_t started;
 	struct live_figures own, children; /* of children that have ended */
 	struct live_steps steps;
@@ -127,16 +129,16 @@ struct live_view {
 	/* Set by the caller, at any time. */
 	size_t width, height;         /* of the terminal */
 	bool colour, utf8;
-	struct cost *cost;            /* what answers have cost is shown; NULL */
-	bool ends;                    /* tells the end of runs in a line, too */
+	struct cost *cost;            /* to show the costs of answers; NULL */
+	bool ends;                    /* print a line for the end of runs too */
 
-	struct live_run **runs;       /* a child behind its parent */
+	struct live_run **runs;       /* a child after its parent */
 	size_t run_count;
 	struct live_steps settling;   /* of which nothing is active, in the order of their ends */
 	struct item_names items;
 	size_t label_width;
 
-	/* What has ended and is not told yet. */
+	/* An end that was not printed yet. */
 	struct live_end {
 		unsigned depth;           /* 0: a run */
 		enum view_saying how;
@@ -148,7 +150,7 @@ struct live_view {
 };
 
 void live_view_begin(struct live_view *v);
-/* Takes the next event of a run. */
+/* Handles the next event of a run. */
 void live_view_take(struct live_view *v, const struct placed *placed);
 /* Takes text under way; it is live_follow's `told`, and context a struct live_view. */
 void live_view_write(void *context, const struct live_news *news);
@@ -156,17 +158,17 @@ void live_view_write(void *context, const struct live_news *news);
 void live_view_died(struct live_view *v, const char *run_id);
 /* Appends the lines of what has ended by now (µs since 1970), each with its LF. They stay. */
 void live_view_told(struct live_view *v, int64_t now, struct buffer *out);
-/* Appends the lines for now, each with its LF, as many as are returned. What has ended by now is
- * to be told before. */
+/* Appends the current lines, each with its LF, and returns how many. Print what has
+ * ended before. */
 size_t live_view_draw(const struct live_view *v, int64_t now, struct buffer *out);
 /* Whether its lines change by themselves. */
 bool live_view_moves(const struct live_view *v);
 void live_view_free(struct live_view *v);
 
-/* What the one file of it has for the other. */
+/* Shared by the two files of the view. */
 void live_view_settle(struct live_view *v, int64_t now);
 struct live_run *live_view_run(const struct live_view *v, const char *id);
-/* What a run used and what came of it, with its children; appends "   $0.031   1.7k in 320 out". */
+/* What a run used, and its result, with its children; appends " $0.031 1.7k in 320 out". */
 struct live_figures live_view_figures(const struct live_view *v, const struct live_run *r,
     struct buffer *out);
 /* Appends data with each run of white space as one space. */

@@ -1,10 +1,10 @@
 /*
- * An outlet: where a filter's events go. It has a buffer of its own, so that many
- * small events cost few writes. It either waits for whoever reads (and loses
- * nothing), or, with a limit, keeps at most that many events while the reader is
- * slow and drops the newest, counting them; it never drops part of an event.
+ * An outlet: the output of a filter. It has its own buffer, so that many small events need few
+ * writes. Without a limit it waits for the reader, and loses nothing; with a limit it keeps at most
+ * that many events while the reader is slow, and drops the newest ones, counting them; it never
+ * drops a part of an event.
  *
- * The descriptor is never made non-blocking: that would reach whoever shares it.
+ * The descriptor is never made non-blocking, as that would affect all processes that share it.
  */
 #ifndef AWF_VIEW_OUTLET_H
 #define AWF_VIEW_OUTLET_H
@@ -24,7 +24,7 @@ struct outlet {
 	size_t limit;          /* events kept; 0: no limit, wait instead */
 	uint64_t *ends;        /* ring: where in the stream each kept event ends */
 	size_t first, kept;
-	uint64_t taken, given; /* bytes taken in and written so far */
+	uint64_t taken, given; /* bytes received and written so far */
 	int64_t dropped;       /* events, since the caller last set it to 0 */
 };
 
@@ -35,7 +35,7 @@ int outlet_event(struct outlet *o, const void *bytes, size_t len, struct error *
 int outlet_json(struct outlet *o, const char *bytes, size_t len, struct error *err);
 /* Bytes that belong to no event (a status line); never dropped. */
 void outlet_extra(struct outlet *o, const void *bytes, size_t len);
-/* Writes what is pending: all of it without a limit, else what fits now. */
+/* Writes pending output: without a limit all of it, otherwise what fits now. */
 int outlet_flush(struct outlet *o, struct error *err);
 /* Writes all of it, and waits for that. */
 int outlet_drain(struct outlet *o, struct error *err);

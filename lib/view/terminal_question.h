@@ -22,14 +22,14 @@
 
 struct terminal_question {
 	int terminal;   /* -1: nobody is there */
-	int turn;       /* the file of the lock */
+	int turn;       /* descriptor of the lock file */
 	const struct interrupts *interrupts;  /* may be NULL */
 };
 
 /* Whether there is somebody to ask. */
 bool terminal_question_possible(void);
-/* Waits until it is this process's turn: path is the file of the lock, which is made. 1: it may ask;
- * 0: nobody is there; -1: interrupted, or ERROR_SYSTEM. To be closed in each case. */
+/* Waits until it is this process's turn: path is the lock file, which is created. 1: it may ask; 0:
+ * there is no user; -1: interrupted, or ERROR_SYSTEM. Close it in any case. */
 int terminal_question_open(struct terminal_question *q, const char *path,
     const struct interrupts *interrupts, struct error *err);
 void terminal_question_close(struct terminal_question *q);

@@ -1,9 +1,9 @@
 /*
- * The view: formats an event as one line: time since the start, indentation by path, the step,
- * what happened, important figures in parentheses, and the beginning of the text.
+ * The view: formats an event as one line: time since the start, indentation by path, the step, what
+ * happened, important figures in parentheses, and the beginning of the text.
  *
- * What models, tools and users wrote is data: it reaches the terminal through text_visible()
- * alone. Colours and symbols stand only in what is added here.
+ * Text of models, tools and users is data: it reaches the terminal only through text_visible().
+ * Colours and symbols are only those added here.
  */
 #ifndef AWF_VIEW_VIEW_H
 #define AWF_VIEW_VIEW_H
@@ -25,8 +25,8 @@ struct view {
 	/* Set by the caller. */
 	bool colour;
 	bool symbols;
-	bool errors;       /* the stderr of failed calls in lines of its own */
-	bool untold;       /* no texts: who shows the event has them whole below it */
+	bool errors;       /* print the stderr of failed calls in separate lines */
+	bool untold;       /* without texts, which the caller prints completely below */
 	size_t width;      /* columns; 0: no limit */
 	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
 	int64_t began;     /* µs since 1970, which times are told from; 0: they are times of day */
@@ -37,32 +37,32 @@ struct view {
 	struct mark { size_t from, to; const char *colour; } marks[VIEW_MARKS];
 	size_t mark_count;
 	bool detailed;     /* a parenthesis is open */
-	struct map waits;  /* calls that wait, and those behind them: ids of events */
+	struct map waits;  /* calls that wait, and those waiting behind them: ids of events */
 	/* Tools that one answer calls have numbers, by which a result says whose it is: of answers
 	 * that call several, how many of them came; of calls, their number. By ids of events. */
 	struct map several, numbers;
 	struct item_names items;
 };
 
-/* Appends the line of an event, LF included; depth is the indentation
- * that comes before that of its path. line without its LF. -1: it is no event. */
+/* Appends the line of an event, with LF; depth: indentation before that of its path. line: without
+ * its LF. -1: it is not an event. */
 int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
-/* Takes note of an event that is not shown: one that is may be named by what it holds. */
+/* Notes an event that is not shown, as later ones may refer to it. */
 void view_pass_over(struct view *v, const struct event_head *head, const char *line, size_t len);
 void view_free(struct view *v);
 
-/* The last name of a call's path, with the iteration if it is not the first: "draft",
- * "draft[2]". Rounds and branches, which have the path of their group, have their number
- * after that of the group's call: "refine[0]", "refine[1]"; "refine[2][0]". */
+/* The last name of a call's path, with the iteration if it is not the first: "draft", "draft[2]".
+ * Iterations and branches have the path of their group: their number follows that of the group's
+ * call: "refine[0]", "refine[1]"; "refine[2][0]". */
 void view_label(const struct event_view *event, struct buffer *out);
 /* The same of a call. */
 void view_call_label(const struct model_call *c, struct buffer *out);
-/* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
- * the payload is of another call. */
+/* The beginning of a line for the start of a parallel group: "any of 3 branches"; false, and
+ * nothing is appended, if the payload is of another call. */
 bool view_branches(struct span payload, struct buffer *out);
-/* What a tool has given a model, of a list of parts: their texts, a line each, and the kinds of others
- * in brackets; all else as JSON. */
+/* The content of a tool result, a list of parts: their texts, one per line, and the types of others
+ * in brackets; anything else as JSON. */
 void view_tool_content(struct span content, struct buffer *out);
 
 #endif

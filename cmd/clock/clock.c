@@ -1,11 +1,11 @@
 /*
- * Preloaded into programs: what they see of the time of day is that of another day, another month,
- * year, weekday and hour. awf-verify --determinism has the second replay run so.
+ * A library that is preloaded into programs: shifts the time of day that they see to another day,
+ * month, year, weekday and hour. awf-verify --determinism uses it for the second replay.
  *
- * A time that a program waits for by the clock, and has computed from what it saw, is put back before
- * the kernel is asked: one that lies more than half of the shift ahead. Clocks that count from the
- * start of the machine, and the times of files, are what they are. AWF's own programs see the time as
- * it is: what they record of it is not compared.
+ * If a program waits until a time that it has computed from the shifted clock, the time is shifted
+ * back before the system call: that is assumed if it is more than half of the shift ahead. Clocks
+ * that count from boot, and the times of files, are not changed. AWF's own programs see the real
+ * time, as their timestamps are not compared.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, dlvsym */
 #include <dlfcn.h>

@@ -16,16 +16,16 @@ struct command_files {
 	const char *workspace;  /* absolute, without links */
 	const char *directory;  /* absolute, in which the command starts */
 	const char *path;       /* the command's PATH; NULL: names without a slash are not looked for */
-	const char *input;      /* what a shell redirects its stdin from; NULL (own) */
-	/* What was found: absolute paths without links, each once; lists (base/list.h) of the
-	 * caller's; NULL: nothing. */
+	const char *input;      /* file that a shell redirects stdin from; NULL (own) */
+	/* The result: absolute paths without links, each once; lists (base/list.h) owned by the
+	 * caller; NULL: none. */
 	char **list;
 	char **sourced;         /* files sourced by a shell, which may set secrets */
 };
 
-/* Adds the files of a command line, whose words end with NULL. */
+/* Adds the files of a command line; words is NULL-terminated. */
 void command_files_add(struct command_files *f, char *const *words);
-/* Adds those of all commands in a text for a shell. */
+/* Adds the files of all commands in a shell text. */
 void command_files_add_shell(struct command_files *f, const char *text);
 
 #endif

@@ -153,7 +153,7 @@ descendants_detached(pid_t pid)
 
 #define PID_LIMIT 4194304 /* no kernel has more */
 
-/* The pid that is given out now: that of a child that ends at once. */
+/* The most recently assigned pid: that of a child that exits at once. */
 static pid_t
 pid_now(void)
 {

@@ -25,9 +25,9 @@ bool descendants_kept(pid_t child);
 /* Detaches this process and its future children: it gets a session of its own, and no process
  * treats it as a descendant in these functions any more. */
 void descendants_detach(void);
-/* This process is a guardian's helper (proc/guardian.h): a descendant for none of these
- * functions either, deaf to what ends others, and killed with its guardian. False: that has
- * gone already. */
+/* Makes this process a guardian's helper (proc/guardian.h): none of these functions treats it as a
+ * descendant, signals that end others do not reach it, and it is killed with its guardian. Returns
+ * false if the guardian has already died. */
 bool descendants_help(pid_t guardian);
 /* Whether a process has called one of the two functions above. */
 bool descendants_detached(pid_t pid);

@@ -18,10 +18,10 @@
 void ending_begin(const char *run_directory);
 void ending_begin_call(const char *run_directory, const char *call);
 void ending_over(const char *run_directory, const char *call);
-/* What is being ended, for messages: the run, one that it is inside of, or a call around this
- * process ($AWF_CALL); NULL: nothing. */
+/* What is being ended, for messages: the run, an outer run, or an enclosing call of this process
+ * ($AWF_CALL); NULL: nothing. */
 const char *ending_begun(const char *run_directory);
-/* The run of the directory is inside of the other one, which ends it when it is ended. */
+/* Records that the run of the directory is inside of an outer run, whose end ends it too. */
 void ending_inside(const char *run_directory, const char *outer_id);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Environments are lists as environ is. Whose value is a secret is told by the words of its
- * name, with their trailing digits left out, by how the value begins, by who is named in a URL, and
- * by parameters in it.
+ * Environments are lists like environ. A value is taken for a secret because of the words in its
+ * name, without trailing digits; because of its beginning; because of credentials in a URL; or
+ * because of parameters in a URL.
  */
 #include "proc/environment.h"
 
@@ -147,7 +147,8 @@ static const char *const secret_starts[] = { "sk-", "sk_live_", "sk_test_", "rk_
 	"AGE-SECRET-KEY-", "figd_", "lin_api_", "ntn_", "shpss_", "sntrys_", "dapi", "Bearer ", "Basic ", "-----BEGIN ", "https://hooks.slack.com/", "https://discord.com/api/webhooks/",
 	"https://discordapp.com/api/webhooks/", "https://outlook.office.com/webhook/",
 	"https://chat.googleapis.com/v1/spaces/" };
-enum { SECRET_LEAST = 20 }; /* least length of a value that is a key by its beginning */
+enum { SECRET_LEAST = 20 }; /* minimum length of a value that is recognized as a key by
+                               its beginning */
 /* The word before KEY. A name that is only KEY may be a cache's. */
 static const char *const keys_of[] = { "ACCESS", "ACCOUNT", "API", "APP", "AUTH", "CLIENT",
 	"DEPLOY", "ENCRYPTION", "MASTER", "PRIVATE", "SECRET", "SIGNING", "STORAGE" };

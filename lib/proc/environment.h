@@ -16,10 +16,11 @@ struct environment {
 	size_t capacity;
 };
 
-/* Whether the first len bytes are the name of a shell's variable. */
+/* Whether the first len bytes are a valid name of a shell variable. */
 bool environment_name_valid(const char *text, size_t len);
 
-/* Whether it stands for variables: a name, or the beginning of names and a star, such as CI_*. */
+/* Whether it is a valid pattern: a name, or the beginning of names followed by a star,
+ * such as CI_*. */
 bool environment_pattern_valid(const char *text);
 bool environment_pattern_matches(const char *pattern, const char *name, size_t len);
 

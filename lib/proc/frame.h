@@ -45,32 +45,33 @@ void frame_key_new(struct frame_key *key);
 void frame_seal(struct buffer *out, const struct frame_key *key, const struct buffer *json);
 /* What is sealed in a line with this key; .at NULL: nothing. Within line. */
 struct span frame_open(struct span line, const struct frame_key *key);
-/* Whether a frame is of a type. */
+/* Whether a frame has this type. */
 bool frame_is(struct span json, const char *type);
 /* Appends a frame without more. */
 void frame_word(struct buffer *out, const char *type);
 /* Appends frames with these bytes, as many as it takes; none for no bytes. */
 void frame_bytes(struct buffer *out, const char *type, const void *bytes, size_t len);
-/* Appends the bytes of such a frame; -1 if it is broken. */
+/* Appends the bytes in such a frame; -1 if it is invalid. */
 int frame_take_bytes(struct span json, struct buffer *out);
 
-/* What is to be done at the far end. Lists end with NULL, texts may have any bytes but NUL. */
+/* What to do at the far end. Lists are NULL-terminated; texts may have any bytes except NUL. */
 struct frame_request {
 	char **argv;
-	char **environment;        /* NAME=VALUE, beside what the launcher gives; NULL: nothing */
-	char **sandbox;            /* options of awf-sandbox(1); NULL: none is to be made */
+	char **environment;        /* NAME=VALUE, in addition to the launcher's
+	                              environment; NULL: none */
+	char **sandbox;            /* options of awf-sandbox(1); NULL: no sandbox */
 	bool own;                  /* argv[0] is the name of a program in AWF's own directory */
 	char *directory;           /* to work in, if there is one of this name; NULL: wherever it is */
-	bool apart;                /* to work in a new directory, where files come */
-	char **fetch;              /* patterns of those that are sent back from there; NULL: none */
+	bool apart;                /* work in a new directory, which gets the files */
+	char **fetch;              /* patterns of files to be sent back; NULL: none */
 	/* Times of the far end, in ms: between pings; without any frame until it ends the
 	 * command; from SIGTERM to SIGKILL after a cancel frame, and after silence. */
 	int64_t ping_ms, silent_ms, grace_ms, lost_ms;
 };
-/* Appends it, sealed with a new key that it tells. */
+/* Appends the request, sealed with a new key that it contains. */
 void frame_write_request(struct buffer *out, const struct frame_request *r, struct frame_key *key);
-/* Takes it out of a line, and the key. -1: it is none, or was damaged on the way, ERROR_INVALID_INPUT.
- * ERROR_USAGE: it is of another version, and key is set. */
+/* Parses a request, and its key. -1 with ERROR_INVALID_INPUT: it is not one, or was damaged on the
+ * way. ERROR_USAGE: it has another version; key is set. */
 int frame_read_request(struct span line, struct frame_request *r, struct frame_key *key,
     struct error *err);
 void frame_request_free(struct frame_request *r);
@@ -98,7 +99,7 @@ bool frame_read_go(struct span json, struct frame_go *go);
 
 /* How the command ended. */
 struct frame_end {
-	int exit_code;                   /* as shells count, of what a signal has ended too */
+	int exit_code;                   /* as a shell's $?, also after a signal */
 	int signal_number;               /* that has ended it; 0 */
 	struct error error;              /* why it could not be run, or was ended; ERROR_NONE */
 	char output_sha256[DIGEST_SIZE], errors_sha256[DIGEST_SIZE]; /* of all that was sent */

@@ -22,15 +22,15 @@
 #define FRAME_FILES ((size_t)10000)
 #define FRAME_FILES_BYTES (INT64_C(1) << 30)
 
-/* Whether a pattern names files below a directory, and nothing else. */
+/* Whether a pattern can only match files below the directory. */
 bool frame_pattern_valid(const char *pattern);
 
-/* Sending, of files of the current directory. */
+/* Sends files of the current directory. */
 struct files_out {
 	int root;                  /* the directory; links that lead out of it are not followed */
 	char **paths;              /* ends with NULL */
 	size_t next;
-	int fd;                    /* of the one that is on its way; -1 */
+	int fd;                    /* of the file being sent; -1 */
 	int64_t left;              /* bytes of it */
 	int64_t bytes;             /* of all so far */
 	struct digest digest;
@@ -44,17 +44,17 @@ void files_out_free(struct files_out *f);
 
 /* Taking, into a directory. */
 struct files_in {
-	int directory;             /* -1: there is none, and no file is taken */
+	int directory;             /* -1: none, and no file is accepted */
 	char *const *patterns;     /* NULL: whatever comes */
-	char **paths;              /* of those that came; ends with NULL */
+	char **paths;              /* of received files; ends with NULL */
 	size_t count;
-	int fd;                    /* of the one that comes; -1 */
+	int fd;                    /* of the file being received; -1 */
 	int64_t left, bytes;       /* of it; of all */
 	struct digest digest;
 };
 /* directory is a descriptor that becomes f's; patterns stay the caller's. */
 void files_in_begin(struct files_in *f, int directory, char *const *patterns);
-/* Takes a frame: 1; 0: it is none of a file's. -1: it is not allowed, or cannot be written. */
+/* Handles a frame: 1; 0: it has no part of a file. -1: it is not allowed, or cannot be written. */
 int files_in_take(struct files_in *f, struct span json, struct error *err);
 /* Moves all of them to where they belong, below another directory, of which links are followed as
  * long as they stay below it. Each appears whole, in place of what was there. */

@@ -84,7 +84,7 @@ wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
 #endif
 }
 
-/* All at once; including what a helper leaves behind that took too long. */
+/* Ends all helpers at the same time, including processes left by a helper that took too long. */
 static void
 end_helpers(const pid_t *helpers, size_t count)
 {

@@ -47,24 +47,24 @@ enum guardian_state {
 #define GUARDIAN_ENDS SIGUSR1
 struct guardian_service {
 	int fd;                       /* -1: nobody asks */
-	/* It can be read: takes what was asked without waiting, and starts what is asked for if
-	 * there is room for one more. Its pid; 0: nothing was started. */
+	/* Called when fd can be read: receives a request without waiting, and if there is room
+	 * starts the process. Returns its pid; 0: none was started. */
 	pid_t (*serve)(int fd, bool room);
 };
 
-/* What a guardian knows of terminals. */
+/* The terminals that a guardian handles. */
 struct guardian_terminal {
 	int slave;        /* of the pseudo-terminal */
 	int terminal;     /* its user's own, that it is shown on */
-	/* Shared memory: what is to be restored there. */
+	/* Shared memory: what must be restored on the terminal. */
 	struct guardian_modes {
-		volatile bool taken; /* the terminal has modes that are not its own */
-		volatile bool drawn; /* something is drawn behind its cursor */
+		volatile bool taken; /* the terminal's modes were changed */
+		volatile bool drawn; /* something is drawn after its cursor */
 		struct termios own, others;
 	} *modes;
 };
 
-/* What it does beside that; each may be NULL. */
+/* Additional duties; each may be NULL. */
 struct guardian_duties {
 	const struct guardian_service *service; /* its descriptor stays the caller's */
 	const struct guardian_terminal *terminal;
@@ -80,9 +80,9 @@ struct guardian {
 	int wait_status;  /* from GUARDIAN_ENDED on */
 };
 
-/* Makes this process a subreaper, forks the guardian and lets it start a program
- * (no pipes). duties may be NULL. Errors and *exit_code as in process_start(). If the guardian is
- * killed before it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. */
+/* Makes this process a subreaper, forks the guardian and lets it start a program (no pipes). duties
+ * may be NULL. Errors and *exit_code as in process_start(). If the guardian is killed before it has
+ * reported, g->state is GUARDIAN_LOST, and what it may have started is killed. */
 int guardian_start(struct guardian *g, const struct process_spec *spec,
     const struct guardian_duties *duties, int *exit_code, struct error *err);
 /* Takes the next report and returns the state. While the program runs that may be that a terminal

@@ -11,16 +11,16 @@
 
 /* Blocks the signals that cancel. */
 void signals_hold(void);
-/* One of them that came meanwhile and is not ignored; 0: none. */
+/* A held signal that has arrived and is not ignored; 0: none. */
 int signals_held(void);
-/* They do again what they do. */
+/* Restores the earlier signal mask. */
 void signals_let_go(void);
 /* Waits until fd (-1: none) can be read, at most timeout_ms, or for one of them: its
  * number, still held; 0. */
 int signals_wait(int fd, int timeout_ms);
 /* Forgets those that came. */
 void signals_drop(void);
-/* Lets a handler have them; those that were ignored stay so. before: what they did until then. */
+/* Lets a handler have these signals; ignored ones stay ignored. before: earlier actions. */
 void signals_catch(void (*handler)(int), struct sigaction before[SIGNALS_ENDING]);
 void signals_catch_no_more(const struct sigaction before[SIGNALS_ENDING]);
 

@@ -17,9 +17,9 @@ struct interrupts {
 	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
 };
 
-/* Catches signals, a list that ends with 0, from now on: the number of the last that came is
- * where the result says, which has no downstream. One that was ignored before, as nohup(1) has
- * it, stays so. */
+/* Catches the signals in a list that ends with 0: the last one to arrive is stored where the
+ * result says, which has no downstream. A signal that was ignored before, as with nohup(1),
+ * stays ignored. */
 const struct interrupts *interrupts_catch(const int *signals);
 /* Ends this process as the signal would have. */
 _Noreturn void signals_die(int signal_number);
@@ -28,10 +28,9 @@ _Noreturn void signals_die(int signal_number);
  * downstream_closed and returns true. interrupts may be NULL. */
 bool interrupts_arrived(const struct interrupts *interrupts, struct error *err);
 
-/* Waits as poll_until() for fds[1] to fds[count - 1], at most until deadline (0: for ever);
- * fds[0] is its own. A signal that comes just before the wait ends it too. 0, with
- * the revents filled; -1: interrupted, or poll() failed (ERROR_SYSTEM).
- * interrupts may be NULL. */
+/* Waits like poll_until() for fds[1] to fds[count - 1], at most until deadline (0: for ever);
+ * fds[0] is used by this function. A signal that arrives just before the wait ends it too. 0, with
+ * revents set; -1: interrupted, or poll() failed (ERROR_SYSTEM). interrupts may be NULL. */
 int interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t count,
     int64_t deadline, struct error *err);
 

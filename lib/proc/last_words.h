@@ -13,16 +13,16 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* Bytes at most, beside the "…" behind a longer line, which is cut at a space, so that no part of a
- * word stands there: a part of a secret would not be found. */
+/* Maximum length in bytes, without the "…" after a longer line, which is cut at a space: no part of
+ * a word remains, since a part of a secret would not be recognized. */
 #define LAST_WORDS_MOST 400
 
-/* Appends them, as UTF-8 on one line; nothing if there are none. */
+/* Appends the last words as one line of UTF-8; nothing if there are none. */
 void last_words(const char *errors, size_t len, struct buffer *out);
-/* Appends them to the message of an error, behind ": "; nothing if there are none. */
+/* Appends the last words after ": " to an error's message; nothing if there are none. */
 void last_words_add(struct error *error, const char *errors, size_t len);
-/* The length of the message of an error without the last words that it ends with, for who compares
- * failures, or tells all that was on stderr beside it: they may be others each time. */
+/* The length of an error's message without the last words at its end, which may differ each time:
+ * to compare failures, or if all of stderr is shown as well. */
 size_t last_words_at(const struct error *error);
 
 #endif

@@ -8,17 +8,17 @@
 
 #include "base/error.h"
 
-/* A colon-separated list for path_search(), in memory of its own: ../libexec/awf
- * seen from the directory of users' programs, then the directory of the installation. */
+/* A colon-separated list for path_search(), to be freed by the caller: ../libexec/awf relative to
+ * the directory of users' programs, then the directory of the installation. */
 char *libexec_path(void);
 /* Whether a path leads into one of its directories, by its text. */
 bool libexec_has(const char *program);
-/* "DIRECTORY/NAME" of a program in this one's directory; NAME alone, for PATH, where that
- * is not known. In memory of its own. */
+/* "DIRECTORY/NAME" of a program in this program's directory; if that is unknown only NAME, for
+ * PATH. To be freed by the caller. */
 char *libexec_sibling(const char *name);
-/* The filter for what a URL names, in memory of its own: PREFIX-NAME for "NAME:..." and "NAME+...",
- * in this one's directories and in PATH. https is for what http is, postgres for what postgresql
- * is. NULL with *err, ERROR_USAGE, at place. */
+/* The filter for a URL, to be freed by the caller: PREFIX-NAME for "NAME:..." and "NAME+...", in
+ * AWF's directories and in PATH. https is handled as http, postgres as postgresql. NULL with *err,
+ * ERROR_USAGE, at place. */
 char *libexec_filter(const char *prefix, const char *url, const char *place, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* A token is a word that says what it is, followed by random digits, or those of a digest. */
+/* A token is a word that identifies it, followed by random digits, or those of a digest. */
 #include "proc/model_token.h"
 
 #include <stdio.h>

@@ -16,8 +16,8 @@
 #define MODEL_TOKEN_WITHIN "sk-awf-within-"
 #define MODEL_TOKEN_SIZE (sizeof MODEL_TOKEN_WITHIN + MODEL_TOKEN_DIGITS)
 
-/* One that nobody can guess; or, of a replay, in which nobody is asked, one that follows from the
- * name of the call. */
+/* Makes a token that cannot be guessed; or for a replay, where no model is asked, one derived from
+ * the name of the call. */
 void model_token_make(const char *replayed, char token[MODEL_TOKEN_SIZE]);
 /* Whether a key (NULL: none) is the token of a command. */
 bool model_token_is(const char *key);

@@ -22,15 +22,15 @@ struct orphans {
 	size_t signalled_count;
 };
 
-/* Signals a process and all its descendants. The process is stopped meanwhile, lest
- * a shell goes on with its next command because this one was killed. */
+/* Signals a process and all its descendants. The process is stopped meanwhile, so that a shell does
+ * not start its next command because this one was killed. */
 void tree_signal(pid_t root, int signal_number);
 
 /* pid must not have been waited for yet. */
 void orphans_begin(struct orphans *o, pid_t pid, const char *mark);
-/* Sends the signal to orphans and their descendants, SIGTERM to each but once, and
- * waits for those that are dead. Whether some live. spare: children of this
- * process that are none; ends with 0. */
+/* Sends the signal to orphans and their descendants, SIGTERM only once to each, and reaps
+ * dead ones. Returns whether some live. spare: children of this process that are not orphans;
+ * ends with 0. */
 bool orphans_end(struct orphans *o, int signal_number, const pid_t *spare);
 void orphans_free(struct orphans *o);
 

@@ -9,10 +9,10 @@
 
 /* SIGCHLD, and SIGHUP, SIGINT, SIGQUIT and SIGTERM unless they are ignored. */
 void passing_add(sigset_t *set);
-/* Waits for pid, passing on those to it; they are blocked. It has no limit: what is
- * waited for has its own. reaped: pid, or -1 to reap all children. Returns the last
- * signal, 0 if none came; -1 with ECHILD: this process ignores SIGCHLD or does not keep its children's
- * ends (SA_NOCLDWAIT), or it is no child of its: nobody can tell how it ended, if it has. */
+/* Waits for pid, passing on the signals, which are blocked, to it. There is no time limit: the
+ * process has its own. reaped: pid, or -1 to reap all children. Returns the last signal, 0 if none
+ * arrived; -1 with ECHILD: this process ignores SIGCHLD or has set SA_NOCLDWAIT, or pid is not its
+ * child: its end cannot be determined. */
 int passing_wait(pid_t pid, pid_t reaped, int *wait_status);
 
 #endif

@@ -24,21 +24,22 @@
 #include "proc/process.h"
 
 enum { PEER_CONNECTED = -1 };
-/* The descriptors of a peer that are polled. */
+/* The polled descriptors of a peer. */
 enum { PEER_IN, PEER_OUT, PEER_ERR, PEER_FDS };
 
 struct peer {
 	/* Set by the owner, whose they stay; all may be 0. */
-	int64_t end_ms;              /* to end by itself, once its stdin is closed */
-	bool ends_unheard;           /* its stdout is closed then, too: it may be writing what
-	                                nobody waits for any more */
+	int64_t end_ms;              /* time to end by itself after its stdin was closed */
+	bool ends_unheard;           /* close its stdout then, too: it may be writing what nobody
+	                                reads any more */
 	bool ignores_signals;        /* SIGKILL comes at once */
 	char *mark;                  /* its orphans are known by it (proc/orphans.h) and ended
 	                                with it; NULL: they are left */
 	char **secrets;              /* hidden in errors; ends with NULL */
 
 	/* For the owner to look at. */
-	struct process process;      /* pid 0: it does not run; PEER_CONNECTED: it is not ours */
+	struct process process;      /* pid 0: not running; PEER_CONNECTED: not a child of
+	                                this process */
 	struct buffer outgoing;      /* append to it whole lines, then call peer_send() */
 	struct buffer errors;        /* the last that it wrote on stderr, if that is a pipe */
 
@@ -50,7 +51,7 @@ struct peer {
 
 /* Starts it; stdin and stdout are pipes whatever the spec says. Errors as process_start(). */
 int peer_start(struct peer *p, const struct process_spec *spec, struct error *err);
-/* One that runs already, and is not ours to end, behind a connected socket that does not block,
+/* Uses a process that runs already and is not to be ended, behind a connected non-blocking socket,
  * which stays the caller's. -1 with errno. */
 int peer_connect(struct peer *p, int fd);
 
@@ -58,15 +59,15 @@ int peer_connect(struct peer *p, int fd);
  * was closed. */
 int peer_send(struct peer *p);
 size_t peer_unsent(const struct peer *p);
-/* Reads once what it has said. 1; 0: nothing now; -1: it has closed its stdout. */
+/* Reads once from its stdout. 1; 0: nothing now; -1: it has closed its stdout. */
 int peer_receive(struct peer *p);
 /* The next line that it has said, without its LF, valid until more is received or it is ended:
  * 1; 0: none is whole; -1: it is above 256 MiB. */
 int peer_line(struct peer *p, struct span *line);
-/* Bytes that it has said and that were not taken as lines. */
+/* Number of bytes received that were not returned as lines. */
 size_t peer_untaken(const struct peer *p);
-/* Takes what it has written on stderr, if it is not without end; and what counts as such. Of
- * both the last 8 KiB are kept at the least. */
+/* Reads its stderr as far as available; and adds bytes that count as its stderr. At least the last
+ * 8 KiB are kept. */
 void peer_read_errors(struct peer *p);
 void peer_keep_errors(struct peer *p, const char *bytes, size_t len);
 
@@ -75,22 +76,22 @@ void peer_poll(const struct peer *p, struct pollfd fds[PEER_FDS]);
 int peer_serve(struct peer *p, const struct pollfd fds[PEER_FDS]);
 /* Waits for one once, then serves it. */
 enum peer_event {
-	PEER_SERVED,      /* lines may have come, and some of outgoing may have gone */
-	PEER_GONE,        /* it has closed its stdout: what becomes of it, peer_end() says */
+	PEER_SERVED,      /* lines may have arrived, and some of outgoing may have been written */
+	PEER_GONE,        /* it has closed its stdout: peer_end() tells how it ended */
 	PEER_LATE,        /* the deadline (clock_monotonic(); 0: none) is over */
-	PEER_INTERRUPTED  /* *err says what did, or that the machine failed */
+	PEER_INTERRUPTED  /* interrupted, or an error of the machine: err */
 };
 enum peer_event peer_wait(struct peer *p, int64_t deadline, const struct interrupts *interrupts,
     struct error *err);
 
-/* Ending, in two steps, so that several end at once; the second does the first too. The wait
- * status; -1 if it could not be had, or it is not ours. What was outgoing and incoming is dropped, errors are kept.
- * It can be started again. */
+/* Ends it in two steps, so that several can end at the same time; the second includes the first.
+ * Returns the wait status; -1 if that is unavailable, or it is not a child. Outgoing and incoming
+ * bytes are dropped, errors are kept. It can be started again. */
 void peer_hang_up(struct peer *p);
 int peer_end(struct peer *p);
 /* Closes its pipes and forgets it: of a process made by fork(), whose parent's it is. */
 void peer_forget(struct peer *p);
-/* Of one that has ended or was forgotten. */
+/* For one that has ended or was forgotten. */
 void peer_free(struct peer *p);
 
 #endif

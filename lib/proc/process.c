@@ -34,12 +34,12 @@ extern char **environ;
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* One of the child's first three descriptors during the setup. */
+/* One of the child's standard streams during the setup. */
 struct stream {
 	int target;   /* 0, 1, 2 */
-	int source;   /* what the child gets; PROCESS_INHERIT or PROCESS_NULL: no descriptor */
-	int ours;     /* this process's end of a pipe, -1 */
-	bool close;   /* source is ours to close */
+	int source;   /* descriptor for the child; PROCESS_INHERIT or PROCESS_NULL */
+	int ours;     /* this process's end of a pipe; -1 */
+	bool close;   /* close source in this process */
 };
 
 /* The file of this name in the PATH of the environment, allocated; NULL with errno ENOENT, or
@@ -431,7 +431,7 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 	}
 	free(path);
 #ifndef FOREGROUND_IN_CHILD
-	/* What it did there before has stopped it. */
+	/* It may have been stopped because it used the terminal before. */
 	if (spec->terminal > 0) {
 		tcsetpgrp(spec->terminal, p->pid);
 		kill(-p->pid, SIGCONT);

@@ -16,9 +16,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* PROCESS_INPUT, of in alone: input is there whole before the program starts, so that
- * who dies at any moment leaves it whole. A pipe if that takes it, else a file that has
- * no name. */
+/* PROCESS_INPUT, only for in: the input is complete before the program starts, so it does
+ * not depend on this process's life. It is a pipe if that has enough room, otherwise an
+ * unnamed file. */
 enum { PROCESS_INHERIT = -1, PROCESS_NULL = -2, PROCESS_PIPE = -3, PROCESS_INPUT = -4 };
 enum { PROCESS_CANNOT_RUN = 126, PROCESS_NOT_FOUND = 127 };
 
@@ -30,22 +30,22 @@ struct process_spec {
 	int in, out, err;          /* a descriptor, or PROCESS_… */
 	const char *input;         /* of PROCESS_INPUT */
 	size_t input_len;
-	bool group;                /* a process group of its own */
-	bool session;              /* a session of its own, without a terminal */
-	int terminal;              /* of which that is to be the foreground; 0: none */
+	bool group;                /* in a new process group */
+	bool session;              /* in a new session without a terminal */
+	int terminal;              /* put it into the foreground of this terminal; 0: none */
 	bool inherit;              /* descriptors above 2 that are not CLOEXEC too:
 	                              what the user's shell handed down, <(…) */
 };
 struct process {
 	pid_t pid;
-	int in, out, err;          /* our ends of pipes, non-blocking, CLOEXEC; -1 */
+	int in, out, err;          /* this process's ends of pipes, non-blocking, CLOEXEC; -1 */
 	const char *name;
 };
 
-/* argv[0] with a slash is a path, else it is looked up in the PATH of the child's
- * environment. ERROR_EXIT_STATUS with errno kept when it cannot be run: *exit_code
- * (may be NULL) is 127 for "not found", 126 for anything else. ERROR_SYSTEM
- * (*exit_code 126) when there are no pipes or processes left. */
+/* argv[0] with a slash is a path; otherwise it is looked up in the PATH of the child's environment.
+ * If it cannot be executed: ERROR_EXIT_STATUS with errno, and *exit_code (may be NULL) is 127 for
+ * "not found", 126 for anything else. If there are no pipes or processes left: ERROR_SYSTEM
+ * (*exit_code 126). */
 int process_start(struct process *p, const struct process_spec *spec, int *exit_code,
     struct error *err);
 /* Makes argv the shell that runs a text, which stays the caller's. */
@@ -56,7 +56,7 @@ int process_exit_code(int wait_status);
 const char *process_status_text(int wait_status, char *buf, size_t size);
 /* Appends all of /proc/PID/NAME. False: it is gone, or not ours to look at. */
 bool process_read(pid_t pid, const char *name, struct buffer *text);
-/* A process, as /proc/PID/stat tells of it. */
+/* A process, as described in /proc/PID/stat. */
 struct process_stat {
 	char name[64];
 	char state;                /* 'Z' and 'X' dead, 'T' stopped; proc(5) */

@@ -32,8 +32,8 @@ struct project_file {
 /* By program; ends with { NULL, NULL, 0 }. Several programs may read one name. */
 extern const struct project_file project_files[];
 
-/* Whether a relative path is, or lies in, a name of the table that is run, in whatever directory:
- * "a/.claude/settings.json". */
+/* Whether a relative path is, or is inside of, a name in the table that can run something, in
+ * whatever directory: "a/.claude/settings.json". */
 bool project_files_has(const char *path);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * One poll loop serves all of them. A subprocess runs, is told to end, is killed, has ended:
- * what it does itself moves it to the last of these, an error or a deadline to the next. Its
- * stderr is read only as fast as ours takes it at once, so that a slow reader holds up no
- * deadline. Orphans are told by their age where one runs; where several do, each has a mark
- * in its environment, as their orphans all become children of this process.
+ * One poll loop serves all subprocesses. The states of a subprocess are: running, told to end,
+ * killed, ended. Its own end moves it to the last state, an error or a deadline to the next one.
+ * Its stderr is read only as fast as this process's stderr accepts it at once, so a slow reader
+ * delays no deadline. If only one runs, orphans are recognized by their age; if several run, each
+ * has a mark in its environment, since all orphans become children of this process.
  *
- * Of one that runs elsewhere the subprocess is the launcher. Its stdout is frames, which via
- * takes apart, and its deadline that of the launch until the far end has answered. It is ended by
- * a word to the far end, which gets as long for that as the command would here, and twice that to
- * tell of it. What holds the launcher's stderr open once the far end has told of the end, as a
- * connection does that is shared with others, is not waited for.
+ * For a command on another machine the subprocess is the launcher. Its stdout carries frames, which
+ * lib/proc/via.c parses; until the far end has answered, the deadline is that of the launch. To end
+ * it, a message is sent to the far end, which gets as much time as the command would get here, and
+ * twice that to report the end. After the far end has reported the end, nothing waits for processes
+ * that hold the launcher's stderr open, such as a shared connection.
  */
 #include "proc/subprocess.h"
 
@@ -38,8 +38,8 @@
 
 enum {
 	READ_SIZE = 64 << 10, /* as much as a pipe holds */
-	LINE_MOST = 4096,     /* of a line of a program of ours */
-	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
+	LINE_MOST = 4096,     /* of a line of AWF's own programs */
+	LOOK_AGAIN = 10  /* ms between checks of what no descriptor reports */
 };
 
 /* Each one's place among the descriptors polled; the first is the interrupts'. */
@@ -68,9 +68,9 @@ ended_elsewhere(const struct subprocess *s)
 	return s->via != NULL && s->via->state == VIA_ENDED;
 }
 
-/* What tells the orphans of one from those of others that run beside it, in memory of its
- * own; NULL if it runs alone. Marks of subprocesses inside subprocesses are paths, so that
- * the outer one finds them all. */
+/* A mark that distinguishes the orphans of a subprocess from those of others, to be freed by the
+ * caller; NULL if it runs alone. Marks of nested subprocesses are paths, so that the outer one
+ * finds them all. */
 static char *
 orphans_mark(const struct subprocesses *all, const struct subprocess *s)
 {
@@ -195,7 +195,7 @@ begin_end_of_all(struct subprocesses *all, const struct error *why)
 
 static void keep_errors(struct subprocess *s, const char *piece, size_t len);
 
-/* What comes from the far end, and what follows from that. Whether something came. */
+/* Handles frames of the far end. Returns whether something arrived. */
 static bool
 collect_frames(const struct subprocesses *all, struct subprocess *s)
 {
@@ -215,7 +215,7 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 	if (via->state == VIA_ENDED)
 		s->state.deadline = clock_monotonic() + FAR_LEAVE_MS;
 	if (via->state == VIA_ENDED || via->state == VIA_FAILED) {
-		/* Nothing else that it says counts. */
+		/* Ignore anything else that it sends. */
 		via_hang_up(via);
 		file_close(&s->state.process.out);
 	}
@@ -256,8 +256,8 @@ collect_output(const struct subprocesses *all, struct subprocess *s)
 	return came;
 }
 
-/* Passes stderr through as far as ours takes it at once: a terminal that is held,
- * or a slow reader, must not hold up deadlines and other subprocesses. */
+/* Passes stderr through as far as this process's stderr accepts it at once: a stopped terminal or a
+ * slow reader must not delay deadlines and other subprocesses. */
 static void
 pass_errors(struct subprocess *s)
 {
@@ -286,7 +286,7 @@ pass_errors(struct subprocess *s)
 static void
 add_passing(struct subprocess *s, const char *piece, size_t len)
 {
-	static int shown = -1; /* whether our stderr is a terminal, which never changes */
+	static int shown = -1; /* whether stderr is a terminal; does not change */
 
 	if (shown == -1)
 		shown = terminal_is(STDERR_FILENO);
@@ -311,7 +311,8 @@ may_be_ours(const struct buffer *line)
 	return false;
 }
 
-/* Passes through what is not to be asked about; of a line that may be, once it is whole. */
+/* Passes stderr through, except lines that passes() decides about, which are held until they
+ * are complete. */
 static void
 filter_passing(struct subprocess *s, const char *piece, size_t len)
 {
@@ -465,8 +466,8 @@ subprocess_reap(struct subprocess *s)
 	return s->state.process.pid == 0;
 }
 
-/* Sees to it that one which is being ended, and all that is left of it, is gone. Then it
- * reads what that left in the pipes: what holds them open now is none of its processes. */
+/* Makes sure that a subprocess that is being ended, and all its processes, are gone. Then reads
+ * what they left in the pipes: other processes may still hold these open. */
 static void
 subprocess_end_remaining(const struct subprocesses *all, struct subprocess *s)
 {
@@ -586,8 +587,8 @@ subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
 	}
 }
 
-/* Fills all->fds, and *deadline of the wait for them: when one needs a look though no descriptor
- * tells; 0: none does. Whether any still runs. */
+/* Sets all->fds, and *deadline: when a check is due without a ready descriptor; 0: none. Returns
+ * whether any subprocess still runs. */
 static bool
 set_polls(const struct subprocesses *all, int64_t *deadline)
 {
@@ -617,7 +618,7 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 		running = true;
 		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->state.exit_fd : out, POLLIN, 0 };
 		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
-		/* No more is read than our own stderr takes. */
+		/* Read no more until this process's stderr has accepted the rest. */
 		if (s->state.passing.len != 0)
 			fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
 		if (s->via != NULL) {
@@ -637,7 +638,7 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 	return running;
 }
 
-/* What the peer beside it has said. */
+/* Handles messages of the peer that is served at the same time. */
 static int
 serve_beside(const struct subprocess *s, const struct pollfd *fds, struct error *err)
 {

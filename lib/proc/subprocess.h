@@ -1,14 +1,14 @@
 /*
- * Subprocesses: programs that do the work of a call (a command, a tool). A subprocess has all
- * of its input on stdin when it starts; its stdout is collected, its stderr passed through
- * and its tail kept; it ends by itself, by its deadline, or because it is cancelled.
- * Several run at once under one poll loop. One that is spoken to is a peer (proc/peer.h), and may
- * be served beside one of these.
+ * Subprocesses: programs that do the work of a call (a command, a tool). A subprocess gets its
+ * complete input on stdin when it starts; its stdout is collected; its stderr is passed through,
+ * and the end of it kept. It ends by itself, by its deadline, or because it is cancelled. Several
+ * can run at once in one poll loop. A process with which lines are exchanged is a peer
+ * (proc/peer.h), and can be served at the same time.
  *
- * What it leaves unread is no error. It has ended when its process has ended and stdout and
- * stderr are closed. Ending it before its time is SIGTERM to it and all its descendants,
- * SIGKILL five seconds later; it has ended when none is left.
- * The program ignores SIGPIPE and has called descendants_adopt().
+ * It is no error if it does not read all of its input. It has ended when its process has ended and
+ * stdout and stderr are closed. Ending it early means SIGTERM to it and all its descendants, and
+ * SIGKILL five seconds later; it has ended when none of them is left. The program ignores SIGPIPE
+ * and has called descendants_adopt().
  */
 #ifndef AWF_PROC_SUBPROCESS_H
 #define AWF_PROC_SUBPROCESS_H
@@ -39,17 +39,18 @@ struct subprocess {
 	int64_t timeout_ms;         /* 0: none */
 	size_t output_limit;        /* more bytes of stdout end it with exit_status;
 	                               0: SUBPROCESS_OUTPUT_LIMIT */
-	const char *told_as;        /* "PROGRAM: CALL", with which a line on stderr begins that says what
-	                               holds its output open once it has ended itself; NULL: none */
+	const char *told_as;        /* "PROGRAM: CALL", the beginning of a line on stderr that says
+	                               what holds its output open after its end; NULL: none */
 	bool quiet;                 /* stderr is kept but not passed through */
 	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
-	bool within_line;           /* for subprocesses_run() alone: of a line that is passed through, the
-	                               rest comes */
+	bool within_line;           /* used by subprocesses_run(): the last line that was passed
+	                               through is incomplete */
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
 	const char *call;           /* of this call begins (proc/ending.h); NULL */
-	/* A peer that is served while it runs; NULL: none. heard() is told when lines of it may have
-	 * come, or that it has closed its stdout (gone); -1: the machine failed. due() does what time
-	 * demands, and returns when more is to be (monotonic ms; 0: nothing). */
+	/* A peer that is served while it runs; NULL: none. heard() is called when lines may
+	 * have arrived, or when the peer has closed its stdout (gone); -1: an error of the
+	 * machine. due() does what is due, and returns when it must be called again (monotonic
+	 * ms; 0: never). */
 	struct peer *beside;
 	int (*heard)(void *context, bool gone, struct error *err);
 	int64_t (*due)(void *context);
@@ -81,7 +82,7 @@ struct subprocess {
 		struct process process;
 		struct orphans orphans;
 		struct buffer passing;      /* stderr not yet passed through */
-		struct buffer cut;          /* what of it may begin a character; for a terminal */
+		struct buffer cut;          /* bytes that may begin a character, for a terminal */
 		struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
 		int64_t started, deadline;
 		int64_t look_at;            /* when to look whether it has ended with its output held open;
@@ -94,8 +95,8 @@ struct subprocess {
 int subprocesses_run(struct subprocess *list, size_t count, const struct interrupts *interrupts,
     struct error *err);
 void subprocess_free(struct subprocess *s);
-/* Puts stars over a secret (NULL: none) in what it said on stderr, of which the beginning may
- * have been cut off, and in its error. */
+/* Masks a secret (NULL: none) in its stderr, whose beginning may have been cut off, and
+ * in its error. */
 void subprocess_hide(struct subprocess *s, const char *secret);
 
 #endif

@@ -22,7 +22,7 @@
 enum {
 	BANNER_LIMIT = 64 << 10,
 	BANNER_TOLD = 200,         /* bytes of it */
-	QUEUE_LIMIT = 1 << 20      /* unsent: no more of the files is read */
+	QUEUE_LIMIT = 1 << 20      /* unsent bytes above which files are not read */
 };
 
 #define FAR_PROGRAM "awf-exec"
@@ -50,7 +50,7 @@ via_prepare(struct via *v, struct error *err)
 	}
 	if (v->fetch == NULL)
 		return 0;
-	/* Beside what they become: they are only renamed then. */
+	/* On the same file system as their destination, so that they only need to be renamed. */
 	v->kept = memory_text(".awf-fetch-XXXXXX");
 	if (mkdtemp(v->kept) == NULL) {
 		free(v->kept);
@@ -126,7 +126,7 @@ send_files(struct via *v)
 void
 via_send(struct via *v)
 {
-	/* Who reads no more has ended, or is about to: that is seen by what it says. */
+	/* If it reads no more, it has ended or will: what it sends tells. */
 	if (v->peer.process.in == -1)
 		return;
 	v->said = clock_monotonic();
@@ -332,15 +332,15 @@ via_cancel(struct via *v)
 void
 via_hang_up(struct via *v)
 {
-	if (v->peer.process.pid != 0) /* else it was never begun */
+	if (v->peer.process.pid != 0) /* otherwise it was never started */
 		file_close(&v->peer.process.in);
 	buffer_clear(&v->peer.outgoing);
 	v->peer.sent = 0;
 }
 
-/* Whether a launcher that has ended so, before anybody answered, would do no better another time.
- * What else it may end with is a matter of the moment: srun(1) ends with 1 where nobody manages the
- * cluster, with 0 where the machine has died. */
+/* Whether a launcher that ended with this status, before the far end answered, would fail again.
+ * Other statuses may be temporary: srun(1) exits with 1 if the cluster's controller is missing,
+ * with 0 if the machine has died. */
 static bool
 will_not_start(int status)
 {

@@ -1,12 +1,12 @@
 /*
- * Via: this end of a command that a launcher (ssh, srun, docker exec …) runs elsewhere, where
- * awf-exec(1) is what it starts; they speak frames (proc/frame.h). The launcher itself is a
- * subprocess (proc/subprocess.h), which hands over here what it says.
+ * Via: this end of a command that a launcher (ssh, srun, docker exec …) runs on another machine,
+ * where the launcher starts awf-exec(1); the two ends exchange frames (proc/frame.h). The launcher
+ * itself is a subprocess (proc/subprocess.h), whose output is passed to this module.
  *
- * What the launcher says before the hello of the far end is dropped, 64 KiB at most. From the
- * hello on every line has to be a frame. The command has ended when the far end says so, under
- * the key of the call, and all that it has said is what it has sent; what the launcher ends with
- * is no news of the command. Whoever is silent for FAR_SILENT_MS is taken for lost.
+ * Output of the launcher before the hello of the far end is dropped, at most 64 KiB. From the hello
+ * on every line must be a frame. The command has ended when the far end says so, sealed with the
+ * key of the call, and its output is what the far end has sent; the launcher's exit status says
+ * nothing about the command. An end that is silent for FAR_SILENT_MS is considered lost.
  */
 #ifndef AWF_PROC_VIA_H
 #define AWF_PROC_VIA_H
@@ -24,7 +24,7 @@ enum via_state {
 	VIA_LAUNCHED, /* nobody has answered yet */
 	VIA_CONNECTED, /* the far end has answered */
 	VIA_ENDED,    /* it has, and how is known */
-	VIA_FAILED    /* nothing that comes is to be believed any more: error */
+	VIA_FAILED    /* the connection cannot be trusted any more: error */
 };
 
 struct via {
@@ -42,8 +42,8 @@ struct via {
 	enum via_state state;
 	bool begun;                /* the command may run, or has run */
 	struct frame_hello hello;
-	struct frame_end end;      /* of one that has ended */
-	struct error error;        /* of one that has failed: lost, or cannot_launch */
+	struct frame_end end;      /* after the command's end */
+	struct error error;        /* after a failure: lost, or cannot_launch */
 
 	/* For via.c alone. */
 	struct peer peer;          /* the launcher's stdin, and its stdout, which is borrowed */
@@ -60,30 +60,30 @@ struct via {
 	int64_t heard, said;       /* when something came, and when something went */
 };
 
-/* Finds the files to send, and makes room for those to fetch. -1: *err, nothing is to be launched. */
+/* Finds the files to send, and prepares for those to fetch. -1: *err, do not start the launcher. */
 int via_prepare(struct via *v, struct error *err);
 /* The shell text that starts the far end, in memory of its own. */
 char *via_command(const struct via *v);
 /* Speaks to a launcher that has been started, by its stdin, which is taken over, and its stdout,
  * which stays the caller's. input is for the command, and has to stay. */
 void via_begin(struct via *v, int in, int out, const char *input, size_t input_len);
-/* The launcher's stdin, if there is something to be written there; else -1. And writes what it
- * takes. */
+/* The launcher's stdin, if there is something to write; otherwise -1. And writes as much as
+ * it accepts. */
 int via_unsent(const struct via *v);
 void via_send(struct via *v);
-/* Reads once what has come on its stdout, appends what the command has printed there to output and
- * errors, and to errors what is to be told. 1; 0: nothing has come; -1: it is closed. */
+/* Reads once from its stdout, appends the command's output to output and errors, and messages to
+ * errors. 1; 0: nothing has arrived; -1: it is closed. */
 int via_receive(struct via *v, struct buffer *output, struct buffer *errors);
 /* When time will demand something (clock_monotonic()); 0: never. And does that. */
 int64_t via_due(const struct via *v);
 void via_tick(struct via *v);
-/* Has the far end end the command; what comes of that is in v->end. False: there is none that could. */
+/* Tells the far end to end the command; v->end then has the result. False: there is no far end. */
 bool via_cancel(struct via *v);
 /* Closes the launcher's stdin. */
 void via_hang_up(struct via *v);
-/* The launcher has ended: what became of the command, unless that is known. */
+/* The launcher has ended: determines the result of the command, unless it is known. */
 void via_conclude(struct via *v, int wait_status);
-/* Places what was fetched for a command that has succeeded. */
+/* Moves fetched files to their places, for a command that has succeeded. */
 int via_place(struct via *v, struct error *err);
 void via_free(struct via *v);
 

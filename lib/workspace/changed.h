@@ -26,7 +26,7 @@
 
 #define CHANGED_LOOKED 20000                 /* files and directories in a look */
 #define CHANGED_TOLD 200                     /* files that an event names */
-#define CHANGED_BYTES ((int64_t)64 << 20)    /* of a file whose digest is taken */
+#define CHANGED_BYTES ((int64_t)64 << 20)    /* of a file whose digest is computed */
 
 struct changed_look;
 
@@ -36,22 +36,22 @@ struct changed {
 	bool existed;
 	struct buffer before;        /* its bytes */
 	struct changed_look *look;   /* how all was; NULL: too much, or one file */
-	char *branch, *head;         /* what HEAD names, and its commit; NULL */
+	char *branch, *head;         /* the branch that HEAD names, and its commit; NULL */
 	struct stat storage;         /* which a look leaves out */
 	int overlap;                 /* runs/<id>/changing; -1 */
 	off_t place;                 /* of this call in it */
 	bool shared;
-	struct buffer files;         /* what came of it: inside of a JSON array */
+	struct buffer files;         /* the result: elements of a JSON array */
 	int64_t told, more;          /* files that it names, and others */
-	int64_t added, removed;      /* lines of the one file */
+	int64_t added, removed;      /* numbers of lines of the one file */
 	char *commit;                /* NULL */
 };
 
 #define CHANGED_INIT { .root = -1, .overlap = -1 }
 
-/* Before the call. path is as the tool takes it, absolute or relative to the current
- * directory; one that lies elsewhere is not watched. What cannot be looked at is left out:
- * a call does not fail for this. */
+/* Before the call. path: as given to the tool, absolute or relative to the current directory; a
+ * file outside of the workspace is not examined. What cannot be examined is left out: a call does
+ * not fail because of this. */
 void changed_begin_file(struct changed *c, const char *path);
 /* run_directory is runs/<id>. */
 void changed_begin_all(struct changed *c, const char *run_directory);
@@ -59,10 +59,10 @@ void changed_begin_all(struct changed *c, const char *run_directory);
 void changed_share(struct changed *c);
 /* After the call. Without a beginning nothing has changed. */
 void changed_end(struct changed *c);
-/* A file that somebody else says that he has changed, as changed_begin_file() takes it. One
- * that lies elsewhere is named as it is, and not looked at. */
+/* A file that another program reports as changed; path as for changed_begin_file(). One outside of
+ * the workspace is recorded with its path only. */
 void changed_told(struct changed *c, const char *path);
-/* What is recorded of another call instead: payload.changed and what goes with it. */
+/* Takes the recorded changes of another call instead: payload.changed and related members. */
 void changed_take(struct changed *c, struct span payload);
 /* The members changed, changed_more and commit, as far as there is something to say. */
 void changed_write(const struct changed *c, struct writer *w);

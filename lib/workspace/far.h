@@ -14,15 +14,15 @@
 
 /* Where something has run. */
 struct far_end {
-	bool begun;                  /* else it has not, and nothing else is known */
-	bool told;                   /* its end, and what it has used */
+	bool begun;                  /* if false, it was not, and nothing else is known */
+	bool told;                   /* its end, and its resource usage, are known */
 	char host[FRAME_HOST_SIZE];
 	int64_t user_ms, system_ms, max_rss_kib;
 };
 
-/* The variables that go there: those of language and time, of the trace, the mark by which a
- * program knows that it is there (FRAME_MARKER: the call), and these, NAME of the environment or
- * NAME=VALUE, which end with NULL, or are NULL. A list. */
+/* The variables that are passed: those for language, time and tracing; FRAME_MARKER with the call,
+ * by which a program recognizes that it runs there; and the given ones, NAME of the environment or
+ * NAME=VALUE, NULL-terminated, may be NULL. A list. */
 char **far_environment(const struct environment *e, char *const *variables, const char *call);
 /* What came of it. */
 void far_take(struct far_end *far, const struct via *via);

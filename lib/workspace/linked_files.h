@@ -16,12 +16,12 @@
 #include "base/buffer.h"
 
 #define LINKED_MARK " ="
-#define LINKED_UNKNOWN " =?"   /* nobody knows which: too many, or they could not be looked at */
+#define LINKED_UNKNOWN " =?"   /* unknown: too many, or they could not be examined */
 #define LINKED_LIMIT 64        /* more are not noted one by one */
 #define LINKED_SIZE 128
 
-/* What is below a directory and has several names, if it was changed since a time (in nanoseconds)
- * or lies in one of the directories that were moved (workspace/moved_directories.h; "*" stands for all).
+/* Notes the files below a directory that have several names, if they were changed since a time (in
+ * nanoseconds) or are inside of a moved directory (workspace/moved_directories.h; "*" means all).
  * Links are not followed. */
 void linked_files_note(struct buffer *note, const char *directory, int64_t since,
     const char *moved);

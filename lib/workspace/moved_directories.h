@@ -19,8 +19,8 @@
 /* Appends the note of what is there now to an empty buffer. -1: it is too much, or cannot be looked at. Links are
  * not followed. */
 int directories_note(struct buffer *note, const char *directory);
-/* Appends " INODE" for each directory that is not where it was, or was not there, but none of those that were made
- * since this time (in nanoseconds) nor what lies in one that is named. -1: it is too much. */
+/* Appends " INODE" for each directory that has moved or is new, except those created since this
+ * time (in nanoseconds), and those inside of a listed one. -1: too many. */
 int directories_compare(const char *note, size_t len, const char *directory, int64_t since, struct buffer *moved);
 /* Whether the directory of this path had this inode then. */
 bool directories_noted(const char *note, size_t len, const char *path, size_t path_len, uint64_t inode);

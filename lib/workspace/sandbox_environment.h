@@ -17,20 +17,20 @@
 
 /* Whether the list has the name. */
 bool sandbox_environment_lists(const char *name, size_t len);
-/* Takes out of the environment what the program does not see. run_directory: of the run whose
- * workflow has set variables; NULL: none. passed: what is seen nevertheless, names or beginnings with
- * a star; ends with NULL; may be NULL. left: the names of what was taken out are added (base/list.h);
- * may be NULL. -1: the run's start cannot be read; only what is listed or passed is left then. */
+/* Removes variables that the program must not see. run_directory: of the run whose workflow has set
+ * variables; NULL: none. passed: variables to keep, names or beginnings with a star;
+ * NULL-terminated; may be NULL. left: gets the names of removed variables (base/list.h); may be
+ * NULL. -1: the run's start cannot be read; then only listed and passed variables remain. */
 int sandbox_environment_close(struct environment *e, const char *run_directory,
     char *const *passed, char ***left, struct error *err);
 
-/* A line for who wonders why a program failed that has run without these variables: it names those
- * that its stderr names (NULL: not known), else some, and how to pass one. In a run (NULL: there is
- * none) it is told once. False: it was, there is nothing to tell, or, if only_named, the stderr names
- * none. */
+/* A hint for a user whose program failed without these variables: names those mentioned in its
+ * stderr (NULL: unknown), otherwise some, and says how to pass one. In a run (NULL: none) it is
+ * printed once. False: it was printed before, there is nothing to say, or, with only_named, stderr
+ * mentions none. */
 bool sandbox_environment_hint(char *const *left, const char *run_directory, const char *errors,
     size_t len, bool only_named, struct buffer *out);
-/* The same of a program that was started with the environment, and saw what two lists pass. */
+/* The same for a program that was started with this environment and the variables of two lists. */
 bool sandbox_environment_hint_of(const struct environment *e, char *const *passed,
     char *const *passed_too, const char *run_directory, const char *errors, size_t len, bool only_named,
     struct buffer *out);

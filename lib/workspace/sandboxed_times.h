@@ -43,15 +43,15 @@ struct sandboxed_time {
 /* Before it begins: it can write to this directory. Without AWF_STORAGE nothing is noted.
  * ERROR_BLOCKED. */
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
-/* When it and all that it started have ended. What is changed after this has a later time. ERROR_BLOCKED; it then goes
- * on until somebody looks. */
+/* Called when the program and all its processes have ended. Later changes have a later time.
+ * ERROR_BLOCKED; the record then stays open until the next check. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
 /* Whether any sandboxed program has run of which a time is kept. */
 bool sandboxed_times_exist(void);
 /* Whether what a path names, a link itself, was changed at such a time, or moved with a directory. */
 bool sandboxed_times_have(const char *path);
-/* The same of many files below a directory, for which what is kept is read once: a walk enters each directory that
- * it goes through, and leaves it. What a program does that begins later is not seen. */
+/* The same for many files below a directory, reading the records only once: call it for each
+ * directory that a walk enters and leaves. Programs that begin later are not noticed. */
 struct sandboxed_walk;
 /* The path is absolute and has no links. NULL: no sandboxed program has run of which a time is kept; the
  * functions below take that, too. */
@@ -63,7 +63,8 @@ bool sandboxed_walk_have(const struct sandboxed_walk *w, const char *path, const
 void sandboxed_walk_end(struct sandboxed_walk *w);
 /* The same as sandboxed_times_have(), or that which it leads to by links, or one of these. */
 bool sandboxed_times_have_file(const char *path);
-/* The same, or anything below it, or what it leads to by a link: what is too much to look at was. */
+/* The same for everything below it, and for the targets of links; if that is too much to
+ * examine, true. */
 bool sandboxed_times_have_below(const char *path);
 
 #endif

@@ -1,23 +1,23 @@
 /*
- * A note is: the workspace, a time, names, identities, each with NUL at its end. That of a
- * call has the time of its start, and names with '-' before them if they were not there, '+'
- * if they were. That of a name has the time when the last call ended that made it or changed
- * it, and that one name.
+ * A note contains the workspace, a time, names and identities, each followed by NUL. The note of a
+ * call has the time of its start, and names with '-' in front if they did not exist then, '+' if
+ * they did. The note of a name has the time when the last call that made or changed it ended,
+ * and only that name.
  *
- * An identity, with '@' before it, is what stays of a directory that gets another path: its
- * inode and the time of its birth. The first is the workspace's, the others those of what was
- * made: the name and all directories in it. Of a file that is moved by itself the kernel
- * renews the last change. With '=' before it, it is a file's that had several names (hard
- * links): what is done to another of these changes it, so it never counts as seen; a copy does.
+ * An identity, with '@' in front, identifies a directory even after it was moved: its inode and
+ * birth time. The first is the workspace's, the others are those of what was made: the name and all
+ * directories in it. (When a file itself is moved, the kernel updates its ctime.) With '=' in
+ * front, it identifies a file that had several names (hard links): as changing another name changes
+ * its ctime too, it never counts as reviewed; a copy of it does.
  *
- * A name that leads elsewhere in the workspace by a link is noted as the place where it leads
- * too, both when the call begins and when it ends.
+ * If a name leads to another place in the workspace by a link, that place is noted too, when
+ * the call begins and when it ends.
  *
  * What the code relies on:
- *   - Who runs a call holds the lock of its note. If nobody does, the call was killed, and
- *     whoever comes upon the note ends it.
- *   - The directory's lock keeps a look and the end of a call apart.
- *   - A note appears when it is whole and locked.
+ *  - The process that runs a call holds the lock of its note. If nobody holds it, the call was
+ *    killed, and whoever finds the note ends it.
+ *  - The lock of the directory separates a check from the end of a call.
+ *  - A note appears when it is complete and locked.
  */
 #define _GNU_SOURCE
 #include "workspace/unreviewed.h"
@@ -86,7 +86,7 @@ is_since(const struct stat *st, const struct timespec *time)
 	return !is_before(&st->st_ctim, time);
 }
 
-/* The identity of the path's target. Empty: there is none. If the file system has no birth time,
+/* The identity of the path's target; empty: there is none. If the file system has no birth time,
  * the device is used. */
 static void
 unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int flags)
@@ -501,7 +501,7 @@ unreviewed_noted(const char *workspace, const char *name)
 
 /* ---- looks ---- */
 
-/* The parts of an absolute path, one after the other. */
+/* The parts of an absolute path, from the first to the last. */
 struct way {
 	char *path;
 	struct step {

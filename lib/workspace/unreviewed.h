@@ -33,12 +33,12 @@ int unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *
  * the names stay doubted. */
 int unreviewed_end(struct unreviewed_call *call, struct error *err);
 
-/* Whether a sandboxed program made this name of a workspace, what it is now, or what is in it,
- * once. */
+/* Whether a sandboxed program has ever made this name of a workspace: its current target, or
+ * something in it. */
 bool unreviewed_noted(const char *workspace, const char *name);
 
-/* ERROR_DEFINITION if a file that was just read is one that a sandboxed program made and
- * nobody has seen. */
+/* ERROR_DEFINITION if a file that was just read was made by a sandboxed program and not
+ * reviewed since. */
 int unreviewed_check(const char *path, struct error *err);
 
 #endif

@@ -11,15 +11,16 @@
 #include "proc/environment.h"
 #include "storage/storage.h"
 
-/* Whether the file is a workflow, for whoever takes its name from somebody else and for whoever lists
- * a directory of them: a regular file that ends in .awf or may be run, and is not hidden. Anything
- * else, a README beside them, would be run by a shell. */
+/* Whether the file is a workflow: a regular file that ends in .awf or is executable, and is not
+ * hidden. For callers that get its name from others, or list a directory; a shell would execute any
+ * other file too, such as a README. */
 bool workflow_file_is(const char *path);
-/* Whether it is started for somebody who only names it (an outside agent, a hook, an agent's tool): not
- * if a sandboxed program may have written it, or a link to it, as it runs in no sandbox. ERROR_BLOCKED. */
+/* Checks a workflow that is started for somebody who only names it (an outside agent, a hook, an
+ * agent's tool). ERROR_BLOCKED if a sandboxed program may have written it, or a link to it, as it
+ * runs without a sandbox. */
 int workflow_file_check(const char *path, struct error *err);
-/* Whether awf-run finds a workflow of this name that it can run: a file, or a program in PATH; else
- * *err is ERROR_USAGE. Those of the programs beside awf-run are in PATH (installation_join_path()). */
+/* Whether awf-run finds a workflow with this name: a file, or a program in PATH; otherwise *err is
+ * ERROR_USAGE. The directory of awf-run is in PATH (installation_join_path()). */
 bool workflow_file_found(const char *word, struct error *err);
 /* Appends what the #! line of a file says to awf-run: its options; and sets the variables before
  * it (env -S). ERROR_DEFINITION: it says something that only a shell understands. */

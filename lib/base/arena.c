@@ -1,4 +1,4 @@
-/* What is too large for a piece gets a piece of its own size. */
+/* A request that is larger than a piece gets a piece of its own. */
 #include "base/arena.h"
 
 #include <stdint.h>

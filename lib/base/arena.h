@@ -15,7 +15,7 @@ struct arena {
 
 #define ARENA_INIT { NULL }
 
-/* size bytes of zeros, for what needs no stricter alignment than pointers. */
+/* size bytes of zeros, aligned for pointers. */
 void *arena_zero(struct arena *a, size_t size);
 /* The bytes, with a NUL after them. */
 char *arena_copy(struct arena *a, const char *bytes, size_t len);

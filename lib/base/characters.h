@@ -16,11 +16,13 @@ enum {
 	CHARACTER_PICTOGRAPH = 1 << 3,   /* may be joined with another by U+200D */
 	CHARACTER_EMOJI_VARIES = 1 << 4, /* U+FE0E and U+FE0F make it text or an emoji */
 	CHARACTER_IDEOGRAPH = 1 << 5,    /* U+FE00 to U+FE02 and U+E0100 to U+E01EF choose its form */
-	CHARACTER_VARIES = 1 << 6,       /* U+FE00 to U+FE02 and those of Mongolian choose its form */
-	CHARACTER_JOINS_NEXT = 1 << 7,   /* in cursive scripts: to the letter behind it */
-	CHARACTER_JOINS_BEFORE = 1 << 8, /* likewise: to the letter before it */
-	CHARACTER_MARK = 1 << 9,         /* does not come between such letters */
-	CHARACTER_VIRAMA = 1 << 10       /* U+200C and U+200D behind it decide how a conjunct looks */
+	CHARACTER_VARIES = 1 << 6,       /* U+FE00 to U+FE02 and the Mongolian selectors
+	                                    choose its form */
+	CHARACTER_JOINS_NEXT = 1 << 7,   /* in cursive scripts: joins the next letter */
+	CHARACTER_JOINS_BEFORE = 1 << 8, /* in cursive scripts: joins the previous letter */
+	CHARACTER_MARK = 1 << 9,         /* does not separate such letters */
+	CHARACTER_VIRAMA = 1 << 10       /* U+200C and U+200D after it determine the form
+	                                    of a conjunct */
 };
 #define CHARACTER_FLAG_BITS 11
 

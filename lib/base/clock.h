@@ -12,7 +12,7 @@
 
 int64_t clock_wall(void);      /* microseconds since 1970 */
 int64_t clock_monotonic(void); /* milliseconds */
-/* A time of the system, as of a file, in microseconds. */
+/* A struct timespec, such as a file's time, in microseconds. */
 struct timespec;
 int64_t clock_of(const struct timespec *t);
 

@@ -24,13 +24,13 @@ char *digest_hmac(const void *key, size_t key_len, const void *bytes, size_t len
 struct digest { crypto_hash_sha256_state state; };
 void digest_begin(struct digest *d);
 void digest_add(struct digest *d, const void *bytes, size_t len);
-/* Adds what is left of fd; -1 with errno. */
+/* Adds the rest of fd; -1 with errno. */
 int digest_add_fd(struct digest *d, int fd);
 char *digest_end(struct digest *d, char out[DIGEST_SIZE]);
 
-/* SHA-256 of what is left of fd; -1 with errno. */
+/* SHA-256 of the rest of fd; -1 with errno. */
 int digest_fd(int fd, char sha256[DIGEST_SIZE]);
-/* The same by BLAKE2b, in a third of the time. */
+/* The same with BLAKE2b, in a third of the time. */
 int digest_fd_blake2b(int fd, char out[DIGEST_SIZE]);
 
 void hex_encode(const unsigned char *bytes, size_t len, char *out); /* 2 len + NUL */

@@ -25,9 +25,9 @@
 struct folded_messages {
 	void (*print)(const char *text); /* one line */
 
-	struct map kinds;            /* what messages of one kind have in common: index in list */
+	struct map kinds;            /* index in list for each kind */
 	struct folded_kind {
-		char *text;              /* what is said of those that were counted */
+		char *text;              /* the kind, as printed with the count */
 		size_t count;            /* of all */
 	} *list;
 	size_t count;
@@ -43,7 +43,7 @@ void folded_messages_add(struct folded_messages *f, const char *kind, const char
  * time. */
 void folded_messages_end(struct folded_messages *f);
 
-/* Appends what a message has in common with those of its kind: each number is "#". */
+/* Appends the kind of a message: the message with each number replaced by "#". */
 void folded_kind(struct buffer *out, const char *message);
 /* Appends "KIND … and COUNT more like it". */
 void folded_count(struct buffer *out, const char *kind, size_t count);

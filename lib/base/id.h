@@ -21,7 +21,7 @@ char *id_new(char out[ID_SIZE]); /* returns out */
 char *id_derive(const char *text, char out[ID_SIZE]);
 /* Whether text is a UUID in the canonical form, lower case, of any version. */
 bool id_valid(const char *text, size_t len);
-/* The number of such a text; false if it is none. */
+/* Parses a UUID; false if the text is not one. */
 bool uuid_read(const char *text, size_t len, struct uuid *id);
 /* Its text. Returns out. */
 char *uuid_write(struct uuid id, char out[ID_SIZE]);

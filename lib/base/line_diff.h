@@ -40,11 +40,11 @@ void line_diff_free(struct line_diff *d);
 /* Changes with at most 2 * context lines between them, and up to context lines around them. */
 struct line_hunk {
 	size_t old, old_count, now, now_count;
-	size_t next;        /* the first change behind the hunk */
+	size_t next;        /* the first change after the hunk */
 };
 #define LINE_HUNK_INIT { .next = 0 }
 
-/* The hunk behind the one that h is (LINE_HUNK_INIT: the first); false: there is none. */
+/* Advances h to the next hunk (LINE_HUNK_INIT: the first); false: there is none. */
 bool line_diff_next_hunk(const struct line_diff *d, size_t context, struct line_hunk *h);
 
 /* One line of a hunk, without its LF: '=' both texts have it, '-' the old one, '+' the new one. */

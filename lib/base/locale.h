@@ -1,7 +1,7 @@
 /*
- * Which characters the user's locale can show. Data goes out as the bytes that it is; what the
- * programs themselves draw around it (branches of a tree, dashes, an ellipsis) is ASCII where the
- * locale's character set is not UTF-8.
+ * Which characters the user's locale can display. Data is written unchanged; what the programs
+ * draw around it (branches of a tree, dashes, an ellipsis) is ASCII if the locale's character
+ * set is not UTF-8.
  */
 #ifndef AWF_BASE_LOCALE_H
 #define AWF_BASE_LOCALE_H
@@ -14,11 +14,11 @@
 /* Whether the character set is UTF-8: by LC_ALL, LC_CTYPE or LANG, the first that is set and not
  * empty. None of them: the POSIX locale, whose characters are ASCII. */
 bool locale_is_utf8(void);
-/* Of a line that is drawn for people, from this byte on: what programs draw (branches, symbols, the
- * ellipsis of what was cut) becomes ASCII of as many columns, unless the locale is UTF-8. Data with
- * other characters stays as it is. */
+/* In a line for display, from this byte on: unless the locale is UTF-8, replaces what programs draw
+ * (branches, symbols, the ellipsis of truncated text) by ASCII of the same width. Other characters
+ * in data are not changed. */
 void locale_draw(struct buffer *line, size_t from);
-/* The first text where the locale is UTF-8, else the second. */
+/* The first text if the locale is UTF-8, otherwise the second. */
 const char *locale_choose(const char *utf8, const char *ascii);
 
 #endif

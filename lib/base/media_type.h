@@ -10,9 +10,10 @@
 
 #define MEDIA_TYPES_TOLD "PNG, JPEG, GIF, WebP, PDF"
 
-/* "image/png", "application/pdf" …; NULL: none of them. 16 bytes are enough. */
+/* The media type recognized from the first bytes: "image/png", "application/pdf" …; NULL: none. 16
+ * bytes are enough. */
 const char *media_type_of(const char *bytes, size_t len);
-/* Whether it is one of them. */
+/* Whether it is one of the recognized types. */
 bool media_type_told(const char *media_type);
 
 #endif

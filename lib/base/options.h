@@ -38,14 +38,14 @@ enum {
 	OPTION_WORD = -2,    /* an operand: options.value */
 	OPTION_HELP = -3,
 	OPTION_VERSION = -4,
-	OPTION_HELP_ALL = -5, /* --help=all, of a table with sections */
-	OPTION_SECTION = -6   /* in a table: no option, but the heading (help) of those behind it */
+	OPTION_HELP_ALL = -5, /* --help=all, if the table has sections */
+	OPTION_SECTION = -6   /* in a table: a heading (help) for the options after it */
 };
 
-/* Whether it is asked for instead of work. */
+/* Whether the option asks for help or the version instead of work. */
 #define OPTION_ASKS(id) ((id) == OPTION_HELP || (id) == OPTION_HELP_ALL || (id) == OPTION_VERSION)
 
-/* What is done with an option. Those behind OPTION_KIND_TEXT need an argument. */
+/* What is done with an option. The kinds after OPTION_KIND_TEXT need an argument. */
 enum option_kind {
 	OPTION_KIND_OWN,      /* options_next() returns its id */
 	OPTION_KIND_SAID,     /* nothing: the program looks at options.said */
@@ -157,8 +157,8 @@ struct options {
 	                          not, and that resembles none; NULL: "see --help" */
 	void *into;            /* options_bind() */
 	size_t into_size;
-	/* Of ids below 64 which were said; of those below 128 which by the long name, and in which order
-	 * (0: it was not said). */
+	/* The options given: a set of ids below 64; for ids below 128 whether by the long name, and
+	 * in which order (0: not given). */
 	uint64_t said;
 	bool said_long[OPTION_RULED_IDS];
 	unsigned char order[OPTION_RULED_IDS], count;
@@ -171,8 +171,9 @@ void options_begin(struct options *o, const struct option_spec *table, int argc,
 /* Stores options until one is the program's own: its id, OPTION_WORD, OPTION_HELP, OPTION_VERSION,
  * OPTION_END, or -1 with ERROR_USAGE ("--foo: unknown option (did you mean --food?)"). */
 int options_next(struct options *o, struct error *err);
-/* usage (one or more lines as "awf-tail [options] [RUN|FILE]", and what stands behind an empty
- * one is text), then the table, within 80 columns; its sections too if id is OPTION_HELP_ALL. */
+/* usage: one or more lines such as "awf-tail [options] [RUN|FILE]", then optionally an empty line
+ * and text. Prints it and the table, within 80 columns; with the sections if id is
+ * OPTION_HELP_ALL. */
 void options_help(FILE *out, const char *usage, const struct option_spec *table, int id);
 /* A whole number in [min, max]; -1 with ERROR_USAGE and name, as the user knows
  * it ("--lines"), for place. */
@@ -197,15 +198,16 @@ int options_time(const char *name, const char *text, int64_t *wall, struct error
  * `options` and `with` are the same, only one of them may be given. */
 struct option_rule {
 	uint64_t options, with, unless;
-	/* The message. %s in it stands for what was said of `with`, or for all of `unless` if there is no `with`
-	 * ("only with %s: nothing is tried again"); NULL: "not with %s", or "only with %s". */
+	/* The message. %s is replaced by the given options of `with`, or by all of `unless` if
+	 * there is no `with` ("only with %s: nothing is tried again"); NULL: "not with %s", or
+	 * "only with %s". */
 	const char *text;
 	int option;           /* instead of `options`: one alone, with any id below 128 */
 };
 /* ERROR_USAGE with the first rule that is broken. */
 int options_check(const struct options *o, const struct option_rule *rules, size_t count,
     struct error *err);
-/* How messages name an option: as it was said; by its letter, if it has one, if it was not said. */
+/* The name of an option in messages: in the form given; if not given, its letter, if it has one. */
 #define OPTION_TEXT 32
 const char *option_text(const struct options *o, int id, char text[OPTION_TEXT]);
 

@@ -39,20 +39,20 @@ patience_of(int ms)
 #define TERMINATE_MS patience_of(1000)
 /* For a background process of a workflow that has ended to enter itself as a step. */
 #define STEP_GRACE_MS patience_of(200)
-/* To end by themselves when there is nothing more for them: a filter that masks, a
- * provider, an MCP server, an agent CLI that has said all; what has copied a run. */
+/* To end by themselves when they are no longer needed: a mask filter, a provider, an MCP server, an
+ * agent CLI after its answer; the program that copies a run. */
 #define REDACTOR_END_MS patience_of(1000)
 #define PROVIDER_END_MS patience_of(1000)
 #define MCP_END_MS patience_of(2000)
 #define CLI_END_MS patience_of(10000)
-/* One says its version, which may take its runtime a while. */
+/* A CLI's --version may take its runtime a while. */
 #define CLI_VERSION_MS 30000
 #define FETCHER_END_MS patience_of(10000)
 /* What reads a database has nothing to write down, but may wait for it. */
 #define MIRROR_FILTER_END_MS patience_of(2000)
 /* A filter of awf-ship writes down what it has taken, in a database that others use. */
 #define SHIP_END_MS patience_of(60000)
-/* And says that it has reached it. */
+/* For it to report that it has connected. */
 #define SHIP_HELLO_MS patience_of(120000)
 /* For a guardian's helper to end what it has started: a peer has MCP_END_MS and then the grace. */
 #define HELPER_END_MS (MCP_END_MS + 3 * GRACE_MS)
@@ -60,9 +60,9 @@ patience_of(int ms)
 #define SURVIVORS_MS patience_of(3000)
 /* For a run that somebody has cancelled, which may have runs in it, to end. */
 #define CANCEL_MS patience_of(600000)
-/* For the reader of a pipe to take what was written, before it is taken for gone. */
+/* For the reader of a pipe to read what was written, before it is assumed to have gone. */
 #define READER_MS patience_of(1000)
-/* For the reader of a pipe to take more of what one writes that was told to stop. */
+/* For the reader of a pipe to read more, when the writer was told to stop. */
 #define STOPPED_MS patience_of(1000)
 
 /* ---- answers and locks ---- */
@@ -72,7 +72,7 @@ patience_of(int ms)
 #define REDACTOR_ANSWER_MS 10000
 #define REDACTOR_ANSWER_MIB_MS 1000
 #define TRANSCRIPT_LOCK_MS patience_of(30000)
-/* The same where others wait meanwhile, and who sends comes again. */
+/* The same if others wait meanwhile, and the sender will try again. */
 #define UPLOAD_LOCK_MS patience_of(2000)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)
@@ -80,25 +80,26 @@ patience_of(int ms)
 
 /* For a worker that lives to say so. */
 #define WORKER_HELLO_MS patience_of(100)
-/* For the next client of a worker to come. */
+/* For a worker to wait for its next client. */
 #define WORKER_IDLE_MS patience_of(60000)
 
-/* Between signs of life of both ends of a launcher. Without any: until the other end is taken
- * for lost, and until the command there, which is told to end then, is killed. */
+/* Interval of signs of life on both ends of a launcher. Without any: time until the other end is
+ * considered lost, and until the command there, which is then told to end, is killed. */
 #define FAR_PING_MS patience_of(2000)
 #define FAR_SILENT_MS (INT64_C(8) * patience_of(1000))
 #define FAR_LOST_MS patience_of(1000)
 /* After that nothing of it runs there, whatever has become of the connection. */
 #define FAR_GONE_MS (FAR_SILENT_MS + FAR_LOST_MS)
-/* For a signal that all of a job get to come to the far end, once the command was ended by it. */
+/* For a signal sent to all processes of a job to reach the far end after it has ended
+ * the command. */
 #define FAR_SIGNAL_MS patience_of(100)
-/* For a launcher to end, once the far end has; and for the far end to be told what to do. */
+/* For a launcher to end after the far end has; and for the far end to get its request. */
 #define FAR_LEAVE_MS patience_of(5000)
 #define FAR_REQUEST_MS patience_of(60000)
 
 /* ---- trying again, looking again ---- */
 
-/* Before the first retry, where --delay says nothing. */
+/* Before the first retry, unless --delay is given. */
 #define RETRY_DELAY_MS patience_of(1000)
 /* Whether a run that is waited for still lives, though nothing tells of its end. */
 #define OVERLAP_LOOK_MS patience_of(1000)
@@ -106,28 +107,28 @@ patience_of(int ms)
 /* Before a server that is gone is asked again, at first; and at last. */
 #define SERVER_RETRY_MS patience_of(1000)
 #define SERVER_RETRY_MOST_MS patience_of(30000)
-/* At all runs that are shipped, though nothing tells of a change; and once more at one that was
- * refused. */
+/* Between checks of all runs that are shipped, without a notification; and before a refused run is
+ * tried again. */
 #define SHIP_LOOK_MS patience_of(5000)
 #define SHIP_REFUSED_MS patience_of(60000)
-/* Whether a database has tables by now; at all runs that it has, though nothing tells of a change. */
+/* Between checks whether a database has tables; and of all its runs, without a notification. */
 #define FETCH_LOOK_MS patience_of(1000)
 #define FETCH_LIST_MS patience_of(60000)
-/* For a database to take what clients have sent, and for the copy here to have what it has. Whole in
- * tests, too: a busy machine may take a second to start a filter. */
+/* For a database to accept what clients have sent, and for the local copy to have it. The second is
+ * not divided in tests: a busy machine may take a second to start a filter. */
 #define OUTBOX_MS (10000 + patience_of(20000))
 #define OUTBOX_COPY_MS 5000
-/* What is under way to a database when a server ends. */
+/* For data that is being sent to a database when a server ends. */
 #define OUTBOX_STOP_MS patience_of(2000)
-/* Whether nobody else copies it to the same directory any more. */
+/* Between checks whether another process still copies to the same directory. */
 #define FETCH_LOCK_LOOK_MS patience_of(500)
 /* Whether a child run that is named has begun. */
 #define CHILD_LOOK_MS patience_of(500)
 /* Whether a call that was killed has left its place to one that waits. */
 #define LIMIT_LOOK_MS patience_of(500)
-/* For who is next to take what has become free, before those behind him do. */
+/* For the next in line to take what has become free, before those after it do. */
 #define LIMIT_PASS_MS patience_of(2000)
-/* In which as many calls begin as per-minute of awf-limits(5) says. */
+/* The period for per-minute in awf-limits(5). */
 #define LIMIT_MINUTE_MS patience_of(60000)
 /* Before an API that is down is tried, at first; and at last. */
 #define DOWN_PAUSE_MS patience_of(5000)
@@ -141,19 +142,19 @@ patience_of(int ms)
 
 /* ---- before a word about it ---- */
 
-/* That items wait for the rest of the input. */
+/* Until a message that items wait for the rest of the input. */
 #define AHEAD_TOLD_MS patience_of(10000)
 /* That a command has ended and what it started holds its output open. */
 #define OUTPUT_HELD_TOLD_MS patience_of(2000)
 /* That a call waits for others of its provider. */
 #define LIMIT_TOLD_MS patience_of(1000)
-/* For the first bytes of what a child run is given, to tell which of the recorded ones it is. */
+/* For the first bytes of a child run's input, by which a recorded child is chosen. */
 #define INPUT_BEGIN_MS patience_of(1000)
 
 /* ---- limits where users give none ---- */
 
-/* Before a client of awf-mcp is told that a run goes on: those give up after a minute. In tests long
- * enough for a busy machine to come to the next question. */
+/* Before a client of awf-mcp is told that the run continues: clients give up after a minute. In
+ * tests long enough for a busy machine to reach the next question. */
 #define GATE_WAIT_MS (3000 + patience_of(42000))
 /* --ask-grace. */
 #define ASK_GRACE_MS patience_of(10000)
@@ -163,20 +164,20 @@ patience_of(int ms)
 #define MCP_STARTUP_LIMIT_MS 60000
 #define BASH_LIMIT_MS 120000
 #define CONNECT_LIMIT_MS 10000
-/* For a program to say what it has (--check), or what it is (--schema). */
+/* For a program to answer --check or --schema. */
 #define CHECK_LIMIT_MS 10000
 /* For a worker that was started to say that it listens. */
 #define WORKER_START_MS 5000
-/* For a client that speaks HTTP to send the head of a request, its body, and the next request; and
- * to take a byte of what it is sent. */
+/* For an HTTP client to send the head of a request, its body, and the next request; and to accept a
+ * byte of the response. */
 #define CLIENT_HEAD_MS patience_of(10000)
 #define CLIENT_BODY_MS patience_of(30000)
 #define CLIENT_UPLOAD_MS patience_of(600000)
 #define CLIENT_IDLE_MS patience_of(60000)
 #define CLIENT_STALL_MS patience_of(60000)
-/* For one that was refused while it sent to read why. */
+/* For a client that was refused while sending to read why. */
 #define CLIENT_LEAVE_MS patience_of(5000)
-/* For a run that a client has cancelled to end, before he is told that it was told to. */
+/* For a cancelled run to end before the client is told that it was cancelled. */
 #define CANCEL_ANSWER_MS patience_of(20000)
 /* For a workflow that a hook has started to begin, before that is answered; and for other deliveries
  * of the hook that are under way: in tests twenty of them, on a busy machine. */
@@ -184,7 +185,7 @@ patience_of(int ms)
 #define HOOK_LOCK_MS (8000 + patience_of(32000))
 /* Between signs that a stream lives. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
-/* Between looks whether those who are sent streams may have them still. */
+/* Between checks whether clients of streams are still allowed to read them. */
 #define STREAM_CHECK_MS patience_of(2000)
 /* Without any, until a stream is taken for lost. */
 #define STREAM_SILENT_MS patience_of(45000)

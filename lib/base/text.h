@@ -26,25 +26,25 @@ void utf8_mend(const char *bytes, size_t len, struct buffer *out);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);
-/* Where it stands in a list that ends with NULL; -1: nowhere. */
+/* The index of a text in a NULL-terminated list; -1: not found. */
 int text_index(const char *text, const char *const *list);
 bool text_ends(const char *text, const char *end);
 /* The next part of a text with separators between, and its length; NULL after the last. *at is
  * the text at first, NULL in the end. */
 const char *text_part(const char **at, char separator, size_t *len);
-/* Whether one of the parts is these bytes. list may be NULL. */
+/* Whether one of the parts equals these bytes. list may be NULL. */
 bool text_has_part(const char *list, char separator, const char *part, size_t len);
-/* An environment variable that is not empty; else NULL. */
+/* The value of an environment variable if it is not empty; otherwise NULL. */
 const char *environment_text(const char *name);
 
-/* The candidate nearest to word if it is near enough to be what was meant, else
- * NULL. candidates ends with NULL. */
+/* The candidate that the user probably meant by a misspelt word; NULL: none is similar enough.
+ * candidates is NULL-terminated. */
 const char *text_suggest(const char *word, const char *const *candidates);
 /* " (did you mean 'CANDIDATE'?)", or "" if none is near; candidates may be NULL. In memory of
  * its own. */
 char *text_hint(const char *word, const char *const *candidates);
 
-/* "A, B, C" of a list that ends with NULL. In memory of its own. */
+/* "A, B, C" for a NULL-terminated list. To be freed by the caller. */
 char *text_list(const char *const *words);
 
 /* Whether a single character must not be printed on a terminal: controls (C0, DEL, C1),
@@ -52,9 +52,9 @@ char *text_list(const char *const *words);
  * variation selectors), and code points that are not characters. */
 bool text_is_hidden(uint32_t code);
 
-/* What a text begins with, for whoever shows it: a character that is shown, or one that is not.
- * What is invisible and changes how the one before it looks is one piece with that: in emoji, in
- * ideographs with a chosen form, in words of Arabic and Indic scripts. */
+/* The first piece of a text, for displaying it: a visible character, or one that must not be
+ * printed. An invisible character that changes the appearance of the one before it belongs to the
+ * same piece: in emoji, in ideographs with variants, in words of Arabic and Indic scripts. */
 enum text_piece_kind {
 	TEXT_SHOWN,
 	TEXT_HIDDEN, /* text_is_hidden(), and it belongs to nothing */
@@ -64,7 +64,7 @@ struct text_piece {
 	enum text_piece_kind kind;
 	size_t len;    /* bytes, 1 at least */
 	uint32_t code; /* its first character; unless TEXT_BROKEN */
-	bool undecided; /* what may come behind the bytes may be of it: an emoji, a joiner of a word */
+	bool undecided; /* what follows the bytes may belong to it: an emoji, a joiner in a word */
 };
 struct text_piece text_piece(const char *bytes, size_t len);
 /* Appends the piece, which begins at `at`, as text_visible() shows it; its columns. */
@@ -76,17 +76,17 @@ size_t text_columns(uint32_t code);
  * \U000e0041 …; bytes that are no UTF-8 as \xff. At most width columns (0: no limit), with "…"
  * where it was cut. */
 void text_visible(struct buffer *out, const char *bytes, size_t len, size_t width);
-/* The same for a message, in place: LF and tab become a space, the others, and
- * what is no UTF-8, "?". */
+/* The same for a message, in place: LF and tab become a space; other such characters and invalid
+ * UTF-8 become "?". */
 void text_line(char *text);
 
 /* A short text: "512 B", "1.2 KiB". Returns out. */
 char *size_text(int64_t bytes, char *out, size_t size);
 
-/* Length of the byte order mark that the bytes begin with, which editors and shells of Windows
- * write: 3, or 0 if there is none. RFC 8259, section 8.1: a reader of JSON may ignore it. */
+/* Length of the byte order mark at the beginning, which editors and shells on Windows write: 3, or
+ * 0 if there is none. RFC 8259, section 8.1: a JSON parser may ignore it. */
 size_t text_byte_order_mark(const char *bytes, size_t len);
-/* How many of the first bytes are characters of the set: strspn() for bytes that no NUL ends. */
+/* How many of the first bytes are in the set: strspn() for bytes without a final NUL. */
 size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 
 /* Replaces a secret (which may be NULL) by stars wherever it occurs in the bytes, unchanged or
@@ -97,8 +97,8 @@ size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 void text_hide(char *bytes, size_t len, const char *secret);
 /* Whether text_hide() would hide anything. */
 bool text_has(const char *bytes, size_t len, const char *secret);
-/* For bytes whose beginning was cut off nevertheless: if they begin with the rest of the
- * secret, replaces it by stars, if it has at least 4 characters. */
+/* For text whose beginning was cut off: if it begins with the rest of the secret, at least 4
+ * characters, masks that. */
 void text_hide_rest(char *bytes, size_t len, const char *secret);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Gates: what awf-step --require takes. An item passes if one of the calls that are
- * required has made it in this run and attempt, and its data is what that call made:
- * the token of its state line proves both (token.h).
+ * Gates: which items awf-step --require accepts. An item is accepted if one of the required calls
+ * has made it in this run and attempt, and its data is unchanged: the token in its state line
+ * proves both (token.h).
  */
 #ifndef AWF_STEP_CALL_GATE_H
 #define AWF_STEP_CALL_GATE_H

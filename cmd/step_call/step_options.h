@@ -1,6 +1,6 @@
 /*
- * What a step is asked to do: its command line as it was read (settings.h), in the words of the
- * options. What one kind of work alone looks at is a struct of its own, which only that kind reads.
+ * The options of a step: its command line as parsed (settings.h), in the terms of the options.
+ * Options of a single kind of work are in a struct of their own, which only that kind reads.
  */
 #ifndef AWF_STEP_CALL_STEP_OPTIONS_H
 #define AWF_STEP_CALL_STEP_OPTIONS_H
@@ -21,7 +21,7 @@ struct condition {
 	const char *text;            /* NULL: it is not asked */
 };
 
-/* -O: the results in what a command prints. */
+/* -O: how results are separated in a command's stdout. */
 enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 extern const char *const output_forms[]; /* their names; ends with NULL */
 /* --try, --allow-failure. */
@@ -41,7 +41,7 @@ struct elsewhere_options {
 	int64_t launch_ms;           /* --launch-timeout; 0: no limit */
 };
 
-/* --models: what is done about the model traffic of a command. */
+/* --models: what is done with requests of a command to models. */
 enum models_mode { MODELS_NONE, MODELS_RECORD, MODELS_REPLAY, MODELS_LIVE };
 struct models_options {
 	enum models_mode mode;
@@ -56,7 +56,7 @@ extern const char *const step_strategies[]; /* their names; ends with NULL */
 struct group_options {
 	enum step_group kind;
 	struct condition proceed;    /* --while; of a loop */
-	struct condition until;      /* --until; of a loop and its rounds */
+	struct condition until;      /* --until; of a loop and its iterations */
 	int64_t max_rounds;          /* --max */
 	enum step_strategy strategy; /* of a parallel group */
 	size_t jobs;                 /* its branches at a time; 0: the default */
@@ -67,21 +67,21 @@ struct question_options {
 	const char *text;            /* a template, or @FILE; NULL: nothing is asked */
 	struct condition accept;     /* --accept: whether an answer is taken */
 	int64_t max_answers;         /* that are refused before the call fails; 0: no limit */
-	int64_t grace_ms;            /* how long it asks while nobody is there */
+	int64_t grace_ms;            /* time to ask while no client is connected */
 };
 
 /* -a, -m: how the agents work; NULL, -1: as their files say. */
 struct agent_options {
 	const char *file;            /* NULL: an agent of nothing but a model */
 	const char *model;           /* of the first agent */
-	const char *model_place;     /* where it was said; NULL: -m */
+	const char *model_place;     /* where the model is named; NULL: -m */
 	const char *prompt;          /* a template, or @FILE; NULL: the data */
 	char **attach;               /* files, for each item; ends with NULL; NULL: none */
 	char **allow_tools;          /* ends with NULL */
 	enum tools_policy tools_policy;
 	int64_t max_turns, max_tokens_total;
 	int64_t max_children;        /* runs that its tools may start; 0: no limit */
-	bool verbose;                /* its text on stderr as it comes */
+	bool verbose;                /* print its text to stderr as it arrives */
 };
 
 /* --pending: the command may end as STATUS_WAITING, and its result comes later. */
@@ -107,9 +107,9 @@ struct pending_options {
 
 struct step_options {
 	const char *name;
-	const char *kind;            /* --kind, that is recorded; NULL: that of the work */
+	const char *kind;            /* --kind, as recorded; NULL: that of the work */
 
-	/* What it does: one of these, and what they have in common. */
+	/* The work: one of these, and what they share. */
 	const char *terminal;        /* --terminal: "success" or "failure" */
 	const char *tool;            /* -t */
 	bool approve;                /* --approve */
@@ -120,13 +120,14 @@ struct step_options {
 	struct group_options group;
 	struct agent_options agent;
 	const char *output_schema;   /* a file: of the result of an agent, or of an answer; NULL */
-	int64_t max_cost;            /* of what a call asks models, nano-dollars; -1: no limit */
+	int64_t max_cost;            /* of a call's requests to models, nano-dollars;
+	                                -1: no limit */
 
 	/* How. */
 	enum output_form output;
 	const char *into;            /* --into KEY; NULL */
 	bool raw;                    /* -r */
-	struct condition when;       /* --when; of a round, the loop's --while */
+	struct condition when;       /* --when; for an iteration the loop's --while */
 	struct gate gate;            /* --require */
 	bool rescue;
 	enum failure_mode failure;

@@ -41,9 +41,10 @@ struct work {
 	/* Facts. */
 	bool passes;                 /* a body: it reads state lines, and those that it prints are its output */
 	bool decides;                /* it decides about the item, which is its result, and recorded with it */
-	bool asks;                   /* somebody else: a resume asks again while nobody has answered */
-	bool goes_on;                /* a resume goes on inside of it: what the user has said of effects is
-	                                said of the calls in it */
+	bool asks;                   /* it asks somebody: a resume asks again while there
+	                                is no answer */
+	bool goes_on;                /* a resume continues inside of it: the user's decisions about
+	                                effects are about the calls in it */
 	bool repeats_tries;          /* in a replay it records the tries that failed itself, in their turn */
 	bool undeclared_changes;     /* if it declares no effects, it may have any */
 
@@ -64,16 +65,17 @@ struct work {
 	bool (*reads_environment)(const struct step *s);
 	/* Why its input makes no difference to it, for people; NULL: it does. */
 	const char *(*ignores_input)(const struct step *s);
-	/* The step is in its run. in: where this process reads the items from, one after the other, so
-	 * that what they need can be started while the first is waited for; -1: not so. */
+	/* The step has entered its run. in: descriptor from which this process reads items one
+	 * after the other, so that the kind can start what they need while waiting for the first;
+	 * -1: not so. */
 	int (*begin)(struct step *s, int in, struct error *err);
 	/* Appends what would be asked or run for an item, as a JSON line (--dry-run). */
 	int (*describe)(struct step *s, const struct item *item, struct buffer *out, struct error *err);
 
 	/* ---- a call ---- */
 
-	/* Completes the input: what counts besides the item's data goes into call->input_sha256. What is
-	 * wrong with it is the call's error. */
+	/* Completes the input: adds to call->input_sha256 what matters besides the item's data.
+	 * Errors are the call's error. */
 	void (*prepare)(struct step_call *call);
 	/* Appends what it does, for people, where that is not what was recorded. */
 	void (*label)(const struct step *s, struct buffer *out);

@@ -59,7 +59,7 @@ int64_t budget_least_tokens(const char *json, size_t len);
 /* Whether a request to this model with at least this many tokens is within the limits, when the
  * agent's call has already cost `spent` (agent NULL: no agent): otherwise ERROR_MAX_COST;
  * ERROR_DEFINITION if its price is unknown; ERROR_SYSTEM. *reserved is then reserved in the run's
- * file, until budget_enter(); reserved NULL: the caller does not reserve. */
+ * file, until budget_enter(); reserved NULL: nothing is, as another process does. */
 int budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
     const char *provider, const char *model, int64_t *reserved, struct error *err);
 /* The cost of an answer: as reported in it, otherwise by the price of the model name in the API's

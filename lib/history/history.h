@@ -50,7 +50,7 @@
 
 #define HISTORY_FILE "history" /* in the run directory */
 
-/* The index of a run inside of this one: of a child run of it, or of one of that. In memory of its own. */
+/* The index of a child run of this run, or of a child of that. To be freed by the caller. */
 char *history_inside(const char *run_directory, const char *run_id);
 /* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
  * run around it, whose run directory is given; place: where in the workspace of that it is started
@@ -63,16 +63,17 @@ struct history_doubt {
 	char *call;                  /* chain of the call of the step */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
 	char *what;                  /* the command, or the tool's arguments */
-	char *data;                  /* item_name() of what a command, a tool or an agent was given; NULL: not
-	                                known, or nothing */
-	const char *why;             /* "cut off", or the code of the error that ended it; NULL: it is
-	                                known, but no file of the run names its step any more */
+	char *data;                  /* item_name() of the input of a command, a tool or an agent;
+	                                NULL: unknown, or no input */
+	const char *why;             /* "cut off", or the code of the error that ended it;
+	                                NULL: its end is known, but no file of the run names
+	                                its step any more */
 	char *marks;                 /* marks_describe(); NULL: nothing */
 	bool waits;                  /* of one whose step is not named: its result is waited for */
 	bool anew;                   /* the call of the tool is made anew from its beginning: it is of a run
 	                                that this one forks from, whose conversation does not go on here */
 	char timestamp[CLOCK_TEXT_SIZE];
-	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
+	char run_id[ID_SIZE];        /* id of the child run that contains it; "": none */
 	enum recall_decision decided;
 };
 
@@ -90,7 +91,7 @@ struct history_child {
 /* A file that commands of the run ran, and that is another one now. */
 struct history_program {
 	char *path;                  /* where it is, or was looked for */
-	int64_t results;             /* that other versions of it made, and that stand */
+	int64_t results;             /* valid results that other versions of it made */
 };
 
 struct history_source {
@@ -102,9 +103,9 @@ struct history_source {
 
 /* The names of steps in the files that a run is made of. */
 struct history_names {
-	bool edited;                 /* one of them is not what it was in some attempt */
-	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a file
-	 * that has changed since), and none names it now. */
+	bool edited;                 /* one of them has changed since some attempt */
+	/* Whether a recorded version of them names the step (lately: one of the last attempt, of a
+	 * file that has changed since), and no current one does. */
 	bool (*dropped)(void *context, const char *name, bool lately);
 	/* Whether one has the command of a child run now: "TEXT NAME ARGUMENT ...", the text as one word of a shell,
 	 * and each argument as a word: the child run that a record says ran it may come yet. */
@@ -115,24 +116,24 @@ struct history_names {
 	void *context;
 };
 
-/* What the user says of recorded calls, and of those that are like none. Lists end with NULL, and may be
- * NULL. */
+/* The user's decisions about recorded calls, and about calls without a record. Lists are
+ * NULL-terminated, and may be NULL. */
 struct history_answers {
 	char *const *redo, *const *skip; /* PATHs of recorded calls: to be made again, or taken as done */
 	char *const *new_steps;      /* paths of steps: a call of one that is like no record is new */
-	bool redo_changed;           /* results of programs that have changed do not stand */
+	bool redo_changed;           /* results of programs that have changed are not valid */
 };
 
 struct history_spec {
 	enum recall_mode mode;
 	struct history_source own;   /* the run's own transcript, or the one to replay; path
 	                                NULL: a fork's first attempt */
-	/* What the run was forked from, what that was forked from …: oldest first. */
+	/* The chain of runs from which the run was forked, the oldest first. */
 	const struct history_source *others;
 	size_t other_count;
 	struct history_answers answers;
-	/* Of a child run: what stands before its calls where the user names them, which is to
-	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
+	/* In a child run: the prefix by which the user who resumes the outermost run names its
+	 * calls; ends with a slash. NULL: none. */
 	const char *prefix;
 	/* The same of the paths of its steps: "brief." */
 	const char *steps;
@@ -148,7 +149,7 @@ struct history_refusal {
 
 struct history_summary {
 	int64_t calls;               /* records */
-	char **named;                /* PATHs in the answers that name what they can be said of, and others: */
+	char **named;                /* paths in the answers that match something, and others: */
 	struct history_refusal *refused;
 	size_t refused_count;
 	struct history_doubt *doubts;
@@ -163,16 +164,17 @@ struct history_summary {
 	bool has_children;           /* there are calls of child runs */
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */
-	bool reader_gone;            /* which came as nobody read its output any more */
+	bool reader_gone;            /* it ended because the reader of its output closed the pipe */
 };
 
-/* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */
+/* The part of path that names something inside of the call, or of calls with call_path; NULL if it
+ * names nothing there. */
 const char *path_inside(const char *path, const char *call, const char *call_path);
 
-/* The recorded calls while they are read: of all sources but the last at once, of that line by
- * line, with the byte of its file that each begins at, so that whoever reads it anyway need
- * not do so twice. ERROR_SCHEMA if a transcript is not what it should be; ERROR_SYSTEM. What
- * the spec points at is to live as long. history_reading_free() either way. */
+/* Begins to read the recorded calls: all sources except the last are read at once; the lines of the
+ * last one are passed in one by one, with the offset of each in the file, so that a caller who
+ * reads it anyway need not read it twice. ERROR_SCHEMA if a transcript is invalid; ERROR_SYSTEM.
+ * What spec points at must live as long. Call history_reading_free() in any case. */
 struct history_reading;
 int history_begin(struct history_reading **reading, const struct history_spec *spec,
     struct error *err);
@@ -182,9 +184,9 @@ int history_take(struct history_reading *r, const char *line, size_t len, int64_
 int history_take_file(struct history_reading *r, struct error *err);
 /* After the last line. */
 void history_end(struct history_reading *r);
-/* After that: compares the programs that were recorded with those in the workspace. Then, for a
- * child run that succeeded, of which outdated() says whether results in it are of other programs:
- * it goes on too, if those do not stand. */
+/* After that: compares the recorded programs with those in the workspace. Then calls outdated() for
+ * each child run that succeeded, which tells whether it contains results of other programs: such a
+ * child is resumed too, if those results are not valid. */
 void history_check_programs(struct history_reading *r, const char *workspace);
 void history_check_children(struct history_reading *r,
     bool (*outdated)(void *context, const struct history_child *child), void *context);
@@ -196,8 +198,8 @@ int history_summarize(const struct history_reading *r, struct history_summary *s
     struct error *err);
 /* Notes why a PATH names nothing in a run; what is noted last counts. */
 void history_refuse(struct history_summary *summary, const char *path, const struct error *why);
-/* ERROR_USAGE for a PATH in the answers that names nothing it could be said of; what is named in child runs
- * is in the summary, too. */
+/* ERROR_USAGE for a path in the answers that matches nothing to which it could apply; what child
+ * runs contain is in the summary too. */
 int history_check_answers(const struct history_answers *answers, const struct history_summary *summary,
     struct error *err);
 /* Writes the index at path (0600, O_EXCL). */
@@ -226,9 +228,9 @@ const char *history_prefix(const struct history *h);
 const char *history_steps(const struct history *h);
 /* What a step asks it. */
 struct recall history_recall(struct history *h);
-/* The recorded child run goes on, in this process: what it has changed is its own business while it lives,
- * if it is given what it was given. What it has not taken over by its end is compared with other calls.
- * Before the claim is said to stand. */
+/* The recorded child run is resumed in this process: while it lives, its effects belong to it, if
+ * it gets the recorded input. Those that it has not claimed by its end are compared with other
+ * calls. Call it before the claim is final. */
 void history_child_goes_on(struct history *h, const struct recalled *r);
 /* What the user names the recorded call by; names: history_child.names, NULL if they are not asked for. The
  * history's. */

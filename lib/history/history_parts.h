@@ -1,13 +1,13 @@
 /*
- * The history inside: what the history_*.c files share.
+ * Shared by the history_*.c files.
  *
- *   history.c          the index file, written of a recording (history/recording.h)
- *   history_index.c    the file, mapped; its records: found, marked, and their lines
- *   history_claim.c    the look-up, and that of calls that are to come
- *   history_likeness.c what a call and a record have in common besides input and definition
- *   history_elsewhere.c effects in the histories of runs inside and around
- *   history_changed.c  how a recorded call differs from one that starts, and what an attempt has
- *                      not used
+ *  history.c          the index file, made from a recording (history/recording.h)
+ *  history_index.c    the mapped file; its records: finding them, marks, and their lines
+ *  history_claim.c    the look-up, and that of future calls
+ *  history_likeness.c what a call and a record have in common besides input and definition
+ *  history_elsewhere.c effects in the histories of inner and outer runs
+ *  history_changed.c  how a recorded call differs from a new one, and what an attempt has
+ *                     not used
  */
 #ifndef AWF_HISTORY_HISTORY_PARTS_H
 #define AWF_HISTORY_HISTORY_PARTS_H
@@ -23,7 +23,7 @@
 
 #define HISTORY_MAGIC "awf-hs18"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
-#define HISTORY_AROUND_MOST 64 /* runs, one around the other */
+#define HISTORY_AROUND_MOST 64 /* nesting of runs */
 
 /* The index file: head, sources, records, keys, places, text, each an array. */
 struct index_head {
@@ -33,7 +33,8 @@ struct index_head {
 	uint64_t edited;             /* history_names.edited */
 	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
 	                                recorded one, each with a newline */
-	uint64_t asked_last;         /* in text: index_asked_words() of those that asked in the last attempt */
+	uint64_t asked_last;         /* in text: index_asked_words() of the calls that asked in the
+	                                last attempt */
 	uint64_t used_before;        /* in text: recalled_used_before() */
 	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, each with a
 	                                newline, LEFT_OUT_SIZE in all; sorted */
@@ -43,14 +44,15 @@ struct index_head {
 };
 
 struct index_record {
-	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
-	_Atomic int64_t lent;        /* likewise, of a call of other words, or in another place, that was made
-	                                in its stead: the record stays there for the call that it is of */
-	_Atomic int64_t runner;      /* of a child run that goes on: the process that runs it; MARK_FREE: none
-	                                does in this attempt */
-	_Atomic uint32_t fits;       /* and it is given what it was given */
-	_Atomic uint64_t settled;    /* in the first of a key, guard and identity: so many
-	                                from here on are claimed */
+	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or the process that is about
+	                                to claim it */
+	_Atomic int64_t lent;        /* the same for a call with other words, or in another place,
+	                                that was made instead: the record stays for its own call */
+	_Atomic int64_t runner;      /* of a child run that is resumed: the process that runs it;
+	                                MARK_FREE: none in this attempt */
+	_Atomic uint32_t fits;       /* and it gets the recorded input */
+	_Atomic uint64_t settled;    /* in the first record of a key, guard and identity: how many
+	                                records from here on are claimed */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	uint64_t identity, exact;    /* marks_recorded_identity() */
 	int64_t item, occurrence;
@@ -66,7 +68,7 @@ struct index_record {
 	uint32_t key_number;         /* in keys */
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
-	bool tools_doubtful;         /* what is in doubt is of its tools alone */
+	bool tools_doubtful;         /* only calls of its tools are in doubt */
 	bool skipped_twice;          /* a call that was compared with it is left out, too */
 	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
 	bool child;                  /* a child run */
@@ -85,25 +87,28 @@ struct index_record {
 	uint64_t given, definition;  /* parts of the digests of its input and definition */
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
-	char root[ID_SIZE], around[ID_SIZE]; /* around: of the call that it is in; "" */
-	unsigned char asker[DIGEST_BYTES]; /* the guard of the call that has asked whether it is this one, and is
-	                                most like it: it is the one that an answer is about */
+	char root[ID_SIZE], around[ID_SIZE]; /* around: of the enclosing call; "" */
+	unsigned char asker[DIGEST_BYTES]; /* the guard of the most similar call that has
+	                                      asked whether it is this one: the user's answer
+	                                      applies to it */
 	uint64_t asker_start, asker_directory, asker_variables; /* its recorded_marks, in text */
 	uint64_t asker_apart;        /* in text: the variables in which others with its words, in its directory,
 	                                that have asked, differ from it, each with a newline */
 	uint32_t askers;             /* how many did, in the last attempt in which any did */
 };
 
-/* What the records of a key have in common: what this attempt has asked for under it. */
+/* Shared by the records of a key: what calls of this attempt have asked for. */
 struct index_key {
 	_Atomic uint64_t anew;       /* calls that were found to be new */
-	_Atomic uint64_t redefined;  /* those of them whose definition is not that of the first record */
-	_Atomic uint64_t differing;  /* calls made anew in the place of records that had other variables */
+	_Atomic uint64_t redefined;  /* those of them whose definition differs from that of the
+	                                first record */
+	_Atomic uint64_t differing;  /* calls made anew in place of records with other variables */
 	_Atomic uint32_t left_to_own; /* how often a call has waited for another to take its own record */
 	_Atomic uint32_t other_said; /* 2: `other` is written; 1: it is about to be */
 	char other[OTHER_SIZE];      /* the first variable in which a new call differs from a record of the
 	                                same input and definition */
-	bool began;                  /* a call of the records began to change something, or made others */
+	bool began;                  /* a call of the records began an effect, or made
+	                                other calls */
 };
 
 #define LEFT_OUT_SIZE 17
@@ -111,7 +116,7 @@ struct index_key {
 #define MARK_FREE INT64_C(0)
 #define MARK_CLAIMED INT64_C(-1)
 
-/* Whether marks tell calls apart. */
+/* Whether marks distinguish calls. */
 struct history_name {
 	char *names;                 /* NULL: none */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES]; /* of a call that they tell apart from others, */
@@ -123,12 +128,13 @@ struct history_name {
 struct history {
 	char *path;
 	char *directory;             /* of the run */
-	struct history **elsewhere;  /* those that were opened of other runs; the list ends with NULL */
-	struct history **copies;     /* what runs around have of this one, opened at the first claim; likewise */
+	struct history **elsewhere;  /* opened indexes of other runs; NULL-terminated */
+	struct history **copies;     /* copies of this history in outer runs, opened at the first
+	                                claim; NULL-terminated */
 	bool copies_known;
 	void *map;
 	size_t map_len;
-	struct index_head *own_head; /* of a child run of which nothing was recorded; NULL */
+	struct index_head *own_head; /* of a child run without a record; NULL */
 	char *own_text;
 	const struct index_head *head;
 	const struct index_source *sources;
@@ -138,10 +144,9 @@ struct history {
 	const char *text;
 	int *fds;                    /* of sources, -1 until one is read */
 	pid_t pid;                   /* whose sign it is: workers inherit the history */
-	int64_t sign;                /* what we mark records with */
-	/* What this process expects of calls that are to come. */
-	bool *expected;              /* records that calls which are to come will claim; NULL:
-	                                none yet */
+	int64_t sign;                /* this process's mark */
+	/* What this process knows about future calls. */
+	bool *expected;              /* records that future calls will claim; NULL: none yet */
 	struct history_name names[HISTORY_NAMES]; /* those last asked for */
 	size_t next_name;
 	size_t ahead_key, ahead_from; /* first record of the key last asked for, and first of
@@ -156,31 +161,32 @@ size_t history_bound(const struct history *h, const unsigned char *key,
     const unsigned char *guard);
 size_t history_bound_identity(const struct history *h, const unsigned char *key,
     const unsigned char *guard, uint64_t identity);
-/* What the records of the same key have in common. */
+/* The data shared by the records of the same key. */
 struct index_key *history_key(const struct history *h, const struct index_record *r);
-/* What the recorded call depended on besides its input and definition. */
+/* The marks of the recorded call. */
 struct recorded_marks history_marks(const struct history *h, const struct index_record *r);
 bool history_same_key(const struct history *h, size_t i, const unsigned char *key);
 bool history_same_guard(const struct history *h, size_t i, const unsigned char *key,
     const unsigned char *guard);
-/* Whether nobody has claimed the record, or is about to. */
+/* Whether the record is not claimed, and no process is about to. */
 bool history_free(const struct index_record *r);
-/* Nor was it lent to a call that is none of its own. */
+/* Whether it was also not lent to a call that is not its own. */
 bool history_unused_by_any(const struct index_record *r);
-/* Marks it as ours; false if somebody was faster. */
+/* Marks it for this process; false if another process was faster. */
 bool history_mark(struct history *h, struct index_record *r);
 /* Marks it as lent to us; false if somebody was faster, or has claimed it. */
 bool history_lend(struct history *h, struct index_record *r);
 /* Whether a call with another guard is compared with the record: it is of the same item,
  * or of a process that was in the same place. */
 bool history_comparable(const struct index_record *r, const struct recall_query *query);
-/* Whether the child run goes on, and its process lives. */
+/* Whether the child run is resumed and its process lives. */
 bool history_child_runs(const struct index_record *r);
-/* Does the same in what the runs around have of this history: their calls see what its calls have claimed. */
+/* Marks the record in copies of this history in outer runs too, so that their calls see what calls
+ * of this run have claimed. */
 void history_copy_mark(struct history *h, const struct index_record *r, bool lent);
 /* How far apart two positions are. */
 uint64_t history_distance(int64_t a, int64_t b);
-/* The text at a place of the index. */
+/* The text at an offset of the index. */
 const char *history_text(const struct history *h, uint64_t at);
 /* Reads a line, puts its blobs back. */
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
@@ -190,7 +196,7 @@ int history_line(struct history *h, const struct place *place, struct recalled_e
 int index_compare_left_out(const void *a, const void *b);
 /* history_index.c: as history_open(), of a path; *h is NULL if there is no such file. */
 int history_open_index(struct history **h, const char *path, struct error *err);
-/* Of a run in another, in memory of their own: history_set_around(). */
+/* Where a run is inside of another, owned: history_set_around(). */
 struct history_around {
 	char *directory;             /* of the run around; NULL: none is known */
 	char *place, *call, *path;
@@ -208,8 +214,8 @@ int history_difference(const struct history *h, const struct index_record *r,
 /* What a resumed call has to do with a record, by their marks. */
 enum likeness {
 	LIKE,      /* they agree, or cannot be compared */
-	DIFFERING, /* in a directory, or in variables, that tell no calls apart */
-	ANOTHER    /* in what told calls apart */
+	DIFFERING, /* in a directory or variables that distinguish no calls */
+	ANOTHER    /* in what distinguishes calls */
 };
 enum likeness history_likeness(struct history *h, const struct index_record *r,
     const struct recall_query *query);
@@ -230,16 +236,17 @@ bool history_nearer(const struct index_record *a, const struct index_record *b,
 struct elsewhere {
 	struct history *history;     /* that it is in, which lives as long as the one that was asked */
 	struct index_record *record; /* NULL: there is none */
-	struct history *owners;      /* whose record of a child run stands for it until that is claimed; */
+	struct history *owners;      /* the history with the record of the child run, which owns it
+	                                until that is claimed; */
 	struct index_record *owner;  /* or the record itself */
 	struct history *around;      /* the record of the child run that it is in, and whose that is; NULL: it is of */
 	const struct index_record *inside; /* a run around */
-	int differences;             /* of its directory and variables from those of the call, in that run; -1: not
-	                                known */
+	int differences;             /* of its directory and variables from those of the call, in
+	                                that run; -1: unknown */
 };
 /* Adds the effects of this run alone that no call has taken over (history_unclaimed()). */
 int history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
-/* Whether the run is inside of one that goes on. */
+/* Whether the run is inside of a run that is resumed. */
 bool history_is_inside(struct history *h);
 /* Whether a call with the words of the record has asked about it in the last attempt of another run: of one
  * around this run, or of one in these. */
@@ -248,17 +255,17 @@ bool history_asked_elsewhere(struct history *h, const struct index_record *recor
 bool history_child_changed(struct history *h, const struct index_record *child);
 /* Whether files of the run, or of one around it, were edited since it was recorded. */
 bool history_edited_around(struct history *h);
-/* Looks for one that nothing has taken over. -1: ERROR_SYSTEM. */
+/* Looks for a record there that no call has claimed. -1: ERROR_SYSTEM. */
 int history_find_elsewhere(struct history *h, const unsigned char *guard,
     const struct recall_query *query, struct elsewhere *found, struct error *err);
 
-/* history_changed.c: says in a line how the record differs from what starts: its input, its
+/* history_changed.c: describes in one line how the record differs from the new call: its input, its
  * definition. */
 int history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err);
-/* What a call does, for people, by its step.started's payload. */
+/* Describes what a call does, from the payload of its step.started. */
 void history_describe(struct buffer *out, struct span payload);
-/* How much of two texts is the same, as history_alike() says it. */
+/* How similar two texts are, as history_alike() returns it. */
 size_t history_texts_alike(struct span a, struct span b);
 /* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if
  * one of them is all in the other, or they differ in blanks alone; else at most half of that. */

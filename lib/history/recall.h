@@ -41,20 +41,21 @@ struct recalled_event {
 	struct event_view view;      /* spans into line */
 	char id[ID_SIZE];
 	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
-	bool emitted;                /* an agent says so of a tool of its own */
+	bool emitted;                /* an agent reports it for a tool of its own */
 	bool partial;                /* of an answer that was cut off */
-	bool retry;                  /* tells of a try that failed, and that another followed, or of
-	                                a wait before one */
+	bool retry;                  /* it records a failed try that was followed by another, or a
+	                                wait before one */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
-	size_t sibling;              /* the next of the same cause, event_count after the last */
+	size_t sibling;              /* the next event with the same cause; event_count
+	                                after the last */
 };
 
 struct recalled {
 	enum recall_mode mode;
 	enum recall_end end;
 	enum recall_decision decided;    /* where an effect is in doubt, or it is changed */
-	bool stands;                 /* it failed, and the run went on from that: so it does now;
-	                                of a child run: so does what failed in it */
+	bool stands;                 /* it failed, and the run continued after that: now too; for a
+	                                child run this applies to failures in it */
 	bool encloses;               /* others were made in it, in the attempt that did its work */
 	bool child_inside;           /* a child run was made in it */
 	bool unknown;                /* (replay) claim() found none, whatever its input */
@@ -77,7 +78,7 @@ struct recalled {
 	size_t event_count;
 	struct map by_turn;          /* → its answer, the last if the model was asked again */
 	struct map by_cause;         /* event id → the first event that it led to */
-	bool emitted, partial;       /* any of the events is */
+	bool emitted, partial;       /* one of the events is */
 	const char *tool_answers;    /* what was decided about calls of its tools by their own names: lines
 	                                "redo EVENT" and "skip EVENT"; NULL; the history's */
 	const char *used_before;     /* (replay) recalled_used_before(): ids, each with a newline; the history's */
@@ -91,7 +92,7 @@ struct recalled {
 	void *elsewhere;             /* or in this one, which is the history's, of a run inside or around; NULL */
 };
 
-/* Finds in the line, which is there, what the other members tell; -1: it is no event. */
+/* Parses the line, which is set, into the other members; -1: it is not an event. */
 int recalled_event_view(struct recalled_event *e);
 void recalled_event_free(struct recalled_event *e);
 /* Fills in how the events are found, once they are all there: a call has thousands. */
@@ -99,10 +100,11 @@ void recalled_index(struct recalled *r);
 
 /* Whether there is a recorded call, and it is replayed. */
 bool recalled_replays(const struct recalled *r);
-/* Whether a call of a tool (call_tool_around()) has made steps, or child runs, in an earlier attempt than
- * the one that is replayed, and none in that: they are not in its record, so the tool is not run. */
+/* Whether a tool's call (call_tool_around()) has made steps or child runs in an earlier
+ * attempt than the replayed one, and none in that: since its record does not contain them, the
+ * tool is not run. */
 bool recalled_used_before(const struct recalled *r, const char *tool_call);
-/* What the user has decided about a call of a tool that is in doubt. */
+/* The user's decision about a tool's call that is in doubt. */
 enum recall_decision recalled_tool_decision(const struct recalled *r, const struct recalled_event *called);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
@@ -113,38 +115,38 @@ bool recalled_decided(const struct recalled *r);
 bool recalled_binary(const struct recalled_event *e, const char *pointer);
 /* The recorded error, if it has one; its code is of those that this version knows. */
 bool recalled_error(const struct recalled_event *e, struct error *error);
-/* The answer of a turn, the last if the model was asked again; NULL if there is none. */
+/* The answer of a turn, the last one if the model was asked again; NULL: none. */
 struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);
 /* A tool call as an answer has it. Its id is the model's, which need not be the only
  * one of its kind. */
 struct recall_tool {
-	const char *cause;           /* event id of the answer; NULL: an operation's */
+	const char *cause;           /* event id of the answer; NULL: of an operation */
 	const char *name, *call_id;
 	struct span input;
 };
-/* The recorded call that this is, and is not used: the first whose result stands, else
- * the last, which is the one that was made again. Of an operation only success stands. */
+/* Finds the unused recorded call for this one: the first whose result is valid, otherwise the last,
+ * which is made again. For an operation only success is valid. */
 struct recalled_event *recalled_tool_call(const struct recalled *r,
     const struct recall_tool *tool);
-/* The first event of a type that another led to; NULL if there is none. */
+/* The first event of a type with this cause; NULL: none. */
 struct recalled_event *recalled_effect(const struct recalled *r, const char *cause,
     enum event_type type);
 struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
-/* Whether a tool's result tells that it was ended before its time. */
+/* Whether a tool's result says that it was ended early. */
 bool recalled_cut_off(const struct recalled_event *result);
-/* Whether it is a tool event that an agent CLI told of on its way to this answer. */
+/* Whether it is a tool event that an agent CLI reported before this answer. */
 bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer);
-/* Whether it is a call of a tool that AWF ran for an agent CLI on its way to this answer; NULL: to
- * the end of a call without it. */
+/* Whether it is a tool's call that AWF made for an agent CLI before this answer; NULL: until the
+ * end of a call without an answer. */
 bool recalled_ran_before(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer);
 /* What came of answers that were cut off on the way to an event, causes before effects: the
  * first is *list[0]. The array is the caller's, to be freed. */
 size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,
     struct recalled_event ***list);
-/* The first that tells of a retry, or of a wait, under this start of a call, before the event of number
- * `before`, and is not used; NULL if there is none. */
+/* The first unused event of a retry or a wait with this start of a call as its cause, before the
+ * event of number `before`; NULL: none. */
 struct recalled_event *recalled_retry(const struct recalled *r, const char *started,
     int64_t before);
 #define RECALL_TO_THE_END INT64_MAX
@@ -165,7 +167,7 @@ struct recall_query {
 	const char *tool_call;       /* of an agent's tool, in which it is made (call_tool_around()); what is
 	                                made in one is no record for another; NULL: in none */
 	const char *name;
-	const char *path;            /* of the step, as the user names it */
+	const char *path;            /* of the step, as used by the user */
 	int64_t item;
 	const char *input_sha256, *definition_sha256;
 	struct span input;           /* JSON, to tell what changed */
@@ -175,10 +177,10 @@ struct recall_query {
 	bool member;                 /* a round or a branch, which no other can be */
 	bool effects;                /* it changes something outside, and is not to do so twice */
 	int64_t occurrence;          /* of its process among those of its name */
-	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
-	                                nearest, else as share_out() says */
-	/* Of a child run: whether what it is given, which input_sha256 does not tell, is what the recorded
-	 * child was given: > 0, or is not: < 0; 0: that is not known. NULL: nothing is. */
+	int64_t compared;            /* if no record is the same, which one it is compared with: 0:
+	                                the nearest one; otherwise set by share_out() */
+	/* Of a child run: whether its input, which input_sha256 does not cover, is the recorded
+	 * one: > 0; is not: < 0; 0: unknown. NULL: not compared. */
 	int (*fits)(void *context, const char *child_run_id);
 	bool child;                  /* it is a child run, */
 	bool text;                   /* which runs a text, that may have been edited */
@@ -186,13 +188,13 @@ struct recall_query {
 };
 #define RECALL_COMPARED_WITH_NONE INT64_C(-1)
 
-/* The root of the call around this process, as $AWF_CLAIMED names it. */
+/* The root of the enclosing call of this process, as in $AWF_CLAIMED. */
 const char *recall_root(const char *enclosing);
 
-/* An item of a stream whose call is to come. */
+/* An item of a stream whose call is still to be made. */
 struct recall_item {
 	int64_t item;
-	const char *input_sha256;    /* of what the call is given */
+	const char *input_sha256;    /* of the call's input */
 };
 
 struct recall {
@@ -224,8 +226,8 @@ struct recall {
 	/* Whether there is a record that the call would claim now, and how that ended; it
 	 * stays free. */
 	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);
-	/* Whether there is a record of a call of this name, item and place, whatever its input
-	 * was; *started is the start of the first that is free, to be freed. */
+	/* Whether there is a record of a call with this name, item and place, with any input;
+	 * *started is the start of the first free one, to be freed. */
 	bool (*peek)(void *history, const struct recall_query *query,
 	    struct recalled_event *started);
 	/* The call's own step.started is in the transcript: the claim stands. A claim

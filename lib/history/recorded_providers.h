@@ -5,8 +5,8 @@
 #ifndef AWF_HISTORY_RECORDED_PROVIDERS_H
 #define AWF_HISTORY_RECORDED_PROVIDERS_H
 
-/* In the environment of a replay: the names, with colons between them, of those that the recording has,
- * and, behind the mark, of those that were not found. */
+/* In the environment of a replay: colon-separated names of providers in the recording; those that
+ * were not found have the mark in front. */
 #define PROVIDER_RECORDED "AWF_RECORDED_PROVIDERS"
 #define PROVIDER_UNKNOWN "!"
 

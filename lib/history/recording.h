@@ -7,14 +7,14 @@
  * calls, which call encloses which, and to which call an event belongs. This file adds what only a
  * history needs. It differs from the model in the end of a call: an end that waited is replaced by
  * the decision, and one that reused a result by that result; a call that did nothing has no end;
- * and a failure may be kept, be caught, or have to be repeated.
+ * and a failure may be valid, be caught, or have to be repeated.
  *
- *   recording_read.c     what is noted while the sources are read, and settled at the end
- *   recording_fork.c     what a fork leaves out
- *   recording_caught.c   failures that the run went on from
- *   recording_programs.c files that commands ran, and results of other versions of them
- *   recording.c          what calls are known by, what the user names, and effects: what has
- *                        changed something, what may have
+ *  recording_read.c     reading the sources, and what is determined at the end
+ *  recording_fork.c     what a fork leaves out
+ *  recording_caught.c   failures after which the run continued
+ *  recording_programs.c files that commands executed, and results of other versions of them
+ *  recording.c          how calls are identified, calls that the user names, and effects: which
+ *                       happened, which may have
  */
 #ifndef AWF_HISTORY_RECORDING_H
 #define AWF_HISTORY_RECORDING_H
@@ -36,18 +36,18 @@
 #define NO_USE UINT32_MAX
 #define NO_EVENT UINT32_MAX
 
-/* A line in one of the sources. len 0: there is none. */
+/* A line in one of the sources. len 0: none. */
 struct place {
 	int64_t offset;
 	uint32_t len;    /* without its LF */
 	uint32_t source;
 };
 
-/* What a call is known by. */
+/* Identifies a call. */
 struct recorded_key {
 	size_t start, directory, variables; /* recorded_marks, in the recording's marks */
-	size_t compared;             /* likewise: the root of the one that it asked about; "" */
-	uint32_t use;                /* of a tool, that it was made in; NO_USE */
+	size_t compared;             /* the root of the call that it asked about; "" */
+	uint32_t use;                /* of the tool that made it; NO_USE */
 	uint64_t input, definition;  /* the beginnings of their digests, */
 	unsigned char guard[DIGEST_BYTES]; /* and of both */
 };
@@ -57,13 +57,14 @@ struct recorded_links {
 	uint32_t enclosing;          /* NO_CALL at top level */
 	uint32_t claims, claimed_by; /* neighbours in the chain */
 	uint32_t root;               /* its first */
-	uint32_t input_from;         /* whose result its input is; NO_CALL: it has its own */
-	uint32_t result_from;        /* whose result it reused; NO_CALL: its own */
+	uint32_t input_from;         /* the call whose result is its input; NO_CALL: it
+	                                has its own */
+	uint32_t result_from;        /* the call whose result it reused; NO_CALL: its own */
 	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
 	                                that from the first source; 0: none did */
 };
 
-/* What is known of all the chain; kept at its root. */
+/* Data of the whole chain, stored at its root. */
 struct recorded_chain {
 	uint32_t last_tool;
 	uint32_t winner;             /* the first branch that succeeded */
@@ -79,39 +80,41 @@ struct recorded_chain {
 struct recorded_failure {
 	const char *cut;             /* why it counts as cut off; NULL */
 	uint32_t first;              /* whose failure it took over, or itself */
-	bool of_work : 1;            /* its failure is what the work came to */
-	bool closed : 1;             /* it ended because nobody read its output */
+	bool of_work : 1;            /* its failure is the result of its work */
+	bool closed : 1;             /* it ended because the reader of its output closed the pipe */
 	bool lost_lines : 1;         /* it failed, and lines that it printed are not in its end */
 
 	/* Kept at the first. */
-	bool caught : 1;             /* the run went on because of the failure */
-	bool missed : 1;             /* of a branch: something behind it came to nothing for that */
+	bool caught : 1;             /* the run continued because of the failure */
+	bool missed : 1;             /* of a branch: something after it failed because of that */
 };
 
 /* What kind of call it is. */
 struct recorded_kind {
-	bool child : 1;              /* it is a child run; else a step's */
-	bool effects : 1, idempotent : 1; /* its own: it changes something */
+	bool child : 1;              /* it is a child run; otherwise a step's call */
+	bool effects : 1, idempotent : 1; /* the call itself: it has effects */
 	bool operation : 1;          /* its effects are those of its tool's calls */
 	bool members : 1;            /* a loop or a parallel group: rounds or branches are in it */
 	bool member : 1;             /* a round or a branch: known by its position alone */
 	bool encloses : 1;           /* others were made in it */
-	bool runs_command : 1;       /* what is made in it, a command of it has made */
+	bool runs_command : 1;       /* calls inside of it are made by a command */
 };
 
-/* What it came to, and whether that stands. */
+/* Its outcome, and whether that is valid. */
 struct recorded_status {
 	enum recall_end state : 4;
 	bool waited : 1;             /* its attempt's end (call->end) did: a decision is `end` */
 	bool idle : 1;               /* it never began its work */
-	bool by_user : 1;            /* it was skipped, as the user said */
+	bool by_user : 1;            /* it was skipped by the user's decision */
 	bool reopened : 1;           /* something in it is left out: its end does not count */
 	bool decided : 1;            /* its end is a decision, or reuses one */
-	bool made_again : 1;         /* as the user said: what it took over is not gone on with */
-	bool outdated : 1;           /* its result stands, and was made by other programs than there are */
-	bool repeated : 1;           /* it is to be made again for that */
+	bool made_again : 1;         /* by the user's decision: it does not continue
+	                                what it claimed */
+	bool outdated : 1;           /* its result is valid, and was made by other versions
+	                                of programs */
+	bool repeated : 1;           /* it is to be made again because of that */
 	bool asked : 1;              /* it did nothing, but asked whether it is a recorded one: */
-	bool early_failed : 1;       /* `early` says that there is no result */
+	bool early_failed : 1;       /* `early` is a failure */
 };
 
 /* One call in one attempt. Where it took over an earlier one, both are calls here,
@@ -122,11 +125,11 @@ struct recorded_call {
 	struct place early;          /* the result of its try, which came before that ended; length 0 */
 	struct recorded_key key;
 	struct recorded_failure failure;
-	int64_t last_try;            /* of its own, in which others were made */
+	int64_t last_try;            /* of its own in which calls were made */
 	struct recorded_links links;
 	struct recorded_chain chain;
 	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
-	uint32_t programs;           /* those that it ran, a number from 1; 0: none */
+	uint32_t programs;           /* those that it executed, a number from 1; 0: none */
 	uint32_t last_event;         /* of the messages and tool events in between; NO_EVENT */
 	struct recorded_kind kind;
 	struct recorded_status status;
@@ -139,7 +142,7 @@ struct recorded_event {
 	uint32_t before;             /* the one of its call that was read before it, or NO_EVENT */
 };
 
-/* A call of a tool that changes something, or may. */
+/* A tool's call that has effects, or may have. */
 struct recorded_tool {
 	uint32_t call;
 	uint32_t before;             /* the one before it in the chain, or NO_TOOL */

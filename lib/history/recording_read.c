@@ -202,7 +202,7 @@ recording_read_marks(struct recording *rec, struct recorded_call *c, const struc
 	}
 }
 
-/* Reads the id of an event, wherever it stands. */
+/* Reads the id of a cause, a string or a member of an object. */
 static void
 copy_cause(struct span cause, char id[ID_SIZE])
 {

@@ -1,7 +1,6 @@
 /*
- * A batch: lines that are to become safe at the target together, by run, and blobs that they name.
- * Runs are in the order of their ids, so that nobody who locks one after another waits for another
- * who does so, too.
+ * A batch: lines that are stored at the target together, by run, and blobs that they name. Runs are
+ * sorted by id, so that two processes that lock them one after another cannot deadlock.
  */
 #ifndef AWF_SHIP_BATCH_H
 #define AWF_SHIP_BATCH_H
@@ -46,12 +45,12 @@ struct batch {
 	struct batch_run **runs; /* all that were asked about; sorted by batch_sort() */
 	size_t run_count;
 	struct map places;       /* run id to its place */
-	struct batch_run **with; /* those that have lines now */
+	struct batch_run **with; /* runs that have lines now */
 	size_t with_count;
 	size_t bytes, lines;     /* of all */
 };
 
-/* The run, made if it is not there; what is said of it counts from now on. */
+/* The run, added if needed; what is given about it here is used from now on. */
 struct batch_run *batch_run(struct batch *b, const char *run_id, const char *origin,
     const char *transcript, int64_t size);
 /* NULL: it was not asked about. */
@@ -66,7 +65,7 @@ void batch_sort(struct batch *b);
 void batch_clear(struct batch *b);
 void batch_free(struct batch *b);
 
-/* What the target has of a run. */
+/* The last line of a run at the target. */
 struct position {
 	int64_t seq;
 	char digest[DIGEST_SIZE]; /* of that line; "": it is not known */
@@ -78,7 +77,7 @@ struct position {
 int batch_new_lines(const struct batch_run *run, const struct position *have, size_t *first,
     int (*same)(void *context, const struct batch_run *run, size_t number, struct error *err),
     void *context, struct error *err);
-/* The position behind its last line. */
+/* The position after its last line. */
 void batch_position(const struct batch_run *run, struct position *position);
 
 #endif

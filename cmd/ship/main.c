@@ -58,7 +58,7 @@ struct shipper {
 	struct shipment **runs;
 	size_t count;
 	struct map places;         /* run id → its place in runs */
-	size_t turn;               /* of the run that is next */
+	size_t turn;               /* of the run whose turn is next */
 	size_t asked;              /* runs about which the target was asked, without an answer yet */
 
 	struct peer peer;

@@ -1,7 +1,4 @@
-/*
- * Requests of filters to a server of HTTP, one after another: what is sent, and what it answers,
- * which is JSON.
- */
+/* Sequential requests of a filter to an HTTP server, whose responses are JSON. */
 #ifndef AWF_SHIP_POSTER_H
 #define AWF_SHIP_POSTER_H
 

@@ -1,6 +1,4 @@
-/*
- * SQLite, for what takes transcripts there and what reads them there.
- */
+/* An SQLite database, for programs that write transcripts to it and that read them from it. */
 #ifndef AWF_SHIP_SQLITE_H
 #define AWF_SHIP_SQLITE_H
 
@@ -14,7 +12,7 @@
 #define AWF_SQLITE_SCHEMA 1 /* PRAGMA user_version: the version of the tables and views */
 
 struct sqlite {
-	char *path;             /* its user's, who frees it */
+	char *path;             /* owned by the user of the struct */
 	sqlite3 *db;            /* NULL: it is not open */
 	struct stat file;       /* as it was opened */
 };
@@ -25,7 +23,8 @@ struct sqlite {
 int sqlite_open(struct sqlite *s, int flags, int busy_ms, struct error *err);
 /* Whether the file of that name is another than the one that is open, or none. */
 bool sqlite_is_replaced(const struct sqlite *s);
-/* *err is what the last call said; ERROR_INVALID_INPUT: it is due to what was to be written. -1. */
+/* Sets err to the error of the last call; ERROR_INVALID_INPUT if it is caused by the data to be
+ * written. Returns -1. */
 int sqlite_fail(const struct sqlite *s, struct error *err);
 /* A statement that is ready to be bound, kept in *made from its first use on; NULL with *err. */
 sqlite3_stmt *sqlite_statement(const struct sqlite *s, const char *sql, sqlite3_stmt **made,

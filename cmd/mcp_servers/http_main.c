@@ -202,7 +202,7 @@ must_wait(const struct bridge *b, const struct transfer *waits)
 	return false;
 }
 
-/* Starts what is due; returns the time until the next, ms. */
+/* Starts transfers that are due; returns the time until the next one, ms. */
 static int
 start_due(struct bridge *b)
 {

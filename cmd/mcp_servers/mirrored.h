@@ -1,7 +1,7 @@
 /*
- * Arguments of tools that a server wants to see in headers, too (Model Context Protocol,
- * 2026-07-28, "Custom Headers from Tool Parameters"): which those are, the schemas of its tools
- * say (x-mcp-header). A tool whose schema says so wrongly is none that may be offered.
+ * Tool arguments that a server wants to be repeated in headers (Model Context Protocol, 2026-07-28,
+ * "Custom Headers from Tool Parameters"): the schemas of its tools list them (x-mcp-header). A tool
+ * whose schema does this incorrectly must not be offered.
  */
 #ifndef AWF_MCP_SERVERS_MIRRORED_H
 #define AWF_MCP_SERVERS_MIRRORED_H
@@ -11,8 +11,8 @@
 
 struct mirrored_argument {
 	char *tool;
-	char *pointer;   /* where it stands in the arguments, a JSON pointer */
-	char *name;      /* of the header behind Mcp-Param- */
+	char *pointer;   /* JSON pointer to the argument */
+	char *name;      /* of the header, after Mcp-Param- */
 };
 
 struct mirrored {
@@ -20,11 +20,10 @@ struct mirrored {
 	size_t count;
 };
 
-/* Takes what a result of tools/list says, and forgets what was known of its tools. What is
- * wrong with a tool is told on stderr. out becomes the result without such tools; it stays
- * empty if there are none. */
+/* Reads a result of tools/list, and forgets earlier tools. Errors in a tool are printed to stderr.
+ * out becomes the result without these tools; it stays empty if there are none. */
 void mirrored_read(struct mirrored *m, struct span result, struct buffer *out);
-/* Tells the headers of a call one by one, "Mcp-Param-NAME: VALUE". */
+/* Calls take() for each header of a call: "Mcp-Param-NAME: VALUE". */
 void mirrored_headers(const struct mirrored *m, struct span tool, struct span arguments,
     void (*take)(void *context, const char *header), void *context);
 void mirrored_free(struct mirrored *m);

@@ -1,7 +1,7 @@
 /*
- * What awf-mcp-http carries: a bridge between lines and a server over HTTP, and its transfers, each
- * of which has a message on its way there, or waits for what the server says. They are started and
- * heard in transfer.c; what becomes of one that has ended, transfer_end.c says.
+ * The parts of awf-mcp-http: a bridge between lines and a server over HTTP, and its transfers, each
+ * of which sends a message, or receives messages of the server. transfer.c starts transfers and
+ * receives their data; transfer_end.c handles those that have ended.
  */
 #ifndef AWF_MCP_SERVERS_TRANSFER_H
 #define AWF_MCP_SERVERS_TRANSFER_H
@@ -18,14 +18,14 @@
 #include "net/handle.h"
 #include "net/sse.h"
 
-/* Where a message says which revision it is of, from 2026-07-28 on. */
+/* The member of a message with its protocol version, from 2026-07-28 on. */
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 
 enum purpose {
 	POST_MESSAGE,
 	GET_REST,        /* of an answer whose stream was cut */
-	GET_STREAM,      /* what the server says by itself */
-	GET_SSE          /* all that it says, in the old transport */
+	GET_STREAM,      /* the server's own messages */
+	GET_SSE          /* all messages of the server, in the old transport */
 };
 
 struct bridge;
@@ -41,19 +41,20 @@ struct transfer {
 	struct handle_body posted;
 	struct span id;              /* in message; .at NULL: a notification, or an answer */
 	bool initializes, answered, lists;
-	bool unheard;                /* the answer is for nobody: the session began anew */
-	bool again;                  /* it is posted anew in another session */
+	bool unheard;                /* ignore the answer: a new session was begun */
+	bool again;                  /* it is posted again in another session */
 	bool after_hello;            /* once that has begun */
 	char *session;               /* that it belongs to; NULL: none */
 	bool running;
-	int64_t due;                 /* when it is to be made again, monotonic ms; 0: now */
+	int64_t due;                 /* when to post it again, monotonic ms; 0: now */
 	unsigned tries;
 
 	/* What comes. */
 	bool stream;                 /* server-sent events */
 	size_t heads;                /* bytes of lines of heads */
 	bool cut;                    /* the rest of an error's body is not needed */
-	const char *wrong;           /* with the answer, in the place of what libcurl says; NULL */
+	const char *wrong;           /* an error in the answer, reported instead of
+	                                libcurl's; NULL */
 	char location[256];
 	long long retry_after;       /* s; 0: not said */
 	struct sse sse;
@@ -69,21 +70,21 @@ struct bridge {
 	bool sse;                    /* the old transport */
 	bool listens;                /* to its stream */
 	char **asked;                /* ids of requests that were posted, whose answers it brings */
-	long refused;                /* the status that said so; 0: it was known */
+	long refused;                /* the HTTP status that said so; 0: it was known before */
 	char *session, *version;     /* NULL: none */
 	struct buffer hello;         /* the message that the session began with */
 	struct mirrored mirrored;
 	struct transfer *transfers;
 	struct buffer waiting;       /* lines that are not posted yet */
 	struct line_input in;
-	char *lost;                  /* nothing more can be done: why; else NULL */
+	char *lost;                  /* why nothing more can be done; otherwise NULL */
 };
 
-/* Nothing more can be done: says so in the place of each answer that is still to come; on stderr, if
- * there is none. format: what the server does. */
+/* The bridge cannot continue: answers each pending request with an error; without any, prints it to
+ * stderr. format: what the server does. */
 void bridge_fail(struct bridge *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for what has come since. False: that was no request. */
+/* The same for a message received since. False: it was not a request. */
 bool bridge_refuse_waiting(struct bridge *b);
 
 /* A transfer for a message (.at NULL: none), not started yet; it is the bridge's. */
@@ -93,22 +94,23 @@ void transfer_start(struct transfer *t);
 void transfer_again(struct transfer *t);
 void transfer_remove(struct transfer *t);
 void transfer_remove_all(struct bridge *b);
-/* What goes with its request. */
+/* Adds the headers of its request. */
 void transfer_add_headers(struct transfer *t);
 
 /* Whether a message is the server's answer to its request. */
 bool transfer_answers(const struct transfer *t, const struct jsonrpc *m);
 /* The stream of the old transport brings the answer to its request, if it is one. */
 void transfer_await(struct transfer *t);
-/* Passes on what the server says. -1: it is no message. */
+/* Passes on a message of the server. -1: it is not one. */
 int transfer_take(struct transfer *t, const char *bytes, size_t len);
-/* The answer to a request that the server has not given; of what is no request, a line on stderr. */
+/* Answers a request that the server has not answered with an error; for other messages, prints
+ * it to stderr. */
 void transfer_fail(struct transfer *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Whether its message is the second of a session. */
 bool transfer_is_initialized(const struct transfer *t);
-/* Sees to what became of it. True: it is done with; false: it goes on. */
+/* Handles a transfer that has ended. True: it is done; false: it continues. */
 bool transfer_end(struct transfer *t, CURLcode result);
 
 #endif

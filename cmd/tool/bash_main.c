@@ -1,10 +1,10 @@
 /*
- * awf-tool-bash: runs a shell command. What it prints, on stdout and stderr, in the order
- * in which it was printed, is the answer; its exit status is the tool's.
+ * awf-tool-bash: runs a shell command. Its answer is the command's output on stdout and stderr, in
+ * the order in which it was printed; its exit status is the tool's.
  *
- *   - The command has ended when the shell has: what it left running in the background is
- *     ended then, and at the time limit everything is.
- *   - Of long output the beginning and the end are kept.
+ *  - The command ends when the shell does: background processes are ended then; at the time limit
+ *    everything is ended.
+ *  - Of long output the beginning and the end are kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,19 +31,19 @@
 #define READ_SIZE ((size_t)16 << 10)
 #define PIPE_SIZE_LIMIT ((size_t)1 << 20)
 #define TIMEOUT_LIMIT_MS 600000
-#define LOOK_AGAIN_MS 10            /* where no descriptor tells of the end */
+#define LOOK_AGAIN_MS 10            /* ms between checks if no descriptor reports the end */
 
 struct command {
 	const char *text;
 	long long timeout_ms;
-	int output;            /* our end of the pipe */
+	int output;            /* read end of the pipe */
 	struct process process;
 	int wait_status;
 	struct buffer head, tail;
 	long long cut;         /* bytes between them */
 };
 
-/* Takes some of what the pipe holds. 1; 0 if there is nothing now; -1 if nothing comes. */
+/* Reads some of the pipe. 1; 0: nothing now; -1: nothing more. */
 static int
 bash_read_output(struct command *c)
 {
@@ -151,7 +151,7 @@ run_command(struct builtin *b, struct error *err)
 		exit_fd = wait_descriptor(c.process.pid);
 		failed = bash_wait_for_command(&c, exit_fd, interrupts, err);
 		descendants_end(getpid(), SIGTERM, NULL);
-		/* What was left in the pipe; who still writes to it has gone a way of its own. */
+		/* The rest of the pipe; a process that still writes to it has been detached. */
 		for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && bash_read_output(&c) == 1;
 		    taken += READ_SIZE)
 			continue;
@@ -159,7 +159,7 @@ run_command(struct builtin *b, struct error *err)
 			close(exit_fd);
 	}
 	bash_write_output(&c, b);
-	/* What the command's status means for the tool's. */
+	/* Convert the command's status to the tool's. */
 	if (failed == 0) {
 		b->status = process_exit_code(c.wait_status);
 		if (b->status == 0 && b->answer.len == 0)

@@ -1,13 +1,11 @@
 /*
- * Arguments come by jansson and go back quoted. A sandbox refuses with the errno of any file
- * system, and what it does not show is simply not there: so the place is looked up, links
- * followed, up to the nearest directory that exists. What lies outside of the workspace, or
- * is to be written where all is read-only, is told of as blocked; the rest is a failure like
- * any other.
+ * Arguments are parsed with jansson and answers written quoted. A sandbox refuses with any file
+ * system's errno, and a hidden path simply does not exist: so the path is resolved, following
+ * links, up to the nearest existing directory. A path outside of the workspace, or a write where
+ * everything is read-only, is reported as blocked; anything else is an ordinary failure.
  *
- * A file that is written anew is written beside the old one and renamed over it (io/file.h).
- * For that only the directory's permission counts, so the file's own is asked with access(2)
- * before.
+ * A file is replaced by writing a new file beside it and renaming that (io/file.h). For this only
+ * the directory's permission matters, so the file's own permission is checked with access(2) first.
  */
 #include "builtin.h"
 
@@ -123,15 +121,16 @@ builtin_remark(struct builtin *b, const char *format, ...)
 	buffer_format(&b->answer, "[%s]", text);
 }
 
-/* The path with its links followed, or that of the nearest directory above it that
- * exists. In memory of its own. */
+/* The path with links resolved, or that of its nearest existing parent directory. To be freed by
+ * the caller. */
 static char *
 builtin_nearest_real_path(const char *path)
 {
 	char target[PATH_MAX], *at = memory_text(path), *found;
 
 	for (int steps = 0; (found = realpath(at, NULL)) == NULL && steps < PATH_MAX; steps++) {
-		/* A path that leads nowhere: on to where it points to, or to what it lies in. */
+		/* The path does not exist: continue with the target of a link, or with its
+		 * parent directory. */
 		ssize_t len = readlink(at, target, sizeof target - 1);
 		char *next = path_directory(at);
 

@@ -1,8 +1,8 @@
 /*
- * What AWF's own tools have in common: they read their arguments, a JSON object, on stdin,
- * and answer with one JSON string, lest a text that looks like JSON is taken for it; a line
- * end at its end is left out. A tool that fails says why in one line on stderr; status 77 says
- * that it was the sandbox that refused what it was to do.
+ * Shared by AWF's own tools: they read their arguments, a JSON object, from stdin, and answer with
+ * one JSON string, so that a text that looks like JSON is not taken for it; a final newline is
+ * removed. A tool that fails prints the reason as one line to stderr; status 77 means that the
+ * sandbox refused the operation.
  */
 #ifndef AWF_TOOL_BUILTIN_H
 #define AWF_TOOL_BUILTIN_H
@@ -19,11 +19,11 @@ struct builtin {
 	const json_t *arguments;
 	struct buffer answer;
 	bool json;             /* the answer is JSON already */
-	int status;            /* what it ends with though it did not fail */
+	int status;            /* exit status although it did not fail */
 };
 
-/* main() of the tool NAME, as models know it. work: 0, or -1 with *err; what it had answered
- * by then is printed all the same. */
+/* The main() of the tool NAME, as models know it. work: 0, or -1 with *err; the answer so far is
+ * printed in any case. */
 int builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err),
     int argc, char **argv);
 
@@ -43,7 +43,7 @@ struct argument {
 		ARGUMENT_NAME,              /* const char *: not empty, and without NUL */
 		ARGUMENT_NUMBER,            /* long long: from min to max */
 		ARGUMENT_FLAG,              /* bool */
-		ARGUMENT_WORD               /* int: which of the words */
+		ARGUMENT_WORD               /* int: index of the word */
 	} kind;
 	bool required;
 	long long min, max;
@@ -51,7 +51,7 @@ struct argument {
 };
 int builtin_arguments(const struct builtin *b, const struct argument *list, struct error *err);
 
-/* Appends a remark of the tool's own on a line of its own: [remark]. */
+/* Appends a remark of the tool on its own line: [remark]. */
 void builtin_remark(struct builtin *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -62,11 +62,11 @@ int builtin_errno(const char *path, bool writing, struct error *err);
 int builtin_open(const char *path, struct error *err);
 /* The same, and reads all of it. */
 int builtin_load(const char *path, size_t limit, struct buffer *bytes, struct error *err);
-/* Whether bytes are those of a file that is no text: NUL among the first of them. */
+/* Whether bytes are the beginning of a file that is not text: they contain NUL. */
 bool builtin_binary(const char *bytes, size_t len);
 
-/* From now on these signals (ends with 0) end waits by what is returned, and not the tool, which
- * is the parent of what is orphaned below it. */
+/* From now on these signals (the list ends with 0) end waits on the returned object, and not the
+ * tool, which is the parent of orphaned processes below it. */
 const struct interrupts *builtin_catch(const int *signals);
 
 /*

@@ -1,13 +1,15 @@
 /*
- * Whether a request may be answered at all: is it meant for this server, was it made by one of
- * its own pages, and by whom.
+ * Access: whether a request is for this server, whether a page of another origin made it, and
+ * which token it has.
  *
- *   - Its Host must be the address that it came to, "localhost" for a loopback address, or a name
- *     that was given (--host). A page that makes its name lead here (DNS rebinding) has another.
- *   - What a browser says of where a request comes from (Origin, Sec-Fetch-Site) must be here.
- *   - Who it is from says a token, in Authorization, or, for what changes nothing, in a cookie:
- *     EventSource can send nothing else. Without a token only the user whose server it is, on a
- *     Unix socket; and not if a proxy passes it on, who would say so by his headers.
+ *   - The Host must be the address to which the client connected, "localhost" for a loopback
+ *     address, or a name given with --host. With DNS rebinding, a page sends another Host.
+ *   - Origin and Sec-Fetch-Site, in which a browser says where a request comes from, must
+ *     name this server.
+ *   - The token is in Authorization; for requests that change nothing it may be in a cookie, as
+ *     EventSource can send nothing else. Without a token, only the user who runs the server has
+ *     access, on a Unix socket, and not through a proxy, whose headers would show that the request
+ *     is somebody else's.
  */
 #ifndef AWF_SERVE_RUNS_ACCESS_H
 #define AWF_SERVE_RUNS_ACCESS_H
@@ -30,10 +32,10 @@ struct access {
 	char **proxies;                /* --trusted-proxy: addresses, or "unix" */
 	bool require_token;            /* on Unix sockets too */
 	struct tokens tokens;
-	struct token *own;             /* who needs none has this one */
+	struct token *own;             /* of requests that need no token */
 };
 
-/* NULL if the Host is one of ours. */
+/* NULL if the Host is that of this server. */
 const struct refusal *access_host(const struct access *a, const struct connection_peer *p,
     const struct head *h);
 /* NULL unless a page of another origin has made it. */
@@ -41,12 +43,12 @@ const struct refusal *access_origin(const struct head *h);
 /* Whose it is: held; NULL: nobody that is known. safe: it changes nothing. */
 struct token *access_token(struct access *a, const struct connection_peer *p, const struct head *h,
     bool safe, int64_t now);
-/* Whether what is said of who it is from is a signature of its body, and no token. */
+/* Whether the request has a signature of its body instead of a token. */
 bool access_signed(const struct head *h);
-/* The address of who has sent it: of a trusted proxy's requests, what that says. */
+/* The client's address: for requests of a trusted proxy, the one that the proxy reports. */
 void access_address(const struct access *a, const struct connection_peer *p, const struct head *h,
     char address[PEER_ADDRESS]);
-/* The name of the cookie of sessions at this port. */
+/* The name of the session cookie for this port. */
 void access_cookie(const struct connection_peer *p, char name[32]);
 
 #endif

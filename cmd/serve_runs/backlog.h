@@ -1,8 +1,8 @@
 /*
- * The backlog of a feed: the last stretch of what its streams are sent, made once for all of them.
- * It is a run of bytes in chunks; a stream that stands in it is a position and nothing else, and
- * is sent any number of chunks at once. What all streams have been sent is dropped; who is more
- * than BACKLOG_MOST behind falls out of it, and reads the file by himself.
+ * The backlog of a feed: the latest part of what is sent to its streams, made once for all of them.
+ * It consists of bytes, divided into chunks. A stream in the backlog has only a position there, and
+ * is sent any number of chunks at once. What all streams have been sent is dropped; a stream that
+ * is more than BACKLOG_MOST behind leaves the backlog, and reads the file by itself.
  */
 #ifndef AWF_SERVE_RUNS_BACKLOG_H
 #define AWF_SERVE_RUNS_BACKLOG_H
@@ -17,13 +17,13 @@
 
 struct backlog_chunk {
 	uint64_t at;             /* its position */
-	int64_t from, to;        /* of the file, what it was made of */
+	int64_t from, to;        /* the bytes of the file that it was made of */
 };
 
 struct backlog {
 	struct buffer bytes;
-	uint64_t base;           /* position of the first of them */
-	struct backlog_chunk *chunks; /* those that are there, in their order */
+	uint64_t base;           /* position of the first byte */
+	struct backlog_chunk *chunks; /* in the order of their positions */
 	size_t count, room;
 };
 
@@ -32,7 +32,7 @@ uint64_t backlog_end(const struct backlog *b);
 /* Says that the bytes appended to b->bytes since position at are a chunk, made of the file's
  * bytes [from, to). */
 void backlog_add(struct backlog *b, uint64_t at, int64_t from, int64_t to);
-/* The position of the chunk that begins with that byte of the file; false: none does. */
+/* The position of the chunk that was made from the file's bytes at offset; false: there is none. */
 bool backlog_find(const struct backlog *b, int64_t offset, uint64_t *at);
 /* The chunk that a position is in, or begins with; it is one before the end. */
 const struct backlog_chunk *backlog_chunk(const struct backlog *b, uint64_t at);

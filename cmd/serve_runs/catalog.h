@@ -1,11 +1,11 @@
 /*
- * The catalog: what was found out about each run of the storage, for lists. A run is read when a
- * list needs it, in pieces between which others have their turn, and is known from then on, as
- * long as its file is the same (inode, size, time of change).
+ * The catalog: for lists of runs, what is known about each run of the storage. A run is read when a
+ * list first needs it, in pieces, so that other work is not delayed. The result is valid as long as
+ * the file is the same (inode, size, time of change).
  *
- * While somebody follows the list (stream.c), the directory of the transcripts is watched, and
- * runs that change are looked at again, each at most once a second. Where it cannot be watched, and
- * when another one has taken its place, all are looked through.
+ * While a client follows the list (stream.c), the directory of the transcripts is watched, and runs
+ * that change are read again, each at most once a second. If the directory cannot be watched or was
+ * replaced, all runs are checked.
  */
 #ifndef AWF_SERVE_RUNS_CATALOG_H
 #define AWF_SERVE_RUNS_CATALOG_H
@@ -29,25 +29,25 @@ struct catalog_run {
 	char run_id[ID_SIZE];
 	int64_t started;             /* µs since 1970; 0: not looked at yet */
 	bool gone;
-	bool there;                  /* at the scan that goes on just now */
+	bool there;                  /* found by the scan that is in progress */
 	/* The file as it was read. */
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	bool unreadable;             /* so it was, which the log says */
+	bool unreadable;             /* the last attempt to read it failed, and that was logged */
 	bool known;                  /* summary has its name and status */
 	bool figured;                /* and the rest */
 	struct summary summary;
-	size_t waiting;              /* calls that wait for somebody */
+	size_t waiting;              /* calls that wait for a person */
 	/* Of all its attempts. */
-	int64_t events, tokens[2], cost; /* what is known of the cost */
+	int64_t events, tokens[2], cost; /* the known part of the cost */
 	bool cost_unknown;           /* of some of it it is not */
 	bool alive;
-	/* For those who follow the list. */
+	/* For clients that follow the list. */
 	bool dirty;                  /* it has changed since it was looked at */
 	int64_t told_at;             /* clock_monotonic(); 0: never */
-	uint64_t told;               /* a digest of what was told */
-	uint64_t revision;           /* of the list; 0: never told */
+	uint64_t told;               /* a digest of what was sent last */
+	uint64_t revision;           /* of the list; 0: never sent */
 	struct catalog_run *later, *earlier; /* by revision */
 };
 
@@ -60,7 +60,7 @@ struct catalog_query {
 	bool children;
 	bool ends;                   /* name and status are enough */
 	bool every;                  /* in no order, of any status, whenever it began: for sums */
-	char before[ID_SIZE];        /* only runs behind this one in the list; "" */
+	char before[ID_SIZE];        /* only runs that come after this one in the list; "" */
 	struct token *token;         /* runs that it is for alone; held; NULL: all */
 	/* All is found: called once. */
 	void (*done)(struct catalog_query *q);
@@ -77,7 +77,7 @@ struct catalog_query {
 	size_t order_count, at;
 	struct catalog_run *queued;  /* that wait for their turn and have no transcript */
 	size_t queued_count;
-	struct map beside;           /* of a query for sums, runs that have more than a transcript; */
+	struct map beside;           /* for sums: runs that have more than a transcript */
 	bool beside_known;
 	struct overview *overview;   /* that is waited for */
 	struct overview_waiter waiter;
@@ -94,18 +94,20 @@ struct catalog {
 
 	/* While somebody follows. */
 	size_t followers;
-	bool following;              /* what was there when the first one came is known */
+	bool following;              /* the runs that existed when the first follower
+	                                came are known */
 	void (*told)(void *context); /* that a run has changed */
 	void *context;
-	struct loop_source changes;  /* inotify; fd -1: nothing tells of changes */
-	int watch;                   /* of the transcripts' directory; -1 */
+	struct loop_source changes;  /* inotify; fd -1: changes are not reported */
+	int watch;                   /* of the transcripts' directory; -1: none */
 	ino_t watched_inode;
 	dev_t watched_device;
 	int64_t watched_at;          /* clock_wall() when it last was */
 	struct loop_timer second;
-	struct loop_task refresh;    /* looks at those that are dirty, */
+	struct loop_task refresh;    /* refreshes the dirty runs, searching */
 	size_t cursor;               /* of runs, down from here */
-	struct catalog_query first;  /* what is running when the first one comes */
+	struct catalog_query first;  /* for the runs that are running when the first
+	                                follower comes */
 	bool asking;
 	struct catalog_run *looked_at;
 	struct overview *overview;
@@ -120,13 +122,13 @@ void catalog_close(struct catalog *c);
 /* Starts answering a query; catalog_forget() ends it, finished or not. */
 void catalog_ask(struct catalog *c, struct catalog_query *q);
 void catalog_forget(struct catalog_query *q);
-/* The status of a run that was found: that it waits for its turn, too. */
+/* The status of a run that was found; "queued" if it waits for its turn. */
 const char *catalog_status(const struct catalog_query *q, const struct catalog_run *run);
-/* The object of a run that was found, and of any other. */
+/* Writes a run that was found by a query, or any run, as an object. */
 void catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w);
 void catalog_write(const struct catalog_run *run, struct writer *w);
 
-/* From now on changes are told. */
+/* Starts reporting changes. */
 void catalog_follow(struct catalog *c);
 void catalog_unfollow(struct catalog *c);
 /* The first run that changed after a revision; NULL: none. */

@@ -28,8 +28,8 @@
 
 #define MIRROR "awf-mirror"
 #define SHIP "awf-ship"
-#define SHORT_DIGEST 32   /* digits of the directory's name */
-#define SLOTS 1000        /* servers of one database, by one user of a machine */
+#define SHORT_DIGEST 32   /* digits of the digest in the directory's name */
+#define SLOTS 1000        /* servers of one database, run by one user on a machine */
 
 /* ---- the directory ---- */
 

@@ -81,7 +81,7 @@ read_range(struct feed *feed, int64_t from, int64_t to)
 	return 0;
 }
 
-/* Reads whole lines of the file's first `end` bytes, as feed_lines(). */
+/* Reads whole lines of the file's first `end` bytes; the results are those of feed_lines(). */
 static int
 read_lines(struct feed *feed, int64_t from, int64_t end, size_t most, const char **bytes, size_t *len)
 {
@@ -195,7 +195,7 @@ is_continued(const struct feed *feed)
 	    memcmp(bytes, feed->tail, len) == 0;
 }
 
-/* Moves the end behind these bytes. */
+/* Moves the end past these bytes. */
 static void
 move_end(struct feed *feed, const char *bytes, size_t len)
 {
@@ -219,7 +219,7 @@ feed_read_new_lines(struct feed *feed, int64_t size)
 	const char *bytes, *end, *line, *lf;
 	size_t len;
 
-	/* What is behind the last LF is not a line yet. */
+	/* What follows the last LF is not a line yet. */
 	while (read_lines(feed, feed->end, size, STREAM_PIECE, &bytes, &len) == 0 && len > 0) {
 		int64_t before = feed->end;
 		uint64_t at = backlog_end(b);
@@ -490,8 +490,8 @@ feed_release(struct feed *feed)
 
 /* ---- places ---- */
 
-/* Finds the beginning of the line that ends at a place behind an LF; the line is in the buffer.
- * -1 with errno. */
+/* Finds the beginning of the line that ends at `end`, after its LF; the line is in the buffer. -1
+ * with errno. */
 static int64_t
 line_before(struct feed *feed, int64_t end, const char **line, size_t *len)
 {

@@ -1,13 +1,14 @@
 /*
- * A feed: a run that somebody follows. It watches the transcript, however many follow it, makes
- * of what comes what they are sent (serve_runs/backlog.h), and knows whether the run goes on.
+ * A feed: a run that clients follow. It watches the transcript once for all of them, makes
+ * what is sent to them from the new lines (serve_runs/backlog.h), and knows whether the run is
+ * still going on.
  *
  * What the code relies on:
- *   - Lines that end in LF stay as they are, unless the file was cut, as after a power cut: it
- *     is shorter then, or has other bytes before the place where the last one ended. Then all is
- *     read anew, and its streams are told to begin again.
- *   - A run is over when nobody holds its lock any more and all that it left was read. That is
- *     asked again and again while the run lives: no event tells of it.
+ *   - Lines that end in LF do not change, unless the file was cut, for example by a power failure.
+ *     It is then shorter, or has other bytes before the previous end. All of it is then read again,
+ *     and the streams start again.
+ *   - A run is over when no process holds its lock and everything that it wrote was read. While the
+ *     run is alive, the lock is checked periodically, since no event reports its release.
  */
 #ifndef AWF_SERVE_RUNS_FEED_H
 #define AWF_SERVE_RUNS_FEED_H
@@ -36,15 +37,15 @@ struct feed {
 	int fd;
 	char *path;
 	ino_t inode;
-	int64_t end;             /* behind the last whole line */
-	char tail[FEED_TAIL];    /* the bytes before it: fewer, if there are not so many */
+	int64_t end;             /* position after the last whole line */
+	char tail[FEED_TAIL];    /* the last bytes before end, fewer if the file has fewer */
 	unsigned cuts;           /* how often lines that had been read were not there any more */
 	int watch;               /* of inotify; -1: none was to be had, it is looked at often */
 	bool gone;               /* the file was removed, or cannot be read */
 
-	/* What its lines tell of the last attempt. */
+	/* What the lines say about the last attempt. */
 	bool ended;              /* run.completed has come */
-	bool over;               /* nothing more is to come of this attempt */
+	bool over;               /* no more lines of this attempt are expected */
 	bool alive;
 	int64_t attempt;         /* 0: see feed_attempt() */
 	int64_t ended_at;        /* clock_monotonic(), when that was seen; 0: before we came */
@@ -53,19 +54,20 @@ struct feed {
 
 	struct backlog backlog;
 	struct stream *streams;  /* that follow it */
-	struct live *live;       /* text under way (serve_runs/live.h); NULL: nobody wants it */
+	struct live *live;       /* text in progress (serve_runs/live.h); NULL: no
+	                            client wants it */
 	struct loop_timer look;
 };
 
 struct feeds {
 	struct loop *loop;
 	const struct storage *storage;
-	/* What its streams are told: lines have come; the file was cut, and what is left of it is read
-	 * after that; something else. */
+	/* Called when lines have been added, when the file was cut (before the rest is read), and
+	 * when anything else has changed. */
 	void (*grown)(struct feed *feed);
 	void (*cut)(struct feed *feed);
 	void (*changed)(struct feed *feed);
-	struct loop_source changes; /* inotify; fd -1: there is none */
+	struct loop_source changes; /* inotify; fd -1: not available */
 	struct feed *first;
 	size_t count;
 	struct buffer input;     /* lines that are looked at just now */
@@ -74,22 +76,22 @@ struct feeds {
 void feeds_open(struct feeds *f, struct loop *loop, const struct storage *storage);
 void feeds_close(struct feeds *f);
 
-/* The feed of a run, which is held from then on; NULL with *err. */
+/* The feed of a run, held; NULL with *err. */
 struct feed *feed_hold(struct feeds *f, const char *run_id, struct error *err);
-/* One that is held, once more; returns it. */
+/* Holds a feed once more, and returns it. */
 struct feed *feed_share(struct feed *feed);
 void feed_release(struct feed *feed);
 
-/* Whole lines from a place on, which is where one begins: their bytes with their LF, valid until
- * the next call; at least one, else not many more than most bytes. *len 0: none is there. A line
- * longer than FRAME_LINE_MOST comes alone. -1 with errno. */
+/* Gets whole lines, with their LF, from the beginning of a line; the bytes are valid until the next
+ * call. It is at least one line, and otherwise about `most` bytes at most. *len 0: there is none. A
+ * line longer than FRAME_LINE_MOST is returned alone. -1 with errno. */
 int feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
-/* Bytes of whole lines, at most most of them, wherever a line ends: likewise. */
+/* Like feed_lines(), but gets at most `most` bytes, which need not end with a line. */
 int feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
 /* "SEQ-DIGEST8" of the last line; "" if there is none. */
 void feed_head(struct feed *feed, char id[]);
-/* The place behind the line with this seq, if the digest is its own or "": 1; 0: there is another
- * line, or none. -1 with *err. */
+/* Finds the position after the line with this seq. 1; 0: there is no such line, or it has another
+ * digest (digest "": any). -1 with *err. */
 int feed_find(struct feed *feed, int64_t seq, const char *digest, int64_t *offset,
     struct error *err);
 /* The attempt that is the last; 0: not known. */

@@ -1,6 +1,4 @@
-/*
- * What is sent of a line in a stream: server-sent events (the HTML standard, section 9.2).
- */
+/* How a line is sent in a stream: as a server-sent event (the HTML standard, section 9.2). */
 #ifndef AWF_SERVE_RUNS_FRAME_H
 #define AWF_SERVE_RUNS_FRAME_H
 
@@ -10,9 +8,9 @@
 
 #include "base/buffer.h"
 
-#define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line its size is sent instead */
+#define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line, only the size is sent */
 #define FRAME_ID_SIZE 32                  /* "SEQ-DIGEST8" and a NUL */
-#define FRAME_DIGITS 8                    /* of a digest in an id */
+#define FRAME_DIGITS 8                    /* digits of a digest in an id */
 
 /* The id of a line: its seq and the first digits of its digest. False if it has no seq. */
 bool frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE]);

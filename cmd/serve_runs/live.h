@@ -1,15 +1,16 @@
 /*
- * Text under way of a run (view/live.h), for all streams that want it: the files of its calls are
- * followed once, and of each call is kept what it is writing just now, as the events that are
- * sent of it. A stream keeps how far it has sent that, and asks for the rest: who is slow is
- * never sent what is void by then.
+ * A run's text in progress (view/live.h), for all streams that want it. The files of its calls
+ * are followed once; for each call, the text that it is writing is kept, as the events that are
+ * sent. Each stream remembers how far it has sent them. A slow stream is never sent text that has
+ * become invalid.
  *
  * What the code relies on, and keeps:
- *   - Text is under way as long as its call is open and its turn has no answer in the record. What
- *     the files say, the overview of the run (serve_runs/overview.h) has to bear out: files stay
+ *   - Text is in progress while its call is open and its turn has no recorded answer. What the
+ *     files say is checked against the run's overview (serve_runs/overview.h), since files remain
  *     while tools run, and when a process is killed.
- *   - A stream is sent text only when it has been sent all lines. Text of a turn may still follow
- *     the answer to it, or come before that of the turn before: that it is done is told anyhow.
+ *   - A stream is sent text only after all lines. Text of a turn may still come after the answer
+ *     to the turn, or before the answer to the previous turn. In any case, the client is told when
+ *     the text is done.
  */
 #ifndef AWF_SERVE_RUNS_LIVE_H
 #define AWF_SERVE_RUNS_LIVE_H
@@ -28,8 +29,8 @@
 /* A call that is writing. */
 struct live_call {
 	char id[ID_SIZE];            /* event id of its step.started */
-	uint32_t number;             /* they come in the order of these */
-	uint32_t generation;         /* another whenever told begins anew */
+	uint32_t number;             /* calls are sent in this order */
+	uint32_t generation;         /* changes whenever told is cleared */
 	int64_t turn;
 	struct buffer told;          /* events of its turn, since that was last asked */
 };
@@ -41,22 +42,23 @@ struct live {
 	struct feed *feed;           /* held */
 	struct overview *overview;   /* held */
 	struct overview_waiter waiter;
-	bool reading, again;         /* the overview is read just now; and is to be once more */
+	bool reading, again;         /* the overview is being read; it must then be read again */
 	bool changed;
 	struct watch watch;
-	struct loop_source changes;  /* fd -1: nothing tells of changes, it is looked at often */
+	struct loop_source changes;  /* fd -1: changes are not reported, and the files are
+	                                checked often */
 	struct loop_timer look;
 	struct live_follow follow;
 	struct live_call *calls;
 	size_t count;
-	uint32_t last;               /* number of a call, so far */
+	uint32_t last;               /* the number of the newest call */
 };
 
 struct lives {
 	struct loop *loop;
 	struct overviews *overviews;
 	const struct storage *storage;
-	/* Called when there is more to be sent to the streams of a feed, or less. */
+	/* Called when there is more or less text to send to the streams of a feed. */
 	void (*changed)(struct feed *feed);
 	struct live *first;
 };
@@ -70,13 +72,13 @@ struct live_cursor {
 void lives_open(struct lives *all, struct loop *loop, struct overviews *overviews,
     const struct storage *storage, void (*changed)(struct feed *feed));
 
-/* That of a feed's run, held from then on. */
+/* The text in progress of a feed's run, held. */
 struct live *live_hold(struct lives *all, struct feed *feed);
 void live_release(struct live *live);
-/* Something of the run is not as it was: lines have come, or it has ended. */
+/* The run has changed: it has new lines, or has ended. */
 void live_wake(struct live *live);
-/* Appends what is new for who has sent this much, some STREAM_PIECE bytes, and notes it. False:
- * there is more. */
+/* Appends, about STREAM_PIECE bytes of it, what is new after the cursor, and moves the cursor.
+ * False: there is more. */
 bool live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out);
 void live_cursor_free(struct live_cursor *cursor);
 

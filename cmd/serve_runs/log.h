@@ -1,6 +1,4 @@
-/*
- * What the server says of itself: a line on standard error for each thing that went wrong.
- */
+/* The log of the server: a line on standard error for each problem. */
 #ifndef AWF_SERVE_RUNS_LOG_H
 #define AWF_SERVE_RUNS_LOG_H
 

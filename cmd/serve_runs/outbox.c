@@ -1,8 +1,9 @@
 /*
- * The filter is asked, and its answer waited for, in the thread that receives uploads: that has
- * nothing else to do, since nothing may be acknowledged before. A filter that has ended is started
- * again when there is something for it, and once more at once: its database may have been away
- * while nothing was sent.
+ * The thread that receives uploads asks the filter and waits for its answer: it has nothing else
+ * to do, since nothing may be acknowledged earlier. A filter that has ended is started again
+ * when something is to be sent. If an action fails with a filter that was already running, it is
+ * tried once more with a new one: the connection to the database may have been lost while
+ * nothing was sent.
  */
 #include "serve_runs/outbox.h"
 
@@ -373,9 +374,9 @@ has_line(const struct storage *s, const struct outbox_run *run, struct error *er
 	return got;
 }
 
-/* Waits until the copy of the database has reached the position, which is soon. Other clients'
- * uploads wait meanwhile: so all runs of a round are waited for together, once, and runs for
- * which waiting was in vain are not waited for again. */
+/* Waits until the copy of the database has reached the position, which usually takes little time.
+ * Uploads of other clients wait meanwhile. So there is one time limit for all runs of a round, and
+ * a run for which waiting was in vain is not waited for again. */
 static int
 await_copy(struct outbox *o, struct outbox_run *run, struct error *err)
 {
@@ -531,7 +532,7 @@ outbox_add(struct outbox *o, const char *run_id, const char *sender)
 		shipment_look(run->shipment);
 }
 
-/* Sends what can be sent of a run. 1: there is nothing more to wait for. */
+/* Sends what can be sent of a run. 1: nothing more has to be waited for. */
 static int
 send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 {

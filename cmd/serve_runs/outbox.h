@@ -1,18 +1,19 @@
 /*
- * The outbox of a server that serves a database (--db): what clients send is taken in as anywhere
- * (lib/ingest), but in a storage beside the one that is served; from there it goes to the database,
- * by a filter of awf-ship, and is acknowledged when that has it. What is served comes from there.
+ * The outbox of a server that serves a database (--db). What clients send is received as
+ * usual (lib/ingest), but in a storage of its own. From there, a filter of awf-ship sends it
+ * to the database, and it is acknowledged when the database has stored it. What is served
+ * comes from the database.
  *
  * What the code relies on, and keeps:
- *   - The database decides. Before anything of a run is taken in, the storage here gets all that the
- *     database has of it, and whose it is; so lines are compared, events known, and senders told
- *     apart as if all had been sent here.
- *   - Other servers take in the same runs. Where one was first, the database refuses what does not
- *     follow; then the run is dropped here, and prepared anew.
- *   - Nothing in the storage is needed once it is acknowledged: it is made anew by each process, and
- *     nothing in it is synced. It holds the runs that were used last, as many as ingest keeps open.
- *   - A database that does not answer is waited for once, and not once for each run.
- *   - An outbox is one thread's.
+ *   - The database decides. Before anything of a run is received, the storage here gets what the
+ *     database has of the run, and its origin. Lines are then compared, events recognized, and
+ *     senders checked as if everything had been sent here.
+ *   - Other servers may receive the same runs. If another server was first, the database refuses
+ *     what does not continue its lines; the run is then dropped here, and prepared again.
+ *   - Nothing in the storage is needed after it was acknowledged: each process makes a new storage,
+ *     without syncing it. It contains the runs that were used last, as many as ingest keeps open.
+ *   - If the database does not answer, it is waited for once in a round, not once for each run.
+ *   - An outbox belongs to one thread.
  */
 #ifndef AWF_SERVE_RUNS_OUTBOX_H
 #define AWF_SERVE_RUNS_OUTBOX_H
@@ -37,7 +38,7 @@ struct outbox {
 	const char *sync;                /* AWF_SYNC for it; NULL: as if it were not set */
 	const struct storage *storage;   /* what is taken in */
 	const struct storage *record;    /* what is served */
-	struct ingest *ingest;           /* that takes it in; NULL: blobs alone go out */
+	struct ingest *ingest;           /* receives what is sent; NULL: only blobs are sent */
 	struct cost cost;
 	struct shipping with;
 	struct peer *peer;
@@ -56,43 +57,45 @@ enum outbox_result {
 	OUTBOX_NONE,                     /* nothing of it was sent */
 	OUTBOX_SAFE,                     /* the database has all that is here */
 	OUTBOX_OTHER,                    /* it has something else */
-	OUTBOX_REFUSED                   /* it cannot hold a line of what is here */
+	OUTBOX_REFUSED                   /* it cannot store one of the lines that are here */
 };
 
 int outbox_open(struct outbox *o, struct error *err);
 /* In any state, if o->url is NULL, or it was opened. */
 void outbox_close(struct outbox *o);
-/* Whoever is at work with it is to end soon. From any thread. */
+/* Whoever uses the outbox must end soon. May be called from any thread. */
 void outbox_stop(struct outbox *o);
 
-/* What is asked from now on is another round: a database that did not answer is asked again. */
+/* Begins a new round: a database that did not answer is asked again. */
 void outbox_begin_round(struct outbox *o);
-/* Lets go of the runs that were not used for the longest time, if there are too many. */
+/* Frees the runs that were not used for the longest time, if there are too many. */
 void outbox_end_round(struct outbox *o);
 
-/* Has the storage have what the database has of a run, unless that was done and it was not dropped
- * since. ERROR_SYSTEM: it cannot be had; ERROR_BLOCKED: it was removed there (--keep). */
+/* Copies into the storage what the database has of a run, unless that was done and the run was not
+ * dropped since. ERROR_SYSTEM: it is not available; ERROR_BLOCKED: it was removed from the
+ * database (--keep). */
 int outbox_prepare(struct outbox *o, const char *run_id, struct error *err);
-/* Whether the database has something else by now than what was here before the last lines. -1: it
+/* Whether the database's last line of a run is not in the storage here. -1: the database
  * cannot be asked. */
 int outbox_behind(struct outbox *o, const char *run_id, struct error *err);
-/* Nothing is known of a run any more. */
+/* Forgets what is here of a run. */
 void outbox_drop(struct outbox *o, const char *run_id);
 
-/* What there is of a run is to be sent with the next ones. */
+/* Marks a run: what is here of it is sent by the next outbox_send(). */
 void outbox_add(struct outbox *o, const char *run_id, const char *sender);
 /* Sends all that were added, and waits until the database has them. ERROR_SYSTEM: it cannot be
  * reached, or is too slow; it may have some. */
 int outbox_send(struct outbox *o, struct error *err);
-/* What became of a run with that. */
+/* The result of that for a run. */
 enum outbox_result outbox_result(const struct outbox *o, const char *run_id);
 /* Why it was refused: ERROR_INVALID_INPUT. */
 void outbox_refusal(const struct outbox *o, const char *run_id, struct error *err);
 
-/* A blob that comes before its line. */
+/* Sends a blob that arrived before its line. */
 int outbox_put_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
     struct error *err);
-/* A blob that the database has, as the file at path. 1; 0: there is none; -1: it cannot be asked. */
+/* Fetches a blob from the database into the file at path. 1; 0: it is not there; -1: the database
+ * cannot be asked. */
 int outbox_get_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
     struct error *err);
 

@@ -1,8 +1,8 @@
 /*
- * The overview of a run: its model (model/model.h), and beside that what is told of each call and
- * is not part of it: its first and last event, tokens and cost. It is read in pieces, between
- * which others have their turn, and goes on where it was when the transcript has grown. It is
- * kept a while after nobody asks for it any more.
+ * The overview of a run: its model (model/model.h), and what is reported about each call beyond the
+ * model: its first and last event, tokens and cost. It is read in pieces, so that other work is not
+ * delayed, and the reading continues where it stopped when the transcript has grown. An overview
+ * that is no longer held is kept for a while.
  */
 #ifndef AWF_SERVE_RUNS_OVERVIEW_H
 #define AWF_SERVE_RUNS_OVERVIEW_H
@@ -22,7 +22,7 @@
 #include "model/told_state.h"
 #include "storage/storage.h"
 
-/* What is told of a call beside its model. */
+/* What is reported about a call beyond its model. */
 struct overview_call {
 	int64_t first_seq, last_seq;
 	int64_t ended;               /* µs since 1970; 0: not yet */
@@ -31,7 +31,7 @@ struct overview_call {
 	int64_t cost;                /* nano-dollars, COST_NONE or COST_UNKNOWN */
 };
 
-/* Who wants to know when it was read. */
+/* A request to be notified when the overview was read. */
 struct overview_waiter {
 	/* failed: it cannot be read, with the error. */
 	void (*ready)(struct overview_waiter *waiter, const struct error *failed);
@@ -42,7 +42,8 @@ struct overview {
 	struct overviews *all;
 	struct overview *next;
 	unsigned holders;
-	bool kept;                   /* somebody has released it, who may ask again */
+	bool kept;                   /* whoever released it may ask again: it is not
+	                                freed at once */
 	char run_id[ID_SIZE];
 	char *path;
 	ino_t inode;
@@ -50,20 +51,21 @@ struct overview {
 	struct overview_call *calls; /* by their number */
 	size_t room;
 	int64_t seq;                 /* of the last event */
-	int64_t started;             /* µs, of the first event */
+	int64_t started;             /* µs, the time of the first event */
 	struct event_place first;    /* run.started */
 	char forked_from[ID_SIZE];
 	/* Of all attempts. */
 	int64_t cost;                /* of what is known */
 	bool cost_unknown;           /* of some it is not */
 	int64_t tokens[2];           /* input, output */
-	/* Of the last attempt's run.completed. */
+	/* From the run.completed of the last attempt. */
 	char *error;                 /* as of a summary */
 	char status[16];             /* "": there is none */
 	int64_t exit_code, duration_ms, calls_told, tokens_told[2];
 	bool calls_are_told;
 
-	int64_t piece_from, piece_until; /* of the piece that is read just now: its begin, its time */
+	int64_t piece_from, piece_until; /* of the piece that is being read: where it begins, when
+	                                    it must end */
 	struct overview_waiter *waiters;
 	struct loop_task task;
 	struct loop_timer unused;
@@ -75,16 +77,16 @@ struct overviews {
 	struct cost prices;          /* its table alone is used */
 	bool priced;
 	struct overview *first;
-	size_t unused;               /* of them that nobody holds */
+	size_t unused;               /* how many are not held by anybody */
 };
 
 void overviews_open(struct overviews *all, struct loop *loop, const struct storage *storage);
 void overviews_close(struct overviews *all);
 
-/* Never NULL; that a run cannot be read is told when it is. */
+/* Never NULL; whether the run can be read is reported by overview_read(). */
 struct overview *overview_hold(struct overviews *all, const char *run_id);
 void overview_release(struct overview *o);
-/* The same, and it is not kept, unless somebody else has it. */
+/* Releases it; it is not kept, unless another user has it or has released it. */
 void overview_drop(struct overview *o);
 /* Has it read up to where its file ends now; the waiter is called then, once, before the function
  * returns if there is nothing to read. */
@@ -92,17 +94,18 @@ void overview_read(struct overview *o, struct overview_waiter *waiter);
 /* Takes a waiter back. */
 void overview_forget(struct overview *o, struct overview_waiter *waiter);
 
-/* As summary_read() would; summary_free() it. alive: as storage_run_alive() said. */
+/* Fills in what summary_read() would; the caller calls summary_free(). alive: the result of
+ * storage_run_alive(). */
 void overview_summary(const struct overview *o, bool alive, struct summary *s);
-/* How many calls wait for somebody. */
+/* How many calls wait for a person. */
 size_t overview_waiting(const struct overview *o);
-/* The number of the last turn of a call that has an answer; -1: none has. */
+/* The number of the last turn of a call that has an answer; -1: there is none. */
 int64_t overview_answered(const struct overview *o, const struct model_call *call);
 /* Nano-dollars, or COST_UNKNOWN. */
 int64_t overview_cost(const struct overview *o);
-/* The word for a state in answers. "open" is what has no end, or waits and asks nobody. */
+/* The word for a state in answers. "open" stands for a call without an end. */
 const char *overview_state_word(enum view_saying state);
-/* A call as an object, its state that which its end tells. */
+/* Writes a call as an object; its state is that of its end. */
 void overview_write_call(const struct overview *o, const struct model_call *call,
     struct writer *w);
 

@@ -1,7 +1,8 @@
 /*
- * Pace: how many events may come of a run, and from an address. Each has a stock of ten seconds'
- * worth, which is used up by what comes and fills up again as time goes by. What comes at once is
- * taken whole, as long as there is any stock: it is owed then.
+ * Pace: how many events are accepted for a run, and from an address. Each has an allowance of at
+ * most ten seconds' worth of events, which is reduced by the events that come, and grows with time.
+ * Events that come together are all accepted if any allowance is left; it is then negative until
+ * time has made up for it.
  */
 #ifndef AWF_SERVE_RUNS_PACE_H
 #define AWF_SERVE_RUNS_PACE_H
@@ -23,7 +24,7 @@ struct pace {
 };
 
 void pace_begin(struct pace *p, int64_t rate);
-/* 0, or for how many ms nothing more may come. */
+/* Returns 0, or for how many ms no events are accepted. */
 int64_t pace_wait(struct pace *p, const char *key, int64_t now);
 void pace_spend(struct pace *p, const char *key, int64_t events, int64_t now);
 void pace_free(struct pace *p);

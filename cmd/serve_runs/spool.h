@@ -23,13 +23,13 @@ struct spool {
 	struct feed *feed;           /* held */
 	struct projector projector;
 	int fd;
-	int64_t position;            /* in the transcript: what was projected */
+	int64_t position;            /* in the transcript: the end of what was projected */
 	int64_t end;                 /* of the file */
 	int64_t lines;               /* in it */
 	int64_t *marks;              /* where each 256th begins */
 	size_t mark_room;
-	unsigned cuts;               /* of the feed, that it knows of */
-	unsigned generation;         /* anew whenever all was made anew */
+	unsigned cuts;               /* the feed's cuts that were dealt with */
+	unsigned generation;         /* changes whenever the file is made again */
 	bool failed;
 	struct loop_task task;
 	struct loop_timer unused;
@@ -46,14 +46,14 @@ void spools_open(struct spools *all, struct loop *loop, struct feeds *feeds,
     const struct storage *storage);
 void spools_close(struct spools *all);
 
-/* That of a run and a projection, which has lines; NULL with *err. */
+/* The spool of a run for a projection into lines, held; NULL with *err. */
 struct spool *spool_hold(struct spools *all, const char *run_id,
     const struct projection *projection, struct error *err);
 void spool_release(struct spool *s);
-/* Whether all of the transcript, as it is now, is in it; else it is made, and the streams of its
- * feed are woken up when more of it is there. */
+/* Whether it contains all of the present transcript. If not, the rest is projected, and the streams
+ * of its feed are woken up when there is more. */
 bool spool_made(struct spool *s);
-/* The place of the line with this number, counted from 0; the end if there are not so many. */
+/* The position of the line with this number, counted from 0; the end if there are fewer lines. */
 int64_t spool_find(const struct spool *s, int64_t line);
 /* Whole lines from a place on, as feed_lines(). */
 int spool_lines(struct spool *s, int64_t from, size_t most, struct buffer *lines);

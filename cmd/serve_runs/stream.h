@@ -1,10 +1,10 @@
 /*
- * Streams: answers that go on while a run does. They are written to a connection here, each time
- * something is there and the client takes it.
+ * Streams: responses that continue while a run does. They are written to a connection whenever
+ * there is something to send and the client accepts it.
  *
- * What the code relies on: nothing waits for a client. What it is sent next is a position, in the
- * feed's backlog or in the file; beside that it has at most one piece on its way, of STREAM_PIECE
- * bytes or one line.
+ * What the code relies on: nothing waits for a client. A stream has a position, in the feed's
+ * backlog or in the file, from which it continues, and at most one piece of pending output, of
+ * STREAM_PIECE bytes or one line.
  */
 #ifndef AWF_SERVE_RUNS_STREAM_H
 #define AWF_SERVE_RUNS_STREAM_H
@@ -25,7 +25,7 @@ struct feed;
 struct server;
 struct stream;
 
-/* What a piece of the source came to. */
+/* The result of making a piece. */
 enum stream_state {
 	STREAM_MORE,             /* there is more, now */
 	STREAM_HEAD,             /* nothing more until something happens */
@@ -33,18 +33,19 @@ enum stream_state {
 	STREAM_FAILED            /* it cannot go on */
 };
 
-/* What a stream is made of. Shared by all streams of the kind. */
+/* What makes the content of a stream. Shared by all streams of a kind. */
 struct stream_source {
 	const char *type;        /* Content-Type */
-	/* Appends what comes next, some STREAM_PIECE bytes. */
+	/* Appends the next piece, of about STREAM_PIECE bytes. */
 	enum stream_state (*fill)(struct stream *s, struct buffer *out);
-	/* Appends what shows that the connection lives. */
+	/* What is sent to show that the connection is alive. */
 	const char *heartbeat;
-	/* Appends that the client is to forget what it has, and that all comes anew; NULL: such a
-	 * stream fails instead. */
+	/* Appends what tells the client to discard everything that it has, since all is sent again;
+	 * NULL: the stream fails instead. */
 	void (*reset)(struct stream *s, struct buffer *out);
-	bool shared;             /* the backlog of the feed is of this kind */
-	bool projected;          /* its places are not those of the file: it sees by itself to a cut */
+	bool shared;             /* what it sends is what the feed's backlog contains */
+	bool projected;          /* its positions are not those of the file: it handles a
+	                            cut by itself */
 	void (*free)(struct stream *s);
 };
 
@@ -65,10 +66,10 @@ struct stream {
 	struct server *server;
 	const struct stream_source *source;
 	struct connection *connection; /* that is written to; NULL: not yet, or not any more */
-	bool standing;              /* in the backlog, at `at`; else at `offset` of the file */
+	bool standing;              /* in the backlog, at `at`; otherwise at `offset` of the file */
 	bool at_head;               /* nothing was left when it was looked at last */
-	bool ending, failed;        /* what is on its way is the last */
-	bool always;                /* it goes on after the run's end */
+	bool ending, failed;        /* the pending output is the last */
+	bool always;                /* it continues after the end of the run */
 	uint64_t at;
 	int64_t offset;
 	struct feed *feed;          /* held; NULL */
@@ -81,18 +82,18 @@ struct stream {
 };
 
 void streams_open(struct streams *s, struct server *server, struct loop *loop, struct tokens *tokens);
-/* Makes one that is not begun. The feed is held by it from then on. */
+/* Makes a stream, which holds the feed; stream_begin() starts it. */
 struct stream *stream_make(struct streams *all, const struct stream_source *source,
     struct feed *feed, struct token *token);
-/* From now on the connection's answer, which is one that grows, is the stream's. */
+/* Starts the stream as the body of the connection's response. */
 void stream_begin(struct stream *s, struct connection *c);
 /* There may be more for a stream that had nothing to send, or the client has taken some of it. */
 void stream_wake(struct stream *s);
-/* To all streams of a feed that stand in its backlog, which has grown. */
+/* Sends the backlog, which has grown, to the feed's streams that are in it. */
 void streams_send(struct feed *feed);
-/* Something of the feed is not as it was: each of its streams looks. */
+/* Wakes all streams of the feed after any other change. */
 void streams_wake(struct feed *feed);
-/* The feed's file was cut: its streams begin anew. */
+/* The feed's file was cut: its streams start again. */
 void streams_reset(struct feed *feed);
 /* Ends the streams of tokens that are not good any more. */
 void streams_check(struct streams *s);

@@ -1,15 +1,15 @@
 /*
- * Who may what: tokens, which the storage keeps the digests of, and sessions of browsers, which
- * this process alone knows.
+ * Who may do what: tokens, whose digests are in the storage, and sessions of browsers, which only
+ * this process knows.
  *
- *     <storage>/serve/tokens (0600)   DIGEST ROLE GLOBS MADE LABEL, one line a token
+ *    <storage>/serve/tokens (0600)   DIGEST ROLE GLOBS MADE LABEL, one line per token
  *
- * A token is 256 random bits, so its SHA-256 tells nothing about it, and looking it up by that
- * tells nobody how much of a guess was right. The file is read again whenever it is another
- * one than before: what awf-serve --revoke-token takes out is out for servers that run.
+ * A token is 256 random bits, so its SHA-256 reveals nothing about it, and the time that it takes
+ * to find a digest does not show how much of a guess was right. The file is read again whenever it
+ * has changed, so that awf-serve --revoke-token is effective for running servers.
  *
- * A session begins with a login code, which is printed once and taken once, or with a token. It
- * ends after a time, with this process, or with the token that it was begun with.
+ * A session begins with a login code, which is printed once and valid once, or with a token. It
+ * ends after a time, with this process, or when the token with which it was begun becomes invalid.
  */
 #ifndef AWF_SERVE_RUNS_TOKENS_H
 #define AWF_SERVE_RUNS_TOKENS_H
@@ -24,11 +24,12 @@
 #include "storage/storage.h"
 #include "transcript/filter.h"
 
-/* What somebody may do. Who decides about runs may see them. */
+/* Rights. MAY_DECIDE includes seeing the runs. */
 enum {
 	MAY_READ = 1, MAY_DECIDE = 2, MAY_INGEST = 4, MAY_START = 8,
 	MAY_ALL = MAY_READ | MAY_DECIDE | MAY_INGEST | MAY_START,
-	MAY_SIGNED = 16              /* of a route: or who has signed the body, which it checks */
+	MAY_SIGNED = 16              /* of a route: a signature of the body is enough, which the
+	                                route checks */
 };
 
 #define TOKEN_SIZE 48            /* "awf_", 43 characters of base64url, and a NUL */
@@ -40,10 +41,10 @@ struct token {
 	char *label;             /* "" */
 	char digest[DIGEST_SIZE];
 	int64_t made;            /* µs since 1970 */
-	int64_t expires;         /* of a session, µs since 1970; 0: never */
+	int64_t expires;         /* for a session, µs since 1970; 0: never */
 	struct token *parent;    /* that a session was begun with; NULL */
 	bool revoked;            /* no more, or expired; its holders are to go */
-	unsigned holders;        /* who points to it, the list included */
+	unsigned holders;        /* pointers to it, including the list */
 };
 
 struct tokens {
@@ -51,44 +52,44 @@ struct tokens {
 	struct stat seen;        /* the file as it was read; st_ino 0: there was none */
 	struct token **list;
 	size_t count;
-	char login[DIGEST_SIZE]; /* digest of the code that begins a session; "": none */
+	char login[DIGEST_SIZE]; /* digest of the login code; "": none */
 };
 
 /* "read", "decide", "ingest", "start": what such a token may; 0: there is no such role. */
 unsigned token_role(const char *name);
 const char *const *token_roles(void);
-/* The role that is for least of those that may do all of this. */
+/* The role with the fewest rights that include these. */
 const char *token_role_of(unsigned may);
 
 void tokens_begin(struct tokens *t, const struct storage *s);
-/* Reads the file again if it has changed. True if tokens that were there are revoked, or are for
- * something else. -1 is no answer: a file that cannot be read, or belongs to others, has no tokens,
- * and a line that is damaged is none, with *err. */
+/* Reads the file again if it has changed. *revoked: a token was revoked, or its rights have
+ * changed. -1 with *err does not end anything: a file that cannot be read, or that belongs to
+ * another user, contains no tokens, and an invalid line is ignored. */
 int tokens_refresh(struct tokens *t, bool *revoked, struct error *err);
-/* The token that a text is, held; NULL if it is none. */
+/* The token with this text, held; NULL if there is none. */
 struct token *tokens_find(struct tokens *t, const char *text, size_t len, int64_t now);
 struct token *token_hold(struct token *token);
 void token_release(struct token *token);
-/* Whether it is (still) good. */
+/* Whether it is still valid. */
 bool token_good(const struct token *token, int64_t now);
-/* Whether it may see runs of this workflow. */
+/* Whether it gives access to runs of this workflow. */
 bool token_names(const struct token *token, const char *name);
 
 /* A code that begins a session once. */
 void tokens_login_code(struct tokens *t, char code[TOKEN_SIZE]);
 /* Takes it: true once. */
 bool tokens_login(struct tokens *t, const char *code, size_t len);
-/* Begins a session, held by the list; text is what its holder says. parent: NULL, or as long as
- * that is good. */
+/* Begins a session, held by the list; text is set to what the client must send. parent: the token
+ * that the session depends on; NULL. */
 struct token *tokens_session(struct tokens *t, struct token *parent, unsigned may, int64_t now,
     char text[TOKEN_SIZE]);
-/* Ends one; of a token of the file it does nothing. */
+/* Ends a session. Does nothing for a token of the file. */
 void tokens_session_end(struct tokens *t, struct token *session);
 void tokens_free(struct tokens *t);
 
 /* Whether a token can be for workflows of these names: globs with commas between. ERROR_USAGE. */
 int tokens_check_names(const char *globs, struct error *err);
-/* What awf-serve's options do to the file. globs: "" for all. */
+/* The options of awf-serve that change the file. globs: "" for all. */
 int tokens_make(const struct storage *s, const char *role, const char *globs, const char *label,
     char text[TOKEN_SIZE], struct error *err);
 /* Prints DIGEST ROLE GLOBS MADE LABEL of each, aligned, digests cut to 12. */

@@ -151,7 +151,7 @@ feed_lines(struct upload *u, const char *bytes, size_t len)
 	}
 }
 
-/* What has arrived of it is on disk. */
+/* Stores the rest of what has arrived, and fills in the result. */
 static void
 end_lines(struct upload *u, bool whole)
 {

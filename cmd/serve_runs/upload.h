@@ -1,19 +1,19 @@
 /*
- * Uploads: what clients send that is to be on disk before they are answered. Threads of their own
- * take it, one for what belongs to transcripts, one for blobs, so that the loop waits neither for a
- * disk nor for a lock, and a large blob holds up no event.
+ * Uploads: what clients send that must be on disk before they get an answer. There are two threads
+ * for it, one for transcripts, one for blobs, so that the loop waits neither for a disk nor for a
+ * lock, and a large blob does not delay events.
  *
  * What the code relies on, and keeps:
- *   - Bytes are taken as they come, and not kept: of one upload wait at most UPLOAD_AHEAD and what
- *     is read at once, then its client is not read any more until they were taken; and the line,
- *     or the document, that is not whole yet.
- *   - struct ingest, which has the runs that are open, is one thread's alone; what is the loop's
- *     is touched by the loop alone. What both need stands under the lock.
+ *   - Bytes are processed as they arrive. Of one upload, at most UPLOAD_AHEAD bytes and those of
+ *     one read wait in memory; the client is then not read until they were processed. An incomplete
+ *     line or document is kept, too.
+ *   - struct ingest, which has the open runs, is used only by its thread, and the loop's data only
+ *     by the loop. What both need is protected by the lock.
  *   - Uploads that end while others are being synced are synced together.
- *   - What came before a refusal, or before the client was gone, stands.
- *   - Where it is for a database (serve_runs/outbox.h), it is there before it is answered. What
- *     several uploads have brought goes there together; where another server was first, it is taken
- *     in once more, behind what that has brought.
+ *   - What was received before a refusal, or before the client disconnected, is kept.
+ *   - With a database (serve_runs/outbox.h), an upload is answered when the database has it. What
+ *     several uploads have brought is sent together. If another server was first, it is processed
+ *     again, after the lines of the other server.
  */
 #ifndef AWF_SERVE_RUNS_UPLOAD_H
 #define AWF_SERVE_RUNS_UPLOAD_H
@@ -40,17 +40,18 @@
 #define UPLOAD_AHEAD ((size_t)256 << 10)
 #define UPLOAD_RUNS 64           /* whose ids are told */
 #define UPLOAD_BLOB_MOST (INT64_C(1) << 30)
-#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* of what comes back from one (awf-ship(7)) */
+#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* of one that is fetched from a database
+                                                     (awf-ship(7)) */
 
 struct upload;
 
-/* A thread, and what it has to do. */
+/* A thread, and its queue. */
 struct upload_thread {
 	struct uploads *all;
 	pthread_t id;
 	bool running, stop;
 	pthread_cond_t more;
-	struct upload *first, *last; /* of those with something to be done */
+	struct upload *first, *last; /* uploads that it has to work on */
 };
 
 struct uploads {
@@ -66,24 +67,25 @@ struct uploads {
 	struct ingest ingest;
 	struct pace pace;
 	size_t held;                 /* bytes of lines that are not whole */
-	/* Where it goes; url NULL: it stays. The second is the second thread's. */
+	/* The database; url NULL: there is none. The second is used by the second thread. */
 	struct outbox outbox, blob_outbox;
 };
 
 enum upload_kind {
 	UPLOAD_LINES,                /* of transcripts, or events */
 	UPLOAD_DOCUMENT,             /* {"events": […]} */
-	UPLOAD_END,                  /* of a run that is made of events: without a body */
+	UPLOAD_END,                  /* the end of a run that is made of events: without a body */
 	UPLOAD_BLOB,
-	UPLOAD_FETCH                 /* of a blob, from the database to what is served: without a body */
+	UPLOAD_FETCH                 /* fetches a blob from the database for what is served:
+	                                without a body */
 };
 
 /* The child's answer. */
 struct upload_result {
 	int64_t accepted, duplicates, missing_blobs;
-	char runs[UPLOAD_RUNS][ID_SIZE]; /* that something has come of */
+	char runs[UPLOAD_RUNS][ID_SIZE]; /* the runs for which it had something */
 	size_t run_count;
-	struct ingest_refusal refusal; /* fault INGEST_NONE: there is none */
+	struct ingest_refusal refusal; /* fault INGEST_NONE: not refused */
 	int64_t wait_ms;             /* of INGEST_TOO_FAST */
 };
 
@@ -100,7 +102,7 @@ struct upload {
 	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
 
 	/* The loop's: */
-	void *context;               /* NULL: nobody waits for the answer */
+	void *context;               /* NULL: the answer is not wanted any more */
 	void (*done)(void *context);
 	void (*taken)(void *context);
 	bool is_done, full;
@@ -119,9 +121,9 @@ struct upload {
 		struct buffer piece;         /* that is taken just now */
 		bool last;                   /* and that is all */
 		bool ended;                  /* the input was */
-		bool again;                  /* it is to be taken in once more */
+		bool again;                  /* it must be processed again */
 		struct ingest_mark mark;     /* before it */
-		char (*touched)[ID_SIZE];    /* runs that something has come of in it */
+		char (*touched)[ID_SIZE];    /* runs that got something from the piece */
 		size_t touched_count;
 		bool begun, refused;
 		struct ingest_input input;
@@ -135,23 +137,23 @@ struct upload {
  * threads begin with the first upload. */
 void uploads_open(struct uploads *all, struct loop *loop, const struct storage *storage,
     int64_t rate, int64_t quota);
-/* What is taken in goes to a database, and counts when it is there; served: the copy of that. To be
- * called before the first upload. */
+/* From then on, what is received is sent to a database, and acknowledged when it is there; served:
+ * the copy of the database. Must be called before the first upload. */
 int uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served,
     struct error *err);
-/* Nobody waits for any any more; what has come is on disk. */
+/* No upload is waited for any more; what has arrived is on disk. */
 void uploads_close(struct uploads *all);
 
-/* Begins one, of which run_id, sha256, status and size may be set then; NULL with *err,
- * ERROR_BLOCKED if there are too many. taken: what has come was taken, after upload_bytes() has
- * said that it is full; done: u->result is there. Both are called from the loop. */
+/* Begins an upload; the caller may then set run_id, sha256, status and size. NULL with *err,
+ * ERROR_BLOCKED if there are too many. taken: called after upload_bytes() has returned false, when
+ * the bytes were processed; done: called when u->result is set. The loop calls both. */
 struct upload *upload_begin(struct uploads *all, enum upload_kind kind, struct token *token,
     const char *address, struct error *err);
 /* The next bytes. False: it is full, until taken() is called. */
 bool upload_bytes(struct upload *u, const char *bytes, size_t len);
 /* That was all. */
 void upload_end(struct upload *u);
-/* Nobody waits for it any more, be it done or not. */
+/* The caller does not need it any more, whether it is done or not. */
 void upload_free(struct upload *u);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Work that would hold up the loop: what waits for locks, for the disk, for other processes, or
- * reads all of a transcript. It is done by a process of its own, a copy of this one (fork(2)),
- * whose answer comes through a pipe; the loop goes on meanwhile. At most WORK_MOST are done at a
- * time, in the order in which they came.
+ * Work that would block the loop: it waits for locks, for the disk or for other processes, or reads
+ * a whole transcript. It is done in a child process, a copy of this one (fork(2)), which sends its
+ * result through a pipe. At most WORK_MOST children run at a time; work is started in the order in
+ * which it came.
  *
  * What the code relies on:
- *   - The copy has no descriptor of this process's but the standard ones and its pipe.
- *   - Once begun, it is done, or not, whether this process lives to hear of it.
+ *   - The child has no descriptors of this process except the standard ones and its pipe.
+ *   - Work that was started is not affected by the end of this process.
  */
 #ifndef AWF_SERVE_RUNS_WORK_H
 #define AWF_SERVE_RUNS_WORK_H
@@ -28,7 +28,7 @@ struct works {
 };
 
 void works_open(struct works *all, struct loop *loop);
-/* What was begun goes on by itself. */
+/* Work that was started continues. */
 void works_close(struct works *all);
 
 /* Begins it, now or when it is its turn: function is called over there, with the context as it is
@@ -36,7 +36,7 @@ void works_close(struct works *all);
  * it has died before, or could not be begun. */
 struct work *work_start(struct works *all, void (*function)(void *context, void *answer),
     void *context, size_t size, void (*done)(void *context, const void *answer));
-/* done will not be called. What was begun goes on, else it is not done. */
+/* done will not be called. Work that was started continues; otherwise it is never started. */
 void work_abandon(struct work *w);
 
 #endif

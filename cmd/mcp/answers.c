@@ -195,7 +195,7 @@ read_gate(struct leading *l, struct gate *g)
 	}
 }
 
-/* Whether the request has what it waits for. */
+/* Whether the request can be answered. */
 static bool
 is_done(const struct leading *l, const struct waiter *w)
 {

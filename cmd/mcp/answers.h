@@ -1,24 +1,25 @@
 /*
- * Answers to the questions of runs that are led, and requests that wait for what comes of them: until
- * the run asks something, ends, or has gone on for GATE_WAIT_MS.
+ * Answering the questions of led runs, and answering requests when their result is known: when the
+ * run asks something, has ended, or GATE_WAIT_MS have passed.
  */
 #ifndef AWF_MCP_ANSWERS_H
 #define AWF_MCP_ANSWERS_H
 
 #include "mcp/led.h"
 
-/* By its token; NULL with *err: why none of those that are led has it. */
+/* Finds the question with this token. NULL: no led run has it, and *err says why. */
 struct gate *leading_find_gate(const struct leading *l, const char *token, struct error *err);
 
-/* Gives an answer, JSON, for a request, which is taken over and waits for what comes of it. -1 with
- * *err: it was refused at once, and nothing is taken over. */
+/* Answers a question with `answer`, JSON, for a request. The function takes the request, which
+ * waits for the outcome. -1 with *err: the answer was refused at once, and the request is still
+ * the caller's. */
 int leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
     struct error *err);
 /* A request is not waited for any more: that with this id. */
 void leading_cancelled(struct leading *l, struct span id);
 
-/* For the loop: takes what has come from questions, connects to new ones, and answers the requests
- * that know now what they wait for. */
+/* A step of the loop: reads what questions have sent, connects to new ones, and answers the
+ * requests whose result is known. */
 void answers_step(struct leading *l);
 
 #endif

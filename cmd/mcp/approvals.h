@@ -1,6 +1,7 @@
 /*
- * Calls that wait for a person, decided about as the client's user says: the client is asked by
- * elicitation/create, or, one of RPC_MODERN, told to ask and to send its request again.
+ * Decisions of the client's user about calls that wait for an approval. The client is asked with
+ * elicitation/create; a client of RPC_MODERN is told to ask its user, and to send the request again
+ * with the answer.
  */
 #ifndef AWF_MCP_APPROVALS_H
 #define AWF_MCP_APPROVALS_H
@@ -10,12 +11,12 @@
 /* Whether the request waits for a person: its client has been asked, or is now. One of RPC_MODERN is
  * answered so, and gone. */
 bool approvals_ask(struct leading *l, struct waiter *w);
-/* What a person has said about a wait, as the result of elicitation/create: decides it and goes on,
- * for the request, which is taken over and waits. -1 with *err: it was refused, and nothing is taken
- * over. */
+/* Applies what the user has said about a wait, as in a result of elicitation/create, and continues
+ * the run. The function takes the request, which waits. -1 with *err: the decision was refused, and
+ * the request is still the caller's. */
 int leading_decide(struct leading *l, struct led *led, const char *wait, struct span said,
     struct rpc_call *call, struct error *err);
-/* The same, as an answer to what the client was asked under this id; said: .at NULL if it failed. */
+/* The same, for the client's answer to the request with this id; said: .at NULL if that failed. */
 void leading_said(struct leading *l, struct span id, struct span said);
 
 #endif

@@ -24,7 +24,7 @@ enum { PRINTED, SAID, KEPT, ENDED, FILES };
 #define SAID_SIZE 4096
 #define READ_SIZE 65536
 
-/* Appends the last of some bytes to those that are kept. */
+/* Appends bytes to those that are kept, of which only the last remain. */
 static void
 drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
 {

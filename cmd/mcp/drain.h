@@ -1,7 +1,7 @@
 /*
- * A process that reads what a run prints and says, which nobody else reads: so it is no larger in
- * memory than its last words, however much it is. It lives as long as somebody can write there,
- * also when the program that has started it has ended.
+ * A process that reads the stdout and stderr of a run, since nothing else reads them. It keeps only
+ * the end of stderr, however much is written. It lives until all writers have closed them, even if
+ * the program that started it has ended.
  */
 #ifndef AWF_MCP_DRAIN_H
 #define AWF_MCP_DRAIN_H
@@ -12,7 +12,7 @@
 
 struct drain {
 	int out, err;    /* for the run's stdout and stderr, until it has them; -1 */
-	int said;        /* a file in memory: the last of what came on the latter */
+	int said;        /* a file in memory: the end of what was written to stderr */
 	int ended;       /* readable when all has been read */
 };
 #define DRAIN_NONE { -1, -1, -1, -1 }

@@ -20,16 +20,16 @@ enum { RPC_VERSION = -32022 };
 #define RPC_MODERN "2026-07-28"
 extern const char *const rpc_handshaken[]; /* the newest first; ends with NULL */
 
-/* A request that is to be answered, once. */
+/* A request, which must be answered once. */
 struct rpc_call {
 	char *id;           /* JSON; NULL: a notification, which is not */
 	char *progress;     /* the token for notifications of progress, JSON; NULL */
 	bool modern;        /* of RPC_MODERN */
-	bool elicits;       /* its client asks its user what it is asked */
+	bool elicits;       /* its client passes questions on to its user */
 };
 /* Whether a client of these capabilities asks its user, by a form. */
 bool rpc_elicits(struct span capabilities);
-/* What a message says of the request; its params are a span of it. */
+/* Sets the members from a message; params is a span of it. */
 void rpc_call_begin(struct rpc_call *c, struct span message, struct span params);
 void rpc_call_free(struct rpc_call *c);
 
@@ -38,7 +38,7 @@ void rpc_call_free(struct rpc_call *c);
 void rpc_result(const struct rpc_call *c, const struct buffer *members, bool listed);
 /* Answers the call of a tool with an object, as text and, unless it failed, structured. */
 void rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed);
-/* Asks the client something: a request, whose answer comes with this id. */
+/* Sends a request to the client; the response will have this id. */
 void rpc_ask(const char *id, const char *method, const struct buffer *params);
 /* The same of a client of RPC_MODERN, which is to send the request again with the answer, under this
  * key, and with the state. */

@@ -1,7 +1,7 @@
 /*
  * A failure is the result of a tool, in words for a model; only a call of an unknown tool is an
- * error of the protocol. Other results are given twice: as text, which every client shows, and
- * structured.
+ * error of the protocol. Other results contain the object twice: as text, which every client shows,
+ * and in structured form.
  */
 #include "mcp/tools.h"
 

@@ -1,6 +1,6 @@
 /*
- * The tools that an outside agent has: those that lead a workflow, in one table, and the workflows
- * that say what they do.
+ * The tools for clients: those that lead a run, which are in a table, and one for each workflow
+ * that has a description.
  */
 #ifndef AWF_MCP_TOOLS_H
 #define AWF_MCP_TOOLS_H
@@ -14,9 +14,10 @@ struct tools {
 	struct workflows *workflows;
 };
 
-/* The member tools of what tools/list answers. */
+/* Writes the member tools of the result of tools/list. */
 void tools_list(const struct tools *t, struct buffer *members);
-/* Answers a tools/call, now or later; params: of the request, which is taken over then. */
+/* Answers a tools/call, now or later. The function takes the request; params are those of
+ * the request. */
 void tools_call(struct tools *t, struct rpc_call *call, struct span params);
 
 #endif

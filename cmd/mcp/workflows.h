@@ -1,15 +1,15 @@
 /*
- * The workflows that may be started: files of one directory, which are known from the start on. One
- * that has changed since is not started any more, as whoever is led through it might have done
- * that.
+ * The workflows that may be started: the files of one directory, as they were when the program
+ * started. A file that has changed since is not started any more, since the agent that is led
+ * through the workflow may have changed it.
  *
- * A file says in comments of its first lines what it is:
+ * A file describes its workflow in comments in its first lines:
  *
- *     # awf: description: Reviews a change in three steps
- *     # awf: input: {"type": "object", "properties": {"change": {"type": "string"}}}
+ *    # awf: description: Reviews a change in three steps
+ *    # awf: input: {"type": "object", "properties": {"change": {"type": "string"}}}
  *
- * With a description it is a tool of its own. Its input is checked by the schema, if there is one,
- * and is text else.
+ * A workflow with a description is a tool of its own. Its input is checked by the schema if there
+ * is one; otherwise it is text.
  */
 #ifndef AWF_MCP_WORKFLOWS_H
 #define AWF_MCP_WORKFLOWS_H
@@ -37,21 +37,22 @@ struct workflows {
 	char *directory;         /* absolute */
 	struct workflow_entry *list;
 	size_t count;
-	char **too_large;        /* files that are none for that; a list */
+	char **too_large;        /* files that are ignored for their size; a list */
 };
 
-/* Reads the directory: its files that end in .awf or may be run, up to 16 MiB each. ERROR_USAGE: it cannot be read, or
- * one of them says what cannot be. */
+/* Reads the directory: its files that end in .awf or are executable, up to 16 MiB each. -1 with
+ * *err: the directory cannot be read (ERROR_USAGE), a file cannot be read, or it declares an
+ * invalid schema. */
 int workflows_load(struct workflows *w, const char *directory, struct error *err);
 void workflows_free(struct workflows *w);
-/* By its name, with .awf or without, or as a tool. NULL: there is none, and *err says what there
- * is. */
+/* Finds a workflow by its name, with or without .awf, or by the name of its tool. NULL: there is
+ * none, and *err suggests one, or lists all. */
 const struct workflow_entry *workflows_find(const struct workflows *w, const char *name,
     struct error *err);
-/* The workflow of the directory that made a run, as the run's first line says: its script is that
- * file. NULL with *err, ERROR_BLOCKED: another program, a pipeline, or a file of another directory
- * made it, or it is recorded elsewhere. name: set to the name of the run, in memory of its own; may
- * be NULL. */
+/* Finds the workflow of the directory that made a run: according to the run's first line, its
+ * script is that file. NULL with *err, ERROR_BLOCKED: another program, a pipeline, or a file of
+ * another directory made it, or it is recorded elsewhere. name: set to the name of the run, in
+ * memory of its own; may be NULL. */
 const struct workflow_entry *workflows_of_run(const struct workflows *w, const struct storage *s,
     const char *run_id, char **name, struct error *err);
 /* Whether the file is as it was, and no sandboxed program may have written it; else ERROR_BLOCKED. */

@@ -231,7 +231,7 @@ blob_upload_abandon(struct blob_upload *u)
 
 /* ---- for the run ---- */
 
-/* Moves what is in one directory to another that is there. */
+/* Moves the contents of a directory into another one, which must exist. */
 static int
 move_each(const char *from, const char *to, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * Tables say which types have a counterpart, and under which names the members of its payload are
- * found. A member that is not of the kind that the place takes, or is the second of its names, is
- * left in `data`. Own types are taken at their word: what is
- * wrong with them is said, and nothing of the event is taken.
+ * Tables list which types have a counterpart, and under which names the members of its payload are
+ * searched for. A member of a kind that is not allowed in its place, or for whose place another
+ * member was found first, is left in `data`. Events of AWF's own types are not converted: if one is
+ * invalid, the error is reported, and the whole event is refused.
  *
  * The mark of a foreign event (transcript/event.h) is that its payload begins with its source.
  */
@@ -59,7 +59,7 @@ find_counterpart(const char *name)
 	return NULL;
 }
 
-/* The type as a text of its own; NULL with *err. */
+/* The type, an allocated string; NULL with *err. */
 static char *
 read_type(struct span object, struct error *err)
 {
@@ -100,7 +100,7 @@ foreign_event_run(struct span object)
 	return SPAN_NONE;
 }
 
-/* A UUID as those of transcripts are. */
+/* Whether it is a UUID like those of transcripts. */
 static bool
 is_event_id(struct span value)
 {
@@ -108,8 +108,9 @@ is_event_id(struct span value)
 	    strchr("89ab", value.at[20]) != NULL;
 }
 
-/* The id of an event here that is called so there; whose run it is of tells it from that of
- * another run, as many count from 1. Texts are known however they are spelled. */
+/* Makes the id of an event from the sender's id for it. The sender's run is included, since many
+ * senders count from 1 in each run. Ids that are the same text in different JSON notations give
+ * the same id. */
 static void
 make_id(struct span given, struct span run, const struct foreign_scope *scope, char id[ID_SIZE])
 {
@@ -136,18 +137,19 @@ make_id(struct span given, struct span run, const struct foreign_scope *scope, c
 
 /* ---- members ---- */
 
-/* What of an event stands beside its payload; if that is no member of its own, these alone. */
+/* Members of an event beside its payload. If the event has no member `payload`, only these are not
+ * part of the payload. */
 static const char *const envelope[] = { KEY_TYPE, KEY_EVENT_ID, KEY_PARENT_EVENT_ID, KEY_RUN_ID,
 	"runId", "runKind", KEY_PHASE, "agent_id", KEY_TIMESTAMP, "timestamp_ns", "ts", KEY_SEQ, KEY_PATH,
 	KEY_ITERATION, NULL };
 
-/* What kinds of value a place takes, as span_type() names them. */
+/* The kinds of value that are allowed in a place, as span_type() names them. */
 #define TEXT "s"
 #define COUNT "n" /* without sign, fraction or exponent */
 #define ANY "soan0tf"
 #define NAMES 5
 
-/* Where members of other vocabularies come to stand, and how they may be called there. */
+/* Members of the payload of a counterpart, and their names in other vocabularies. */
 static const struct place {
 	const char *key, *kinds;
 	const char *names[NAMES + 1];
@@ -174,7 +176,7 @@ enum { TOOL_PLACES = sizeof tool_places / sizeof *tool_places,
 /* An event while it is made. */
 struct making {
 	struct foreign_event *event;
-	const struct counterpart *counterpart; /* NULL: it keeps its own type */
+	const struct counterpart *counterpart; /* NULL: the event keeps its own type */
 	struct span object;
 	struct span payload;                   /* the object itself, if it has none */
 	const struct place *places;
@@ -227,7 +229,7 @@ foreign_event_value_of(const struct making *m, const char *key)
 	return SPAN_NONE;
 }
 
-/* Whether the value of a member of the payload is one of those that have a place. */
+/* Whether a member's value was found for one of the places. */
 static bool
 is_placed(const struct making *m, struct span value)
 {
@@ -252,7 +254,7 @@ write_source(struct making *m)
 	writer_member_string(&m->w, KEY_FIDELITY, EMITTED);
 }
 
-/* The object `data`, begun when its first member comes. */
+/* The object `data`, which is begun by its first member. */
 struct data {
 	struct writer *writer;
 	bool any;
@@ -274,15 +276,15 @@ data_end(struct data *data)
 		writer_object_end(data->writer);
 }
 
-/* Whether a value says, as one of ours, more than that the sender is the one who says it. */
+/* Whether a fidelity is given that is not EMITTED, the one that AWF records. */
 static bool
 is_other_fidelity(struct span value)
 {
 	return value.at != NULL && span_type(value) != '0' && !span_is(value, EMITTED);
 }
 
-/* Blocks, each the sender's word; or a text, which is one block. What are none is left for the
- * check of the form to tell. */
+/* Writes blocks, each with the fidelity EMITTED, or a text as one block. Elements that are not
+ * blocks are written unchanged: the check of the form reports them. */
 static void
 write_blocks(struct making *m, struct span blocks)
 {
@@ -373,7 +375,8 @@ error_says_more(struct span error)
 	return false;
 }
 
-/* A call is known by what its sender calls it: a result by what it names as its cause, too. */
+/* Writes the id of a call: the one that the sender gave, or for a result that of its parent event,
+ * or else the id of the event itself. */
 static void
 write_call_id(struct making *m, struct span given)
 {
@@ -396,7 +399,8 @@ role_of(enum event_type type)
 	return type == EVENT_MESSAGE_USER ? "user" : "assistant";
 }
 
-/* What is ours to say in the payload of one of AWF's own types, whatever its sender says. */
+/* Members that the payload of an own type may not have from its sender: SAID_AGAIN if the value is
+ * null or the one that AWF writes, DISPLACED if it is another one and is kept in `data`. */
 enum displaced { STANDS, SAID_AGAIN, DISPLACED };
 
 /* call_id: the last of them, as the payload has it. */
@@ -417,7 +421,7 @@ foreign_event_is_displaced(const struct making *m, const struct span_walk *membe
 	return again ? SAID_AGAIN : DISPLACED;
 }
 
-/* The members of one of AWF's own types stand as they are, but for those. */
+/* Writes the members of an event of an own type unchanged, except for those. */
 static void
 write_own(struct making *m)
 {
@@ -450,7 +454,7 @@ write_own(struct making *m)
 	data_end(&data);
 }
 
-/* What of the payload is not written elsewhere. */
+/* Writes the members of the payload that are not written elsewhere. */
 static void
 write_data(struct making *m)
 {
@@ -502,7 +506,7 @@ foreign_event_make(struct making *m, char *name, struct error *err)
 	m->counterpart = find_counterpart(name);
 	if (m->counterpart != NULL && !m->counterpart->own) {
 		find_places(m);
-		/* Of a tool without a name nothing can be told but that there was one. */
+		/* An event of a tool without a name has no counterpart. */
 		if (!is_message(m->counterpart->type) &&
 		    foreign_event_value_of(m, KEY_NAME).at == NULL) {
 			m->counterpart = NULL;

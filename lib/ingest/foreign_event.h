@@ -2,17 +2,19 @@
  * Foreign events: converts an event reported by another program, a JSON object, into an event of a
  * transcript, awf-transcript(5), depending on its type:
  *
- *   - message.user, message.assistant, tool.call, tool.result: AWF's own, as that page has them;
- *   - tool.start, tool.end, llm.turn.start, llm.turn.end of agent-event, and tool_call,
- *     tool_return of interagent (awf-projections(7)) become these;
- *   - all others keep their type, but for "foreign." before what begins with "run." or "step.": no
- *     attempt and no call begins, or ends, because another program says so.
+ *   - message.user, message.assistant, tool.call, tool.result are AWF's own types, with the members
+ *     that are documented there;
+ *   - tool.start, tool.end, llm.turn.start and llm.turn.end of agent-event, and tool_call and
+ *     tool_return of interagent (awf-projections(7)), are converted to these;
+ *   - all others keep their type, but "foreign." is prepended if it begins with "run." or "step.",
+ *     so that another program cannot begin or end an attempt or a call.
  *
  * Nothing is lost: other members of the reported event become `source`, and members of the payload
  * without a place of their own become `data`.
  *
- * Ids are the sender's, so that what comes twice is known. One that is a UUID (version 4, lower
- * case) is the event's; from any other text or number one is derived, always the same in a run.
+ * Ids come from the sender, so that an event that comes twice is recognized. A UUID (version
+ * 4, lower case) is used as it is; from any other text or number an id is derived, always the
+ * same one in a run.
  */
 #ifndef AWF_INGEST_FOREIGN_EVENT_H
 #define AWF_INGEST_FOREIGN_EVENT_H
@@ -28,7 +30,8 @@
 #include "transcript/event.h"
 
 struct foreign_event {
-	enum event_type type;     /* of a message or tool; EVENT_TYPES: type_name has it */
+	enum event_type type;     /* a message or tool type; or EVENT_TYPES, with the type
+	                             in type_name */
 	char *type_name;
 	char id[ID_SIZE];
 	bool identified;          /* the sender gave it */
@@ -38,9 +41,9 @@ struct foreign_event {
 	struct buffer payload;    /* minified */
 };
 
-/* What ids are derived from: the run in which the event is recorded; key: for a masked run, in
- * which a guessed id must not be confirmed, else NULL. anonymous: the id for an event without
- * one; NULL: a new one. */
+/* From what ids are derived. run_id: the run in which the event is recorded; key: of a masked run,
+ * in which it must not be possible to check guessed ids; otherwise NULL; anonymous: the id for an
+ * event without one; NULL: a new one. */
 struct foreign_scope {
 	const char *run_id;
 	const unsigned char *key;

@@ -30,19 +30,19 @@
 #define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript for writing, and for reading */
 #define RUNS_LEAST 16
 #define RUNS_MOST 256
-#define NAME_LIMIT 128 /* bytes of the name of a run */
+#define NAME_LIMIT 128 /* bytes of a run's name */
 
 struct ingest_run {
 	char run_id[ID_SIZE];
 	char *sender;
-	bool events;             /* else it is a mirror */
+	bool events;             /* otherwise it is a mirror */
 	struct mirror mirror;
 	struct origin origin;    /* of events */
 	struct transcript transcript;
 	struct recorder recorder;
 };
 
-/* What will be acknowledged when it is on disk. */
+/* To be acknowledged when it is on disk. */
 struct ingest_pending {
 	char run_id[ID_SIZE];
 	char *event_id;          /* JSON; NULL: lines */
@@ -383,7 +383,7 @@ refuse_line(struct ingest_input *in, enum ingest_fault fault, const struct error
 	return ingest_report_refusal(in, &refusal);
 }
 
-/* What was reported about a run, so that it is reported once. */
+/* What was reported about a run, which is reported only once. */
 enum told { TOLD_NOTHING, TOLD_ENDED, TOLD_REFUSED /* nothing more of it is processed */ };
 
 static void
@@ -462,7 +462,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 	return INGEST_TOO_FAST;
 }
 
-/* Counts what was received of a run. */
+/* Counts what was recorded of a run. */
 static void
 ingest_count_events(struct ingest_input *in, const char *run_id, int64_t taken, int64_t known)
 {
@@ -570,8 +570,8 @@ ingest_read_run_line(struct ingest_input *in, const char *line, size_t len)
 
 /* ---- events ---- */
 
-/* Where an event of the run that its sender names is recorded, with the lock of its origin. NULL
- * with *err, and perhaps the fault; without, if that was told before. */
+/* The recorder for an event, in the run that its sender names, with the lock of the run's origin.
+ * NULL with *err, and if known the fault; NULL without *err: it was reported before. */
 static struct recorder *
 find_recorder(struct ingest_input *in, struct span object, struct ingest_run **run,
     char run_id[ID_SIZE], enum ingest_fault *fault, struct error *err)
@@ -603,7 +603,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	*fault = check_allowed(in, run_id, begun ? SPAN_NONE : name, err);
 	if (*fault != INGEST_NONE)
 		return NULL;
-	/* What is none makes no run. */
+	/* An invalid event must not create a run. */
 	if (!begun) {
 		const struct foreign_scope scope = { run_id, NULL, NULL };
 		struct foreign_event f;
@@ -679,7 +679,7 @@ ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 	return 0;
 }
 
-/* Whether it is a line of a transcript that has lost its form. */
+/* Whether it is a damaged line of a transcript. */
 static bool
 was_line(struct span object)
 {

@@ -1,24 +1,24 @@
 /*
  * Ingest: records events and transcripts from other programs and machines, whether they arrive
- * through a pipe (awf-record) or as the body of a request. The caller feeds bytes as they arrive,
- * in pieces of any size; this code does not read, does not wait for a sender, and knows no
- * protocols.
+ * through a pipe (awf-record) or as the body of a request. The caller feeds bytes as they
+ * arrive, in pieces of any size; this code does not read, does not wait for a sender, and
+ * knows no protocols.
  *
- * An input is one of two things, or both mixed:
+ * An input contains one of these, or both:
  *
- *   - lines of transcripts, as awf-tail --json prints them, of any number of runs in any
- *     interleaving: each run's transcript here becomes the same, byte for byte (ingest/mirror.h);
- *   - events of other programs (ingest/foreign_event.h), one JSON object a line, or several as
- *     {"events": [...]}: they are appended to a run as events of ours (ingest/recorder.h), each id
- *     once. To which run the caller says; else each is made, or found, by the run that the sender
- *     names in it (runId or run_id).
+ *   - lines of transcripts, as printed by awf-tail --json, of any number of runs, interleaved in
+ *     any way: each run's transcript here becomes the same, byte for byte (ingest/mirror.h);
+ *   - events of other programs (ingest/foreign_event.h), one JSON object per line, or several as
+ *     {"events": [...]}: each is appended once, as an event of AWF, to a run (ingest/recorder.h).
+ *     The caller says which run; otherwise it is the run that the sender names in the event (runId
+ *     or run_id), which is created if needed.
  *
  * What the code relies on, and keeps:
- *   - What was refused changes nothing; what was taken before it stands. Whether what follows is
- *     looked at is for the caller.
- *   - What was taken is on disk when ingest_flush() has returned, and is acknowledged then
- *     (AWF_SYNC=none apart). What was there already is acknowledged, too.
- *   - Runs stay open from one input to the next, the last ones of them, as many as there are
+ *   - What was refused changes nothing; what was recorded before it remains. The caller decides
+ *     whether the rest of the input is processed.
+ *   - What was recorded is on disk when ingest_flush() has returned, and is then acknowledged (not
+ *     synced with AWF_SYNC=none). What existed already is acknowledged, too.
+ *   - The runs that were used last stay open from one input to the next, as many as there are
  *     descriptors for, so that a long transcript is not read again for each request.
  *   - Memory is bounded by the longest line, the open runs' ids (8 to 24 bytes for each line of a
  *     transcript, 40 to 80 for each event of another program), and what is not flushed.
@@ -62,7 +62,7 @@ enum ingest_fault {
 	INGEST_INVALID,    /* not JSON, not an event, or a transcript line that was changed */
 	INGEST_TOO_LARGE,  /* above line_limit */
 	INGEST_FORBIDDEN,  /* the run belongs to another sender, or to this storage */
-	INGEST_GAP,        /* lines are missing before it: wanted is the seq of the first */
+	INGEST_GAP,        /* lines before it are missing; wanted: the seq of the first of them */
 	INGEST_CONFLICT,   /* a different line is there, or the run has ended */
 	INGEST_TOO_FAST,   /* spec.pace refused it: wanted is the seq from which on nothing was
 	                      processed */
@@ -83,7 +83,7 @@ extern const char *const ingest_statuses[];
  * consist of events; INGEST_CONFLICT: it has ended. */
 enum ingest_fault ingest_finish(struct ingest *ingest, const char *sender, const char *run_id,
     const char *status, struct error *err);
-/* Closes a run, so that something else can be done with it. */
+/* Closes a run, so that other code can use it. */
 void ingest_close(struct ingest *ingest, const char *run_id);
 /* Syncs and closes all. */
 void ingest_end(struct ingest *ingest);
@@ -99,7 +99,7 @@ struct ingest_refusal {
 	struct error error;    /* says why */
 };
 
-/* What is on disk now. */
+/* Something that is now on disk. */
 struct ingest_taken {
 	const char *run_id;
 	struct span event_id;  /* for an event: the sender's id, JSON, else the id that it has
@@ -113,7 +113,7 @@ struct ingest_spec {
 	/* Where events are recorded; called for the first one; -1 with *err. The caller owns the
 	 * recorder. NULL: in the runs that the events name. */
 	int (*recorder)(void *context, struct recorder **recorder, struct error *err);
-	/* Called for what is on disk; may be NULL. */
+	/* Called for each thing that is on disk; may be NULL. */
 	void (*taken)(void *context, const struct ingest_taken *taken);
 	/* Called for what is refused. If it returns true, the rest of the input is processed,
 	 * except for a run that was refused or of which a line was refused; an event after its
@@ -155,7 +155,7 @@ struct ingest_input {
 	struct ingest_pending *pending;   /* to be acknowledged */
 	size_t pending_count, pending_capacity;
 	struct map pending_lines;         /* run id → which of them is of its lines */
-	struct map refused_runs;          /* run id → what is not reported, or processed, any more */
+	struct map refused_runs;          /* run id → what is not reported or processed any more */
 	bool no_recorder;                 /* the caller's cannot be had */
 	struct buffer event;              /* minified */
 };
@@ -165,8 +165,8 @@ void ingest_input_begin(struct ingest_input *in, struct ingest *ingest,
 /* Feeds the next bytes. 0; -1: something was refused, and nothing more is processed:
  * in->refusal. */
 int ingest_feed(struct ingest_input *in, const char *bytes, size_t len);
-/* Makes what was received safe on disk, and reports it to `taken`. -1: as above (INGEST_FAILED).
- * After a refusal it still does so for what was recorded before. */
+/* Syncs what was recorded, and reports it to `taken`. -1: as above (INGEST_FAILED). After a
+ * refusal, it does so for what was recorded before. */
 int ingest_flush(struct ingest_input *in);
 /* The input has ended: the last line may lack its LF. Flushes. */
 int ingest_input_end(struct ingest_input *in);

@@ -154,9 +154,9 @@ mirror_begin_writing(struct mirror *m, bool begins, enum mirror_fault *fault, st
 	return begun || begins ? open_transcript(m, fault, err) : 1;
 }
 
-/* ---- what is there ---- */
+/* ---- existing lines ---- */
 
-/* The line of a seq in the file: as reader_next(). */
+/* Reads the line with this seq from the file; the result is that of reader_next(). */
 static int
 mirror_read_line_of_seq(struct mirror *m, int64_t seq, const char **line, size_t *len,
     struct error *err)
@@ -292,7 +292,7 @@ check_first(const struct mirror_lines *lines, struct error *err)
 
 /* ---- taking ---- */
 
-/* Why the line with this seq cannot come next, behind what the transcript ends in. */
+/* Refuses the line with this seq, which cannot be the next line of the transcript. */
 static int
 mirror_refuse_line(const struct transcript *t, int64_t seq, bool same, struct mirror_result *result,
     struct error *err)
@@ -311,7 +311,7 @@ mirror_refuse_line(const struct transcript *t, int64_t seq, bool same, struct mi
 	    (long long)seq);
 }
 
-/* Takes lines, whose text is a part of those that were given: the last. */
+/* Compares the lines that exist already, and appends the others. */
 static int
 mirror_append_lines(struct mirror *m, const struct mirror_lines *lines,
     struct mirror_result *result, struct error *err)
@@ -320,7 +320,7 @@ mirror_append_lines(struct mirror *m, const struct mirror_lines *lines,
 	const char *line = lines->text.at, *end = line + lines->text.len;
 	int64_t seq = lines->seq, before;
 
-	/* What the file ends in. */
+	/* Find the end of the file. */
 	result->fault = MIRROR_FAILED;
 	if (transcript_extend(t, SPAN_NONE, 0, NULL, err) == -1)
 		return -1;
@@ -357,7 +357,7 @@ mirror_append_lines(struct mirror *m, const struct mirror_lines *lines,
 		before = seq - 1;
 		done = transcript_extend(t, good, seq, prev_of(line, len), err);
 		if (done == 0)
-			continue; /* another has sent it meanwhile */
+			continue; /* another process has appended it meanwhile */
 		result->taken += t->seq - before;
 		result->missing += count_missing(m, done == 1 ? good : SPAN_NONE);
 		if (done == -1)

@@ -1,20 +1,21 @@
 /*
- * Mirrors: transcripts of runs that are recorded elsewhere, made of the lines that somebody sends
+ * Mirrors: transcripts of runs that are recorded elsewhere, made from the lines that a sender sends
  * (awf-tail --json, -F), byte for byte.
  *
  * What the code relies on, and keeps:
- *   - A line is taken that is of this run, follows from the last one by its seq and the digest of
- *     that, and in which awf-verify finds no fault (transcript/verify_lines.h), but for blobs,
- *     which may come later, and other runs. So the file is a beginning of the original at any
- *     time, whoever sends which of its lines how often and in which order.
- *   - One that is there is known if it is the same, and a conflict if not: nothing that is there
- *     is ever changed. One that would leave a gap is refused, with the seq that is wanted.
- *   - The run belongs to who has sent its first line (storage/origin.h), and nothing of it is made
- *     before that line is there.
- *   - What has to be known of earlier lines is read when the first new one comes, and costs some 8
- *     to 24 bytes an event while the mirror is open.
- *   - Lines that follow one another are written at once, under the transcript's lock; they stand
- *     as far as they are whole, whatever fails. They are on disk after mirror_sync().
+ *   - A line is accepted if it belongs to this run, continues the last line by its seq and by that
+ *     line's digest, and passes the checks of awf-verify (transcript/verify_lines.h), except those
+ *     of blobs, which may come later, and of other runs. So the file is always a beginning of the
+ *     original, whoever sends which lines, how often, and in which order.
+ *   - A line that exists already counts as known if it is the same, otherwise as a conflict:
+ *     existing lines are never changed. A line that would leave a gap is refused, with the seq
+ *     that is wanted.
+ *   - The run belongs to the sender of its first line (storage/origin.h), and no file of it is
+ *     created before that line.
+ *   - What must be known about earlier lines is read when the first new line comes, and takes about
+ *     8 to 24 bytes per event while the mirror is open.
+ *   - Consecutive lines are written at once, under the transcript's lock. If that fails, the lines
+ *     that were written completely remain. They are on disk after mirror_sync().
  */
 #ifndef AWF_INGEST_MIRROR_H
 #define AWF_INGEST_MIRROR_H
@@ -50,12 +51,12 @@ struct mirror {
 	void (*repaired)(const char *text); /* as the transcript's; may be set */
 	int lock_ms;                  /* how long to wait for its locks; may be set */
 	int64_t lease_ms;             /* how long it counts as alive after its first line; may be set */
-	struct reader reader;         /* for what is there already */
+	struct reader reader;         /* for existing lines */
 	bool reading;
 	int64_t read_seq;             /* of the line at the reader's position; 0: unknown */
 	struct verify_lines checked;  /* state of the check after line number report.lines */
 	struct verify_report report;
-	char checked_digest[DIGEST_SIZE]; /* of the last of them */
+	char checked_digest[DIGEST_SIZE]; /* of line number report.lines */
 	bool checking;
 	bool unsynced;
 };
@@ -72,7 +73,7 @@ enum mirror_fault {
 struct mirror_result {
 	int64_t taken, known;         /* lines from the first on */
 	int64_t missing;              /* blobs that recorded lines name, and that are not there */
-	enum mirror_fault fault;      /* of the line behind them */
+	enum mirror_fault fault;      /* of the line after them */
 	int64_t wanted;               /* seq, of MIRROR_GAP and MIRROR_CONFLICT */
 };
 

@@ -24,7 +24,7 @@ recorder_begin(struct recorder *r, struct transcript *t, const char *parent, con
 		memcpy(r->parent, parent, ID_SIZE);
 }
 
-/* The id of a line's event; zeros if it has none. */
+/* The event id in a line; zeros if there is none. */
 static struct uuid
 id_of_line(const char *line, size_t len)
 {
@@ -78,7 +78,7 @@ is_known(const struct recorder *r, const char *id)
 	return uuid_read(id, ID_SIZE - 1, &key) && event_index_find(&r->events, key) != NULL;
 }
 
-/* Whether it can be the cause of the next event: nothing follows from the end of an attempt. */
+/* Whether it can be the parent of the next event, which the end of an attempt cannot. */
 static bool
 is_cause(const struct recorder *r, const char *id)
 {
@@ -90,7 +90,7 @@ is_cause(const struct recorder *r, const char *id)
 	return event != NULL && event_index_type(&r->events, event) != EVENT_RUN_COMPLETED;
 }
 
-/* What is asked under the lock. */
+/* For the check under the lock. */
 struct asking {
 	struct recorder *recorder;
 	bool known;
@@ -113,7 +113,7 @@ recorder_allow_event(void *context, struct event *e, struct error *err)
 	return ended == 0 ? 0 : -1;
 }
 
-/* The path of what is recorded, and in it that of the event. */
+/* The path of the event: that of the recorder, and the event's own below it. */
 static char *
 join_paths(const struct recorder *r, const char *path)
 {

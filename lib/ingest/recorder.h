@@ -2,14 +2,14 @@
  * The recorder: appends foreign events (ingest/foreign_event.h) to a transcript, each once.
  *
  * What the code relies on, and keeps:
- *   - Which events the run has is read from its transcript: all of it when the first event
- *     comes, and what others have appended since under its lock, before a line is. So of any
- *     number of senders of one event, be they killed and begin again, one records it.
- *   - seq is the transcript's. Nothing is appended behind the end of an attempt.
- *   - The parent is the event that the sender names if the run has it, else the one that
+ *   - Which events the run has is read from its transcript: all of it when the first event comes,
+ *     and, under its lock before each line is appended, what other processes have appended. So an
+ *     event is recorded once, even if several senders send it, or are killed and start again.
+ *   - The transcript assigns seq. Nothing is appended after the end of an attempt.
+ *   - The parent is the event that the sender names if the run has it; otherwise the event that
  *     encloses what is recorded.
- *   - What was taken is on disk after recorder_sync(), and not before. That is so of what was
- *     there already, too: another process may not have come to it.
+ *   - What was recorded is on disk after recorder_sync(), and not before. That applies to existing
+ *     events, too: another process may not have synced them yet.
  */
 #ifndef AWF_INGEST_RECORDER_H
 #define AWF_INGEST_RECORDER_H
@@ -28,7 +28,7 @@ struct recorder {
 	struct transcript *transcript;  /* the caller's */
 	char parent[ID_SIZE];           /* the parent of events without one; "": the last run.started */
 	char *path;                     /* that theirs lie below; "" */
-	const unsigned char *key;       /* of a masked run; else NULL */
+	const unsigned char *key;       /* of a masked run; otherwise NULL */
 	struct event_index events;
 	struct reader reader;
 	bool reading;
@@ -46,7 +46,7 @@ void recorder_begin(struct recorder *r, struct transcript *t, const char *parent
  * ERROR_SYSTEM: nothing more can be recorded. */
 enum recorder_result recorder_take(struct recorder *r, struct span object, char id[ID_SIZE],
     int64_t *seq, struct error *err);
-/* Reads what was recorded since, so that r->parent is up to date. */
+/* Reads what was added to the transcript, so that r->parent is up to date. */
 int recorder_look(struct recorder *r, struct error *err);
 /* Makes everything that was recorded, or was there, safe on disk (unless AWF_SYNC is none). */
 int recorder_sync(struct recorder *r, struct error *err);

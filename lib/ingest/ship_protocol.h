@@ -1,13 +1,14 @@
 /*
- * The keys of awf-ship(7): what awf-ship and its filters, awf-ship-NAME, send each other, one JSON
- * object a line. A line of a transcript is sent unchanged; only it begins with its seq.
+ * The keys of the protocol of awf-ship(7): awf-ship and its filters, awf-ship-NAME, send each other
+ * JSON objects, one per line. Lines of a transcript are sent unchanged; they are recognized by the
+ * seq with which they begin.
  */
 #ifndef AWF_INGEST_SHIP_PROTOCOL_H
 #define AWF_INGEST_SHIP_PROTOCOL_H
 
 #define SHIP_VERSION 1
 
-/* A filter first says what it is, and what it accepts besides lines. */
+/* The first message of a filter: what it is, and what it accepts besides lines. */
 #define SHIP_HELLO "awf_ship"
 #define SHIP_TAKES "takes"
 #define SHIP_TAKES_ABOUT "about"

@@ -26,7 +26,7 @@
 #include "storage/storage.h"
 #include "transcript/reader.h"
 
-/* What goes with all runs. */
+/* The same for all runs. */
 struct shipping {
 	const struct storage *storage;
 	const char *origin;

@@ -1,6 +1,6 @@
 /*
- * Bodies of requests that are an object of JSON: each of their members is known, stands once, and
- * is of its kind. What is misspelt or meant for something else is refused, never passed over.
+ * Request bodies that are a JSON object. Each member must be known, occur once, and have the right
+ * kind; anything else is refused, so that a misspelt member is not ignored.
  */
 #ifndef AWF_SERVE_BODY_H
 #define AWF_SERVE_BODY_H

@@ -1,18 +1,18 @@
 /*
- * Claims: which deliveries of a hook have been taken, so that none of them starts its workflow
- * twice, whoever is killed when.
+ * Claims: which deliveries of a hook have been received, so that none of them starts its workflow
+ * twice, even if a process is killed at any moment.
  *
- *     serve/hooks/NAME/SHA256 (0600)   "RUN_ID\n", then "RUN_ID started\n"
+ *    serve/hooks/NAME/SHA256 (0600)   "RUN_ID\n", then "RUN_ID started\n"
  *
- * A delivery is known by its id, and by its body: each that counts is a file, named by a digest.
+ * A delivery is identified by its id and by its body. Each of these has a file, named by a digest.
  *
  * What the code relies on, and keeps:
- *   - The lock of the directory is held from the look at the claims on until the run is known to
- *     have begun, or not to.
- *   - A claim is on disk, with the id that the run will have, before the run is started. Whoever
- *     comes after a crash starts that run or none: awf-run --id starts none twice.
- *   - A claim whose run has failed to start goes again; any other after 90 days, which is far
- *     longer than anybody delivers the same again.
+ *   - The lock of the directory is held from the first look at the claims until it is known whether
+ *     the run has begun.
+ *   - A claim, with the id for the run, is on disk before the run is started. If a crash follows,
+ *     the next delivery starts a run with that id, or none: awf-run --id never starts a run twice.
+ *   - The claim of a run that failed to start is removed; any other is removed after 90 days, which
+ *     is far longer than any sender repeats a delivery.
  */
 #ifndef AWF_SERVE_CLAIMS_H
 #define AWF_SERVE_CLAIMS_H
@@ -41,9 +41,9 @@ int claims_take(struct claims *c, const struct storage *s, const char *hook,
     const char *delivery, struct span body, struct error *err);
 /* Its run has begun. */
 int claims_keep(struct claims *c, struct error *err);
-/* It has not, and does not: the same delivery may come again. */
+/* Its run has not begun, and will not: the same delivery may be repeated. */
 void claims_drop(struct claims *c);
-/* Lets go of the lock; called whatever claims_take() has returned. */
+/* Releases the lock; called whatever claims_take() has returned. */
 void claims_close(struct claims *c);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * POST /api/runs/RUN/decisions: what awf-ctl does, for people and programs elsewhere.
+ * POST /api/runs/RUN/decisions: what awf-ctl does, for remote people and programs.
  *
- *     {"decision": "approve", "call": "ok", "data": "…", "reason": "…"}
- *     {"decision": "deny", "call": "ok", "reason": "…"}
- *     {"decision": "complete", "call": "build:0:0", "data": {…}}      or "failed": true, "reason"
- *     {"decision": "heartbeat", "call": "build:0:0"}
- *     {"decision": "cancel"}
+ *    {"decision": "approve", "call": "ok", "data": "…", "reason": "…"}
+ *    {"decision": "deny", "call": "ok", "reason": "…"}
+ *    {"decision": "complete", "call": "build:0:0", "data": {…}}      or "failed": true, "reason"
+ *    {"decision": "heartbeat", "call": "build:0:0"}
+ *    {"decision": "cancel"}
  *
- * Who has decided is the label of the token.
+ * The label of the token is recorded as the name of who decided.
  */
 #ifndef AWF_SERVE_DECISIONS_H
 #define AWF_SERVE_DECISIONS_H

@@ -27,7 +27,7 @@
 #define NUMBER_MOST (INT64_MAX / 4)
 #define SCANNED ((size_t)1 << 20) /* bytes that are searched before other streams have their turn */
 
-/* What one client is sent of a run, besides the state of the stream. */
+/* What one client gets of a run; the state of the stream's source. */
 struct selection {
 	bool begun;              /* the first bytes were sent */
 	bool reset;              /* they say that everything comes again */
@@ -38,7 +38,7 @@ struct selection {
 	int64_t until;           /* end in the transcript; -1: the end of the run */
 	struct spool *spool;     /* held; NULL: lines are sent as in the transcript */
 	unsigned generation;     /* of the spool */
-	struct live *live;       /* held, if text in progress is wanted; else NULL */
+	struct live *live;       /* held, if text in progress is wanted; otherwise NULL */
 	struct live_cursor cursor; /* how much of that has been sent */
 	int64_t number;          /* of the spool's next line, from 0; -1: not found yet */
 	int64_t skip;            /* lines of the spool before the first one to send */
@@ -365,8 +365,8 @@ events_choose_filter(struct request *r, struct selection *x)
 		globs_add(&x->filter.paths, paths);
 }
 
-/* Creates a stream of the projection, from the line behind `after` on; after -1: from the first.
- * NULL: it was refused. */
+/* Creates a stream of the projection, from the line after `after`; -1: from the first. NULL: it
+ * was refused. */
 static struct stream *
 make_projected(struct request *r, const char *run_id, const struct projection *projection,
     bool framed, int64_t after)
@@ -484,7 +484,7 @@ answer_workflow_events(struct request *r)
 	if (!request_number(r, "offset", NUMBER_MOST, &offset) ||
 	    !request_run(r, request_segment(r, 0), run_id))
 		return;
-	/* 0 is everything, N is what follows line N. */
+	/* 0 means everything, N what follows line N. */
 	s = make_projected(r, run_id, projection, false, offset == 0 ? -1 : offset);
 	if (s != NULL)
 		request_stream(r, s);

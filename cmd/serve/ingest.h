@@ -1,6 +1,6 @@
 /*
- * What clients send: events of runs that are recorded elsewhere, or made of them here, their
- * blobs, and their end. What is taken, and whose it is then, is lib/ingest's matter.
+ * What clients send: runs that are recorded elsewhere, events of which runs are made here, their
+ * blobs, and their end. lib/ingest decides what is accepted, and to whom a run belongs.
  */
 #ifndef AWF_SERVE_INGEST_H
 #define AWF_SERVE_INGEST_H

@@ -1,6 +1,6 @@
 /*
- * Where clients come in: TCP, Unix sockets, and sockets that systemd has opened (LISTEN_FDS,
- * sd_listen_fds(3)), which are known by what they are.
+ * Listening sockets: TCP, Unix sockets, and sockets that systemd has opened (LISTEN_FDS,
+ * sd_listen_fds(3)), whose kind is found out.
  */
 #ifndef AWF_SERVE_LISTEN_H
 #define AWF_SERVE_LISTEN_H
@@ -9,8 +9,8 @@
 
 struct server;
 
-/* Opens the listeners of the settings, or takes those that were passed on; with neither,
- * 127.0.0.1:8741. From then on clients are let in. */
+/* Opens the listeners of the settings, or takes those of systemd; if there are neither,
+ * 127.0.0.1:8741. From then on clients can connect. */
 int listen_open(struct server *s, struct error *err);
 /* Checks "ADDR:PORT" or "unix:PATH". ERROR_USAGE. */
 int listen_check(const char *text, struct error *err);

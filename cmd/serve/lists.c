@@ -132,7 +132,7 @@ answer_runs(struct request *r)
 /* ---- changes ---- */
 
 struct follower {
-	uint64_t revision;       /* up to which it was told of changes */
+	uint64_t revision;       /* the revision up to which changes were sent */
 	bool children, begun;
 };
 

@@ -1,6 +1,6 @@
 /*
- * What programs watch the server by: GET /healthz says whether it can do its work, GET /metrics
- * what there is, in the text format of Prometheus (its exposition formats, version 0.0.4).
+ * Monitoring: GET /healthz says whether the server can work; GET /metrics lists figures in the text
+ * format of Prometheus (its exposition formats, version 0.0.4).
  */
 #ifndef AWF_SERVE_METRICS_H
 #define AWF_SERVE_METRICS_H

@@ -395,7 +395,7 @@ request_has_type(const struct request *r, const char *type)
 #define LABEL_SHOWN 100
 #define DIGITS_SHOWN 12 /* as many as --list-tokens shows of the digest */
 
-/* Refuses: says which role is needed, and which the token has. */
+/* Refuses a request; the message contains the role that is needed, and the role of the token. */
 static const struct refusal *
 refuse_role(struct request *r, unsigned may)
 {

@@ -1,6 +1,4 @@
-/*
- * What can be asked for.
- */
+/* The table of routes. */
 #ifndef AWF_SERVE_ROUTES_H
 #define AWF_SERVE_ROUTES_H
 

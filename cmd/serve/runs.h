@@ -1,6 +1,4 @@
-/*
- * What is told of runs: lists, one run, its events.
- */
+/* Requests about runs: lists, one run, its events. */
 #ifndef AWF_SERVE_RUNS_H
 #define AWF_SERVE_RUNS_H
 
@@ -12,7 +10,7 @@
 /* lists.c */
 void answer_runs(struct request *r);
 void answer_runs_stream(struct request *r);
-/* Of a struct server: tells those who follow the list. */
+/* Tells the clients that follow the list; context: a struct server. */
 void lists_changed(void *context);
 
 /* runs.c */
@@ -20,9 +18,10 @@ void answer_run(struct request *r);
 /* The run that a segment names: its id, a prefix of it, @, @NAME. False if it was refused: there
  * is none, several, or its workflow is not for the token. */
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
-/* Refuses what is asked of a run whose transcript cannot be opened. */
+/* Refuses a request about a run whose transcript cannot be opened. */
 void request_unopened(struct request *r, const char *run_id, const struct error *why);
-/* Whether the storage can be read; if not, nobody knows what is in it, and this is answered. */
+/* Whether the storage can be read. If not, nothing is known about its runs, and requests are
+ * refused with storage_unreadable. */
 bool runs_readable(const struct server *s);
 extern const struct refusal storage_unreadable;
 /* The overview of the run in the first segment, once it is read; NULL: the request waits for it,
@@ -36,14 +35,14 @@ void answer_outline(struct request *r);
 void answer_events(struct request *r);
 void answer_event(struct request *r);
 void answer_event_stream(struct request *r);
-/* Text under way has come, or gone: its streams are sent that. */
+/* There is more or less text in progress: the streams of the feed are sent that. */
 void events_live_changed(struct feed *feed);
-/* In the vocabulary of a workflow runtime, by offset. */
+/* The events in the vocabulary of a workflow runtime, by offset. */
 void answer_workflow_events(struct request *r);
 
 /* blobs.c */
 void answer_blob(struct request *r);
-/* What it was given on stdin. */
+/* The standard input of the run. */
 void answer_input(struct request *r);
 
 #endif

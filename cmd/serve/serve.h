@@ -1,11 +1,11 @@
 /*
- * The server: what all of awf-serve's parts share. It works on the storage's files, as other
- * programs do; it holds nothing that would be lost with it.
+ * The server: what all parts of awf-serve share. It works on the files of the storage, as other
+ * programs do; nothing is lost when it ends.
  *
- * One loop (httpd/loop.h) in one thread; what clients send is put on disk by threads beside it
- * (serve_runs/upload.h), what else takes long is done by processes (serve_runs/work.h). HTTP is
- * spoken by httpd/connection.h, not by a library: those that there are forgive what must be refused
- * of a request that somebody else passes on, and have no limits of time that hold.
+ * There is one loop (httpd/loop.h) in one thread. Threads write what clients send to disk
+ * (serve_runs/upload.h), and child processes do other work that takes long (serve_runs/work.h).
+ * HTTP is implemented by httpd/connection.h, not by a library: existing libraries accept requests
+ * that must be refused if they come through a proxy, and do not enforce time limits reliably.
  */
 #ifndef AWF_SERVE_SERVE_H
 #define AWF_SERVE_SERVE_H
@@ -41,15 +41,15 @@ struct listener {
 
 struct settings {
 	char **listen;           /* "ADDR:PORT", "unix:PATH" */
-	char *workflows;         /* directory of what hooks may start; NULL: none */
+	char *workflows;         /* directory of the workflows that hooks may start; NULL: none */
 	int64_t clients;         /* at most */
 	int64_t clients_per_address;
-	int64_t ingest_rate;     /* events a second, of a run and of an address */
+	int64_t ingest_rate;     /* events a second, for a run and for an address */
 	int64_t blob_quota;      /* bytes of blobs that wait for their runs */
-	const char *database;    /* a URL: its runs are served; NULL: those of the storage */
+	const char *database;    /* a URL: the runs in it are served; NULL: those of the storage */
 };
 
-/* What happened since the start. */
+/* Since the start. */
 struct counts {
 	int64_t requests, refused, ingested;
 };
@@ -57,7 +57,7 @@ struct counts {
 struct server {
 	struct settings settings;
 	struct storage storage;  /* that is served */
-	struct storage outgoing; /* where what clients send is taken in: the same, but for a database */
+	struct storage outgoing; /* receives what clients send: the same, except with a database */
 	struct storage home;     /* this user's, with the tokens: the same, but for a database */
 	struct database database;
 	struct access access;

@@ -26,7 +26,8 @@
 #include "workspace/workflow_file.h"
 
 #define LOOK_MS 10               /* between looks for the run */
-#define SETTLE_MS 1000           /* for which another's run of the same id is waited for */
+#define SETTLE_MS 1000           /* how long a run of another process with the same id
+                                    is waited for */
 
 /* ---- whether it has begun ---- */
 

@@ -1,7 +1,7 @@
 /*
- * What a request asks for: the path of its URL in segments, and its parameters, decoded once
- * and strictly. A segment may hold any text that %-escapes can write but NUL and other
- * controls, a slash too: it is compared with names, and never becomes part of a path.
+ * The target of a request: the segments of its URL's path, and its parameters, decoded once and
+ * strictly. A segment may contain any text that %-escapes can express, including a slash, but no
+ * NUL or other control characters: it is compared with names, and never used as a part of a path.
  */
 #ifndef AWF_SERVE_TARGET_H
 #define AWF_SERVE_TARGET_H
@@ -24,15 +24,15 @@ struct target {
 	size_t parameter_count;
 };
 
-/* Reads the target of a request line, in origin form. NULL, or what is wrong with it; either
- * way target_free() is called. */
+/* Parses the target of a request line, in origin form. Returns NULL, or why it is invalid;
+ * target_free() is called in both cases. */
 const struct refusal *target_read(struct target *t, struct span raw);
 /* NULL if it is not given. */
 const char *target_parameter(const struct target *t, const char *name);
 /* A whole number from 0 on, up to most; absent: *value is left. False: it is none. */
 bool target_number(const struct target *t, const char *name, int64_t most, int64_t *value);
-/* The first of its parameters that is none of a list of words with a space behind each; NULL: there
- * is none. */
+/* The first parameter whose name is not in words, a list of names each followed by a space; NULL:
+ * there is none. */
 const char *target_unknown(const struct target *t, const char *words);
 void target_free(struct target *t);
 

@@ -179,7 +179,7 @@ blob_reference(const char *at, const char *sha256, size_t bytes, const char *enc
 struct externalise {
 	const char *directory;
 	bool sync;
-	struct buffer pointer;  /* of the value being visited */
+	struct buffer pointer;  /* of the value that is being visited */
 	const char *copied;     /* the value up to here was copied to out */
 	struct buffer *out, *refs;
 	struct error *err;
@@ -246,7 +246,7 @@ blob_externalise(const char *directory, struct span value, const char *at, bool 
 	return result;
 }
 
-/* A null in a line, and the value that it stands for. */
+/* A null in a line, and the value that replaces it. */
 struct patch {
 	struct span place;
 	struct buffer text;

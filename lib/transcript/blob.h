@@ -26,7 +26,7 @@ int blob_keep(const char *directory, const void *bytes, size_t len, bool sync,
 /* Makes the file at path, which fd is open to, the blob called name. */
 int blob_take(const char *directory, const char *path, int fd, bool sync, const char *name,
     struct error *err);
-/* Whether a text is a valid name of a blob, and so can safely be part of a path. */
+/* Whether the text is a valid name of a blob, and therefore safe as a part of a path. */
 bool blob_name_valid(const char *name);
 /* Appends the bytes of a blob; ERROR_SYSTEM if it is missing or its digest is not
  * its name. */

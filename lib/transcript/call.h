@@ -22,7 +22,8 @@ struct call {
 	const char *id;             /* NAME:OCCURRENCE:ITEM chain */
 	int64_t iteration;
 	char last[ID_SIZE];         /* event id that the next event follows */
-	struct buffer links;        /* inside of a JSON array: further causes of the next event */
+	struct buffer links;        /* the inside of a JSON array: further causes of
+	                               the next event */
 	char next[ID_SIZE];         /* id of the next event; "": a new one */
 	const struct event_raw *raws; /* bytes that the next event has */
 	size_t raw_count;
@@ -40,14 +41,14 @@ void call_follow(struct call *c, const char *const *ids, size_t count);
 /* Appends an event that no later event has as its cause. id NULL: a new id. */
 int call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
     struct span payload, struct error *err);
-/* A further cause of the next event. */
+/* Adds a cause of the next event. */
 void call_add_link(struct call *c, const char *id);
-/* The next event follows one of an earlier attempt, and this one of the call's own. */
+/* The next event follows an event of an earlier attempt, and also the event `own` of this call. */
 void call_follow_recorded(struct call *c, const char *recorded, const char *own);
 /* Gives the next event its id. */
 void call_name_next(struct call *c, const char *id);
-/* Whether text is a call's identity, NAME:OCCURRENCE:ITEM with slashes between, or
- * a step's path, names with dots between: what comes from the environment. */
+/* Whether text is the id of a call (NAME:OCCURRENCE:ITEM, separated by slashes), or the path of a
+ * step (names separated by dots). For values from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
 /* How users name a call: by its id, by the path of its step, or by the path and the item,
@@ -58,7 +59,7 @@ bool call_is_named(const char *name, const char *call, const char *path, int64_t
 /* Whether the call has the same name as the enclosing call, like rounds and branches of a group
  * (and a step in the group that has the group's name). */
 bool call_is_member(const char *id);
-/* The name of a call's step, the caller's: send for brief:0:0/send:1:0. */
+/* The name of a call's step, to be freed by the caller: send for brief:0:0/send:1:0. */
 char *call_id_name(const char *id);
 /* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
  * block for each branch. argv, commands: end with NULL; NULL: a step that was refused before it
@@ -66,20 +67,20 @@ char *call_id_name(const char *id);
 void call_write_error(struct writer *w, const char *key, const struct error *error);
 void call_write_command(struct writer *w, char *const *argv);
 void call_write_branches(struct writer *w, char *const *commands);
-/* The call and the path around this process, as its environment tells; "" for none.
- * ERROR_SYSTEM if they are not what AWF sets. */
+/* Gets the enclosing call and path of this process from the environment; "": none. ERROR_SYSTEM if
+ * AWF cannot have set these values. */
 int call_around(const char **call, const char **path, struct error *err);
 /* The try of the enclosing call in which this process runs: the number of tries that have
  * failed before. */
 int64_t call_try_around(void);
-#define CALL_TRY "AWF_TRY" /* the variable that says so */
+#define CALL_TRY "AWF_TRY" /* the variable that contains it */
 /* The call of an agent's tool that this process runs in, by an id that is the same in each attempt of the
  * run; NULL: in none. */
 const char *call_tool_around(void);
-#define CALL_TOOL "AWF_TOOL_CALL" /* the variable that says so */
+#define CALL_TOOL "AWF_TOOL_CALL" /* the variable that contains it */
 /* ", try 2 of 3 in 2.5 s", for people. */
 void call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out);
-/* What `wait` of a payload says: "waiting for anthropic: 4 of 4 calls under way", and, if
+/* The text for `wait` of a payload: "waiting for anthropic: 4 of 4 calls under way", and, if
  * delay_ms is not 0, ", next try in 2.5 s". */
 void call_wait_text(struct span wait, long long delay_ms, struct buffer *out);
 int call_sync(struct call *c, struct error *err);

@@ -29,9 +29,9 @@ struct checkpoints {
 
 /* ERROR_SYSTEM if the file cannot be read, ERROR_USAGE if a line is no checkpoint. */
 int checkpoints_load(struct checkpoints *c, const char *path, struct error *err);
-/* Looks for the checkpoints of a run in its transcript. *missing is the number of the first
- * line in their file whose checkpoint is not there, 0: none; *found the number of the run's.
- * -1 if the transcript cannot be read. */
+/* Searches for the checkpoints of a run in its transcript. *missing: the number of the first line
+ * in the file of checkpoints whose checkpoint is not in the transcript, or 0; *found: how many
+ * checkpoints of the run were compared. -1 if the transcript cannot be read. */
 int checkpoints_check(const struct checkpoints *c, const char *run_id, const char *transcript,
     size_t *found, size_t *missing, struct error *err);
 void checkpoints_free(struct checkpoints *c);

@@ -26,7 +26,7 @@ struct definition_file {
 	char sha256[DIGEST_SIZE];  /* "": not recorded */
 	bool kept;                 /* in a blob of that name */
 	bool executable;
-	bool program;              /* a command runs it: not part of the call's definition */
+	bool program;              /* run by a command: not part of the call's definition */
 };
 
 /* Reads an element; a string is a path alone. False if it is none, or names no absolute
@@ -43,15 +43,16 @@ struct definition_files {
 	size_t count, replaced_count;
 };
 #define DEFINITION_FILES_INIT { NULL, NULL, 0, 0 }
-/* Adds one in place of another of that path; takes it over. */
+/* Adds a file, replacing another one with its path; takes ownership of its members. */
 void definition_files_put(struct definition_files *files, const struct definition_file *file);
-/* Adds those of a payload: the later of one path counts, or the first. */
+/* Adds the files of a payload. If a path occurs again, _add keeps the later file,
+ * _begin the first. */
 void definition_files_add(struct definition_files *files, struct span payload);
 void definition_files_begin(struct definition_files *files, struct span payload);
 /* The one of that path; NULL. */
 const struct definition_file *definition_files_find(const struct definition_files *files,
     const char *path);
-/* Those of an event that names some. */
+/* Adds the files of an event, if it names any. */
 void definition_files_take(struct definition_files *files, const struct event_view *event);
 void definition_files_free(struct definition_files *files);
 

@@ -54,7 +54,7 @@ struct event {
 	                                by transcript_append() */
 	const char *child_run_id;    /* NULL: absent */
 	const char *parent_event_id; /* NULL: null */
-	struct span links;           /* inside of a JSON array; empty: absent */
+	struct span links;           /* the inside of a JSON array; empty: absent */
 	const char *path;            /* "" for run events */
 	int64_t iteration;
 	struct span payload;         /* JSON object; .at NULL: null */
@@ -83,7 +83,8 @@ struct event_raw {
 struct event_view {
 	int64_t seq;
 	enum event_type type;      /* EVENT_TYPES if unknown, and of foreign events */
-	enum event_type told;      /* the same, but what a foreign event tells of */
+	enum event_type told;      /* the same, but of a foreign event the type that
+	                              it stands for */
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, payload, refs, prev;
 	int64_t iteration;
@@ -93,7 +94,7 @@ int event_view(const char *line, size_t len, struct event_view *view);
 /* The same for a line from any source: false if it is incomplete (event_line_whole()), not
  * JSON, nested too deep, or not an event. */
 bool event_view_whole(const char *line, size_t len, struct event_view *view);
-/* What stands in front of the path of a line. Spans are of the text between the quotes. */
+/* What precedes the path in a line. Spans are of the text between the quotes. */
 struct event_head {
 	int64_t seq;
 	enum event_type type; /* EVENT_TYPES if unknown */
@@ -113,12 +114,12 @@ bool event_is_foreign(enum event_type told, struct span payload);
 bool event_tells_retry(const struct event_view *view);
 /* Whether the event reports that the call waits until its provider may be asked, or has waited. */
 bool event_tells_wait(const struct event_view *view);
-/* Copies an id out of a line; false, and "", for what is none. */
+/* Copies an id out of a line; "", and false, if the value is not an id. */
 bool event_copy_id(struct span value, char id[ID_SIZE]);
 /* Adds a cause to the links of an event that is to be appended. run_id NULL: it is in the same
  * file. */
 void event_add_link(struct buffer *links, const char *run_id, const char *event_id);
-/* Writes the member of the line, if there are any. */
+/* Writes the member `links` of the line, if there are any. */
 void event_write_links(struct writer *w, struct span links);
 
 /* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
@@ -131,7 +132,7 @@ struct span event_time(const char *line, size_t len);
 /* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
  * and holds no NUL. line without its LF; *seq is set (may be NULL). */
 bool event_line_whole(const char *line, size_t len, int64_t *seq);
-/* Likewise of a line that is known to be JSON, which holds no NUL. */
+/* The same for a line that is known to be JSON, and therefore contains no NUL. */
 bool event_line_chained(const char *line, size_t len);
 /* Whether the event is a decision: one further end of a call that waits. */
 bool event_decides(const struct event_view *event);

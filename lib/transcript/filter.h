@@ -21,17 +21,17 @@ struct globs {
 	char **patterns;
 	size_t count;
 };
-/* Adds the patterns of a comma-separated list. */
+/* Adds the patterns of a list, separated by commas. */
 void globs_add(struct globs *g, const char *list);
-/* Whether one of them matches (fnmatch(3)); true if there are none. */
+/* Whether one of the patterns matches (fnmatch(3)); true if there are none. */
 bool globs_match(const struct globs *g, const char *text);
 void globs_free(struct globs *g);
 
 struct filter {
-	int64_t after;                /* seq above this one; 0: all */
+	int64_t after;                /* only a higher seq; 0: all */
 	char since[CLOCK_TEXT_SIZE];  /* not earlier; "": all */
 	struct globs types, paths;
-	bool known[EVENT_TYPES];      /* which of the ten types pass */
+	bool known[EVENT_TYPES];      /* which of AWF's ten types pass */
 	bool errors;                  /* failed calls, tools and runs alone */
 	bool unchained;               /* the line asked about last does not end in its "prev" */
 	bool grep;
@@ -52,15 +52,15 @@ bool filter_open(const struct filter *f);
  * none. */
 enum verdict filter_event(struct filter *f, const struct event_head *head, const char *line,
     size_t len);
-/* Leaves the reader where the last count lines that pass begin, of those from the byte floor on:
- * at the first of them if there are fewer, at the end if there are none. They are looked for from
- * the end. */
+/* Moves the reader to the beginning of the last `count` lines that pass, searching from the
+ * end back to the byte `floor`. If fewer lines pass, it is moved to the first of them; if
+ * none, to the end. */
 int filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floor,
     struct error *err);
 void filter_free(struct filter *f);
 
-/* Whether the event tells of a failure that happened here: a call, a tool or a
- * run with an error. A call skipped because of an earlier one is none. */
+/* Whether the event reports a failure of its own: a call, a tool or a run with an error. A call
+ * that was skipped because an earlier one failed does not count. */
 bool event_failed(const struct event_view *event);
 /* Whether a member says something: it is there, and neither null nor false. */
 bool member_set(struct span value);

@@ -1,14 +1,14 @@
 /*
- * A set of keyed 63-bit fingerprints (SipHash-2-4 under a key made at random for
- * each set), for millions of ids in little memory: eight bytes each, and a bit
- * that tells what has ended from what has only begun.
+ * A set of keyed 63-bit fingerprints (SipHash-2-4 with a random key for each set), for
+ * millions of ids in little memory: eight bytes each, with one bit that distinguishes ended
+ * entries from open ones.
  *
- * The slots are one open-addressed array kept in the order of the fingerprints.
- * So a fingerprint and the same one with its bit set are neighbours, and the
- * array grows in its own memory: no second copy ever stands beside it.
+ * The slots are one open-addressed array, in the order of the fingerprints. So a
+ * fingerprint and the same one with its bit set are neighbours, and the array grows in
+ * place, without a second copy.
  *
- * Two different keys are taken for one with probability n^2 / 2^64 in a set of n:
- * below one in a million for three million.
+ * The probability that two different keys of a set of n have the same fingerprint is n^2 / 2^64:
+ * less than one in a million for three million.
  */
 #ifndef AWF_TRANSCRIPT_FINGERPRINTS_H
 #define AWF_TRANSCRIPT_FINGERPRINTS_H
@@ -21,7 +21,7 @@
 struct fingerprints {
 	uint64_t *slots;    /* ascending, 0 where empty; the last is always empty */
 	size_t length;      /* of slots */
-	size_t capacity;    /* what fingerprints are spread over, below length */
+	size_t capacity;    /* number of home slots; the length is greater */
 	size_t count;
 	size_t open;        /* entries that have not ended */
 	unsigned char key[crypto_shorthash_KEYBYTES];
@@ -35,7 +35,7 @@ uint64_t fingerprints_of(const struct fingerprints *set, const void *bytes, size
 enum fingerprint_state fingerprints_find(const struct fingerprints *set, uint64_t fingerprint);
 /* Adds one as open if it is absent. Returns what it was before. */
 enum fingerprint_state fingerprints_add(struct fingerprints *set, uint64_t fingerprint);
-/* Ends one if it is open. Returns what it was before. */
+/* Ends an entry if it is open. Returns its previous state. */
 enum fingerprint_state fingerprints_end(struct fingerprints *set, uint64_t fingerprint);
 void fingerprints_free(struct fingerprints *set);
 

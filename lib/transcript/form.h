@@ -20,7 +20,7 @@
 enum form_rule {
 	FORM_JSON,     /* it is no JSON */
 	FORM_SCHEMA,   /* the schema refuses it */
-	FORM_NOTATION  /* the schema cannot tell, awf-transcript(5) does */
+	FORM_NOTATION  /* valid for the schema, but not for awf-transcript(5) */
 };
 
 struct form_fault {
@@ -29,20 +29,21 @@ struct form_fault {
 	struct error what;  /* ERROR_SCHEMA */
 };
 
-/* What a checked line holds. Spans are of values, strings with their quotes; .at
- * NULL where there is none. */
+/* The parts of a checked line. Spans are of values, strings with their quotes; .at is NULL if the
+ * part is absent. */
 struct form {
-	struct span other;  /* what nobody asks for ends here */
+	struct span other;  /* for parts that are not kept */
 	struct span payload;
 	int64_t seq;
-	enum event_type type;               /* EVENT_TYPES of a foreign event, too */
+	enum event_type type;               /* EVENT_TYPES for foreign events, too */
 	bool foreign;
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, refs;
 	struct span attempt, call, call_id; /* of the payload */
 	struct span files, output;          /* `files` and `stdout` of the payload */
 	struct span asks, decides;          /* of its approval */
-	struct span task;                   /* of what may be decided about before it has an end */
+	struct span task;                   /* of a call about which a decision is possible
+	                                       before it ends */
 	struct span public_key, signature;  /* of its seal */
 	struct span unknown_key;            /* the first one; quotes included */
 };
@@ -55,8 +56,8 @@ int form_check(const char *line, size_t len, struct form *form, struct form_faul
  * tool.result. Other keys are ignored. */
 int form_check_answer(const char *line, size_t len, struct form_fault *fault);
 int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
-/* The payload of an event, as form_check() looks at it within its line; of a type that is none of
- * the ten it need only be an object. */
+/* Checks the payload of an event as form_check() does within a line. For a type that is not one of
+ * AWF's ten, it must only be an object. */
 int form_check_payload(enum event_type type, const char *payload, size_t len,
     struct form_fault *fault);
 

@@ -11,9 +11,10 @@
 /* Paths, in memory of their own. */
 char *layout_transcript(const char *root, const char *run_id);
 char *layout_blobs(const char *root, const char *run_id);
-/* Where another run's transcript lies, beside this one. */
+/* The path of another run's transcript, in the same directory. */
 char *layout_beside(const char *transcript, const char *run_id);
-/* Where it stands who has sent a run that was recorded elsewhere (storage/origin.h). */
+/* The path of the file that names the sender of a run that was recorded elsewhere
+ * (storage/origin.h). */
 char *layout_origin(const char *root, const char *run_id);
 /* Whether another process holds the lock of the run, and so writes its transcript; *pid (may be
  * NULL) is set to that process, or 0 if it is unknown. The owner itself must not call this:

@@ -117,7 +117,7 @@ line_make(struct line *l, const struct line_place *place, struct event *e, struc
 	if (result == -1)
 		return -1;
 
-	/* Refuse what would break the file's framing, or what no reader would accept. */
+	/* Refuse anything that would break the file's framing, or that readers would not accept. */
 	members = bytes->data + LINE_ROOM;
 	len = bytes->len - LINE_ROOM;
 	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)

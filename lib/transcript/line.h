@@ -16,7 +16,7 @@
 struct line {
 	struct buffer bytes; /* the line from start on, with its LF */
 	size_t start;
-	size_t signature;    /* where it goes, if the event is sealed */
+	size_t signature;    /* where the signature goes, if the event is sealed */
 };
 
 /* Where lines go, for their blobs, ids and errors. */

@@ -23,7 +23,7 @@ struct linkage_claim {
 	enum linkage_kind kind;
 	char run_id[ID_SIZE];   /* the other run */
 	char event_id[ID_SIZE]; /* of LINKAGE_EVENT, else "" */
-	int64_t line, byte;     /* where this transcript says so */
+	int64_t line, byte;     /* the place in this transcript that says so */
 	bool found;
 };
 

@@ -26,7 +26,7 @@
 /* So many lines with a wrong time, in a row, would have to be met for any to be missed. */
 #define SINCE_LINES 8
 
-/* Whether everything held lies before the last LF that was seen. */
+/* Whether all bytes in memory are before the last LF that was seen. */
 static bool
 reader_holds(const struct reader *r)
 {
@@ -188,7 +188,7 @@ reader_seek(struct reader *r, int64_t position)
 	r->position = position;
 }
 
-/* Whether a line is before or behind what is searched for, if its first bytes tell. */
+/* Whether a line is before or after the target, if its first bytes show that. */
 enum place { PLACE_UNKNOWN, PLACE_BEFORE, PLACE_BEHIND };
 
 /* The target of a bisection: the first line that is not before a seq, or a time. */
@@ -218,9 +218,9 @@ place_by_time(const struct sought *s, const char *head, size_t len)
 	return memcmp(time.at, s->time, time.len) < 0 ? PLACE_BEFORE : PLACE_BEHIND;
 }
 
-/* Compares as many lines that begin in [start, limit) as needed. 1 if one of them is behind the
- * target, 0 if none is; *end: the end of the last one that is before it, or start. -1 with
- * errno. */
+/* Compares as many lines that begin in [start, limit) as needed. 1 if one of them is after the
+ * target, otherwise 0; *end: the end of the last one that is before the target, or start. -1
+ * with errno. */
 static int
 reader_probe(struct reader *r, const struct sought *s, int64_t start, int64_t limit, int64_t *end)
 {

@@ -24,7 +24,7 @@ struct reader {
 	int fd;
 	char *path;
 	int64_t position;      /* of the next line */
-	int64_t line_start;    /* of the line returned last */
+	int64_t line_start;    /* of the last line that was returned */
 	int64_t settled;       /* just after the last LF that was seen */
 	struct window chunk;   /* bytes before settled */
 };
@@ -55,7 +55,7 @@ void reader_trim(struct reader *r);
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);
 
-/* Where a line stands in its file, without its LF. length 0: there is none. */
+/* The place of a line in its file, without the LF. length 0: there is none. */
 struct event_place {
 	int64_t offset;
 	uint32_t length;
@@ -64,8 +64,8 @@ struct event_place {
 int event_load(const char *path, struct event_place place, struct buffer *line,
     struct error *err);
 
-/* Whether there is a transcript at path that has a line: one that a crash has left empty
- * is of a run that never began. */
+/* Whether the transcript at path exists and has a line. One that a crash left empty belongs to a
+ * run that never began. */
 bool transcript_begun(const char *path);
 
 #endif

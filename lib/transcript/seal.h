@@ -22,7 +22,8 @@
 
 #define SEAL_ALGORITHM "ed25519"
 #define SEAL_SIGNATURE ((size_t)128) /* hex digits */
-#define SEAL_BACK (SEAL_SIGNATURE + 3) /* from the end of a payload that seal_write() ends */
+#define SEAL_BACK (SEAL_SIGNATURE + 3) /* distance of the signature from the end of a payload that
+                                          seal_write() ends */
 
 struct seal_key {
 	unsigned char secret[64];
@@ -36,9 +37,9 @@ int seal_key_make(const char *path, struct error *err);
  * It may be a pipe, so that other processes of the same user cannot read the key; from then on
  * they cannot read this process's memory either (PR_SET_DUMPABLE of prctl(2), where it exists). */
 int seal_key_load(struct seal_key *key, const char *path, struct error *err);
-/* Likewise of a file, or, if that is NULL, of the user's own key. 1; 0: there is none, and none
- * is demanded; -1: ERROR_USAGE at --seal if it is demanded and the user has no home, or as
- * above. */
+/* The same for a file, or, with NULL, for the user's own key. 1; 0: there is no key, and
+ * `demanded` is false; -1: as above, or ERROR_USAGE at --seal if a key is demanded and the user
+ * has no home directory. */
 int seal_key_find(struct seal_key *key, const char *path, bool demanded, struct error *err);
 void seal_key_forget(struct seal_key *key);
 /* A public key: 64 hex digits, or the name of a file that holds them. ERROR_USAGE if

@@ -13,7 +13,7 @@
 
 /* <path minus .jsonl>.torn, in memory of its own. */
 char *torn_path(const char *path);
-/* Keeps the bytes [from, to) of the transcript at path. */
+/* Copies the bytes [from, to) of the transcript at path into that file. */
 int torn_keep(const char *path, struct window *w, int64_t from, int64_t to, struct error *err);
 
 #endif

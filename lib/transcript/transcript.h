@@ -2,26 +2,26 @@
  * The transcript: appends events to one file that many processes share.
  *
  * What the code relies on, and keeps. Asserted where a line is written:
- *   - The writer holds flock(LOCK_EX) for one event, with signals blocked, on a descriptor that
- *     it opened itself: after a fork() it opens the file again. Readers take no lock. A forked
- *     child that lives on without appending must close its copy, or it would keep the lock of a
- *     parent that is killed.
+ *   - The writer holds flock(LOCK_EX) for one event, with signals blocked, on a descriptor that it
+ *     opened itself: after a fork() it opens the file again. Readers take no lock. A forked child
+ *     that continues without appending must close its copy, or it would keep the lock if its
+ *     parent is killed.
  *   - seq is one more than in the last line, prev the BLAKE2b-256 of the last line, timestamp not
  *     earlier than in the last line.
- *   - In the transcript of a child run each line names the parent, as the first does.
- *   - After a sync has failed every later call fails too.
- *   - In a masked run only what has passed the filter is written: without a filter every append
- *     fails.
+ *   - In the transcript of a child run, each line names the parent, as the first does.
+ *   - After a failed sync, every later call fails, too.
+ *   - In a masked run, only what has passed the filter is written: without a filter
+ *     every append fails.
  *
  * Shown by tests (tests/fault/transcript.bats, durability.bats, tests/unit/test_transcript):
- *   - Under the lock the file ends in a whole line: what a killed writer left is moved to
+ *   - Under the lock the file ends in a whole line: what a killed writer left is copied to
  *     <run-id>.torn and synced there before it is cut off here ("a torn line is not cut off before
  *     it is synced elsewhere").
  *   - A line is written by one write(). If that is short or fails, the line is cut off again before
- *     the lock is released, and the append has failed ("failing writes", "a short write"). Lines
- *     that another storage has already (transcript_extend()) may be written several at once.
- *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in blobs that are synced before the
- *     line that names them is written ("a blob and its name are on disk before the line").
+ *     the lock is released, and the append has failed ("failing writes", "a short write"). Several
+ *     lines that another storage already has (transcript_extend()) may be written at once.
+ *   - Strings above 256 KiB, and bytes that are not UTF-8, are in blobs, which are synced before
+ *     the line that names them is written ("a blob and its name are on disk before the line").
  */
 #ifndef AWF_TRANSCRIPT_TRANSCRIPT_H
 #define AWF_TRANSCRIPT_TRANSCRIPT_H
@@ -42,7 +42,7 @@ struct transcript {
 	char *path;
 	char *blobs;              /* directory of this run's blobs */
 	char run_id[ID_SIZE];
-	char parent_run_id[ID_SIZE]; /* as its first line says; "": it is no child's */
+	char parent_run_id[ID_SIZE]; /* from its first line; "": not a child run */
 	bool parent_known;        /* that was looked at */
 	enum sync_mode sync;
 	int fd;
@@ -60,28 +60,27 @@ struct transcript {
 	bool masked;              /* events pass a filter first: */
 	struct redaction *redaction;  /* the caller's until transcript_close(); NULL: not had */
 	struct line line;         /* made last */
-	struct window tail;       /* the file's end, as far as it was read */
+	struct window tail;       /* the end of the file, as far as it was read */
 	int64_t moved;            /* bytes of torn tails that this moved away */
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
 };
 
-/* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
- * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is
- * NULL: set them after this if need be. Errors: ERROR_SYSTEM, naming the file;
- * ERROR_USAGE for $AWF_SYNC; t is closed then. Where a limit of RLIMIT_FSIZE is to be
- * an error, and not the end of the process, SIGXFSZ is the caller's to ignore. */
+/* Creates a transcript (0600, O_EXCL) and syncs its directory, or opens an existing one. The
+ * directory `blobs` may not exist yet. sync is set from $AWF_SYNC, repaired to NULL; the caller may
+ * change them afterwards. Errors: ERROR_SYSTEM, naming the file; ERROR_USAGE for $AWF_SYNC; t is
+ * then closed. If exceeding RLIMIT_FSIZE is to be an error instead of ending the process, the
+ * caller must ignore SIGXFSZ. */
 int transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 int transcript_open(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 
-/* Appends one event; fills e->seq, e->id, e->timestamp, and in a masked run payload
- * and raws (see redaction_apply()). Waits at most 30 s for
- * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
- * file unlinked meanwhile, ERROR_INVALID_INPUT for JSON that is not minified or a
- * line above 256 MiB: nothing of the event is in the file then. With SYNC_EVENT
- * it is on disk when this returns. */
+/* Appends one event; sets e->seq, e->id, e->timestamp, and in a masked run payload and raws (see
+ * redaction_apply()). Waits at most 30 s for the lock. With SYNC_EVENT, the event is on disk when
+ * this returns. On errors, nothing of the event is in the file: ERROR_SYSTEM for ENOSPC, EIO,
+ * EDQUOT, EROFS, EFBIG, if the lock was not obtained, or if the file was unlinked meanwhile;
+ * ERROR_INVALID_INPUT for JSON that is not minified or a line above 256 MiB. */
 int transcript_append(struct transcript *t, struct event *e, struct error *err);
 
 /* As transcript_append(), but decide() is asked first, under the lock, and sees
@@ -91,24 +90,24 @@ int transcript_append_deciding(struct transcript *t, struct event *e,
     int (*decide)(void *context, struct event *e, struct error *err), void *context,
     struct error *err);
 
-/* Likewise, but allow() changes nothing of the event: its line, and its blobs, are made
- * before the lock is taken. */
+/* The same, but allow() must not change the event: its line and blobs are made before the
+ * lock is taken. */
 int transcript_append_allowed(struct transcript *t, struct event *e,
     int (*allow)(void *context, struct event *e, struct error *err), void *context,
     struct error *err);
 
-/* Appends lines that another storage's transcript of this run has, as they are: each with its LF,
- * and each checked to be an event that follows from the one before it. seq and prev are those of
- * the first. 1: all stand in the file; 0: none does, as t->seq and t->prev, which say what the file
- * ends in, are not what the first follows. -1: as for transcript_append(), but where a write fell
- * short the lines that it has written whole stand. */
+/* Appends lines of another storage's transcript of this run, unchanged: each with its LF, and each
+ * already checked to be an event that follows the one before it. seq and prev are those of the
+ * first line. 1: all are in the file; 0: none is, since the first does not follow the end of the
+ * file, which t->seq and t->prev describe. -1: as for transcript_append(), but lines that a short
+ * write has written completely remain. */
 int transcript_extend(struct transcript *t, struct span lines, int64_t seq, const char *prev,
     struct error *err);
 
 /* fdatasync(), outside the lock, unless SYNC_NONE. */
 int transcript_sync(struct transcript *t, struct error *err);
-/* After a call that was broken off in its midst: frees the lock, and has the next append
- * learn anew what the file ends in. */
+/* For use after a call that was interrupted in the middle: releases the lock; the next append reads
+ * the end of the file again. */
 void transcript_forget(struct transcript *t);
 /* Lets go of memory that long lines have needed: for who keeps many open. */
 void transcript_trim(struct transcript *t);
@@ -117,8 +116,8 @@ void transcript_close(struct transcript *t);
 /* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
  * the number of bytes; 0: the file was whole. Takes the lock. */
 int transcript_repair(const char *path, int64_t *moved, struct error *err);
-/* Moves what follows byte `at` there, if the file still ends at `end`: damage that
- * a check of the whole chain has found. Takes the lock. */
+/* Moves the bytes from `at` on to that file, if the transcript still ends at `end`: damage that was
+ * found by checking the whole chain. Takes the lock. */
 int transcript_cut(const char *path, int64_t at, int64_t end, struct error *err);
 
 #endif

@@ -47,7 +47,7 @@ find_parent_run(struct transcript *t)
 	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
 }
 
-/* Builds t->line, except for what is known only under the lock. */
+/* Builds t->line, except for the parts that are known only under the lock. */
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * The file of a transcript under its lock: what transcript.c has of it for transcript_append.c.
- */
+/* The file of a transcript under its lock: functions of transcript.c for transcript_append.c. */
 #ifndef AWF_TRANSCRIPT_TRANSCRIPT_FILE_H
 #define AWF_TRANSCRIPT_TRANSCRIPT_FILE_H
 
@@ -10,7 +8,7 @@
 
 #include "transcript/transcript.h"
 
-/* Checks what t remembers of the file's last line: all of it, or nothing. */
+/* An invariant: t knows everything about the file's last line, or nothing. */
 bool transcript_holds(const struct transcript *t);
 /* Whether this process may write now: it has the lock, on a descriptor of its own, and signals
  * are blocked, so that none can leave the lock held. */

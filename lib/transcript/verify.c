@@ -51,7 +51,7 @@ verify_rule_name(enum verify_rule rule)
 	return rule_names[rule];
 }
 
-/* Each line ends in the BLAKE2b-256 of the line before it. */
+/* Each line ends with the BLAKE2b-256 of the previous line. */
 struct chain {
 	char digest[DIGEST_SIZE]; /* of the last line */
 	int64_t line;             /* its number, 0 at the start */
@@ -70,9 +70,10 @@ struct verify {
 	struct verify_report *report;
 	const char *path;
 	char *directory;         /* of the transcript */
-	char *root;              /* of the storage that has it: the parent of the directory */
+	char *root;              /* the root of the storage: the parent of the
+	                            transcript's directory */
 	int fd;
-	int64_t settled;         /* end of the last of its lines */
+	int64_t settled;         /* end of the last whole line */
 	struct piece piece, next;
 	int unread;              /* errno of reading the next piece, or 0 */
 	struct verify_lines lines;
@@ -285,7 +286,7 @@ check_lines(struct verify *v, struct error *err)
 	memcpy(report->run_id, v->lines.run_id, ID_SIZE);
 	memcpy(report->head, v->chain.digest, DIGEST_SIZE);
 
-	/* Reports what is behind the last LF. */
+	/* Reports the bytes after the last LF. */
 	if (report->faulty)
 		return 0;
 	if (report->alive) {
@@ -365,7 +366,7 @@ check_meant(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Reports what is not a fault. */
+/* Warns of what is worth a look, but not a fault. */
 
 static void
 name_attempt(const struct verify *v, int64_t attempt, int64_t line)
@@ -374,7 +375,7 @@ name_attempt(const struct verify *v, int64_t attempt, int64_t line)
 	    (long long)attempt);
 }
 
-/* Names what began and did not end, except what a living run may still end. */
+/* Warns of what has begun and not ended, unless a living run may still end it. */
 static int
 name_unended(struct verify *v, struct error *err)
 {
@@ -456,7 +457,7 @@ report_holds(const struct verify_report *report)
 	    report->intact <= report->byte && report->byte <= report->size;
 }
 
-/* Checks everything, and warns of what is not a fault. */
+/* Checks everything, and gives warnings. */
 static int
 verify_check_all(struct verify *v, bool alive, struct error *err)
 {

@@ -1,15 +1,14 @@
 /*
- * Verification: reads a transcript from its first byte to its last and says
- * whether it is what awf-transcript(5) promises, or where it first is not.
+ * Verification: reads a transcript from its first byte to its last, and reports whether it is as
+ * awf-transcript(5) says, or where the first fault is.
  *
- * It checks each line by itself (form.h), the chain, what holds between lines (order,
- * causes, pairs, blobs: verify_lines.h) and between files (linkage.h). It
- * takes no lock, maps nothing, changes nothing but in verify_repair(), and holds a
- * piece of the file and eight bytes for each event in memory.
+ * It checks each line by itself (form.h), the chain, the relations between lines (order, causes,
+ * pairs, blobs: verify_lines.h) and between files (linkage.h). It takes no lock, maps nothing,
+ * changes nothing except in verify_repair(), and keeps a piece of the file and eight bytes for each
+ * event in memory.
  *
- * What a crash leaves behind is told from what no crash can do: only the former
- * is `damage`, and only damage behind which nothing lies that was on disk for
- * certain is repaired.
+ * Faults that a crash can leave behind are distinguished from all others: only the former are
+ * `damage`. Damage is repaired only if it is not followed by anything that must have been on disk.
  */
 #ifndef AWF_TRANSCRIPT_VERIFY_H
 #define AWF_TRANSCRIPT_VERIFY_H
@@ -27,12 +26,12 @@ enum verify_rule {
 	VERIFY_WHOLE,   /* the last line ends in LF */
 	VERIFY_FORM,    /* keys, their order, their values */
 	VERIFY_SEQ,     /* 1, 2, 3 … */
-	VERIFY_CHAIN,   /* prev is the digest of the line before */
+	VERIFY_CHAIN,   /* prev is the digest of the previous line */
 	VERIFY_TIME,    /* never earlier than the line before */
-	VERIFY_IDS,     /* one run id; event ids stand once */
+	VERIFY_IDS,     /* one run id; no event id occurs twice */
 	VERIFY_CAUSES,  /* parents and links are earlier events */
-	VERIFY_PAIRS,   /* what is completed was started, once */
-	VERIFY_BLOBS,   /* refs name blobs that are what they should be */
+	VERIFY_PAIRS,   /* what is completed was started, and is completed once */
+	VERIFY_BLOBS,   /* refs name blobs that exist and have the right digest */
 	VERIFY_LINKAGE, /* parent, child and linked runs agree */
 	VERIFY_SEAL,    /* seals are signatures of their lines, by the right key */
 	VERIFY_CHECKPOINTS, /* checkpoints that were kept elsewhere are there */
@@ -44,31 +43,32 @@ const char *verify_rule_name(enum verify_rule rule);
 
 struct verify_report {
 	int64_t lines, bytes, attempts, calls, tool_calls, blobs;
-	int64_t size;            /* of the file; bytes: up to its last LF */
-	int64_t unfinished;      /* bytes behind the last LF of a live run */
+	int64_t size;            /* of the file; bytes counts up to its last LF */
+	int64_t unfinished;      /* bytes after the last LF, in a live run */
 	char run_id[ID_SIZE];
 	char head[DIGEST_SIZE];  /* digest of the last line */
-	char sealed_by[DIGEST_SIZE]; /* public key, if the last line has a seal, else "" */
+	char sealed_by[DIGEST_SIZE]; /* public key, if the last line has a seal; otherwise "" */
 	bool alive;              /* the run is being written */
-	bool faulty;             /* the rest says where it first is wrong */
+	bool faulty;             /* the following members describe the first fault */
 	enum verify_rule rule;
 	int64_t line, byte;      /* from 1; from 0 in the file */
 	struct error fault;
-	bool damage;             /* it may be what a crash left */
+	bool damage;             /* a crash may have caused it */
 	int64_t intact;          /* bytes before it that are proved */
 };
 
 struct verify_spec {
 	/* Told of what is no fault but worth a look; text is one line. */
 	void (*warn)(void *context, int64_t line, const char *text);
-	/* Given each line that was checked by itself, without its LF, and the byte that it begins
-	 * at: whoever reads on need not do so twice. It may begin anew from byte 0, and what it was
-	 * given counts if the report finds no fault. NULL. */
+	/* Called for each line that passed the check by itself, without its LF, with its offset, so
+	 * that a caller that continues to read need not read it again. It may start again with
+	 * offset 0, and the lines are valid only if the report has no fault. May be NULL. */
 	void (*take)(void *context, const char *line, size_t len, int64_t at);
 	void *context;
 	bool unknown; /* warn of unknown types and keys too */
 	bool one_thread; /* none is made for the chain */
-	const char *seal_key;      /* who must have sealed the last line, 64 hex digits; NULL */
+	const char *seal_key;      /* the key that must have sealed the last line, 64 hex
+	                              digits; NULL */
 	const struct checkpoints *checkpoints; /* that must be there; NULL */
 };
 
@@ -78,10 +78,10 @@ struct verify_spec {
 int verify_transcript(const char *path, const struct verify_spec *spec,
     struct verify_report *report, struct error *err);
 
-/* Moves what follows the intact part of a damaged transcript to <run-id>.torn;
- * *moved is the number of bytes. -1 with nothing touched: the run is alive, the
- * fault is no damage, or a line that was on disk for certain stands at it or behind
- * it (ERROR_SCHEMA); or the repair failed (ERROR_SYSTEM). */
+/* Moves what follows the intact part of a damaged transcript to <run-id>.torn; *moved is the
+ * number of bytes. -1 with nothing changed: the run is alive, the fault is not damage, or the part
+ * to be moved has a line that must have been on disk (ERROR_SCHEMA); or the repair failed
+ * (ERROR_SYSTEM). */
 int verify_repair(const char *path, const struct verify_report *report, int64_t *moved,
     struct error *err);
 

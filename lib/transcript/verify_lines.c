@@ -296,12 +296,12 @@ check_blob(struct verify_lines *v, struct span ref)
 	return sound;
 }
 
-/* Places in a line, as fingerprints: a place is made of the enclosing place and a key or index.
- * So one walk finds the values that any number of refs stand for. */
+/* Places in a line, as fingerprints: a place consists of the enclosing place and a key or index. So
+ * a single pass finds the values of any number of refs. */
 struct places {
-	struct fingerprints set;  /* places of the refs; ended: the place has a null */
+	struct fingerprints set;  /* the places named by refs; ended: there is a null there */
 	struct buffer name;
-	uint64_t other;           /* a place that has something else; 0: none */
+	uint64_t other;           /* a place with another value; 0: none */
 };
 
 static uint64_t
@@ -510,7 +510,7 @@ note_seal(struct verify_lines *v, const struct form *form)
 		sealed_by[0] = '\0';
 }
 
-/* Checks what is remembered of the lines so far, none of which had a fault. */
+/* An invariant of the state after lines without a fault. */
 static bool
 lines_hold(const struct verify_lines *v)
 {
@@ -556,7 +556,7 @@ check_line(struct verify_lines *v)
 		    !event_line_whole(v->line.at, v->line.len, NULL);
 		return false;
 	}
-	/* In this order: each check may rely on those before it. */
+	/* In this order: each check may rely on the previous ones. */
 	if (!check_order(v, form) || !check_causes(v, form) || !check_pairs(v, form) ||
 	    !check_seal(v, form) || !check_refs(v, form) || !check_kept(v, form))
 		return false;

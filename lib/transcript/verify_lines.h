@@ -1,9 +1,9 @@
 /*
- * What holds between the lines of a transcript: order, time, ids, causes, pairs,
- * blobs. A part of verification (verify.h), fed with lines one after another; it
- * stops at the first fault and reports it.
+ * The relations between the lines of a transcript: order, time, ids, causes, pairs, blobs. A
+ * part of verification (verify.h), which gets one line after the other, stops at the first
+ * fault, and reports it.
  *
- * Ids and calls are kept as fingerprints alone, eight bytes each.
+ * Of ids and calls only fingerprints are kept, eight bytes each.
  */
 #ifndef AWF_TRANSCRIPT_VERIFY_LINES_H
 #define AWF_TRANSCRIPT_VERIFY_LINES_H
@@ -31,7 +31,7 @@ struct verify_lines {
 	struct verify_report *report;
 	void (*take)(void *context, const char *line, size_t len, int64_t at); /* verify_spec */
 	void *context;
-	const char *root;            /* of the storage; NULL: nothing is looked for in it */
+	const char *root;            /* of the storage; NULL: nothing in it is checked */
 	struct span line;            /* being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */
 	struct form form;            /* of it */
@@ -54,20 +54,20 @@ struct verify_lines {
 	struct fingerprints calls;   /* of steps and tools; open until completed */
 	struct fingerprints waits;   /* ends that wait; open until decided about */
 	struct fingerprints blobs;   /* whose digest was right */
-	struct linkage linkage;      /* what is said of other runs */
+	struct linkage linkage;      /* statements about other runs */
 	struct verify_unknown types, keys;
-	struct buffer key;           /* what a fingerprint is made of */
+	struct buffer key;           /* the text of which a fingerprint is made */
 	struct error unreadable;     /* a blob that could not be read */
 };
 
-/* root: of the storage that the transcript is part of; NULL: lines alone are looked at, not whether
- * blobs are there and what other runs say. */
+/* root: of the storage that contains the transcript; NULL: only the lines are checked, but neither
+ * blobs nor other runs. */
 void verify_lines_begin(struct verify_lines *v, const char *root, struct verify_report *report);
 /* Checks whole lines that begin at byte `at` of the file, until one is faulty. -1:
  * a blob could not be read. */
 int verify_lines_check(struct verify_lines *v, const char *lines, size_t len, int64_t at,
     struct error *err);
-/* Checks the next line. One that is faulty is as if it had not come: *err says why. */
+/* Checks the next line. A faulty line leaves the state unchanged; *err says what is wrong. */
 int verify_lines_next(struct verify_lines *v, const char *line, size_t len, struct error *err);
 /* Whether a call or tool call that this line starts has not ended. attempt is that
  * of the line. */

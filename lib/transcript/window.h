@@ -11,7 +11,7 @@
 
 struct window {
 	int fd;
-	int64_t at;          /* of the first byte in the file */
+	int64_t at;          /* offset of the first byte in the file */
 	struct buffer bytes;
 };
 
@@ -21,8 +21,8 @@ void window_forget(struct window *w);
 /* The bytes [from, to) of the file, valid until the next call. NULL with errno;
  * ENODATA if the file ends before to. */
 const char *window_bytes(struct window *w, int64_t from, int64_t to);
-/* Just after the last LF within [floor, end), or floor if there is none: where the
- * line that goes on at end begins. -1 with errno. */
+/* The beginning of the line that continues at `end`: just after the last LF within [floor, end), or
+ * floor if there is none. -1 with errno. */
 int64_t window_line_start(struct window *w, int64_t floor, int64_t end);
 /* Just after the first LF within [from, limit), or limit if there is none. -1 with
  * errno. */

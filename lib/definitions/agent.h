@@ -23,12 +23,13 @@
 
 struct agent {
 	char *path;            /* where it was found */
-	char *name;            /* of the file's name if it says none */
+	char *name;            /* the base name of the file if the file does not give one */
 	char *description;     /* may be NULL */
 	char *provider;        /* may be NULL */
 	char *model;           /* may be NULL */
-	char *alias;           /* of the model, asked where nobody names one (model_alias.h); NULL */
-	struct fallback fallback; /* who is asked when that does not answer */
+	char *alias;           /* of the model, looked up if no model is named
+	                          (model_alias.h); NULL */
+	struct fallback fallback; /* the models to ask if that one does not answer */
 	char *system;          /* the body, without white space at its ends; NULL if empty */
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */
@@ -60,11 +61,11 @@ struct agent {
 		char *agents_md_place;     /* NULL */
 		bool project_settings;     /* an agent CLI takes the project's settings, which can run anything
 		                              (proc/project_files.h) */
-		char **skill_directories;  /* absolute; what skills_compose() found; NULL */
+		char **skill_directories;  /* absolute; found by skills_compose(); NULL */
 		char **composed;           /* absolute paths of the files that are in its system
 		                              prompt, as skills_compose() left it; NULL */
 	} prompt;                     /* what its system prompt is made of, and whose settings a CLI takes */
-	struct sandbox sandbox;    /* of its tools, as far as it says */
+	struct sandbox sandbox;    /* of its tools, as far as the file says */
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */
 	json_t *document;          /* everything, unknown keys too */
@@ -72,24 +73,25 @@ struct agent {
 	                              program's file has and is not here, a line each; NULL */
 	char *unused;              /* keys of another program's file that mean nothing here: a line;
 	                              NULL */
-	char sha256[65];           /* of the file's bytes, and of those composed; "" for
-	                              agent_plain() */
+	char sha256[65];           /* of the file's bytes, and of those of the composed files; ""
+	                              for agent_plain() */
 };
 
-/* Finds FILE: in the directory beside (which may be NULL), as it is and with .md or .agent.md; as
- * it is if it exists; then, if it has a slash, from the workflow's directory (which may be NULL);
- * else, with and without those ends, in ./agents, workflow_directory/agents, where other programs
- * keep them in both (definitions/dialect.h), ~/.config/awf/agents, the user's of other programs and the
- * system's. In memory of its own. ERROR_DEFINITION lists where was looked. */
+/* Finds the path of FILE. With a directory `beside`: FILE in there, also with .md or .agent.md.
+ * Otherwise FILE itself if it exists; else, if it contains a slash, FILE in the workflow's
+ * directory. Else FILE, with and without these suffixes, in ./agents, workflow_directory/agents,
+ * the directories of other programs in both (definitions/dialect.h), ~/.config/awf/agents, the
+ * user's directories of other programs, and the system's directory. Both directories may be NULL.
+ * The result is allocated. ERROR_DEFINITION lists the places. */
 char *agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err);
-/* Those directories; a list (base/list.h). */
+/* The directories in which that searches; a list (base/list.h). */
 char **agent_directories(const char *workflow_directory);
 /* 0, or -1 with nothing to free: ERROR_DEFINITION with FILE:LINE, or ERROR_SYSTEM. */
 int agent_load(struct agent *a, const char *path, struct error *err);
-/* The same from the bytes of a file, which are changed. */
+/* The same for the contents of a file, which are modified. */
 int agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err);
-/* An agent of a model and a prompt alone (-m without -a). */
+/* An agent that has only a model and a prompt (-m without -a). */
 void agent_plain(struct agent *a, const char *name);
 /* "PROVIDER/MODEL" or "MODEL": sets model, and provider if PROVIDER is a known or
  * findable one (models of some servers have slashes themselves). place is where it
@@ -98,7 +100,7 @@ int agent_set_model(struct agent *a, const char *text, const char *place, struct
 /* The tools of the agent and of its phases, each once; ends with NULL. Free the array
  * alone. */
 char **agent_tools(const struct agent *a);
-/* Tells the schema of the result, if there is one, at the end of the system prompt. */
+/* Appends the schema of the result, if there is one, to the system prompt. */
 void agent_tell_output(struct agent *a);
 /* Gives the agent these tools, and its phases no others. */
 void agent_allow_tools(struct agent *a, char *const *names);

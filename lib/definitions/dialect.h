@@ -26,7 +26,7 @@
 
 struct dialect;
 
-/* What was said that has no key here. */
+/* What a file of another program has that AWF cannot use. */
 struct dialect_rest {
 	char *left_out;   /* a warning, "FILE:LINE: warning: …", of tools and skills; NULL */
 	char *alias;      /* a model by a name without version, "sonnet"; NULL */
@@ -34,15 +34,16 @@ struct dialect_rest {
 
 /* Directories, from a project's on, that their agent files lie in; with colons between. */
 extern const char dialect_directories[];
-/* Those of the user that are there; in memory of its own, NULL: none. */
+/* The existing directories of the user for these; allocated; NULL: none. */
 char *dialect_user_directories(void);
 
-/* Whose the file is. NULL: it is ours. */
+/* The dialect of a file; NULL: it is AWF's own. */
 const struct dialect *dialect_of(const struct definition *d);
 /* The program, for people. */
 const char *dialect_program(const struct dialect *dialect);
-/* Puts the document into our words; keys that are unknown to both stay. -1, ERROR_DEFINITION:
- * it says that it is switched off, or an agent elsewhere. What rest has is the caller's. */
+/* Translates the document into AWF's keys; keys that neither program knows are kept. -1,
+ * ERROR_DEFINITION: the agent is switched off, or runs elsewhere. The caller frees the
+ * members of rest. */
 int dialect_translate(const struct dialect *dialect, struct definition *d,
     const char *workflow_directory, struct dialect_rest *rest, struct error *err);
 

@@ -1,14 +1,14 @@
 /*
- * Definitions of MCP servers, awf-mcp(5): programs, or URLs, that offer tools to agents over the
- * Model Context Protocol. They stand in a .mcp.json, or where an editor keeps them, as other
- * programs write them, or in the agent file itself:
+ * Definitions of MCP servers, awf-mcp(5): programs or URLs that offer tools to agents over the
+ * Model Context Protocol. They are in a .mcp.json or in a file of an editor, in the form that other
+ * programs use, or in the agent file itself:
  *
- *     {"mcpServers": {"files": {"command": "mcp-server-filesystem", "args": ["."]},
- *                     "issues": {"url": "https://example.com/mcp"}}}
+ *    {"mcpServers": {"files": {"command": "mcp-server-filesystem", "args": ["."]},
+ *                    "issues": {"url": "https://example.com/mcp"}}}
  *
- * A definition is read and checked when the agent is loaded; nothing is looked up in the
- * environment before the server is started, so that a replay, which starts none, needs
- * none of it. Keys of other programs are passed over.
+ * A definition is read and checked when the agent is loaded. The environment is read only when the
+ * server is started, so that a replay, which starts no server, needs no variables. Keys of other
+ * programs are ignored.
  */
 #ifndef AWF_DEFINITIONS_MCP_CONFIG_H
 #define AWF_DEFINITIONS_MCP_CONFIG_H
@@ -24,11 +24,12 @@
 #include "proc/environment.h"
 
 struct mcp_definition {
-	char *name;                /* A-Z a-z 0-9 - and single _: what is none of these is _ */
+	char *name;                /* A-Z a-z 0-9 - and single _; other characters become _ */
 	char *place;               /* for messages: the file, and the server in it */
 	char *file;                /* that it stands in */
-	struct buffer text;        /* the definition, JSON: what a step's definition counts */
-	/* What follows may have ${NAME}, ${NAME:-DEFAULT} and its like. */
+	struct buffer text;        /* the definition as JSON, for the digest of a
+	                              step's definition */
+	/* The following members may contain ${NAME}, ${NAME:-DEFAULT} and the like. */
 	char *command;             /* NULL: it has a URL */
 	char **arguments;
 	char **variables, **values;
@@ -38,15 +39,15 @@ struct mcp_definition {
 	char **headers, **header_values;
 
 	char **only, **without;    /* its tools that may be had, and those that may not; NULL: all */
-	bool keep;                 /* for all steps of a run */
-	int64_t timeout_ms;        /* of a call that makes no progress; 0: that of the step */
+	bool keep;                 /* shared by all steps of a run */
+	int64_t timeout_ms;        /* for a call without progress; 0: that of the step */
 	int64_t startup_timeout_ms; /* until its tools are listed */
 };
 
 /* The key mcp_servers: names for mcp_definition_find(), or an object of definitions. */
 struct mcp_key {
 	char **names;              /* ends with NULL; NULL: no servers */
-	struct mcp_definition *own; /* of the object; NULL: they stand elsewhere */
+	struct mcp_definition *own; /* those of the object; NULL: they are defined elsewhere */
 	char *place;               /* FILE:LINE */
 };
 /* A reader of a key (definition.h): the member at offset is a struct mcp_key. */
@@ -59,22 +60,22 @@ void mcp_key_free(struct mcp_key *key);
  * ERROR_DEFINITION, listing where was looked; mcp_definition_free() is called either way. */
 int mcp_definition_find(struct mcp_definition *m, const char *name,
     const char *workflow_directory, struct error *err);
-/* A server's name as its tools are called, mcp__NAME__TOOL: what no tool's name has becomes one _,
- * and two do. In memory of its own. */
+/* A server's name as it occurs in the names of its tools, mcp__NAME__TOOL: characters that are not
+ * allowed there become _, and several _ one. Allocated. */
 char *mcp_server_name(const char *name);
 /* Whether one of its tools may be had at all. */
 bool mcp_definition_has(const struct mcp_definition *m, const char *tool);
-/* A copy of one that an agent file has. */
+/* Copies a definition of an agent file. */
 void mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from);
 void mcp_definition_free(struct mcp_definition *m);
 
-/* A text with its variables in place: ${NAME} and ${env:NAME} are values of the environment, else
- * of the keys file, else the default; ${input:NAME} that of awf-run --input, else what NAME is in
- * capitals; ${workspaceFolder} and ${userHome} are directories, and so are ${CLAUDE_PLUGIN_ROOT},
- * that of the file (NULL: none), and ${CLAUDE_PROJECT_DIR}, if the environment does not say them.
- * (Of inputs, whose defaults stand elsewhere in the file, these are in the text already.) In memory
- * of its own; ERROR_DEFINITION at place names the one that has no value. Values that are secrets are
- * added to secrets, if it is not NULL. */
+/* Replaces the variables of a text. ${NAME} and ${env:NAME} are values of the environment, or else
+ * of the keys file, or else the default. ${input:NAME} is the value of awf-run --input, or else the
+ * variable NAME in capitals (defaults of inputs, which are elsewhere in the file, are already in
+ * the text). ${workspaceFolder} and ${userHome} are directories, and so are ${CLAUDE_PLUGIN_ROOT},
+ * that of the file (NULL: none), and ${CLAUDE_PROJECT_DIR}, unless the environment sets them. The
+ * result is allocated; ERROR_DEFINITION at place names a variable without a value. Values that are
+ * secrets are added to secrets, if that is not NULL. */
 char *mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err);
 /* The names of the variables, or keys, whose values a definition takes (base/list.h). */

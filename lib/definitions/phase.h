@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "formats/definition.h"
 
-/* What a model calls to end a phase, and the last one. */
+/* Tools with which a model ends a phase, or the last one. */
 #define PHASE_CONTINUE "continue_workflow"
 #define PHASE_FINISH "finish_workflow"
 
@@ -19,7 +19,7 @@ struct phase {
 	char *name;          /* of the sub-step: A-Z a-z 0-9 _ - */
 	char *instructions;
 	char **tools;        /* names; ends with NULL; NULL: those of the agent */
-	int64_t max_turns;   /* answers in it; 0: as many as the agent may give */
+	int64_t max_turns;   /* answers in the phase; 0: limited only by those of the agent */
 };
 
 struct agent;
@@ -32,8 +32,8 @@ struct phases_list {
 /* A reader of a key: a list of objects; the member at offset is a struct phases_list. */
 int phases_read(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err);
-/* The names of the tools of a phase, from 0: its own, or those of the agent if it names
- * none. */
+/* The names of the tools of phase `number`, counted from 0: its own, or those of the agent if it
+ * names none. */
 char *const *phase_tools(const struct agent *a, size_t number);
 void phases_list_free(struct phases_list *phases);
 

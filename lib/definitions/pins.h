@@ -23,16 +23,17 @@ struct pins {
 	size_t count;
 };
 
-/* A file as it is now, or as it was when it was added first; what is none, or is not there, is
- * passed over. */
+/* Adds a file in its present state, unless it was added before. A path that is not an existing
+ * regular file is ignored. */
 void pins_add(struct pins *p, const char *path);
-/* The program of a command line (ends with NULL), with what its first line says that it is run
- * by; and the script that it is given, if it is a shell or the like. */
+/* Adds the program of a command line (ends with NULL) with the interpreters of its first line; and
+ * its script, if it is a shell or another known interpreter. */
 void pins_add_command(struct pins *p, char *const *argv);
-/* Reads what others than root can write, once. It is for who runs them outside of a sandbox, and
- * to be called before anything runs in one; of what was not read the state alone counts. */
+/* Reads the files that others than root can write, once. For code that runs them outside of a
+ * sandbox; to be called before anything runs in one. Of files that were not read, only the state
+ * is compared. */
 void pins_read(struct pins *p);
-/* Appends what they are: two texts that are the same are of the same files. */
+/* Appends a description of the files; equal texts describe the same files. */
 void pins_describe(const struct pins *p, struct buffer *text);
 /* ERROR_BLOCKED names the first file that was changed. */
 int pins_check(const struct pins *p, struct error *err);

@@ -26,8 +26,8 @@ int sandboxing_decide(struct sandbox *decided, const struct sandbox *step,
 int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, struct error *err);
 
-/* The same of a command that judges what an agent's tools have written, such as a build: it
- * is in a sandbox if they are, unless somebody says none. */
+/* The same for a command that checks what an agent's tools have written, such as a build: it runs
+ * in a sandbox if one of them does, unless a setting says none. */
 int sandboxing_decide_judge(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, const struct tool *tools, size_t count, struct error *err);
 

@@ -23,7 +23,7 @@ bool skill_name_valid(const char *name);
 
 /* Where they are looked for; a list (base/list.h). */
 char **skill_directories(const char *workflow_directory);
-/* Its SKILL.md, in memory of its own. ERROR_DEFINITION lists where was looked. */
+/* The path of its SKILL.md, allocated. ERROR_DEFINITION lists the places that were searched. */
 char *skill_find(const char *name, const char *workflow_directory, struct error *err);
 /* Finds what the agent's file asks for and puts it at the end of its system prompt.
  * ERROR_DEFINITION, listing where was looked. */

@@ -1,9 +1,8 @@
 /*
- * Tools, awf-tool(5): NAME.tool.json beside an executable, or an entry of a file of several, or an
- * executable that says itself what it is (NAME --schema); in our words, or as model APIs and MCP
- * servers describe them. Arguments go in as
- * JSON on stdin, the result comes back on stdout, a non-zero exit is a failed
- * call whose stderr is the error. Arguments and results are checked against
+ * Tools, awf-tool(5): NAME.tool.json beside an executable, an entry of a file with several tools,
+ * or an executable that describes itself (NAME --schema); in AWF's format, or in that of model APIs
+ * or MCP servers. Arguments are passed as JSON on stdin, the result is read from stdout; a non-zero
+ * exit status is a failed call, with stderr as the error. Arguments and results are checked against
  * their schemas; a schema with a misspelt keyword is refused when it is loaded.
  */
 #ifndef AWF_DEFINITIONS_TOOL_H
@@ -31,14 +30,15 @@ struct definition_key;
 
 struct tool {
 	char *name;
-	char *path;                   /* of the .tool.json, of the file of several, or the program */
+	char *path;                   /* of the .tool.json, of the file with several tools, or of
+	                                 the program */
 	char *description;            /* may be NULL */
-	struct buffer input_schema;   /* JSON, as the model gets it: its own bytes, minified */
+	struct buffer input_schema;   /* minified JSON, the bytes that the model gets */
 	struct schema *input;
 	struct schema *output;        /* NULL: not checked */
 	char **argv;                  /* of its command; ends with NULL */
 	char *via;                    /* the launcher of its command, shell text; NULL: it runs here */
-	bool missing;                 /* no command is said, and no executable there */
+	bool missing;                 /* it has neither a command nor an executable */
 	int64_t timeout_ms;           /* 0: none */
 	int64_t max_result;           /* bytes of a result that a model is given; 0: not said */
 	enum effects effects;
@@ -47,13 +47,13 @@ struct tool {
 	bool starts_run;              /* each call of it starts a child run */
 	char *changes;                /* the argument that names the file it changes; NULL */
 	struct pins pins;             /* its file, and the files that it runs */
-	bool own;                     /* it comes with AWF, and is known by its version */
+	bool own;                     /* it comes with AWF, and is identified by AWF's version */
 	struct timespec loaded;
-	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
+	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own tools */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */
-	char sha256[65];              /* of the file and of what lies beside it that it runs; AWF's
-	                                 own programs count by name and version */
+	char sha256[65];              /* of its file and of the files beside it that it runs; AWF's
+	                                 own programs are represented by name and version */
 };
 
 /* Where the builtin tool `read` finds results that were too long for the model (turn/result_cut.h),
@@ -63,16 +63,15 @@ struct tool {
 /* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */
 #define TOOL_LOADED "AWF_TOOL_LOADED"
 
-/* A reader of a key (definition.h): names of tools, or mcp__SERVER__*, none of them twice. */
+/* A reader of a key (definition.h): names of tools, or mcp__SERVER__*; no name may occur twice. */
 int tool_names_read(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
-/* What comes with AWF is not looked for in the current directory, where sandboxed programs
- * write. Else it is the .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
- * user's (~/.config/awf/tools) and the system's directory, and beside AWF's own tools, in
- * memory of its own.
- * ERROR_DEFINITION lists where was looked. */
+/* Finds the file of a tool; allocated. Tools that come with AWF are not searched for in the current
+ * directory, where sandboxed programs write. Others: NAME.tool.json in $AWF_TOOL_PATH, ./tools,
+ * workflow_directory/tools, the user's (~/.config/awf/tools) and the system's directory, and beside
+ * AWF's own tools. ERROR_DEFINITION lists the places that were searched. */
 char *tool_find(const char *name, const char *workflow_directory, struct error *err);
-/* Those directories, for a tool that does not come with AWF; a list (base/list.h). */
+/* The directories that are searched for tools that do not come with AWF; a list (base/list.h). */
 char **tool_directories(const char *workflow_directory);
 /* Adds the names of the tools that a file of several has, each once. 0: it is no such file. -1: it is one from
  * which a step would take none. */
@@ -90,9 +89,9 @@ void tool_free(struct tool *t);
 bool tool_fill_input(const struct tool *t, struct span input, struct buffer *filled);
 /* Checks arguments (JSON). -1: why says it in a line for the model. */
 int tool_check_input(const struct tool *t, struct span input, struct buffer *why);
-/* What a tool printed, as JSON: its value if the tool has an output schema or the
- * bytes are one JSON object or array, else a string, without one final LF. -1: it
- * breaks the schema. */
+/* Converts the output of a tool to JSON: the value, if the tool has an output schema or the bytes
+ * are one JSON object or array; otherwise a string, without one final LF. -1: it does not match
+ * the schema. */
 int tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
     struct buffer *why);
 

@@ -12,17 +12,17 @@
 #include "base/buffer.h"
 
 #define TRUST_TEXT_SPACES 8
-/* What of a text stands in the message of an error, which has more to say. */
+/* how much of a text is shown in an error message, which contains more than that */
 #define TRUST_TEXT_IN_ERROR 400
 
-/* Appends a word as a shell would have to be given it, so that it is seen where it ends: rm,
- * 'two words', $'line\nline\u00a0'. Outside of the quotes stands a number of spaces:
- * 'a'<300 spaces>'b'. */
+/* Appends a word as it would be written in a shell, so that its end is visible: rm, 'two words',
+ * $'line\nline\u00a0'. The number of many spaces is shown outside of the quotes: 'a'<300
+ * spaces>'b'. */
 void trust_word_append(struct buffer *out, const char *word);
-/* Appends a text of such words and others. */
+/* Appends a text that consists of such words and others. */
 void trust_text_append(struct buffer *out, const char *text);
-/* Appends what is shown, at most limit characters of it: of a longer one its beginning, the number
- * of characters that are left out, and its end. How many these are. */
+/* Appends at most limit characters of a text. Of a longer one it appends the beginning, the number
+ * of characters left out, and the end. Returns that number. */
 size_t trust_text_shorten(struct buffer *out, const char *shown, size_t limit);
 
 #endif

@@ -15,7 +15,8 @@ struct gate *leading_find_gate(const struct leading *l, const char *token, struc
  * the caller's. */
 int leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc_call *call,
     struct error *err);
-/* A request is not waited for any more: that with this id. */
+/* The client has cancelled the request with this id: it is dropped and, for some tools, the run
+ * is cancelled. */
 void leading_cancelled(struct leading *l, struct span id);
 
 /* A step of the loop: reads what questions have sent, connects to new ones, and answers the

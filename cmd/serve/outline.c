@@ -113,7 +113,8 @@ append_event_label(struct buffer *out, const struct event_view *event)
 	}
 }
 
-/* When that began which the event ends, µs since 1970; 0: the event ends nothing. */
+/* When the call, tool call, model request or attempt that the event ends began, µs since 1970;
+ * 0: it ends none. */
 static int64_t
 outline_event_start(const struct overview *o, const struct event_view *event,
     const struct model_call *call, int64_t wall)

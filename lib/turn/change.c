@@ -150,7 +150,7 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
 	if (whole.len == 0)
 		return 0;
 
-	/* It must be able to stand in a line of the transcript, where no key may occur twice. */
+	/* It must be valid in a line of the transcript, where no key may occur twice. */
 	value = value_parse(whole.at, whole.len, NULL, ERROR_SCHEMA, &why);
 	if (value == NULL)
 		return error_set(err, ERROR_SCHEMA, NULL, "no JSON: %s", why.message);

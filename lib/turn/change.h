@@ -23,12 +23,12 @@ struct change {
 	struct span failure;      /* ends it, failed: a text */
 	bool narrows;             /* only offer may be called */
 	struct offer offer;
-	json_t *params;           /* all of them; NULL: as the agent says */
+	json_t *params;           /* all parameters; NULL: those of the agent */
 };
 
-/* Reads what a program answered; white space alone is no change. offer and params are
- * what the turn would have without it. -1: ERROR_BLOCKED for a tool that is not offered,
- * else ERROR_SCHEMA. change_free() is called either way. */
+/* Reads the output of a program; only white space means no change. offer and params are those of
+ * the turn without the change. -1: ERROR_BLOCKED for a tool that is not offered, otherwise
+ * ERROR_SCHEMA. change_free() is called in both cases. */
 int change_read(struct change *c, const char *bytes, size_t len, const struct offer *offer,
     const json_t *params, struct error *err);
 void change_free(struct change *c);

@@ -5,11 +5,11 @@
  * those of any tool. Their effect on the call is applied by settle() when the result is final,
  * wherever it comes from:
  *
- *     tool.call → answer() → tool.result → settle()    live, and in a replay
- *     the recorded result → settle()                   in a call that is gone on with
+ *    tool.call → answer() → tool.result → settle()    live, and in a replay
+ *    the recorded result → settle()                   in a resumed call
  *
- * The calls of one answer are answered and settled in their order; adjacent ones at once, where
- * their controls can.
+ * The calls of one answer are answered and settled in their order; adjacent ones are answered
+ * together if their controls support that.
  */
 #ifndef AWF_TURN_CONTROL_H
 #define AWF_TURN_CONTROL_H
@@ -27,27 +27,29 @@ struct control {
 	struct tool tool;    /* its argv is NULL; its effects are those of answer() */
 	bool judges;         /* answer() checks the arguments, beyond that they are an object */
 	bool foreign;        /* the work is a server's: the run's list of tools counts */
-	/* Fills run->output (JSON), or run->error, which the model reads then, with the
-	 * output behind it if there is one. In a replay run->recorded is the recorded result,
-	 * for what was left to chance. -1: the call of the step ends with *err. */
+	/* Sets run->output (JSON), or run->error, which the model then reads, followed by the
+	 * output if there is one. In a replay, run->recorded is the recorded result, from which
+	 * random values are taken. -1: the call of the step ends with *err. */
 	int (*answer)(void *context, struct tool_run *run, struct error *err);
 	/* In place of answer(), if it is not NULL: of calls at once, whose controls all have it, and
 	 * tools that are concurrent. Each has its error also where this returns -1. */
 	int (*answer_all)(struct tool_run *runs, size_t count, struct error *err);
-	/* The result stands; run->error tells if it is none. NULL: it leads to nothing. */
+	/* Called when the result is final; run->error is set if the call failed. NULL: it has no
+	 * effect on the call. */
 	void (*settle)(void *context, const struct tool_run *run);
 	void *context;
 };
 
-/* Makes it: effects are none, and may be changed. schema is JSON of the program's own. */
+/* Makes a control. Its effects are none; the caller may change them. schema: JSON that is part of
+ * the program. */
 int control_begin(struct control *c, const char *name, const char *description,
     const char *schema, struct error *err);
 /* An answer() that accepts whatever the schema does. */
 int control_accept(void *context, struct tool_run *run, struct error *err);
 void control_free(struct control *c);
 
-/* What a model is offered in a turn, in the order in which it is told. The caller owns
- * tools and controls. */
+/* What is offered to a model in a turn, in the order of the request. The caller owns tools
+ * and controls. */
 struct offer {
 	struct offered {
 		const struct tool *tool;

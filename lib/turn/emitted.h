@@ -23,16 +23,16 @@ struct emitted {
 	size_t count;
 };
 
-/* Records a `tool_call` or `tool_result` line; ERROR_PROVIDER if it is none that may
- * stand in a transcript. A call's parent is the event before
- * the answer, whatever came meanwhile, so causes do not depend on timing. */
+/* Records a `tool_call` or `tool_result` line; ERROR_PROVIDER if it is invalid in a
+ * transcript. The parent of a call is always the event before the answer, so that causes do
+ * not depend on timing. */
 int emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err);
-/* Records such an event of a recorded call once more, under its id. */
+/* Records such an event of a recorded call again, with its id. */
 int emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *recorded,
     struct error *err);
 /* Adds a call that AWF ran for the CLI, by the events of it and of its result. */
 void emitted_add(struct emitted *e, const char *called, const char *resulted);
-/* The next event of the call follows these; then there are none. */
+/* Makes these events the causes of the next event of the call, and clears the list. */
 void emitted_follow(struct emitted *e, struct call *call);
 void emitted_free(struct emitted *e);
 

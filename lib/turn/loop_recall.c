@@ -37,8 +37,8 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	a->recorded = true;
 }
 
-/* What an agent CLI reported of its own tools before this answer; answer NULL: before the
- * recorded call ended without one. A replay records it again. */
+/* Events of an agent CLI's own tools before this answer; answer NULL: before the end of the
+ * recorded call, which came without an answer. A replay records them again. */
 static int
 loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
@@ -88,8 +88,8 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 
 	if (answer == NULL && count > 0)
 		failed--;
-	/* What led to the answer stands in the place of the last unfinished try, or behind all
-	 * of them. */
+	/* What led to the answer comes before the partial answer number `failed`, or after
+	 * all of them. */
 	for (size_t i = 0; status == 0 && i <= count; i++) {
 		if (i == failed && (status = loop_repeat_emitted(l, answer, err)) == 0)
 			status = loop_repeat_tools(l, answer, err);

@@ -1,10 +1,10 @@
 /*
- * A sync of the transcript beside what depends on nothing of it: a thread waits for the disk.
+ * Syncs the transcript in a thread, during work that does not depend on it.
  *
- *     sync_begin() → … → sync_end()
+ *    sync_begin() → … → sync_end()
  *
- * Between them the transcript is left alone. What is told afterwards, or done because of it, is
- * so when the lines before are on disk.
+ * Between these calls nothing may be written to the transcript. After them, the previous lines are
+ * on disk, before anything is reported or done because of them.
  */
 #ifndef AWF_TURN_SYNC_BESIDE_H
 #define AWF_TURN_SYNC_BESIDE_H

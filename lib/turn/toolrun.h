@@ -1,15 +1,14 @@
 /*
- * The tool calls of one answer: each is looked up, checked, recorded, run, and its
- * result recorded. Whatever is wrong with a call (no such tool, arguments that
- * break the schema, a tool that fails) becomes its result, for the model to read;
- * only an interrupt, the deadline of the whole call, or a failing machine ends
- * them all.
+ * The tool calls of one answer: each is looked up, checked, recorded and run, and its result is
+ * recorded. Any failure of a call (an unknown tool, arguments that do not match the schema, a tool
+ * that fails) becomes its result, which the model reads. Only an interrupt, the deadline of the
+ * whole call, or a failure of the machine ends all of them.
  *
- * Adjacent calls run at once if all their tools allow it (`concurrent`; those of MCP servers do
- * that only read), else one after another; control tools (control.h) answer one by one.
- * What is recorded is in the order of the calls:
+ * Adjacent calls run at the same time if all their tools allow it (`concurrent`, and tools of MCP
+ * servers that only read), otherwise one after another; control tools (control.h) are answered one
+ * by one. Events are recorded in the order of the calls:
  *
- *     message.assistant → tool.call → tool.result
+ *    message.assistant → tool.call → tool.result
  */
 #ifndef AWF_TURN_TOOLRUN_H
 #define AWF_TURN_TOOLRUN_H
@@ -35,8 +34,8 @@
 enum tool_source {
 	TOOL_RUN,      /* the tool is run */
 	TOOL_TAKEN,    /* both events are in the file already */
-	TOOL_SKIPPED,  /* the call is; the user has said not to run it again */
-	TOOL_RECORDED  /* recorded once more as it was, by a replay */
+	TOOL_SKIPPED,  /* the call is not run: the user said not to run it again */
+	TOOL_RECORDED  /* a replay records it again as it was */
 };
 
 struct tool_run {
@@ -44,18 +43,18 @@ struct tool_run {
 	char *name, *call_id;
 	struct span asked;              /* its arguments; the caller's memory */
 
-	/* What it is run as. */
+	/* What is run. */
 	struct span input;              /* JSON that the tool gets */
-	struct buffer filled;           /* with what it lacked; "" if it lacks nothing */
+	struct buffer filled;           /* the input with defaults added; "": none were needed */
 	const struct tool *tool;        /* NULL: it cannot be run */
 	const struct control *control;  /* that answers it; NULL: a program does */
 	struct tool own;                /* loaded for this call (tools_policy warn) */
 	const char *warning;            /* NULL */
 	bool refused;                   /* it is not to be run */
 	struct sandbox sandbox;         /* that it runs in */
-	struct environment environment; /* its own, if the tool names keys */
+	struct environment environment; /* of this call, if the tool names keys */
 	struct via via;                 /* where it runs, if that is elsewhere, */
-	char **far_variables;           /* what of the environment goes there, and */
+	char **far_variables;           /* the variables that are passed on to there, and */
 	char **far_sandbox;             /* its sandbox there */
 	bool cut_off;                   /* (resume) it was, elsewhere, and may run on there for a while */
 
@@ -63,22 +62,24 @@ struct tool_run {
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
 	struct subprocess process;
-	struct far_end far;             /* of one that ran elsewhere */
+	struct far_end far;             /* of a tool that ran elsewhere */
 	struct changed changed;         /* in the workspace, by it */
 	size_t limit;                   /* bytes of it that the model is given; 0: all */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
 
-	/* What is recorded of it. */
+	/* How it is recorded. */
 	enum tool_source source;
 	char named_call[ID_SIZE], named_result[ID_SIZE]; /* the ids that a replay gives; "" */
-	const struct recalled_event *recorded; /* what a replay has to come to; NULL */
+	const struct recalled_event *recorded; /* the recorded result that a replay must
+	                                          reproduce; NULL */
 };
 
 struct tool_runs {
 	struct turns *turns;
-	const struct offer *offer; /* what the model may call; NULL: an operation */
-	const struct offer *withheld; /* what may be called with a warning (tools_policy); NULL */
-	const char *cause;         /* event id of the message.assistant; NULL: the event before */
+	const struct offer *offer; /* what the model may call; NULL: for an operation */
+	const struct offer *withheld; /* tools that may be called with a warning
+	                                 (tools_policy); NULL */
+	const char *cause;         /* event id of the message.assistant; NULL: the previous event */
 	bool answers;              /* the cause is the answer that asks for them, which is the same event in
 	                              each attempt */
 	bool went_on;            /* a recorded answer followed these results */
@@ -86,7 +87,7 @@ struct tool_runs {
 	struct tool_run *list;
 	size_t count;
 	size_t reach;            /* a replay ends before this run, as the recorded call did */
-	struct error ending;     /* with this; ERROR_NONE: it goes on */
+	struct error ending;     /* with this error; ERROR_NONE: it does not end */
 };
 
 void tool_runs_begin(struct tool_runs *r, struct turns *t, const struct offer *offer,
@@ -96,7 +97,8 @@ void tool_runs_take(struct tool_runs *r, struct span blocks);
 /* Adds one call. */
 void tool_runs_add(struct tool_runs *r, struct span name, struct span call_id,
     struct span input);
-/* Whether what ended the recorded call tells of what went on around it. */
+/* Whether the error that ended the recorded call was caused by circumstances outside
+ * of the call. */
 bool ended_by_circumstance(const struct recalled *recalled, struct error *error);
 /* Runs and records them. -1: the call of the step ends with *err. */
 int tool_runs_run(struct tool_runs *r, struct error *err);

@@ -1,6 +1,4 @@
-/*
- * Tokens that the answers of a conversation took, summed: what providers tell in `usage`.
- */
+/* The sum of the tokens of a conversation's answers, as reported by providers in `usage`. */
 #ifndef AWF_TURN_USAGE_H
 #define AWF_TURN_USAGE_H
 
@@ -17,11 +15,11 @@ struct usage {
 };
 
 void usage_begin(struct usage *u);
-/* Adds what an answer tells; told is its usage, which may be nothing. */
+/* Adds the usage of an answer; told may be absent. */
 void usage_add(struct usage *u, struct span told);
 /* Input and output. */
 int64_t usage_total(const struct usage *u);
-/* An object of what is known. */
+/* Writes the known numbers as an object. */
 void usage_write(const struct usage *u, struct writer *w);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What an event holds, to be read: below its line (view/view.h) stand the prompts, answers, data,
- * arguments, output and standard error that are in it, whole, wrapped to the width and indented.
+ * The contents of an event, for reading: below its line (view/view.h), the prompts, answers, data,
+ * arguments, output and standard error in it, complete, wrapped to the width and indented.
  */
 #ifndef AWF_TAIL_CONVERSATION_H
 #define AWF_TAIL_CONVERSATION_H
@@ -13,7 +13,7 @@
 struct conversation {
 	size_t width;     /* columns */
 	bool colour;
-	const char *heading; /* of the text that comes; NULL: none */
+	const char *heading; /* of the next text; NULL: none */
 	struct buffer *out;
 };
 

@@ -71,7 +71,7 @@ struct tail {
 	struct printer printer;
 	struct projector projector;
 	struct cost cost;
-	int64_t line_cost;         /* of the shown event, or of the run that it ends */
+	int64_t line_cost;         /* of the shown event, or of the run that ended with it */
 	bool told_unknown;
 	struct buffer projected;   /* lines that replace an event */
 	struct follow_callbacks callbacks;
@@ -128,7 +128,7 @@ static const struct option_spec options_table[] = {
 
 #define SAID(id) OPTION_SAID(id)
 #define LIVE (SAID(OPT_FOLLOW) | SAID(OPT_FOREVER))
-/* Options that select events, and those that say how they are shown. */
+/* Options that select events, and options for their format. */
 #define SOME_EVENTS (SAID(OPT_AFTER) | SAID(OPT_TYPE) | SAID(OPT_PATH) | SAID(OPT_GREP) | SAID(OPT_ERRORS))
 #define OF_THE_LOG (SOME_EVENTS | SAID(OPT_LINES) | SAID(OPT_SINCE) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) | \
     SAID(OPT_FULL) | SAID(OPT_JSON) | SAID(OPT_INLINE) | SAID(OPT_AS) | SAID(OPT_DROP))
@@ -499,8 +499,8 @@ wait_for_change(struct tail *t)
 	}
 }
 
-/* The server has another record than the one that was shown: the common beginning is not shown
- * again. The model is built anew; projections read the record themselves. */
+/* The server has a different recording than the one that was shown: the common beginning is not
+ * shown again. The model is built again; projections read the recording themselves. */
 static int
 start_over(struct tail *t, const struct served_change *change, struct error *err)
 {
@@ -788,7 +788,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	return failed;
 }
 
-/* Passes on, or keeps, each line of stdin as it comes. */
+/* Prints or keeps each line of stdin as it arrives. */
 static int
 read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
     struct error *err)

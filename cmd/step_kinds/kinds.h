@@ -12,18 +12,18 @@
 WORKS(WORK_DECLARE)
 #undef WORK_DECLARE
 
-/* The row of what the options ask for. */
+/* The row for the kind of work that the options ask for. */
 const struct work *work_find(const struct step_options *o);
 /* Finds what it does by its options, loads that, and computes the digest of its definition.
  * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
 int step_load(struct step *s, struct error *err);
 
-/* What the command line says to agents, those in the steps inside too, as it is read (work_agent.c):
- * --trust and --known-end. ERROR_USAGE. */
+/* Options for agents, also for those in steps inside this one (work_agent.c): --trust and
+ * --known-end, called when they are read. ERROR_USAGE. */
 int work_read_trust(const char *digests, struct error *err);
 int work_read_known_end(const char *text, struct error *err);
-/* The model that is asked where nobody names one: *model in memory of its own, NULL if there is none,
- * and *place, where it was said. -1: the config cannot be read. */
+/* The default model: *model, allocated, or NULL if there is none, and *place, where it is
+ * configured. -1: the config cannot be read. */
 int work_default_model(char **model, const char **place, struct error *err);
 
 #endif

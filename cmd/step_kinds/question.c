@@ -109,7 +109,8 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 	return result != 0 ? -1 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Lets the user edit the text, and takes it if it is valid; if not, says on the terminal why. */
+/* Lets the user edit the text, and keeps the new text if it is valid; if not, prints the reason on
+ * the terminal. */
 static int
 question_edit_text(struct question *q, struct terminal_question *terminal, struct error *err)
 {

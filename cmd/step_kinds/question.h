@@ -1,13 +1,13 @@
 /*
- * A question to whoever sits at the terminal: shows what it is about, and takes a yes, a
- * no, or another text from an editor, which is shown and asked about again.
+ * A question to the user at the terminal: shows what it is about, and reads a yes, a no, or a new
+ * text from an editor, which is then shown with the question again.
  *
  * What the code relies on, and keeps:
- *   - It is asked as view/terminal_question.h has it, one at a time in a run.
+ *   - Questions are asked as in view/terminal_question.h: in a run, one at a time.
  *   - What is shown is data: its control characters are made harmless.
- *   - The editor has the terminal for itself, with a process group of its own, so that
- *     its Ctrl-C is not the workflow's; it, and the terminal's modes, do not outlast the
- *     question, however that ends. Its file lies in the run's directory.
+ *   - The editor has the terminal for itself, and a process group of its own, so that its Ctrl-C
+ *     does not reach the workflow. When the question ends in any way, the editor is ended and the
+ *     terminal's modes are restored. The editor's file is in the run's directory.
  */
 #ifndef AWF_STEP_KINDS_QUESTION_H
 #define AWF_STEP_KINDS_QUESTION_H
@@ -19,7 +19,7 @@
 #include "proc/interrupts.h"
 
 enum question_answer {
-	ANSWER_NONE, /* nobody there, or no answer: end of file */
+	ANSWER_NONE, /* there is no user, or no answer: end of file */
 	ANSWER_YES, ANSWER_NO
 };
 
@@ -31,13 +31,13 @@ struct question {
 	                                  edited */
 	char *const *environment;      /* of the editor */
 	const struct interrupts *interrupts;
-	/* Whether an edited text will do; *why tells what is wrong. */
+	/* Checks an edited text; *why says what is wrong with it. */
 	int (*check)(void *context, const struct buffer *text, struct error *why);
 	void *context;
 
 	struct buffer text;            /* changed by an editor */
 	bool edited;                   /* it came from one */
-	struct buffer reason;          /* of a no; may be empty */
+	struct buffer reason;          /* the reason for a no; may be empty */
 };
 
 /* -1: interrupted (ERROR_CANCELLED, ERROR_DOWNSTREAM_CLOSED), or ERROR_SYSTEM. */

@@ -13,16 +13,16 @@
 struct template {
 	const char *text;
 	const char *place;           /* its file, or the option, for messages */
-	const char *file;            /* NULL: it was given as it is */
+	const char *file;            /* NULL: it is the text of an option */
 	struct buffer loaded;
 };
 
-/* given stays the caller's. ERROR_DEFINITION. template_free() is called either way. */
+/* given must outlive it. ERROR_DEFINITION. template_free() is called in both cases. */
 int template_load(struct template *t, const char *given, const char *option, struct error *err);
 /* Appends it with its values. ERROR_INVALID_INPUT. */
 int template_render(const struct template *t, const struct step *s, const struct item *item,
     struct buffer *out, struct error *err);
-/* Writes the inputs of the run, if it names any, for the digest of a definition. */
+/* Writes the inputs of the run that it names, for the digest of a definition. */
 void template_define_inputs(const struct template *t, const struct step *s, struct writer *w);
 void template_free(struct template *t);
 

@@ -1,8 +1,9 @@
 /*
- * The recorded traffic of a call: exchanges, found again by what was asked.
+ * The recorded traffic of a call: exchanges, which are found again by their request.
  *
- * What a request is known by is its method, path and body, which is compared as JSON: neither the
- * order of members nor white space counts, nor what the user leaves out (--models-ignore).
+ * Requests are equal if they have the same method, path and body. Bodies are compared as JSON,
+ * without regard to the order of members and to white space, and without the parts that the user
+ * excludes (--models-ignore).
  */
 #ifndef AWF_STEP_KINDS_TRAFFIC_H
 #define AWF_STEP_KINDS_TRAFFIC_H
@@ -15,7 +16,7 @@
 #include "history/recall.h"
 #include "json/scan.h"
 
-/* An exchange of the record: its two events. */
+/* A recorded exchange, which has two events. */
 struct exchanged {
 	struct recalled_event *asked, *answered; /* the latter NULL: it never was */
 	char key[DIGEST_SIZE];
@@ -29,22 +30,23 @@ struct traffic {
 	char *const *ignored;     /* JSON pointers; ends with NULL; NULL: none */
 };
 
-/* Of a recorded call; r stays the caller's, and is changed by nobody meanwhile. For a replay only
- * what the call came to by: of earlier attempts, what its last took over. */
+/* Reads the traffic of a recorded call; r must not change until traffic_free(). For a replay, only
+ * what led to the result of the call is used: of earlier attempts, what the last one took over. */
 void traffic_begin(struct traffic *t, struct recalled *r, char *const *ignored);
 /* What a request is known by: an object with method, path, body and encoding. */
 void traffic_key(const struct traffic *t, struct span request, char key[DIGEST_SIZE]);
-/* The next of these that is not used: a whole answer, or, if there is none any more and whole is
- * not asked for, any. NULL: there is none. */
+/* The next unused exchange with this key: one with a whole answer or, if there is none and `whole`
+ * is false, any. NULL: there is none. */
 struct exchanged *traffic_find(const struct traffic *t, const char *key, bool whole);
-/* Whether any answer of the record is not used. */
+/* Whether the recording has an unused answer. */
 bool traffic_left(const struct traffic *t);
 /* The recorded request that another is likely to be: the first that is not used of this path, or of
  * them all. NULL: there is none. */
 struct exchanged *traffic_likely(const struct traffic *t, struct span request);
 /* Appends, for people, how a request differs from that. */
 void traffic_differs(const struct traffic *t, struct span request, struct buffer *out);
-/* The request of an event: of a message, or of a call of a tool. .at NULL: it is of no traffic. */
+/* The request in an event, which may be a message or a tool call. .at is NULL if the event does not
+ * belong to the traffic. */
 struct span traffic_request(const struct recalled_event *e);
 void traffic_free(struct traffic *t);
 

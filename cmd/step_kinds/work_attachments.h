@@ -1,6 +1,7 @@
 /*
- * The attachments of a call, of agents, which ask with them, and of groups, whose bodies pass them on:
- * those of the step, and those that stand in the item's state line. They are a part of the input.
+ * The attachments of a call of an agent, which includes them in its request, or of a group, which
+ * passes them on to its bodies: those of the step, and those in the item's state line. They are a
+ * part of the input.
  */
 #ifndef AWF_STEP_KINDS_WORK_ATTACHMENTS_H
 #define AWF_STEP_KINDS_WORK_ATTACHMENTS_H
@@ -8,8 +9,8 @@
 #include "formats/attachment.h"
 #include "step_call/step_call.h"
 
-/* Reads them into a, which is empty, own (NULL: none) before those of the item. What is wrong with
- * them is the call's error. */
+/* Reads them into a, which must be empty: first those of the step, `own` (NULL: none), then those
+ * of the item. An error is that of the call. */
 void work_attachments_read(struct step_call *call, const struct attachments *own,
     struct attachments *a);
 

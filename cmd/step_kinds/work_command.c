@@ -170,7 +170,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 	buffer_text(&told_as, "awf-step: ");
 	step_label(s, call->item, call->index, &told_as);
 	process->told_as = told_as.data;
-	step_forget_results(end); /* what an earlier try has made is not this try's */
+	step_forget_results(end); /* results of an earlier try are not those of this one */
 	step_drop_lines(call);
 	if (passes || s->options.command.feed_state)
 		step_state_line(call, !passes, &input);

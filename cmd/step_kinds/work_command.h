@@ -1,6 +1,7 @@
 /*
- * A command, as all kinds of work run it that are one: in tries, with the item on stdin. What a kind
- * does beside it (to have it run elsewhere, to record what it asks models) it does around each try.
+ * Running a command, for all kinds of work that do so: in tries, with the item on stdin. What a
+ * kind does in addition (run it elsewhere, record its requests to models) is done before and
+ * after each try.
  */
 #ifndef AWF_STEP_KINDS_WORK_COMMAND_H
 #define AWF_STEP_KINDS_WORK_COMMAND_H
@@ -20,7 +21,7 @@ struct command_try {
 	char **passed;               /* variables that its sandbox lets through; a list */
 };
 
-/* What is done around each try. */
+/* What is done before and after each try. */
 struct command_hooks {
 	void *context;
 	/* Before it is started; with an error in try->process it is not. */

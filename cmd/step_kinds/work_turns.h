@@ -14,10 +14,10 @@
 /* Whether the tool can have the sandbox that it is to have; agent NULL: no agent's. ERROR_DEFINITION. */
 int work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,
     struct error *err);
-/* The tool's file, and those beside it that it runs. */
+/* Adds the tool's file, and the files beside it that it runs. */
 void work_name_tool(struct step_files *f, const struct tool *tool);
 
-/* Fills in what the call and the step say. */
+/* Sets the members that depend on the call and the step. */
 void work_turns_begin(struct step_call *call, struct turns *t);
 /* Takes over what it came to, and frees it. result: of turns_run() or turns_operation(). */
 void work_turns_end(struct step_call *call, struct turns *t, int result);

@@ -62,7 +62,7 @@ output_schema_load(struct output_schema *o, const char *path, const char *defini
 	if (result == 0 && json_is_true(document))
 		buffer_text(&o->text, ANY);
 	else if (result == 0)
-		scan_minify(span_of(text.data, text.len), &o->text);
+		scan_minify(span_trim_json(span_of(text.data, text.len)), &o->text);
 	json_decref(document);
 	buffer_free(&text);
 	return result;
@@ -75,14 +75,14 @@ output_schema_strip_fence(struct span text)
 	const size_t mark = sizeof FENCE - 1;
 	const char *line;
 
-	text = span_trim(text);
+	text = span_trim_json(text);
 	if (text.len < 2 * mark || memcmp(text.at, FENCE, mark) != 0 ||
 	    memcmp(text.at + text.len - mark, FENCE, mark) != 0)
 		return text;
 	line = memchr(text.at, '\n', text.len - mark);
 	if (line == NULL)
 		return text;
-	return span_trim(span_of(line + 1, (size_t)(text.at + text.len - mark - (line + 1))));
+	return span_trim_json(span_of(line + 1, (size_t)(text.at + text.len - mark - (line + 1))));
 }
 
 int

@@ -340,7 +340,7 @@ entries_of(struct span file)
 static int
 pick_entry(const char *name, struct buffer *text)
 {
-	struct span file = span_trim(span_of(buffer_string(text), text->len));
+	struct span file = span_trim_json(span_of(buffer_string(text), text->len));
 	size_t bad;
 
 	if (scan_check(file.at, file.len, &bad) != NULL || span_type(entries_of(file)) != 'a')
@@ -423,6 +423,7 @@ load_text(const struct tool *t, struct buffer *text, struct error *err)
 	if (program ? allow_program(t, err) != 0 || ask_program(t, text, err) != 0 :
 	    trust_file_load(t->path, t->path, DEFINITION_LIMIT, text, err) != 0)
 		return -1;
+	buffer_drop(text, text_byte_order_mark(text->data, text->len));
 	if (is_list(t->path) && pick_entry(t->name, text) == 0)
 		return error_set(err, ERROR_DEFINITION, t->path, "has no tool '%s'", t->name);
 	return 0;
@@ -719,7 +720,8 @@ int
 tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
     struct buffer *why)
 {
-	struct span value = span_trim(span_of(bytes, len));
+	struct span value = t->output == NULL ? span_trim(span_of(bytes, len)) :
+	    span_trim_json(span_of(bytes, len));
 	struct writer w;
 	size_t bad;
 

@@ -68,6 +68,8 @@ void scan_minify(struct span value, struct buffer *out);
 
 /* Without white space at both ends. */
 struct span span_trim(struct span value);
+/* The same of a text that somebody wrote as JSON, and without a byte order mark at its beginning. */
+struct span span_trim_json(struct span text);
 static inline struct span
 span_of(const char *at, size_t len)
 {

@@ -27,6 +27,16 @@ span_trim(struct span value)
 	return value;
 }
 
+struct span
+span_trim_json(struct span text)
+{
+	size_t mark;
+
+	text = span_trim(text);
+	mark = text_byte_order_mark(text.at, text.len);
+	return mark == 0 ? text : span_trim(span_of(text.at + mark, text.len - mark));
+}
+
 char
 span_type(struct span value)
 {

@@ -139,7 +139,7 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
     const json_t *params, struct error *err)
 {
 	const struct given given = { offer, params };
-	struct span whole = span_trim(span_of(bytes, len));
+	struct span whole = span_trim_json(span_of(bytes, len));
 	struct error why = ERROR_INIT;
 	json_t *value;
 	int status = 0;

@@ -302,6 +302,8 @@ static const struct {
 	{ NULL, "{\"a\": 1} x", "\"{\\\"a\\\": 1} x\"", NULL },
 	{ NULL, "a\xff", "\"a\xef\xbf\xbd\"", NULL },
 	{ "{\"type\": \"integer\"}", "5\n", "5", NULL },
+	{ "{\"type\": \"integer\"}", "\xef\xbb\xbf 5\n", "5", NULL },
+	{ NULL, "\xef\xbb\xbf[5]", "\"\xef\xbb\xbf[5]\"", NULL },
 	{ "{\"type\": \"integer\"}", "five\n", NULL, "not JSON: " },
 	{ "{\"type\": \"integer\"}", "", NULL, "not JSON: " },
 	{ "{\"type\": \"integer\"}", "[5]", NULL, "expected integer, got array" },

@@ -117,6 +117,27 @@ $SCHEMA"
 	done
 }
 
+@test "a byte order mark is no part of an answer, of a schema, nor of what a tool and a program before a turn say" {
+	local mark=$'\xef\xbb\xbf' text
+	for text in "$mark"'{"n":1}' $'```json\n'"$mark"$'{"n":1}\n```' "$mark"$'```\n{"n":1}\n```' $'\n'"$mark"' {"n":1}'; do
+		answers "$text"
+		ask | grep '^{"data":{"n":1},"metadata":'
+		same "$(ask -r)" '{"n":1}'
+		awf-verify -q
+	done
+	printf '%s%s' "$mark" "$SCHEMA" >schema.json
+	printf '%s{"command":["true"],"input_schema":%s}' "$mark" "$SCHEMA" >tools/marked.tool.json
+	extractor 'tools: [marked]' ../schema.json
+	ask -q
+	tail -n 1 requests.jsonl | jq -e --argjson schema "$SCHEMA" '[.output_schema, .tools[0].input_schema] == [$schema, $schema]'
+	printf '#!/bin/sh\nprintf %%s \x27%s{"params":{"temperature":0}}\x27\n' "$mark" >before
+	chmod +x before
+	extractor "before_turn: [$PWD/before]"
+	ask -q
+	same "$(tail -n 1 requests.jsonl | jq .params.temperature)" 0
+	awf-verify -q
+}
+
 @test "an answer that does not is sent back with what is wrong" {
 	answers 'The number is 1.' '{"n":"1"}' '{"n":1}'
 	same "$(ask -r)" '{"n":1}'

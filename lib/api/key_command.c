@@ -10,11 +10,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "proc/api_keys.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
 #include "proc/subprocess.h"
+
+extern char **environ;
 
 enum { TIMEOUT_SECONDS = 30, REFRESH_SECONDS = 300, EARLIER_SECONDS = 60 };
 
@@ -184,14 +188,27 @@ key_command_take(struct key_command *k, const char *name, struct error *err)
 	return 0;
 }
 
+/* What it is given of this process's environment: in a run, and outside of one, the same. */
+static char **
+key_command_environment(void)
+{
+	char **list = NULL;
+
+	for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
+		if (key_command_reads(*variable))
+			list_add(&list, *variable);
+	return list != NULL ? list : memory_zero(1, sizeof *list);
+}
+
 static int
 key_command_run(struct key_command *k, struct error *err)
 {
 	const char *home = environment_text("HOME");
 	const char *slash = strrchr(k->argv[0], '/'), *name = slash == NULL ? k->argv[0] : slash + 1;
 	const struct interrupts interrupts = { NULL, 1 };
+	char **environment = key_command_environment();
 	struct error failed = ERROR_INIT;
-	struct subprocess run = { .argv = k->argv, .name = name,
+	struct subprocess run = { .argv = k->argv, .name = name, .environment = environment,
 	    .directory = home != NULL && *home == '/' ? home : "/", .timeout_ms = k->timeout * 1000,
 	    .output_limit = KEY_COMMAND_OUTPUT_LIMIT, .quiet = true };
 	struct span said;
@@ -219,6 +236,9 @@ key_command_run(struct key_command *k, struct error *err)
 	if (run.output.data != NULL)
 		sodium_memzero(run.output.data, run.output.capacity);
 	subprocess_free(&run);
+	for (char **variable = environment; *variable != NULL; variable++)
+		sodium_memzero(*variable, strlen(*variable));
+	list_free(environment);
 	if (result != 0)
 		key_command_forget(k);
 	return result;

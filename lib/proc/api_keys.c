@@ -66,6 +66,20 @@ provider_reads(char *const *own, bool commands, const char *variable, bool *path
 	    (own != NULL && names_one((const char *const *)(uintptr_t)own, variable, len));
 }
 
+bool
+key_command_reads(const char *variable)
+{
+	static const char *const others[] = { "HOME", "http_proxy", "https_proxy", "HTTPS_PROXY",
+	    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "CURL_CA_BUNDLE", "SSL_CERT_FILE",
+	    "SSL_CERT_DIR", NULL };
+	size_t len = strcspn(variable, "=");
+	bool reads = names_one(of_commands, variable, len) || names_one(others, variable, len);
+
+	for (const char *const *begin = families_of_commands; *begin != NULL; begin++)
+		reads = reads || strncmp(variable, *begin, strlen(*begin)) == 0;
+	return reads;
+}
+
 /* ---- names of keys ---- */
 
 /* All that are known, and whether the user's files have been read for them. */

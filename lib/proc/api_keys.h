@@ -13,6 +13,8 @@
  * that of a file. own: the variables of its endpoint (providers/endpoint.h), which ends with NULL;
  * NULL: none. commands: it runs one for its key, which reads what it needs. */
 bool provider_reads(char *const *own, bool commands, const char *variable, bool *path);
+/* Whether a command that prints a key is given NAME=VALUE (key.command of awf-endpoint(5)). */
+bool key_command_reads(const char *variable);
 /* Environment names that hold keys of models' servers: of all endpoints that come with AWF, of those
  * that the user's files define, and those added. Ends with NULL; valid until another is added. */
 const char *const *provider_key_names(void);

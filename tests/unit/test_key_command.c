@@ -76,6 +76,11 @@ what_is_printed(void **state)
 	expect_key("printf '{\\n \"accessToken\": \"az\",\\n \"expires_on\": 99,\\n \"tenant\": \"x\"}\\n'", "az");
 	expect_key("echo '{\"access_token\":\"db\",\"expiry\":\"2099-01-01T00:00:00.5Z\"}'", "db");
 	expect_key("cat; pwd", getenv("HOME"));
+	/* Of the environment it has what awf-endpoint(5) lists. */
+	setenv("OTHER_KEY", "secret", 1);
+	setenv("AWS_PROFILE", "mine", 1);
+	setenv("LC_ALL", "C", 1);
+	expect_key("echo \"${OTHER_KEY-none} $AWS_PROFILE $LC_ALL $HOME\" | sed \"s|$HOME|home|\"", "none mine C home");
 }
 
 static void

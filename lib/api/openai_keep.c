@@ -134,7 +134,7 @@ openai_take_tags(struct message *m)
 	struct buffer text = BUFFER_INIT;
 	struct block *b;
 	const char *end;
-	size_t i = 0, skipped;
+	size_t i = 0, skipped, len;
 
 	while (i < m->count && m->blocks[i].type != BLOCK_TEXT)
 		i++;
@@ -146,10 +146,10 @@ openai_take_tags(struct message *m)
 		return;
 	skipped += strlen(TAG_BEGIN);
 	end = strstr(b->text.data + skipped, TAG_END);
-	if (end == NULL)
-		return; /* cut off, or no thought at all */
-	buffer_append(&text, b->text.data + skipped, (size_t)(end - b->text.data) - skipped);
-	buffer_drop(&b->text, (size_t)(end - b->text.data) + strlen(TAG_END));
+	/* Of a thought that is cut off nothing is text. */
+	len = end == NULL ? b->text.len : (size_t)(end - b->text.data);
+	buffer_append(&text, b->text.data + skipped, len - skipped);
+	buffer_drop(&b->text, end == NULL ? len : len + strlen(TAG_END));
 	message_add(m, BLOCK_THINKING, -1);
 	b = &m->blocks[m->count - 1];
 	b->text = text;

@@ -309,6 +309,15 @@ endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.examp
 	same "$(bodies | tail -n 1 | jq -c '.messages[0].content')" '"<think>\nhm so.\n</think>\n\nIt is cold."'
 	jq -c '{id: 2, model: "m", messages: [{role: "assistant", from: "other/m", blocks}]}' said | provider openai >/dev/null
 	same "$(bodies | tail -n 1 | jq -c '.messages[0].content')" '"\n\nIt is cold."'
+	# One that does not end is a thought.
+	for end in length stop; do
+		chat $end '{"content":"<think>hm"}' '{"content":" so. Is"}' >answer.$end
+	done
+	kill "$MODEL_SERVER_PID"
+	model_server --answer answer.length --answer answer.stop --loop
+	same "$(request | provider openai | jq -c '[.stop_reason, (.blocks | map([.type, .thinking, .text]))]')" \
+		'["max_tokens",[["thinking","hm so. Is",null]]]'
+	request | provider openai | grep -F '"message":"the model thought, and said nothing"'
 	# Elsewhere they are text.
 	endpoint '"think_tags":false'
 	same "$(request | provider openai | jq -c '.blocks | map(.type)')" '["text"]'

@@ -25,7 +25,7 @@
 #include "net/handle.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
-#define RETRY_AFTER_LIMIT_MS ((int64_t)7 * 24 * 3600 * 1000)
+#define RETRY_AFTER_LIMIT_MS ((int64_t)24 * 3600 * 1000)
 
 void
 http_escape(struct buffer *url, const char *text)

@@ -22,8 +22,8 @@
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
 
-/* Whatever a server asks for, a call waits no longer than a week. */
-#define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
+/* Whatever a server asks for, a call waits no longer than a day. */
+#define RETRY_AFTER_LIMIT_MS (24LL * 3600 * 1000)
 
 void
 provider_begin(struct provider *p, const char *name, const struct endpoint *endpoint,

@@ -23,6 +23,9 @@
 #include "providers/throttle.h"
 #include "transcript/event_keys.h"
 
+/* A longer wait that a server asks for is not waited for if another model can be asked. */
+#define WAIT_MOST_MS 60000
+
 int64_t
 loop_count(struct loop *l, struct span model, struct span usage)
 {
@@ -306,6 +309,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
 		falls = repeatable && !late && fallback_helps(why.code) && falls_back(l);
+		again = again && !(falls && l->turn.answer.retry_after_ms > WAIT_MOST_MS);
 
 		end_partial_block(&l->turn.partial);
 		if (l->turn.partial.blocks.len > 0 || l->turn.answer.usage.at != NULL) {

@@ -246,7 +246,7 @@ static const struct {
 	{ "Retry-After: -3\r\n", 0 },
 	{ "Retry-After: tomorrow\r\n", 0 },
 	{ "Retry-After: Sat, 01 Jan 2000 00:00:00 GMT\r\n", 0 },
-	{ "Retry-After: 99999999999999999999\r\n", (int64_t)7 * 24 * 3600 * 1000 }
+	{ "Retry-After: 99999999999999999999\r\n", (int64_t)24 * 3600 * 1000 }
 };
 
 static void

@@ -31,6 +31,18 @@ models() { bodies | jq -r .model | tr '\n' ' '; }
 	same "$(bodies | tail -n 1 | jq -c '.messages | map([.role, .content])')" '[["system","Be brief."],["user","hi"]]'
 }
 
+@test "a server that asks for a long wait is not waited for if there is another, and for a short one it is" {
+	model_server --answer other --fault 1:429:61000ms
+	SECONDS=0
+	same "$(echo hi | awf-step -r -a writer ask --retries 2 --delay 1ms)" other
+	same "$(models)" 'test other '
+	[ "$SECONDS" -lt 30 ]
+	kill "$MODEL_SERVER_PID"
+	model_server --answer first --fault 1:429:20ms
+	same "$(echo hi | awf-step -r -a writer ask --retries 2 --delay 1ms)" first
+	same "$(models)" 'test test '
+}
+
 @test "without need nobody else is asked, nor recorded" {
 	model_server --answer first
 	same "$(echo hi | awf-step -r -a writer ask)" first

@@ -18,6 +18,7 @@
 #include "io/file.h"
 #include "json/merge.h"
 #include "json/writer.h"
+#include "providers/endpoint_check.h"
 
 #define KEY_LIMIT ((size_t)16 << 10)
 #define LEVELS_MOST 8 /* "as" of "as" of … */
@@ -407,32 +408,28 @@ map_thinking(struct destination *d, struct span thinking, char **value, struct e
 	return result;
 }
 
-/* Headers that say who asks are the endpoint's alone. */
+/* Headers that say who asks, or where a request goes, are the endpoint's alone. */
 static int
 destination_check_headers(const struct destination *d, struct error *err)
 {
-	static const char *const refused[] = { "authorization", "proxy-authorization", "api-key",
-	    "x-api-key", "x-goog-api-key", "cookie", "host" };
 	struct span own = span_member(endpoint_text(d->endpoint), "headers");
 	char *key = span_text(span_path(endpoint_text(d->endpoint), "key", "header", NULL));
 	int failed = 0;
 
 	for (struct span_walk header = span_walk(d->headers); failed == 0 && span_next(&header);) {
 		char *name = span_text(header.key);
-		bool secret = key != NULL && strncasecmp(key, name, strlen(name)) == 0 &&
-		    key[strlen(name)] == ':';
+		bool users = endpoint_header_is_users(name) || (key != NULL &&
+		    strncasecmp(key, name, strlen(name)) == 0 && key[strlen(name)] == ':');
 
-		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-			secret = secret || strcasecmp(name, refused[i]) == 0;
 		for (struct span_walk one = span_walk(own); span_next(&one);) {
 			char *other = span_text(one.key);
 
-			secret = secret || (span_type(one.value) == 'o' && strcasecmp(other, name) == 0);
+			users = users || (span_type(one.value) == 'o' && strcasecmp(other, name) == 0);
 			free(other);
 		}
-		if (secret)
+		if (users)
 			failed = error_set(err, ERROR_INVALID, "headers",
-			    "%s says who asks: it can be set in the endpoint's file alone", name);
+			    "%s says who asks or where a request goes: it can be set in the endpoint's file alone", name);
 		else if (span_type(header.value) != 's' && span_type(header.value) != '0')
 			failed = error_set(err, ERROR_INVALID, "headers", "%s: expected a text", name);
 		free(name);

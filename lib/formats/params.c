@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "providers/endpoint_check.h"
 
@@ -91,8 +90,6 @@ int
 params_of_endpoint(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	static const char *const refused[] = { "authorization", "proxy-authorization", "api-key",
-	    "x-api-key", "x-goog-api-key", "cookie", "host" };
 	struct error why = ERROR_INIT;
 	const char *name;
 	json_t *text;
@@ -107,10 +104,9 @@ params_of_endpoint(const struct definition *d, const struct definition_key *key,
 	if (strcmp(key->name, "headers") != 0)
 		return params_set_value(object, key, value);
 	json_object_foreach(value, name, text) {
-		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-			if (strcasecmp(refused[i], name) == 0)
-				return definition_fail(d, key->name, err, "%s says who asks: only an endpoint's file "
-				    "may set it, which is the user's", name);
+		if (endpoint_header_is_users(name))
+			return definition_fail(d, key->name, err, "%s says who asks or where a request goes: "
+			    "only an endpoint's file may set it, which is the user's", name);
 		if (!json_is_string(text))
 			return definition_fail(d, key->name, err, "%s: expected a text", name);
 	}

@@ -1,6 +1,8 @@
 /* A table of keys, each with what checks its value. Errors name the path of the value: `key.env`. */
 #include "providers/endpoint_check.h"
 
+#include <ctype.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -579,4 +581,22 @@ endpoint_check_key(const char *key, const json_t *value, const char *place, stru
 			return check_member((struct checked){ place, "", NULL }, key, value,
 			    file_keys[i].check, err);
 	return error_set(err, ERROR_DEFINITION, place, "unknown key '%s'", key);
+}
+
+bool
+endpoint_header_is_users(const char *name)
+{
+	static const char *const patterns[] = { "*authorization*", "*api-key*", "*token*", "*secret*",
+	    "cookie", "host", "forwarded", "x-forwarded-*", "x-auth-*", "x-amz-*", "ocp-apim-*",
+	    "*-target-url", "*-custom-host", "x-portkey-*", "helicone-*", "cf-aig-*" };
+	char *low = memory_text(name);
+	bool users = false;
+
+	/* Some servers take an underscore for a hyphen. */
+	for (char *at = low; *at != '\0'; at++)
+		*at = (char)(*at == '_' ? '-' : tolower((unsigned char)*at));
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+		users = users || fnmatch(patterns[i], low, 0) == 0;
+	free(low);
+	return users;
 }

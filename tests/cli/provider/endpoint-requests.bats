@@ -159,7 +159,7 @@ before_turn: cat change'
 	nowhere key-of-mine key-of-the-gate
 	for name in X-Gate x-mine; do
 		ask 3 mine/m "headers: {$name: mine}"
-		[[ $stderr == *"$name says who asks"* ]]
+		[[ $stderr == *"$name says who asks or where a request goes: it"* ]]
 	done
 	for name in Authorization cookie Host; do
 		ask 2 mine/m "headers: {$name: mine}"

@@ -63,7 +63,11 @@ as_nobody() {
 }
 
 @test "6 to 9: headers of an agent: who asks, and of whom, are the user's" {
-	for header in 'Authorization: Bearer x' "Host: ${EVIL#http://}" 'Cookie: a=b' 'x-api-key: x' 'api-key: x' 'x-second: x'; do
+	local header
+	for header in 'Authorization: Bearer x' "Host: ${EVIL#http://}" 'Cookie: a=b' 'x-api-key: x' 'api-key: x' 'x-second: x' \
+		"X-Portkey-Custom-Host: $EVIL" "Helicone-Target-URL: $EVIL" 'cf-aig-authorization: x' 'X-Auth-Key: x' \
+		'Ocp-Apim-Subscription-Key: x' 'My_Api_Key: x' 'x-access-token: x' 'X-Client-Secret: x' "lb-target-url: $EVIL" \
+		'Forwarded: for=1.2.3.4' 'X-Forwarded-Host: x' 'x-amz-security: x'; do
 		ask 2 work/m "headers: {\"${header%%:*}\": \"${header#*: }\"}" || ask 3 work/m "headers: {\"${header%%:*}\": \"${header#*: }\"}"
 		[[ ${stderr,,} == *"${header%%:*}"* || ${stderr,,} == *"$(tr 'A-Z' 'a-z' <<<"${header%%:*}")"* ]]
 	done

@@ -491,6 +491,8 @@ exchange_answer_request(void *context, struct provider *p, const struct provider
 	bool opened;
 
 	x.model = model;
+	x.unthinking = span_type(span_member(r->params, "thinking")) == 'f' ||
+	    span_is(span_member(r->params, "thinking"), "none");
 	destination_begin(&destination, client->endpoint, &client->keys, model, client->api->key_header,
 	    client->api->key_optional);
 	stream_open(&x.stream, x.api->stream);

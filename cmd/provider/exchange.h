@@ -30,6 +30,7 @@ struct exchange {
 	const struct provider_request *request; /* params without what destination.h takes, messages as they go
 	                                           out (foreign.h) */
 	const char *model;               /* decoded */
+	bool unthinking;                 /* it is told not to think */
 	const char *base;                /* URL, without a slash at its end */
 	const char *key;                 /* NULL: none */
 	const char *place;               /* what says the server: a variable, or the endpoint's file */

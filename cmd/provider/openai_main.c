@@ -162,14 +162,17 @@ write_content(const struct exchange *x, struct writer *w, struct span blocks, si
 }
 
 /* Members of the message that this server gave, and no other gets: thoughts under the name under
- * which they came, and what has no place in a block (api/openai_keep.h). */
+ * which they came, and what has no place in a block (api/openai_keep.h). A server that demands
+ * thoughts of each message that calls tools gets a text in their place. */
 static void
-write_own_members(const struct exchange *x, struct writer *w, struct span blocks)
+write_own_members(const struct exchange *x, struct writer *w, struct span blocks, bool calls)
 {
-	char *echo = span_text(request_endpoint(x, "echo")); /* the name that the server wants */
-	bool echoed = false;
 	static const char *const fields[] = { "reasoning", "reasoning_content", NULL };
+	struct span said = request_endpoint(x, "echo"), required = span_member(said, "required");
+	char *echo = span_text(span_type(said) == 's' ? said : span_member(said, "as"));
+	const char *demanded = echo != NULL ? echo : "reasoning_content";
 	struct joined members = { .members = NULL };
+	bool echoed = false, is_there = false;
 
 	for (const char *const *field = fields; *field != NULL; field++) {
 		struct buffer thoughts = BUFFER_INIT;
@@ -182,10 +185,10 @@ write_own_members(const struct exchange *x, struct writer *w, struct span blocks
 			writer_key_quoted(w, echo != NULL ? echo : *field, strlen(echo != NULL ? echo : *field));
 			writer_bytes(w, thoughts.data, thoughts.len);
 			echoed = echo != NULL;
+			is_there = is_there || echoed || strcmp(*field, demanded) == 0;
 		}
 		buffer_free(&thoughts);
 	}
-	free(echo);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		struct span raw = span_member(block.value, KEY_RAW);
 
@@ -197,7 +200,13 @@ write_own_members(const struct exchange *x, struct writer *w, struct span blocks
 				joined_add(&members, member.key, member.value);
 	}
 	joined_write(&members, w);
+	if (calls && !x->unthinking && !is_there && span_type(required) == 's' &&
+	    !joined_has(&members, demanded)) {
+		writer_key_quoted(w, demanded, strlen(demanded));
+		writer_span(w, required);
+	}
 	joined_free(&members);
+	free(echo);
 }
 
 /* A message of the model, with the tools that it called. */
@@ -205,24 +214,26 @@ static void
 openai_write_assistant_message(const struct exchange *x, struct writer *w, struct span blocks,
     size_t parts)
 {
-	bool calls = false, says = parts > 0;
+	bool calls = false, says = parts > 0, begun = false;
 
 	/* A message of which nothing can be sent is left out: servers refuse it. */
-	for (struct span_walk block = span_walk(blocks); !says && span_next(&block);)
-		says = request_own(block.value, API) ||
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		calls = calls ||
 		    (request_type(block.value, "tool_use") && !request_foreign(block.value, API));
+		says = says || calls || request_own(block.value, API);
+	}
 	if (!says)
 		return;
 	writer_object(w);
 	writer_member_string(w, "role", "assistant");
 	write_content(x, w, blocks, parts);
-	write_own_members(x, w, blocks);
+	write_own_members(x, w, blocks, calls);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (!request_type(block.value, "tool_use") || request_foreign(block.value, API))
 			continue;
-		if (!calls)
+		if (!begun)
 			writer_member_array(w, "tool_calls");
-		calls = true;
+		begun = true;
 		writer_object(w);
 		pass_of(w, "id", block.value, KEY_TOOL_ID);
 		writer_member_string(w, "type", "function");
@@ -234,7 +245,7 @@ openai_write_assistant_message(const struct exchange *x, struct writer *w, struc
 			pass_others(w, span_member(block.value, KEY_RAW), NULL);
 		writer_object_end(w);
 	}
-	if (calls)
+	if (begun)
 		writer_array_end(w);
 	writer_object_end(w);
 }

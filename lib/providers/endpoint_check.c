@@ -420,8 +420,12 @@ check_max_tokens(struct checked c, struct error *err)
 static int
 check_echo(struct checked c, struct error *err)
 {
-	return json_is_boolean(c.value) || json_is_string(c.value) ? 0 :
-	    refuse(c, err, "true, false or the name of a member");
+	static const struct key keys[] = { { "as", check_text }, { "required", check_any_text } };
+
+	if (json_is_object(c.value))
+		return check_keys(c, keys, 2, err);
+	return json_is_boolean(c.value) || (is_plain(c.value) && json_string_length(c.value) > 0) ? 0 :
+	    refuse(c, err, "true, false, the name of a member, or an object of as and required");
 }
 
 static int

@@ -258,6 +258,30 @@ path_of() {
 	same "$(request 4 '[.body.thinking, .body.reasoning_effort]')" '[{"type":"enabled"},"high"]'
 }
 
+@test "deepseek, moonshot: calls of another model go with the reasoning_content that is demanded while they think" {
+	local thinking name blank
+	export DEEPSEEK_API_KEY=K KIMI_API_KEY=K
+	while IFS='|' read -r thinking name blank; do
+		{ REASON=tool_calls chat '{"reasoning":"theirs"}' "$(look call_1)"; refusal 503 '{}'; chat_text cold; } | vendor "${name%%/*}" ''
+		endpoint other "{\"protocol\":\"chat\",\"base_url\":\"$(cat server.url)/v1\",\"key\":{\"optional\":true}}"
+		printf -- '---\nname: a\ntools: [look]\nthinking: %s\nfallback: [%s]\n---\nx\n' "$thinking" "$name" >agents/a.md
+		same "$(awf-step -a a -m other/m -r --retries 0 ask <<<'Oslo?')" cold
+		same "$name $(request 3 '.body.messages[-2] | [.tool_calls[0].id, .reasoning_content, .reasoning]')" "$name $blank"
+	done <<-'END'
+		high|deepseek/deepseek-v4-pro|["call_1","",null]
+		high|moonshot/kimi-k3|["call_1"," ",null]
+		none|deepseek/deepseek-v4-pro|["call_1",null,null]
+		false|moonshot/kimi-k2.6|["call_1",null,null]
+	END
+	# What a server gave itself goes back once; the name is the endpoint's.
+	chat_look '{"reasoning_content":"hm"}' | vendor deepseek '' '"echo":{"as":"reasoning","required":" "}'
+	ask 0 deepseek/deepseek-v4-pro 'tools: [look]'
+	same "$(request 2 '.body.messages[-2] | [.reasoning, .reasoning_content]')" '["hm",null]'
+	chat_look | vendor deepseek '' '"echo":{"as":"reasoning","required":" "}'
+	ask 0 deepseek/deepseek-v4-pro 'tools: [look]'
+	same "$(request 2 '.body.messages[-2] | [.reasoning, .reasoning_content]')" '[" ",null]'
+}
+
 @test "mistral: ids of others become nine letters, its own go back as they came" {
 	export MISTRAL_API_KEY=K
 	{ REASON=tool_calls chat '{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}' "$(look call_too_long_for_mistral)"; chat_text cold; } | vendor mistral /v1

@@ -365,7 +365,7 @@ look_level_up(const struct destination *d, char **level, struct span value)
 static int
 map_thinking(struct destination *d, struct span thinking, char **value, struct error *err)
 {
-	char *said = level_of(thinking), *level = said == NULL ? NULL : memory_text(said), *as;
+	char *said = level_of(thinking), *level = said == NULL ? NULL : memory_text(said), *as = NULL;
 	struct span found = SPAN_NONE;
 	struct writer w;
 	int result = 0;
@@ -380,6 +380,13 @@ map_thinking(struct destination *d, struct span thinking, char **value, struct e
 			break;
 		free(level);
 		level = as;
+	}
+	if (as != NULL) { /* level, which is freed below */
+		error_set(err, ERROR_DEFINITION, "thinking", "%s has no word of its own for %s: those after "
+		    "\"as\" lead around", endpoint_name(d->endpoint), said);
+		free(said);
+		free(level);
+		return -1;
 	}
 	if (strcmp(said, level) != 0 && strcmp(said, "false") != 0 &&
 	    strcmp(said, "true") != 0 && strcmp(said, "tokens") != 0)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,8 @@ check_variable(struct checked c, struct error *err)
 static int
 check_variables_list(struct checked c, struct error *err)
 {
+	if (json_is_array(c.value) && json_array_size(c.value) == 0)
+		return refuse(c, err, "the name of an environment variable, or a list of some");
 	return json_is_string(c.value) ? check_variable(c, err) : check_list(c, check_variable, err);
 }
 
@@ -251,6 +254,29 @@ check_content(struct checked c, struct error *err)
 	return check_word(c, words, err);
 }
 
+/* What follows the scheme of a URL: a host, and perhaps a port. Variables may be a part of both. */
+static int
+check_host(struct checked c, const char *host, struct error *err)
+{
+	const char *end = host + strcspn(host, "/?"), *port;
+	size_t digits;
+
+	for (const char *at = host; at < end; at++)
+		if (*at == '@')
+			host = at + 1;
+	port = host + (*host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":"));
+	if (port > end && *host != '[')
+		port = end;
+	if (port == host || port > end)
+		return refuse(c, err, "a URL with a host");
+	if (port == end || memchr(port, '{', (size_t)(end - port)) != NULL)
+		return 0;
+	digits = strspn(port + 1, "0123456789");
+	return *port == ':' && port + 1 + digits == end && digits <= 5 &&
+	    strtol(port + 1, NULL, 10) <= 65535 ? 0 :
+	    refuse(c, err, "a URL whose port is a number, at most 65535");
+}
+
 static int
 check_base_url(struct checked c, struct error *err)
 {
@@ -259,7 +285,7 @@ check_base_url(struct checked c, struct error *err)
 	if (!is_plain(c.value) || strpbrk(text, " #") != NULL ||
 	    (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0))
 		return refuse(c, err, "a URL that begins with http:// or https://");
-	return 0;
+	return check_host(c, strstr(text, "://") + 3, err);
 }
 
 static int
@@ -287,9 +313,15 @@ check_url_variables(struct checked c, struct error *err)
 static int
 check_command(struct checked c, struct error *err)
 {
+	const char *program;
+
 	if (!json_is_array(c.value) || json_array_size(c.value) == 0)
 		return refuse(c, err, "a command, a list of texts: the program and its arguments");
-	return check_list(c, check_any_text, err);
+	if (check_list(c, check_any_text, err) != 0)
+		return -1;
+	program = json_string_value(json_array_get(c.value, 0));
+	return *program == '/' || (*program != '\0' && strchr(program, '/') == NULL) ? 0 :
+	    refuse(c, err, "first the name of a program in $PATH, or an absolute path");
 }
 
 static int
@@ -298,15 +330,48 @@ check_sigv4(struct checked c, struct error *err)
 	static const struct key keys[] = { { "region", check_text }, { "service", check_text },
 	    { "command", check_command } };
 
-	return check_keys(c, keys, 3, err);
+	if (check_keys(c, keys, 3, err) != 0)
+		return -1;
+	return json_is_string(json_object_get(c.value, "region")) &&
+	    json_is_string(json_object_get(c.value, "service")) ? 0 :
+	    refuse(c, err, "a region and a service");
+}
+
+/* Whether a header's name, as HTTP has them (RFC 9110, section 5.6.2). */
+static bool
+is_header_name(const char *name, size_t len)
+{
+	static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	    "!#$%&'*+-.^_`|~";
+
+	return len > 0 && strspn(name, token) >= len;
+}
+
+/* Whether libcurl, or AWF itself, sets a header of this name. */
+static bool
+is_header_of_request(const char *name, size_t len)
+{
+	static const char *const ours[] = { "content-length", "transfer-encoding", "connection",
+	    "expect", "content-type" };
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (strlen(ours[i]) == len && strncasecmp(ours[i], name, len) == 0)
+			return true;
+	return false;
 }
 
 static int
 check_key_header(struct checked c, struct error *err)
 {
-	return is_plain(c.value) && strchr(json_string_value(c.value), ':') != NULL &&
-	    *json_string_value(c.value) != ':' ? 0 :
-	    refuse(c, err, "what stands before the key, such as \"authorization: Bearer \"");
+	const char *text = is_plain(c.value) ? json_string_value(c.value) : "";
+	size_t len = strcspn(text, ":");
+
+	if (text[len] != ':' || !is_header_name(text, len))
+		return refuse(c, err, "what stands before the key, such as \"authorization: Bearer \"");
+	if (is_header_of_request(text, len) || (len == 4 && strncasecmp(text, "host", 4) == 0))
+		return error_set(err, ERROR_DEFINITION, c.place, "%s: %.*s is set by AWF itself", c.path,
+		    (int)len, text);
+	return 0;
 }
 
 static int
@@ -341,27 +406,21 @@ check_header_value(struct checked c, struct error *err)
 	    refuse(c, err, "a text, or {\"env\": VARIABLE}");
 }
 
-/* Names as HTTP has them (RFC 9110, section 5.6.2), but none that libcurl sets. */
 static int
 check_headers(struct checked c, struct error *err)
 {
-	static const char token[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	    "!#$%&'*+-.^_`|~";
-	static const char *const ours[] = { "content-length", "transfer-encoding", "connection",
-	    "expect", "content-type", NULL };
 	const char *name;
 	json_t *value;
 
 	if (check_each(c, check_header_value, err) != 0)
 		return -1;
 	json_object_foreach((json_t *)(uintptr_t)c.value, name, value) {
-		if (*name == '\0' || strspn(name, token) != strlen(name))
+		if (!is_header_name(name, strlen(name)))
 			return error_set(err, ERROR_DEFINITION, c.place, "%s: '%s' is no header's name",
 			    c.path, name);
-		for (const char *const *our = ours; *our != NULL; our++)
-			if (strcasecmp(*our, name) == 0)
-				return error_set(err, ERROR_DEFINITION, c.place,
-				    "%s: %s is set by AWF itself", c.path, name);
+		if (is_header_of_request(name, strlen(name)))
+			return error_set(err, ERROR_DEFINITION, c.place, "%s: %s is set by AWF itself",
+			    c.path, name);
 	}
 	return 0;
 }
@@ -408,6 +467,17 @@ check_thinking(struct checked c, struct error *err)
 			return error_set(err, ERROR_DEFINITION, c.place,
 			    "%s.%s: expected {\"as\": LEVEL} alone, such as low", c.path, name);
 	}
+	json_object_foreach((json_t *)(uintptr_t)c.value, name, value) {
+		const char *as = name;
+
+		for (size_t steps = 0; as != NULL; steps++) {
+			if (steps > json_object_size(c.value))
+				return error_set(err, ERROR_DEFINITION, c.place,
+				    "%s.%s: the words after \"as\" lead around, and never to what is sent",
+				    c.path, name);
+			as = json_string_value(json_object_get(json_object_get(c.value, as), "as"));
+		}
+	}
 	return 0;
 }
 
@@ -428,10 +498,29 @@ check_echo(struct checked c, struct error *err)
 	    refuse(c, err, "true, false, the name of a member, or an object of as and required");
 }
 
+/* An extended regular expression, as cmd/provider/foreign.c compiles it. */
+static int
+check_expression(struct checked c, struct error *err)
+{
+	char *pattern;
+	regex_t regex;
+	int wrong;
+
+	if (check_text(c, err) != 0)
+		return -1;
+	pattern = memory_format("^(%s)$", json_string_value(c.value));
+	wrong = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+	free(pattern);
+	if (wrong != 0)
+		return refuse(c, err, "an extended regular expression");
+	regfree(&regex);
+	return 0;
+}
+
 static int
 check_ids(struct checked c, struct error *err)
 {
-	static const struct key keys[] = { { "match", check_text } };
+	static const struct key keys[] = { { "match", check_expression } };
 
 	return check_keys(c, keys, 1, err);
 }
@@ -485,9 +574,10 @@ check_price(struct checked c, struct error *err)
 
 	for (size_t i = 0; i < count; i++)
 		right += json_is_number(json_array_get(c.value, i)) &&
-		    json_number_value(json_array_get(c.value, i)) >= 0;
+		    json_number_value(json_array_get(c.value, i)) >= 0 &&
+		    json_number_value(json_array_get(c.value, i)) <= 1e6;
 	return json_is_array(c.value) && count >= 2 && count <= 4 && right == count ? 0 :
-	    refuse(c, err, "[INPUT, OUTPUT] in dollars for a million tokens");
+	    refuse(c, err, "[INPUT, OUTPUT] in dollars for a million tokens, each at most 1000000");
 }
 
 static int

@@ -108,6 +108,15 @@ before_turn: cat change'
 	same "$(code) $(requests)" "invalid $count"
 }
 
+@test "words for thinking that lead around are an error before anything is sent" {
+	chat_text cold | mine '"thinking":{"low":{"as":"high"},"*":{"as":"true"}},"models":[{"match":"m","thinking":{"high":{"as":"low"}}}]'
+	for thinking in low medium true; do
+		ask 2 mine/m "thinking: $thinking" || ask 3 mine/m "thinking: $thinking"
+		[[ $stderr == *"mine has no word of its own for $thinking"*'lead around' ]]
+	done
+	same "$(requests)" 0
+}
+
 @test "a key in a file: its first line, and nobody else may read it" {
 	chat_text cold | mine "\"key\":{\"file\":\"$PWD/key\"}"
 	printf 'key-of-the-file\nmore\n' >key

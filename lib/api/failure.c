@@ -589,7 +589,7 @@ static struct span
 first_event(struct span body)
 {
 	static const char field[] = "\ndata:";
-	const char *at = body.at, *end;
+	const char *at, *end;
 
 	if (body.len == 0 || *body.at == '{' || *body.at == '[')
 		return body;

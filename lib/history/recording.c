@@ -1117,13 +1117,20 @@ is_inside(const struct recording *rec, uint32_t call, uint32_t around)
 static bool
 is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t), const void *context)
 {
+	bool any = false;
+
 	if (rec->calls[call].kind.child || recording_changed(rec, call))
 		return false;
-	for (uint32_t i = call + 1; i < rec->call_count; i++)
-		if (recording_counts(rec, i) && (rec->calls[i].kind.child || recording_changed(rec, i)) &&
-		    is_inside(rec, i, call) && !lent(context, rec->calls[i].call->begin.offset))
+	/* Of any attempt: one in which the call stood has none in it. */
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		if (!recording_counts(rec, i) || (!rec->calls[i].kind.child && !recording_changed(rec, i)) ||
+		    !is_inside(rec, i, call))
+			continue;
+		if (!lent(context, rec->calls[i].call->begin.offset))
 			return false;
-	return true;
+		any = true;
+	}
+	return any;
 }
 
 int

@@ -140,3 +140,14 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger a
 	[[ $stderr != *'not come to'* ]]
 }
+
+@test "a group that stood in the attempt before, and is gone from the file, is told of at the end" {
+	flow "awf-step -n -q --parallel g -- \"$PUSH 'echo a >>ledger'\" \"$PUSH 'echo b >>ledger'\""
+	start 3
+	resume 3
+	sed -i '/--parallel/d' flow.awf
+	: >open
+	resume 0
+	ledger a b
+	[[ $stderr == *'not come to'* ]]
+}

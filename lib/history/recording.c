@@ -1115,7 +1115,8 @@ is_inside(const struct recording *rec, uint32_t call, uint32_t around)
 
 /* Whether the call has changed something only by calls in it, and each of these has been taken over. */
 static bool
-is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t), const void *context)
+is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t),
+    const void *context)
 {
 	bool any = false;
 
@@ -1123,10 +1124,10 @@ is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const v
 		return false;
 	/* Of any attempt: one in which the call stood has none in it. */
 	for (uint32_t i = 0; i < rec->call_count; i++) {
-		if (!recording_counts(rec, i) || (!rec->calls[i].kind.child && !recording_changed(rec, i)) ||
-		    !is_inside(rec, i, call))
+		if ((!rec->calls[i].kind.child && !recording_changed(rec, i)) || !is_inside(rec, i, call))
 			continue;
-		if (!lent(context, rec->calls[i].call->begin.offset))
+		if (rec->calls[i].links.claimed_by == NO_CALL && recording_counts(rec, i) &&
+		    !lent(context, rec->calls[i].call->begin.offset))
 			return false;
 		any = true;
 	}

@@ -791,6 +791,23 @@ recording_used_up(const struct recording *rec, uint32_t call)
 	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->tool_uses.uses[use].ended;
 }
 
+/* Whether the result that the call around it was taken over with was made by an attempt that had not
+ * come to this call any more; of calls in a call that is reported itself, none. */
+static bool
+is_left_behind(const struct recording *rec, uint32_t call)
+{
+	for (uint32_t e = rec->calls[call].links.enclosing; e != NO_CALL; e = rec->calls[e].links.enclosing) {
+		const struct recorded_call *around = &rec->calls[recording_latest(rec, e)];
+
+		if (around->attempt == rec->now.attempt)
+			return around->links.result_from != NO_CALL &&
+			    rec->calls[call].attempt < rec->calls[around->links.result_from].attempt;
+		if (recording_unclaimed(rec, e))
+			return false;
+	}
+	return false;
+}
+
 bool
 recording_unclaimed(const struct recording *rec, uint32_t call)
 {
@@ -807,7 +824,7 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 	 * earlier try, is not reported separately. */
 	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
 	if (around->attempt != rec->now.attempt)
-		return false;
+		return is_left_behind(rec, call);
 	/* What a group with a valid result did without this call, since it was edited. */
 	if (around->links.result_from != NO_CALL)
 		return c->attempt < rec->calls[around->links.result_from].attempt;

@@ -925,8 +925,12 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		record = find_compared(h, key, guard, query);
 		if (record == NULL && replay)
 			return refuse_unknown(query, r, err);
-		if (record == NULL && h->head->mode == RECALL_RESUME && (asked = find_asked(h, guard, query)) != NULL)
+		asked = record == NULL && h->head->mode == RECALL_RESUME ? find_asked(h, guard, query) : NULL;
+		if (asked != NULL && !history_unused_by_any(asked))
 			return refuse_asked_again(h, asked, query, r, err);
+		/* Nobody has taken what it asked about: the answer is for this call. */
+		if (asked != NULL)
+			record = &h->records[asked - h->records];
 		if (record == NULL) {
 			note_anew(h, key, query);
 			return 0;

@@ -151,3 +151,27 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger a b
 	[[ $stderr == *'not come to'* ]]
 }
+
+@test "renamed calls that make starts at the same time: what one has asked about is its own by the printed answer" {
+	printf '%s\n' 'all: x0 x1' 'x0:' $'\t@cd c && awf-step -n w -- pwd | awf-step -q --effects external n -- ../effect' \
+		'x1:' $'\t@sleep 0.05; cd d && awf-step -n w -- pwd | awf-step -q --effects external n -- ../effect' >t.mk
+	mkdir c d
+	printf '#!/bin/sh\ncase $(cat) in */d) [ -e ../db ] || exit 1 ;; esac\necho "${PWD##*/}" >>../ledger\n' >effect
+	chmod +x effect
+	flow 'make -s -k -j 3 -f t.mk all'
+	start 3
+	ledger c
+	sed -i 's/ w / wy /; s/ n / ny /' t.mk
+	: >db
+	resume 3
+	same "$(printed --skip)" '--skip n:0:0'
+	ledger c d
+	# Not answered, it asks again.
+	run ! awf-run --resume "$(cat id)"
+	[[ $output == *'--skip n:0:0'* ]]
+	ledger c d
+	: >open
+	run awf-run --resume "$(cat id)" --skip n:0:0
+	ledger c d
+	[ "$status" = 0 ]
+}

@@ -59,27 +59,19 @@ provider_only_reads(const char *name, char *const *tools)
 static int
 provider_unknown(const char *name, struct error *err)
 {
-	char **known = endpoint_list(), *near;
-	const char *found;
+	/* Of those that are there everywhere: the message is recorded, and a replay has no endpoints. */
+	const char *near = text_suggest(name, names);
 
-	if (*name == '\0') {
-		list_free(known);
+	if (*name == '\0')
 		return error_set(err, ERROR_DEFINITION, NULL,
 		    PROVIDER_REFUSED_BEGIN "': there is no name before the /");
-	}
-	for (const char *const *one = names; *one != NULL; one++)
-		list_add(&known, *one);
-	found = text_suggest(name, (const char *const *)(uintptr_t)known);
-	near = found == NULL || strcmp(found, name) == 0 ? NULL : memory_text(found);
-	list_free(known);
-	if (near != NULL)
+	if (near != NULL && strcmp(near, name) != 0)
 		error_set(err, ERROR_DEFINITION, NULL,
 		    PROVIDER_REFUSED_BEGIN "%s' (did you mean '%s'?)", name, near);
 	else
 		error_set(err, ERROR_DEFINITION, NULL, PROVIDER_REFUSED_BEGIN "%s': there is no "
 		    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH, nor an endpoint of "
 		    "that name", name, name);
-	free(near);
 	return -1;
 }
 

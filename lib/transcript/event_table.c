@@ -478,6 +478,6 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,
 	&question_shape, &pending_shape, &approval_shape,
-	&seal_shape, &block_shape, &offered_shape, &start_shape, &ref_shape,
+	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

@@ -129,7 +129,7 @@ answers_that_are_errors(void **state)
 		    ERROR_RATE_LIMIT, "slow down", 1500, 429 },
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"overloaded\","
 		    "\"retry_after_ms\":9223372036854775807}\n",
-		    ERROR_OVERLOADED, "the request failed", 7LL * 24 * 3600 * 1000, 0 },
+		    ERROR_OVERLOADED, "the request failed", 24LL * 3600 * 1000, 0 },
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"auth\"}\n",
 		    ERROR_AUTH, "the request failed", 0, 0 },
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"made_up\",\"message\":\"x\"}\n",

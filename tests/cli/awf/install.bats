@@ -44,7 +44,7 @@ needs_more() {
 	case $1 in
 	make* | ---* | awf-serve$'\n' | *'15 6 * * *'* | *'--until '* | *'--parallel '* | *'--approve '*) ;;
 	*--dry-run*) return 1 ;;
-	*anthropic/* | *openai/* | *google/* | *' -m sonnet '* | *--max-cost*) ;;
+	*anthropic/* | *openai/* | *google/* | *ollama/* | *' -m sonnet '* | *--max-cost*) ;;
 	*) return 1 ;;
 	esac
 }

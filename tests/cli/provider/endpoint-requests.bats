@@ -225,7 +225,7 @@ before_turn: cat change'
 	same "$(jq -c 'select(.type == "message.assistant").payload | [.provider, .origin]' "$(transcript)" | tail -n 1)" "[\"mine\",\"$(url)\"]"
 	same "$(started '.endpoints // [] | map(.name + "/" + .model)' | tail -n 1)" '["mine/c"]'
 	run -2 --separate-stderr awf-step -m mnie/m ask <<<x
-	[[ $stderr == *"did you mean 'mine'?"* ]]
+	[[ $stderr == *"unknown provider 'mnie': "* ]]
 	endpoint mine '{"protocol":"chat","base_url":"http://x","bodi":{}}'
 	ask 2 mine/m
 	[[ $stderr == *"mine.json: unknown key 'bodi' (did you mean 'body'?)"* ]]

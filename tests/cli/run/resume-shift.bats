@@ -77,8 +77,8 @@ fin='awf-step -s fin -r -- jq -c .'
 		same "$(sort ledger | paste -sd' ')" "x y z"
 		# The answer is about one of them; the other asks whether it is to be made.
 		resume 75 --skip send:0:0
-	# Whether the record is taken before or after it looks, it asks.
-	[[ $stderr == *"send: has asked whether it is send:0:0@1, which another call has taken over"* || $stderr == *"--skip send:0:0@1"* ]]
+		# Whether the record is taken before or after it looks, it asks.
+		[[ $stderr == *"send: has asked whether it is send:0:0@1, which another call has taken over"* || $stderr == *"--skip send:0:0@1"* ]]
 		same "$(sort ledger | paste -sd' ')" "x y z"
 		resume 0 --new send
 		same "$output" "$(printf '%s\n' y new other z)"

@@ -52,7 +52,7 @@ check_captures() {
 		answers=$(ask_split "$1" "$file")
 		[ "$(echo "$answers" | wc -l)" -eq 5 ]
 		[ "$(echo "$answers" | sort -u | wc -l)" -eq 1 ]
-		same "$(echo "$answers" | head -n 1 | jq -cS '[(.blocks[] | del(.api, .raw, .field, .fidelity)), .stop_reason, .usage, .model]')" \
+		same "$(echo "$answers" | head -n 1 | jq -cS '[(.blocks[] | del(.api, .raw, .field, .fidelity, .bound)), .stop_reason, .usage, .model]')" \
 			"$(jq -csS -f "$ROOT/tests/support/$2.jq" "$file")" || {
 			echo "$file" >&2
 			return 1

@@ -3,7 +3,8 @@
  *
  *  history.c          the index file, made from a recording (history/recording.h)
  *  history_index.c    the mapped file; its records: finding them, marks, and their lines
- *  history_claim.c    the look-up, and that of future calls
+ *  history_claim.c    the look-up, with history_find.c, history_ask.c and, for future calls, history_ahead.c
+ *                     (history_claim.h)
  *  history_likeness.c what a call and a record have in common besides input and definition
  *  history_elsewhere.c effects in the histories of inner and outer runs
  *  history_changed.c  how a recorded call differs from a new one, and what an attempt has

@@ -1,0 +1,201 @@
+/*
+ * Calls that are to come are looked up ahead. The items of a stream may arrive at other positions
+ * than in the recording, so a call that matches no record is either new or is one of the recorded
+ * calls with another input or definition. Which of the two is decided after every record that has
+ * an exact match among the coming calls has found it: the calls left over are compared with the
+ * records left over. Only the process that reads the stream knows which records it expects.
+ */
+#include "history/history_claim.h"
+
+#include <stdlib.h>
+
+#include "base/invariant.h"
+#include "base/memory.h"
+
+bool
+history_is_expected(const struct history *h, size_t i)
+{
+	return h->expected != NULL && h->expected[i];
+}
+
+static bool
+is_left_over(struct history *h, size_t i, const struct recall_query *query)
+{
+	const struct index_record *r = &h->records[i];
+
+	return (r->began || r->runs_calls) && !history_is_expected(h, i) && history_comparable(r, query) &&
+	    history_unused_by_any(r) && history_likeness(h, r, query) != ANOTHER;
+}
+
+bool
+history_left_over(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	size_t first;
+
+	history_keys(h, query, key, NULL);
+	first = history_bound(h, key, NULL);
+	if (!history_same_key(h, first, key) || !history_key(h, &h->records[first])->began)
+		return false;
+	if (h->ahead_key != first)
+		h->ahead_key = h->ahead_from = first;
+	/* A claim is final: each claimed record is looked at once. */
+	while (history_same_key(h, h->ahead_from, key) &&
+	    ((!h->records[h->ahead_from].began && !h->records[h->ahead_from].runs_calls) ||
+	    history_is_expected(h, h->ahead_from) ||
+	    atomic_load(&h->records[h->ahead_from].mark) == MARK_CLAIMED))
+		h->ahead_from++;
+	for (size_t i = h->ahead_from; history_same_key(h, i, key); i++)
+		if (is_left_over(h, i, query))
+			return true;
+	return false;
+}
+
+bool
+history_expect_call(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	size_t found = SIZE_MAX;
+
+	history_keys(h, query, key, guard);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		if (history_is_expected(h, i) || !history_free(&h->records[i]) ||
+		    history_difference(h, &h->records[i], query, NULL) > 0)
+			continue;
+		if (found == SIZE_MAX || history_distance(h->records[i].item, query->item) <
+		    history_distance(h->records[found].item, query->item))
+			found = i;
+		if (h->records[found].item == query->item)
+			break;
+	}
+	if (found == SIZE_MAX)
+		return false;
+	if (h->expected == NULL)
+		h->expected = memory_zero((size_t)h->head->records, sizeof *h->expected);
+	h->expected[found] = true;
+	return true;
+}
+
+/* A record that is left over, to be assigned to an item. */
+struct left_record {
+	uint64_t distance;           /* between its place and the process's place among the calls
+	                                of its name */
+	size_t i;
+	bool shared;                 /* assigned to an item */
+};
+
+static int
+compare_left(const void *a, const void *b)
+{
+	const struct left_record *left = a, *right = b;
+
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	return (left->i > right->i) - (left->i < right->i);
+}
+
+/* Collects the free records of a key, those of a process in the same place first. */
+static struct left_record *
+sort_left(const struct history *h, const unsigned char *key, const struct recall_query *query,
+    size_t *count)
+{
+	size_t first = history_bound(h, key, NULL);
+	struct left_record *list;
+
+	for (*count = 0; history_same_key(h, first + *count, key);)
+		(*count)++;
+	list = memory_array(NULL, *count + 1, sizeof *list);
+	for (size_t i = 0; i < *count; i++)
+		list[i] = (struct left_record){ history_distance(h->records[first + i].occurrence,
+			query->occurrence), first + i, false };
+	if (*count > 1)
+		qsort(list, *count, sizeof *list, compare_left);
+	return list;
+}
+
+/* Assigns each record to one item. */
+static bool
+shares_hold(const struct history *h, const int64_t *compared, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			continue;
+		if (compared[i] < 1 || (uint64_t)compared[i] > h->head->records)
+			return false;
+		for (size_t n = 0; n < i; n++)
+			if (compared[n] == compared[i])
+				return false;
+	}
+	return true;
+}
+
+/* Finds the item for the record: the nearest of the items without a record that were given the
+ * same input or, if `any` is set, any input. Returns count if there is none. */
+static size_t
+find_left_item(const struct index_record *r, const struct recall_item *items, size_t count,
+    const int64_t *compared, bool any)
+{
+	size_t nearest = count;
+
+	for (size_t n = 0; n < count; n++)
+		if (compared[n] == RECALL_COMPARED_WITH_NONE &&
+		    (any || r->given == index_digest(items[n].input_sha256)) && (nearest == count ||
+		    history_distance(items[n].item, r->item) < history_distance(items[nearest].item, r->item)))
+			nearest = n;
+	return nearest;
+}
+
+/* Assigns the records whose item was given the same input or, if `any` is set, the others; a
+ * record that waits for a decision is only compared. */
+static int64_t
+share_records(struct history *h, const struct recall_query *query, const struct recall_item *items,
+    size_t count, struct left_record *left, size_t left_count, bool any, int64_t *compared)
+{
+	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+
+	for (size_t l = 0; l < left_count; l++) {
+		const size_t i = left[l].i;
+		const struct index_record *r = &h->records[i];
+		struct recall_query at = *query;
+		size_t n = find_left_item(r, items, count, compared, any);
+
+		if (n == count && !any)
+			continue;
+		at.item = items[n < count ? n : 0].item;
+		if (!left[l].shared && !is_left_over(h, i, &at))
+			continue;
+		if (!left[l].shared && n < count)
+			compared[n] = (int64_t)i + 1;
+		left[l].shared |= n < count;
+		if (undecided == RECALL_COMPARED_WITH_NONE && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+			undecided = (int64_t)i + 1;
+	}
+	return undecided;
+}
+
+void
+history_share_out(void *history, const struct recall_query *query, const struct recall_item *items,
+    size_t count, int64_t *compared)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	int64_t undecided;
+	struct left_record *left;
+	size_t left_count;
+
+	for (size_t i = 0; i < count; i++)
+		compared[i] = RECALL_COMPARED_WITH_NONE;
+	history_keys(h, query, key, NULL);
+	left = sort_left(h, key, query, &left_count);
+	/* First the records whose item was given the same input, then those that are assigned to
+	 * an item with another one. */
+	share_records(h, query, items, count, left, left_count, false, compared);
+	undecided = share_records(h, query, items, count, left, left_count, true, compared);
+	free(left);
+	INVARIANT(shares_hold(h, compared, count));
+	for (size_t i = 0; i < count; i++)
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			compared[i] = undecided;
+}

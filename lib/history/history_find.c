@@ -1,0 +1,448 @@
+/*
+ * Finds the record of a call: that of the same key and guard, or one that an edit has made another:
+ * with other variables, under another name or in another place, with other words, at another
+ * position of a group. Nothing is claimed here. The first record of a guard counts how many records
+ * at its front are claimed for good; a search begins behind these.
+ */
+#include "history/history_claim.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "transcript/event.h"
+
+#define BRANCHES_AWAY INT64_C(128) /* half of it before the position, half behind */
+
+/* Whether b is to be tried before a for a call of this item. First: records of last tries before
+ * records of tries that were followed by another. Then the nearest item; of one item the last
+ * attempt, because what it made anew stands beside what it did not take over; of one attempt the
+ * nearest occurrence. Among equals the lowest index is first. */
+static bool
+comes_before(const struct index_record *b, const struct index_record *a,
+    const struct recall_query *query)
+{
+	uint64_t near_b, near_a;
+
+	if (a == NULL || a->superseded != b->superseded)
+		return a == NULL || a->superseded;
+	near_b = history_distance(b->item, query->item);
+	near_a = history_distance(a->item, query->item);
+	if (near_b != near_a)
+		return near_b < near_a;
+	if (b->attempt != a->attempt)
+		return b->attempt > a->attempt;
+	return history_distance(b->occurrence, query->occurrence) <
+	    history_distance(a->occurrence, query->occurrence);
+}
+
+/* recall_query.fits of a record. */
+static int
+record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct recalled_event started = { .turn = -1 };
+	char run_id[ID_SIZE];
+	int fit = 0;
+
+	if (query->fits == NULL || !r->child || h->head->mode != RECALL_RESUME)
+		return 0;
+	if (history_line(h, &r->started, &started, NULL) == 0 &&
+	    event_copy_id(started.view.child_run_id, run_id))
+		fit = query->fits(query->fits_context, run_id);
+	recalled_event_free(&started);
+	return fit;
+}
+
+/* Considers a free record that agrees with the call. */
+static void
+history_consider_record(struct history *h, struct same *same, struct index_record *r,
+    uint64_t exact, const struct recall_query *query)
+{
+	const struct recorded_marks marks = history_marks(h, r);
+	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
+	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
+	    marks_same_paths(query->marks, &marks, NULL);
+	int fit;
+
+	if (is_exact && !same->exact && same->record != NULL) {
+		*same = (struct same){ r, true, false, NULL, record_fit(h, r, query) };
+		return;
+	}
+	if (same->record != NULL && !is_exact && same->exact)
+		return;
+	fit = record_fit(h, r, query);
+	if (same->record != NULL && !is_exact && r->attempt == same->record->attempt && fit == same->fit) {
+		const struct recorded_marks other = history_marks(h, same->record);
+
+		if (marks_paths_differ(query->marks, &marks, &other, NULL)) {
+			same->alike = true;
+			same->other = r;
+		}
+	}
+	if (same->record != NULL && fit != same->fit ? fit > same->fit : comes_before(r, same->record, query)) {
+		if (same->other == r)
+			same->other = same->record;
+		same->record = r;
+		same->exact = is_exact;
+		same->fit = fit;
+	}
+}
+
+/* Considers the free records of a key, guard and identity, from its first on. Records at the
+ * front that are claimed for good are skipped from then on, so that a name that is called
+ * thousands of times with the same input is not searched from its first record each time. */
+static void
+history_search_records(struct history *h, size_t first, const unsigned char *key,
+    const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
+    struct same *same)
+{
+	uint64_t settled, identity;
+
+	if (!history_same_guard(h, first, key, guard))
+		return;
+	identity = h->records[first].identity;
+	settled = atomic_load(&h->records[first].settled);
+	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard) &&
+	    h->records[i].identity == identity; i++) {
+		struct index_record *r = &h->records[i];
+
+		if (same->record != NULL && r->superseded && !same->record->superseded)
+			break;
+		if (atomic_load(&r->mark) == MARK_CLAIMED) {
+			settled += i == first + settled;
+			continue;
+		}
+		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
+			history_consider_record(h, same, r, exact, query);
+		/* Nothing makes a later record come before this one. */
+		if (same->record != NULL && same->exact && !same->record->superseded &&
+		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
+			break;
+	}
+	INVARIANT(same->record == NULL || history_same_guard(h, (size_t)(same->record - h->records), key,
+	    guard));
+	atomic_store(&h->records[first].settled, settled);
+}
+
+/* All records of a guard, whatever their marks: behind the first identity of a guard come the
+ * others. */
+static void
+find_unmarked(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	size_t first = history_bound(h, key, guard);
+
+	while (history_same_guard(h, first, key, guard)) {
+		uint64_t identity = h->records[first].identity;
+
+		history_search_records(h, first, key, guard, query, 0, false, same);
+		same->exact = same->record != NULL;
+		same->alike = false;
+		first = identity == UINT64_MAX ? (size_t)h->head->records :
+		    history_bound_identity(h, key, guard, identity + 1);
+	}
+}
+
+/* Considers records whose marks cannot be compared. A run that an older version began recorded
+ * no marks: its record can be identified if only one process made such a call. With another key,
+ * no record can. */
+static void
+find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	const struct index_record *one = NULL;
+	bool several = false;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (history_difference(h, r, query, NULL) != -1)
+			continue;
+		several |= *history_text(h, r->start) != '\0' ||
+		    (one != NULL && one->occurrence != r->occurrence);
+		one = r;
+		if (history_free(r) && comes_before(r, same->record, query))
+			same->record = r;
+	}
+	same->exact = true;
+	same->alike = several;
+}
+
+bool
+history_is_harmless(const struct history *h, const struct index_record *r)
+{
+	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
+}
+
+/* A record that agrees equally well, and did what the found one did not, is preferred: for
+ * example where a variable that is ignored by now distinguished them. */
+static void
+prefer_done(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	struct index_record *done = NULL;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (history_free(r) && (!history_is_harmless(h, r) || r->encloses) && history_difference(h, r, query, NULL) == 0 &&
+		    comes_before(r, done, query))
+			done = r;
+	}
+	if (done != NULL)
+		*same = (struct same){ .record = done, .exact = true };
+}
+
+void
+history_find_same(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct same *same)
+{
+	bool replay = h->head->mode == RECALL_REPLAY;
+	uint64_t exact = 0, identity;
+	size_t first;
+
+	memset(same, 0, sizeof *same);
+	if (history_has_no_marks(query)) {
+		find_unmarked(h, key, guard, query, same);
+		return;
+	}
+	identity = marks_identity(query->marks, &exact);
+	first = history_bound_identity(h, key, guard, identity);
+	if (history_same_guard(h, first, key, guard) && h->records[first].identity == identity)
+		history_search_records(h, first, key, guard, query, exact, true, same);
+	if (same->record != NULL) {
+		same->alike &= !replay;
+		if (!same->alike && same->fit == 0 && history_is_harmless(h, same->record) && !same->record->encloses)
+			prefer_done(h, key, guard, query, same);
+		return;
+	}
+	/* A variable that one attempt has set, the other may have inherited when it started. */
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
+		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
+			history_consider_record(h, same, &h->records[i], exact, query);
+	if (same->record == NULL)
+		find_old(h, key, guard, query, same);
+	/* A replay runs in another environment: differences there do not separate a call from
+	 * its record. */
+	if (replay && same->record == NULL)
+		find_unmarked(h, key, guard, query, same);
+	same->alike &= !replay;
+}
+
+bool
+history_is_paid(const struct index_record *r)
+{
+	return r->event_count > 0;
+}
+
+struct index_record *
+history_find_differing(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		/* A record that ended without a result, and in which no call could find its own
+		 * record, is left to the call that matches it. */
+		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && !history_is_paid(r) &&
+		    r->decided == RECALL_UNDECIDED)
+			continue;
+		if (history_unused_by_any(r) && history_nearer(r, found, query) && history_likeness(h, r, query) == DIFFERING)
+			found = r;
+	}
+	return found;
+}
+
+/* The names in a chain of calls: a/b of a:0:0/b:1:0. */
+static void
+add_names(struct buffer *out, const char *chain)
+{
+	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(out, "%s%.*s", out->len > 0 ? "/" : "", (int)strcspn(at, ":/"), at);
+}
+
+const struct index_record *
+history_find_root(const struct history *h, const char *root)
+{
+	for (size_t i = 0; *root != '\0' && i < h->head->records; i++)
+		if (strcmp(h->records[i].root, root) == 0)
+			return &h->records[i];
+	return NULL;
+}
+
+/* Whether a call that encloses the record was made again with other words: then the record's
+ * calls may now be in any call. */
+static bool
+around_edited(const struct history *h, const struct index_record *r)
+{
+	while ((r = history_find_root(h, r->around)) != NULL)
+		if (r->edited || (history_free(r) && !history_unused_by_any(r)))
+			return true;
+	return false;
+}
+
+bool
+history_has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT, other = BUFFER_INIT;
+	bool same;
+
+	add_names(&names, query->enclosing);
+	buffer_format(&names, "%s%s", names.len > 0 ? "/" : "", query->name);
+	add_names(&other, history_text(h, r->call));
+	same = strcmp(buffer_string(&other), buffer_string(&names)) == 0;
+	buffer_free(&names);
+	buffer_free(&other);
+	return same;
+}
+
+struct index_record *
+history_find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+
+	if (query->member || (!h->head->edited && history_same_key(h, history_bound(h, key, NULL), key)))
+		return NULL;
+	for (size_t i = 0; i < h->head->records; i++) {
+		struct index_record *r = &h->records[i];
+
+		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
+		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
+		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
+			continue;
+		/* A call of the same names is in another item, or iteration, of the same
+		 * unedited group. */
+		if (!history_has_names_of(h, r, query) || around_edited(h, r))
+			found = r;
+	}
+	return found;
+}
+
+/* Whether a call of other words may be compared with the record. If another call has taken the place of a
+ * command that made other calls, and changed nothing itself, it is open to one that is more like it: those
+ * calls are compared one by one. */
+static bool
+is_open_to_compare(const struct index_record *r)
+{
+	return history_unused_by_any(r) ||
+	    (r->runs_calls && r->decided == RECALL_UNDECIDED && history_free(r));
+}
+
+struct index_record *
+history_find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, bool same_input)
+{
+	size_t first = history_bound(h, key, NULL);
+	const uint64_t given = index_digest(query->input_sha256);
+	const uint64_t definition = index_digest(query->definition_sha256);
+	struct index_record *found = NULL;
+	size_t alike = 0, looked = 0;
+	int least = INT_MAX;
+	bool only;
+
+	if (!history_same_key(h, first, key) ||
+	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
+		return NULL;
+	/* The only record of its name, in a run whose files were edited: its words and a
+	 * variable in them may have been edited together. */
+	only = h->head->edited && !history_same_key(h, first + 1, key);
+	for (size_t i = first; history_same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+		enum likeness like;
+		size_t text;
+
+		if ((same_input && r->given != given) ||
+		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
+		    !history_comparable(r, query) || !is_open_to_compare(r) || history_is_expected(h, i))
+			continue;
+		/* Its own call may still come, unchanged. */
+		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
+			continue;
+		/* A record with the call's own input and definition was considered before. */
+		like = history_likeness(h, r, query);
+		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
+			continue;
+		/* If many calls share a command that was edited, each is equally similar to its
+		 * own record. */
+		text = 0;
+		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
+			text = history_alike(h, r, query);
+		if (text < ALIKE_WHOLE && !history_unused_by_any(r))
+			continue;
+		if (h->head->mode == RECALL_RESUME) {
+			/* Records of another guard too: a call in the same place with the same
+			 * variables. */
+			int count = history_difference(h, r, query, NULL);
+
+			if (found != NULL && count > least)
+				continue;
+			if (count < least)
+				found = NULL;
+			least = found == NULL ? count : least;
+		}
+		if (found == NULL || text > alike || (text == alike && history_nearer(r, found, query))) {
+			found = r;
+			alike = text;
+		}
+	}
+	return found;
+}
+
+/* The query and key of the branch i / 2 positions behind, or, for an odd i, before; false: there is no such
+ * position. */
+static bool
+move_branch(const struct history *h, const struct recall_query *query, int64_t i, struct recall_query *moved,
+    unsigned char key[DIGEST_BYTES])
+{
+	*moved = *query;
+	moved->item += i % 2 == 0 ? i / 2 : -(i / 2);
+	if (moved->item < 0)
+		return false;
+	history_keys(h, moved, key, NULL);
+	return true;
+}
+
+struct index_record *
+history_find_changed_branch(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	struct index_record *found = history_find_changed(h, key, guard, query, false), *r;
+	size_t most = found == NULL ? TEXT_ALIKE_LEAST - 1 : history_alike(h, found, query), alike;
+	unsigned char other[DIGEST_BYTES];
+
+	for (int64_t i = 2; i < BRANCHES_AWAY; i++) {
+		struct recall_query moved;
+
+		if (!move_branch(h, query, i, &moved, other))
+			continue;
+		r = history_find_changed(h, other, guard, &moved, false);
+		if (r == NULL || (alike = history_alike(h, r, query)) <= most)
+			continue;
+		found = r;
+		most = alike;
+	}
+	return found;
+}
+
+void
+history_find_branch(struct history *h, unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    struct same *same)
+{
+	unsigned char other[DIGEST_BYTES];
+
+	for (int64_t i = 2; same->record == NULL && i < BRANCHES_AWAY; i++) {
+		struct recall_query moved;
+
+		if (!move_branch(h, query, i, &moved, other))
+			continue;
+		history_find_same(h, other, guard, query, same);
+		if (same->record != NULL)
+			memcpy(key, other, sizeof other);
+	}
+}

@@ -1,0 +1,354 @@
+/*
+ * What the command has made of repositories is set aside, and what was there is put back.
+ *
+ * What the code relies on:
+ *  - When things are set aside, no program of this sandbox is left that could put them back.
+ *  - What was plain before and no longer is was changed by the command, or by the user meanwhile:
+ *    these cannot be distinguished. So it is set aside, not removed.
+ */
+#define _GNU_SOURCE
+#include "sandbox/repositories_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "sandbox/look.h"
+
+#define NUMBERS_ASIDE 10         /* names that are tried in turn; then random ones, which nobody has taken before */
+#define NAMES_ASIDE 20
+#define FLAT_LENGTH 200          /* of the name of what lay deeper */
+
+/* Whether an item is unchanged. Settings may have been removed, but not added. */
+static bool
+is_as_before(const struct odd_item *was, const struct odd_item *is)
+{
+	if ((was->mode & (S_IFMT | 0111)) != (is->mode & (S_IFMT | 0111)))
+		return false;
+	if (was->settings != NULL && is->settings != NULL) {
+		for (char **setting = is->settings; *setting != NULL; setting++)
+			if (!list_has(was->settings, *setting))
+				return false;
+		return true;
+	}
+	return was->len == is->len && memcmp(was->content, is->content, is->len) == 0;
+}
+
+static bool
+is_within(const char *root, const char *path, char *const *list)
+{
+	char *whole = path_join(root, path);
+	bool within = false;
+
+	for (; !within && list != NULL && *list != NULL; list++)
+		within = path_within(whole, *list);
+	free(whole);
+	return within;
+}
+
+/* A directory of the workspace, in which its owner may change names from now on; -1. */
+static int
+open_changeable(const struct repositories *r, const char *directory)
+{
+	int fd = repositories_open_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+	char link[48];
+	struct stat st;
+
+	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+		chmod(link, (st.st_mode & 07777) | S_IRWXU);
+	}
+	return fd;
+}
+
+static int
+open_parent(const struct repositories *r, const char *path)
+{
+	char *directory = path_directory(path);
+	int fd = open_changeable(r, directory);
+
+	free(directory);
+	return fd;
+}
+
+/* A directory that goes to another one is changed by that itself. */
+static void
+make_movable(int at, const char *name)
+{
+	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char link[48];
+	struct stat st;
+
+	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+		chmod(link, (st.st_mode & 07777) | S_IRWXU);
+	}
+	file_close(&fd);
+}
+
+/* Renames a name of the one directory to one of the other that is not taken, and begins as is wanted. Returns that, in
+ * memory of its own; NULL with errno. */
+static char *
+rename_aside(int at, const char *name, int to, const char *wanted)
+{
+	char *aside = NULL;
+	int failed = -1, reason;
+	unsigned int number;
+
+	for (int i = 0; failed != 0 && i < NAMES_ASIDE; i++) {
+		free(aside);
+		number = (unsigned int)i;
+		if (i >= NUMBERS_ASIDE)
+			random_bytes(&number, sizeof number);
+		aside = i == 0 ? memory_format("%s" REPOSITORY_ASIDE, wanted) :
+		    memory_format("%s.%u" REPOSITORY_ASIDE, wanted, number);
+		failed = renameat2(at, name, to, aside, RENAME_NOREPLACE);
+		if (failed != 0 && errno == EINVAL && faccessat(to, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+			failed = renameat(at, name, to, aside); /* a file system without that flag */
+		if (failed != 0 && errno != EEXIST && errno != EINVAL)
+			break;
+	}
+	reason = errno;
+	if (failed != 0) {
+		free(aside);
+		aside = NULL;
+	}
+	errno = reason;
+	return aside;
+}
+
+/* The outermost repository that a path lies in, but for one that the command made by its shape, which is none any more
+ * then; NULL: none. */
+static const char *
+repository_around(const struct repositories *before, const struct repositories *r, const char *path)
+{
+	const char *outermost = NULL;
+
+	for (char **found = r->found; found != NULL && *found != NULL; found++)
+		if ((strcasecmp(path_base(*found), REPOSITORY) == 0 || repositories_have(before, *found)) &&
+		    (**found == '\0' || (path_within(path, *found) && strcmp(path, *found) != 0)) &&
+		    (outermost == NULL || strlen(*found) < strlen(outermost)))
+			outermost = *found;
+	return outermost;
+}
+
+/* Whether a path is that of the directory for what is set aside of the repository that it lies in. */
+static bool
+is_aside_directory(const struct repositories *before, const struct repositories *r, const char *path)
+{
+	const char *repository = repository_around(before, r, path);
+	char *place = repository == NULL ? NULL : repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+	const bool is = place != NULL && strcmp(path, place) == 0;
+
+	free(place);
+	return is;
+}
+
+/* The directory for what is set aside of a repository, which is made if need be; -1 with errno. Another thing of that
+ * name is the command's: nothing follows it. */
+static int
+open_aside_directory(const struct repositories *r, const char *repository)
+{
+	static const char name[] = REPOSITORY_ASIDE_DIRECTORY;
+	char *path = repositories_join_path(repository, name);
+	int at = open_changeable(r, repository), fd = -1;
+	struct stat st;
+
+	if (at != -1 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+		free(rename_aside(at, name, at, name));
+	if (at != -1 && (mkdirat(at, name, S_IRWXU) == 0 || errno == EEXIST))
+		fd = open_changeable(r, path);
+	file_close(&at);
+	free(path);
+	return fd;
+}
+
+/* What of a path lies in a repository, as one name. */
+static char *
+flat_name(const char *repository, const char *path)
+{
+	const char *inside = *repository == '\0' ? path : path + strlen(repository) + 1;
+	const size_t len = strlen(inside);
+	char *name = memory_text(len > FLAT_LENGTH ? inside + len - FLAT_LENGTH : inside);
+
+	for (char *at = name; *at != '\0'; at++)
+		if (*at == '/')
+			*at = '-';
+	return name;
+}
+
+/* git lists many directories of a repository, and follows whatever it finds there: so nothing that is set aside stays in
+ * one of them. beside: it is not taken up by its new name, and stays where it lies. The new path, in memory of its own;
+ * NULL with errno: it could not be done. */
+static char *
+set_aside(const struct repositories *before, const struct repositories *r, const char *path, bool beside)
+{
+	const char *repository = repository_around(before, r, path), *name = path_base(path);
+	char *directory = path_directory(path), *moved = NULL, *wanted, *place;
+	int at = open_parent(r, path), to, reason = errno;
+
+	beside = beside || repository == NULL || is_aside_directory(before, r, path);
+	if (strcmp(directory, ".") == 0)
+		*directory = '\0';
+	if (at != -1 && !beside && repositories_is_there(at, name)) {
+		wanted = flat_name(repository, path);
+		to = open_aside_directory(r, repository);
+		moved = to == -1 ? NULL : rename_aside(at, name, to, wanted);
+		if (moved == NULL && to != -1 && errno == EACCES) {
+			make_movable(at, name);
+			moved = rename_aside(at, name, to, wanted);
+		}
+		reason = errno;
+		free(wanted);
+		file_close(&to);
+		free(directory);
+		directory = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+	} else if (at != -1) {
+		moved = rename_aside(at, name, at, name);
+		reason = errno;
+	}
+	file_close(&at);
+	place = moved == NULL ? NULL : repositories_join_path(directory, moved);
+	free(moved);
+	free(directory);
+	errno = reason;
+	return place;
+}
+
+/* Puts back what was there, where nothing is now. */
+static bool
+put_back(const struct repositories *r, const struct odd_item *item)
+{
+	const char *name = path_base(item->path);
+	int at = item->whole ? open_parent(r, item->path) : -1, fd, reason;
+	char link[48];
+	bool done = false;
+
+	if (at != -1 && S_ISLNK(item->mode)) {
+		done = symlinkat(item->content, at, name) == 0;
+	} else if (at != -1) {
+		snprintf(link, sizeof link, "/proc/self/fd/%d", item->copy);
+		done = item->copy != -1 && linkat(AT_FDCWD, link, at, name, AT_SYMLINK_FOLLOW) == 0;
+		fd = done ? -1 : openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, item->mode & 0777);
+		if (fd != -1) {
+			done = file_write(fd, item->content, item->len) == 0 && fchmod(fd, item->mode & 0777) == 0;
+			reason = errno;
+			if (!done) /* a part of it would be worse than nothing */
+				unlinkat(at, name, 0);
+			errno = reason;
+		}
+		file_close(&fd);
+	}
+	file_close(&at);
+	return done;
+}
+
+static void
+settle_item(const struct repositories *before, const struct repositories *after,
+    const struct odd_item *item, char ***done)
+{
+	const struct odd_item *was = repositories_find_item(before, item->path);
+	bool made = item->repository != NULL && !repositories_have(before, item->repository), back, lost;
+	const char *harm = item->waits ? "git may wait for ever to read it," : item->leads ? "git may write to other files by what it says," :
+	    item->hides ? "git status may not tell of files by what it says," :
+	    "git may run it, or what it says,";
+	char *path = made ? repositories_join_path(item->repository, "HEAD") :
+	    memory_text(item->path), *aside;
+	int reason;
+
+	aside = set_aside(before, after, path, made);
+	reason = errno;
+	back = aside != NULL && !made && was != NULL && put_back(after, was);
+	lost = aside != NULL && !made && was != NULL && was->whole && !back;
+	if (aside != NULL)
+		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
+		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
+		    lost ? strerror(errno) : ""));
+	else if (reason != ENOENT) /* it may have been renamed with its repository */
+		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
+		    path, harm, strerror(reason)));
+	free(aside);
+	free(path);
+}
+
+/* A mount protected this name of a file, but the command could change the file by another hard
+ * link: restores its content. */
+static void
+restore_linked(const struct repositories *before, const struct odd_item *was, char ***done)
+{
+	char *directory = path_directory(was->path), *aside;
+	int at = repositories_open(before->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+	struct buffer content = BUFFER_INIT;
+	const size_t missed = look_missed();
+	bool whole, same;
+
+	repositories_load_file(at, path_base(was->path), &content, &whole);
+	same = look_missed() != missed || (whole && content.len == was->len &&
+	    memcmp(buffer_string(&content), was->content, was->len) == 0);
+	aside = same ? NULL : set_aside(before, before, was->path, false);
+	if (aside != NULL && put_back(before, was))
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link): it is now called %s, and "
+		    "what was there is there again", was->path, aside));
+	else if (!same)
+		list_take(done, memory_format("%s: was changed by another name of it (a hard link), and could not be put "
+		    "back: read it", was->path));
+	free(aside);
+	buffer_free(&content);
+	file_close(&at);
+	free(directory);
+}
+
+char **
+repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
+{
+	struct repositories after;
+	char **done = NULL;
+	bool emptied = true;
+
+	if (before->ballast != -1)
+		emptied = ftruncate(before->ballast, 0) == 0;
+	(void)emptied; /* if not, there may still be room */
+	repositories_find_again(&after, before);
+	for (size_t i = 0; i < before->count; i++) {
+		const struct odd_item *item = &before->items[i];
+
+		if (item->linked && item->whole && is_within(before->root, item->path, kept) &&
+		    !is_within(before->root, item->path, opened))
+			restore_linked(before, item, &done);
+	}
+	/* What stands in the place of the directory for all the rest comes first. */
+	for (size_t i = 0; i < 2 * after.count; i++) {
+		const struct odd_item *item = &after.items[i % after.count], *was = repositories_find_item(before, item->path);
+
+		if (is_aside_directory(before, &after, item->path) == (i < after.count) &&
+		    (was == NULL || was->plain || !is_as_before(was, item)) &&
+		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
+			settle_item(before, &after, item, &done);
+	}
+	/* Restore what was removed from a repository that still exists. */
+	for (size_t i = 0; i < before->count; i++) {
+		const struct odd_item *item = &before->items[i];
+
+		if ((!item->plain || item->sparse) && !item->waits && repositories_find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		    !is_within(before->root, item->path, opened) && put_back(before, item))
+			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
+	}
+	for (char *const *name = look_names(); *name != NULL; name++)
+		list_take(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
+		    "of it, so look before git is used there", *name));
+	for (char **unknown = before->unknown; unknown != NULL && *unknown != NULL; unknown++)
+		if (is_within(before->root, *unknown, kept))
+			list_take(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
+			    "could be changed", *unknown));
+	repositories_free(&after);
+	return done;
+}

@@ -1,0 +1,643 @@
+/*
+ * What git reads in a repository, by its name there: what runs something, or leads git elsewhere, is
+ * odd.
+ */
+#define _GNU_SOURCE
+#include "sandbox/repositories_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/path.h"
+#include "isolate/git_config.h"
+#include "sandbox/look.h"
+#include "sandbox/repository_data.h"
+
+/* Where the files of a submodule lie: in the workspace. */
+static bool
+is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
+{
+	static const char name[] = "core.worktree=";
+	char *path = strncmp(setting, name, sizeof name - 1) != 0 ? NULL :
+	    repositories_path_from(w, directory, setting + sizeof name - 1);
+	char *real = path == NULL ? NULL : repositories_real_path(path);
+	bool here = real != NULL && repositories_is_here(w, real);
+
+	free(path);
+	free(real);
+	return here;
+}
+
+/* Whether a setting that is not plain says that git reads the repository in a form that is not known here. */
+static bool
+is_unknown_extension(const char *setting)
+{
+	static const char extension[] = "extensions.", known[] = "extensions.partialclone=";
+
+	return strncmp(setting, extension, sizeof extension - 1) == 0 && strncmp(setting, known, sizeof known - 1) != 0;
+}
+
+static void
+judge_config(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct odd_item *item;
+	struct buffer text = BUFFER_INIT;
+	char **settings = NULL, **odd = NULL, *path;
+	bool whole, sparse, was_sparse = false;
+
+	if (w->before == NULL) {
+		path = repositories_path_from(w, directory, name);
+		git_settings_read(&w->r->settings, path);
+		free(path);
+	} else {
+		path = repositories_join_path(directory, name);
+		was_sparse = repositories_find_item(w->before, path) != NULL && repositories_find_item(w->before, path)->sparse;
+		free(path);
+	}
+	repositories_load_file(at, name, &text, &whole);
+	if (!whole) {
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+	} else {
+		settings = git_config_odd(buffer_string(&text), text.len);
+		for (char **setting = settings; setting != NULL && *setting != NULL; setting++) {
+			if (is_unknown_extension(*setting) && !list_has(w->r->unknown, directory))
+				list_add(&w->r->unknown, directory);
+			if (!is_work_tree_here(w, directory, *setting))
+				list_add(&odd, *setting);
+		}
+		list_free(settings);
+		sparse = repository_config_is_sparse(buffer_string(&text));
+		if (odd != NULL || w->before == NULL || (was_sparse && !sparse)) {
+			item = repositories_add_item(w, at, directory, name, odd, NULL);
+			if (item != NULL) {
+				item->hides = odd == NULL && was_sparse;
+				item->plain = odd == NULL && !was_sparse;
+				item->sparse = sparse;
+			}
+		}
+	}
+	buffer_free(&text);
+}
+
+/* Whether a linked work tree is in the workspace too; if not, the command may not change the file
+ * that names it. */
+static bool
+is_linked_here(const struct walk *w, int at, const char *directory)
+{
+	char *line = repositories_load_line(at, "gitdir"), *path = *line == '\0' ? NULL : repositories_path_from(w, directory, line);
+	char *real = path == NULL ? NULL : repositories_path_resolved(path); /* git writes there */
+	bool here = real != NULL && repositories_is_here(w, path) && repositories_is_here(w, real);
+
+	free(real);
+	free(path);
+	free(line);
+	return here;
+}
+
+static bool
+is_linked_part(const char *directory)
+{
+	char *parent = path_directory(directory);
+	bool is = strcmp(path_base(parent), "worktrees") == 0;
+
+	free(parent);
+	return is;
+}
+
+static void
+judge_commondir(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *line = repositories_load_line(at, name);
+
+	if (!is_linked_part(directory) || strcmp(line, "../..") != 0 || !is_linked_here(w, at, directory))
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+	free(line);
+}
+
+static void
+judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (!is_linked_part(directory) || !is_linked_here(w, at, directory))
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+}
+
+void
+repositories_judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one)
+{
+	char *path = repositories_join_path(directory, name);
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (look_status(at, name, &st) == 0 && (!S_ISDIR(st.st_mode) || w->depth == DEPTH)) {
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+		free(path);
+		return;
+	}
+	w->depth++;
+	dir = repositories_open_directory(w->r->workspace, path);
+	while (dir != NULL && (entry = repositories_next_entry(dir)) != NULL) {
+		repositories_begin_judgement(w);
+		one(w, dirfd(dir), path, entry->d_name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	w->depth--;
+	free(path);
+}
+
+/* Every file is odd unless its name is one that git never executes; directories are searched, as
+ * hooks may run files in them. */
+static void
+judge_hook(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
+		repositories_judge_each(w, at, directory, name, judge_hook);
+	else if (!text_ends(name, ".sample"))
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+}
+
+static void
+judge_hooks(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_hook);
+}
+
+static void
+judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, repositories_judge_odd);
+}
+
+/* Neither a file nor a directory: a link, or a special file. */
+static bool
+is_no_file(int at, const char *name)
+{
+	struct stat st;
+
+	return look_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+/* A '*' at the end of a name stands for any characters. Names that end in .lock are temporary
+ * files of git. */
+static bool
+is_one_of(const char *name, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (strcmp(name, *names) == 0 || (text_ends(*names, "*") &&
+		    strncmp(name, *names, strlen(*names) - 1) == 0))
+			return true;
+	return text_ends(name, ".lock");
+}
+
+/* info/exclude hides files from git status: it is plain if it has only comments, as git
+ * init writes it. */
+static void
+judge_exclude(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct buffer text = BUFFER_INIT;
+	struct odd_item *item;
+	bool whole, plain;
+	char *rest, *line;
+
+	repositories_load_file(at, name, &text, &whole);
+	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
+	for (rest = text.data; plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL;)
+		plain = *line == '\0' || *line == '#';
+	if (!plain || w->before == NULL) {
+		item = repositories_add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL) {
+			item->plain = plain;
+			item->hides = true;
+		}
+	}
+	buffer_free(&text);
+}
+
+static void
+judge_info_entry(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const data[] = { "refs", "refs_*", "sparse-checkout", "rev-cache", NULL };
+
+	if (strcmp(name, "exclude") == 0)
+		judge_exclude(w, at, directory, name);
+	else if (!is_one_of(name, data) || is_no_file(at, name))
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+}
+
+static void
+judge_info(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_info_entry);
+}
+
+static void
+add_leading(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct odd_item *item = repositories_add_item(w, at, directory, name, NULL, NULL);
+
+	if (item != NULL)
+		item->leads = true;
+}
+
+/* A directory that objects lie in by their names, aa/ or aa/bb/. There are too many of these to be listed each time: only
+ * what is no file, and came since the command began, counts, and no directory holds that which has not changed since. */
+static void
+judge_new_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path;
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (w->before == NULL || look_status(at, name, &st) != 0 || repositories_is_earlier(&st.st_ctim, &w->before->began))
+		return;
+	path = repositories_join_path(directory, name);
+	dir = repositories_open_directory(w->r->workspace, path);
+	while (dir != NULL && (entry = repositories_next_entry(dir)) != NULL) {
+		const mode_t kind = repositories_entry_kind(dir, entry);
+
+		repositories_begin_judgement(w);
+		if (kind != S_IFREG && kind != S_IFDIR && look_status(dirfd(dir), entry->d_name, &st) == 0 &&
+		    !repositories_is_earlier(&st.st_ctim, &w->before->began))
+			add_leading(w, dirfd(dir), path, entry->d_name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+static void
+judge_links(struct walk *w, int at, const char *directory, const char *name)
+{
+	const bool deep = strlen(name) == 2 && strlen(path_base(directory)) == 2;
+	struct stat st;
+
+	if (look_status(at, name, &st) != 0)
+		return;
+	if (S_ISDIR(st.st_mode) && deep)
+		judge_new_objects(w, at, directory, name);
+	else if (S_ISDIR(st.st_mode))
+		repositories_judge_each(w, at, directory, name, judge_links);
+	else if (!S_ISREG(st.st_mode))
+		add_leading(w, at, directory, name);
+}
+
+static void
+judge_object_info(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
+		"commit-graphs", "tmp_*", NULL };
+
+	if (!is_one_of(name, data) || is_no_file(at, name))
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+	else
+		judge_links(w, at, directory, name);
+}
+
+/* Of objects only that, and no link in the place of a directory, such as pack or 0a: git writes there, and packs
+ * what it finds. The rest is data of git's own form, whatever it is. */
+static void
+judge_object(struct walk *w, int at, const char *directory, const char *name)
+{
+	if (strcmp(name, "info") == 0)
+		repositories_judge_each(w, at, directory, name, judge_object_info);
+	else if (strcmp(name, "pack") == 0 && !is_no_file(at, name))
+		repositories_judge_each(w, at, directory, name, judge_links);
+	else if (is_no_file(at, name))
+		add_leading(w, at, directory, name);
+	else if (strlen(name) == 2)
+		judge_new_objects(w, at, directory, name);
+}
+
+static void
+judge_objects(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_object);
+}
+
+/* Whether the command made a hard link to a file: what git writes to one name would change the
+ * other. A file that had as many links before is accepted, as in a tree copied with hard links. */
+static bool
+is_shared(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+	bool shared;
+	char *file;
+
+	if (look_status(at, name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+		return false;
+	file = memory_format("%llu:%llu:%llu %s/%s", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+	    (unsigned long long)st.st_nlink, directory, name);
+	if (w->before == NULL)
+		list_add(&w->r->shared, file);
+	shared = w->before != NULL && !list_has(w->before->shared, file);
+	free(file);
+	return shared;
+}
+
+/* A symbolic or hard link would let git write to another file. */
+static void
+judge_files(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (look_status(at, name, &st) != 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		repositories_judge_each(w, at, directory, name, judge_files);
+	else if (!S_ISREG(st.st_mode) || is_shared(w, at, directory, name))
+		add_leading(w, at, directory, name);
+}
+
+/* Judges a ref or a directory of refs, with its name. */
+static void
+judge_ref(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (look_status(at, name, &st) != 0)
+		return;
+	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || !repository_ref_is_plain(at, name))
+		add_leading(w, at, directory, name);
+	else if (S_ISDIR(st.st_mode))
+		repositories_judge_each(w, at, directory, name, judge_ref);
+}
+
+static void
+judge_refs(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_ref);
+}
+
+/* Whether each line of a todo list begins with one of these words, none of which runs a command. */
+static bool
+is_plain_todo(int at, const char *name, const char *const *words)
+{
+	struct buffer text = BUFFER_INIT;
+	bool whole, plain = true;
+	char *rest, *line;
+
+	if (!repositories_is_there(at, name))
+		return true;
+	repositories_load_file(at, name, &text, &whole);
+	rest = text.data;
+	plain = whole && memchr(buffer_string(&text), '\0', text.len) == NULL;
+	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		size_t len;
+		char *word;
+
+		line += strspn(line, " \t\r");
+		len = strcspn(line, " \t\r");
+		word = memory_copy(line, len);
+		plain = len == 0 || *line == '#' || is_one_of(word, words);
+		free(word);
+	}
+	buffer_free(&text);
+	return plain;
+}
+
+/* What git rebase --continue reads. Some of these files are parts of commands. */
+static void
+judge_rebase(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const words[] = { "p", "pick", "r", "reword", "e", "edit", "s", "squash", "f",
+		"fixup", "d", "drop", "b", "break", "l", "label", "t", "reset", "m", "merge", "u", "update-ref",
+		"noop", NULL };
+	static const char *const todos[] = { "git-rebase-todo", "git-rebase-todo.backup", NULL };
+	static const char *const commands[] = { "strategy", "strategy_opts", "gpg_sign_opt", "exec", NULL };
+	char *path = repositories_join_path(directory, name);
+	DIR *dir = repositories_open_directory(w->r->workspace, path);
+	const struct dirent *entry;
+	struct buffer said = BUFFER_INIT;
+	bool plain = dir != NULL, whole;
+
+	for (size_t i = 0; plain && todos[i] != NULL; i++)
+		plain = is_plain_todo(dirfd(dir), todos[i], words);
+	while (plain && (entry = repositories_next_entry(dir)) != NULL)
+		plain = !is_one_of(entry->d_name, commands) && repositories_entry_kind(dir, entry) == S_IFREG &&
+		    !is_shared(w, dirfd(dir), path, entry->d_name);
+	if (!plain) {
+		for (size_t i = 0; dir != NULL && todos[i] != NULL; i++)
+			repositories_load_file(dirfd(dir), todos[i], &said, &whole);
+		for (size_t i = 0; dir != NULL && commands[i] != NULL; i++) {
+			buffer_text(&said, commands[i]);
+			repositories_load_file(dirfd(dir), commands[i], &said, &whole);
+		}
+		repositories_add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
+	}
+	buffer_free(&said);
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+static void
+judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
+{
+	static const char *const words[] = { "pick", "p", "revert", NULL };
+	static const char *const known[] = { "todo", "head", "abort-safety", "opts", "done", NULL };
+	char *path = repositories_join_path(directory, name), **odd = NULL;
+	DIR *dir = repositories_open_directory(w->r->workspace, path);
+	struct buffer said = BUFFER_INIT;
+	const struct dirent *entry;
+	bool plain = dir != NULL, whole;
+
+	if (plain) {
+		plain = is_plain_todo(dirfd(dir), "todo", words);
+		repositories_load_file(dirfd(dir), "opts", &said, &whole);
+		odd = git_config_odd_options(buffer_string(&said), said.len);
+		plain = plain && odd == NULL;
+		repositories_load_file(dirfd(dir), "todo", &said, &whole);
+	}
+	while (plain && (entry = repositories_next_entry(dir)) != NULL)
+		plain = is_one_of(entry->d_name, known) && repositories_entry_kind(dir, entry) == S_IFREG &&
+		    !is_shared(w, dirfd(dir), path, entry->d_name);
+	if (!plain)
+		repositories_add_item(w, at, directory, name, NULL, dir == NULL ? NULL : buffer_string(&said));
+	list_free(odd);
+	buffer_free(&said);
+	if (dir != NULL)
+		closedir(dir);
+	free(path);
+}
+
+static void judge_part(struct walk *w, int at, const char *directory, const char *name);
+
+/* Repositories of submodules and of linked work trees. */
+static void
+judge_parts(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_part);
+}
+
+static void judge_linked_part(struct walk *w, int at, const char *directory, const char *name);
+
+static void
+judge_linked(struct walk *w, int at, const char *directory, const char *name)
+{
+	repositories_judge_each(w, at, directory, name, judge_linked_part);
+}
+
+/* Everything that git reads in a repository and that is not data. */
+static const struct { const char *name; judge *judge; } read_by_git[] = {
+	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
+	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
+	{ "info", judge_info }, { "lfs", judge_links }, { "logs", judge_files }, { "modules", judge_parts },
+	{ "NOTES_MERGE_WORKTREE", judge_links },
+	{ "objects", judge_objects }, { "rebase-apply", repositories_judge_odd }, { "rebase-merge", judge_rebase },
+	{ "refs", judge_refs }, { "remotes", judge_all_odd }, { "rr-cache", judge_files },
+	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
+};
+
+/* Whether another name is data, or is ignored by git. Names in capital letters are refs, states
+ * and messages. */
+static bool
+is_data(const char *name)
+{
+	static const char *const data[] = { "addp-hunk-edit.diff", "description", "fsmonitor--daemon*",
+		"gc.log", "gc.pid", "gitk.cache", "index", "index.stash.*", "lfs", "locked", "next-index-*", "packed-refs",
+		"packed-refs.new", "shallow", "sharedindex.*", "sharedindex_*", "tmp_*", NULL };
+
+	return *name == '.' || text_ends(name, "~") || text_ends(name, REPOSITORY_ASIDE) ||
+	    is_one_of(name, data) || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(name) ||
+	    (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") > 2 && text_ends(name, ".patch"));
+}
+
+int
+repositories_compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether an index of a repository hides paths that none of it did before; at the first pass they are noted. */
+static bool
+hides_more(struct walk *w, const char *directory, const struct buffer *hidden)
+{
+	bool more = false;
+
+	for (size_t at = 0; !more && at < hidden->len; at += strlen(hidden->data + at) + 1) {
+		char *path = memory_format("%s\n%s", directory, hidden->data + at);
+
+		if (w->before != NULL) {
+			more = w->before->hidden_count == 0 || bsearch(&path, w->before->hidden, w->before->hidden_count,
+			    sizeof path, repositories_compare_texts) == NULL;
+			free(path);
+		} else {
+			if ((w->r->hidden_count & (w->r->hidden_count - 1)) == 0)
+				w->r->hidden = memory_array(w->r->hidden, w->r->hidden_count * 2 + 1, sizeof path);
+			w->r->hidden[w->r->hidden_count++] = path;
+		}
+	}
+	return more;
+}
+
+/* Data of git's own form, that leads to no other place. What is there before is remembered if git needs it. */
+static void
+judge_data(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct buffer hidden = BUFFER_INIT;
+	struct odd_item *item;
+
+	if (!repository_data_is_plain(at, name, is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
+		add_leading(w, at, directory, name);
+	} else if (hides_more(w, directory, &hidden)) {
+		item = repositories_add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL)
+			item->hides = true;
+	} else if (w->before == NULL && repository_data_is_needed(name)) {
+		item = repositories_add_item(w, at, directory, name, NULL, NULL);
+		if (item != NULL)
+			item->plain = true;
+	}
+	buffer_free(&hidden);
+}
+
+void
+repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
+{
+	static const char daemon[] = "fsmonitor--daemon";
+	const size_t before = w->r->count;
+	const struct dirent *entry;
+
+	if (repositories_have(w->r, path))
+		return;
+	list_add(&w->r->found, path);
+	rewinddir(dir);
+	while ((entry = repositories_next_entry(dir)) != NULL) {
+		bool judged = false;
+		mode_t kind;
+
+		repositories_begin_judgement(w);
+		for (size_t i = 0; !judged && i < sizeof read_by_git / sizeof *read_by_git; i++)
+			if (strcmp(entry->d_name, read_by_git[i].name) == 0) {
+				read_by_git[i].judge(w, dirfd(dir), path, entry->d_name);
+				judged = true;
+			}
+		if (judged || text_ends(entry->d_name, REPOSITORY_ASIDE))
+			continue;
+		kind = repositories_entry_kind(dir, entry);
+		if (kind == S_IFDIR && strcmp(entry->d_name, REPOSITORY_ASIDE_DIRECTORY) == 0) {
+			repositories_examine_aside(w, path);
+			continue;
+		}
+		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
+			continue; /* a socket: nobody waits for it if nobody serves it */
+		if (kind != S_IFREG && kind != S_IFDIR ? is_data(entry->d_name) || !one_by_shape :
+		    !is_data(entry->d_name) && !one_by_shape)
+			repositories_add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
+		else if (kind == S_IFREG && is_data(entry->d_name))
+			judge_data(w, dirfd(dir), path, entry->d_name);
+	}
+	for (size_t i = before; one_by_shape && i < w->r->count; i++)
+		if (w->r->items[i].repository == NULL)
+			w->r->items[i].repository = memory_text(path);
+}
+
+bool
+repository_has_shape(DIR *dir)
+{
+	int fd = dirfd(dir);
+
+	return repositories_is_there(fd, "HEAD") && (repositories_is_there(fd, "commondir") || (repositories_is_there(fd, "objects") && repositories_is_there(fd, "refs")));
+}
+
+/* The name of a submodule may contain slashes: a/b. */
+static void
+judge_part(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = repositories_join_path(directory, name);
+	DIR *dir;
+
+	if (is_no_file(at, name)) {
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+	} else if ((dir = repositories_open_directory(w->r->workspace, path)) != NULL) {
+		if (repository_has_shape(dir))
+			repository_judge(w, dir, path, false);
+		else
+			repositories_judge_each(w, at, directory, name, judge_part);
+		closedir(dir);
+	}
+	free(path);
+}
+
+/* Judges a part for a linked work tree: git takes each directory in worktrees/ for one. */
+static void
+judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = repositories_join_path(directory, name);
+	DIR *dir = is_no_file(at, name) ? NULL : repositories_open_directory(w->r->workspace, path);
+
+	if (dir != NULL) {
+		repository_judge(w, dir, path, false);
+		closedir(dir);
+	} else if (is_no_file(at, name)) {
+		repositories_add_item(w, at, directory, name, NULL, NULL);
+	}
+	free(path);
+}

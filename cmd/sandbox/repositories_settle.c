@@ -55,11 +55,10 @@ is_within(const char *root, const char *path, char *const *list)
 	return within;
 }
 
-/* A directory of the workspace, in which its owner may change names from now on; -1. */
-static int
-open_changeable(const struct repositories *r, const char *directory)
+/* Lets its owner change names in a directory; -1: there is none. */
+static void
+let_owner_change(int fd)
 {
-	int fd = repositories_open_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
 	char link[48];
 	struct stat st;
 
@@ -67,6 +66,15 @@ open_changeable(const struct repositories *r, const char *directory)
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		chmod(link, (st.st_mode & 07777) | S_IRWXU);
 	}
+}
+
+/* A directory of the workspace, in which its owner may change names from now on; -1. */
+static int
+open_changeable(const struct repositories *r, const char *directory)
+{
+	int fd = repositories_open_unnoted(r->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
+
+	let_owner_change(fd);
 	return fd;
 }
 
@@ -85,13 +93,8 @@ static void
 make_movable(int at, const char *name)
 {
 	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char link[48];
-	struct stat st;
 
-	if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
-		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-		chmod(link, (st.st_mode & 07777) | S_IRWXU);
-	}
+	let_owner_change(fd);
 	file_close(&fd);
 }
 

@@ -336,7 +336,7 @@ apply_models(struct step *step, const char *value, struct error *err)
 {
 	static const char *const families[] = { "openai", "anthropic", "google", NULL };
 	char **parts = list_split(value, ',');
-	int failed = 0;
+	int failed = value != NULL && parts == NULL ? options_word("--models", value, models_modes, err) : 0;
 
 	step->options.models.mode = MODELS_RECORD;
 	for (char **part = parts; failed == 0 && part != NULL && *part != NULL; part++) {

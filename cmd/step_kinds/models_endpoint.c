@@ -86,6 +86,9 @@ models_endpoint_write(const char *name, const struct keys *keys, struct writer *
 	else if (endpoint_has_command(e) || span_path(text, "key", "file", (char *)NULL).at != NULL)
 		failed = error_set(err, ERROR_DEFINITION, "--models",
 		    "%s: the proxy can be given a key of a variable alone", name);
+	else if (span_member(text, "unix").at != NULL || span_member(text, "tls").at != NULL)
+		failed = error_set(err, ERROR_DEFINITION, "--models",
+		    "%s: the proxy asks a server by its URL alone, without unix and tls", name);
 	else if (key == NULL && span_path(text, "key", "env", (char *)NULL).at != NULL &&
 	    !span_true(span_path(text, "key", "optional", (char *)NULL)))
 		failed = error_set(err, ERROR_AUTH, name, "no API key: its variable is not set");

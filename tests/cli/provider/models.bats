@@ -1041,7 +1041,14 @@ True True True
 	endpoint mine '{"protocol":"messages","base_url":"http://models.example","key":{"env":"MINE_KEY"}}'
 	run ! --separate-stderr awf-run -c "awf-step -n -r $models app -- sh program"
 	[[ $stderr == *'without encryption'* ]]
-	for wrong in nobody=mine anthropic= anthropic=../x; do
+	# It would be sent to a port of this machine, whoever listens there.
+	endpoint mine '{"protocol":"messages","base_url":"http://localhost:9","unix":"/run/gate.sock","key":{"env":"MINE_KEY"}}'
+	run ! --separate-stderr awf-step -n "$models" app -- true
+	[[ $stderr == *'mine: the proxy asks a server by its URL alone, without unix and tls'* ]]
+	endpoint mine '{"protocol":"messages","base_url":"https://localhost:9","tls":{"ca":"/etc/ca.pem"},"key":{"env":"MINE_KEY"}}'
+	run ! --separate-stderr awf-step -n "$models" app -- true
+	[[ $stderr == *'mine: the proxy asks a server by its URL alone, without unix and tls'* ]]
+	for wrong in nobody=mine anthropic= anthropic=../x '' ,; do
 		run -1 awf-step -n --models="$wrong" app -- true
 	done
 	run ! --separate-stderr awf-step -n --models=anthropic=nobody app -- true

@@ -14,6 +14,7 @@
 #include "definitions/tool.h"
 #include "formats/content.h"
 #include "io/file.h"
+#include "io/replacement.h"
 
 #define LINE_BYTES ((size_t)1900) /* of a broken line; `read` shows 2000 */
 #define NAME_DIGITS 16
@@ -64,17 +65,21 @@ break_lines(const struct buffer *text, size_t at, struct buffer *out)
 	return found;
 }
 
+/* The name says what is in the file, so a file with a part of it must not get the name. */
 static void
 keep_result(const char *directory, const char *name, const struct buffer *lines)
 {
 	char *path = memory_format("%s/%s", directory, name);
-	int fd = -1;
+	struct error ignored = ERROR_INIT;
+	struct replacement file;
 
-	if (mkdir(directory, 0700) == 0 || errno == EEXIST)
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd != -1) {
-		file_write(fd, lines->data, lines->len);
-		close(fd);
+	if ((mkdir(directory, 0700) == 0 || errno == EEXIST) &&
+	    faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 &&
+	    replacement_open(&file, path, 0600, &ignored) == 0) {
+		if (file_write(file.fd, lines->data, lines->len) == 0)
+			replacement_commit(&file, false, &ignored);
+		else
+			replacement_abandon(&file);
 	}
 	free(path);
 }

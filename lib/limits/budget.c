@@ -41,16 +41,25 @@ budget_find_price(const struct budget *b, const char *provider, const char *mode
 	return BUDGET_PRICE_KNOWN;
 }
 
+/* The same where there is a limit, which needs a price. */
+static int
+find_limited_price(const struct budget *b, const char *provider, const char *model, struct price *price,
+    struct error *err)
+{
+	*price = (struct price){ .pattern = NULL };
+	if (!b->limits || budget_find_price(b, provider, model, price) != BUDGET_PRICE_UNKNOWN)
+		return 0;
+	return error_set(err, ERROR_DEFINITION, "--max-cost", "no price of %s/%s is known "
+	    "(see awf-prices(5))", provider, model);
+}
+
 int
 budget_check_price(const struct budget *b, const char *provider, const char *model,
     struct error *err)
 {
 	struct price price;
 
-	if (!b->limits || budget_find_price(b, provider, model, &price) != BUDGET_PRICE_UNKNOWN)
-		return 0;
-	return error_set(err, ERROR_DEFINITION, "--max-cost", "no price of %s/%s is known "
-	    "(see awf-prices(5))", provider, model);
+	return find_limited_price(b, provider, model, &price, err);
 }
 
 int
@@ -210,9 +219,8 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 
 	if (reserved != NULL)
 		*reserved = 0;
-	if (budget_check_price(b, provider, model, err) == -1)
+	if (find_limited_price(b, provider, model, &price, err) == -1)
 		return -1;
-	budget_find_price(b, provider, model, &price);
 	least = price_least(&price, least_tokens);
 	if (b->of_call >= 0 && spent >= b->of_call)
 		return budget_set_exceeded_error(agent, "call", spent, b->of_call, err);

@@ -48,16 +48,19 @@ endpoint_price(const struct endpoint *e, const char *model, struct price *price)
 enum budget_price
 endpoint_budget_price(const char *provider, const char *model, struct price *price)
 {
-	enum budget_price known = BUDGET_PRICE_UNKNOWN;
+	/* Asked several times for each answer: what was read last is kept. */
+	static struct endpoint *kept;
 	struct error ignored = ERROR_INIT;
-	struct endpoint *e;
 
-	if (provider == NULL || endpoint_load(&e, provider, &ignored) != 1)
+	if (provider == NULL)
 		return BUDGET_PRICE_UNKNOWN;
-	if (endpoint_price(e, model, price))
-		known = BUDGET_PRICE_KNOWN;
-	else if (endpoint_member(e, model, "cost").at != NULL)
-		known = BUDGET_PRICE_TOLD;
-	endpoint_free(e);
-	return known;
+	if (kept == NULL || strcmp(endpoint_name(kept), provider) != 0) {
+		endpoint_free(kept);
+		kept = NULL;
+		if (endpoint_load(&kept, provider, &ignored) != 1)
+			return BUDGET_PRICE_UNKNOWN;
+	}
+	if (endpoint_price(kept, model, price))
+		return BUDGET_PRICE_KNOWN;
+	return endpoint_member(kept, model, "cost").at != NULL ? BUDGET_PRICE_TOLD : BUDGET_PRICE_UNKNOWN;
 }

@@ -213,6 +213,11 @@ limits_of_endpoints(void **state)
 	assert_int_equal(budget_check_told(&b, "telling", "x", "y", none, &err), -1);
 	assert_int_equal(err.code, ERROR_DEFINITION);
 	assert_non_null(strstr(err.message, "telling has not told"));
+	/* A file is read once for several questions. */
+	define("silent", "{\"protocol\":\"chat\",\"base_url\":\"http://127.0.0.1:1\"}");
+	assert_int_equal(budget_check_price(&b, "silent", "x", &err), -1);
+	define("silent", "{\"protocol\":\"chat\",\"base_url\":\"http://127.0.0.1:1\",\"prices\":{\"*\":[1,1]}}");
+	assert_int_equal(budget_check_price(&b, "silent", "x", &err), -1);
 	budget_end(&b);
 }
 

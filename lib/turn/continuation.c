@@ -190,7 +190,7 @@ conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 	struct error why = ERROR_INIT;
 	struct buffer errors = BUFFER_INIT;
 	struct writer w;
-	long long limit;
+	const size_t limit = tool_result_limit(e->payload);
 
 	if (!span_is(span_member(e->payload, KEY_FIDELITY), "router"))
 		return;
@@ -200,12 +200,10 @@ conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 	writer_object(&w);
 	writer_member_string(&w, KEY_TYPE, "tool_result");
 	writer_member_span(&w, KEY_TOOL_ID, span_member(e->payload, KEY_CALL_ID));
-	if (!span_integer(span_member(e->payload, KEY_MAX_RESULT), &limit) || limit < 0)
-		limit = 0;
 	if (state_error(span_member(e->payload, KEY_ERROR), &why))
-		tool_write_failure(&w, &why, output, &errors, (size_t)limit, NULL);
+		tool_write_failure(&w, &why, output, &errors, limit, NULL);
 	else
-		tool_write_output(&w, output, (size_t)limit, NULL);
+		tool_write_output(&w, output, limit, NULL);
 	writer_object_end(&w);
 	buffer_free(&errors);
 }

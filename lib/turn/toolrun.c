@@ -237,6 +237,14 @@ write_failure_text(const struct error *why, struct span output, const struct buf
 	}
 }
 
+size_t
+tool_result_limit(struct span payload)
+{
+	long long limit = 0;
+
+	return span_integer(span_member(payload, KEY_MAX_RESULT), &limit) && limit > 0 ? (size_t)limit : 0;
+}
+
 /* Sets how much of the result the model is given. A recorded result says so itself, as older versions
  * gave all of it. */
 static void
@@ -244,29 +252,27 @@ run_set_limit(const struct turns *t, struct tool_run *run)
 {
 	const struct recalled_event *recorded = run->recorded;
 	struct buffer failure = BUFFER_INIT;
-	long long limit = 0;
+	size_t limit = 0;
 	bool is_long;
 
-	if (recorded != NULL || run->source != TOOL_RUN) {
-		if (recorded != NULL)
-			span_integer(span_member(recorded->view.payload, KEY_MAX_RESULT), &limit);
-		run->limit = recorded != NULL ? (size_t)limit : run->limit;
+	if (recorded != NULL)
+		run->limit = tool_result_limit(recorded->view.payload);
+	if (recorded != NULL || run->source != TOOL_RUN)
 		return;
-	}
 	if (t->member == NULL || run->tool == NULL || (run->control != NULL && !run->control->foreign))
 		return;
 	if (run->tool->max_result > 0)
-		limit = run->tool->max_result;
+		limit = (size_t)run->tool->max_result;
 	else if (!run->tool->own)
-		limit = (long long)RESULT_LIMIT;
+		limit = RESULT_LIMIT;
 	if (run->error.code == ERROR_NONE) {
-		is_long = result_is_long(span_of(buffer_string(&run->output), run->output.len), (size_t)limit);
+		is_long = result_is_long(span_of(buffer_string(&run->output), run->output.len), limit);
 	} else {
 		write_failure_text(&run->error, span_of(run->output.data, run->output.len),
 		    &run->process.errors, &failure);
-		is_long = limit > 0 && failure.len > (size_t)limit;
+		is_long = limit > 0 && failure.len > limit;
 	}
-	run->limit = is_long ? (size_t)limit : 0;
+	run->limit = is_long ? limit : 0;
 	buffer_free(&failure);
 }
 
@@ -361,7 +367,7 @@ static void
 tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 {
 	struct span output = span_member(e->view.payload, KEY_OUTPUT);
-	long long exit_code = 0, limit;
+	long long exit_code = 0;
 
 	if (!recalled_error(e, &run->error))
 		run->error.code = ERROR_NONE;
@@ -370,8 +376,7 @@ tool_run_reuse_result(struct tool_run *run, const struct recalled_event *e)
 	buffer_clear(&run->output);
 	if (output.at != NULL)
 		buffer_append(&run->output, output.at, output.len);
-	run->limit = span_integer(span_member(e->view.payload, KEY_MAX_RESULT), &limit) && limit > 0 ?
-	    (size_t)limit : 0;
+	run->limit = tool_result_limit(e->view.payload);
 	buffer_clear(&run->process.errors);
 	span_decode(span_member(e->view.payload, KEY_STDERR), &run->process.errors);
 	changed_free(&run->changed);

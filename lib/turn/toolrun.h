@@ -109,6 +109,8 @@ void tool_write_failure(struct writer *w, const struct error *why, struct span o
     const struct buffer *errors, size_t limit, const char *directory);
 /* Those of a result. */
 void tool_write_output(struct writer *w, struct span output, size_t limit, const char *directory);
+/* Bytes of a recorded result, by the payload of its event, that the model was given; 0: all. */
+size_t tool_result_limit(struct span payload);
 /* Appends the results as blocks, inside of a JSON array. */
 void tool_runs_blocks(const struct tool_runs *r, struct buffer *out);
 void tool_runs_free(struct tool_runs *r);

@@ -238,12 +238,11 @@ endpoint_where(const struct endpoint *e)
 static bool
 is_local(const char *where)
 {
-	static const char *const begins[] = { "http://127.", "http://localhost", "http://[::1]", NULL };
+	char *origin = endpoint_origin(where);
+	bool local = endpoint_origin_is_loopback(origin);
 
-	for (const char *const *begin = begins; *begin != NULL; begin++)
-		if (strncmp(where, *begin, strlen(*begin)) == 0)
-			return true;
-	return false;
+	free(origin);
+	return local;
 }
 
 /* Whether it is told of. */

@@ -221,8 +221,10 @@ is_command_of(const struct file_names *n, const struct buffer *word, const char 
 
 	if (assigned != NULL && strncmp(command, text, word->len) != 0)
 		text = assigned + 1;
+	if (*text == '\0' || strncmp(command, text, strlen(text)) != 0)
+		return false;
 	behind = command + strlen(text);
-	return *text != '\0' && strncmp(command, text, strlen(text)) == 0 && behind[0] == ' ' &&
+	return behind[0] == ' ' &&
 	    strncmp(behind + 1, name, len) == 0 && (behind[1 + len] == '\0' || behind[1 + len] == ' ') &&
 	    has_words(&n->now, behind + 1 + len);
 }

@@ -338,10 +338,10 @@ name_server(struct step_files *f, const struct mcp_definition *d)
 }
 
 static void
-name_provider(struct step_files *f, const char *name)
+name_provider(struct step_files *f, const struct team *t, const char *name, const char *model)
 {
 	struct error ignored;
-	char *words[] = { provider_find(name, &ignored), NULL };
+	char *words[] = { provider_find(provider_program(name, team_endpoint(t, name), model), &ignored), NULL };
 
 	if (words[0] != NULL)
 		step_files_add_command(f, words);
@@ -349,12 +349,12 @@ name_provider(struct step_files *f, const char *name)
 }
 
 static void
-name_member(struct step_files *f, const struct member *m)
+name_member(struct step_files *f, const struct team *t, const struct member *m)
 {
 	const struct agent *a = &m->agent;
 
 	for (size_t k = 0; team_agent_provider(a, k) != NULL; k++)
-		name_provider(f, team_agent_provider(a, k));
+		name_provider(f, t, team_agent_provider(a, k), k == 0 ? a->model : a->fallback.list[k - 1].model);
 	step_files_name(f, a->path);
 	step_files_name(f, a->output.path);
 	for (char **path = a->prompt.composed; path != NULL && *path != NULL; path++)
@@ -385,7 +385,7 @@ agent_files(const struct step *s, struct step_files *f)
 	const struct agent_work *w = s->definition.state;
 
 	for (size_t i = 0; i < w->team.count; i++)
-		name_member(f, w->team.members[i]);
+		name_member(f, &w->team, w->team.members[i]);
 	step_files_name(f, w->prompt.file);
 	for (char *const *file = s->options.agent.attach; file != NULL && *file != NULL; file++)
 		step_files_name(f, *file);

@@ -25,6 +25,13 @@
 /* Whatever a server asks for, a call waits no longer than a day. */
 #define RETRY_AFTER_LIMIT_MS (24LL * 3600 * 1000)
 
+const char *
+provider_program(const char *name, const struct endpoint *endpoint, const char *model)
+{
+	return endpoint == NULL || strcmp(name, endpoint_provider(endpoint, NULL)) == 0 ? name :
+	    endpoint_provider(endpoint, model);
+}
+
 void
 provider_begin(struct provider *p, const char *name, const struct endpoint *endpoint,
     const char *model, const struct keys *keys)
@@ -32,8 +39,7 @@ provider_begin(struct provider *p, const char *name, const struct endpoint *endp
 	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
 	    .endpoint = endpoint,
 	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true }, .worker = POOL_WORKER_NONE };
-	p->program = endpoint == NULL || strcmp(name, endpoint_provider(endpoint, NULL)) == 0 ? p->name :
-	    endpoint_provider(endpoint, model);
+	p->program = provider_program(p->name, endpoint, model);
 }
 
 bool

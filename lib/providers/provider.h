@@ -47,6 +47,8 @@ struct answer {
 	long status;              /* HTTP status of an error; 0: none */
 };
 
+/* The provider whose program speaks to the endpoint of a name (NULL: there is none), for a model. */
+const char *provider_program(const char *name, const struct endpoint *endpoint, const char *model);
 /* Says which provider it is, and for which model; nothing runs yet. endpoint: that of its name
  * (provider_endpoint()), NULL if there is none. */
 void provider_begin(struct provider *p, const char *name, const struct endpoint *endpoint,

@@ -40,7 +40,6 @@
 #include "isolate/loopback.h"
 #include "limits/budget.h"
 #include "limits/retried.h"
-#include "proc/api_keys.h"
 #include "proc/libexec.h"
 #include "proc/message.h"
 #include "proc/model_token.h"

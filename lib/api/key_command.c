@@ -13,9 +13,9 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "proc/api_keys.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
+#include "proc/provider_variables.h"
 #include "proc/subprocess.h"
 
 extern char **environ;

@@ -13,8 +13,8 @@
 #include "definitions/trust_text.h"
 #include "history/history.h"
 #include "io/config.h"
-#include "proc/api_keys.h"
 #include "proc/environment.h"
+#include "proc/provider_variables.h"
 #include "storage/run.h"
 
 static struct trust_items *gathered;

@@ -1,18 +1,25 @@
-/* The files of keys and of the user's endpoints are read only where they are needed: by the reporter
- * of an error, and by who starts programs. */
+/* A line of the file of keys is never in a message, and its bytes are wiped after use. Nothing here reads
+ * JSON: every program links this part. */
 #include "proc/api_keys.h"
 
-#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/utils.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/error.h"
+#include "base/buffer.h"
 #include "base/list.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "json/value.h"
 #include "proc/environment.h"
+
+#define KEYS_LIMIT ((size_t)1 << 20)
 
 /* Those of the endpoints that come with AWF (share/endpoints) which are for nothing but models. What
  * is for other things too, such as GITHUB_TOKEN, is kept from programs only where it is used. */
@@ -25,129 +32,126 @@ static const char *const shipped[] = { "ANTHROPIC_API_KEY", "AWS_BEARER_TOKEN_BE
     "OPENAI_API_KEY", "OPENROUTER_API_KEY", "PERPLEXITY_API_KEY", "PORTKEY_API_KEY",
     "SAMBANOVA_API_KEY", "TOGETHER_API_KEY", "VLLM_API_KEY", "XAI_API_KEY", "ZAI_API_KEY", NULL };
 
-/* For all providers: the words that end an answer, the file of keys, trusted certificates,
- * proxies; and what their libraries read themselves. */
-static const char *const words[] = { "AWF_KNOWN_ENDS", "http_proxy", "https_proxy", "HTTPS_PROXY",
-    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "RES_OPTIONS", "LOCALDOMAIN",
-    "GLIBC_TUNABLES", "ASAN_OPTIONS", "UBSAN_OPTIONS", NULL };
-static const char *const paths[] = { "HOME", "XDG_CONFIG_HOME", "CURL_CA_BUNDLE", "SSL_CERT_FILE",
-    "SSL_CERT_DIR", "SSLKEYLOGFILE", "HOSTALIASES", NULL };
-static const char *const families_of_paths[] = { "LD_", "OPENSSL_", NULL };
-/* For those that run a command for their key: what it is found by, and what the programs of clouds
- * read. */
-static const char *const of_commands[] = { "PATH", "LANG", "USER", "LOGNAME", "TMPDIR", NULL };
-static const char *const families_of_commands[] = { "XDG_", "LC_", "AWS_", "AZURE_", "CLOUDSDK_",
-    "DATABRICKS_", "GOOGLE_", NULL };
+/* ---- the file ---- */
 
-static bool
-names_one(const char *const *names, const char *variable, size_t len)
+/* Parses all lines. A message never contains a line: it may be a key. */
+static int
+keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
 {
-	for (; *names != NULL; names++)
-		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
-			return true;
-	return false;
-}
+	static const char blank[] = " \t\r";
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	char *line = text->data, *end, place[256];
 
-bool
-provider_reads(char *const *own, bool commands, const char *variable, bool *path)
-{
-	size_t len = strcspn(variable, "=");
-	bool reads = names_one(words, variable, len);
+	if (strlen(buffer_string(text)) != text->len)
+		return error_set(err, ERROR_DEFINITION, path, "contains a NUL byte");
+	if (line != NULL)
+		line += text_byte_order_mark(line, text->len);
+	for (int number = 1; line != NULL; number++, line = end) {
+		size_t len, name;
 
-	*path = names_one(paths, variable, len);
-	for (const char *const *begin = families_of_paths; *begin != NULL; begin++)
-		*path |= strncmp(variable, *begin, strlen(*begin)) == 0;
-	if (commands && !*path) {
-		reads = reads || names_one(of_commands, variable, len);
-		for (const char *const *begin = families_of_commands; *begin != NULL; begin++)
-			reads = reads || strncmp(variable, *begin, strlen(*begin)) == 0;
-	}
-	return *path || reads ||
-	    (own != NULL && names_one((const char *const *)(uintptr_t)own, variable, len));
-}
-
-bool
-key_command_reads(const char *variable)
-{
-	static const char *const others[] = { "HOME", "http_proxy", "https_proxy", "HTTPS_PROXY",
-	    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "CURL_CA_BUNDLE", "SSL_CERT_FILE",
-	    "SSL_CERT_DIR", NULL };
-	size_t len = strcspn(variable, "=");
-	bool reads = names_one(of_commands, variable, len) || names_one(others, variable, len);
-
-	for (const char *const *begin = families_of_commands; *begin != NULL; begin++)
-		reads = reads || strncmp(variable, *begin, strlen(*begin)) == 0;
-	return reads;
-}
-
-/* ---- names of keys ---- */
-
-/* All that are known, and whether the user's files have been read for them. */
-static char **known;
-static bool has_users;
-
-static void
-add_name(const json_t *name)
-{
-	const char *text = json_string_value(name);
-
-	if (text != NULL && *text != '\0' && strchr(text, '=') == NULL && !list_has(known, text))
-		list_add(&known, text);
-}
-
-/* What an endpoint's file says about keys; of one that is wrong nobody asks. */
-static void
-add_names_of_file(const char *path)
-{
-	struct error ignored;
-	json_t *file = value_load(path, ERROR_DEFINITION, &ignored), *header, *env;
-	const char *name;
-
-	env = json_object_get(json_object_get(file, "key"), "env");
-	add_name(env);
-	for (size_t i = 0; i < json_array_size(env); i++)
-		add_name(json_array_get(env, i));
-	json_object_foreach(json_object_get(file, "headers"), name, header)
-		add_name(json_object_get(header, "env"));
-	json_decref(file);
-}
-
-static void
-add_users_names(void)
-{
-	char *path = path_config("endpoints");
-	DIR *directory = path == NULL ? NULL : opendir(path);
-	struct dirent *entry;
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL)
-		if (text_ends(entry->d_name, ".json")) {
-			char *file = path_join(path, entry->d_name);
-
-			add_names_of_file(file);
-			free(file);
+		end = strchr(line, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		line += strspn(line, blank);
+		for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
+			line[len - 1] = '\0';
+		if (line[0] == '\0' || line[0] == '#')
+			continue;
+		name = strspn(line, letters);
+		if (name == 0 || line[name] != '=' || (line[0] >= '0' && line[0] <= '9')) {
+			snprintf(place, sizeof place, "%s:%d", path, number);
+			return error_set(err, ERROR_DEFINITION, place,
+			    "is not NAME=VALUE; comments begin with #");
 		}
-	if (directory != NULL)
-		closedir(directory);
+		k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
+		k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
+		k->names[k->count] = memory_copy(line, name);
+		k->values[k->count++] = memory_text(line + name + 1);
+	}
+	return 0;
+}
+
+int
+keys_load(struct keys *k, struct error *err)
+{
+	char *path = path_config("keys");
+	struct buffer text = BUFFER_INIT;
+	struct stat st;
+	int fd, status = 0;
+
+	*k = (struct keys){ NULL, NULL, 0 };
+	if (path == NULL)
+		return 0;
+	/* O_NONBLOCK: a FIFO in its place must not block the program. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd == -1) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	} else {
+		if (fstat(fd, &st) == -1)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else if (!S_ISREG(st.st_mode))
+			status = error_set(err, ERROR_SYSTEM, path, "is no regular file");
+		else if (file_check_private(fd, path, err) == -1)
+			status = -1;
+		else if (file_read(fd, &text, KEYS_LIMIT) == -1)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else
+			status = keys_parse(k, &text, path, err);
+		if (text.data != NULL)
+			sodium_memzero(text.data, text.len);
+		buffer_free(&text);
+		close(fd);
+	}
 	free(path);
-	has_users = true;
+	if (status == -1)
+		keys_free(k);
+	return status;
+}
+
+const char *
+keys_value(const struct keys *k, const char *name)
+{
+	const char *value = getenv(name);
+
+	for (size_t i = 0; k != NULL && value == NULL && i < k->count; i++)
+		if (strcmp(k->names[i], name) == 0)
+			value = k->values[i];
+	return value;
 }
 
 void
-provider_key_names_add(char *const *names)
+keys_free(struct keys *k)
 {
+	for (size_t i = 0; i < k->count; i++) {
+		sodium_memzero(k->values[i], strlen(k->values[i]));
+		free(k->names[i]);
+		free(k->values[i]);
+	}
+	free(k->names);
+	free(k->values);
+	*k = (struct keys){ NULL, NULL, 0 };
+}
+
+/* ---- names, and messages ---- */
+
+/* All that are known. */
+static char **known;
+
+void
+api_keys_add(char *const *names)
+{
+	if (known == NULL)
+		known = list_copy((char *const *)(uintptr_t)shipped);
 	for (; names != NULL && *names != NULL; names++)
-		if (!list_has((char *const *)(uintptr_t)shipped, *names) && !list_has(known, *names))
+		if (!list_has(known, *names))
 			list_add(&known, *names);
 }
 
 const char *const *
-provider_key_names(void)
+api_keys_known(void)
 {
-	if (!has_users) {
-		for (const char *const *name = shipped; *name != NULL; name++)
-			list_add(&known, *name);
-		add_users_names();
-	}
+	api_keys_add(NULL);
 	return (const char *const *)(uintptr_t)known;
 }
 
@@ -158,7 +162,7 @@ api_keys_hide(char *text)
 	struct error unread; /* then no provider has a key from it */
 	struct keys keys;
 
-	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+	for (const char *const *name = api_keys_known(); *name != NULL; name++)
 		text_hide(text, len, keys_value(NULL, *name));
 	if (keys_load(&keys, &unread) != 0)
 		return;

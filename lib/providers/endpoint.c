@@ -253,7 +253,7 @@ endpoint_load(struct endpoint **e, const char *name, struct error *err)
 	}
 	/* From now on they are kept from programs, and out of messages. */
 	secrets = endpoint_secrets(*e);
-	provider_key_names_add(secrets);
+	api_keys_add(secrets);
 	list_free(secrets);
 	return 1;
 }

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "history/recorded_providers.h"
 #include "io/file.h"
-#include "proc/api_keys.h"
 #include "proc/libexec.h"
 #include "proc/model_token.h"
+#include "proc/provider_variables.h"
 
 static const char *const names[] = { "anthropic", "google", "openai", "openai-responses", "replay",
     "claude", "codex", "gemini", "copilot", "opencode", NULL };

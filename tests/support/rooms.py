@@ -28,6 +28,10 @@ ALONE = {
 # Preloaded into programs, in place of the functions of the C library: nothing links it.
 APART = ("cmd/clock/",)
 
+# Lines of .c files that programs link at most which do little: a library that pulls others in is seen
+# here first.
+LINKED_MOST = {"awf": 3500}
+
 # .c files of a room.
 ROOM_MOST = 24
 
@@ -284,25 +288,38 @@ def links(build):
     return linked
 
 
+def linked_lines(stems):
+    """The lines of .c files, by room."""
+    lines = collections.Counter()
+    for path in (stem + ".c" for stem in stems):
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as text:
+                lines[room(path)] += sum(1 for _ in text)
+    return lines
+
+
 def print_links(build, programs):
     """How many lines of .c files these programs link, and of which rooms."""
     linked = links(build)
     for program in programs:
-        lines = collections.Counter()
-        for path in (stem + ".c" for stem in linked[program]):
-            if os.path.exists(path):
-                with open(path, encoding="utf-8") as text:
-                    lines[room(path)] += sum(1 for _ in text)
+        lines = linked_lines(linked[program])
         print(program, sum(lines.values()),
               " ".join("%s:%d" % pair for pair in lines.most_common()))
 
 
 def check_links(sources, needs, defined, build):
-    """What the programs of one room alone link, and no other room of lib/ needs, lies with them."""
+    """What the programs of one room alone link, and no other room of lib/ needs, lies with them; and
+    small programs stay small."""
+    linked = links(build)
+    for program, most in LINKED_MOST.items():
+        lines = linked_lines(linked[program])
+        if sum(lines.values()) > most:
+            faults.append("%s: links %d lines, more than %d: %s" % (program, sum(lines.values()), most,
+                          " ".join("%s:%d" % pair for pair in lines.most_common())))
     shared = {other for path in sources if path.startswith("lib/")
               for name in needs[path] for other in defined.get(name, ()) if room(other) != room(path)}
     rooms = collections.defaultdict(set)
-    for program, stems in links(build).items():
+    for program, stems in linked.items():
         for stem in stems:
             rooms[stem].add(Table.room_of[program])
     for path in sources:

@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "io/file.h"
+#include "proc/api_keys.h"
 #include "proc/environment.h"
+#include "proc/provider_variables.h"
 
 static char directory[] = "/tmp/awf-environment-XXXXXX";
 static char file[96];
@@ -239,6 +241,50 @@ bad_files_are_refused(void **state)
 	unlink(file);
 }
 
+static bool
+is_known(const char *const *names, const char *name)
+{
+	for (; *names != NULL; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+/* Whoever starts programs has asked for the names in the user's files; messages then hide them too. */
+static void
+keys_of_endpoints_are_known_to_who_asks(void **state)
+{
+	static const char endpoint[] = "{\"key\": {\"env\": [\"AWF_TEST_ONE\", \"AWF_TEST_TWO\"]}, "
+	    "\"headers\": {\"x-a\": {\"env\": \"AWF_TEST_THREE\"}, \"x-b\": \"AWF_TEST_FOUR\"}}";
+	static char added[] = "AWF_TEST_ADDED", *list[] = { added, added, NULL };
+	static const char *const all[] = { "AWF_TEST_ONE", "AWF_TEST_TWO", "AWF_TEST_THREE", added,
+	    "OPENAI_API_KEY" };
+	char text[] = "a three-value and an added-value";
+	char path[160];
+	FILE *f;
+
+	(void)state;
+	unlink(file);
+	snprintf(path, sizeof path, "%s/awf/endpoints", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/awf/endpoints/own.json", directory);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(endpoint, f);
+	assert_int_equal(fclose(f), 0);
+
+	setenv("AWF_TEST_THREE", "three-value", 1);
+	setenv("AWF_TEST_ADDED", "added-value", 1);
+	api_keys_add(list);
+	assert_true(is_known(api_keys_known(), "OPENAI_API_KEY"));
+	assert_false(is_known(api_keys_known(), "AWF_TEST_ONE"));
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		assert_true(is_known(provider_key_names(), all[i]));
+	assert_false(is_known(provider_key_names(), "AWF_TEST_FOUR"));
+	api_keys_hide(text);
+	assert_string_equal(text, "a *********** and an ***********");
+}
+
 static int
 begin(void **state)
 {
@@ -275,6 +321,7 @@ main(void)
 		cmocka_unit_test(a_missing_file_is_an_empty_one),
 		cmocka_unit_test(home_is_the_default_place),
 		cmocka_unit_test(bad_files_are_refused),
+		cmocka_unit_test(keys_of_endpoints_are_known_to_who_asks),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

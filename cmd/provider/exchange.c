@@ -168,12 +168,6 @@ before_wait(void *context)
 	provider_flush(((struct exchange *)context)->provider);
 }
 
-struct span
-exchange_member(const struct exchange *x, const char *key)
-{
-	return endpoint_member(x->endpoint, x->model, key);
-}
-
 static int
 check_attachments(const struct exchange *x, struct error *err)
 {
@@ -373,13 +367,12 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 
 /* Whether what says the key is to be asked again: a token that it printed may have expired. */
 static bool
-is_refused(const struct exchange *x, int posted, const struct http_answer *answer)
+is_refused(const struct endpoint *e, const struct http_answer *answer)
 {
 	static const char expired[] = "ExpiredToken";
 
-	return posted == 0 && (answer->status == 401 || (answer->status == 403 &&
-	    answer->body.len > 0 && strstr(buffer_string(&answer->body), expired) != NULL)) &&
-	    endpoint_has_command(x->endpoint);
+	return (answer->status == 401 || (answer->status == 403 && answer->body.len > 0 &&
+	    strstr(buffer_string(&answer->body), expired) != NULL)) && endpoint_has_command(e);
 }
 
 /* A server that echoes the request may do so anywhere. In its errors the key is hidden where they are
@@ -412,21 +405,19 @@ exchange_ask_model(struct exchange *x, struct destination *destination, struct h
 	struct http_answer answer;
 	int posted, failed;
 
-	x->stream.cost = exchange_member(x, "cost");
-	x->stream.ends = exchange_member(x, "ends");
-	x->stream.failure.rules = exchange_member(x, "errors");
+	x->stream.cost = request_endpoint(x, "cost");
+	x->stream.ends = request_endpoint(x, "ends");
+	x->stream.failure.rules = request_endpoint(x, "errors");
 	posted = exchange_post_request(x, destination, http, &answer, &err);
 
-	if (is_refused(x, posted, &answer)) {
+	if (posted == 0 && is_refused(x->endpoint, &answer)) {
 		http_answer_free(&answer);
+		memset(&answer, 0, sizeof answer);
 		destination_key_refused(destination);
-		if (destination_find_key(destination, &err) == 0) {
-			x->key = x->stream.secret = destination->key;
+		posted = destination_find_key(destination, &err);
+		x->key = x->stream.secret = destination->key; /* the old one is freed in any case */
+		if (posted == 0)
 			posted = exchange_post_request(x, destination, http, &answer, &err);
-		} else {
-			memset(&answer, 0, sizeof answer);
-			posted = -1;
-		}
 	}
 	hide_secrets(x, destination, &answer);
 	/* A connection that breaks after the API has said that the answer ends does no harm. */
@@ -628,8 +619,9 @@ exchange_ask_server(void *context, struct writer *w, struct error *err)
 	}
 	if (result == 0)
 		result = exchange_get_models(client, &destination, &answer, err);
-	if (result == 0 && answer.status == 401 && client->keys.command != NULL) {
+	if (result == 0 && is_refused(client->endpoint, &answer)) {
 		http_answer_free(&answer);
+		memset(&answer, 0, sizeof answer);
 		destination_key_refused(&destination);
 		result = destination_find_key(&destination, err);
 		if (result == 0)

@@ -67,9 +67,6 @@ extern const char *const request_media_types[];
 
 int exchange_main(const struct exchange_api *api, int argc, char **argv);
 
-/* What the endpoint has for the model that is asked: endpoint_member(). */
-struct span exchange_member(const struct exchange *x, const char *key);
-
 /* Whether the name of a model, without its vendor's or a collection's, matches one of
  * these patterns (fnmatch(3)), which end with NULL. */
 bool request_model(struct span model, const char *const *patterns);

@@ -26,15 +26,15 @@
 int
 destination_keys_open(struct destination_keys *k, const struct endpoint *e, struct error *err)
 {
-	struct span key = span_member(endpoint_text(e), "key"), sigv4 = span_member(key, "sigv4");
+	struct span key = span_member(endpoint_text(e), "key"), command = span_member(key, "command");
 
 	*k = (struct destination_keys){ NULL, NULL };
-	if (span_type(span_member(key, "command")) == 'a') {
-		k->command = key_command_open(key, err);
+	if (span_type(command) == 'a') {
+		k->command = key_command_open(command, key, err);
 		return k->command == NULL ? -1 : 0;
 	}
-	if (span_type(sigv4) == 'o') {
-		k->sigv4 = sigv4_open(sigv4, err);
+	if (span_type(span_member(key, "sigv4")) == 'o') {
+		k->sigv4 = sigv4_open(key, err);
 		return k->sigv4 == NULL ? -1 : 0;
 	}
 	return 0;

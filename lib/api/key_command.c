@@ -95,15 +95,15 @@ read_argv(struct key_command *k, struct span command, struct error *err)
 }
 
 struct key_command *
-key_command_open(struct span object, struct error *err)
+key_command_open(struct span command, struct span key, struct error *err)
 {
 	struct key_command *k = memory_zero(1, sizeof *k);
 
 	k->timeout = TIMEOUT_SECONDS;
 	k->refresh = REFRESH_SECONDS;
-	if (read_argv(k, span_member(object, "command"), err) != 0 ||
-	    read_seconds(object, "timeout", &k->timeout, err) != 0 ||
-	    read_seconds(object, "refresh", &k->refresh, err) != 0) {
+	if (read_argv(k, command, err) != 0 ||
+	    read_seconds(key, "timeout", &k->timeout, err) != 0 ||
+	    read_seconds(key, "refresh", &k->refresh, err) != 0) {
 		key_command_close(k);
 		return NULL;
 	}

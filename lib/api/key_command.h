@@ -27,9 +27,9 @@
 
 struct key_command;
 
-/* From an object with "command" (an array of texts), "timeout" and "refresh" (seconds), of which it
- * makes a copy; other members of it are not looked at. NULL with ERROR_DEFINITION. */
-struct key_command *key_command_open(struct span object, struct error *err);
+/* command: an array of texts; key: the object whose "timeout" and "refresh" (seconds) hold for it. They are
+ * copied. NULL with ERROR_DEFINITION. */
+struct key_command *key_command_open(struct span command, struct span key, struct error *err);
 void key_command_close(struct key_command *k); /* wipes what it has; NULL is nothing */
 
 /* The key, which is valid until the next call for k. Runs the command if there is none that is

@@ -160,7 +160,8 @@ append_headers(struct buffer *out, struct buffer *names, struct span host,
 	for (; headers != NULL && *headers != NULL; headers++) {
 		const char *colon = strchr(*headers, ':');
 
-		if (colon == NULL)
+		/* libcurl sends no header of which the value is missing. */
+		if (colon == NULL || colon[1 + strspn(colon + 1, " ")] == '\0')
 			continue;
 		list = memory_array(list, count + 1, sizeof *list);
 		list[count++] = header_make(span_of(*headers, (size_t)(colon - *headers)),
@@ -254,16 +255,17 @@ sigv4_authorization(const struct sigv4_request *r, const struct sigv4_key *key)
 }
 
 struct sigv4 *
-sigv4_open(struct span object, struct error *err)
+sigv4_open(struct span key, struct error *err)
 {
+	struct span said = span_member(key, "sigv4"), command = span_member(said, "command");
 	struct sigv4 *s = memory_zero(1, sizeof *s);
 
-	s->region = span_text(span_member(object, "region"));
-	s->service = span_text(span_member(object, "service"));
+	s->region = span_text(span_member(said, "region"));
+	s->service = span_text(span_member(said, "service"));
 	if (s->region == NULL || *s->region == '\0' || s->service == NULL || *s->service == '\0')
 		error_set(err, ERROR_DEFINITION, "sigv4", "expected a region and a service");
-	else if (span_member(object, "command").at == NULL ||
-	    (s->command = key_command_open(object, err)) != NULL)
+	else if (span_type(command) == 0 || span_type(command) == '0' ||
+	    (s->command = key_command_open(command, key, err)) != NULL)
 		return s;
 	sigv4_close(s);
 	return NULL;

@@ -20,8 +20,8 @@
 struct sigv4_request {
 	const char *method;
 	const char *url;                /* whole, its path and query escaped as they are sent */
-	const char *const *headers;     /* "Name: value", all that are to be signed but the host; ends
-	                                   with NULL */
+	const char *const *headers;     /* "Name: value", all that are to be signed but the host; "Name:" is
+	                                   none, as for libcurl; ends with NULL */
 	const void *body;
 	size_t body_len;
 	int64_t wall;                   /* clock_wall() */
@@ -37,9 +37,9 @@ char *sigv4_authorization(const struct sigv4_request *r, const struct sigv4_key 
 
 /* Who signs the requests of an endpoint. */
 struct sigv4;
-/* From the member `sigv4` of a key: {"region", "service"}, and "command" with its "timeout" and
- * "refresh" (key_command.h) if there is one. NULL with ERROR_DEFINITION. */
-struct sigv4 *sigv4_open(struct span object, struct error *err);
+/* From a key: its member `sigv4` is {"region", "service"}, and may have a "command", for which "timeout" and
+ * "refresh" of the key hold (key_command.h). NULL with ERROR_DEFINITION. */
+struct sigv4 *sigv4_open(struct span key, struct error *err);
 void sigv4_close(struct sigv4 *s); /* NULL is nothing */
 
 #define SIGV4_HEADERS 4

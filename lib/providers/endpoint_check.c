@@ -171,8 +171,9 @@ check_seconds(struct checked c, struct error *err)
 	    refuse(c, err, "a number of seconds, more than 0 and at most 86400");
 }
 
+/* As api/key_command.c reads them. */
 static int
-check_refresh(struct checked c, struct error *err)
+check_whole_seconds(struct checked c, struct error *err)
 {
 	return json_is_integer(c.value) && json_integer_value(c.value) >= 0 &&
 	    json_integer_value(c.value) <= 86400 ? 0 :
@@ -379,7 +380,8 @@ check_key(struct checked c, struct error *err)
 {
 	static const struct key keys[] = { { "env", check_variables_list }, { "file", check_file_path },
 	    { "command", check_command }, { "sigv4", check_sigv4 }, { "header", check_key_header },
-	    { "optional", check_flag }, { "timeout", check_seconds }, { "refresh", check_refresh } };
+	    { "optional", check_flag }, { "timeout", check_whole_seconds },
+	    { "refresh", check_whole_seconds } };
 	static const char *const sources[] = { "env", "file", "command", "sigv4" };
 	size_t count = 0;
 

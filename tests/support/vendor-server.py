@@ -65,7 +65,7 @@ def signed_right(method, path, headers, body):
     right = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
     # The host and whatever is AWS's own have to be signed.
     needed = {"host"} | {name for name in headers if name.startswith("x-amz-")}
-    return right == fields["Signature"] and needed <= set(names)
+    return right == fields["Signature"] and needed <= set(names) <= set(headers)
 
 
 def bytes_of(reply):

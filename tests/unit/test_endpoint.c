@@ -170,6 +170,7 @@ refuses_files(void **state)
 		{ "{" GOOD ", \"key\": {\"command\": [\"./x\"]}}", "key.command: expected first the name of", 0600 },
 		{ "{" GOOD ", \"key\": {\"sigv4\": {}}}", "key.sigv4: expected a region and a service", 0600 },
 		{ "{" GOOD ", \"key\": {\"sigv4\": {\"region\": \"r\"}}}", "key.sigv4: expected a region and", 0600 },
+		{ "{" GOOD ", \"key\": {\"command\": [\"x\"], \"timeout\": 0.5}}", "key.timeout: expected a whole", 0600 },
 		{ "{" GOOD ", \"key\": {\"header\": \"Host: \"}}", "key.header: Host is set by AWF", 0600 },
 		{ "{" GOOD ", \"key\": {\"header\": \"content-length: \"}}", "content-length is set by AWF", 0600 },
 		{ "{" GOOD ", \"key\": {\"header\": \"Content-Type: \"}}", "Content-Type is set by AWF", 0600 },

@@ -12,6 +12,14 @@
 
 static char directory[64];
 
+static struct key_command *
+open_object(const char *json, struct error *err)
+{
+	struct span object = span_of(json, strlen(json));
+
+	return key_command_open(span_member(object, "command"), object, err);
+}
+
 /* One that runs a text by sh; more: further members of the object, which begin with a comma. */
 static struct key_command *
 opened(const char *text, const char *more)
@@ -30,7 +38,7 @@ opened(const char *text, const char *more)
 	writer_array_end(&w);
 	buffer_text(&json, more);
 	writer_object_end(&w);
-	k = key_command_open(span_of(json.data, json.len), &err);
+	k = open_object(buffer_string(&json), &err);
 	if (k == NULL)
 		fail_msg("%s: %s", err.place, err.message);
 	buffer_free(&json);
@@ -109,7 +117,7 @@ commands_that_fail(void **state)
 	{
 		static const char missing[] = "{\"command\":[\"awf-no-such-program\"]}";
 		struct error err = ERROR_INIT;
-		struct key_command *k = key_command_open(span_of(missing, sizeof missing - 1), &err);
+		struct key_command *k = open_object(missing, &err);
 
 		assert_non_null(k);
 		assert_null(key_command_key(k, &err));
@@ -173,7 +181,7 @@ definitions_that_are_wrong(void **state)
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		struct error err = ERROR_INIT;
 
-		assert_null(key_command_open(span_of(wrong[i], strlen(wrong[i])), &err));
+		assert_null(open_object(wrong[i], &err));
 		assert_int_equal(err.code, ERROR_DEFINITION);
 	}
 	key_command_close(NULL);

@@ -94,6 +94,7 @@ one_request_written_in_ways(void **state)
 	same_signatures("https://h/x?b=2&a=1&a", NULL, "https://h/x?a=&a=1&b=2", NULL);
 	/* By names, not by whole texts: "-" stands before "=". */
 	same_signatures("https://h/x?a-b=1&a=1", NULL, "https://h/x?a=1&a-b=1", NULL);
+	same_signatures("https://h/x", "a-b:", "https://h/x", NULL);
 	same_signatures("https://h/x", "A-b:  one   two ", "https://h/x", "a-B: one two");
 }
 
@@ -132,7 +133,7 @@ headers_of_a_request(void **state)
 {
 	static const char *const headers[] = { "content-type: application/json", NULL };
 	const struct sigv4_request r = { "POST", "https://h/x", headers, "{}", 2, suite_time() };
-	struct sigv4 *s = opened("{\"region\":\"us-east-1\",\"service\":\"bedrock\"}");
+	struct sigv4 *s = opened("{\"sigv4\":{\"region\":\"us-east-1\",\"service\":\"bedrock\"}}");
 	struct sigv4_signed out;
 	struct error err = ERROR_INIT;
 
@@ -177,9 +178,9 @@ keys_of_a_command(void **state)
 {
 	static const char *const headers[] = { NULL };
 	const struct sigv4_request r = { "POST", "https://h/x", headers, "{}", 2, suite_time() };
-	struct sigv4 *s = opened("{\"region\":\"r\",\"service\":\"s\",\"command\":[\"printf\",\"%s\","
+	struct sigv4 *s = opened("{\"sigv4\":{\"region\":\"r\",\"service\":\"s\",\"command\":[\"printf\",\"%s\","
 	    "\"{\\\"Version\\\":1,\\n\\\"AccessKeyId\\\":\\\"ID\\\",\\\"SecretAccessKey\\\":\\\"S\\\","
-	    "\\\"SessionToken\\\":\\\"T\\\",\\\"Expiration\\\":\\\"2099-01-01T00:00:00Z\\\"}\"]}");
+	    "\\\"SessionToken\\\":\\\"T\\\",\\\"Expiration\\\":\\\"2099-01-01T00:00:00Z\\\"}\"]}}");
 	struct sigv4_signed out;
 	struct error err = ERROR_INIT;
 
@@ -190,11 +191,16 @@ keys_of_a_command(void **state)
 	sigv4_signed_free(&out);
 	sigv4_close(s);
 
-	s = opened("{\"region\":\"r\",\"service\":\"s\",\"command\":[\"echo\",\"{}\"]}");
+	s = opened("{\"sigv4\":{\"region\":\"r\",\"service\":\"s\",\"command\":[\"echo\",\"{}\"]}}");
 	assert_int_equal(sigv4_sign(s, &r, &out, &err), -1);
 	assert_int_equal(err.code, ERROR_AUTH);
 	sigv4_close(s);
-	assert_null(sigv4_open(span_of("{\"region\":\"r\"}", 14), &err));
+	/* Its time limit stands beside it, as that of any command for a key. */
+	s = opened("{\"timeout\":1,\"sigv4\":{\"region\":\"r\",\"service\":\"s\",\"command\":[\"sleep\",\"20\"]}}");
+	assert_int_equal(sigv4_sign(s, &r, &out, &err), -1);
+	assert_non_null(strstr(err.message, "timed out"));
+	sigv4_close(s);
+	assert_null(sigv4_open(span_of("{\"sigv4\":{\"region\":\"r\"}}", 24), &err));
 	assert_int_equal(err.code, ERROR_DEFINITION);
 }
 

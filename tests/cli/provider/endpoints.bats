@@ -110,6 +110,12 @@ path_of() {
 	ask 3 azure/my-dep
 	same "$(code)" auth
 	same "$(requests)" 4
+	# It says no other one.
+	printf '#!/bin/sh\n[ ! -e said ] || exit 1\n>said\necho token-9\n' | sed "s,said,$PWD/said,g" >stubs/tok
+	ask 3 azure/my-dep
+	same "$(code)" auth
+	[[ $stderr == *'command for the key failed'* ]]
+	same "$(requests)" 5
 }
 
 @test "azure-old: deployments by api-version" {
@@ -149,9 +155,9 @@ path_of() {
 	printf '#!/bin/sh\necho "{\\"Version\\":1,\\"AccessKeyId\\":\\"ID2\\",\\"SecretAccessKey\\":\\"SECRET\\"}"\n' >stubs/export-key
 	chmod +x stubs/export-key
 	# A colon in the path is escaped once in the URL, and once more in what is signed.
-	endpoint bedrock-claude "{\"base_url\":\"$(cat server.url)/a%3Ab\",\"query\":{\"z\":\"1\",\"a\":\"b c\"},\"key\":{\"sigv4\":{\"region\":\"r\",\"service\":\"s\",\"command\":[\"export-key\"]}}}"
+	endpoint bedrock-claude "{\"base_url\":\"$(cat server.url)/a%3Ab\",\"query\":{\"z\":\"1\",\"a\":\"b c\"},\"headers\":{\"anthropic-version\":null},\"key\":{\"sigv4\":{\"region\":\"r\",\"service\":\"s\",\"command\":[\"export-key\"]}}}"
 	ask 0 bedrock-claude/x
-	same "$(request 2 .sigv4)" true
+	same "$(request 2 '[.sigv4, .headers["anthropic-version"]]')" '[true,null]'
 	[[ $(request 2 .headers.authorization) == *'Credential=ID2/'* ]]
 }
 

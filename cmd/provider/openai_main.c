@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/openai_keep.h"
-#include "base/memory.h"
 #include "exchange.h"
 #include "openai.h"
 #include "pass.h"
@@ -301,23 +300,18 @@ write_question(const struct exchange *x, struct writer *w, struct span blocks, s
 	writer_object_end(w);
 }
 
+/* Each parameter under the API's name for it; those that AWF does not know as they are. */
 static void
-openai_write_body(const struct exchange *x, struct writer *w)
+write_params(const struct exchange *x, struct writer *w)
 {
 	/* OpenAI has renamed max_tokens and refuses the old name for newer models; most other
 	 * servers know only the old one. */
 	static const char *const newer[] = { "o[0-9]*", "gpt-5*", NULL };
-	const struct provider_request *r = x->request;
-	const enum schema_use schema = openai_schema(x);
-	const struct span role = request_endpoint(x, "system");
+	const struct span limit = request_endpoint(x, "max_tokens");
+	const bool renamed = strstr(x->base, "//api.openai.com") != NULL ||
+	    request_model(x->request->model, newer);
 
-	writer_object(w);
-	pass_member(w, "model", r->model);
-	writer_member_bool(w, "stream", true);
-	writer_member_object(w, "stream_options");
-	writer_member_bool(w, "include_usage", true);
-	writer_object_end(w);
-	for (struct span_walk param = span_walk(r->params); span_next(&param);) {
+	for (struct span_walk param = span_walk(x->request->params); span_next(&param);) {
 		struct span value = param.value;
 
 		if (span_is(param.key, "thinking")) {
@@ -329,57 +323,70 @@ openai_write_body(const struct exchange *x, struct writer *w)
 				pass_member(w, "thinking", value);
 			else
 				writer_member_string(w, "reasoning_effort", thinking_effort(value));
+		} else if (span_is(param.key, "max_tokens") && span_type(limit) == 's') {
+			pass_raw(w, limit, value);
 		} else if (span_is(param.key, "max_tokens")) {
-			char *name = span_text(request_endpoint(x, "max_tokens"));
-			bool renamed = strstr(x->base, "//api.openai.com") != NULL ||
-			    request_model(r->model, newer);
-
-			if (name == NULL)
-				name = memory_text(renamed ? "max_completion_tokens" : "max_tokens");
-			writer_key_quoted(w, name, strlen(name));
-			scan_minify(value, w->out);
-			w->comma = true;
-			free(name);
+			pass_member(w, renamed ? "max_completion_tokens" : "max_tokens", value);
 		} else if (span_is(param.key, "stop_sequences")) {
 			pass_member(w, "stop", value);
 		} else if (!span_is(param.key, "cache")) { /* these APIs cache by themselves */
 			pass_raw(w, param.key, value);
 		}
 	}
-	if (schema != SCHEMA_UNSAID && span_member(r->params, "response_format").at == NULL) {
-		writer_member_object(w, "response_format");
-		writer_member_string(w, "type", schema == SCHEMA_JSON ? "json_object" : "json_schema");
-		if (schema == SCHEMA_WHOLE) {
-			writer_member_object(w, "json_schema");
-			openai_write_schema(w, r->output_schema);
-			writer_object_end(w);
-		}
+}
+
+/* The output_schema, unless the caller has said the format. */
+static void
+write_response_format(const struct exchange *x, struct writer *w)
+{
+	const enum schema_use schema = openai_schema(x);
+
+	if (schema == SCHEMA_UNSAID || span_member(x->request->params, "response_format").at != NULL)
+		return;
+	writer_member_object(w, "response_format");
+	writer_member_string(w, "type", schema == SCHEMA_JSON ? "json_object" : "json_schema");
+	if (schema == SCHEMA_WHOLE) {
+		writer_member_object(w, "json_schema");
+		openai_write_schema(w, x->request->output_schema);
 		writer_object_end(w);
 	}
-	if (span_element(r->tools, 0).at != NULL) {
-		writer_member_array(w, "tools");
-		for (struct span_walk tool = span_walk(r->tools); span_next(&tool);) {
-			writer_object(w);
-			writer_member_string(w, "type", "function");
-			writer_member_object(w, "function");
-			strict_write_tool(w, tool.value, "parameters");
-			writer_object_end(w);
-			writer_object_end(w);
-		}
-		writer_array_end(w);
+	writer_object_end(w);
+}
+
+static void
+write_tools(struct writer *w, struct span tools)
+{
+	if (span_element(tools, 0).at == NULL)
+		return;
+	writer_member_array(w, "tools");
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
+		writer_object(w);
+		writer_member_string(w, "type", "function");
+		writer_member_object(w, "function");
+		strict_write_tool(w, tool.value, "parameters");
+		writer_object_end(w);
+		writer_object_end(w);
 	}
+	writer_array_end(w);
+}
+
+/* The system prompt is a message like the others, in the role that the server wants. */
+static void
+write_messages(const struct exchange *x, struct writer *w)
+{
+	const struct span system = x->request->system, role = request_endpoint(x, "system");
 
 	writer_member_array(w, "messages");
-	if (r->system.at != NULL && !span_is(r->system, "")) {
+	if (system.at != NULL && !span_is(system, "")) {
 		writer_object(w);
 		if (role.at != NULL)
 			pass_member(w, "role", role);
 		else
 			writer_member_string(w, "role", "system");
-		pass_member(w, "content", r->system);
+		pass_member(w, "content", system);
 		writer_object_end(w);
 	}
-	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
+	for (struct span_walk message = span_walk(x->request->messages); span_next(&message);) {
 		struct span blocks = span_member(message.value, KEY_BLOCKS);
 		size_t parts = 0;
 
@@ -391,6 +398,21 @@ openai_write_body(const struct exchange *x, struct writer *w)
 			write_question(x, w, blocks, parts);
 	}
 	writer_array_end(w);
+}
+
+static void
+openai_write_body(const struct exchange *x, struct writer *w)
+{
+	writer_object(w);
+	pass_member(w, "model", x->request->model);
+	writer_member_bool(w, "stream", true);
+	writer_member_object(w, "stream_options");
+	writer_member_bool(w, "include_usage", true);
+	writer_object_end(w);
+	write_params(x, w);
+	write_response_format(x, w);
+	write_tools(w, x->request->tools);
+	write_messages(x, w);
 	writer_object_end(w);
 }
 

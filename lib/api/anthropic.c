@@ -124,19 +124,24 @@ content_block_delta(struct stream *s, struct span event)
 		{ "compaction_delta", "encrypted_content", KEPT }
 	};
 	struct span delta = span_member(event, "delta"), type = span_member(delta, "type");
+	const bool says = span_is(type, "text_delta"), thinks = span_is(type, "thinking_delta");
+	const bool signs = span_is(type, "signature_delta");
 	size_t found = s->message.count, before;
 	long long index = -1;
 	struct block *b;
 
+	/* Gateways leave out that a block begins, or give thoughts and text one number. */
 	number_set(&index, span_member(event, "index"));
-	while (found > 0 && s->message.blocks[found - 1].index != index)
-		found--;
+	for (; found > 0; found--) {
+		b = &s->message.blocks[found - 1];
+		if (b->index == index && (!says || b->type == BLOCK_TEXT) &&
+		    ((!thinks && !signs) || b->type == BLOCK_THINKING))
+			break;
+	}
 	if (found > 0) {
 		b = &s->message.blocks[found - 1];
-	} else if (span_is(type, "text_delta") || span_is(type, "thinking_delta")) {
-		/* Gateways leave out that a block begins. */
-		b = message_add(&s->message, span_is(type, "text_delta") ? BLOCK_TEXT : BLOCK_THINKING,
-		    index);
+	} else if (says || thinks) {
+		b = message_add(&s->message, says ? BLOCK_TEXT : BLOCK_THINKING, index);
 	} else {
 		stream_strange(s, event);
 		return;

@@ -121,7 +121,8 @@ static const struct {
 	/* The prompt does not fit, in the words of whoever says so exactly. */
 	{ "prompt is too long|(prompt|input) length|input_too_large|input tokens exceed|"
 	    "too many input tokens|max_model_len|max_new_tokens|"
-	    "context([ _]?length|[ _]?window| limit| size)|maximum (number of tokens|prompt length)",
+	    "context([ _]?length|[ _]?window| limit| size)|maximum (number of tokens|prompt length)|"
+	    "[0-9] tokens > [0-9]+ maximum",
 	    ERROR_CONTEXT_LENGTH, ALWAYS },
 	/* The key, the account. */
 	{ "API key (not valid|expired)|(incorrect|invalid) API key|credit balance|"
@@ -132,7 +133,7 @@ static const struct {
 	    "payment required|usage limits?|budget limit|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
 	/* What the user or the model wrote. */
 	{ "flagged|limited access to this content|safety (reasons|system)|usage polic(y|ies)|"
-	    "content (management )?policy|violates our policy", ERROR_REFUSED, ALWAYS },
+	    "content[ _]?((management|filter)[ _])?policy|violates our policy", ERROR_REFUSED, ALWAYS },
 	{ "overloaded|server busy|model is not ready|currently loading|out of capacity",
 	    ERROR_OVERLOADED, ALWAYS },
 	{ "throttl(ed|ing)|too many requests|request limit exceeded|resource exhausted",

@@ -158,23 +158,28 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* The API counts thoughts separately, and leaves out a count of 0. */
+/* The API counts thoughts separately, and leaves out a count of 0. Some models' counts of what was
+ * said include them, which is seen from the total. */
 static void
 google_read_usage(struct usage *u, struct span object)
 {
-	long long prompt = -1, said = -1, thoughts = -1, tools = -1;
+	long long prompt = -1, said = -1, thoughts = -1, tools = -1, total = -1;
+	bool included;
 
 	number_set(&prompt, span_member(object, "promptTokenCount"));
 	number_set(&tools, span_member(object, "toolUsePromptTokenCount"));
 	number_set(&u->cache_read, span_member(object, "cachedContentTokenCount"));
 	number_set(&said, span_member(object, "candidatesTokenCount"));
 	number_set(&thoughts, span_member(object, "thoughtsTokenCount"));
+	number_set(&total, span_member(object, "totalTokenCount"));
 	if (prompt >= 0)
 		u->input = prompt + (tools > 0 ? tools : 0);
 	if (thoughts >= 0)
 		u->reasoning = thoughts;
+	included = said >= u->reasoning && prompt >= 0 &&
+	    (total == prompt + said || total == u->input + said);
 	if (said >= 0 || thoughts >= 0)
-		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 ? u->reasoning : 0);
+		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 && !included ? u->reasoning : 0);
 }
 
 /* Numbers are totals so far. */

@@ -14,7 +14,8 @@
 #define REFUSAL 1 /* index of a text that is a refusal; the API has no indexes for texts */
 
 /* Reads text into the right kind of block; or parts, as Mistral sends them: {"type":"text",
- * "text":…}, {"type":"thinking","thinking":[parts]}. */
+ * "text":…}, {"type":"thinking","thinking":[parts]}; or as Databricks does, {"type":"reasoning",
+ * "summary":[parts]}. */
 static void
 openai_read_content(struct stream *s, struct span content, const char *kind)
 {
@@ -32,10 +33,14 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 	for (struct span_walk part = span_walk(content); span_next(&part);) {
 		struct span thinking = span_member(part.value, "thinking");
 		struct span text = span_member(part.value, "text");
+		struct span summary = span_member(part.value, SUMMARY_FIELD);
 
 		if (thinking.at != NULL) {
 			openai_read_content(s, thinking, "thinking");
 			openai_keep_thought(message_last(&s->message, BLOCK_THINKING), part.value);
+		} else if (span_type(summary) == 'a') {
+			openai_read_content(s, summary, "thinking");
+			openai_keep_summary(message_last(&s->message, BLOCK_THINKING), summary);
 		} else if (text.at != NULL) {
 			openai_read_content(s, text, kind);
 		} else {
@@ -327,6 +332,7 @@ openai_finish_message(struct stream *s)
 	for (size_t i = 0; i < m->count; i++)
 		if (m->blocks[i].type == BLOCK_TOOL_USE)
 			block_repair_input(&m->blocks[i]);
+	openai_place_summaries(m);
 	openai_place_kept(s);
 	message_settle(m, s->messages);
 	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)

@@ -82,6 +82,41 @@ openai_keep_thought(struct block *b, struct span part)
 }
 
 void
+openai_keep_summary(struct block *b, struct span summary)
+{
+	b->api = OPENAI;
+	b->field = SUMMARY_FIELD;
+	for (struct span_walk part = span_walk(summary); span_next(&part);) {
+		struct span signature = span_member(part.value, "signature");
+
+		if (signature.at == NULL || !says_something(signature))
+			continue;
+		buffer_clear(&b->raw);
+		block_keep_as(b, "signature", signature);
+	}
+}
+
+void
+openai_place_summaries(struct message *m)
+{
+	static const char before[] = "{\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":";
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+		struct buffer part = BUFFER_INIT;
+
+		if (b->type != BLOCK_THINKING || b->field == NULL || strcmp(b->field, SUMMARY_FIELD) != 0)
+			continue;
+		buffer_text(&part, before);
+		json_quote(&part, buffer_string(&b->text), b->text.len);
+		buffer_format(&part, "%s%s}]}", b->raw.len > 0 ? "," : "", buffer_string(&b->raw));
+		buffer_clear(&b->raw);
+		block_keep_as(b, PART, span_of(part.data, part.len));
+		buffer_free(&part);
+	}
+}
+
+void
 openai_keep_delta(struct stream *s, struct span delta)
 {
 	for (struct span_walk member = span_walk(delta); member.object && span_next(&member);) {

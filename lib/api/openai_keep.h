@@ -21,6 +21,7 @@
 #define IMAGES "images"
 #define PART "part"
 #define CONTENT_FIELD "content" /* `field` of a thought that is a part of the content */
+#define SUMMARY_FIELD "summary" /* likewise, whose text is a list of this name in it */
 #define TAG_FIELD "think"       /* likewise of one that stands in the text, between tags */
 #define TAG_BEGIN "<think>"
 #define TAG_END "</think>"
@@ -40,6 +41,10 @@ void openai_keep_part(struct stream *s, struct span part);
 void openai_keep_thought(struct block *b, struct span part);
 /* Makes a thought of what a text of the answer begins with between tags. */
 void openai_take_tags(struct message *m);
+/* Marks a thought that came as a summary, and keeps its signature. */
+void openai_keep_summary(struct block *b, struct span summary);
+/* Makes of each of them the part that goes back: whole, though it came in pieces. */
+void openai_place_summaries(struct message *m);
 /* Puts what came in pieces into the blocks. */
 void openai_place_kept(struct stream *s);
 

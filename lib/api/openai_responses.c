@@ -298,17 +298,32 @@ call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 	buffer_free(&text);
 }
 
-/* The text or thought of an item is whole. */
+/* A part of the text or the thought of an item is whole: what is said of it here counts, also if its
+ * pieces did not come. */
 static void
-draft_text_ends(struct stream *s, struct span event, enum block_type type)
+draft_text_ends(struct stream *s, struct span event, enum block_type type, struct span whole)
 {
-	long long index = -1;
+	struct buffer text = BUFFER_INIT;
+	long long index = -1, part = -1;
 	struct block *b;
 
 	number_set(&index, span_member(event, "output_index"));
+	number_set(&part, span_member(event, "content_index"));
+	number_set(&part, span_member(event, "summary_index"));
+	span_decode(whole, &text);
 	b = message_find(&s->draft, type, index);
+	if (text.len > 0 && (b == NULL || b->text.len == 0)) {
+		responses_add_draft_text(s, event, type, whole);
+		b = message_find(&s->draft, type, index);
+	} else if (text.len > 0 && part <= 0 && !b->begun) {
+		buffer_clear(&b->text);
+		buffer_append(&b->text, text.data, text.len);
+	} else if (text.len > 0 && !text_ends(buffer_string(&b->text), buffer_string(&text))) {
+		buffer_append(&b->text, text.data, text.len);
+	}
 	if (b != NULL)
 		b->begun = true; /* and ended */
+	buffer_free(&text);
 }
 
 static void
@@ -495,14 +510,29 @@ responses_read_finished(struct stream *s, struct span item, long long index)
 {
 	struct message *m = &s->message;
 	struct block *text = message_find(&s->draft, BLOCK_TEXT, index);
+	struct block *thought = message_find(&s->draft, BLOCK_THINKING, index);
 	const size_t before = m->count;
+	size_t place = before;
 	bool says = false;
 
 	responses_read_item(m, item, message_find(&s->draft, BLOCK_TOOL_USE, index));
 	for (size_t i = before; i < m->count; i++)
 		says |= m->blocks[i].text.len > 0;
-	if (!says && text != NULL && span_is(span_member(item, "type"), "message"))
+	if (!says && text != NULL && span_is(span_member(item, "type"), "message")) {
 		responses_take_pieces(m, text, true);
+		if (s->draft_refused && m->count > before)
+			m->stop_reason = "refusal";
+	}
+	if (!says && thought != NULL && span_is(span_member(item, "type"), "reasoning"))
+		buffer_append(&m->blocks[before].text, buffer_string(&thought->text), thought->text.len);
+
+	/* Items that run at the same time may end in another order than the one that they have. */
+	for (size_t i = before; i < m->count; i++)
+		m->blocks[i].index = index;
+	while (index >= 0 && place > 0 && m->blocks[place - 1].index > index)
+		place--;
+	for (size_t i = before; place < before && i < m->count; i++)
+		message_raise(m, place);
 }
 
 /* Other events (progress of tools, parts and their ends, those of later versions) say nothing
@@ -520,12 +550,14 @@ responses_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "response.refusal.delta")) {
 		s->draft_refused = true;
 		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
-	} else if (span_is(type, "response.output_text.done") ||
-	    span_is(type, "response.refusal.done")) {
-		draft_text_ends(s, event, BLOCK_TEXT);
+	} else if (span_is(type, "response.output_text.done")) {
+		draft_text_ends(s, event, BLOCK_TEXT, span_member(event, "text"));
+	} else if (span_is(type, "response.refusal.done")) {
+		s->draft_refused = true;
+		draft_text_ends(s, event, BLOCK_TEXT, span_member(event, REFUSAL));
 	} else if (span_is(type, "response.reasoning_summary_text.done") ||
 	    span_is(type, "response.reasoning_text.done")) {
-		draft_text_ends(s, event, BLOCK_THINKING);
+		draft_text_ends(s, event, BLOCK_THINKING, span_member(event, "text"));
 	} else if (span_is(type, "response.reasoning_summary_text.delta") ||
 	    span_is(type, "response.reasoning_text.delta")) {
 		responses_add_draft_text(s, event, BLOCK_THINKING, delta);

@@ -107,6 +107,44 @@ stream_call(struct stream *s, const char *name, const char *input, size_t len)
 	s->called = now;
 }
 
+static bool
+is_done(struct span data)
+{
+	data = span_trim(data);
+	return data.len == strlen(DONE) && memcmp(data.at, DONE, data.len) == 0;
+}
+
+static int on_event(void *context, const char *name, const char *data, size_t len);
+
+/* The data of events between which the server sends no empty line: each line of it is one. False: the
+ * data is something else. */
+static bool
+stream_take_lines(struct stream *s, const char *data, size_t len)
+{
+	const char *const end = data + len;
+	const char *at = data, *next;
+	size_t bad;
+
+	if (memchr(data, '\n', len) == NULL)
+		return false;
+	for (; at < end; at = next + 1) {
+		struct span line;
+
+		next = memchr(at, '\n', (size_t)(end - at));
+		next = next == NULL ? end : next;
+		line = span_trim(span_of(at, (size_t)(next - at)));
+		if (line.len > 0 && !is_done(line) &&
+		    (*line.at != '{' || scan_check(line.at, line.len, &bad) != NULL))
+			return false;
+	}
+	for (at = data; at < end && !s->failed; at = next + 1) {
+		next = memchr(at, '\n', (size_t)(end - at));
+		next = next == NULL ? end : next;
+		on_event(s, "", at, (size_t)(next - at));
+	}
+	return true;
+}
+
 static int
 on_event(void *context, const char *name, const char *data, size_t len)
 {
@@ -118,13 +156,15 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	s->events++;
 	if (s->message.ended || len == 0)
 		return 0;
-	if (span_trim(value).len == strlen(DONE) && memcmp(span_trim(value).at, DONE, strlen(DONE)) == 0) {
+	if (is_done(value)) {
 		s->message.ended = s->api->done_ends;
 		return 0;
 	}
 	if (strcmp(name, "ping") != 0 && strcmp(name, "keepalive") != 0)
 		s->progress++;
 	why = scan_loosely(data, len, &bad);
+	if (why != NULL && stream_take_lines(s, data, len))
+		return s->failed;
 	if (why != NULL && s->over) /* the rest of it was cut off */
 		return 0;
 	if (why != NULL && s->message.stop_reason != NULL) { /* the answer has ended */

@@ -236,3 +236,93 @@ data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}
 	same "$(pieces "$(delta '{"content":"AB"}')" '{"object":"chat.completion","choices":[{"index":0,"message":{"content":"AB"},"finish_reason":"stop"}]}' |
 		served openai 200 '[.blocks[].text]')" '["AB"]'
 }
+
+# Events of the Responses and of the Messages API: EVENT… as JSON, their type in them.
+events() { for event; do printf 'event: %s\ndata: %s\n\n' "$(echo "$event" | jq -r .type)" "$event"; done; }
+answered() { printf '{"type":"response.completed","response":{"status":"completed","output":[%s]}}' "$1"; }
+said() { printf '{"type":"response.output_item.done","output_index":%s,"item":{"type":"message","id":"m%s","content":[{"type":"output_text","text":"%s"}]}}' "$1" "$1" "$2"; }
+
+@test "thoughts and text that share a number are no one block" {
+	shared() {
+		events '{"type":"message_start","message":{"id":"a"}}' "$@" \
+			'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}' '{"type":"message_stop"}' |
+			served anthropic 200 '[.blocks[] | [.type, .text // .thinking, .signature]]'
+	}
+	begin() { printf '{"type":"content_block_start","index":0,"content_block":{"type":"%s","%s":""}}' "$1" "$1"; }
+	piece() { printf '{"type":"content_block_delta","index":0,"delta":{"type":"%s_delta","%s":"%s"}}' "$1" "$1" "$2"; }
+	same "$(shared "$(begin text)" "$(piece thinking 'A bus.')" "$(piece signature S)" "$(piece text 'By ')" "$(piece text 'bus.')")" \
+		'[["text","By bus.",null],["thinking","A bus.","S"]]'
+	same "$(shared "$(begin thinking)" "$(piece thinking 'A bus.')" "$(piece text 'By bus.')" "$(piece signature S)")" \
+		'[["thinking","A bus.","S"],["text","By bus.",null]]'
+	# A signature of nothing.
+	same "$(shared "$(begin text)" "$(piece text 'By bus.')" "$(piece signature S)")" '[["text","By bus.",null]]'
+}
+
+@test "a text that came at its end alone, or otherwise than in its pieces" {
+	ended() { printf '{"type":"response.output_text.done","output_index":0,"content_index":%s,"text":"%s"}' "$1" "$2"; }
+	piece() { printf '{"type":"response.output_text.delta","output_index":0,"content_index":%s,"delta":"%s"}' "$1" "$2"; }
+	text() { events "$@" "$(answered)" | served openai-responses 200 '[.blocks[].text]'; }
+	same "$(text "$(ended 0 'By bus.')")" '["By bus."]'
+	same "$(text "$(ended 0 'By ')" "$(ended 1 'bus.')")" '["By bus."]'
+	same "$(text "$(ended 2 'By bus.')")" '["By bus."]'
+	same "$(text "$(piece 0 'By ')" "$(piece 0 'tram')" "$(ended 0 'By bus.')")" '["By bus."]'
+	same "$(text "$(piece 0 'By ')" "$(ended 0 'By ')" "$(piece 1 'bus.')" "$(ended 1 'bus.')")" '["By bus."]'
+	same "$(text "$(piece 0 'By bus.')" "$(ended 0 '')")" '["By bus."]'
+	# The finished item, and what the last event has, count more.
+	same "$(text "$(ended 0 'By tram.')" "$(said 0 'By bus.')")" '["By bus."]'
+	same "$(events "$(ended 0 'By tram.')" "$(answered '{"type":"message","content":[{"type":"output_text","text":"By bus."}]}')" |
+		served openai-responses 200 '[.blocks[].text]')" '["By bus."]'
+	# It is displayed once.
+	same "$(events "$(ended 0 'By bus.')" "$(answered)" >answer
+		model_server --answer answer --fault '1:error:200:answer'
+		request 1 '"stream":true' | provider openai-responses | jq -r 'select(.type == "delta").text'
+		kill "$MODEL_SERVER_PID")" 'By bus.'
+}
+
+@test "items that end in another order, thoughts and refusals that their items lack" {
+	same "$(events "$(said 1 bus.)" "$(said 0 By)" "$(said 2 Now.)" "$(answered)" | served openai-responses 200 '[.blocks[].text]')" '["By","bus.","Now."]'
+	lacking() { printf '{"type":"response.output_item.%s","item":{"type":"%s","id":"i"}}' "$@"; }
+	same "$(events "$(lacking added reasoning)" '{"type":"response.reasoning_summary_text.delta","item_id":"i","delta":"A bus."}' \
+		"$(lacking 'done' reasoning)" "$(said 1 Bus.)" "$(answered)" | served openai-responses 200 '[.blocks[] | .thinking // .text]')" '["A bus.","Bus."]'
+	same "$(events "$(lacking added message)" '{"type":"response.refusal.delta","item_id":"i","delta":"No."}' \
+		"$(lacking 'done' message)" "$(answered)" | served openai-responses 200 '.stop_reason, .blocks[0].text' | xargs)" 'refusal No.'
+}
+
+@test "usage of Gemini: thoughts beside what was said, or in it" {
+	usage() { printf '{"candidates":[{"content":{"parts":[{"text":"A"}]},"finishReason":"STOP"}],"usageMetadata":%s}' "$1" | served google 200 '.usage | [.input_tokens, .output_tokens, .reasoning_tokens]'; }
+	same "$(usage '{"promptTokenCount":8,"candidatesTokenCount":6,"thoughtsTokenCount":4,"totalTokenCount":18}')" '[8,10,4]'
+	same "$(usage '{"promptTokenCount":8,"candidatesTokenCount":6,"thoughtsTokenCount":4,"totalTokenCount":14}')" '[8,6,4]'
+	same "$(usage '{"promptTokenCount":8,"toolUsePromptTokenCount":5,"candidatesTokenCount":6,"thoughtsTokenCount":4,"totalTokenCount":19}')" '[13,6,4]'
+	same "$(usage '{"promptTokenCount":8,"candidatesTokenCount":6,"thoughtsTokenCount":4}')" '[8,10,4]'
+}
+
+@test "events between which there is no empty line" {
+	lines() { for line; do printf 'data: %s\n' "$line"; done; }
+	same "$(lines "$(delta '{"content":"By "}')" "$(delta '{"content":"bus."}')" "$(delta '{}' '"stop"')" '[DONE]' | served openai 200 '.blocks[0].text')" '"By bus."'
+	same "$(lines "$(delta '{"content":"By "}')" '{"error":{"code":429,"message":"later"}}' "$(delta '{}' '"stop"')" | served openai 200 .category)" '"rate_limit"'
+	same "$({ events "$(said 0 'By bus.')" && events "$(answered)"; } | grep -v '^$' | served openai-responses 200 '.blocks[0].text')" '"By bus."'
+	# One event on several lines is one; a line that is cut is none.
+	same "$(delta '{"content":"By bus."}' '"stop"' | jq . | sed 's/^/data: /' | served openai 200 '.blocks[0].text')" '"By bus."'
+	same "$(lines "$(delta '{"content":"By "}')" '{"choices":[{"del' | served openai 200 .category)" '"network"'
+}
+
+@test "thoughts as a summary among the parts, in pieces and whole, go back as they came" {
+	part() { printf '{"content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"%s"%s}]}]}' "$@"; }
+	whole='{"type":"reasoning","summary":[{"type":"summary_text","text":"A \"bus\".","signature":"S"}]}'
+	printf '{"choices":[{"message":{"content":[%s,{"type":"text","text":"By bus."}]},"finish_reason":"stop"}]}' "$whole" | served openai 200 .blocks >whole
+	pieces "$(delta "$(part 'A \"b' '')")" "$(delta "$(part 'us\".' ',"signature":"S"')")" "$(delta '{"content":"By bus."}' '"stop"')" | served openai 200 .blocks >pieces
+	same "$(cat pieces)" "$(cat whole)"
+	same "$(jq -r '.[] | .thinking // .text' whole)" $'A "bus".\nBy bus.'
+	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl"
+	jq -c '{id: 1, model: "m", messages: [{role: "user", blocks: [{type: "text", text: "How?"}]}, {role: "assistant", blocks: .},
+		{role: "user", blocks: [{type: "text", text: "Why?"}]}]}' whole | provider openai >/dev/null
+	same "$(body 1 | jq -cS '.messages[1].content')" "$(jq -cS . <<<"[$whole,{\"type\":\"text\",\"text\":\"By bus.\"}]")"
+}
+
+@test "a prompt of too many tokens, and a policy, named in one word" {
+	of() { printf '{"error":{"message":"%s"}}' "$1" | served openai 400 .category; }
+	same "$(of '9002 tokens > 9000 maximum')" '"context_length"'
+	same "$(of 'blocked: content_policy_violation')" '"refused"'
+	same "$(of 'blocked by content_filter_policy')" '"refused"'
+	same "$(of 'no policy for this content')" '"invalid"'
+}

@@ -1,7 +1,7 @@
 /*
- * Open addressing with linear probing, at most three quarters of the table used. What is taken
- * out leaves no mark, as in model/event_index.c. The ids stand in the calls, and are digested anew
- * when the table grows.
+ * A hash table with open addressing and linear probing, at most three quarters full. Removing an
+ * entry leaves no tombstone, as in model/event_index.c. The ids are in the calls themselves, and
+ * are hashed again when the table grows.
  */
 #include "model/call_index.h"
 
@@ -20,7 +20,7 @@
 _Static_assert(sizeof((struct call_index *)NULL)->secret == crypto_shorthash_KEYBYTES,
     "a key of SipHash-2-4");
 
-/* Where the search for an id begins. */
+/* The slot where the search for an id begins. */
 static size_t
 call_index_home(const struct call_index *x, const char *id, size_t len)
 {
@@ -30,7 +30,7 @@ call_index_home(const struct call_index *x, const char *id, size_t len)
 	return (size_t)digest & (x->capacity - 1);
 }
 
-/* The place of an id, or the free one where it would be. */
+/* The slot that holds an id, or the free slot where it would be inserted. */
 static size_t
 call_index_probe(const struct call_index *x, const char *id, size_t len)
 {
@@ -93,7 +93,7 @@ call_index_remove(struct call_index *x, const struct model_call *call)
 	for (size_t i = (at + 1) & mask; x->table[i] != NULL; i = (i + 1) & mask) {
 		const char *id = x->table[i]->id;
 
-		/* It may move up if its search passes the free place. */
+		/* Move it to the free slot if its search would pass that slot. */
 		if (((i - call_index_home(x, id, strlen(id))) & mask) < ((i - at) & mask))
 			continue;
 		x->table[at] = x->table[i];

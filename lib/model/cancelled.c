@@ -1,4 +1,3 @@
-/* One file, "cancelled", with a name in it. */
 #include "model/cancelled.h"
 
 #include <fcntl.h>

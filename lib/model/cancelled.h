@@ -1,16 +1,17 @@
 /*
- * Who has cancelled a run: a file in the run's directory, written before the signal is sent. A
- * signal without this file came from a shutdown of the system, a terminal or cron: `awf-run
- * --continue` resumes such a run, but not one that a user has cancelled.
+ * Who has cancelled a run: the file "cancelled" in the run's directory, which has that name in it
+ * and is written before the signal is sent. A signal without this file came from a shutdown of the
+ * system, a terminal or cron: `awf-run --continue` resumes such a run, but not one that a user has
+ * cancelled.
  */
 #ifndef AWF_MODEL_CANCELLED_H
 #define AWF_MODEL_CANCELLED_H
 
-/* Where it cannot be written the signal says all. */
+/* Writes the name. Errors are ignored: then only the signal tells that the run was cancelled. */
 void cancelled_note(const char *run_directory, const char *by);
-/* No signal came of it. */
+/* Removes the file, if no signal was sent after all. */
 void cancelled_forget(const char *run_directory);
-/* In memory of its own; NULL: nobody has. */
+/* The name, allocated; NULL: nobody has cancelled the run. */
 char *cancelled_by(const char *run_directory);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What an answer itself tells counts. Else its price is looked for by the name that the API gave
- * the model, then by the one that it was asked by. A try in vain costs what it tells of its usage.
- * Sums stay at the largest number where they would pass it.
+ * If an answer tells its own cost, that is used. Otherwise the price is looked up by the model name
+ * that the API returned, then by the name that was requested. An answer that broke off costs what
+ * its usage says; without usage it has no cost. Sums saturate at the largest number.
  */
 #include "model/cost.h"
 

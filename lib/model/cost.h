@@ -1,7 +1,7 @@
 /*
- * What the answers in a transcript cost. Each is told apart by who was asked, as the model of
- * the run knows: the provider and the model of the call's start, of a hand-over, or, after
- * falling back, of the answer itself.
+ * What the answers in a transcript cost. The provider and the model of an answer are taken from the
+ * model of the run: those in the start of the call, in the last handoff, or, after a fallback, in
+ * the answer itself.
  */
 #ifndef AWF_MODEL_COST_H
 #define AWF_MODEL_COST_H
@@ -13,24 +13,25 @@
 
 struct cost {
 	struct prices prices;
-	int64_t total;             /* nano-dollars, of what is known */
-	char *unknown;             /* the first model without a price; NULL */
+	int64_t total;             /* nano-dollars, of answers whose cost is known */
+	char *unknown;             /* the first model without a price; NULL: none */
 };
 
 enum { COST_NONE = -1, COST_UNKNOWN = -2 };
 
 /* Loads the prices. cost_free() is called either way. */
 int cost_begin(struct cost *c, struct error *err);
-/* What the event cost: nano-dollars, COST_NONE if it is no answer, nor a try that used any tokens.
- * Its model is one of MODEL_EVENTS. */
+/* Adds what the event cost and returns it in nano-dollars; COST_NONE if it is not an answer, or is
+ * a partial answer without usage; COST_UNKNOWN if its model has no price. The model of the run must
+ * be of level MODEL_EVENTS. */
 int64_t cost_take(struct cost *c, const struct placed *placed);
-/* Takes all of a transcript. */
+/* Adds the cost of a whole transcript. */
 int cost_read(struct cost *c, const char *path, struct error *err);
-/* What all that was taken has cost: nano-dollars, COST_UNKNOWN if a price is. */
+/* The sum so far in nano-dollars; COST_UNKNOWN if any answer had no price. */
 int64_t cost_sum(const struct cost *c);
-/* Forgets what was taken: what comes next is of another record. */
+/* Resets the sum, before another transcript is read. */
 void cost_restart(struct cost *c);
-/* A member "cost", in dollars; nothing at all if cost is one of the above. */
+/* Writes a member "cost" in dollars; nothing if cost is COST_NONE or COST_UNKNOWN. */
 void cost_write(struct writer *w, int64_t cost);
 void cost_free(struct cost *c);
 

@@ -1,9 +1,8 @@
 /*
- * The entries stand in an array without gaps: the last one takes the place of one that is taken
- * out. What finds them is a table of their numbers, at most three quarters of it used, with open
- * addressing and linear probing. What is taken out of that leaves no mark: those behind it that
- * would not be found any more move up (Knuth, The Art of Computer Programming, volume 3, section
- * 6.4, algorithm R).
+ * The entries are an array without gaps: when one is removed, the last one takes its place. A hash
+ * table of entry numbers, at most three quarters full, finds them by open addressing and linear
+ * probing. Removing from the table leaves no tombstone: the entries behind it that would no longer
+ * be found move up (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R).
  */
 #include "model/event_index.h"
 
@@ -59,7 +58,7 @@ is_zero(struct uuid id)
 	return id.high == 0 && id.low == 0;
 }
 
-/* Where the search for an id begins. */
+/* The slot where the search for an id begins. */
 static size_t
 event_index_home(const struct event_index *x, struct uuid id)
 {
@@ -70,7 +69,7 @@ event_index_home(const struct event_index *x, struct uuid id)
 	return (size_t)(mixed >> 32) & (x->capacity - 1);
 }
 
-/* The place of an id in the table, or the free one where it would be. */
+/* The slot of an id in the table, or the free slot where it would be inserted. */
 static size_t
 event_index_probe(const struct event_index *x, struct uuid id)
 {
@@ -151,7 +150,7 @@ event_index_remove(struct event_index *x, struct uuid id)
 	if (number == 0)
 		return;
 	for (size_t i = (at + 1) & mask; x->table[i] != 0; i = (i + 1) & mask) {
-		/* It may move up if its search passes the free place. */
+		/* Move it to the free slot if its search would pass that slot. */
 		if (((i - event_index_home(x,
 		    x->entries[x->table[i] - 1].id)) & mask) < ((i - at) & mask))
 			continue;
@@ -160,7 +159,7 @@ event_index_remove(struct event_index *x, struct uuid id)
 	}
 	x->table[at] = 0;
 
-	/* The last entry takes its place. */
+	/* Move the last entry into the gap. */
 	if (number != x->count) {
 		x->table[event_index_probe(x, x->entries[x->count - 1].id)] = number;
 		x->entries[number - 1] = x->entries[x->count - 1];

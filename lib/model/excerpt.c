@@ -1,6 +1,6 @@
 /*
  * Decodes the whole value, cuts it, and hashes it if something was cut off. A value in a blob is
- * not read: refs has its size and digest.
+ * not read: its size and digest are in refs.
  */
 #include "model/excerpt.h"
 
@@ -100,7 +100,7 @@ write_excerpt(struct writer *w, const char *key, const struct buffer *whole, siz
 	buffer_free(&excerpt);
 }
 
-/* How much is shown of what may be the contents of a file. */
+/* The limit for a value that may be the contents of a file. */
 static size_t
 contents_limit(const struct buffer *whole, size_t limit)
 {

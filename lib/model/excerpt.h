@@ -1,8 +1,8 @@
 /*
- * Excerpts of what a payload holds, for lines that tell of it without repeating
- * it: texts are cut to their first line, and to EXCERPT_BYTES; what was cut, or lies in
- * a blob, is told by its size and SHA-256 instead. What may be the contents of a file
- * is never shown whole: at most half of it, if it has a line feed.
+ * Excerpts of the values in a payload, for output that mentions an event without repeating it. A
+ * text is cut to its first line and to EXCERPT_BYTES; if something was cut off, or the value is in
+ * a blob, its size and SHA-256 are given. A value that may be the contents of a file is never shown
+ * whole: at most half of it, if it has a line feed.
  */
 #ifndef AWF_MODEL_EXCERPT_H
 #define AWF_MODEL_EXCERPT_H
@@ -17,22 +17,24 @@
 
 #define EXCERPT_BYTES 160
 
-/* Appends the first line, at most limit bytes and "…" if more follows. Whether all of
- * the text stands there. */
+/* Appends the first line, at most limit bytes, and "…" if more follows. Returns whether the whole
+ * text was appended. */
 bool excerpt_text(struct buffer *out, const char *bytes, size_t len, size_t limit);
-/* KEY: the excerpt of payload.MEMBER (text of a string, JSON of anything else),
- * and, if it is not all of it, "bytes" and "sha256". Whether KEY was written. */
+/* Writes the member KEY: the excerpt of payload.MEMBER (the text of a string, the JSON of any other
+ * value). If the value was cut, or is in a blob, adds the members "bytes" and "sha256". Returns
+ * whether KEY was written. */
 bool excerpt_member(struct writer *w, const char *key, const struct event_view *event,
     const char *member);
-/* The same of what may be the contents of a file. */
+/* The same for a value that may be the contents of a file. */
 bool excerpt_contents(struct writer *w, const char *key, const struct event_view *event,
     const char *member);
-/* The same of the text that a message has. */
+/* The same for the text of a message. */
 bool excerpt_message(struct writer *w, const char *key, const struct event_view *event);
-/* KEY: the arguments of a call as "path=notes.md limit=40", and as above. */
+/* Writes the member KEY: the arguments of a tool call as "path=notes.md limit=40". If something was
+ * cut off, adds "bytes" and "sha256". */
 void excerpt_arguments(struct writer *w, const char *key, const struct event_view *event);
-/* Bytes of payload.MEMBER (text of a string, JSON of anything else, or the blob); -1 if
- * there is none. */
+/* The size of payload.MEMBER in bytes (of the text of a string, the JSON of any other value, or the
+ * blob); -1 if there is no such member. */
 int64_t excerpt_size(const struct event_view *event, const char *member);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Reads a child run, by recursion, when it reaches the line that starts it, so that the child's
- * lines stand where they belong. The watch only wakes the reader: that a run died is seen from its
- * free lock and one more read that yields nothing. The last line of a transcript is read first,
- * because an end may be known there. Ended runs are closed; otherwise descriptors would run out
- * where every run is followed.
+ * When a line starts a child run, the child is read by recursion, so that its lines are delivered
+ * where they belong. The watch only wakes the reader: a run has died if its lock is free and one
+ * more read finds nothing. The last line of a transcript is read first, because the run may have
+ * ended there. Ended runs are closed; otherwise a process that follows every run would run out of
+ * descriptors.
  */
 #include "model/follow.h"
 
@@ -23,7 +23,7 @@
 #include "transcript/event_keys.h"
 
 #define DEPTH_LIMIT 64u
-/* Ended runs are closed when this many are open, since closing needs a new watch. */
+/* Runs that have ended are closed once so many are open: closing means creating the watch again. */
 #define ENDED_OPEN 16
 
 void
@@ -101,8 +101,8 @@ follow_note_line(struct followed *run, const char *line, size_t len, struct chil
 	}
 }
 
-/* Opens the transcript and reads its last line: the end of the run is then known before the
- * lines that lead to it are read, or even if they never are. */
+/* Opens the transcript and reads its last line, so that the end of the run is known before the
+ * other lines are read, or even if they never are. */
 static int
 open_run(struct follow *f, struct followed *run, struct error *err)
 {
@@ -177,8 +177,8 @@ follow_find(const struct follow *f, const char *run_id)
 	return NULL;
 }
 
-/* Adds a child, whose transcript is beside its parent's. NULL: there is no transcript, it is
- * followed already, or it is nested too deep. */
+/* Adds a child, whose transcript is in a directory beside its parent's. NULL: there is no
+ * transcript, the child is followed already, or it is nested too deep. */
 static struct followed *
 add_child(struct follow *f, struct followed *parent, const struct child *child,
     struct error *err)
@@ -217,7 +217,7 @@ ended_badly(struct follow *f, struct followed *run, enum followed_end end)
 	f->callbacks->warn(f->callbacks->context, &warning);
 }
 
-/* 1: open; 0: does not exist (yet). */
+/* 1: it is open; 0: it does not exist (yet), or is not to be read. */
 static int
 try_open(struct follow *f, struct followed *run, struct error *err)
 {
@@ -279,8 +279,7 @@ follow_began(struct followed *run)
 	return run->began;
 }
 
-/* A run is read either from its open file or, once it has ended, not at all. Parents stand
- * before their children. */
+/* A run that has ended is closed. Parents stand before their children. */
 static bool
 followed_holds(const struct follow *f, const struct followed *run)
 {
@@ -346,7 +345,8 @@ follow_check(struct follow *f, struct error *err)
 	return 0;
 }
 
-/* A follower that comes later has opened the new file already. */
+/* Whether the open file is still the one at this path: a run that was opened after the replacement
+ * has the new file already. */
 static bool
 is_same_file(const struct followed *run)
 {
@@ -439,12 +439,12 @@ is_top_level(const char *path)
 	return top;
 }
 
-/* µs: by how much the first line of a run may come later than that of a run that started
- * after it. */
+/* µs: the first line of a run may be later by this much than that of a run that started after
+ * it. */
 #define LATE 10000000
 
-/* Adds the runs of this storage that started since the last look, the oldest first, except the
- * one that is the latest now: its place among them is not known before it has a line. */
+/* Adds the runs of this storage that started since the last call, the oldest first, except the
+ * present latest run: its position among them is unknown until it has a line. */
 static int
 follow_add_missed_runs(struct follow *f, const struct storage *s, const char *latest,
     struct error *err)

@@ -1,8 +1,8 @@
 /*
- * Names are kept in two halves, so that memory is limited: when the recent half is full it becomes
- * the older half, and the previous older half is forgotten. For a transcript file no names are
- * kept: if the start of a call does not hold its input, the file is searched for the result that
- * was the input.
+ * Names are kept in two halves to limit memory: when the recent half is full it becomes the older
+ * half, and the previous older half is forgotten. For a transcript file no names are kept: if the
+ * start of a call does not contain its input, the file is searched for the result that was the
+ * input.
  */
 #include "model/item_name.h"
 
@@ -16,7 +16,7 @@
 #include "transcript/filter.h"
 
 #define COLUMNS 40
-#define BYTES ((size_t)240) /* enough for any number of marks that have no column of their own */
+#define BYTES ((size_t)240) /* enough for combining characters, which take no column */
 #define KEPT ((size_t)4096) /* in each half */
 
 void
@@ -127,7 +127,7 @@ item_names_recall(const struct item_names *names, struct span key)
 	return "";
 }
 
-/* A call's id is unique only within its run. */
+/* The run id and the call id: a call's id is unique only within its run. */
 static struct span
 call_key(const struct event_view *event, struct buffer *out)
 {

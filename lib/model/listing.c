@@ -1,7 +1,7 @@
 /*
- * Lists the runs of the storage, the newest first, and inserts, by the time at which they came, the
- * queued runs that have no transcript yet. Reads one summary after another until enough are listed.
- * Reports a run that cannot be read, unless it is being created or removed.
+ * Lists the runs of the storage, the newest first, and inserts the queued runs that have no
+ * transcript yet by the time at which they were queued. Reads one summary after another until
+ * enough are listed. Reports a run that cannot be read, unless it is being created or removed.
  */
 #include "model/listing.h"
 
@@ -47,13 +47,13 @@ add_run(struct listing *l, const struct summary *run)
 	l->runs[l->count++] = *run;
 }
 
-/* The runs that wait for their turn and have no transcript yet, the latest first. */
+/* The queued runs that have no transcript yet, the latest first. */
 struct queue_list {
-	struct queued *list; /* name NULL: not to be listed (any more) */
+	struct queued *list; /* name NULL: not to be listed, or listed already */
 	size_t count, next;
 };
 
-/* Milliseconds so far. */
+/* How long the run has been queued. */
 static int64_t
 listing_waited_ms(const struct queued *waiting)
 {
@@ -62,7 +62,7 @@ listing_waited_ms(const struct queued *waiting)
 	return now > waiting->came ? (now - waiting->came) / 1000 : 0;
 }
 
-/* Lists the queued runs that came after a time, as far as they are wanted. */
+/* Lists the queued runs that were queued at or after a time, until enough runs are listed. */
 static void
 add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list *queue,
     int64_t since)
@@ -116,7 +116,7 @@ write_wait(const struct summary *run, const struct waiting *at, struct writer *w
 	free(token);
 }
 
-/* A living run may have waiting calls as well. */
+/* Reads which calls wait, also for a run that is alive. */
 static void
 read_waits(struct summary *run, const char *path, const struct listing_spec *spec)
 {
@@ -160,7 +160,8 @@ listing_read_run(struct listing *l, const struct storage *s, const struct listin
 	struct stat status;
 
 	if (summary_read(&run, path, &warning) != 0) {
-		/* Unless it is being removed, or has not begun yet and may never do so. */
+		/* Do not warn if it is being removed, or is still empty: its first line may never
+		 * come. */
 		if (lstat(path, &status) != 0 ? errno != ENOENT : status.st_size != 0)
 			spec->warn(&warning);
 		free(path);
@@ -228,8 +229,8 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 	return 0;
 }
 
-/* Columns of text from text_visible(): its number of characters, which is close enough to align
- * it. */
+/* The width of a text from text_visible() in columns: its number of characters, which is close
+ * enough. */
 static size_t
 columns_of(const char *text)
 {

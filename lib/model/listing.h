@@ -19,29 +19,30 @@
 
 struct listing_spec {
 	const struct globs *names;   /* of workflows; empty: all */
-	const char *status;          /* NULL: all */
-	int64_t since;               /* µs since 1970; 0: all */
-	size_t count;                /* at most so many */
-	bool children;               /* child runs too */
-	bool waits;                  /* which calls wait */
-	struct cost *cost;           /* begun: what each has cost in all its attempts, without
-	                              * its child runs; NULL: not asked for */
-	/* A run that could not be read; the list goes on. */
+	const char *status;          /* only runs with this status; NULL: all */
+	int64_t since;               /* only runs that started since, µs since 1970; 0: all */
+	size_t count;                /* at most so many runs */
+	bool children;               /* list child runs too */
+	bool waits;                  /* read which calls wait */
+	struct cost *cost;           /* begun; used to compute what each run has cost in all its
+	                                attempts, without its child runs; NULL: not asked for */
+	/* Called for a run that cannot be read; the listing continues. */
 	void (*warn)(const struct error *warning);
 };
 
 struct listing {
 	struct summary *runs;        /* newest start first */
 	size_t count;
-	bool costs;                  /* their cost is there: nano-dollars, or COST_UNKNOWN */
+	bool costs;                  /* whether the runs have their cost: nano-dollars, or
+	                                COST_UNKNOWN */
 };
 
 int listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     struct error *err);
-/* Appends the table; head: with a line of headings; colour: on a terminal. */
+/* Appends the table; head: with a heading line; colour: with colour escapes, for a terminal. */
 void listing_table(const struct listing *l, bool head, bool colour, struct buffer *out);
 void listing_json(const struct listing *l, struct buffer *out);
-/* The members of the object of a run in such a list, all but its cost. */
+/* Writes the members of a run's object in such a list, except its cost. */
 void listing_members(const struct summary *run, struct writer *w);
 void listing_free(struct listing *l);
 

@@ -1,10 +1,11 @@
 /*
- * The id of a call, which is a chain, names the call that encloses it; an event's cause names its
+ * The id of a call is a chain that also names the enclosing call, and an event's cause names its
  * call. So starts and ends of calls can be placed without knowing the events between them:
  * MODEL_LIVE only glances at most lines, and MODEL_OPEN keeps nothing of them.
  *
- * Below MODEL_EVENTS a call that has ended is forgotten as soon as no call inside it is kept: such
- * a call may have failed, and is judged by what encloses it.
+ * Below MODEL_EVENTS a call that has ended is forgotten as soon as no call inside it is kept. A
+ * failed call inside a call that is still open is kept, because its enclosing call decides whether
+ * the failure counts.
  */
 #include "model/model.h"
 
@@ -242,9 +243,8 @@ model_remove_call(struct model_calls *calls, const struct model_call *call)
 	calls->count = kept;
 }
 
-/* Appends a call to the list of all calls, and to the call that encloses it according to its id,
- * which is a chain. If that is unknown: to the call that began before it, or that encloses what
- * ended before it. */
+/* Appends a call to the list of all calls, and to the call that encloses it according to its id. If
+ * that is unknown: to the call that began before it, or that encloses what ended before it. */
 static void
 enter_tree(struct model *m, struct model_call *c, struct span parent)
 {
@@ -294,7 +294,7 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 	return work;
 }
 
-/* Calls of the same work are in a list, the latest first, while they are open or failed. */
+/* Puts a call first into the list of calls with the same work that are open or failed. */
 static void
 enter_work(struct model *m, struct model_call *c)
 {
@@ -304,8 +304,8 @@ enter_work(struct model *m, struct model_call *c)
 	event_index_put(&m->index.works, (struct indexed_event){ .id = c->work->key, .call = c }, EVENT_TYPES);
 }
 
-/* Removes a call from that list. If it succeeded, it counts as having replaced the failed ones
- * before it: these are marked and removed too. */
+/* Removes a call from that list. If it succeeded, it replaces the failed ones before it: these are
+ * marked and removed too. */
 static void
 leave_work(struct model *m, const struct model_call *c)
 {
@@ -335,7 +335,8 @@ is_done(const struct model *m, const struct model_call *c)
 	return c->state == CALL_SUCCEEDED || c->state == CALL_SKIPPED || c->state == CALL_CLOSED;
 }
 
-/* Forgets a call that has ended, and its enclosing calls, as far as they keep nothing inside. */
+/* Forgets a call that has ended, then its enclosing calls, as long as they have ended too and
+ * nothing inside them is kept. */
 static void
 forget_done(struct model *m, struct model_call *c)
 {
@@ -367,7 +368,7 @@ forget_done(struct model *m, struct model_call *c)
 	}
 }
 
-/* ---- what model.h promises ---- */
+/* ---- the rules in model.h, checked ---- */
 
 /* Checks a call that is kept, as far as its own data and its neighbours show. */
 static bool
@@ -413,8 +414,8 @@ model_call_matters(const struct model *m, const struct model_call *c)
 	return !is_done(m, c) || c->first_inside != NULL;
 }
 
-/* Checks all calls that are kept. This reads each of them, so it is called only where all are
- * freed, or where no more will come. */
+/* Checks all calls that are kept. This reads each of them, so it is called only before all are
+ * freed, or when no more lines will be read. */
 static bool
 model_calls_hold(const struct model *m)
 {
@@ -434,8 +435,8 @@ model_calls_hold(const struct model *m)
 
 /* ---- starts ---- */
 
-/* An event on which the call depends: the result of an earlier call or, for a --rescue call, the
- * failed end that it handles. */
+/* Adds the call that an event belongs to as a dependency of this call: the event is the result of
+ * an earlier call or, for a --rescue call, the failed end that it handles. */
 static void
 follow_result(const struct model *m, struct model_call *c, struct span event_id, bool rescue,
     struct model_calls *before)
@@ -540,7 +541,8 @@ catch_failures(const struct model_call *rescue)
 		rescue->rare->given.list[i]->caught = true;
 }
 
-/* Nobody reads the output of the call any more: what ended inside it ended for that reason. */
+/* The reader of the call's output has closed it: mark the calls inside that were open or cancelled
+ * as ended for that reason. */
 static void
 leave_inside(const struct model_call *closed)
 {
@@ -565,7 +567,8 @@ static void
 end_call(struct model *m, struct model_call *c, const struct event_view *event,
     const struct span members[], struct event_place place)
 {
-	/* The agent that ended it; another may have begun it, perhaps in another attempt. */
+	/* Record the agent that ended it; another agent may have begun it, perhaps in another
+	 * attempt. */
 	if (span_type(members[AGENT]) == 's') {
 		struct model_step step = *c->step;
 
@@ -596,7 +599,8 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		c->state = CALL_SKIPPED;
 		c->behind = span_is(members[SKIPPED], "upstream_waiting") ||
 		    (span_is(members[SKIPPED], "upstream_failed") && is_behind_waiting(c));
-		/* The user said that the work was done: this makes good what it was for. */
+		/* The user said that the work was done: then the failures that it was to handle are
+		 * handled. */
 		if (span_is(members[SKIPPED], "by_user"))
 			catch_failures(c);
 	} else if (model_member_is_given(members[FAILURE])) {
@@ -629,7 +633,7 @@ model_apply_end(struct model *m, struct placed *p)
 	char *id;
 
 	span_members(p->event->payload, member_names, MEMBERS, members);
-	/* A terminal call that ran decides the outcome; the last one does. */
+	/* A terminal call that ran decides the outcome of the run; the last such call counts. */
 	success = span_is(members[OUTCOME], "success");
 	if (p->event->type == EVENT_STEP_COMPLETED &&
 	    (success || span_is(members[OUTCOME], "failure"))) {
@@ -646,8 +650,8 @@ model_apply_end(struct model *m, struct placed *p)
 	end_call(m, p->call, p->event, members, p->place);
 }
 
-/* A decision applies to a call that waits, of whichever attempt, from the time at which that
- * began to wait. That attempt did wait all the same. */
+/* A decision is about the end of a call that waits, in any attempt. The call is marked as decided;
+ * its state remains waiting, because this attempt did end with it waiting. */
 static void
 model_apply_decision(struct model *m, struct placed *p)
 {
@@ -663,7 +667,7 @@ model_apply_decision(struct model *m, struct placed *p)
 		    waiting_of(p->event) == WAITING_NOTHING;
 }
 
-/* ---- events inside calls ---- */
+/* ---- messages and tools ---- */
 
 bool
 placed_handoff(const struct placed *p)
@@ -801,14 +805,15 @@ start_attempt(struct model *m, const struct placed *p)
 		m->name = memory_text("");
 }
 
-/* Remembers the events that are looked up later. */
+/* Adds the event to the index if a later event may refer to it. */
 static void
 index_event(struct model *m, const struct placed *p, bool verdict)
 {
 	bool matters = m->level == MODEL_EVENTS || verdict ||
 	    event_type_starts_call(p->event->type) ||
 	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(m, p->call));
-	/* A decision about a call that does not wait has no effect, and may outlive the call. */
+	/* A decision about a call that does not wait has no effect; do not point to that call,
+	 * which may be forgotten first. */
 	bool outlives = verdict && m->level < MODEL_EVENTS && p->call != NULL &&
 	    p->call->state != CALL_WAITING;
 	const struct uuid id = event_key(p->event->event_id);

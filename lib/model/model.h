@@ -1,27 +1,32 @@
 /*
- * The model of a run: the contents of its transcript as a tree of calls, which grows with the
- * file. It is fed line by line, from the first line on, for running and ended runs alike. All code
- * that needs information about a run gets it from the model: the call of an event (projections,
- * the call tree), what failed (model/outcome.h), what the run did and used.
+ * The model of a run: the contents of its transcript as a tree of calls, which grows with the file.
+ * It is fed line by line, from the first line on, for running and ended runs alike. All code that
+ * needs information about a run gets it from the model: the call of an event (projections, the call
+ * tree), what failed (model/outcome.h), what the run did and used.
  *
  * Its users rely on these rules:
- *   - Feeding the beginning and then the rest is feeding the whole.
+ *   - Feeding the beginning and then the rest gives the same model as feeding the whole.
  *   - It depends neither on the clock nor on which processes are alive; callers add that.
  *   - It only collects what was recorded. Whether a failure counts is computed on request.
  *   - Of payloads it keeps only what identifies calls and determines their outcome; for texts that
  *     are only displayed it keeps their positions in the file.
- *   - A call stays where it is in memory, with its number, until it is forgotten.
+ *   - A call keeps its address and its number until it is forgotten.
  *   - An event whose cause is not known belongs to no call.
  *   - Of a foreign event (transcript/event.h) it keeps only the call and the times.
  *
- * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
- * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters
- * of the attempt that is the last so far: calls that are open, failed or wait, and what these are
- * in; and for what has waited in any. Its memory is that of these alone. MODEL_INSIDE knows
- * besides which call a message or tool is of, as long as that is open. MODEL_EVENTS has every
- * call, in some 180 bytes each, and knows of every event which call it is of, in some 40. It may
- * be fed what several runs have recorded, one after another: who asks what came of a run that was
- * forked from another (history/recording.h) feeds it that one first.
+ * How much it keeps depends on its level:
+ *   - MODEL_LIVE: open calls, the calls that enclose them, and what waits; messages and tools are
+ *     ignored.
+ *   - MODEL_OPEN: what still matters of the last attempt, which is the calls that are open, failed
+ *     or wait, and the calls that enclose them; and what has waited in any attempt. Memory is used
+ *     for these alone.
+ *   - MODEL_INSIDE: also which call a message or tool belongs to, while that call is open.
+ *   - MODEL_EVENTS: every call, some 180 bytes each, and the call of every event, some 40 bytes
+ *     each.
+ *
+ * A model of level MODEL_EVENTS may be fed the transcripts of several runs, one after another: to
+ * find out what became of a run that was forked from another (history/recording.h), feed the
+ * original first.
  */
 #ifndef AWF_MODEL_MODEL_H
 #define AWF_MODEL_MODEL_H
@@ -43,23 +48,24 @@
 
 enum model_level { MODEL_LIVE, MODEL_OPEN, MODEL_INSIDE, MODEL_EVENTS };
 
-/* What a call has come to, as its end says. */
+/* The state of a call, from its end. */
 enum call_state {
 	CALL_OPEN,
 	CALL_SUCCEEDED,
 	CALL_FAILED,
 	CALL_SKIPPED,
-	CALL_CLOSED,   /* nobody read its output any more: neither a success nor a failure */
+	CALL_CLOSED,   /* the reader of its output closed it: neither a success nor a failure */
 	CALL_WAITING
 };
 
-/* What calls are of, and who works on them: many have the same, which is kept once. Texts that
- * are not there are NULL, unless it is said otherwise. */
+/* The step of a call and who works on it. Many calls have equal ones, so each is kept once. A
+ * missing text is NULL, unless a comment says otherwise. */
 struct model_step {
-	const char *name, *kind, *path; /* "" */
+	const char *name, *kind, *path; /* missing: "" */
 	const char *tool;
-	const char *agent, *provider, *model; /* that work on it, or ended it */
-	const char *fallback_provider, *fallback_model; /* that answered in place of these last */
+	const char *agent, *provider, *model; /* that work on the call, or ended it */
+	const char *fallback_provider, *fallback_model; /* that answered instead of provider and
+	                                                   model */
 };
 
 struct model_calls {
@@ -67,61 +73,71 @@ struct model_calls {
 	size_t count;
 };
 
-/* What few calls have. */
+/* Members that only few calls have. */
 struct model_rare {
-	const char *child_run_id;     /* "" if it has none */
-	const char *event_id;         /* of its start, if that is no UUID; else NULL */
-	int64_t try_number;           /* of the call around it, in which it was made; 0: the first */
-	int64_t tries;                /* of its own that had failed before, as its end says */
-	struct model_calls given;     /* of a --rescue call: those whose failure it was given */
-	struct model_calls given_to;  /* the reverse */
+	const char *child_run_id;     /* "" if it has no child run */
+	const char *event_id;         /* of its start, if that is not a UUID; else NULL */
+	int64_t try_number;           /* the try of the enclosing call in which it was made; 0: the
+	                                 first */
+	int64_t tries;                /* its own earlier tries, which failed, according to its end */
+	struct model_calls given;     /* of a --rescue call: the calls whose failures were its input */
+	struct model_calls given_to;  /* the reverse: the --rescue calls that had its failure as
+	                                 input */
 };
 
-/* Other tries of the same work, as it looks: same call around it, name, input and item. */
+/* What identifies the work of a call, to recognize calls that look like other tries of it:
+ * enclosing call, name, input and item. */
 struct model_work {
 	struct uuid key;              /* a digest of these */
-	struct model_call *before;    /* the one before, of those that are open or failed */
-	char *repeated_by;            /* the first that succeeded after it: its id; NULL */
+	struct model_call *before;    /* the previous call with this key that is open or failed */
+	char *repeated_by;            /* the id of the first call that succeeded after it; NULL: none */
 };
 
-/* A call of a step, of a workflow or of a phase of an agent, in one attempt. There is one for each
- * call of a run, of which there may be millions: what few of them have stands in `rare`. */
+/* A call of a step, of a workflow or of a phase of an agent, in one attempt. A run may have
+ * millions of calls, so members that only few calls have are in `rare`. */
 struct model_call {
-	/* The tree. What a call is in began before it. */
-	struct model_call *around;    /* NULL: the run, or one that is not known (any more) */
-	struct model_call *first_inside, *last_inside; /* calls in it, in their order */
+	/* The tree. An enclosing call began before the calls inside it. */
+	struct model_call *around;    /* the enclosing call; NULL: none but the run, or it is not
+	                                 known (any more) */
+	struct model_call *first_inside, *last_inside; /* the calls inside it, linked by `beside` in
+	                                                  the order in which they began */
 	struct model_call *beside;
-	struct model_call *next;      /* in the order of all calls */
-	struct model_call **before;   /* before_count, that it was given the results of: MODEL_EVENTS */
+	struct model_call *next;      /* the next of all calls, in the order in which they began */
+	struct model_call **before;   /* before_count calls whose results were its input; only
+	                                 MODEL_EVENTS */
 
 	const struct model_step *step;
 	const struct model_rare *rare; /* never NULL */
-	struct model_work *work;      /* NULL: it is done */
+	struct model_work *work;      /* while it is open, or failed and kept; else NULL */
 	int64_t iteration;
 	int64_t started;              /* µs since 1970 */
-	struct event_place begin, end; /* its two lines */
-	struct uuid start;            /* event of its start: event_key() */
-	uint32_t number;              /* among the calls of the run, from 0 */
+	struct event_place begin, end; /* the lines of its start and end */
+	struct uuid start;            /* event_key() of its start */
+	uint32_t number;              /* position among all calls of the run, counted from 0 */
 	uint32_t before_count;
 
-	/* What it came to. */
+	/* Its result. */
 	enum call_state state : 4;
 	enum waiting_for asks : 4;    /* of CALL_WAITING */
 	enum error_code code : 8;     /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
 
-	/* How its failure is to be taken. */
-	bool tried : 1;               /* --try: neither its failure nor its death is the run's */
+	/* What decides whether its failure counts. */
+	bool tried : 1;               /* --try: neither its failure nor a missing end fails the run */
 	bool allowed : 1;             /* --allow-failure */
-	bool race : 1, lenient : 1;   /* a group of which one branch is to succeed (--strategy any), or
-	                                 whose branches may fail (--strategy best-effort) */
-	bool by_tool : 1;             /* a tool made it: what became of it is the tool's result */
-	bool caught : 1;              /* a --rescue call that was given its failure succeeded */
-	bool decided : 1;             /* it waited, and somebody has decided since */
-	bool reused : 1;              /* what it gave is of an earlier attempt */
-	bool behind : 1;              /* it was skipped, as what it would have been given waits */
-	bool left : 1;                /* it was ended because nobody read what it was in any more */
+	bool race : 1, lenient : 1;   /* a group of which one branch must succeed (--strategy any),
+	                                 or whose branches may fail (--strategy best-effort) */
+	bool by_tool : 1;             /* a tool made it: its result or failure is part of the tool's
+	                                 result */
+	bool caught : 1;              /* a --rescue call that handled its failure succeeded */
+	bool decided : 1;             /* it waited, and was decided about since */
+	bool reused : 1;              /* its result comes from an earlier attempt */
+	bool behind : 1;              /* it was skipped because a call that its input was to come
+	                                 from waits */
+	bool left : 1;                /* it was ended because the reader of an enclosing call's
+	                                 output closed it */
 
-	char id[];                    /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */
+	char id[];                    /* the chain NAME:OCCURRENCE:ITEM; "": the start has no id, so
+	                                 no end can refer to it */
 };
 
 enum model_usage {
@@ -130,7 +146,7 @@ enum model_usage {
 };
 extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" … */
 
-/* What the last terminal call said of the run (awf-step --terminal). */
+/* What the last terminal call decided about the run (awf-step --terminal). */
 enum run_decision { RUN_UNDECIDED, RUN_SUCCEEDS, RUN_FAILS };
 
 struct placed;
@@ -138,98 +154,103 @@ struct placed;
 struct model {
 	enum model_level level;
 	char run_id[ID_SIZE];         /* "" before the first event */
-	char parent_run_id[ID_SIZE];  /* "" for a run that is nobody's child */
+	char parent_run_id[ID_SIZE];  /* "" if it has no parent run */
 	char *name;                   /* of the workflow; NULL before run.started */
-	struct traceparent trace;     /* what the last attempt was started in; span_id "": in nothing,
-	                                 its trace is its own */
+	struct traceparent trace;     /* the trace context in which the last attempt was started;
+	                                 span_id "": none, it is the root of a trace of its own */
 
-	/* Of the last attempt. */
+	/* About the last attempt. */
 	int64_t attempt;              /* its number, 0 before run.started */
-	bool ended;                   /* run.completed has come */
-	int64_t started, last;        /* µs since 1970; its last event, decisions apart */
-	int64_t begun;                /* how many calls of it have begun, of those with an id */
+	bool ended;                   /* whether run.completed was read */
+	int64_t started, last;        /* µs since 1970; `last`: of its last event that is not a
+	                                 decision */
+	int64_t begun;                /* calls that have begun, of those with an id */
 	int64_t usage[MODEL_USAGE_KEYS]; /* tokens, summed */
-	bool used[MODEL_USAGE_KEYS];  /* some answer has told them */
+	bool used[MODEL_USAGE_KEYS];  /* whether any answer had that count */
 	enum run_decision decision;
-	char *reason;                 /* of the decision; NULL */
-	struct model_call *first_of_attempt; /* of its calls that are kept; NULL: none */
+	char *reason;                 /* the reason for the decision; NULL: none */
+	struct model_call *first_of_attempt; /* the first of its calls that is kept; NULL: none */
 
 	struct waitings waits;        /* of all attempts */
-	struct model_call *first, *final; /* all calls that are kept, in their order */
-	size_t count;                 /* calls so far, forgotten ones too */
-	int64_t damaged;              /* lines that were no events */
-	int64_t position;             /* in its file, of the next line that is read; may be set */
+	struct model_call *first, *final; /* the first and last of all calls that are kept */
+	size_t count;                 /* calls so far, including forgotten ones */
+	int64_t damaged;              /* lines that are not valid events */
+	int64_t position;             /* in its file, of the next line to be read; may be set */
 
-	/* Who is shown each event while lines are read, in its place; NULL: nobody. Not 0 ends the
-	 * reading, -1 with *err. Set after model_begin(). */
+	/* Called for each event that is read, with its call; NULL: nothing is called. Any value but
+	 * 0 ends the reading, -1 with *err. Set after model_begin(). */
 	int (*watch)(void *context, const struct placed *placed, struct error *err);
 	void *context;
 
-	/* Inside. */
+	/* Private. */
 	struct {
-		struct event_index events;    /* below MODEL_EVENTS: starts of calls, ends that may matter, and
-		                                 of MODEL_INSIDE messages and tools of calls that are open */
+		struct event_index events;    /* below MODEL_EVENTS: starts of calls, ends that may
+		                                 matter, and for MODEL_INSIDE messages and tools of
+		                                 calls that are open */
 		struct call_index calls;      /* of the last attempt */
-		struct event_index works;     /* likewise, the last of each work */
-		struct event_index tools;     /* tool.calls, until none of them is open */
+		struct event_index works;     /* also of the last attempt: the last call of each work */
+		struct event_index tools;     /* tool.call events, until no tool call is open */
 		int64_t open_tools;
-		struct map text_places;       /* names, kinds …: each once */
+		struct map text_places;       /* names, kinds and the like: equal texts are kept once */
 		char **texts;
 		size_t text_count;
-	} index;                      /* of what was read */
-	struct map step_places;       /* steps: likewise */
+	} index;                      /* by which lines are placed */
+	struct map step_places;       /* steps: equal ones are kept once */
 	struct model_step **steps;
 	size_t step_count;
-	struct arena memory;          /* of MODEL_EVENTS: its calls */
+	struct arena memory;          /* of MODEL_EVENTS: memory for its calls */
 };
 
-/* An event in its place. */
+/* An event, and what the model knows about it. */
 struct placed {
 	const struct event_view *event;
 	struct event_place place;
-	struct span line;             /* as model_line() was given it; else .at NULL */
+	struct span line;             /* the line that was passed to model_line(); else .at is NULL */
 	const struct model *run;
-	struct model_call *call;      /* NULL: none, or it is forgotten now */
-	const struct model_step *step; /* of the call, forgotten or not; NULL: none */
-	uint32_t number;              /* likewise, of the call */
-	enum event_type cause;        /* of a message or tool event; EVENT_TYPES: unknown */
-	int64_t wall;                 /* µs since 1970; 0: its timestamp is none */
-	int64_t started;              /* of what it ends: an attempt, call, tool call or turn; else
-	                                 wall */
+	struct model_call *call;      /* NULL: it belongs to none, or to one that is forgotten */
+	const struct model_step *step; /* of the call, even if that is forgotten; NULL: no call */
+	uint32_t number;              /* of the call, even if that is forgotten */
+	enum event_type cause;        /* the type of its parent event, for a message or tool event;
+	                                 EVENT_TYPES: unknown */
+	int64_t wall;                 /* µs since 1970; 0: it has no valid timestamp */
+	int64_t started;              /* when the attempt, call, tool call or turn began that this
+	                                 event ends; else wall */
 };
 
 void model_begin(struct model *m, enum model_level level);
-/* Takes the next event, whose line is at this place, and says where it stands; *placed is
- * valid as long as the event is. Below MODEL_INSIDE, messages and tools have no call. */
+/* Adds the next event, whose line is at this place, and finds its call. *placed is valid as long as
+ * the event is. Below MODEL_INSIDE, messages and tools have no call. */
 void model_take(struct model *m, const struct event_view *event, struct event_place place,
     struct placed *placed);
-/* Takes the next line. False if it says nothing to this model: it is no event, or, of
- * MODEL_LIVE, of a message or tool; *placed is not set then. */
+/* Adds the next line. False, and *placed is not set, if the model ignores the line: it is not an
+ * event or, for MODEL_LIVE, it is a message or tool event. */
 bool model_line(struct model *m, const char *line, size_t len, struct event_place place,
     struct event_view *event, struct placed *placed);
-/* Takes the lines from the reader's position on, as far as they are whole. -1 with *err if
- * they cannot be read; what the watch returned if that ended it. */
+/* Adds all complete lines from the reader's position on. -1 with *err if they cannot be read; the
+ * value of `watch` if that ended the reading. */
 int model_read(struct model *m, struct reader *r, struct error *err);
-/* The same of a file, from its first line on, or of what has come since it was last read. */
+/* The same for a file: from its first line on, or the lines added since the last call. */
 int model_read_file(struct model *m, const char *path, struct error *err);
-/* The lines of a file from a place on, for who is to judge them before a model takes them. Not 0
- * from take ends it, and is returned; 0 at the end of the whole lines; -1 with *err. */
+/* Passes the lines of a file, from an offset on, to `take`, for callers that check them before they
+ * feed a model. Stops and returns the value of `take` if that is not 0; 0 after the last complete
+ * line; -1 with *err. */
 typedef int model_take_line(void *context, const char *line, size_t len, int64_t offset,
     struct error *err);
 int model_lines(const char *path, int64_t from, model_take_line *take, void *context,
     struct error *err);
 /* The call of the last attempt with this id, NULL if it is not kept. */
 struct model_call *model_find(const struct model *m, const char *id, size_t len);
-/* The call that an event is of, as far as it is known. The event is named by its id, or, if it
- * is another run's, by an object that has that too: that run may have been read before. */
+/* The call that an event belongs to; NULL if unknown. event_id is the id or, for an event of
+ * another run that was fed before, an object that contains it. */
 struct model_call *model_call_of(const struct model *m, struct span event_id);
-/* The id of the event that began it; "" if that had none. Returns out. */
+/* The id of the event that started the call; "" if it had none. Returns out. */
 char *model_call_event_id(const struct model_call *call, char out[ID_SIZE]);
-/* When all is read: no event or call is found by its id any more; the calls stay. */
+/* Frees the indexes after the last line: calls and events are no longer found by their ids; the
+ * calls remain. */
 void model_settle(struct model *m);
-/* Whether it lets another agent go on with the call. */
+/* Whether the event hands the call over to another agent. */
 bool placed_handoff(const struct placed *placed);
-/* µs since 1970 of an event, 0 if its timestamp is none. */
+/* The time of an event in µs since 1970, 0 if it has no valid timestamp. */
 int64_t event_wall(const struct event_view *event);
 void model_free(struct model *m);
 

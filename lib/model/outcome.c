@@ -1,7 +1,7 @@
 /*
- * The model says what was recorded of each call; this file judges it. A rule about an enclosing
- * call applies to everything inside it, however deep, unless the rule says branches or tries: these
- * are directly inside.
+ * The model has what was recorded about each call; this file decides whether it counts as a
+ * failure. A rule about an enclosing call applies to everything inside it, at any depth, except
+ * rules about branches or tries, which are directly inside.
  */
 #include "model/outcome.h"
 
@@ -23,14 +23,14 @@ outcome_call_failed(const struct model_call *c)
 	return c->state == CALL_OPEN || c->state == CALL_FAILED;
 }
 
-/* Whether a call's failure, or its missing end, is excused by the call itself, by the call
- * directly around it, or by a call that was given the failure. */
+/* Whether a call's failure, or its missing end, is excused by a rule about the call itself, about
+ * the call directly around it, or about a call that handled the failure. */
 static bool
 excused_itself(const struct model_call *c)
 {
 	const struct model_call *around = c->around;
 
-	/* An option that lets failures pass does not let waiting pass. */
+	/* Options that excuse a failure do not excuse waiting. */
 	if (outcome_call_failed(c) && (c->tried || c->by_tool ||
 	    (c->state == CALL_FAILED && c->allowed && error_of_work(c->code))))
 		return true;
@@ -56,7 +56,8 @@ outcome_call_excused(const struct model_call *c)
 
 	if (excused_itself(c))
 		return true;
-	/* What failed in a call that waits is not the end of that: it is made again with the answer. */
+	/* A failure inside a call that waits does not count: with the answer, that call is made
+	 * again. */
 	for (c = c->around; c != NULL; c = c->around)
 		if ((outcome_call_failed(c) && excused_itself(c)) ||
 		    (c->state == CALL_WAITING && (failed || excused_itself(c))))
@@ -64,8 +65,8 @@ outcome_call_excused(const struct model_call *c)
 	return false;
 }
 
-/* Where the end of a failed call is, which has its stderr. The end of the call inside that
- * failed says more than the end of a group. */
+/* The position of the end of a failed call, which contains its stderr. For a group, the end of the
+ * call inside it that failed says more. */
 static struct event_place
 innermost_end(const struct model_call *c)
 {
@@ -78,7 +79,7 @@ innermost_end(const struct model_call *c)
 	    c->state == CALL_FAILED ? c->end : (struct event_place){ 0 };
 }
 
-/* The message of the error of a call's end, read again from its line; NULL: it cannot be. */
+/* The error message in the end of a call, read from its line; NULL: it cannot be read. */
 static char *
 end_message(const struct model_call *c, const char *path)
 {
@@ -100,8 +101,8 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 	struct buffer name = BUFFER_INIT;
 	char *message;
 
-	/* The first failure is reported. But a failure by itself goes before a cancellation,
-	 * which it may have caused. */
+	/* The first failure is reported, but a cancellation only if nothing else failed: another
+	 * failure may have caused it. */
 	if (o->failed++ > 0 && (o->error.code != ERROR_CANCELLED || c->state == CALL_OPEN ||
 	    c->code == ERROR_CANCELLED))
 		return;
@@ -190,8 +191,8 @@ outcome_read(struct outcome *o, const char *path, int64_t from, struct error *er
 	return failed;
 }
 
-/* Whether the call waits, was made inside of the call with that id, and is not excused, nor is a call
- * between them. */
+/* Whether the call waits, has the call with that id around it, and neither it nor a call between
+ * them is excused. */
 static bool
 waits_inside(const struct model_call *c, const char *around)
 {

@@ -2,22 +2,22 @@
  * The outcome of an attempt, computed only from its events: which failures count (awf-run(1), "The
  * end of a run"), what waits, how much was used.
  *
- * A call that waits waits, however it was started and whatever was decided since: that is for the
- * next attempt. A call failed if it ended with an error or never ended, unless
+ * A call that waits counts as waiting, however it was started and even if it was decided about
+ * since: that is for the next attempt. A call failed if it ended with an error or never ended,
+ * unless
  *   - it was started with --try;
- *   - it ended with an error and --allow-failure, or downstream_closed;
+ *   - it ended with an error and --allow-failure, or with downstream_closed;
  *   - it was made in a try of an enclosing call that succeeded in a later try;
  *   - a --rescue call on its line succeeded;
- *   - a tool made it: what became of it is the tool's result;
- *   - it is a branch of a group whose strategy is any or best-effort, and that succeeded or waits;
- *   - a call that encloses it failed and is excused by one of these;
- *   - it was cancelled in a call that ended with downstream_closed.
+ *   - a tool made it: its failure is part of the tool's result;
+ *   - it is a branch of a group whose strategy is any or best-effort, and the group succeeded or
+ *     waits;
+ *   - a call that encloses it failed and is excused by one of these rules;
+ *   - it was cancelled inside a call that ended with downstream_closed.
  *
- * A later successful call does not make up for a failed one: it may be different work with the
- * same input, as in `for f in …; do awf-step -n fetch -- get $f; done`. A call that looks like
- * another try is only mentioned in the message.
- *
- * A call ends once: what is decided later of one that waits counts for the next attempt.
+ * A later successful call does not make up for a failed one: it may be different work with the same
+ * input, as in `for f in …; do awf-step -n fetch -- get $f; done`. A call that looks like another
+ * try is only mentioned in the message.
  */
 #ifndef AWF_MODEL_OUTCOME_H
 #define AWF_MODEL_OUTCOME_H
@@ -31,34 +31,37 @@
 #include "model/waiting.h"
 
 struct outcome {
-	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
-	char first_failed[256];            /* its call, "" if none: of those that were not cancelled,
-	                                      if there is one */
-	char failed_item[ITEM_NAME_SIZE];  /* what that is named by, behind the first; "" */
-	char repeated_by[256];             /* one that looks like a later try of that; "" */
-	char first_waiting[256];           /* of those that ask for something, if any does */
-	enum waiting_for asks;             /* what for */
-	int64_t asking;                    /* how many ask */
-	int64_t decisions;                 /* how many asked and were decided about meanwhile */
+	int64_t calls, failed, waiting;    /* failed, waiting: those that are not excused */
+	char first_failed[256];            /* the id of the first failed call, preferably of one
+	                                      that was not cancelled; "": none */
+	char failed_item[ITEM_NAME_SIZE];  /* the name of its item (model/item_name.h); "" for the
+	                                      first item */
+	char repeated_by[256];             /* a call that looks like a later try of it; "" */
+	char first_waiting[256];           /* the id of the first waiting call, preferably of one
+	                                      that asks for something; "" */
+	enum waiting_for asks;             /* what that asks for */
+	int64_t asking;                    /* how many waiting calls ask */
+	int64_t decisions;                 /* how many waiting calls were decided about since */
 	struct error error;                /* of the first failed call */
-	struct event_place failed_end;     /* its end, or that of the call in it that failed last;
-	                                      length 0: none of them has ended */
-	/* What the last terminal call said. Cancelling, a time limit, AWF's own failure and a
-	 * call that waits come before it; it comes before all else. */
+	struct event_place failed_end;     /* the end of that call, or of the call inside it that
+	                                      failed last; length 0: none has an end */
+	/* What the last terminal call decided. A cancellation, a time limit, an error of AWF itself
+	 * or a call that waits take precedence over it; it takes precedence over failed calls. */
 	enum run_decision decision;
-	struct error decided;              /* of RUN_FAILS */
-	struct buffer usage;               /* JSON object: calls, and token counts summed */
+	struct error decided;              /* the error of RUN_FAILS */
+	struct buffer usage;               /* JSON object: the number of calls, and the sums of the
+	                                      token counts */
 };
 
-/* Reads the events of the last attempt in the transcript at path, from the line on that begins
- * at byte `from`, which is 0 or not behind that attempt's start: linear in the size of that,
- * with memory for the calls that are open, failed or wait. */
+/* Reads the events of the last attempt in the transcript at path, from the line at offset `from`
+ * on, which is 0 or not after the start of that attempt. Takes time linear in the size of what is
+ * read, and memory for the calls that are open, failed or wait. */
 int outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err);
-/* The same of a run whose model is at hand, of any level; path is where it was read. */
+/* The same for a run whose model, of any level, has been read from path. */
 void outcome_of(struct outcome *o, const struct model *m, const char *path);
-/* Whether a call waits that was made inside of the call with that id, whatever a shell has
- * made of it: why the last of them waits, in memory of its own; NULL: none does. from: not behind the
- * first of the calls in it. What is excused does not count, nor what cannot be read. */
+/* Whether a call waits inside the call with that id, even if a shell has hidden its exit status:
+ * returns the message of the last such call, allocated; NULL: none waits, or the file cannot be
+ * read. Calls that are excused do not count. from: an offset not after the first call inside. */
 char *outcome_waiting_inside(const char *path, int64_t from, const char *around);
 void outcome_free(struct outcome *o);
 

@@ -1,8 +1,8 @@
 /*
- * Reads and writes amounts digit by digit, so that no money is computed in floating point, except
- * where other programs did so. The first matching line of the price table counts, and the user's
- * table comes before the installed one. The product of tokens and price is split at a million, so
- * that nothing overflows.
+ * Amounts are read and written digit by digit, so that no money is computed in floating point,
+ * except for amounts that other programs computed so. The first matching line counts, and the
+ * user's table comes before the installed one. The product of tokens and price is computed in
+ * parts, split at a million, so that nothing overflows.
  */
 #include "model/price.h"
 
@@ -25,11 +25,11 @@
 #define FILE_NAME "prices"
 #define FILE_LIMIT ((size_t)4 << 20)
 #define MILLION INT64_C(1000000)
-#define FIELDS_MAX 6 /* one more than a line may have */
+#define FIELDS_MAX 6 /* one more than a line may have, to detect too many */
 #define BLANK " \t\r"
 #define FRACTION 9   /* digits of a nano-dollar */
 #define WHOLE_MAX INT64_C(1000000000)
-#define SHOWN 4      /* digits shown after the point */
+#define SHOWN 4      /* digits after the point in displayed amounts */
 
 bool
 money_parse(const char *text, int64_t *nano)

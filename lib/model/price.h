@@ -1,7 +1,6 @@
 /*
- * Prices of models, awf-prices(5): a table in plain text that turns usage into cost. Money
- * is whole nano-dollars, never a fraction. Nothing of it is loaded unless somebody asks
- * what something costs.
+ * Prices of models, awf-prices(5): a text table that converts token counts into cost. Money is an
+ * integer number of nano-dollars. Price tables are loaded only when a cost is needed.
  */
 #ifndef AWF_MODEL_PRICE_H
 #define AWF_MODEL_PRICE_H
@@ -13,49 +12,51 @@
 #include "base/error.h"
 #include "json/scan.h"
 
-#define NANO INT64_C(1000000000) /* in a dollar */
+#define NANO INT64_C(1000000000) /* nano-dollars in a dollar */
 
 /* Nano-dollars for a million tokens. */
 struct price {
-	char *pattern;           /* of PROVIDER/MODEL */
+	char *pattern;           /* a pattern for PROVIDER/MODEL */
 	int64_t input, output, cache_read, cache_write;
 };
 
 struct prices {
 	struct price *list;
 	size_t count;
-	char date[11];           /* 2026-11-22: the last that a table says it is of; "" */
+	char date[11];           /* 2026-11-22: the date in the last table that has one; "": none */
 };
 #define PRICES_INIT { NULL, 0, "" }
 
-/* The tables that count: $AWF_PRICES or, without it, the user's and then the system's, as far
- * as they are there. A list (base/list.h). */
+/* The paths of the tables: $AWF_PRICES or, without it, the user's and then the system's, those that
+ * exist. A list (base/list.h). */
 char **prices_files(void);
-/* Loads them all. ERROR_DEFINITION at FILE:LINE; ERROR_SYSTEM. */
+/* Loads all of these. ERROR_DEFINITION with FILE:LINE; ERROR_SYSTEM. */
 int prices_load(struct prices *p, struct error *err);
-/* Adds the lines of one. */
+/* Adds the lines of one file. */
 int prices_load_file(struct prices *p, const char *path, struct error *err);
-/* Adds the lines of a table; path is for messages. */
+/* Adds the lines of a text; path is for messages. */
 int prices_parse(struct prices *p, const char *text, const char *path, struct error *err);
-/* The first that fits; provider NULL: whatever it is. NULL: none. */
+/* The first price that matches; provider NULL: any. NULL: none matches. */
 const struct price *prices_find(const struct prices *p, const char *provider,
     const char *model);
-/* Nano-dollars that a usage object itself tells; -1: it tells none. */
+/* The cost that a usage object contains, in nano-dollars; -1: it contains none. */
 int64_t price_told(struct span usage);
-/* Nano-dollars of a usage object, by its tokens. */
+/* The cost of the tokens in a usage object, in nano-dollars. */
 int64_t price_cost(const struct price *price, struct span usage);
-/* Nano-dollars that so many tokens of input cost at least: those that a provider has kept may be cheaper. */
+/* The lowest cost of so many input tokens, in nano-dollars: reading them from the cache may be
+ * cheaper. */
 int64_t price_least(const struct price *price, int64_t tokens);
 void prices_free(struct prices *p);
 
-/* Reads "0.25" as nano-dollars; false if it is no amount. */
+/* Reads an amount such as "0.25" as nano-dollars; false if it is not an amount. */
 bool money_parse(const char *text, int64_t *nano);
-/* The same with a JSON number of dollars, rounded: others compute with fractions. */
+/* The same for a JSON number of dollars, rounded to nano-dollars: other programs write fractions of
+ * them. */
 bool money_read(struct span dollars, int64_t *nano);
-/* "$0.0012": four digits after the point, more where they would all be 0. Returns out. */
+/* "$0.0012": four digits after the point, or more if these would all be 0. Returns out. */
 #define MONEY_SIZE 40
 char *money_text(int64_t nano, char out[MONEY_SIZE]);
-/* "0.0012345": exact, a JSON number of dollars. Returns out. */
+/* "0.0012345": the exact amount as a JSON number of dollars. Returns out. */
 char *money_number(int64_t nano, char out[MONEY_SIZE]);
 
 #endif

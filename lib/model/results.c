@@ -1,6 +1,6 @@
 /*
- * Passes on data as it is, since it is JSON already. Bytes that came as base64 are decoded once,
- * and are kept as long as the event that moves them into blobs.
+ * Values are copied unchanged, since they are JSON already. Bytes, which are held as base64, are
+ * decoded once, and kept until the event has been written, which stores them as blobs.
  */
 #include "model/results.h"
 
@@ -38,7 +38,7 @@ results_write(const struct results *r, struct writer *w)
 	for (size_t i = 0; i < r->count; i++)
 		data_write(&r->list[i], w);
 	writer_array_end(w);
-	/* The numbers of the parts that do not end in a number. */
+	/* List the indexes of the parts that do not end in a line feed. */
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->list[i].no_newline)
 			continue;

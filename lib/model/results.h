@@ -14,23 +14,23 @@
 #include "transcript/event.h"
 
 struct results {
-	const struct data *list; /* one at least, unless there are several */
+	const struct data *list; /* at least one, unless `several` */
 	size_t count;
-	bool several;            /* an array, of however many */
+	bool several;            /* write an array, of any length */
 };
 
-/* The members result and no_newline of a payload. */
+/* Writes the members result and no_newline of a payload. */
 void results_write(const struct results *r, struct writer *w);
-/* A value alone: null where it is bytes. */
+/* Writes one value: null if it is bytes. */
 void data_write(const struct data *data, struct writer *w);
 
-/* Where in a payload people find the result: of a group that gave one line, its data. */
+/* The path below the payload at which the result is: if a group gave one line, its data. */
 const char *result_member(struct span payload);
-/* How many state lines the text is that a child wrote, and the data of the first: a span
- * of text. 0: it is something else. */
+/* Returns how many state lines a child wrote, if result is a text of such lines, and sets *data to
+ * the data of the first one, which points into text. 0: it is something else. */
 long long result_lines(struct span result, struct buffer *text, struct span *data);
 
-/* Values of a payload that stand in blobs: for raws of struct event. */
+/* Values of a payload that are stored as blobs: the `raws` of struct event. */
 struct binaries {
 	struct event_raw *list;
 	struct buffer *bytes;
@@ -40,8 +40,8 @@ struct binaries {
 
 #define BINARIES_INIT { NULL, NULL, NULL, 0 }
 
-/* Adds a value if it is bytes; at, its pointer from the line, is memory of its own that
- * is taken over. */
+/* Adds a value if it is bytes. `at`, allocated, is the JSON pointer to it in the line; the callee
+ * frees it. */
 void binaries_add(struct binaries *b, const struct data *data, char *at);
 void binaries_add_results(struct binaries *b, const struct results *results);
 void binaries_free(struct binaries *b);

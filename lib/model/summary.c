@@ -1,6 +1,6 @@
 /*
- * Reads the last lines first, and more of them as long as they are only decisions, which may follow
- * the end of an attempt. A run is read whole, through its model, only if its end does not say
+ * Reads the last lines, and more of them as long as they are only decisions, which may follow the
+ * end of an attempt. A run is read whole, through its model, only if its end does not contain
  * everything.
  */
 #include "model/summary.h"
@@ -20,7 +20,8 @@
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
-/* How many of the last lines are searched for the end of a run; then that many times more. */
+/* How many of the last lines are searched for the end of a run; each further search reads this many
+ * times more. */
 #define LAST_LINES 4
 #define ERROR_MOST 4096
 
@@ -66,7 +67,7 @@ summary_error(struct span payload)
 	    memory_copy(error.at, error.len) : NULL;
 }
 
-/* Takes the figures of run.completed; false if the calls or tokens are missing there. */
+/* Reads the figures in run.completed; false if the calls or tokens are missing there. */
 static bool
 summary_read_run_end(struct summary *s, const struct event_view *event)
 {
@@ -88,9 +89,9 @@ summary_read_run_end(struct summary *s, const struct event_view *event)
 	return true;
 }
 
-/* 1: the run has ended, and everything is known; 0: it must be read further. Decisions about a
- * waiting call may follow the end of its attempt: as long as the last lines are only decisions,
- * and there are more lines, more of them are searched. */
+/* Searches for the end of the run. 1: the run has ended, and everything is known; 0: the transcript
+ * must be read. Decisions about a waiting call may follow the end of its attempt: while only
+ * decisions were found, and there are more lines, more are searched. */
 static int
 read_last(struct summary *s, struct reader *r, struct error *err)
 {
@@ -128,7 +129,7 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 	return known;
 }
 
-/* The summary of a run without an end: whether it is alive. */
+/* Sets the status of a run without an end, by whether it is alive. Returns whether it is. */
 static bool
 find_out_status(struct summary *s, const struct reader *r)
 {
@@ -152,7 +153,7 @@ read_summary(struct summary *s, const char *path, bool figures, struct error *er
 	if (read_first(s, &r, err) == 0)
 		known = read_last(s, &r, err);
 	if (known == 0 && figures) {
-		/* Counts in the last attempt only; its duration comes from its times. */
+		/* Only the last attempt is counted; the duration is the difference of its times. */
 		model_begin(&m, MODEL_OPEN);
 		reader_seek(&r, 0);
 		known = model_read(&m, &r, err);

@@ -1,7 +1,6 @@
 /*
- * A count is written with as many digits as it may ever need, so that it can be overwritten in
- * place. When the number of kinds is at its limit, the last one has no text: it counts all further
- * kinds.
+ * A count is padded to the largest number of digits, so that it can be overwritten in place. When
+ * the maximum number of kinds is reached, a last line without text counts all further kinds.
  */
 #include "model/told_failures.h"
 
@@ -27,7 +26,7 @@ struct told {
 	size_t len;
 };
 
-/* Reads the line at *at and moves *at behind it; false: there is no further whole line. */
+/* Reads the line at *at and moves *at behind it; false: there is no further complete line. */
 static bool
 told_failures_read_line(const char **at, struct told *told)
 {
@@ -56,7 +55,7 @@ is_of_kind(const struct told *told, const struct buffer *kind)
 	return same;
 }
 
-/* Counts a failure in the open, locked file. Returns the count with this one; 0 if that fails. */
+/* Counts a failure in the open, locked file. Returns the new count; 0 on an error. */
 static size_t
 count_in(int fd, const char *text)
 {
@@ -84,7 +83,7 @@ count_in(int fd, const char *text)
 	if (pwrite(fd, line.data, line.len, offset) != (ssize_t)line.len)
 		told.count = 0;
 	else if (kinds > FOLDED_KINDS_MOST || (!found && kinds == FOLDED_KINDS_MOST))
-		told.count = FOLDED_SHOWN + 1; /* none of these is printed */
+		told.count = FOLDED_SHOWN + 1; /* failures of too many other kinds are not printed */
 	buffer_free(&all);
 	buffer_free(&kind);
 	buffer_free(&line);

@@ -1,4 +1,4 @@
-/* The table of the words for states, by the rules in the header. */
+/* Implements the table in the header. */
 #include "model/told_state.h"
 
 #include <string.h>

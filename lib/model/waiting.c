@@ -1,6 +1,6 @@
 /*
- * A waiting call is found by the events of its starts and ends, in any attempt, and by the call
- * that has its last end. Nothing is looked up while nothing waits.
+ * A waiting call is found by the event ids of its starts and ends, in any attempt, and by the id of
+ * the call that has its last end. While nothing waits, nothing is looked up.
  */
 #include "model/waiting.h"
 
@@ -139,7 +139,7 @@ note_event(struct waitings *w, const struct waiting *at, struct span id)
 		map_put(&w->by_event, text, strlen(text), (size_t)(at - w->list));
 }
 
-/* how: allocated, owned from here on. */
+/* Takes ownership of how, which is allocated. */
 static void
 end_wait(struct waiting *at, char *how)
 {
@@ -150,8 +150,7 @@ end_wait(struct waiting *at, char *how)
 	at->over = true;
 }
 
-/* Checks each waiting call: that its data is complete, and that its present events and call find
- * it. */
+/* Checks a waiting call: that its data is complete, and that it is found by its last end. */
 static bool
 waiting_holds(const struct waitings *w, const struct waiting *at)
 {
@@ -168,7 +167,8 @@ waiting_reopen(struct waiting *at)
 	at->over = false;
 }
 
-/* An attempt makes the call again: continued, or from the start. */
+/* An attempt makes the call again: it claims the wait, or starts the work afresh, which ends the
+ * wait. */
 static void
 waiting_read_started(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
@@ -199,7 +199,7 @@ text_or_empty(struct span value)
 	return text != NULL ? text : memory_text("");
 }
 
-/* The end of this event's line is what waits from now on. */
+/* Makes the call wait from the end in this event on. */
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
 {
@@ -227,8 +227,8 @@ wait_from(struct waitings *w, struct waiting *at, const struct event_view *event
 	map_put(&w->by_call, call, strlen(call), (size_t)(at - w->list));
 }
 
-/* Reads the names under which the work that the call handed over is known, from its end or from
- * an earlier decision. */
+/* Reads the task and the token of work that the call handed over, from its end or from an earlier
+ * decision. */
 static void
 name_task(const struct waitings *w, struct waiting *at, const struct event_view *event)
 {
@@ -306,8 +306,8 @@ waiting_read_completed(struct waitings *w, const struct event_view *event, struc
 	if (event_decides(event)) {
 		waiting_read_decision(w, event, begin, place);
 	} else if (at != NULL && what != WAITING_NOTHING) {
-		/* A further attempt leaves it waiting; or did its work again, and waits for
-		 * that. */
+		/* A further attempt left it waiting, or, if the wait was over, did its work again
+		 * and waits for that. */
 		bool again = at->over;
 
 		if (again)
@@ -355,7 +355,7 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 		waiting_read_completed(w, event, begin, place);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		/* A run inside this run, which is decided about under its own name. */
+		/* A child run waits, or no longer waits. It is decided about by its own run id. */
 		waits = span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
 		    error_name(ERROR_WAITING));
 		if (span_copy(event->child_run_id, id, sizeof id) &&

@@ -5,13 +5,13 @@
  * A call waits from the step.completed on whose payload.approval.asks says what it waits for. A
  * decision (decide/decision.h) refers to that end. A further attempt of the run may claim the call
  * and record another end that waits: this is the same wait. The wait is over when it was decided,
- * when an attempt that claimed the call ended it, when an attempt made a call of the same name
- * again without claiming it, or when the run has succeeded.
+ * when an attempt that claimed the call ended it, when an attempt made a call with the same id
+ * without claiming it, or when the run has succeeded.
  *
- * Work that a command starts elsewhere (awf-step --pending) has two names. The task is the same
- * for each try of the call in all attempts, so that a service can recognize work that it already
- * has. The token belongs to one try, and a result with it is only accepted for that try. A result
- * may arrive before the command has ended as pending: then it is a decision about the call's
+ * Work that a command starts elsewhere (awf-step --pending) has two names. The task is the same for
+ * each try of the call in all attempts, so that a service can recognize work that it already has.
+ * The token belongs to one try, and a result with it is only accepted for that try. A result may
+ * arrive before the command has ended as pending: then it is a decision about the call's
  * step.started, and is listed here as a wait that was already over when it began.
  */
 #ifndef AWF_MODEL_WAITING_H
@@ -36,58 +36,60 @@ enum waiting_for {
 
 /* "approval", "completion" */
 const char *waiting_word(enum waiting_for what);
-/* What an event's call waits for from there on. */
+/* What the event's call waits for from this event on; WAITING_NOTHING if it does not wait. */
 enum waiting_for waiting_of(const struct event_view *event);
 
-/* Positions at the last line that is no decision: where an attempt that has ended says
- * so. Any number of them may follow it. */
+/* Moves the reader to the last line that is not a decision: if the attempt has ended, this is its
+ * end. Any number of decisions may follow. */
 int waiting_seek_end(struct reader *r, struct error *err);
 
-/* Whether the run whose transcript has just been caught up with has ended, and nothing but a
- * decision or a further attempt may follow: 1, 0, or -1 with *err. */
+/* Whether the run whose transcript has just been read to its end has ended, so that only decisions
+ * or a further attempt may follow: 1, 0, or -1 with *err. */
 int waiting_run_ended(const struct transcript *t, struct error *err);
 
 struct waiting {
 	enum waiting_for what;
 	char *name, *kind, *path;
-	char *call;              /* as the attempt names it that has its end */
-	char *task, *token;      /* of work that was handed on; token NULL: an older version's */
+	char *call;              /* the id of the call in the attempt that has its last end */
+	char *task, *token;      /* of work that was handed over; token NULL: recorded by an older
+	                            version */
 	bool first;              /* no try of the task came before this one */
-	bool early;              /* the decision came first, and the call may never have waited */
-	struct event_place decision; /* that ended it; length 0: none */
+	bool early;              /* a decision that came first; the call may never have waited */
+	struct event_place decision; /* the decision that ended the wait; length 0: none */
 	int64_t iteration;
-	int64_t attempt;         /* the last that has come to it */
-	struct event_place begin; /* its last step.started, as far as that is known */
-	char end[ID_SIZE];       /* the step.completed that waits */
-	char form[8];            /* of a completion: text, lines, nul, json */
-	int64_t timeout_ms, deadline; /* of a completion, µs since 1970; 0: none */
+	int64_t attempt;         /* the last attempt that made or claimed it */
+	struct event_place begin; /* its last step.started, if known */
+	char end[ID_SIZE];       /* the id of the step.completed that waits */
+	char form[8];            /* the form of its result: text, lines, nul, json */
+	int64_t timeout_ms, deadline; /* for a result; deadline in µs since 1970; 0: none */
 	bool over;
-	char *how;               /* it is over: "approved by alice", "the run has succeeded" … */
+	char *how;               /* why it is over: "approved by alice", "the run has succeeded" … */
 };
 
 struct waitings {
 	struct waiting *list;
 	size_t count;
-	struct map by_event;     /* ids of starts and ends → index */
+	struct map by_event;     /* event ids of starts and ends → index */
 	struct map by_call;
-	int64_t attempt;         /* of the run, so far */
-	bool masked;             /* the run is */
-	char child[ID_SIZE];     /* a run inside of it that waits, "" */
+	int64_t attempt;         /* the current attempt of the run */
+	bool masked;             /* the run hides data (masked in run.started) */
+	char child[ID_SIZE];     /* the id of a child run that waits; "" */
 };
 
 #define WAITINGS_INIT { .list = NULL }
 
-/* The token of a try of a call (the first is 1), in memory of its own. */
+/* The token of a try of a call (the first try is 1), allocated. */
 char *waiting_token(const char *call, int64_t attempt, int64_t number);
-/* Whether no try came before this one, of a task that began in the attempt which its name tells. */
+/* Whether this try is the first of its task: the first try in the attempt that is part of the
+ * task's name. */
 bool waiting_is_first(const char *task, int64_t attempt, int64_t number);
-/* What a text means that names work without its run: a token; or a task's name, which is enough as
- * long as there was one try. */
+/* Whether a text names this wait, where names are accepted without a run id: its token, or its
+ * task, which is sufficient if there was only one try. */
 enum waiting_named { WAITING_OTHER, WAITING_THIS, WAITING_OTHER_TRY };
 enum waiting_named waiting_is_named(const char *text, const char *task, const char *token, bool first);
 
-/* Takes note of the next event and its place; begin: where the start of its call stands, if it is
- * of one. */
+/* Reads the next event. place: its position; begin: the position of its call's start, if it belongs
+ * to a call. */
 void waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin,
     struct event_place place);
 void waitings_free(struct waitings *w);

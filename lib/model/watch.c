@@ -1,6 +1,6 @@
 /*
- * Watches everything with one inotify descriptor. It does not ask which file changed: the caller
- * looks at all of them. Without inotify the wait is 10 ms at most.
+ * One inotify descriptor watches everything. Which file changed is not asked: the caller reads all
+ * of them. Without inotify each wait is at most 10 ms.
  */
 #include "model/watch.h"
 
@@ -22,7 +22,7 @@
 #define CHANGES_OF_FILE (IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
 #define CHANGES_IN_FILES (CHANGES_OF_NAMES | IN_MODIFY)
 
-/* -1 if inotify is not available, or the user has no instances left. */
+/* -1 if inotify is not available, or the user has reached the limit of instances. */
 static int
 changes_open(void)
 {
@@ -67,7 +67,7 @@ watch_add_path(struct watch *w, const char *path, uint32_t changes, struct error
 		return 0;
 	if (errno != ENOSPC && errno != ENOMEM)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to watch");
-	/* The user has no watches left: look often instead. */
+	/* The user has reached the limit of watches: poll often instead. */
 	watch_close(w);
 	return 0;
 }

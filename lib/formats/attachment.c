@@ -1,7 +1,8 @@
 /*
- * A table of first bytes determines the type of a file. A file named in a line is opened beneath
- * the current directory; if it is gone, a recorded call may know its digest and, when a model is
- * asked, its bytes. The step's attachments are shared by all its calls, which do not free them.
+ * The type of a file is determined from its first bytes, by a table. A file named in a state line
+ * is opened beneath the current directory; if it is gone, its digest is taken from the recording of
+ * an earlier call and, when a model is asked, its bytes too. The step's attachments are shared by
+ * all its calls, which do not free them.
  */
 #include "formats/attachment.h"
 
@@ -24,7 +25,7 @@
 #define SIZE_LIMIT ((size_t)32 << 20)
 #define TOTAL_LIMIT ((int64_t)128 << 20)
 
-/* Of the block that a file of this type is. */
+/* The type of the block for a file of this media type. */
 static const char *
 block_type(const char *media_type)
 {
@@ -51,7 +52,7 @@ check_total(const struct attachments *a, const char *place, struct error *err)
 	    "the attachments of a call are above 128 MiB together");
 }
 
-/* Says what its bytes are. */
+/* Determines the media type and the digest from its bytes. */
 static int
 attachment_identify_type(struct attachment *one, const char *place, struct error *err)
 {
@@ -75,7 +76,7 @@ attachment_identify_type(struct attachment *one, const char *place, struct error
 	return 0;
 }
 
-/* Closes fd. */
+/* Reads the file and closes fd. */
 static int
 attachment_read_file(struct attachment *one, int fd, struct error *err)
 {
@@ -89,7 +90,7 @@ attachment_read_file(struct attachment *one, int fd, struct error *err)
 	return result == -1 ? -1 : attachment_identify_type(one, one->path, err);
 }
 
-/* The last part of the path, if it is text. */
+/* Sets the name to the last part of the path, if that is UTF-8. */
 static void
 name_file(struct attachment *one)
 {
@@ -109,7 +110,7 @@ attachments_add_file(struct attachments *a, const char *path, struct error *err)
 	attachments_add(a, one);
 	one->path = memory_text(path);
 	name_file(one);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* do not wait for a pipe */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* O_NONBLOCK: do not block on a FIFO */
 	if (fd == -1)
 		return error_errno(err, ERROR_INVALID_INPUT, path, "unable to open");
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {
@@ -127,7 +128,8 @@ attachments_share(struct attachments *a, const struct attachments *others)
 	a->shared = a->count;
 }
 
-/* Uses what an earlier call recorded of the file with this path. False if there is nothing. */
+/* Uses the type, size and digest that an earlier call recorded for this path. False if there are
+ * none. */
 static bool
 attachment_apply_recorded(struct attachment *one, struct span recorded)
 {
@@ -149,8 +151,8 @@ attachment_apply_recorded(struct attachment *one, struct span recorded)
 	return true;
 }
 
-/* A path that came with data may only lead to files below this directory. If the file does not
- * exist, or cannot be read, an earlier call may know it. */
+/* Reads a file named in a state line, which must be below the current directory. If it does not
+ * exist or its path leads out of the directory, the recording of an earlier call may have it. */
 static int
 read_path(struct attachment *one, struct span recorded, struct error *err)
 {
@@ -209,7 +211,7 @@ read_entry(struct attachments *a, struct span entry, struct span recorded, struc
 			return -1;
 	}
 
-	/* What the line says about it, besides its path, must be true. */
+	/* The media type and the digest in the line must match the content. */
 	if (type.at != NULL && !span_is(type, one->media_type))
 		return error_set(err, ERROR_INVALID_INPUT, place, "its content is %s, not what "
 		    "media_type says", one->media_type);
@@ -326,7 +328,7 @@ attachments_write_blocks(const struct attachments *a, struct writer *w, bool sho
 		writer_member_string(w, KEY_MEDIA_TYPE, one->media_type);
 		writer_member_string(w, KEY_NAME, one->name);
 		if (shown) {
-			struct buffer label = BUFFER_INIT; /* as displays have it */
+			struct buffer label = BUFFER_INIT; /* the text that displays show */
 
 			attached_label(one->media_type, one->name, one->size, &label);
 			writer_member_string(w, KEY_DATA, buffer_string(&label));

@@ -1,4 +1,4 @@
-/* One walk over the list finds the type, the place of the bytes, and the name of each block. */
+/* Each block is read once, for its type, the place of its bytes, and its name. */
 #include "formats/content.h"
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@ struct piece {
 	enum { PIECE_NONE, PIECE_TEXT, PIECE_FILE, PIECE_LINK } kind;
 	struct span text;          /* string */
 	struct span data;          /* string, base64 */
-	const char *at;            /* the place of the data in the block: "data", "resource/blob" */
-	struct span media_type;    /* string; .at NULL: not said */
+	const char *at;            /* where the data is in the block: "data" or "resource/blob" */
+	struct span media_type;    /* string; .at NULL: none is given */
 	struct span name;          /* string: a resource's URI, or the name of a link */
 	bool image;                /* according to its block */
 };
@@ -78,7 +78,7 @@ content_decode_base64(struct span data, struct buffer *bytes)
 	int result;
 
 	span_decode(data, &text);
-	for (size_t i = 0; i < text.len; i++) /* it may be wrapped, as in mail */
+	for (size_t i = 0; i < text.len; i++) /* it may be wrapped into lines, as in mail */
 		if (strchr("\r\n", text.data[i]) == NULL)
 			text.data[kept++] = text.data[i];
 	result = base64_decode(buffer_string(&text), kept, bytes);
@@ -86,7 +86,7 @@ content_decode_base64(struct span data, struct buffer *bytes)
 	return result;
 }
 
-/* Drops an output that is too large to be passed on. */
+/* Replaces an output that is too large by an error. */
 static void
 content_refuse_output(struct buffer *output, struct error *err, size_t most, const char *what)
 {
@@ -179,13 +179,13 @@ content_free_blobs(struct content_blobs *b)
 	buffer_free(&b->output);
 }
 
-/* ---- as a model gets it ---- */
+/* ---- in a request to a model ---- */
 
-/* A file for a model. An API refuses the whole conversation because of an image that is invalid,
- * or of another type than it says: so the type of the bytes counts, where that can be found out. */
+/* A file for a model. An API rejects the whole conversation because of an image that is invalid or
+ * has another type than declared: so the type is determined from the bytes where possible. */
 struct file {
 	char *type;          /* its media type; NULL: unknown */
-	const char *wrong;   /* why it is only mentioned; NULL: it is sent */
+	const char *wrong;   /* why only its label is sent; NULL: the file is sent */
 	int64_t size;        /* -1: not known */
 };
 
@@ -214,7 +214,7 @@ file_of(const struct piece *p)
 	return f;
 }
 
-/* "[image/png, 12.0 KiB]", "[image/png, 5 B]: its bytes are none". */
+/* Appends "[image/png, 12.0 KiB]" or "[image/png, 5 B]: its bytes are none". */
 static void
 content_write_label(const struct piece *p, const struct file *f, struct buffer *out)
 {
@@ -236,7 +236,7 @@ content_write_text(struct writer *w, const struct buffer *text)
 	writer_object_end(w);
 }
 
-/* The description of a piece in words. */
+/* Appends a piece as text. */
 static void
 content_describe_piece(const struct piece *p, const struct file *f, struct buffer *out)
 {
@@ -260,7 +260,7 @@ content_write_file(struct writer *w, const struct piece *p, const struct file *f
 	writer_member_string(w, KEY_MEDIA_TYPE, f->type);
 	writer_member_span(w, KEY_NAME, p->name);
 	writer_member_span(w, KEY_DATA, p->data);
-	/* For models that do not accept it. */
+	/* The text for models that do not accept files. */
 	writer_key(w, KEY_TEXT);
 	writer_bytes(w, words->data, words->len);
 	writer_object_end(w);

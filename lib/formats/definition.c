@@ -1,7 +1,7 @@
 /*
- * Readers write into a member of the object, whose offset is in the table, so most keys need no
- * code of their own. Directories are searched in one order, each once, and remembered for the
- * message in case nothing is found.
+ * Each row of the table has a function that reads a value and the offset of the member that it is
+ * stored in, so most keys need no code of their own. Directories are searched in one order, each
+ * once, and listed in the message if nothing is found.
  */
 #include "formats/definition.h"
 
@@ -73,7 +73,8 @@ definition_read(const struct definition *d, const struct definition_key *table, 
 	return 0;
 }
 
-/* Whether it is a key of the table; else *meant is the most similar one, NULL if none is. */
+/* Whether the table has this key; otherwise *meant is the most similar key, NULL if there is
+ * none. */
 static bool
 is_known(const struct definition_key *table, const char *name, const char **meant)
 {
@@ -264,7 +265,7 @@ definition_ignored(const struct definition *d, const struct definition_key *key,
 	return 0;
 }
 
-/* ---- where definitions are looked for ---- */
+/* ---- directories of definitions ---- */
 
 /* Adds a directory and takes ownership, unless it is in the list already; NULL: none. */
 static void
@@ -283,7 +284,7 @@ add_below(char ***all, const char *parent, const char *between, const char *kind
 		add_directory(all, memory_format("%s/%s%s", parent, between, kind));
 }
 
-/* Directories with colons between. */
+/* Adds the directories in a list separated by colons. */
 static void
 add_split(char ***all, const char *directories)
 {
@@ -294,7 +295,8 @@ add_split(char ***all, const char *directories)
 	free(list);
 }
 
-/* Existing directories in a list separated by colons, below parent if that is not NULL. */
+/* Adds the directories in a list separated by colons that exist, below parent if that is not
+ * NULL. */
 static void
 add_existing(char ***all, const char *parent, const char *directories)
 {
@@ -320,7 +322,7 @@ definition_directories(const struct definition_places *places)
 	if (places->elsewhere && workflow != NULL)
 		real = realpath(workflow, NULL);
 	if (real != NULL && getcwd(here, sizeof here) != NULL && path_within(real, here))
-		workflow = NULL; /* it is here, or below */
+		workflow = NULL; /* it is the current directory, or below it */
 	free(real);
 	if (places->beside != NULL)
 		add_directory(&all, memory_text(places->beside));
@@ -341,7 +343,7 @@ definition_directories(const struct definition_places *places)
 	return all;
 }
 
-/* Says where definitions were searched for, and which similar names exist; names end at their
+/* Sets an error that lists the searched directories and suggests a similar name; names end at their
  * first dot. */
 int
 definition_not_found(char *const *directories, const char *what, struct error *err)

@@ -1,13 +1,12 @@
 /*
- * Line ends become LF first, so that digests of texts and lines of messages are the same
- * whatever an editor wrote. The front matter is given to the YAML reader with the number of
- * its first line.
+ * Line ends are converted to LF first, so that digests of texts and line numbers in messages do not
+ * depend on the editor. The YAML reader is given the front matter and the number of its first line.
  *
- * Many who write agents and skills do not know that a plain text of YAML ends at ": ", and other
- * programs read such a line as it is meant. So where the front matter is no YAML, what stands
- * behind a key of its outermost level, and would not be read as it stands, is taken as a text, and
- * read again; where that is none either, the first complaint counts. A description may go on over
- * lines of an <example>, "user: …", as those of Claude Code's agents do.
+ * Many authors of agents and skills do not know that ": " ends a plain scalar in YAML, and other
+ * programs read such a line as it was meant. So if the front matter is not valid YAML, each value
+ * of a top-level key that YAML would not read as written is put in quotes, and the text is read
+ * again; if that is not valid either, the first error is reported. A description may extend over
+ * the lines of an <example>, such as "user: …", as in the descriptions of Claude Code's agents.
  */
 #include "formats/markdown.h"
 
@@ -50,7 +49,7 @@ markdown_normalise(struct buffer *text, const char *path, struct error *err)
 	return error_set(err, ERROR_DEFINITION, path, "not UTF-8, or holds NUL");
 }
 
-/* Whether a line is "---", with nothing but blanks behind. */
+/* Whether a line is "---", followed only by blanks. */
 static bool
 is_fence(const char *line)
 {
@@ -65,7 +64,7 @@ markdown_next_line(const char *line)
 	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
 }
 
-/* Of the names of keys, and of YAML's aliases. */
+/* A character in the name of a key or of a YAML alias. */
 static bool
 is_name_byte(char c)
 {
@@ -73,7 +72,7 @@ is_name_byte(char c)
 	    (c != '\0' && strchr("0123456789_-", c) != NULL);
 }
 
-/* The length of the key that a line of the outermost level begins with; 0: there is none. */
+/* The length of the key that begins a line without indentation; 0: there is none. */
 static size_t
 key_of(const char *line)
 {
@@ -90,9 +89,9 @@ is_description(const char *line)
 	return key_of(line) == 11 && strncmp(line, "description", 11) == 0;
 }
 
-/* Where what stands behind the key of a line ends: at the next line with a key. In a description, lines
- * between <example> and </example> have none; tags that are not closed, up to the end or the next
- * description, are no examples. */
+/* Where the value of the key in a line ends: at the next line with a key. In a description, lines
+ * between <example> and </example> do not count as such; if a tag is not closed before the end or
+ * the next description, tags are ignored. */
 static const char *
 value_end(const char *line, const char *end, bool examples)
 {
@@ -110,10 +109,10 @@ value_end(const char *line, const char *end, bool examples)
 	return open ? value_end(line, end, false) : next;
 }
 
-/* Whether what stands behind a key, up to the end, was written as a text without quotes that YAML
- * does not read as one: it has a key of its own in it, or begins as none may. A description is
- * nothing but a text, whatever it looks like; what may be a number, a list or true stays that. A star
- * without a name behind it is no alias. Block texts are left as they are. */
+/* Whether the value of a key was meant as a text without quotes but YAML does not read it as one:
+ * it contains ": ", or begins with a character that is not allowed there ("*" begins an alias only
+ * if a name follows). A description is always a text; values of other keys that may be a number, a
+ * list or true are left as they are, and so are block scalars. */
 static bool
 is_plain(const char *line, const char *value, const char *end)
 {
@@ -129,7 +128,7 @@ is_plain(const char *line, const char *value, const char *end)
 	return value < end;
 }
 
-/* The front matter with its plain texts in quotes, on as many lines. */
+/* Appends the front matter with such values in quotes. The number of lines stays the same. */
 static void
 quote_plain(const char *front, const char *end, struct buffer *out)
 {
@@ -168,8 +167,8 @@ quote_plain(const char *front, const char *end, struct buffer *out)
 	}
 }
 
-/* A line of the outermost level whose colon a space is missing behind, which YAML takes for a text.
- * *number is its number, counted from line; NULL: there is none. */
+/* The first top-level line with no space after the colon of its key, which YAML reads as a text.
+ * *number is its line number, where `line` is that of the first line; NULL: there is none. */
 static const char *
 unspaced_key(const char *front, const char *fence, int line, int *number)
 {
@@ -186,7 +185,7 @@ unspaced_key(const char *front, const char *fence, int line, int *number)
 	return NULL;
 }
 
-/* The front matter is YAML, and holds no keys; or it is none, and *err says so. */
+/* Sets the error for front matter that has no keys, or completes the one for invalid YAML. */
 static int
 refuse_front(const struct definition *d, const char *front, int line, const char *fence,
     struct error *err)
@@ -230,7 +229,7 @@ markdown_read(struct definition *d, const char *text, char **body, struct error 
 	const char *first = text, *front, *fence;
 	int line = 2;
 
-	/* What is empty before it is no body. */
+	/* Skip empty lines before the front matter. */
 	while (*first != '\0' && first[strspn(first, " \t")] == '\n') {
 		first = markdown_next_line(first);
 		line++;

@@ -1,6 +1,6 @@
 /*
- * Markdown with YAML front matter, as agents and skills are written: between lines of "---"
- * at the beginning stand keys and values, after them the body.
+ * Markdown with YAML front matter, the format of agents and skills: keys and values between two
+ * lines of "---" at the beginning, then the body.
  */
 #ifndef AWF_FORMATS_MARKDOWN_H
 #define AWF_FORMATS_MARKDOWN_H
@@ -9,14 +9,14 @@
 #include "base/error.h"
 #include "formats/definition.h"
 
-/* Drops a byte order mark, and the CRs of CRLF, so that the same file means the same
- * wherever it was edited. -1: it is not UTF-8, or holds NUL. */
+/* Removes a byte order mark, and the CRs of CRLF, so that the file means the same on every system.
+ * -1: it is not UTF-8, or contains NUL. */
 int markdown_normalise(struct buffer *text, const char *path, struct error *err);
-/* Parts a normalised text: the document of d, and its lines; *body is without white space
- * at its ends, NULL if it is empty, in memory of its own. Without front matter all is
+/* Splits a normalised text. Sets the document of d, and its line numbers; *body, allocated, is the
+ * body without white space at its ends, NULL if empty. Without front matter the whole text is the
  * body, and the document an empty object. */
 int markdown_read(struct definition *d, const char *text, char **body, struct error *err);
-/* The text between white space at its ends, in memory of its own; NULL if there is none. */
+/* The text without white space at its ends, allocated; NULL if nothing remains. */
 char *markdown_trimmed(const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
-/* Tables are short, and used only where no model is named: they are read from their first line
- * each time. */
+/* The tables are short, and needed only for a model without a provider or in suggestions: they are
+ * read from the first line each time. */
 #include "formats/model_alias.h"
 
 #include <stdint.h>
@@ -20,7 +20,7 @@
 #define TABLE "models"
 #define TABLE_LIMIT ((size_t)1 << 20)
 
-/* The next word of a line, which is skipped; "" at its end. Its length is in *len. */
+/* The next word of a line, *len bytes long; "" at the end of the line. *at is moved behind it. */
 static const char *
 next_word(const char **at, const char *end, size_t *len)
 {
@@ -36,7 +36,7 @@ next_word(const char **at, const char *end, size_t *len)
 	return word;
 }
 
-/* Calls found() with each alias of a table and its meaning, until one returns true. */
+/* Calls found() with each alias of a table and its meaning, until it returns true. */
 static int
 model_alias_read_table(const char *path, bool (*found)(void *context, const char *alias,
     const char *meant), void *context, struct error *err)
@@ -79,7 +79,7 @@ model_alias_read_table(const char *path, bool (*found)(void *context, const char
 	return result;
 }
 
-/* The user's table, then AWF's. */
+/* Reads the user's table, then the installed one. */
 static int
 model_alias_read_tables(bool (*found)(void *context, const char *alias, const char *meant),
     void *context, struct error *err)
@@ -129,7 +129,7 @@ model_alias_add_name(void *context, const char *alias, const char *meant)
 	return false;
 }
 
-/* The provider with models of such names; NULL: unknown. */
+/* The provider whose models have names that begin so; NULL: unknown. */
 static const char *
 model_alias_maker_of(const char *model)
 {
@@ -155,7 +155,8 @@ model_meant(const char *model)
 
 	model_alias_read_tables(model_alias_add_name, &aliases, &ignored);
 	near = text_suggest(model, (const char *const *)(uintptr_t)aliases);
-	/* Only a provider: an agent CLI has a default model. */
+	/* If only a provider is given: an agent CLI has a default model, other providers need a
+	 * name. */
 	if (text_index(model, provider_names()) != -1)
 		meant = memory_format("%s/%s", model, provider_is_cli(model) ? "default" : "MODEL");
 	else if (provider != NULL)
@@ -176,8 +177,8 @@ model_names(void)
 	model_alias_read_tables(model_alias_add_name, &names, &ignored);
 	if (prices_load(&prices, &ignored) == 0)
 		for (size_t i = 0; i < prices.count; i++) {
-			/* "*" in place of the provider, and at the end, where any version
-			 * matches. */
+			/* Replace "*" in place of the provider, and remove it at the end, where it
+			 * stands for any version. */
 			char *name = memory_text(prices.list[i].pattern), *model = strchr(name, '/') + 1;
 			size_t len = strlen(name);
 			const char *provider;

@@ -1,5 +1,5 @@
 /*
- * Values are checked by the readers of definitions and kept as JSON, as they are put into the
+ * Values are checked by the readers of definitions and kept as JSON, as they are written into the
  * request. A change is checked in the same way; null removes a parameter.
  */
 #include "formats/params.h"
@@ -67,8 +67,8 @@ params_flag(const struct definition *d, const struct definition_key *key, json_t
 	return params_set_value(object, key, value);
 }
 
-/* Whether the model thinks before it answers: a bool, a number of tokens, an effort, or an
- * object in the API's form. */
+/* Whether and how much the model thinks before it answers: a bool, a number of tokens, an effort,
+ * or an object in the API's form. */
 int
 params_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -124,7 +124,7 @@ static const struct definition_key keys[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* Null stays: it takes a member of the request's body away. */
+/* Merges `from` into `to`. Null values are kept: they remove a member from the request's body. */
 static void
 params_merge_bodies(json_t *to, json_t *from)
 {
@@ -152,7 +152,7 @@ params_change(json_t *params, json_t *changes, const char *place, struct error *
 		json_decref(body);
 		return -1;
 	}
-	/* What is said of the body adds up. */
+	/* The members of `body` are merged; other parameters are replaced. */
 	if (body != NULL && json_is_object(json_object_get(changes, "body"))) {
 		json_t *both = json_deep_copy(body);
 

@@ -1,6 +1,6 @@
 /*
- * Parameters of a request: how a model is to answer. Agent files say them, and programs
- * that are asked before a turn may change them; both are checked alike.
+ * Parameters of a request: how a model is to answer. They are set in agent files, and programs that
+ * run before a turn may change them; both are checked in the same way.
  */
 #ifndef AWF_FORMATS_PARAMS_H
 #define AWF_FORMATS_PARAMS_H
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "formats/definition.h"
 
-/* Readers of keys (definition.h), whose member is a json_t *: an object, in which the
- * value is stored under its name. */
+/* Readers of keys (definition.h). The member is a json_t * to an object, in which the value is
+ * stored under its name. */
 int params_integer(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 int params_number(const struct definition *d, const struct definition_key *key,
@@ -20,15 +20,16 @@ int params_stop_sequences(const struct definition *d, const struct definition_ke
     json_t *value, void *object, struct error *err);
 int params_flag(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
-/* `body`, `headers` and `timeouts`, as an endpoint's file has them (awf-endpoint(5)); but headers are
- * texts, and none that says who asks. */
+/* Reads `body`, `headers` and `timeouts` as in an endpoint's file (awf-endpoint(5)), except that
+ * the value of a header must be a text, and headers that authenticate or route the request are
+ * rejected. */
 int params_of_endpoint(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 int params_thinking(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 
-/* Puts the changes, an object, into params; null takes a parameter away. -1:
- * ERROR_DEFINITION at place. */
+/* Applies the changes, an object, to params; null removes a parameter. -1: ERROR_DEFINITION with
+ * this place. */
 int params_change(json_t *params, json_t *changes, const char *place, struct error *err);
 
 #endif

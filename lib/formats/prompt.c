@@ -1,6 +1,6 @@
 /*
  * One pass over the prompt; each name is looked up part by part in the JSON, of which nothing else
- * is decoded. The check before any input is the same pass without values.
+ * is decoded. prompt_check() makes the same pass without values.
  */
 #include "formats/prompt.h"
 
@@ -13,15 +13,15 @@
 #include "base/text.h"
 #include "storage/state.h"
 
-/* What a prompt can name. */
+/* The values that a prompt can refer to. */
 struct values {
 	struct span data, inputs;
-	bool names_alone; /* there are no values yet */
-	bool has_data;    /* data was named */
+	bool names_alone; /* only the names are checked: there are no values */
+	bool has_data;    /* whether the prompt refers to data */
 };
 
-/* The value of a dotted name, which is split; *known is false if the name does not begin with
- * data or inputs. */
+/* The value of a name such as data.x.y, which is modified; *known is false if the name does not
+ * begin with data or inputs. */
 static struct span
 prompt_value_of(struct values *values, char *name, bool *known)
 {
@@ -57,20 +57,20 @@ near_key(struct span data, struct span name)
 			list_take(&keys, span_text(walk.key));
 	wanted = name.len > strlen(prefix) ? memory_copy(name.at + strlen(prefix),
 	    name.len - strlen(prefix)) : memory_text("");
-	/* The key may be deeper in the data. */
+	/* No hint for a nested name: only the keys at the top are compared. */
 	hint = text_hint(strchr(wanted, '.') == NULL ? wanted : "", (const char *const *)(uintptr_t)keys);
 	free(wanted);
 	list_free(keys);
 	return hint;
 }
 
-/* What is missing, and what to do about it. */
+/* Sets an error that says what is missing and how to provide it. */
 static int
 refuse_missing(const struct values *values, struct span name, const char *place, struct error *err)
 {
 	const struct span prefix = span_of("inputs.", strlen("inputs."));
 	const int len = (int)name.len;
-	size_t input_len = 0; /* of the name of the input, up to a member of its value */
+	size_t input_len = 0; /* of the input's name, without members of its value */
 	char *hint;
 
 	while (prefix.len + input_len < name.len &&
@@ -94,7 +94,7 @@ refuse_missing(const struct values *values, struct span name, const char *place,
 	return -1;
 }
 
-/* Appends the value of what stands between the braces. */
+/* Appends the value for the text between the braces. */
 static int
 render_name(struct values *values, struct span text, const char *place,
     struct buffer *out, struct error *err)

@@ -1,9 +1,8 @@
 /*
- * Prompts: text with the names of values in it. {{data}}, {{data.x.y}},
- * {{data.list.0}} and {{inputs.k}} are replaced, strings as they are, other values
- * as JSON; white space around the name is allowed. A name that is missing is an
- * error, unless it ends with a question mark: {{data.x?}} is then empty. "\{{"
- * stands for "{{".
+ * Prompts: text with placeholders. {{data}}, {{data.x.y}}, {{data.list.0}} and {{inputs.k}} are
+ * replaced by values: strings are inserted as they are, other values as JSON. White space around
+ * the name is allowed. A missing value is an error, unless the name ends with a question mark:
+ * {{data.x?}} is then empty. "\{{" stands for "{{".
  */
 #ifndef AWF_FORMATS_PROMPT_H
 #define AWF_FORMATS_PROMPT_H
@@ -14,14 +13,14 @@
 #include "base/error.h"
 #include "json/scan.h"
 
-/* Appends the prompt with its values. inputs: a JSON object, or absent. place is
- * where the prompt stands (may be NULL). ERROR_INVALID_INPUT names what is missing,
- * ERROR_DEFINITION what is no name. */
+/* Appends the prompt with its values. inputs: a JSON object, or absent. place, for messages, is
+ * where the prompt comes from (may be NULL). ERROR_INVALID_INPUT names a missing value,
+ * ERROR_DEFINITION an invalid placeholder. */
 int prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
     struct buffer *out, struct error *err);
-/* Whether a prompt names nothing but values: 0, or -1 and ERROR_DEFINITION. */
+/* Checks the placeholders of a prompt: 0, or -1 and ERROR_DEFINITION. */
 int prompt_check(const char *prompt, const char *place, struct error *err);
-/* Whether a prompt that is right names data, all of it or a part. */
+/* Whether a valid prompt refers to data or a part of it. */
 bool prompt_has_data(const char *prompt);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * libyaml's events are read by recursive descent, whose depth is limited, straight into JSON:
- * anchors, aliases, tags and second documents are events, and refused where they stand. Plain
- * scalars are told apart by hand, as libyaml leaves them text. Where a key stands is noted by
- * its path (KEY/INDEX/KEY).
+ * libyaml's events are converted to JSON by recursive descent of limited depth: anchors, aliases,
+ * tags and second documents are events, and are rejected with their line. The types of plain
+ * scalars are determined here, as libyaml returns them all as text. The line of each key is noted
+ * under its path (KEY/INDEX/KEY).
  */
 #include "formats/yaml.h"
 
@@ -18,23 +18,23 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define PLACE_LIMIT 256 /* bytes of a place whose line is noted */
+#define PLACE_LIMIT 256 /* longer paths have no line number */
 #define DIGITS "0123456789"
 
 struct reading {
 	yaml_parser_t parser;
-	const char *path;    /* which ends with NUL */
-	const char *bytes, *end; /* of the document */
+	const char *path;    /* ends with NUL */
+	const char *bytes, *end; /* the document */
 	int first_line;
 	unsigned depth;
 	json_t *lines;       /* NULL unless asked for */
-	struct buffer at;    /* where in the document: "KEY/INDEX/" */
+	struct buffer at;    /* the path of the current value: "KEY/INDEX/" */
 	struct error *err;
 };
 
 static json_t *read_node(struct reading *r, const yaml_event_t *event);
 
-/* Always NULL, so that it can be returned. mark is counted from 0. */
+/* Sets an error for a line of the document, counted from 0. Returns NULL. */
 static json_t *
 yaml_set_error(struct reading *r, size_t mark, const char *why)
 {
@@ -45,7 +45,7 @@ yaml_set_error(struct reading *r, size_t mark, const char *why)
 	return NULL;
 }
 
-/* Whether one of the blanks that a line begins with is a tab; lines are counted from 0. */
+/* Whether the indentation of a line, counted from 0, contains a tab. */
 static bool
 tab_indents(const struct reading *r, size_t line)
 {
@@ -57,7 +57,8 @@ tab_indents(const struct reading *r, size_t line)
 	    memchr(at, '\t', text_prefix_of(at, (size_t)(r->end - at), " \t")) != NULL;
 }
 
-/* What libyaml complains of, as its author would say it. What has no end is told where it begins. */
+/* libyaml's error messages, and what is reported instead, in the author's terms. For something that
+ * is not closed, the line where it begins is reported (`begins`). */
 static const struct complaint {
 	const char *problem, *context; /* context NULL: any */
 	bool begins;
@@ -140,8 +141,8 @@ is_float(const char *text)
 	return *text == '\0';
 }
 
-/* strtod() and strtoll() take all of what was recognised; the locale is "C". base 0: a number
- * with a fraction, as which a decimal one is read that is too large for an integer. */
+/* Converts the whole text, which is known to be a number; the locale is "C". base 0: a number with
+ * a fraction; a decimal integer that is too large is read as such, too. */
 static json_t *
 number_of(struct reading *r, const char *text, int base, size_t line)
 {
@@ -205,8 +206,8 @@ read_value(struct reading *r)
 	return value;
 }
 
-/* Goes to a member or element in the document, and notes the line of the event. Returns how
- * long r->at was, to go back. */
+/* Appends the name of a member or element to the current path, and notes the line of the event.
+ * Returns the previous length of the path, to go back. */
 static size_t
 step_into(struct reading *r, const char *name, const yaml_event_t *event)
 {
@@ -247,7 +248,7 @@ read_sequence(struct reading *r)
 	return NULL;
 }
 
-/* One key and its value, whose first event is the key's. */
+/* Reads a key, which is the event, and its value. */
 static int
 read_member(struct reading *r, const yaml_event_t *event, json_t *object)
 {
@@ -303,7 +304,7 @@ read_mapping(struct reading *r)
 	return NULL;
 }
 
-/* The value that begins with the event, which stays the caller's. */
+/* Reads the value that begins with the event, which the caller deletes. */
 static json_t *
 read_node(struct reading *r, const yaml_event_t *event)
 {
@@ -352,7 +353,7 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
 	r.lines = lines == NULL ? NULL : json_object();
 
-	/* The document of a stream, which begins and ends around it. */
+	/* The events of a document, between the begin and the end of the stream. */
 	while (!done && !failed) {
 		if (next_event(&r, &event) != 0) {
 			failed = true;

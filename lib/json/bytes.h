@@ -1,7 +1,7 @@
 /*
- * The inner loops of the scanner and the writer: where is the next byte that
- * matters? Sixteen at a time where there is SSE2, one at a time elsewhere. Each
- * returns end if there is no such byte.
+ * The inner loops of the scanner and the writer: each finds the next byte of a certain kind,
+ * sixteen bytes at a time with SSE2, otherwise one at a time. Each returns end if there is no such
+ * byte.
  */
 #ifndef AWF_JSON_BYTES_H
 #define AWF_JSON_BYTES_H
@@ -14,7 +14,7 @@
 typedef __m128i bytes_block;
 #define BYTES_ARE(block, c) _mm_cmpeq_epi8(block, _mm_set1_epi8(c))
 #define BYTES_OR(a, b) _mm_or_si128(a, b)
-/* As signed numbers, so that 0x80 and above are below it too. */
+/* Compared as signed numbers, so that 0x80 and above are below c too. */
 #define BYTES_BELOW(block, c) _mm_cmplt_epi8(block, _mm_set1_epi8(c))
 #define BYTES_ABOVE(block, c) _mm_cmpgt_epi8(block, _mm_set1_epi8(c))
 #endif
@@ -50,27 +50,27 @@ typedef __m128i bytes_block;
 	}
 #endif
 
-/* In a string: what ends it, escapes, is forbidden, or is no ASCII. */
+/* In a string: its end, escapes, forbidden bytes, and bytes that are not ASCII. */
 #define IS_NOT_PLAIN(c) ((c) == '"' || (c) == '\\' || (c) < 0x20 || (c) >= 0x80)
 #define ARE_NOT_PLAIN(b) \
 	BYTES_OR(BYTES_BELOW(b, 0x20), BYTES_OR(BYTES_ARE(b, '"'), BYTES_ARE(b, '\\')))
 BYTES_FINDER(bytes_not_plain, IS_NOT_PLAIN, ARE_NOT_PLAIN)
 
-/* In a valid string: what ends it or escapes. */
+/* In a valid string: its end, and escapes. */
 #define IS_QUOTE(c) ((c) == '"' || (c) == '\\')
 #define ARE_QUOTES(b) BYTES_OR(BYTES_ARE(b, '"'), BYTES_ARE(b, '\\'))
 BYTES_FINDER(bytes_quote, IS_QUOTE, ARE_QUOTES)
 
-/* In ids and digests: what is no hex digit in lower case. As signed numbers, so that 0x80 and above
- * are below '0'. */
+/* In ids and digests: a byte that is not a lower-case hex digit. Compared as signed numbers, so
+ * that 0x80 and above are below '0'. */
 #define IS_NOT_HEX(c) (((c) < '0' || (c) > '9') && ((c) < 'a' || (c) > 'f'))
 #define ARE_NOT_HEX(b) \
 	BYTES_OR(BYTES_BELOW(b, '0'), \
 	    BYTES_OR(_mm_and_si128(BYTES_ABOVE(b, '9'), BYTES_BELOW(b, 'a')), BYTES_ABOVE(b, 'f')))
 BYTES_FINDER(bytes_not_hex, IS_NOT_HEX, ARE_NOT_HEX)
 
-/* Outside strings: brackets, and where a string begins. With bit 5 set '[' is
- * '{' and ']' is '}'. */
+/* Outside strings: brackets, and the beginning of a string. With bit 5 set '[' becomes '{' and ']'
+ * becomes '}'. */
 #define IS_STRUCTURE(c) ((c) == '"' || ((c) | 0x20) == '{' || ((c) | 0x20) == '}')
 #define ARE_STRUCTURE(b) \
 	BYTES_OR(BYTES_ARE(b, '"'), \
@@ -78,7 +78,7 @@ BYTES_FINDER(bytes_not_hex, IS_NOT_HEX, ARE_NOT_HEX)
 	        BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '}')))
 BYTES_FINDER(bytes_structure, IS_STRUCTURE, ARE_STRUCTURE)
 
-/* The last byte that is wanted; NULL if there is none. */
+/* The last byte that equals `wanted`; NULL if there is none. */
 static inline const char *
 bytes_last(const char *at, const char *end, char wanted)
 {
@@ -103,7 +103,7 @@ bytes_space(char c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* What numbers and literals are made of. */
+/* Characters of numbers and literals. */
 static inline bool
 bytes_scalar(char c)
 {

@@ -1,6 +1,6 @@
 /*
  * Members are written in the order of the specification's examples, and read in any order. A result
- * may have many megabytes: it is walked over once.
+ * may have many megabytes, so a message is read in one pass.
  */
 #include "json/jsonrpc.h"
 

@@ -1,6 +1,6 @@
 /*
- * One buffer with two marks: how much has been returned, and up to where there is no LF. Only the
- * remaining bytes are moved to its beginning, before the next read.
+ * One buffer with two marks: the end of the returned lines, and the position up to which there is
+ * no LF. Before the next read only the remaining bytes are moved to the beginning of the buffer.
  */
 #include "json/line_input.h"
 
@@ -15,7 +15,7 @@
 #include "io/polling.h"
 #include "json/scan.h"
 
-#define INPUT_CHUNK (((size_t)64 << 10) - 1) /* together with the NUL no more than a pipe holds */
+#define INPUT_CHUNK (((size_t)64 << 10) - 1) /* with the NUL, as much as a pipe holds */
 
 void
 line_input_begin(struct line_input *s, int fd, const char *name)
@@ -126,7 +126,7 @@ line_ring_put(struct line_ring *r, const char *line, size_t len)
 const struct buffer *
 line_ring_get(const struct line_ring *r, size_t number)
 {
-	/* Until it is full, the oldest line is first. */
+	/* The ring begins at `next` once it is full, before that at 0. */
 	INVARIANT(number < r->count);
 	size_t oldest = r->count < r->room ? 0 : r->next;
 

@@ -1,4 +1,4 @@
-/* Both functions are one walk, which goes no deeper than values that have been checked. */
+/* Both functions use one recursive walk; its depth is limited because values have been checked. */
 #include "json/merge.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /*
- * JSON Merge Patch (RFC 7396): an object of changes, in which null takes a member away, and an
- * object changes the members of an object. Values must have been checked (json/scan.h).
+ * JSON Merge Patch (RFC 7396): an object of changes, in which null removes a member, and an object
+ * changes the members of an object. Values must have been checked (json/scan.h).
  */
 #ifndef AWF_JSON_MERGE_H
 #define AWF_JSON_MERGE_H
@@ -8,11 +8,11 @@
 #include "base/buffer.h"
 #include "json/scan.h"
 
-/* Appends the target (.at NULL: there is none) as a patch changes it. Members keep their order,
- * and new ones follow them. */
+/* Appends the target (.at NULL: none) with the patch applied. Members keep their order, and new
+ * members follow them. */
 void merge_patch(struct span target, struct span patch, struct buffer *out);
-/* Appends the one patch that changes what first and then second change: as merge_patch(), but null
- * stays, since it still has to take a member away. */
+/* Appends the single patch that has the effect of both: as merge_patch(), but null values are kept,
+ * as they must still remove a member. */
 void merge_patches(struct span first, struct span second, struct buffer *out);
 
 #endif

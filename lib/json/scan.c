@@ -1,6 +1,6 @@
 /*
- * Checking, framing and minifying. Nesting is a counter and a small stack, never
- * recursion, so input from outside cannot exhaust the C stack.
+ * Checking, framing and minifying. Nesting is tracked with a counter and a small array, never by
+ * recursion, so that input from outside cannot exhaust the C stack.
  */
 #include "json/scan.h"
 
@@ -12,9 +12,9 @@
 
 struct check {
 	const char *at, *end;
-	const char *wrong; /* a static text; at is then the byte that is wrong */
+	const char *wrong; /* a static text; `at` is then the wrong byte */
 	unsigned depth, limit;
-	bool loose; /* lone surrogates pass */
+	bool loose; /* accept lone surrogates */
 	bool object[SCAN_LINE_DEPTH];
 };
 
@@ -32,7 +32,7 @@ skip_space(struct check *c)
 		c->at++;
 }
 
-/* Takes the byte if it is next. */
+/* Consumes the byte if it is next. */
 static inline bool
 scan_accept_byte(struct check *c, char byte)
 {
@@ -52,7 +52,7 @@ hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The four digits of \u. */
+/* Reads the four digits of \u. */
 static bool
 check_unit(struct check *c, unsigned *unit)
 {
@@ -85,8 +85,8 @@ check_escape(struct check *c)
 		return false;
 	if (c->loose || unit < 0xd800 || unit > 0xdfff)
 		return true;
-	/* A high surrogate must be followed by a low one: half of a pair is not a character, and
-	 * jq and most parsers refuse it. */
+	/* A high surrogate must be followed by a low one: a lone surrogate is not a character, and
+	 * jq and most parsers reject it. */
 	if (unit < 0xdc00 && scan_accept_byte(c, '\\') && scan_accept_byte(c, 'u') &&
 	    !check_unit(c, &low))
 		return false;
@@ -96,7 +96,7 @@ check_escape(struct check *c)
 	return scan_set_error(c, "half of a surrogate pair");
 }
 
-/* From the opening quote to behind the closing one. */
+/* Checks a string, from its opening quote on, and moves behind its closing quote. */
 static bool
 check_string(struct check *c)
 {
@@ -152,7 +152,7 @@ check_number(struct check *c)
 		if (!scan_accept_digits(c))
 			return scan_set_error(c, "invalid number");
 	}
-	/* "12abc" is not a number and a word, but an error */
+	/* "12abc" is an error, not a number and a word */
 	return (c->at < c->end && bytes_scalar(*c->at)) ? scan_set_error(c, "invalid number") :
 	    true;
 }
@@ -176,7 +176,7 @@ check_scalar(struct check *c)
 	return scan_set_error(c, "expected a value");
 }
 
-/* A key and its colon. */
+/* Checks a key and its colon. */
 static bool
 check_key(struct check *c)
 {
@@ -237,8 +237,8 @@ check_up(struct check *c)
 	return true;
 }
 
-/* Checks one value, whose bytes before `known`, at the end of a member of the object that it is,
- * need no check. */
+/* Checks one value. If it is an object, its first `known` bytes, which end after a member, were
+ * checked before. */
 static const char *
 check_value(struct check *c, const char *at, size_t len, size_t known, size_t *end, size_t *bad)
 {
@@ -300,7 +300,7 @@ scan_object(const char *at, size_t len, size_t known, unsigned depth, size_t *ba
 	return check_all(at, len, known, depth, false, bad);
 }
 
-/* The code unit of "\uXXXX" at these bytes; 0: they are not that. */
+/* The code unit of "\uXXXX" at this position; 0: there is no such escape. */
 static unsigned
 unit_at(const char *at, const char *end)
 {
@@ -358,7 +358,7 @@ framer_begin(struct framer *f)
 	*f = (struct framer){0};
 }
 
-/* Within a string; returns the byte after its end, or end. */
+/* Continues inside a string; returns the position after its closing quote, or end. */
 static const char *
 frame_string(struct framer *f, const char *at, const char *end)
 {

@@ -1,6 +1,6 @@
 /*
- * Writes a value anew while it is walked through. The members of an object are listed first, and
- * sorted by their key tokens; of two with the same key the first stays the first.
+ * Writes the value while it is read. The members of an object are first listed and sorted by their
+ * key tokens; members with the same key keep their order.
  */
 #include "json/sorted.h"
 

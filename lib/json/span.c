@@ -1,6 +1,6 @@
 /*
- * Reads values that are known to be valid, and decodes only what is asked for. Every loop is
- * bounded by the span, valid or not.
+ * Reads values that are known to be valid, and decodes only what is requested. Every loop stops at
+ * the end of the span, valid or not.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ skip_space(const char *at, const char *end)
 	return at;
 }
 
-/* From the opening quote to behind the closing one; end if there is none. */
+/* From the opening quote to the byte after the closing one; end if there is none. */
 static const char *
 skip_string(const char *at, const char *end)
 {
@@ -81,7 +81,7 @@ skip_string(const char *at, const char *end)
 	return end;
 }
 
-/* The byte after the value that begins at `at`; `at` itself if none does. */
+/* The position after the value that begins at `at`; `at` itself if none begins there. */
 static const char *
 skip_value(const char *at, const char *end)
 {
@@ -153,7 +153,7 @@ span_next(struct span_walk *w)
 	return true;
 }
 
-/* What is between the quotes; .at NULL if value is not a complete string. */
+/* The text between the quotes; .at is NULL if value is not a complete string. */
 static struct span
 span_inside_quotes(struct span value)
 {
@@ -249,7 +249,7 @@ span_element(struct span array, size_t index)
 	return nothing;
 }
 
-/* The four digits behind "\u"; -1 if they are none. */
+/* The value of "\uXXXX"; -1 if there is no such escape. */
 static long
 unicode_escape(const char *at, const char *end)
 {
@@ -268,7 +268,7 @@ unicode_escape(const char *at, const char *end)
 	return code;
 }
 
-/* Appends the character of the escape at `at`; returns the byte after it. */
+/* Appends the character of the escape at `at`; returns the position after it. */
 static const char *
 decode_escape(const char *at, const char *end, struct buffer *out)
 {
@@ -378,7 +378,7 @@ span_copy(struct span value, char *out, size_t size)
 bool
 span_integer(struct span value, long long *out)
 {
-	long long number = 0; /* negative, because that range is larger */
+	long long number = 0; /* negative, because the negative range is larger */
 	bool minus;
 	size_t i;
 

@@ -1,7 +1,7 @@
 /*
- * The scanner checks the bytes first: jansson gets only what is valid and not too deep, and the
- * messages are AWF's. Integers of more than 64 bits, which jansson refuses, are parsed again as
- * reals. Values are written by own code, since jansson writes 0.1 with seventeen digits.
+ * The scanner checks the bytes first: jansson only gets JSON that is valid and not too deep, and
+ * the error messages are AWF's. Integers of more than 64 bits, which jansson rejects, are parsed
+ * again as reals. Values are not written by jansson, since it writes 0.1 with seventeen digits.
  */
 #include "json/value.h"
 
@@ -82,7 +82,7 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
 	if (wrong) {
 		for (size_t i = 0; i < bad; i++)
 			line += bytes[i] == '\n';
-		/* A caller that gives no place has its own words for it. */
+		/* A caller that gives no place has a message of its own. */
 		if (!place)
 			return value_set_error(place, line, wrong, code, err);
 		snprintf(no_json, sizeof no_json, "no JSON: %s", wrong);
@@ -111,7 +111,8 @@ value_load(const char *path, enum error_code code, struct error *err)
 	return value;
 }
 
-/* Replaces comments, and commas at the end of a list or an object, by blanks; lines are kept. */
+/* Replaces comments, and commas before the end of an array or an object, by spaces; line ends are
+ * kept. */
 static void
 blank_out(char *at, const char *end)
 {
@@ -132,7 +133,7 @@ blank_out(char *at, const char *end)
 			for (at += 2; end - at >= 2 && (at[0] != '*' || at[1] != '/');)
 				at++;
 			if (end - at < 2)
-				return; /* it has no end: the fault is at its beginning */
+				return; /* it is not closed: the error is reported at its beginning */
 			at += 2;
 			for (char *byte = first; byte < at; byte++)
 				*byte = *byte == '\n' ? '\n' : ' ';
@@ -193,8 +194,8 @@ value_write(const json_t *value, struct buffer *out)
 		buffer_format(out, "%lld", (long long)json_integer_value(value));
 		break;
 	case JSON_REAL:
-		/* With the fewest digits that read back to the same number: 0.1, where jansson
-		 * would write 0.10000000000000001. */
+		/* Use the fewest digits that read back as the same number: 0.1, where jansson would
+		 * write 0.10000000000000001. */
 		do
 			snprintf(real, sizeof real, "%.*g", ++digits, json_real_value(value));
 		while (digits < 17 && strtod(real, NULL) != json_real_value(value));

@@ -19,7 +19,7 @@ writer_begin(struct writer *w, struct buffer *out)
 	w->comma = false;
 }
 
-/* After a value a comma is needed. The bytes before a first member may be the caller's. */
+/* A comma is needed only after a value. (The bytes before a first member may be the caller's.) */
 static bool
 writer_holds(const struct writer *w)
 {
@@ -28,7 +28,7 @@ writer_holds(const struct writer *w)
 	return strchr("}]\"", w->out->data[w->out->len - 1]) == NULL;
 }
 
-/* Before every value and key. */
+/* Called before every value and key. */
 static void
 writer_put_comma(struct writer *w)
 {

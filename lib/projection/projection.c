@@ -1,7 +1,8 @@
 /*
- * Every line of a transcript is passed to the model of its run, shown or not: the numbers of lines,
- * and what they say about earlier lines, do not depend on what is shown. So the lines before the
- * first line to be shown are read first, unless they have been.
+ * Every line of a transcript is passed to the model of its run, even if it is not shown: the
+ * numbers of projected lines, and what they say about earlier events, must not depend on what is
+ * shown. So the lines before the first shown line are read first, unless they have been read
+ * before.
  */
 #include "projection/projection.h"
 
@@ -14,7 +15,7 @@
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 
-/* In the order of projection_names(). */
+/* In the same order as projection_names(). */
 static const struct projection *const projections[] = {
 	&projection_interagent,
 	&projection_agent_event,
@@ -70,7 +71,7 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 		projection_write(p->projection, p->tools, &at, &run->next, out);
 		return 0;
 	}
-	/* The messages of a document need the values of their blobs. */
+	/* A document needs whole messages: put the values of their blobs back. */
 	view = event;
 	if (event.refs.at != NULL &&
 	    (event.type == EVENT_MESSAGE_USER || event.type == EVENT_MESSAGE_ASSISTANT)) {
@@ -89,8 +90,8 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 	return failed;
 }
 
-/* Reads the lines before start, which are not shown. model_read_file() cannot be used: it
- * accepts partial lines, and reads to the end of the file. */
+/* Reads the lines before `start`, which are not shown. model_read_file() cannot be used: it also
+ * accepts an incomplete line, and reads to the end of the file. */
 static int
 catch_up(struct projector *p, struct projected_run *run, int64_t start, struct error *err)
 {

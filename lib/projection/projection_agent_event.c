@@ -46,8 +46,8 @@ handed_over(const struct placed *at)
 	    strcmp(at->call->before[0]->step->agent, call_actor(at->call)) != 0;
 }
 
-/* Several events may say what a model is given for a turn; a later turn is reported only from
- * its end. */
+/* If messages to the model come before an answer, the turn starts with the first of them; otherwise
+ * with the answer itself. */
 static size_t
 starts_turn(const struct placed *at)
 {
@@ -97,7 +97,7 @@ agent_event_write_message(struct writer *w, const char *format, ...)
 	buffer_free(&excerpt);
 }
 
-/* The text of a member, or another text if it has none; allocated. */
+/* The text of a member or, if it has none, `otherwise`; allocated. */
 static char *
 text_member(struct span object, const char *key, const char *otherwise)
 {

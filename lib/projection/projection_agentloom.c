@@ -48,11 +48,11 @@ struct recording {
 	struct map by_key;
 	struct call *calls;
 	size_t call_count;
-	struct map by_start;      /* the calls, by the ids of their starts and by their names */
+	struct map by_start;      /* calls, by the ids of their start events and by their call ids */
 	struct asked *asked;
 	size_t asked_count;
 	char *first_step;         /* NULL: none yet */
-	bool several;             /* steps */
+	bool several;             /* there are several steps */
 	struct buffer events;     /* lines */
 };
 
@@ -70,8 +70,8 @@ agentloom_remove_request_hash(struct recording *r, const struct model_call *call
 		}
 }
 
-/* The request that a prompt begins, as it was sent. A change of a later request, or of this one
- * before it was sent, makes no prompt. */
+/* Adds the request that begins with a prompt, as it was sent. Later changes, or changes made before
+ * it was sent, are not prompts and are ignored. */
 static void
 agentloom_add_prompt(struct recording *r, const struct placed *at, struct span payload)
 {
@@ -98,7 +98,7 @@ agentloom_add_prompt(struct recording *r, const struct placed *at, struct span p
 	buffer_free(&messages);
 }
 
-/* Joins the texts of an answer, then lists the tool calls without those that the API ran itself,
+/* Joins the texts of an answer, then lists the tool calls, except those that the API ran itself,
  * which have a type of their own. */
 static void
 write_blocks(struct writer *w, struct span blocks)
@@ -138,8 +138,8 @@ agentloom_token_count(struct span usage, enum model_usage what)
 	    number : 0;
 }
 
-/* All but the closing brace. The cost of an answer is not recorded; reasoning is counted
- * separately from the completion there. */
+/* Writes the entry without its closing brace. The cost of an answer is not recorded; AgentLoom
+ * counts reasoning separately from the completion. */
 static void
 agentloom_write_answer_entry(const struct placed *at, struct span payload, const char *hash,
     struct buffer *out)
@@ -198,7 +198,7 @@ agentloom_add_answer(struct recording *r, const struct placed *at, struct span p
 	}
 	e = &r->entries[found ? *found : r->count - 1];
 
-	/* Answers of an earlier attempt in this turn and later ones do not count any more. */
+	/* A later attempt replaces answers of an earlier one from this turn on. */
 	for (size_t i = 0; a.attempt > 1 && i < e->count; i++) {
 		struct answered *old = &e->answers[i];
 
@@ -214,8 +214,8 @@ agentloom_add_answer(struct recording *r, const struct placed *at, struct span p
 	free(path);
 }
 
-/* The start of a call: of a new one, or of one that continues or repeats the call of an earlier
- * attempt, which it claims or whose name it has. */
+/* Adds the start of a call: a new one, or one that continues or repeats the call of an earlier
+ * attempt, which it claims or whose id it has. */
 static void
 agentloom_add_call_start(struct recording *r, const struct placed *at)
 {
@@ -259,8 +259,8 @@ agentloom_add_event(void *state, const struct placed *at, struct span payload, i
 		agentloom_add_answer(r, at, payload);
 }
 
-/* AgentLoom's recorder has single answers; those of a list also say what they answered, for
- * calls that run at the same time. */
+/* AgentLoom's recorder stores single answers; answers in a list also name their requests, for calls
+ * that run at the same time. */
 static void
 write_document(const void *state, struct buffer *out)
 {

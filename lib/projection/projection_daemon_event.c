@@ -1,6 +1,6 @@
 /*
- * daemon-event: beginnings and ends of a session's steps, few enough for a status display; its
- * tools on request.
+ * daemon-event: the starts and ends of a session's steps, few enough for a status display; its tool
+ * calls on request.
  */
 #include "projection/projection_write.h"
 #include "transcript/event_keys.h"

@@ -1,7 +1,7 @@
 /*
  * interagent: the messages between agents, for causal replay by parent_event_id. The workflow
- * itself is the agent that begins. A line has the id of its event; only task_sent does not, since
- * its task_received has that id.
+ * itself is the agent that begins. A line has the id of its event, except task_sent, because its
+ * task_received has that id.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define HASH_DIGITS 16
 
-/* A version 4 UUID derived from the id of what was sent: the start of a call, or the message
- * that hands a conversation over. */
+/* A version 4 UUID derived from the id of the event that sends a task: the start of a call, or the
+ * message that hands a conversation over. */
 static void
 sent_id(const struct placed *at, char out[ID_SIZE])
 {
@@ -47,7 +47,7 @@ write_payload(struct writer *w, const struct placed *at, const char *recipient)
 	buffer_free(&minified);
 }
 
-/* Compares by digits: times from the year 2263 on exceed 63 bits. */
+/* Writes the digits of µs, then three zeros: from the year 2263 on, nanoseconds exceed 63 bits. */
 static void
 write_nanoseconds(struct writer *w, int64_t wall)
 {
@@ -58,7 +58,7 @@ write_nanoseconds(struct writer *w, int64_t wall)
 	writer_span(w, span_of(text, (size_t)len));
 }
 
-/* All members: what an agent did, in reply to what, for whom. */
+/* Writes all members: what an agent did, in reply to what, for whom. */
 static void
 write_act(struct writer *w, const struct placed *at, const char *agent, const char *recipient)
 {
@@ -79,8 +79,8 @@ actor_around(const struct placed *at)
 	return at->run->name ? at->run->name : "";
 }
 
-/* A call is given its input by the calls that made it, or an agent hands the conversation to
- * another. */
+/* The calls whose results are the input send a call its task, or an agent hands the conversation
+ * over to another. */
 static void
 interagent_write_sent(struct writer *w, const struct projection_line *line)
 {
@@ -114,7 +114,7 @@ interagent_write_received(struct writer *w, const struct projection_line *line)
 	write_payload(w, at, NULL);
 }
 
-/* An agent does something, for nobody except the one that it answers. */
+/* An agent does something; the recipient, if any, is the one that it answers. */
 static void
 interagent_write_action(struct writer *w, const struct projection_line *line)
 {

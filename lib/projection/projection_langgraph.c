@@ -1,8 +1,8 @@
 /*
- * langgraph: parts of a stream in LangGraph's version "v2", each with its mode (type), its origin's
- * namespace (ns), and data. A call is a task; its namespace is the list of groups that enclose it;
- * the last part is the state with which the run ended. A decision makes no part: the call that
- * continues after it does.
+ * langgraph: the parts of a stream in LangGraph's version "v2", each with its mode (type), the
+ * namespace of its origin (ns), and data. A call is a task; its namespace is the list of groups
+ * that enclose it; the last part is the state with which the run ended. A decision makes no part:
+ * the call that continues after it does.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The texts are made of the files *.schema.json beside this one. */
+/* The texts are generated from the files *.schema.json beside this one. */
 #include "projection/projection_names.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
- * otlp: spans for OpenTelemetry's collectors (OTLP/JSON, one export request per line), named by its
- * semantic conventions for generative AI. A span is written when what it describes has ended. Ids
- * of traces and spans are those of storage/traceparent.h: an attempt is in the span in which it was
- * started, a child run in the call that started it.
+ * otlp: spans for OpenTelemetry collectors (OTLP/JSON, one export request per line), named by its
+ * semantic conventions for generative AI. A span is written when what it describes has ended. Trace
+ * and span ids are those of storage/traceparent.h: the parent of an attempt is the span in which it
+ * was started, the parent of a child run the call that started it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ attribute_string(struct writer *w, const char *key, struct span value)
 	attribute_end(w);
 }
 
-/* The conventions' name of a provider, where it differs from AWF's. */
+/* Writes the conventions' name of a provider, where it differs from AWF's. */
 static void
 attribute_provider(struct writer *w, const char *provider)
 {
@@ -115,7 +115,7 @@ attribute_usage(struct writer *w, struct span usage)
 	}
 }
 
-/* The conventions' name for it, if there is one. */
+/* Writes the conventions' name of a stop reason, if there is one. */
 static void
 attribute_stop_reason(struct writer *w, struct span reason)
 {
@@ -155,8 +155,8 @@ link_to(struct writer *w, const char *trace_id, const char *span_id)
 	writer_object_end(w);
 }
 
-/* Writes a span up to its attributes. Its name is "WORD WHAT", as the conventions demand; parent
- * NULL: it has none. */
+/* Writes a span up to its attributes. Its name is "WORD WHAT", as the conventions require; parent
+ * NULL: none. */
 static void
 begin_span(struct writer *w, const struct projection_line *line, const char *span_id,
     const char *parent, const char *what, int kind)
@@ -234,7 +234,7 @@ otlp_write_run_span(struct writer *w, const struct projection_line *line)
 	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
 	writer_member_array(w, "links");
-	/* A child run recorded before traces existed has a trace of its own. */
+	/* A child run recorded before AWF had traces has its own trace: link to it. */
 	if (around->span_id[0] == '\0' && parent[0] != '\0')
 		link_to(w, trace_id_of_run(parent, trace), span_id_of_attempt(parent, 1, span));
 	writer_array_end(w);
@@ -271,7 +271,8 @@ otlp_write_call_span(struct writer *w, const struct projection_line *line)
 	otlp_write_status(w, at);
 }
 
-/* The wait of a call, inside it: from its beginning to the decision. */
+/* Writes a span for the wait of a call, inside the call's span: from its beginning to the
+ * decision. */
 static void
 otlp_write_decision_span(struct writer *w, const struct projection_line *line)
 {
@@ -310,7 +311,7 @@ otlp_write_turn_span(struct writer *w, const struct projection_line *line)
 	end_attributes(w, at);
 }
 
-/* It begins with the tool call, which is the result's parent. */
+/* A tool's span begins with the tool call, which is the parent event of the result. */
 static void
 otlp_write_tool_span(struct writer *w, const struct projection_line *line)
 {
@@ -373,7 +374,7 @@ otlp_write_line(struct writer *w, const struct projection_line *line)
 	writer_array_end(w);
 }
 
-/* ---- what ended without an end ---- */
+/* ---- attempts and calls without an end ---- */
 
 static void
 otlp_write_died_status(struct writer *w, const struct placed *at)

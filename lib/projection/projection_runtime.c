@@ -1,5 +1,5 @@
 /*
- * runtime: the stream that a workflow runtime sends to its clients, by offset from 0.
+ * runtime: the stream that a workflow runtime sends to its clients, numbered by offset from 0.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ static const struct projection_member
 		AGENT, TOOL, DURATION, { "output_size", PROJECT_SIZE, KEY_OUTPUT }, ERROR, LAST
 	};
 
-/* A call that was neither skipped nor failed saves a state. The vocabulary has no word for the
+/* A call that was neither skipped nor failed saves a state. The vocabulary has no type for the
  * failure of a step without an agent. */
 static const struct projection_row rows[] = {
 	{ EVENT_RUN_STARTED, 0, "workflow.started", NULL, NULL, run_start },

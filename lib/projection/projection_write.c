@@ -1,6 +1,6 @@
 /*
- * Goes through the rows for an event's type in the order of the table; each row makes its lines:
- * the members that all lines of the projection have, and those that the row adds.
+ * Goes through the rows for an event's type in the order of the table; each row writes its lines:
+ * the members that all lines of the projection have, then those of the row.
  */
 #include "projection/projection_write.h"
 
@@ -13,7 +13,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-/* ---- what events tell ---- */
+/* ---- properties of events ---- */
 
 bool
 placed_by_agent(const struct placed *at)

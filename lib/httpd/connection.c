@@ -27,11 +27,12 @@
 #include "io/file.h"
 
 #define ACCEPTED_AT_ONCE 64
-#define SPARE_PLACES 16                 /* beyond limits.connections: for admitted clients, and
-                                                                                      to tell others that there is no room */
+#define SPARE_PLACES 16                 /* beyond limits.connections: for admitted clients, and for
+                                           refusing others with an answer */
 #define READ_AT_ONCE 16384
-#define TURN ((size_t)1 << 20)          /* bytes for one connection, until it is the next one's turn */
-#define ROOM_AT_ONCE ((size_t)16 << 10) /* by which the memory of a body grows */
+#define TURN ((size_t)1 << 20)          /* bytes for one connection, before the next one has its
+                                           turn */
+#define ROOM_AT_ONCE ((size_t)16 << 10) /* the memory of a body grows in such steps */
 #define NEWCOMER_MS 1000                /* until a new connection must have sent something */
 #define PAUSE_MS 100                    /* between tries while no descriptor is free */
 
@@ -49,8 +50,8 @@ static const struct refusal bad_framing = { 400, "invalid_input",
 	"the body is not in chunks as it must be: sizes without extensions, no trailers" };
 static const struct refusal late_head = { 408, "timeout", "the head did not come in time" };
 static const struct refusal late_body = { 408, "timeout", "the body did not come in time" };
-/* The sender of a body may not be known yet: a signature may cover the whole body. No address
- * alone can take all of the room. */
+/* Who sends a body may not be known yet, as a signature may cover the whole body. So the memory is
+ * limited in total and per address. */
 static const struct refusal too_much_held = { 503, "unavailable",
 	"the server has too much to keep of the bodies that others send" };
 static const struct refusal too_much_from = { 429, "too_many",
@@ -131,7 +132,7 @@ begin_request(struct connection *c)
 		loop_enter(c->httpd->loop, &c->task);
 }
 
-/* The request is answered, and nothing more is read. */
+/* The request is answered, and no further request is read. */
 static bool
 begin_draining(struct connection *c)
 {
@@ -150,7 +151,7 @@ begin_draining(struct connection *c)
 
 enum read { READ_SOME, READ_NOTHING, READ_ENDED };
 
-/* Reads more bytes. */
+/* Reads more bytes, if there are any. */
 static enum read
 read_more(struct connection *c, char *bytes, size_t size, size_t *len)
 {
@@ -445,7 +446,8 @@ send_file(struct connection *c)
 	return sent;
 }
 
-/* The client has to read first. some: it has read something just now. */
+/* The socket accepts no more: wait until the client has read something. some: bytes have been
+ * written just now. */
 static void
 connection_set_blocked(struct connection *c, bool some)
 {
@@ -524,7 +526,7 @@ connection_write_answer(struct connection *c)
 	return false;
 }
 
-/* Writes what is pending of a stream, and asks the handler for more. */
+/* Writes the pending part of a stream, and asks the handler for more. */
 static bool
 write_stream(struct connection *c)
 {
@@ -567,7 +569,7 @@ begin_answer(struct connection *c, unsigned status, struct buffer *fields, int64
 {
 	INVARIANT(c->state <= CONNECTION_WAITS && connection_unsent(c) == 0);
 	c->bodiless |= status == 204 || status == 304;
-	/* The rest of the body would be taken for the next head. */
+	/* The rest of the body must not be read as the next head. */
 	if (c->state == CONNECTION_READS_BODY)
 		c->close = c->linger = true;
 	INVARIANT(c->http11 || c->close);
@@ -777,7 +779,7 @@ socket_ready(struct loop_source *source, uint32_t events)
 		connection_close(c);
 		return;
 	}
-	/* Bytes that arrive while a stream is written are read after its end. */
+	/* Input that arrives while a stream is written is read after the end of the stream. */
 	if (c->state == CONNECTION_STREAMS && (!c->blocked || !(events & EPOLLOUT)))
 		return;
 	if (events & EPOLLOUT)
@@ -804,9 +806,9 @@ limit_due(struct loop_timer *timer)
 	connection_work(c);
 }
 
-/* ---- coming ---- */
+/* ---- accepting connections ---- */
 
-/* The number of other connections from an address. */
+/* The number of connections from an address, except `but`. */
 static size_t
 count_from(const struct httpd *h, const struct connection *but, const char *address)
 {
@@ -897,7 +899,7 @@ make_room(struct httpd *h, int fd)
 	return lower;
 }
 
-/* There is no room: the client is told so, if it reads that. */
+/* There is no room: refuses the connection, with an answer as far as the client reads it. */
 static int
 turn_away(int fd)
 {
@@ -932,7 +934,8 @@ httpd_admit(struct httpd *h, int fd)
 	c->answer.file = -1;
 	connection_peer_of(&c->peer, fd);
 	memcpy(c->address, c->peer.address, PEER_ADDRESS);
-	/* This machine may have any number of connections: a proxy on it says whose they are. */
+	/* A client on this machine may open any number of connections: it may be a proxy, which
+	 * reports the clients' addresses. */
 	c->crowded = !c->peer.local && !c->peer.loopback && is_crowded(c);
 	c->next = h->first;
 	if (c->next != NULL)
@@ -954,15 +957,15 @@ accept_some(struct httpd *h, int listener)
 	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
 		int fd;
 
-		/* The loop reports further waiting connections: evict nobody before one is known
-		 * to wait. */
+		/* Evict a connection only if another one waits. The first one waits for certain;
+		 * the loop reports further ones. */
 		if (!h->turns_away && h->count >= h->limits.connections && i > 0)
 			return true;
 		if (!h->turns_away && h->count >= h->limits.connections && !connection_evict_one(h))
 			return false;
 		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		/* An error of a single connection, such as one that was closed again, does not
-		 * matter. */
+		/* An error of a single connection, such as one that was closed before it was
+		 * accepted, does not matter. */
 		if (fd == -1)
 			return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
 		httpd_admit(h, fd);

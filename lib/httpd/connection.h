@@ -19,14 +19,14 @@
  *   BROKEN      It is closed as soon as the loop comes to it.
  *
  * What the code relies on, and maintains:
- *   - Of a request that is refused because of its head no body is read, and a request that is
- *     answered before its body is complete is the last of its connection: no byte of a body is
- *     taken for a head.
+ *   - If a request is refused because of its head, its body is not read. A request that is answered
+ *     before its body is complete is the last of its connection. So no byte of a body is read as a
+ *     head.
  *   - Each begin() of the handler is followed by one end(), answered or not, and nothing is called
  *     between end() and the next begin() or refuse().
  *   - Time limits apply to the whole: a byte a second does not extend them.
- *   - Pending output is at most what the handler has written: a stream checks
- *     connection_unsent() before it writes more.
+ *   - Pending output is at most what the handler has written: a stream checks connection_unsent()
+ *     before it writes more.
  *   - Descriptor and buffers belong to the connection; c->request belongs to the handler.
  */
 #ifndef AWF_HTTPD_CONNECTION_H
@@ -50,8 +50,8 @@ struct head;
 
 /* What a program does with the requests of its connections. */
 struct connection_handler {
-	/* A request begins, whose head is in these bytes until this returns. Returns a refusal
-	 * to refuse it without reading its body. */
+	/* A request begins; its head is in these bytes, which are valid during the call. Returns a
+	 * refusal to refuse it without reading its body. */
 	const struct refusal *(*begin)(struct connection *c, const struct head *h, struct span bytes);
 	/* A piece of its body, of which `left` more bytes were announced. Returns a refusal as
 	 * above. */
@@ -59,15 +59,15 @@ struct connection_handler {
 	/* The request is complete: answer it, or let it wait (connection_wait()). Called again
 	 * after connection_wake(). */
 	void (*answer)(struct connection *c);
-	/* Answer it with this refusal. May come before begin(), if the head was invalid. */
+	/* Answer it with this refusal. Called without begin() if the head was invalid. */
 	void (*refuse)(struct connection *c, const struct refusal *refusal);
 	/* The client has read a part of a stream. */
 	void (*ready)(struct connection *c);
-	/* It is over, answered or not. */
+	/* The request is over, answered or not. */
 	void (*end)(struct connection *c);
 };
 
-/* All connections of a program. Set the members before the line, the others to zero. */
+/* All connections of a program. Set the members above the line, and zero the others. */
 struct httpd {
 	struct loop *loop;
 	const struct connection_handler *handler;
@@ -75,7 +75,7 @@ struct httpd {
 	size_t per_address;          /* connections from one address, at most; 0: any number */
 	unsigned spare_files;        /* descriptors that must stay free for other things; 0: not
 	                                	                                checked */
-	/* Whether a client for which there is no place is told so. If not, it waits for a place,
+	/* Whether a client for which there is no room is refused with an answer. If not, it waits,
 	 * and connections without a request, admitted or not, are closed. */
 	bool turns_away;
 	/* Whether a client that has closed its sending side still gets a pending answer. If not,
@@ -96,44 +96,44 @@ enum connection_state {
 struct connection {
 	struct httpd *httpd;
 	struct connection_peer peer;
-	char address[PEER_ADDRESS];  /* by which it is counted */
-	void *request;               /* the handler's; NULL: there is none */
-	struct buffer body;          /* that connection_keep() has kept */
+	char address[PEER_ADDRESS];  /* its connections are counted by this */
+	void *request;               /* the handler's; NULL: there is no request */
+	struct buffer body;          /* the pieces that connection_keep() has kept */
 	bool admitted;               /* set by the handler: the client has authenticated */
 	bool http11;
 	bool bodiless;               /* the answer has no body: it is for a HEAD, or a 204 or 304 */
 	int64_t body_ms;             /* time limit for the body; set by the handler in begin() */
 
-	/* ---- its own ---- */
+	/* ---- private ---- */
 	enum connection_state state;
-	int64_t came;                /* loop->now then */
+	int64_t came;                /* loop->now when it was accepted */
 	struct loop_source source;
 	struct loop_task task;       /* entered while there is more to do */
 	struct loop_timer limit;
 	bool crowded;                /* there are too many from its address */
-	bool readable;               /* there may be bytes to read */
+	bool readable;               /* the socket may have bytes to read */
 	bool hung_up;                /* the client has closed its sending side */
-	bool blocked;                /* the client has to take something first */
-	bool close;                  /* after this answer */
-	bool linger;                 /* though more of the request may come */
+	bool blocked;                /* the socket accepts no more bytes: the client must read first */
+	bool close;                  /* close it after this answer */
+	bool linger;                 /* before it is closed, the rest of the request is read */
 	bool paused;                 /* reading the body is suspended */
 	bool called;                 /* the handler is being called: what it requests is done
 	                                	                                afterwards */
 	bool chunked;                /* the stream is written in chunks */
 	struct {
-		struct buffer in;            /* read, and not taken yet */
-		size_t looked;               /* bytes that were searched for the end of a head */
+		struct buffer in;            /* bytes that were read and not processed yet */
+		size_t looked;               /* bytes that were searched for the end of the head */
 		bool spaced;                 /* an empty line came before the head */
-		size_t dropped;              /* bytes, while it drains */
+		size_t dropped;              /* bytes dropped in state DRAINS */
 		struct framing framing;
 		size_t room;                 /* bytes reserved for its body so far */
-	} input;                      /* the request that comes */
+	} input;                      /* the request that is being read */
 	struct {
-		struct buffer head, content; /* of the answer */
-		size_t sent;                 /* of both */
-		int file;                    /* behind them, this part of it; -1 */
+		struct buffer head, content; /* in memory */
+		size_t sent;                 /* bytes sent of head and content together */
+		int file;                    /* a part of this file is sent after them; -1: none */
 		int64_t file_at, file_left;
-	} answer;                     /* that goes */
+	} answer;                     /* the answer that is being written */
 	struct connection *previous, *next;
 };
 
@@ -143,14 +143,14 @@ struct connection {
 struct httpd_listener {
 	struct httpd *httpd;
 	struct loop_source source;
-	struct loop_timer pause;     /* set while nobody can be let in */
+	struct loop_timer pause;     /* set while no connection can be accepted */
 };
 
 int httpd_listener_add(struct httpd_listener *l, struct httpd *h, int fd, struct error *err);
 /* Closes the descriptor, if there is one. */
 void httpd_listener_remove(struct httpd_listener *l);
 
-/* Adds a connected socket; closes it if there is no place: -1. */
+/* Adds a connected socket. -1: there is no room, and it was closed. */
 int httpd_admit(struct httpd *h, int fd);
 /* Closes all connections. Pending requests are asked for their answer once more. */
 void httpd_close(struct httpd *h);
@@ -180,7 +180,7 @@ void connection_answer_file(struct connection *c, unsigned status, struct buffer
 
 /* An answer that grows, of this length; -1: unknown. */
 void connection_stream(struct connection *c, unsigned status, struct buffer *fields, int64_t length);
-/* Bytes of it that the client has not read yet. */
+/* Pending bytes of the answer, which are not written to the socket yet. */
 size_t connection_unsent(const struct connection *c);
 /* Writes more of it: what the client does not accept now stays pending. */
 void connection_write(struct connection *c, const char *bytes, size_t len);

@@ -10,16 +10,17 @@
 #define PEER_ADDRESS 48
 
 struct connection_peer {
-	bool local;                    /* of a Unix socket */
-	uid_t uid;                     /* then */
-	pid_t pid;                     /* the process that connected; 0: not visible from here */
-	char address[PEER_ADDRESS];    /* otherwise its IP address as text; "unix" for a local one */
-	char own[PEER_ADDRESS];        /* ours, that it came to */
-	int port;                      /* ours */
-	bool loopback;                 /* ours is one */
+	bool local;                    /* it is connected through a Unix socket */
+	uid_t uid;                     /* its user, if local */
+	pid_t pid;                     /* the process that connected, if local; 0: not visible from
+	                                  here */
+	char address[PEER_ADDRESS];    /* its IP address as text; "unix" if local */
+	char own[PEER_ADDRESS];        /* the server's address of the connection */
+	int port;                      /* the server's port */
+	bool loopback;                 /* the server's address is a loopback address */
 };
 
-/* Of a connected socket. */
+/* Describes the peer of a connected socket. */
 void connection_peer_of(struct connection_peer *p, int fd);
 
 #endif

@@ -20,7 +20,7 @@ framing_begin(struct framing *f, bool chunked, int64_t length)
 	*f = (struct framing){ .chunked = chunked, .place = chunked ? SIZE : CONTENT, .left = length };
 }
 
-/* Reads a byte of a size, or the CR behind it. */
+/* Reads a digit of a chunk's size, or the CR after it. */
 static bool
 framing_read_size(struct framing *f, char c)
 {

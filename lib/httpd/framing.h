@@ -15,13 +15,13 @@
 
 enum framing_state {
 	FRAMING_MORE,           /* all bytes were used, and more must come */
-	FRAMING_END,            /* this was the end; bytes that are left belong to what follows */
+	FRAMING_END,            /* the content is complete; remaining bytes belong to what follows */
 	FRAMING_BROKEN          /* the framing is invalid */
 };
 
 struct framing {
 	bool chunked;
-	unsigned char place;     /* in the framing of chunks */
+	unsigned char place;     /* which part of a chunk's framing comes next */
 	unsigned char digits;    /* of a chunk's size, so far */
 	int64_t left;            /* remaining bytes of all, or of this chunk */
 };
@@ -32,10 +32,10 @@ void framing_begin(struct framing *f, bool chunked, int64_t length);
 enum framing_state framing_take(struct framing *f, const char *bytes, size_t len, size_t *used,
     struct span *piece);
 
-/* The same of what is sent. */
+/* The same for content that is sent. */
 
-/* Begins a chunk, which contains everything appended until framing_chunk_end(). Returns where it
- * begins. */
+/* Begins a chunk, which contains everything appended until framing_chunk_end(). Returns its
+ * offset. */
 size_t framing_chunk(struct buffer *out);
 /* Ends it; an empty chunk is removed. */
 void framing_chunk_end(struct buffer *out, size_t start);

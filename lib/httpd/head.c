@@ -31,13 +31,13 @@ static const struct refusal bad_version = { 505, "invalid_input",
 	"HTTP/1.1 and HTTP/1.0 are spoken here" };
 static const struct refusal too_many = { 431, "invalid_input", "too many header fields" };
 
-/* Fields of which two values would contradict each other. */
+/* Fields that must not be repeated, because two values would contradict each other. */
 static const char *const once[] = {
 	"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Cookie",
 	"Origin", "Expect", "Last-Event-ID", "Sec-Fetch-Site", "X-Forwarded-Host", NULL
 };
 
-/* RFC 9110, section 5.6.2. */
+/* Whether a name is a token (RFC 9110, section 5.6.2). */
 static bool
 is_token(struct span name)
 {
@@ -93,7 +93,7 @@ stands_twice(const struct head *h, const char *name)
 	return count > 1;
 }
 
-/* Only digits; -1 if there is anything else, or if it is above 2^53. */
+/* Reads a number of digits only; -1 if there is anything else, or it has more than 15 digits. */
 static int64_t
 read_length(struct span value)
 {
@@ -109,7 +109,7 @@ read_length(struct span value)
 	return length;
 }
 
-/* Reads how long the body is. */
+/* Determines the length of the body. */
 static const struct refusal *
 check_length(struct head *h)
 {

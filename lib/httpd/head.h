@@ -21,7 +21,7 @@
 
 struct head_field { struct span name, value; };
 
-/* Its spans point into the bytes from which it was read. */
+/* The spans point into the bytes that were parsed. */
 struct head {
 	struct span method, target;
 	bool http11;             /* else HTTP/1.0 */
@@ -29,8 +29,8 @@ struct head {
 	size_t count;
 	bool chunked;            /* the body is sent in chunks */
 	int64_t length;          /* of its body; 0: it has none */
-	bool expects;            /* it waits for 100 Continue */
-	bool close;              /* no other request follows it */
+	bool expects;            /* the client waits for 100 Continue */
+	bool close;              /* the connection is closed after it */
 };
 
 /* The length of the head at the beginning of these bytes, with its empty line; 0: it is not

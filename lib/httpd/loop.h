@@ -4,7 +4,7 @@
  * polls the loop's own descriptor, and runs a round without waiting when that is ready.
  *
  * A task is work that would take long, done in pieces of a few milliseconds: while there are tasks,
- * each gets a piece between two looks at what is ready.
+ * each does one piece per round, before the ready descriptors are handled again.
  */
 #ifndef AWF_HTTPD_LOOP_H
 #define AWF_HTTPD_LOOP_H
@@ -22,7 +22,7 @@ struct loop_source {
 	void (*ready)(struct loop_source *source, uint32_t events);
 };
 
-/* A timer, which is a member of the object that it is about. */
+/* A timer, which is a member of the object that it belongs to. */
 struct loop_timer {
 	void (*due)(struct loop_timer *timer);
 	int64_t at;                     /* clock_monotonic(); 0: it is not set */
@@ -47,7 +47,7 @@ struct loop {
 	struct loop_task *first, *last;
 	size_t tasks;
 	int64_t now;                    /* clock_monotonic() of this round */
-	struct epoll_event *events;     /* of this round, those not handled yet */
+	struct epoll_event *events;     /* events of this round that are not handled yet */
 	size_t event_count;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Why a request is refused: a status of HTTP, a word for programs, and a sentence.
+ * Why a request is refused: an HTTP status, a word for programs, and a sentence.
  */
 #ifndef AWF_HTTPD_REFUSAL_H
 #define AWF_HTTPD_REFUSAL_H

@@ -9,10 +9,10 @@
 #include "base/text.h"
 #include "base/version.h"
 
-#define AUTHORITIES "/etc/ssl/certs" /* where libcurl knows of none */
+#define AUTHORITIES "/etc/ssl/certs" /* used if libcurl has no default */
 
-/* Reading the one certificate authority that is needed takes a tenth of the time of reading the
- * bundle of all. This needs a TLS library that looks authorities up in a directory, and such a
+/* Reading only the certificate authority that is needed takes a tenth of the time of reading the
+ * bundle. This requires a TLS library that looks up authorities in a directory, and such a
  * directory. */
 const char *
 handle_authorities(void)
@@ -85,7 +85,7 @@ read_body(char *bytes, size_t size, size_t count, void *context)
 	return len;
 }
 
-/* Called when the body must be sent again from its beginning. */
+/* Called by libcurl to rewind the body for sending it again. */
 static int
 refuse_again(void *context, curl_off_t offset, int origin)
 {
@@ -99,7 +99,8 @@ handle_post(CURL *easy, struct handle_body *body)
 	body->sent = 0;
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
 	if (body->len == 0) {
-		/* Nothing must be sent again: libcurl retries only on a kept connection. */
+		/* libcurl would send a request without a body again, but only on a kept connection:
+		 * use a new one. */
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		return;
@@ -115,7 +116,7 @@ handle_failure(CURLcode result, const char *message)
 {
 	if (result == CURLE_SEND_FAIL_REWIND)
 		return "the server closed the connection without an answer";
-	/* libcurl's error for a header line that is longer than its buffer. */
+	/* libcurl's error if a header line is longer than its buffer. */
 	if (result == CURLE_OUT_OF_MEMORY)
 		return "a line of the answer's head is too long, or there is no memory";
 	return message[0] != '\0' ? message : curl_easy_strerror(result);

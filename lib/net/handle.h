@@ -9,21 +9,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The directory with each certificate authority under the hash of its name, if it is enough to
- * read one of them. NULL: there is none, or the environment sets the trusted ones. */
+/* The directory that has each certificate authority under the hash of its name, if the TLS library
+ * can look up one of them. NULL: it cannot, or the environment sets the trusted authorities. */
 const char *handle_authorities(void);
-/* Resets the handle. authorities: the directory of certificate authorities; NULL: those of the
- * environment, or of libcurl. If none in the directory has signed the server's certificate, one
- * in the bundle may have: the transfer ended with CURLE_PEER_FAILED_VERIFICATION then, nothing
- * was sent, and it may be repeated without the directory. */
+/* Resets the handle and sets it up. authorities: the directory of certificate authorities; NULL:
+ * those of the environment, or of libcurl. If the directory does not have the authority, the
+ * transfer ends with CURLE_PEER_FAILED_VERIFICATION before anything is sent; it may be repeated
+ * without the directory, since the bundle may have the authority. */
 void handle_prepare(CURL *easy, const char *url, const char *authorities);
 
-/* Bytes of header lines that a server may send in one transfer, including those of informational
- * responses and of trailers. libcurl has such a limit for the head alone, and not in all
- * versions. */
+/* Limit for all header lines in one transfer, including those of informational responses and
+ * trailers. libcurl limits only the head, and not in all versions. */
 #define HANDLE_HEAD_LIMIT ((size_t)256 << 10)
 #define HANDLE_HEAD_LONG "the head of the answer is above 256 KiB"
-/* Counts a line; false: there are too many, and the callback must return 0. */
+/* Counts a header line; false: the limit is exceeded, and the callback must return 0. */
 bool handle_take_line(size_t *heads, size_t len);
 
 /* A request body. It must not move until the transfer has ended. */
@@ -32,8 +31,8 @@ struct handle_body {
 	size_t len, sent;
 };
 /* Posts body->bytes, once only: if a kept connection closes without an answer, it is unknown
- * what the server has done, but libcurl would send the request again by itself (RFC 9110,
- * section 9.2.2). */
+ * whether the server has processed the request, but libcurl would send it again (RFC 9110, section
+ * 9.2.2). */
 void handle_post(CURL *easy, struct handle_body *body);
 /* Why the transfer failed; message is libcurl's text. */
 const char *handle_failure(CURLcode result, const char *message);

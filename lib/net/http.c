@@ -1,9 +1,9 @@
 /*
- * curl's multi interface: so the wait is here, and the owner's descriptors are watched together
- * with the connections. A POST has a handle for itself, GETs share one. The time limit is for
- * periods without a byte in either direction, not for the whole, because an answer may stream for
- * long. The body of an answer outside 2xx is an error's text: it is kept, up to a limit, and not
- * passed on.
+ * Uses curl's multi interface, so that waiting is done here, and the caller's descriptors are
+ * watched together with the connections. A POST has a handle for itself; GETs share the
+ * connections. The time limit is for periods without a byte in either direction, not for the whole,
+ * because an answer may stream for long. The body of an answer outside 2xx is an error message: it
+ * is kept, up to a limit, and not passed to take().
  */
 #include "net/http.h"
 
@@ -42,33 +42,33 @@ http_escape(struct buffer *url, const char *text)
 struct http {
 	CURLM *multi; /* owns the connections */
 	CURL *easy;
-	const char *authorities; /* the directory with each authority under the hash of its name; NULL */
-	struct transfer *gets;   /* that are on their way */
+	const char *authorities; /* the directory of handle_authorities(); NULL: none */
+	struct transfer *gets;   /* the GETs in progress */
 };
 
-/* One request on its way. */
+/* A request in progress. */
 struct transfer {
 	const struct http_request *request;
 	struct http_answer *answer;
 	CURL *easy;
-	const char *authorities; /* the directory in which they are; NULL: that of the
-	                            environment or of libcurl */
+	const char *authorities; /* the directory that is used; NULL: authorities of the environment
+	                            or of libcurl */
 	struct curl_slist *headers;
 	struct handle_body body;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
 	bool headed;             /* a part of the head has arrived */
 	bool cut;                /* the rest of an error's body is not needed */
-	const char *wrong;       /* with the answer; NULL: nothing */
+	const char *wrong;       /* what is wrong with the answer; NULL: nothing */
 	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
 	int watch_fd;
 	int64_t idle_since;
-	int64_t barren_since;    /* when progress was seen last */
+	int64_t barren_since;    /* when progress was last seen */
 	int64_t progress;
 	curl_off_t sent;
 
-	/* Of a GET. */
+	/* Only for a GET. */
 	struct http_request made;
 	char *url;
 	struct http_get *get;
@@ -112,7 +112,7 @@ http_answer_free(struct http_answer *a)
 	buffer_free(&a->body);
 }
 
-/* "1.5" in units of `unit` ms, or a date; 0 if it is neither. */
+/* Reads "1.5", in units of `unit` ms, or a date, as ms from now; 0 if it is neither. */
 static int64_t
 retry_after_parse(const char *value, double unit)
 {
@@ -138,7 +138,7 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	size_t len = size * count;
 	char line[256], *value;
 
-	/* A head has one time limit, however slowly it arrives. */
+	/* The whole head has one time limit, however slowly it arrives. */
 	if (!t->headed)
 		t->idle_since = clock_monotonic();
 	t->headed = true;
@@ -222,7 +222,7 @@ idle_limit(const struct transfer *t)
 	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
 }
 
-/* Whether nothing but keep-alives has come for too long. */
+/* Whether only keep-alives have arrived for too long. */
 static bool
 is_barren(struct transfer *t)
 {
@@ -264,7 +264,7 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 			}
 		if (done)
 			return 0;
-		/* Bytes that were sent count too: a large request takes its time. */
+		/* Bytes sent count too: a large request takes its time. */
 		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
 		if (sent != t->sent) {
 			t->sent = sent;
@@ -324,9 +324,9 @@ transfer_begin(struct transfer *t, struct http *h)
 
 	for (size_t i = 0; request->headers[i] != NULL; i++)
 		t->headers = curl_slist_append(t->headers, request->headers[i]);
-	/* Waiting for "100 Continue" would cost a round trip. */
+	/* Do not wait for "100 Continue": that would cost a round trip. */
 	t->headers = curl_slist_append(t->headers, "Expect:");
-	/* A compressed stream comes late, so none is asked for; some servers send one anyway. */
+	/* Ask for no compression, which delays a stream; some servers compress anyway. */
 	t->headers = curl_slist_append(t->headers, "Accept-Encoding: identity");
 	t->authorities = request->way != NULL && request->way->ca != NULL ? NULL : h->authorities;
 
@@ -357,8 +357,8 @@ transfer_begin(struct transfer *t, struct http *h)
 	curl_multi_add_handle(h->multi, t->easy);
 }
 
-/* Ends it, finished or not. True: it must begin again with the bundle, which may have the
- * authority; nothing was sent to a server that is not trusted. */
+/* Ends the transfer, complete or not. True: it must be repeated with the bundle, because the
+ * directory does not have the server's authority; nothing was sent to the server. */
 static bool
 transfer_end(struct transfer *t, struct http *h, bool failed)
 {
@@ -372,11 +372,11 @@ transfer_end(struct transfer *t, struct http *h, bool failed)
 	return true;
 }
 
-/* What libcurl says of it. */
+/* The result of the transfer, as an error if it failed. */
 static int
 transfer_result(const struct transfer *t, struct error *err)
 {
-	long unverified = 0; /* above 1: no trusted authority; 1: not checked yet */
+	long unverified = 0; /* above 1: not signed by a trusted authority; 1: not checked yet */
 
 	if (t->stopped)
 		return error_set(err, ERROR_CANCELLED, NULL, "stopped");

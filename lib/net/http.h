@@ -29,39 +29,42 @@ enum http_watch {
 	HTTP_CANCEL
 };
 
-/* How to reach a server that is not reached as others are. NULL, 0: as they are. */
+/* How to reach a server, if not in the usual way. NULL or 0: as usual. */
 struct http_way {
-	int64_t connect_ms;          /* longest time for a connection */
-	int64_t first_ms;            /* longest time until the first byte of a body */
-	const char *ca;              /* files: the authorities that are trusted, instead of all others; */
-	const char *certificate, *key; /* this client's own, for servers that want to know it */
-	const char *socket;          /* a Unix socket, by which the server of any URL is reached */
+	int64_t connect_ms;          /* time limit for connecting */
+	int64_t first_ms;            /* time limit for the first byte of a body */
+	const char *ca;              /* a file: these authorities are trusted, and no others */
+	const char *certificate, *key; /* files: the client certificate, for servers that ask for one */
+	const char *socket;          /* a Unix socket, which is connected to instead of the host of
+	                                the URL */
 };
 
 struct http_request {
 	const char *url;
-	const struct http_way *way;  /* NULL: none of it */
+	const struct http_way *way;  /* NULL: all as usual */
 	const char *method;          /* NULL: POST */
-	bool direct;                 /* by no proxy */
+	bool direct;                 /* use no proxy */
 	const char *const *headers;  /* "Name: value"; ends with NULL */
-	const char *kept_header;     /* a name of which the answer has the value; NULL: none */
+	const char *kept_header;     /* a header whose value is kept from the answer; NULL: none */
 	const char *body;
 	size_t body_len;
-	int64_t idle_timeout_ms;     /* longest time without a byte: then ERROR_NETWORK; 0: 300 s */
-	/* Bytes of a 2xx body; non-zero stops the request (http_post() returns -1 with
+	int64_t idle_timeout_ms;     /* time limit for a period without a byte: then ERROR_NETWORK;
+	                                0: 300 s */
+	/* Called with bytes of a 2xx body; non-zero stops the request (http_post() returns -1 with
 	 * ERROR_CANCELLED). */
 	int (*take)(void *context, const char *bytes, size_t len);
 	void *context;
 	size_t limit;                /* bytes of a 2xx body, above which it is ERROR_NETWORK; 0:
 	                                no limit */
-	/* How much of the answer was more than a keep-alive, such as a comment in a stream; if
-	 * it does not grow for KEPT_ALIVE_LIMIT_MS, it is ERROR_NETWORK. NULL: each byte counts. */
+	/* Returns how many bytes of the answer so far were more than keep-alives, such as comments
+	 * in a stream. If that does not grow for KEPT_ALIVE_LIMIT_MS, it is ERROR_NETWORK. NULL:
+	 * each byte counts. */
 	int64_t (*progress)(void *context);
-	int64_t kept_alive_ms;       /* in the place of that; 0 */
-	int watch_fd;                /* readable: look() decides; -1: none */
+	int64_t kept_alive_ms;       /* replaces that limit; 0: does not */
+	int watch_fd;                /* calls look() when it is readable; -1: none */
 	enum http_watch (*look)(void *context);
-	int output_fd;               /* its reader gone: ERROR_CANCELLED; -1: none */
-	void (*before_wait)(void *context); /* called when everything that has arrived was passed
+	int output_fd;               /* if its reader is gone: ERROR_CANCELLED; -1: none */
+	void (*before_wait)(void *context); /* called when all bytes that have arrived were passed
 	                                       to take(); NULL */
 };
 #define HTTP_REQUEST_ID_SIZE 128
@@ -69,34 +72,34 @@ struct http_answer {
 	long status;
 	int64_t retry_after_ms;      /* retry-after-ms, Retry-After (seconds or date); 0 */
 	char request_id[HTTP_REQUEST_ID_SIZE]; /* request-id or x-request-id; "" */
-	char location[256];          /* "": none, or a longer one */
-	char kept[64];               /* of kept_header; "" */
+	char location[256];          /* "": none, or it is longer */
+	char kept[64];               /* the value of kept_header; "" */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };
-/* 0 if a complete answer came, whatever its status; -1 with ERROR_NETWORK (cut, refused, timed
+/* 0 if a complete answer came, whatever its status; -1 with ERROR_NETWORK (cut off, refused, timed
  * out), ERROR_CANCELLED. */
 int http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
     struct error *err);
 void http_answer_free(struct http_answer *a);
 
-/* A GET beside others. */
+/* A GET, beside others. */
 struct transfer;
 struct http_get {
-	/* Set by the owner. */
+	/* Set by the caller. */
 	const char *url;             /* http_get() copies it */
 	const char *const *headers;  /* "Name: value"; ends with NULL; must not change until the end */
-	bool direct;                 /* by no proxy */
-	int64_t idle_timeout_ms;     /* as in http_request; so are take and limit */
+	bool direct;                 /* use no proxy */
+	int64_t idle_timeout_ms;     /* as in http_request, like take and limit */
 	int (*take)(void *context, const char *bytes, size_t len);
 	size_t limit;
 	void *context;
 
-	/* How it came out. */
+	/* The result. */
 	bool ended;
 	struct error error;          /* ERROR_NONE: a complete answer came, whatever its status */
-	struct http_answer answer;   /* the owner's, who frees it */
+	struct http_answer answer;   /* the caller must free it */
 
-	struct transfer *transfer;   /* NULL: it is not on its way */
+	struct transfer *transfer;   /* NULL: it is not in progress */
 };
 /* Begins a GET. Not during an http_post(). -1: ERROR_SYSTEM. */
 int http_get(struct http *h, struct http_get *g, struct error *err);

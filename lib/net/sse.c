@@ -1,7 +1,7 @@
 /*
- * A line that is complete in the given bytes is used in place; only a line that was cut is copied.
- * A CR ends its line at once, and an LF after it is skipped when it comes, so that no event waits
- * for the next byte.
+ * A line that is complete in the given bytes is used in place; only a line that was split is
+ * copied. A CR ends its line at once, and an LF after it is skipped when it arrives, so that no
+ * event waits for the next byte.
  */
 #include "net/sse.h"
 
@@ -35,7 +35,7 @@ sse_free(struct sse *s)
 	buffer_free(&s->id);
 }
 
-/* A line without its end: empty, or "name: value", "name:value", "name". */
+/* Processes a line, without its line end: empty, or "name: value", "name:value", "name". */
 static int
 sse_read_line(struct sse *s, const char *line, size_t len)
 {
@@ -113,7 +113,7 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 		if (stop == NULL)
 			stop = lf;
 		if (stop == NULL) {
-			/* No field name is longer than the 64 bytes allowed for it here. */
+			/* 64 bytes are allowed here for the field name; no name is longer. */
 			if ((size_t)(end - at) > SSE_EVENT_LIMIT + 64 - s->line.len)
 				result = -1;
 			else

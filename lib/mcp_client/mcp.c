@@ -19,9 +19,9 @@
 
 #define VERSION "2025-11-25"
 #define PAGES_LIMIT 100
-#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a list with all its pages */
+#define TOOLS_LIMIT ((size_t)16 << 20) /* bytes of a tool list with all its pages */
 
-/* Versions that are used after a handshake. */
+/* The versions that are accepted in a handshake. */
 static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 void
@@ -47,25 +47,25 @@ mcp_free(struct mcp_server *s)
 
 /* ---- opening: requests to several servers at a time ---- */
 
-/* The servers that are being opened, and how far each is. */
+/* The servers that are being opened, and the step at which each is. */
 struct opening {
 	struct mcp_server *const *servers;
-	struct mcp_request *requests; /* one of each server */
+	struct mcp_request *requests; /* one per server */
 	int64_t *due;
 	struct buffer *cursors;       /* of the next page of tools; JSON */
 	size_t count;
-	int page;                     /* of the tools */
+	int page;                     /* of the tool lists */
 	const struct mcp_use *use;
-	struct error error;           /* the first */
+	struct error error;           /* the first error of a server */
 };
 
 /* A step for a server: writes the members of params. False: the server skips it. */
 typedef bool ask(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members);
-/* Handles the answer; -1 with *err. */
+/* Processes the answer; -1 with *err. */
 typedef int take(struct opening *o, size_t i, struct mcp_request *r, struct error *err);
 
-/* Asks all servers that take part, and waits for all: 1; 0: none took part. -1: interrupted;
- * errors of a server are in o->error. */
+/* Sends a request to each server that does not skip the step, and waits for all answers: 1; 0: all
+ * skipped it. -1: interrupted. Errors of a server go into o->error. */
 static int
 opening_step(struct opening *o, ask *ask_for, take *take_answer, struct error *err)
 {
@@ -127,7 +127,7 @@ mcp_read_capabilities(struct mcp_server *s, struct span result, struct error *er
 	return s->features != 0 ? 0 : mcp_fault(s, err, "has no tools, resources or prompts");
 }
 
-/* A server that refuses the handshake may be one of a version that has none any more. */
+/* A server that refuses the handshake may be of a version without one. */
 static int
 mcp_read_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 {
@@ -177,7 +177,7 @@ mcp_read_discover(struct opening *o, size_t i, struct mcp_request *r, struct err
 	return 0;
 }
 
-/* The first page from each server whose list is needed; then further pages where there are any. */
+/* Requests the first page from each server whose list is needed, then further pages. */
 static bool
 ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
 {
@@ -194,7 +194,7 @@ ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *memb
 	r->method = "tools/list";
 	if (!first)
 		buffer_format(members, "\"cursor\":%s", buffer_string(&o->cursors[i]));
-	/* What changes from now on may be missing in the answer. */
+	/* A change announced from now on may be missing in the answer, so clear the mark first. */
 	if (first) {
 		buffer_clear(&s->tools);
 		s->listed = s->stale = false;
@@ -266,7 +266,7 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 		status = -1;
 	}
 
-	/* A server that did not get ready is not asked again, but restarted. */
+	/* A server that is not ready is ended, so that it is started again next time. */
 	for (size_t i = 0; status == -1 && i < count; i++)
 		if (!servers[i]->listed)
 			peer_hang_up(&servers[i]->peer);

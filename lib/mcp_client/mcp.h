@@ -34,44 +34,48 @@
 struct mcp_request;
 struct run;
 
-/* What a server may have. */
+/* Features of a server. */
 enum { MCP_TOOLS = 1, MCP_RESOURCES = 2, MCP_PROMPTS = 4 };
 
 struct mcp_server {
 	struct mcp_definition definition;
-	const struct sandbox *sandbox; /* what its agent says; the agent's */
+	const struct sandbox *sandbox; /* the agent's sandbox settings, owned by the agent */
 	const struct run *run;       /* the run that may keep it, if its definition says so;
 	                                NULL: none */
-	struct pool_worker worker;   /* the run's worker, which is then the peer (mcp_kept.h);
-	                                else none */
-	int worker_status;           /* the wait status of the server that the worker reported; or -1 */
-	struct peer peer;            /* has the server's mark, and its secret values, none of
-	                                which is recorded */
-	struct pins pins;            /* files that it runs, in their state when it was started first */
-	bool enclosed;               /* it runs in a sandbox, */
-	struct environment environment; /* which was started with this, */
-	char *const *passed;         /* and lets these through: the step's */
-	bool cut_off;                /* it has no network, and its program downloads what it runs */
+	struct pool_worker worker;   /* the run's worker, if it keeps the server: then the worker is
+	                                the peer (mcp_kept.h) */
+	int worker_status;           /* the wait status of the server as reported by the worker; -1:
+	                                none */
+	struct peer peer;            /* the process; its mark and the secret values are in it, and
+	                                are not recorded */
+	struct pins pins;            /* the files that it runs, as they were when it was first
+	                                started */
+	bool enclosed;               /* whether it runs in a sandbox, */
+	struct environment environment; /* with this environment, */
+	char *const *passed;         /* of which these variables are passed into it (those of the
+	                                step) */
+	bool cut_off;                /* it has no network, but its program downloads the package
+	                                that it runs */
 	int exit_code;               /* exit status of the last process, as shells report it */
-	bool ready;                  /* it has said what it is, */
-	unsigned features;           /* and what it has */
-	bool listed;                 /* tools is what it offers, */
-	bool stale;                  /* it runs, or did, and has said that its list has changed */
-	unsigned listing;            /* how often it was listed */
-	bool modern;                 /* each request contains what the handshake said in earlier
-	                                versions */
-	struct buffer tools;         /* elements of a JSON array, as it lists them */
-	size_t unread;               /* at least how many bytes of answers to its own requests
+	bool ready;                  /* the server has answered initialize, */
+	unsigned features;           /* and declared these features */
+	bool listed;                 /* `tools` is its current list, */
+	bool stale;                  /* its list has changed since */
+	unsigned listing;            /* how many times its tools were listed */
+	bool modern;                 /* there is no handshake: each request contains what it
+	                                contained in earlier versions */
+	struct buffer tools;         /* elements of a JSON array, as in its list */
+	size_t unread;               /* an estimate of the bytes of answers to its own requests that
 	                                are not written yet */
 	struct mcp_request *waiting; /* requests without an answer */
 	long long first_id, next_id; /* ids of requests lie between them */
 };
 
-/* How servers are used just now. */
+/* The circumstances in which servers are used. */
 struct mcp_use {
 	const struct environment *environment; /* of tools; may be NULL */
 	const struct keys *keys;               /* may be NULL */
-	struct sandbox *sandbox;               /* what the step says; may be NULL */
+	struct sandbox *sandbox;               /* the step's sandbox settings; may be NULL */
 	const struct interrupts *interrupts;   /* may be NULL */
 	int64_t deadline;                      /* monotonic ms; 0: none */
 };
@@ -79,13 +83,13 @@ struct mcp_use {
 /* Takes over its definition; nothing runs yet. */
 void mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
     const struct sandbox *sandbox);
-/* Starts all of them and lists their tools, at the same time; those that are ready stay as they
- * are. -1: the first error: ERROR_TOOL for a server that fails, ERROR_BLOCKED for one to which
- * its sandbox refused something, ERROR_DEFINITION, ERROR_TIMEOUT, or the interrupt. */
+/* Starts all servers and lists their tools, in parallel; those that are ready already are left as
+ * they are. -1: the first error: ERROR_TOOL for a server that fails, ERROR_BLOCKED for one whose
+ * sandbox blocked an access, ERROR_DEFINITION, ERROR_TIMEOUT, or the interrupt. */
 int mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
     struct error *err);
-/* Reads what the server has sent since the last call. Returns whether it runs and its tools must
- * be listed again, which mcp_open() does. */
+/* Reads what the server has sent since the last call. Returns whether it runs and its tools must be
+ * listed again, by mcp_open(). */
 bool mcp_changed(struct mcp_server *s);
 
 /* A tool call, or a request with another method. */
@@ -99,22 +103,24 @@ struct mcp_call {
 	void (*progress)(void *context, struct span params); /* may be NULL */
 	void *context;
 	char traceparent[TRACEPARENT_SIZE]; /* the span in which it is made; "": none */
-	struct error error;          /* ERROR_NONE; else it is not made */
+	struct error error;          /* ERROR_NONE; if the caller sets another one, the call is not
+	                                made */
 
-	/* The outcome, also if it failed: ERROR_TOOL with the server's message, or with what
-	 * happened to it; ERROR_TIMEOUT, or the interrupt: then the call is cancelled, and a
-	 * late answer ignored. */
+	/* The result, also if the call failed: ERROR_TOOL with the server's message, or with the
+	 * reason; ERROR_TIMEOUT or the interrupt: then the call is cancelled, and a late answer
+	 * ignored. */
 	struct buffer line;
 	struct span result;          /* in line: an object */
-	int exit_code;               /* of a server that has ended instead, as shells report it */
+	int exit_code;               /* if the server has ended instead: its exit status as shells
+	                                report it */
 	int64_t finished;            /* monotonic ms */
 };
-/* Makes calls, to one server or several, all at once. -1: interrupted, or the machine failed;
- * calls without an answer have that error too. */
+/* Makes all calls in parallel, to one server or several. -1: interrupted, or a system error; calls
+ * without an answer have that error too. */
 int mcp_call(struct mcp_call *calls, size_t count, const struct mcp_use *use, struct error *err);
 void mcp_call_free(struct mcp_call *call);
 
-/* Ends all of them at once; they can be opened again. Call mcp_free() afterwards. */
+/* Ends all servers, in parallel; they can be opened again. Call mcp_free() afterwards. */
 void mcp_stop(struct mcp_server *const *servers, size_t count);
 void mcp_free(struct mcp_server *s);
 

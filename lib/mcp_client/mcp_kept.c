@@ -1,8 +1,8 @@
 /*
- * A variable in the worker's environment describes the process. It is passed to the guardian in a
- * memory file without a name, and is part of the digest that names the slot, as the whole
- * environment is: a key may be in either. Files that the command line names count by their digest
- * if others than root can write them, otherwise by their state.
+ * A variable in the worker's environment describes the process. It is passed to the guardian in an
+ * anonymous memory file. The name of the worker's slot is a digest of the whole environment with
+ * that variable: keys may be in either. Files named in the command line are represented by their
+ * digest if users other than root can write to them, otherwise by their size, times and the like.
  */
 #include "mcp_client/mcp_kept.h"
 
@@ -34,7 +34,8 @@ mcp_kept(const struct mcp_server *s)
 	return s->definition.keep && s->run != NULL && s->run->lock_fd == -1;
 }
 
-/* This directory, or the target of a path relative to it. NULL: it is gone. */
+/* The absolute path of a directory; NULL: the current one. Returns NULL if that does not exist any
+ * more. */
 static char *
 mcp_kept_absolute_path(const char *directory)
 {
@@ -80,8 +81,8 @@ compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The server's environment, with its description. It leaves out variables that differ between
- * steps or shells, and is sorted in its own order, because shells change that. */
+/* The server's environment, with the variable that describes it. Variables that differ between
+ * steps or shells are left out, and the list is sorted, because shells change its order. */
 static void
 make_environment(const struct mcp_server *s, const struct mcp_process *process,
     const char *directory, struct environment *e)
@@ -102,8 +103,8 @@ make_environment(const struct mcp_server *s, const struct mcp_process *process,
 	free(mark);
 }
 
-/* Waits for its hello, and for the ids that this client may use. 1; 0: they do not come; -1:
- * interrupted. */
+/* Waits for the worker's hello, and for the ids that this client may use. 1; 0: they do not arrive;
+ * -1: interrupted. */
 static int
 listen_to(struct mcp_server *s, int64_t deadline, const struct interrupts *interrupts,
     struct error *err)
@@ -137,14 +138,14 @@ mcp_kept_connect(struct mcp_server *s, const struct mcp_process *process,
 	    .program = program };
 	int status = 0;
 
-	/* The worker makes sure whose child it is. */
+	/* The worker fills in its own pid (mcp_kept_read()). */
 	if (process->enclosed)
 		sandbox_end_with(process->argv, 0);
 	if (program != NULL && directory != NULL)
 		make_environment(s, process, directory, &environment);
 	spec.environment = environment.list;
 
-	/* A worker that is dead or stopped is replaced, once. */
+	/* If the worker is dead or stopped, connect to a new one, once. */
 	for (int i = 0; i < 2 && status == 0 && environment.list != NULL; i++) {
 		if (!pool_connect_shared(&s->worker, &spec))
 			break;

@@ -1,13 +1,13 @@
 /*
  * An MCP server that a run keeps running for all its steps (`keep: run`): a child of awf-mcp-keep,
  * a worker of the run (start/pool.h), so that its state is kept between steps. Each step is a
- * client of the worker, and several may be connected at once. Steps share one server if it is the
+ * client of the worker, and several may be connected at once. Steps share a server if it is the
  * same: the same command line and the files that it runs, sandbox, directory, and environment
  * except for variables that differ between steps.
  *
  * A client speaks MCP as with the server itself. The worker assigns the ids that it may use,
- * because the server distinguishes all clients' requests by id; it sends these in a line of its
- * own, which no server can send, and further such lines when the server writes to stderr or ends.
+ * because the server distinguishes all clients' requests by id; it sends them in a line of its own,
+ * which cannot come from a server, and further such lines when the server writes to stderr or ends.
  * All have a member "awf":
  *
  *     {"awf":"ids","from":1048576}      a range of MCP_KEPT_IDS; the first line after the hello
@@ -15,7 +15,7 @@
  *     {"awf":"refused","text":"…"}      it cannot be started: the last line
  *     {"awf":"ended","status":256}      its wait status: the last line
  *
- * In a run without awf-run, or if the guardian cannot be asked, no server is kept: each step has
+ * In a run without awf-run, or if the guardian cannot be reached, no server is kept: each step has
  * its own.
  */
 #ifndef AWF_MCP_CLIENT_MCP_KEPT_H
@@ -31,19 +31,19 @@
 
 #define MCP_KEPT_IDS (1LL << 20)
 
-/* Whether the run keeps it. */
+/* Whether the run keeps the server. */
 bool mcp_kept(const struct mcp_server *s);
 
-/* A server as its process is started. */
+/* How the process of a server is started. */
 struct mcp_process {
 	char **argv;
 	char *const *command;       /* the same without its sandbox */
 	const struct environment *environment;
-	const char *directory;      /* NULL: this one */
-	const char *first;          /* the first line for it, with LF; NULL: none */
-	bool enclosed;              /* argv is of sandbox_argv() */
+	const char *directory;      /* NULL: the current directory */
+	const char *first;          /* a line that is sent to it first, with its LF; NULL: none */
+	bool enclosed;              /* argv was made by sandbox_argv() */
 };
-/* Makes the run's server the peer: 1; 0: it is not available; -1: interrupted. */
+/* Connects to the run's server as the peer: 1; 0: it is not available; -1: interrupted. */
 int mcp_kept_connect(struct mcp_server *s, const struct mcp_process *process,
     const struct interrupts *interrupts, struct error *err);
 

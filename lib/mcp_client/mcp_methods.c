@@ -1,6 +1,6 @@
 /*
  * A table of methods. Only the part of a server's answer that the model asked for is passed on:
- * servers add how long it may be cached, and more.
+ * servers add other members, such as how long it may be cached.
  *
  * Source: modelcontextprotocol.io/specification, "Server Features", "Resources", "Prompts".
  */
@@ -53,7 +53,8 @@ mcp_method_find(struct span method)
 	return NULL;
 }
 
-/* Texts become lines; if there are bytes too, each becomes a block. */
+/* If all contents are text, they are written as lines; otherwise each is written as a content
+ * block. */
 static void
 write_contents(struct span contents, struct buffer *output)
 {

@@ -1,7 +1,7 @@
 /*
- * The server outlives calls of the step, so its environment names none of them; it has a mark of
- * its own, by which its orphans are found. Every value that is a key is noted at the start, the
- * longest first, because one may contain another, and is hidden in everything that the server
+ * The server outlives the step's calls, so its environment does not name them; it has a mark of its
+ * own, by which its orphans are found. All keys that it is given are noted at the start, the
+ * longest first, because one may contain another, and are hidden in everything that the server
  * writes.
  */
 #include "mcp_client/mcp_process.h"
@@ -23,7 +23,7 @@
 #include "proc/orphans.h"
 #include "storage/run.h"
 
-#define ERRORS_TOLD 400 /* bytes of stderr in a message */
+#define ERRORS_TOLD 400 /* bytes of stderr that a message quotes */
 #define HTTP_PROGRAM "awf-mcp-http"
 
 int
@@ -35,7 +35,7 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 	char what[512];
 	va_list list;
 
-	/* The end of its stderr, from the beginning of a line on if there is one. */
+	/* Quote the end of its stderr, from the beginning of a line if there is one. */
 	if (from > 0 && lf != NULL && lf + 1 < at + (len - from)) {
 		from += (size_t)(lf + 1 - at);
 		at = lf + 1;
@@ -71,14 +71,14 @@ sort_secrets(struct mcp_server *s)
 		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
-/* The variables of the definition; only for the sandbox if the server has one. */
+/* Sets the variables of the definition; only for the sandbox if the server has one. */
 static int
 set_variables(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
     struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 
-	/* The program that connects to a URL is AWF's own, not the server. */
+	/* The program that connects to a URL is AWF's own and does not get the variables. */
 	for (size_t i = 0; m->url == NULL && m->variables != NULL && m->variables[i] != NULL; i++) {
 		char *value = mcp_process_expand(s, use, m->values[i], err);
 
@@ -95,7 +95,8 @@ set_variables(struct mcp_server *s, const struct mcp_use *use, struct environmen
 	return 0;
 }
 
-/* The server outlives the step's calls, so it does not get the variables that name them. */
+/* Makes the environment, without the variables that name a call: the server outlives the step's
+ * calls. */
 static int
 make_environment(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
     struct error *err)
@@ -131,12 +132,12 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	return 0;
 }
 
-/* The sandbox that agent and step set for a program, if they set one. */
+/* The sandbox for a program: that of the agent and the step, if they set one. */
 static int
 decide_sandbox(struct mcp_server *s, const struct mcp_use *use, const char *program,
     struct sandbox *decided, struct error *err)
 {
-	/* They run packages from a registry. */
+	/* Commands that run packages from a registry. */
 	static const char *const fetching[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx",
 		"uv", "pipx", NULL };
 	static const struct sandbox nothing_said;
@@ -160,8 +161,7 @@ mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *de
 	const char *program = (*argv)[0];
 
 	if (s->cut_off) {
-		/* Without a network it would try again and again, for minutes. Packages that are
-		 * installed it runs. */
+		/* Without a network it would retry for minutes. Installed packages still run. */
 		environment_set(e, "npm_config_offline", "true");
 		environment_set(e, "npm_config_fetch_retries", "0");
 		environment_set(e, "UV_OFFLINE", "1");
@@ -174,8 +174,8 @@ mcp_process_sandbox_command(const struct mcp_server *s, const struct sandbox *de
 	*argv = enclosed;
 }
 
-/* The first line for the program that speaks HTTP: the URL and headers. So no key is in its
- * arguments or its environment. */
+/* Writes the first line for the program that speaks HTTP, with the URL and headers, so that no key
+ * is in its arguments or environment. */
 static int
 write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, struct error *err)
 {
@@ -204,7 +204,7 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 			header = memory_format("%s: %s", m->headers[i], value);
 			writer_string(&w, header);
 			free(header);
-			/* Whatever is in it is meant for the server only. */
+			/* Treat every value as secret: headers are meant for the server only. */
 			if (*value != '\0')
 				list_add(&s->peer.secrets, value);
 		}
@@ -218,7 +218,7 @@ write_url(struct mcp_server *s, const struct mcp_use *use, struct buffer *line, 
 	return status;
 }
 
-/* Starts a process for it, or uses the run's. */
+/* Starts a process for the server, or connects to the run's. */
 static int
 mcp_process_start_server(struct mcp_server *s, const struct mcp_use *use,
     const struct mcp_process *process, struct error *err)
@@ -238,7 +238,7 @@ mcp_process_start_server(struct mcp_server *s, const struct mcp_use *use,
 	return status;
 }
 
-/* Starts the program that speaks HTTP for it. That is AWF's own, and runs in no sandbox. */
+/* Starts the program that speaks HTTP with the server. It is AWF's own and runs in no sandbox. */
 static int
 connect_url(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
@@ -313,8 +313,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 			status = trust_check_anew(&items, err);
 	}
 	if (status == 0) {
-		/* The program that makes the sandbox starts here, and its workspace is this
-		 * directory. */
+		/* The program that makes the sandbox starts in the current directory, which is its
+		 * workspace. */
 		const struct mcp_process process = { .argv = argv, .command = command,
 		    .environment = &environment, .directory = s->enclosed ? NULL : directory,
 		    .enclosed = s->enclosed };

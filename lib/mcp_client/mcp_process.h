@@ -12,21 +12,21 @@
 #include "json/scan.h"
 #include "mcp_client/mcp.h"
 
-/* Starts it. */
+/* Starts the server. */
 int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
-/* Fills *err with what is wrong with a server, and its last output. */
+/* Sets *err: what is wrong with the server, and its last output. */
 int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Replaces the keys that it was given by stars. */
+/* Replaces the keys that the server was given by stars. */
 void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
-/* Whether its output contains one of them. */
+/* Whether its output contains one of these keys. */
 bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
-/* As peer_end(), before which peer_hang_up() may be called; a server that the run keeps is left
+/* Ends it with peer_end(); peer_hang_up() may be called before. A server that the run keeps is left
  * running. */
 int mcp_end(struct mcp_server *s);
-/* The same, so that no further request is sent to it. */
+/* The same, and marks it as not ready, so that no further request is sent to it. */
 void mcp_give_up(struct mcp_server *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Waiting requests are in a list of the server's, and are found by id when an answer comes. A
+ * Each server has a list of its waiting requests, which are found by id when an answer arrives. A
  * server may process them one after another, so any sign of progress counts for all of them. One
  * poll loop serves all servers; a server may be ended while its output is being read, so its pid is
  * checked after each line.
@@ -20,8 +20,8 @@
 #include "workspace/sandbox_environment.h"
 
 enum {
-	READS_AT_ONCE = 64,        /* reads of a server that writes more and more */
-	UNREAD_LIMIT = 1 << 20,    /* bytes of answers to a server's requests */
+	READS_AT_ONCE = 64,        /* limit of reads, for a server that writes without end */
+	UNREAD_LIMIT = 1 << 20,    /* bytes of unread answers to a server's own requests */
 	ANSWER_SIZE = 32           /* of the shortest answer, without its id */
 };
 
@@ -64,7 +64,7 @@ break_off(struct mcp_server *s, const char *what, const char *more)
 	fail_all(s, &why);
 }
 
-/* A server that failed may have needed a variable that it did not get. */
+/* A server that failed may have needed a variable that was withheld from it: print a hint. */
 static void
 mcp_wire_print_hint(const struct mcp_server *s)
 {
@@ -78,7 +78,7 @@ mcp_wire_print_hint(const struct mcp_server *s)
 	free(run);
 }
 
-/* It reads no more, or writes no more. */
+/* The server does not read or write any more: ends it, and fails its requests. */
 static void
 mcp_wire_close_lost_server(struct mcp_server *s)
 {
@@ -87,7 +87,7 @@ mcp_wire_close_lost_server(struct mcp_server *s)
 	struct error why;
 	char text[64];
 
-	/* The worker that keeps it may have reported the reason before. */
+	/* The worker that keeps it may have reported the reason first. */
 	while (kept && peer_receive(&s->peer) == 1)
 		;
 	if (kept)
@@ -112,7 +112,7 @@ mcp_wire_close_lost_server(struct mcp_server *s)
 	fail_all(s, &why);
 }
 
-/* Sends the line that was appended. */
+/* Sends the lines that were appended. */
 static void
 pass_on(struct mcp_server *s)
 {
@@ -211,7 +211,7 @@ mcp_wire_find_request(const struct mcp_server *s, struct span id)
 	return r;
 }
 
-/* It has progressed with one of the requests: the time limits of the others start again. */
+/* The server has made progress with one of its requests: restarts the time limits of all. */
 static void
 mcp_wire_extend_deadlines(struct mcp_server *s)
 {
@@ -244,7 +244,7 @@ mcp_wire_read_response(struct mcp_server *s, const struct jsonrpc *m, struct spa
 		span_integer(span_member(m->error, "code"), &number);
 		if (text != NULL)
 			mcp_hide(s, text, strlen(text));
-		/* A failure to deliver an answer over HTTP does not come from the server. */
+		/* MCP_NO_ANSWER is set by awf-mcp-http: the server gave no answer. */
 		if (s->definition.url != NULL && number == MCP_NO_ANSWER)
 			error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' %s", s->definition.name,
 			    text == NULL ? "" : text);
@@ -277,7 +277,8 @@ mcp_answer_request(struct buffer *line, struct span id, struct span method)
 	jsonrpc_end(&w);
 }
 
-/* Limit the answers that a server has not read. */
+/* Answers a request of the server. Ends the server if it makes requests and does not read the
+ * answers. */
 static void
 mcp_wire_answer_request(struct mcp_server *s, struct span id, struct span method)
 {
@@ -290,7 +291,8 @@ mcp_wire_answer_request(struct mcp_server *s, struct span id, struct span method
 		break_off(s, MCP_UNREAD, "");
 }
 
-/* Handles lines of the worker that keeps it (mcp_kept.h). False: the line is the server's. */
+/* Handles a line of the worker that keeps it (mcp_kept.h). False: the line comes from the
+ * server. */
 static bool
 mcp_wire_read_worker_message(struct mcp_server *s, struct span message)
 {
@@ -390,7 +392,7 @@ mcp_take(struct mcp_server *s)
 
 /* ---- waiting ---- */
 
-/* Whether it is the request through which its server is polled: the first waiting one. */
+/* Whether this is the first waiting request of its server: only for that the server is polled. */
 static bool
 mcp_wire_is_first_waiting(const struct mcp_request *requests, size_t number)
 {
@@ -412,8 +414,8 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 		int64_t deadline = use->deadline, now;
 		bool any = false;
 
-		/* Which servers have yet to answer, and the first deadline among them, if it is
-		 * earlier. */
+		/* Poll the servers that have not answered yet, until the first of their
+		 * deadlines. */
 		for (size_t i = 0; i < count; i++) {
 			const struct mcp_request *r = &requests[i];
 			struct pollfd *own = fds + 1 + PEER_FDS * i;
@@ -430,7 +432,7 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 			break;
 		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count, deadline, err);
 
-		/* A server that reads no more, or writes no more, is lost. */
+		/* A server that does not read or write any more is lost. */
 		for (size_t i = 0; i < count && status == 0; i++) {
 			struct mcp_server *s = requests[i].server;
 

@@ -1,6 +1,6 @@
 /*
- * The connection to an MCP server, for mcp.c and the programs that stand in between: JSON-RPC over
- * the pipes of its process (mcp_process.h). Requests are sent, to one server or several, and then
+ * The connection to an MCP server, for mcp.c and the programs that relay MCP: JSON-RPC over the
+ * pipes of its process (mcp_process.h). Requests are sent, to one server or several, and then
  * waited for together; meanwhile the servers' own requests are answered and their notifications
  * noted.
  */
@@ -18,16 +18,16 @@
 #define MCP_MODERN "2026-07-28"
 #define MCP_CLIENT_INFO "{\"name\":\"awf\",\"version\":\"" AWF_VERSION "\"}"
 
-/* How a server breaks the protocol, if the worker that keeps it notices it too. */
+/* Messages for a broken protocol that the worker that keeps a server uses too. */
 #define MCP_UNREAD "it asks and asks, and reads no answer"
 #define MCP_LONG "a line above 256 MiB"
 
-/* The code of errors that awf-mcp-http makes if the server gives no answer: the message is about
- * the server. */
+/* The error code that awf-mcp-http sends if the server gives no answer: then the message is about
+ * the server, not from it. */
 #define MCP_NO_ANSWER (-39999)
 
-/* Appends the answer to a server's request: only ping is answered, since no capability is
- * declared. */
+/* Appends the answer to a server's request: only ping is answered; other methods get an error,
+ * since no capability is declared. */
 void mcp_answer_request(struct buffer *line, struct span id, struct span method);
 
 struct mcp_request {
@@ -35,28 +35,28 @@ struct mcp_request {
 	struct mcp_server *server;
 	const char *method;
 	int64_t due;              /* monotonic ms; 0: no limit */
-	int64_t patience_ms;      /* extension of the time limit with each sign of progress; 0: none */
+	int64_t patience_ms;      /* each sign of progress extends the time limit by this; 0: none */
 	void (*progress)(void *context, struct span params);
 	void *context;
 	const char *traceparent;  /* ""; NULL: none */
-	bool stays;               /* it is not cancelled if nobody waits any more */
+	bool stays;               /* it must not be cancelled, even if nobody waits any more */
 
-	/* Filled. */
+	/* Set when it is done. */
 	bool done;
 	struct buffer line;
 	struct span result;       /* in line; .at NULL: there is an error instead */
 	struct error error;
-	int exit_code;            /* of a server that has ended instead of answering */
+	int exit_code;            /* if the server has ended instead of answering */
 	int64_t finished;         /* when it was done, monotonic ms */
 	long long id;
-	struct mcp_request *next; /* of the server's */
+	struct mcp_request *next; /* in the server's list */
 };
 
 /* Sends it; members is the text of the members of params. A request that cannot be sent is done. */
 void mcp_send(struct mcp_request *r, const struct buffer *members);
 void mcp_notify(struct mcp_server *s, const char *method);
-/* Waits until all are done; several may be for one server. -1: interrupted, or the machine
- * failed; unanswered requests are cancelled, and have that error too. */
+/* Waits until all are done; several may be for one server. -1: interrupted, or a system error;
+ * unanswered requests are cancelled, and have that error too. */
 int mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err);
 void mcp_request_free(struct mcp_request *r);

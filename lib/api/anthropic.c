@@ -37,7 +37,7 @@ const struct anthropic_member anthropic_members[ANTHROPIC_MEMBERS] = {
 	{ KIND_TOOL_RESULT, FORM_BOOL, "is_error", KEY_IS_ERROR, offsetof(struct block, is_error) }
 };
 
-/* Takes a member of the API's block; false: it has no place in AWF's. */
+/* Stores a member of the API's block in AWF's block; false: it has no place there. */
 static bool
 anthropic_read_member(struct block *b, enum anthropic_kind kind, struct span key, struct span value)
 {
@@ -118,7 +118,7 @@ content_block_delta(struct stream *s, struct span event)
 		{ "signature_delta", "signature", SIGNATURE },
 		{ "input_json_delta", "partial_json", INPUT },
 		{ "citations_delta", "citation", CITATION },
-		/* The summary that a compaction made of the conversation; it is sent back
+		/* The summary of the conversation that a compaction made; it is sent back
 		 * unchanged. */
 		{ "compaction_delta", "content", KEPT },
 		{ "compaction_delta", "encrypted_content", KEPT }
@@ -130,7 +130,8 @@ content_block_delta(struct stream *s, struct span event)
 	long long index = -1;
 	struct block *b;
 
-	/* Gateways leave out that a block begins, or give thoughts and text one number. */
+	/* Some gateways leave out the start of a block, or give a thought and a text the same
+	 * index. */
 	number_set(&index, span_member(event, "index"));
 	for (; found > 0; found--) {
 		b = &s->message.blocks[found - 1];
@@ -163,8 +164,7 @@ content_block_delta(struct stream *s, struct span event)
 				stream_strange(s, event);
 				break;
 			}
-			/* The block began with "input":{}; the pieces, if there are any, replace
-			 * it. */
+			/* The block began with "input":{}; if pieces follow, they replace it. */
 			if (!b->begun && span_type(value) == 's' && !span_is(value, "")) {
 				b->begun = true;
 				buffer_clear(&b->text);
@@ -226,7 +226,7 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* What a message begins with, or a whole message. */
+/* Reads the members that a message begins with, or a whole message. */
 static void
 anthropic_read_message(struct stream *s, struct span message)
 {
@@ -248,8 +248,9 @@ anthropic_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "content_block_start")) {
 		content_block_start(s, event);
 	} else if (span_is(type, "message_start")) {
-		/* If a stream has two answers, neither can be trusted: the tools of both would
-		 * be called. A gateway that says the beginning of one twice does no harm. */
+		/* If a stream has two answers, neither can be trusted: the tools of both would be
+		 * called. But some gateways send the start of one answer twice, which does no
+		 * harm. */
 		if (m->begun && (m->count > 0 || m->id == NULL ||
 		    !span_is(span_path(event, "message", "id", NULL), m->id))) {
 			stream_fail(s, "a second answer begins before the first has ended");
@@ -287,7 +288,7 @@ anthropic_read_body(struct stream *s, struct span body)
 	s->message.ended = !s->failed && s->message.stop_reason != NULL;
 }
 
-/* A reason for the end is an end, also where message_stop is missing. The API counts cached input
+/* A stop reason ends the answer even if message_stop is missing. The API counts cached input
  * separately; AWF's number includes it. */
 static void
 anthropic_finish_message(struct stream *s)

@@ -1,6 +1,6 @@
 /*
- * The blocks of Anthropic's Messages API and AWF's blocks: which member of one is which member of
- * the other, for code that reads answers and code that writes requests.
+ * How the blocks of Anthropic's Messages API correspond to AWF's blocks, member by member, for code
+ * that reads answers and code that writes requests.
  */
 #ifndef AWF_API_ANTHROPIC_H
 #define AWF_API_ANTHROPIC_H
@@ -11,15 +11,15 @@
 
 #define ANTHROPIC "anthropic"
 
-/* Kinds of blocks of the API. */
+/* Kinds of the API's blocks. */
 enum anthropic_kind {
 	KIND_TEXT,
 	KIND_THINKING,
 	KIND_REDACTED,
-	KIND_TOOL_USE,    /* also those that the API runs itself */
+	KIND_TOOL_USE,    /* also tools that the API runs itself */
 	KIND_TOOL_RESULT, /* of tools that the API or AWF ran */
-	KIND_OTHER,       /* a type that this program does not know: kept in raw, as an empty text */
-	KIND_IMAGE,       /* attachments, in requests alone */
+	KIND_OTHER,       /* an unknown type: kept in raw, with an empty text */
+	KIND_IMAGE,       /* attachments, only in requests */
 	KIND_DOCUMENT
 };
 
@@ -28,8 +28,8 @@ extern const struct anthropic_block {
 	enum block_type ours;
 } anthropic_blocks[];
 
-/* The form of a value in a block: a string decoded into a buffer or a text, JSON as it is, a
- * bool. */
+/* The form of a value in a block: a string decoded into a buffer, JSON unchanged, a string decoded
+ * into a char *, a bool. */
 enum anthropic_form { FORM_STRING, FORM_JSON, FORM_TEXT, FORM_BOOL };
 
 #define ANTHROPIC_MEMBERS 10

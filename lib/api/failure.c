@@ -1,14 +1,13 @@
 /*
  * One reader for every form in which APIs report errors: failure_find() finds the object that
- * describes the error, wherever an API puts it, and failure_from_json() judges it. The first of
- * these that says what kind of error it is counts: the API's word for it (a code, a type), what the
- * message says, the HTTP status. A word that says little more than "an error" (an invalid request,
- * a fault of the server) counts only if the status is ambiguous, since APIs also use it for missing
- * keys and overlong prompts.
+ * describes the error, wherever an API puts it, and failure_from_json() categorises it. Three
+ * sources are used, in this order: the API's word (a code or type), phrases in the message, the
+ * HTTP status. A vague word (invalid request, server error) counts only if the status is ambiguous,
+ * since APIs also use such words for missing keys and overlong prompts.
  *
- * Messages are texts for people, which also quote what the user wrote and speak of other limits than
- * that of the prompt: what is between quotes is not looked at, and a message about the length of the
- * answer, of a name or an image is not about the prompt.
+ * Messages are written for people; they also quote what the user wrote, and mention other limits
+ * than that of the prompt: so text between quotes is ignored, and a message about the length of the
+ * answer, of a name or of an image is not about the prompt.
  */
 #define _GNU_SOURCE /* strcasestr() */
 #include "api/failure.h"
@@ -23,9 +22,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define SHOWN 300 /* bytes of a body that is not JSON */
-#define RETRY_LIMIT_MS ((int64_t)3600 * 1000) /* a longer wait that a message asks for is no wait */
-#define QUOTE_SHORTEST 12 /* bytes between quotes that are more than a name or a value */
+#define SHOWN 300 /* bytes that are shown of a body that is not JSON */
+#define RETRY_LIMIT_MS ((int64_t)3600 * 1000) /* a longer wait in a message is ignored */
+#define QUOTE_SHORTEST 12 /* bytes between quotes, from which on they are more than a name or a
+                             value */
 
 /* Values of `code`, `type` and `status` in error objects, and of `reason` in their
  * details. */
@@ -43,7 +43,7 @@ static const struct {
 	{ "rate_limit_error", ERROR_RATE_LIMIT },
 	{ "timeout_error", ERROR_OVERLOADED },
 	{ "overloaded_error", ERROR_OVERLOADED },
-	/* Chat Completions and servers that are compatible with it */
+	/* Chat Completions and compatible servers */
 	{ "invalid_api_key", ERROR_AUTH },
 	{ "insufficient_quota", ERROR_AUTH },
 	{ "billing_hard_limit_reached", ERROR_AUTH },
@@ -101,7 +101,7 @@ static const struct {
 	{ "RESOURCE_EXHAUSTED", ERROR_RATE_LIMIT },
 	{ "UNAVAILABLE", ERROR_OVERLOADED },
 	{ "DEADLINE_EXCEEDED", ERROR_OVERLOADED },
-	/* vague words: anything more exact comes first, the status too */
+	/* vague words: they count only if neither a more exact word nor the status says more */
 	{ "invalid_prompt", ERROR_INVALID },
 	{ "api_error", ERROR_PROVIDER },
 	{ "server_error", ERROR_PROVIDER },
@@ -111,34 +111,34 @@ static const struct {
 	{ "UNKNOWN", ERROR_PROVIDER }
 };
 
-/* What a message says, where an API has no word of its own: extended regular expressions, without
- * regard to case, and the statuses at which they count. */
+/* Phrases in messages, for APIs without a word for the error: extended regular expressions, matched
+ * without regard to case, and the statuses at which they count. */
 static const struct {
 	const char *pattern;
 	enum error_code category;
 	enum { ALWAYS, MONEY_STATUS, PROMPT_STATUS } at;
 } phrases[] = {
-	/* The prompt does not fit, in the words of whoever says so exactly. */
+	/* The prompt does not fit: exact phrases. */
 	{ "prompt is too long|(prompt|input) length|input_too_large|input tokens exceed|"
 	    "too many input tokens|max_model_len|max_new_tokens|"
 	    "context([ _]?length|[ _]?window| limit| size)|maximum (number of tokens|prompt length)|"
 	    "[0-9] tokens > [0-9]+ maximum",
 	    ERROR_CONTEXT_LENGTH, ALWAYS },
-	/* The key, the account. */
+	/* The key or the account. */
 	{ "API key (not valid|expired)|(incorrect|invalid) API key|credit balance|"
 	    "insufficient balance", ERROR_AUTH, ALWAYS },
 	{ "insufficient (account )?(credits?|funds|quota)|out of credits|"
 	    "(used|exhausted) all (your )?(available )?credits|spending limit|"
 	    "account[^.]{0,30} (is )?suspended|check your plan and billing|recharge|good standing|"
 	    "payment required|usage limits?|budget limit|limit: 0([^0-9.]|$)", ERROR_AUTH, MONEY_STATUS },
-	/* What the user or the model wrote. */
+	/* The content that the user or the model wrote, and the server's load. */
 	{ "flagged|limited access to this content|safety (reasons|system)|usage polic(y|ies)|"
 	    "content[ _]?((management|filter)[ _])?policy|violates our policy", ERROR_REFUSED, ALWAYS },
 	{ "overloaded|server busy|model is not ready|currently loading|out of capacity",
 	    ERROR_OVERLOADED, ALWAYS },
 	{ "throttl(ed|ing)|too many requests|request limit exceeded|resource exhausted",
 	    ERROR_RATE_LIMIT, ALWAYS },
-	/* The prompt does not fit, in other words; not where the message is of another length. */
+	/* The prompt does not fit: other phrases, unless the message is about another length. */
 	{ "(number of |prompt |input |request )tokens? (count )?[^.]{0,40}exceed|"
 	    "(prompt|input|context|messages?|request)[^.]{0,60}"
 	    "(too long|too large|exceed[a-z]*|[^a-z]over[^a-z])"
@@ -149,7 +149,7 @@ static const struct {
 	    "tokens? (to keep|exceeds?)[^.]*context", ERROR_CONTEXT_LENGTH, PROMPT_STATUS }
 };
 
-/* Of another length than that of the prompt. */
+/* Phrases about other lengths than that of the prompt. */
 #define OF_ANOTHER "max_(completion_|output_|new_)?tokens?[^_a-z.][^.]{0,30}(exceed|>|too)|" \
 	"image|stop sequence|[^a-z]names?[^a-z]|[^a-z]id[^a-z.]{0,12}too long|tool_calls\\["
 
@@ -171,7 +171,7 @@ static const struct {
 	{ 529, 529, ERROR_OVERLOADED }
 };
 
-/* Ignores case: some write theirs in capitals, and some theirs as numbers. */
+/* Compares without regard to case; a word may also be a number. */
 static enum error_code
 word_category(struct span word)
 {
@@ -211,8 +211,8 @@ text_matches(const char *text, const char *pattern)
 	return found;
 }
 
-/* Takes out what stands between quotes, if it is more than a name or a value: it is what somebody
- * else wrote. An apostrophe within a word is no quote. */
+/* Removes text between quotes if it is longer than a name or a value: it was written by somebody
+ * else. An apostrophe within a word is not a quote. */
 static void
 text_remove_quotes(char *text)
 {
@@ -253,7 +253,7 @@ phrase_category(const char *message, long status)
 	return found;
 }
 
-/* A member that one of the objects in the array `details` has. */
+/* The member of the first object in the array `details` that has it. */
 static struct span
 find_detail(struct span object, const char *member)
 {
@@ -267,7 +267,7 @@ find_detail(struct span object, const char *member)
 	return SPAN_NONE;
 }
 
-/* The category that the first of the endpoint's rules gives which fits in all that it names. */
+/* The category of the first of the endpoint's rules whose conditions all match. */
 static enum error_code
 rule_category(struct span rules, struct span object, const char *message, long status)
 {
@@ -285,7 +285,7 @@ rule_category(struct span rules, struct span object, const char *message, long s
 
 		fits = fits && (at.at == NULL || (span_integer(at, &number) && number == status));
 		fits = fits && (text == NULL || strcasestr(message, text) != NULL);
-		/* A code is a text or a number; "1113" and 1113 are the same. */
+		/* A code may be a string or a number: "1113" equals 1113. */
 		if (fits && code.at != NULL) {
 			struct span one = wanted == NULL ? code : span_of(wanted, strlen(wanted));
 			struct span other = got == NULL ? said : span_of(got, strlen(got));
@@ -302,7 +302,7 @@ rule_category(struct span rules, struct span object, const char *message, long s
 	return found;
 }
 
-/* First exact words, then what the message says; a vague word counts only if the status is
+/* Exact words come first, then phrases in the message; a vague word counts only if the status is
  * ambiguous. waits: the API says how long to wait. */
 static enum error_code
 failure_categorise(struct span object, const char *message, long status, bool waits)
@@ -317,13 +317,14 @@ failure_categorise(struct span object, const char *message, long status, bool wa
 		[STATUS] = status == 0 ? ERROR_NONE : status_category(status)
 	};
 
-	/* Groq: the model wrote a call that cannot be read; the next one may be better. */
+	/* Groq: the model wrote a tool call that cannot be parsed; another try may succeed. */
 	if (span_is(span_member(object, "code"), "tool_use_failed"))
 		return ERROR_PROVIDER;
-	/* Anthropic: a prompt for which the account pays no more. */
+	/* Anthropic: the account does not cover a prompt of this length. */
 	if (strcasestr(message, "extra usage is required") != NULL)
 		return ERROR_CONTEXT_LENGTH;
-	/* Groq: a request above the tokens that one minute allows never passes. */
+	/* Groq: the request has more tokens than are allowed per minute, so waiting does not
+	 * help. */
 	if (text_matches(message, "request too large.*(TPM|tokens per minute)") &&
 	    strcasestr(message, "try again in") == NULL)
 		return ERROR_CONTEXT_LENGTH;
@@ -331,12 +332,12 @@ failure_categorise(struct span object, const char *message, long status, bool wa
 		said[CODE] = word_category(span_member(object, "status_code")); /* MiniMax */
 	if (said[CODE] == ERROR_NONE)
 		said[CODE] = word_category(span_member(object, "error_code")); /* Databricks */
-	/* A quota that is nothing at all, or that no wait brings back, is no matter of time. */
+	/* A quota of 0, or one that is used up without a time to wait, is not a rate limit. */
 	if (said[PHRASE] == ERROR_AUTH && status == 429)
 		return waits && !text_matches(message, "limit: 0([^0-9.]|$)") ? ERROR_RATE_LIMIT : ERROR_AUTH;
 	if (said[TYPE] == ERROR_NONE)
 		said[TYPE] = word_category(span_member(object, "status"));
-	/* OpenRouter reports an input that it does not pass on in this form. */
+	/* OpenRouter reports an input that it has blocked in this form. */
 	if (span_member(metadata, "flagged_input").at != NULL ||
 	    (span_type(span_member(metadata, "reasons")) == 'a' &&
 	    span_member(metadata, "provider_name").at != NULL))
@@ -354,7 +355,7 @@ failure_categorise(struct span object, const char *message, long status, bool wa
 	return ERROR_PROVIDER;
 }
 
-/* Shortens a text that is not a message. The secret is hidden before: a part of it would not be
+/* Shortens a text that is not a message. The secret is hidden first: a part of it would not be
  * found. */
 static void
 failure_cut_text(char *text, const char *secret)
@@ -368,8 +369,8 @@ failure_cut_text(char *text, const char *secret)
 
 static char *failure_message(struct span value, const char *secret);
 
-/* Adds the beginning of a text that is part of an error: what the model wrote, or what the server
- * behind a router said. */
+/* Adds the beginning of a text inside an error: what the model wrote, or the answer of the server
+ * behind a router. */
 static void
 failure_add_excerpt(struct buffer *message, const char *before, struct span value, const char *secret)
 {
@@ -383,7 +384,7 @@ failure_add_excerpt(struct buffer *message, const char *before, struct span valu
 	free(text);
 }
 
-/* Adds what the server behind a router said: its message, if that is JSON, else its words. */
+/* Adds the answer of the server behind a router: its message, if it is JSON, else its text. */
 static void
 failure_add_raw(struct buffer *message, struct span raw, const char *secret)
 {
@@ -405,8 +406,8 @@ failure_add_raw(struct buffer *message, struct span raw, const char *secret)
 	buffer_free(&inner);
 }
 
-/* How long a message asks to wait: the sum of "1h2m3.5s", "20 ms", "6 minutes"; 0: it does not
- * say, or longer than makes sense. */
+/* How long a message asks to wait, in ms: the sum of "1h2m3.5s", "20 ms", "6 minutes"; 0: it does
+ * not say, or the time is too long. */
 static int64_t
 wait_in_text(const char *message)
 {
@@ -432,7 +433,8 @@ wait_in_text(const char *message)
 		while (i < sizeof units / sizeof units[0] &&
 		    strncasecmp(end, units[i].unit, strlen(units[i].unit)) != 0)
 			i++;
-		/* "m" begins "ms" and "milliseconds" too, which come first. */
+		/* "m" is also a prefix of "ms" and "milliseconds", which come first in the
+		 * table. */
 		if (i == sizeof units / sizeof units[0])
 			break;
 		sum += number * units[i].ms;
@@ -442,7 +444,7 @@ wait_in_text(const char *message)
 	return sum > 0 && sum <= (double)RETRY_LIMIT_MS ? (int64_t)(sum + 0.5) : 0;
 }
 
-/* A number of seconds in ms; 0: it is none, or longer than makes sense. */
+/* Converts a number of seconds to ms; 0: it is not a number, or is too long. */
 static int64_t
 seconds_ms(struct span number)
 {
@@ -470,20 +472,21 @@ failure_find(struct span value)
 
 	if (span_type(object) != 'o')
 		return SPAN_NONE;
-	/* In one walk: each event of each answer is looked at. */
+	/* In one pass: this is called for each event of each answer. */
 	span_members(object, keys, MEMBERS, at);
 	if (span_type(at[FOUND]) == 'o')
 		return at[FOUND];
-	/* xAI, Ollama: a text, with more about it beside it. */
+	/* xAI, Ollama: a string, with more members beside it. */
 	if (span_type(at[FOUND]) == 's' && !span_is(at[FOUND], ""))
 		return object;
 	first = span_element(at[LIST], 0);
 	if (first.at != NULL)
 		return span_type(first) == 'o' ? first : object;
-	/* MiniMax: in each answer; 0 is a success. */
+	/* MiniMax: present in each answer; 0 is success. */
 	if (span_integer(span_member(at[BASE_RESP], "status_code"), &number) && number != 0)
 		return at[BASE_RESP];
-	/* Mistral, Cohere, Bedrock, Databricks, FastAPI: the members of the error at the top. */
+	/* Mistral, Cohere, Bedrock, Databricks, FastAPI: the members of the error are at the top
+	 * level. */
 	answers = at[CHOICES].at != NULL || at[CANDIDATES].at != NULL || at[CONTENT].at != NULL ||
 	    at[OUTPUT].at != NULL;
 	if (span_is(at[OBJECT], "error") || span_is(at[TYPE], "error") ||
@@ -512,8 +515,8 @@ failure_message(struct span value, const char *secret)
 	if (text.len == 0)
 		span_decode(span_element(span_member(value, "errors"), 0), &text);
 	if (text.len > 0) {
-		/* What the server behind a router said, and what a model wrote in the place of a
-		 * call. */
+		/* Add the answer of the server behind a router, and what a model wrote instead of a
+		 * tool call. */
 		failure_add_raw(&text, span_member(metadata, "raw"), secret);
 		failure_add_excerpt(&text, ", it wrote: ", span_member(value, "failed_generation"),
 		    secret);
@@ -535,7 +538,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 	long long code = 0;
 	double seconds = 0;
 
-	/* If a stream began with 200, a later failure has its status here. */
+	/* If a stream began with status 200, the status of a later failure is here. */
 	if ((f->status == 0 || (f->status >= 200 && f->status <= 299)) &&
 	    (span_integer(span_member(value, "code"), &code) ||
 	    span_integer(span_member(value, "status"), &code)) && code >= 300 && code <= 599)
@@ -547,7 +550,7 @@ failure_from_json(struct failure *f, struct span value, const char *secret)
 		    f->retry_after_ms > 0 || find_detail(value, "retryDelay").at != NULL ||
 		    wait_in_text(message) > 0);
 
-	/* google.rpc.RetryInfo: seconds, "12.5s"; Hugging Face: a number of them. */
+	/* google.rpc.RetryInfo: a string of seconds, "12.5s"; Hugging Face: a number of seconds. */
 	if (f->retry_after_ms == 0 &&
 	    span_copy(find_detail(value, "retryDelay"), delay, sizeof delay)) {
 		seconds = strtod(delay, &end);
@@ -585,7 +588,7 @@ failure_first_words(const char *text)
 	return memory_copy(text, strcspn(text, "\r\n"));
 }
 
-/* The data of the first event, if the body is a stream of them; else the body. */
+/* The data of the first event, if the body is an event stream; else the body. */
 static struct span
 first_event(struct span body)
 {
@@ -617,7 +620,7 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 	if (scan_check(value.at, value.len, &bad) != NULL) {
 		char *line = failure_first_words(text);
 
-		/* In another encoding; what of it is ASCII says enough. */
+		/* It is in another encoding: show only the ASCII characters. */
 		for (char *at = line; !utf8_valid(line, strlen(line)) && *at != '\0'; at++)
 			if ((unsigned char)*at >= 0x80)
 				*at = '?';
@@ -630,7 +633,7 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 		failure_from_json(f, found.at != NULL ? found : value, secret);
 	}
 
-	/* Often there is only the status; the id is for questions to the API's support. */
+	/* Often there is only the status; the request id is for the API's support. */
 	said = f->error;
 	colon = said.message[0] == '\0' ? "" : ": ";
 	if (f->request_id[0] != '\0')

@@ -1,6 +1,6 @@
 /*
- * Errors in the categories of awf-provider(7), from the HTTP status, the error object of the API,
- * and its words.
+ * Errors in the categories of awf-provider(7), determined from the HTTP status, the error object of
+ * the API, and its message.
  */
 #ifndef AWF_API_FAILURE_H
 #define AWF_API_FAILURE_H
@@ -13,31 +13,31 @@
 #include "net/http.h"
 
 struct failure {
-	struct span rules;       /* what the endpoint says of errors, awf-endpoint(5): an array; absent:
-	                            nothing */
-	const struct message *spent; /* what has arrived, whose usage counts although it is no
-	                                answer; NULL: nothing */
+	struct span rules;       /* the endpoint's rules for errors, awf-endpoint(5): an array;
+	                            absent: none */
+	const struct message *spent; /* what has arrived of the answer, whose usage counts although
+	                                there is no answer; NULL: nothing */
 	struct error error;      /* the code is the category */
-	long status;             /* HTTP; 0: none */
-	int64_t retry_after_ms;  /* 0: not said */
-	char request_id[HTTP_REQUEST_ID_SIZE]; /* the API's id of the request; "" */
+	long status;             /* HTTP status; 0: none */
+	int64_t retry_after_ms;  /* 0: none was given */
+	char request_id[HTTP_REQUEST_ID_SIZE]; /* the API's id for the request; "" */
 };
 
 /* The value that describes an error, wherever APIs put it in a body, an event or a line of their
- * answers: error, errors[0], base_resp, or the object itself with a message, a
- * detail, an error_code. Absent: there is none. */
+ * answers: error, errors[0], base_resp, or the object itself if it has a message, a detail or an
+ * error_code. Absent: there is no error. */
 struct span failure_find(struct span value);
-/* Fills f->error from a value that describes an error, as failure_find() gives it, and from
- * f->status, which is 0 in a stream; fills f->retry_after_ms if that is 0 and the value has it, also
- * in words ("try again in 4.5s", at most an hour). secret, if not NULL, is removed from the
- * message: some servers repeat the key that they refuse. */
+/* Sets f->error from a value that failure_find() has returned and from f->status, which is 0 in a
+ * stream. Sets f->retry_after_ms if it is 0 and the value contains a time to wait, also in words
+ * ("try again in 4.5s", at most an hour). secret, if not NULL, is removed from the message: some
+ * servers repeat the key that they reject. */
 void failure_from_json(struct failure *f, struct span value, const char *secret);
-/* The same from the body of an answer with f->status, which may be JSON or not. */
+/* The same for the body of an answer with f->status, which may be JSON or not. */
 void failure_from_body(struct failure *f, const struct buffer *body,
     const char *secret);
-/* Of a page for people (HTML) its title, of other texts the first line. Allocated. */
+/* The title of an HTML page, the first line of any other text. Allocated. */
 char *failure_first_words(const char *text);
-/* Takes the request's id from an object that has it, unless it is known. */
+/* Sets the request id from an object that contains it, unless it is set. */
 void failure_take_request_id(struct failure *f, struct span object);
 
 #endif

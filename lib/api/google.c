@@ -1,7 +1,7 @@
 /*
- * Reads answers of Google's Gemini API: a list of parts, in pieces. Consecutive texts of one kind
- * are one part; every other part comes whole. A signature belongs to the part with which it came,
- * and is sent back with it, whatever the part is.
+ * Reads answers of Google's Gemini API: a list of parts, which arrives in pieces. Consecutive texts
+ * of one kind are one part; every other part arrives whole. A signature belongs to the part that it
+ * came with, whatever its kind, and is sent back with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,7 @@ google_read_text(struct stream *s, struct span part, struct span text)
 
 	if (span_is(text, "") && !is_signed)
 		return;
-	/* Text is appended to the last block unless that has a signature: then it is another
-	 * part. */
+	/* Append text to the last block, unless that has a signature: then this is another part. */
 	b = message_last(&s->message, type);
 	if (b->raw.len > 0 || (b->signature.len > 0 && is_signed))
 		b = message_add(&s->message, type, -1);
@@ -42,14 +41,14 @@ google_read_text(struct stream *s, struct span part, struct span text)
 	stream_text(s, b, thinking ? "thinking" : "text", text);
 }
 
-/* The id is kept in raw too: AWF's id may have to differ. */
+/* The id is kept in raw too, as AWF may have to use another one. */
 static void
 google_read_call(struct stream *s, struct span part, struct span call)
 {
 	struct span id = span_member(call, "id"), args = span_member(call, "args");
 	struct block *b;
 
-	/* Each piece would become a call of its own, without its arguments. */
+	/* Each piece would be read as a call of its own, without its arguments. */
 	if (span_member(call, "partialArgs").at != NULL || span_true(span_member(call, "willContinue"))) {
 		stream_error(s, ERROR_INVALID, "the API sends the arguments of calls in pieces "
 		    "(partialArgs): leave out streamFunctionCallArguments");
@@ -68,7 +67,7 @@ google_read_call(struct stream *s, struct span part, struct span call)
 	google_read_signature(b, part);
 }
 
-/* A part that is sent back unchanged: raw has its kind as `type`, and everything that has no
+/* Reads a part that is sent back unchanged: raw has its kind as `type`, and everything that has no
  * place in the block. */
 static void
 google_read_special_part(struct block *b, struct span part, struct span type)
@@ -85,7 +84,7 @@ google_read_special_part(struct block *b, struct span part, struct span type)
 	google_read_signature(b, part);
 }
 
-/* Code that the API runs, or its result. */
+/* Reads code that the API runs, or its result. */
 static void
 google_read_code(struct stream *s, struct span part, struct span code, bool result)
 {
@@ -131,8 +130,8 @@ google_read_part(struct stream *s, struct span part)
 	}
 }
 
-/* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content.
- * An answer that was stopped is an answer; one that the API itself calls malformed is not. */
+/* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content. An
+ * answer that was stopped counts as an answer; one that the API calls malformed does not. */
 static const struct end ends[] = {
 	{ "STOP", "end_turn", ERROR_NONE },
 	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
@@ -142,7 +141,7 @@ static const struct end ends[] = {
 	{ "BLOCKLIST", "refusal", ERROR_NONE },
 	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
 	{ "SPII", "refusal", ERROR_NONE },
-	{ "FUNCTION_CALL", "tool_use", ERROR_NONE }, /* of servers that play the API */
+	{ "FUNCTION_CALL", "tool_use", ERROR_NONE }, /* sent by servers that imitate the API */
 	{ "MODEL_ARMOR", "refusal", ERROR_NONE }, /* Vertex AI */
 	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
 	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },
@@ -158,8 +157,8 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* The API counts thoughts separately, and leaves out a count of 0. Some models' counts of what was
- * said include them, which is seen from the total. */
+/* The API counts thoughts separately, and leaves out a count of 0. Some models include thoughts in
+ * the count of output tokens, which shows in the total. */
 static void
 google_read_usage(struct usage *u, struct span object)
 {
@@ -182,7 +181,7 @@ google_read_usage(struct usage *u, struct span object)
 		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 && !included ? u->reasoning : 0);
 }
 
-/* Numbers are totals so far. */
+/* Token counts are totals so far. */
 static void
 google_read_event(struct stream *s, struct span data)
 {
@@ -211,7 +210,7 @@ google_read_event(struct stream *s, struct span data)
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
 		google_read_part(s, part.value);
-	/* The sources of the answer, for its reader: kept with its last text. */
+	/* Keep the sources of the answer, which are for its reader, with its last text. */
 	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
 		struct span value = span_member(candidate, sources[i]);
 		struct span_walk first = span_walk(value);
@@ -233,7 +232,7 @@ google_read_event(struct stream *s, struct span data)
 		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
 }
 
-/* Only a finish reason says that the answer is complete; more may follow it. */
+/* The answer is complete only if there is a finish reason; more events may follow it. */
 static void
 google_finish_message(struct stream *s)
 {
@@ -257,7 +256,7 @@ google_finish_message(struct stream *s)
 	}
 }
 
-/* A stream without events is an array of the objects that the events would have. */
+/* Without event framing, the answer is an array of the objects that events would contain. */
 static void
 google_read_body(struct stream *s, struct span body)
 {

@@ -1,7 +1,7 @@
 /*
- * A member is a text that grows, a list of parts, or any other value, of which the last counts.
- * Objects of a list that tell an index are objects in pieces themselves; those of one index and
- * type are one.
+ * A member is a string, to which pieces are appended, a list of parts, or any other value, of which
+ * the last one counts. Objects in a list that have an index are joined too, if they have the same
+ * index and type.
  */
 #include "api/joined.h"
 
@@ -14,14 +14,14 @@ struct joined_part {
 	bool indexed;
 	long long index;
 	char *type;             /* "": none */
-	struct joined object;   /* if it is indexed */
-	struct buffer value;    /* else */
+	struct joined object;   /* if it has an index */
+	struct buffer value;    /* otherwise */
 };
 
 struct joined_member {
-	char *key;              /* the token */
+	char *key;              /* the raw token */
 	char type;              /* span_type() of its value */
-	struct buffer text;     /* of a text: decoded; else JSON */
+	struct buffer text;     /* of a string: decoded; otherwise JSON */
 	struct joined_part *parts; /* of a list */
 	size_t count;
 };
@@ -63,7 +63,7 @@ joined_make(struct joined *j, struct span key)
 	return m;
 }
 
-/* Of a part, texts grow, and everything else is said once or repeated. */
+/* Adds to a part: pieces of its texts are appended; other members replace the previous value. */
 static void
 add_to_part(struct joined *j, struct span part)
 {
@@ -79,8 +79,8 @@ add_to_part(struct joined *j, struct span part)
 	}
 }
 
-/* Whether a piece has another id than what has come of a part: then it is another part, though it has
- * the same index. */
+/* Whether a piece has another id than the part: then it belongs to another part, despite the same
+ * index. */
 static bool
 has_other_id(const struct joined *j, struct span piece)
 {

@@ -1,5 +1,6 @@
 /*
- * An object that came in pieces: each piece has some of its members, or more of a text or list.
+ * Joins an object that arrives in pieces: each piece has some of its members, or more of a string
+ * or list.
  */
 #ifndef AWF_API_JOINED_H
 #define AWF_API_JOINED_H
@@ -16,10 +17,10 @@ struct joined {
 	size_t count;
 };
 
-/* Adds a member, or a piece of it. The key is a token with its quotes. null adds nothing; a text
- * that is the same as all before is a repetition. */
+/* Adds a member, or a piece of it. The key is a raw token with its quotes. null adds nothing; a
+ * string that equals everything so far is a repetition and adds nothing. */
 void joined_add(struct joined *j, struct span key, struct span value);
-/* The same with a value that takes the place of what came before. */
+/* Sets a member, replacing its previous value. */
 void joined_set(struct joined *j, struct span key, struct span value);
 void joined_drop(struct joined *j, const char *key);
 bool joined_has(const struct joined *j, const char *key);

@@ -1,6 +1,6 @@
 /*
- * The command is a subprocess (proc/subprocess.h), whose stderr is kept for the error. What it said
- * is held whole, and its members are looked up in it each time.
+ * The command is a subprocess (proc/subprocess.h), whose stderr is used for the error. Its output
+ * is kept whole, and members are looked up in it when needed.
  */
 #include "api/key_command.h"
 
@@ -27,9 +27,9 @@ enum { TIMEOUT_SECONDS = 30, REFRESH_SECONDS = 300, EARLIER_SECONDS = 60 };
 struct key_command {
 	char **argv;
 	long long timeout, refresh;  /* seconds */
-	struct buffer said;          /* what it has printed, trimmed; empty: nothing that is fresh */
-	char *key;                   /* of it; NULL: not looked up */
-	int64_t said_at, until;      /* wall clock */
+	struct buffer said;          /* its output, trimmed; empty: none, or no longer valid */
+	char *key;                   /* the key in it; NULL: not looked up yet */
+	int64_t said_at, until;      /* wall clock: when it was printed, and until when it is valid */
 };
 
 static void
@@ -56,7 +56,7 @@ key_command_close(struct key_command *k)
 	free(k);
 }
 
-/* A number of seconds, 0 to a day. */
+/* Reads a number of seconds, 0 to a day. */
 static int
 read_seconds(struct span object, const char *name, long long *seconds, struct error *err)
 {
@@ -87,7 +87,7 @@ read_argv(struct key_command *k, struct span command, struct error *err)
 		k->argv[count++] = text;
 		k->argv[count] = NULL;
 	}
-	/* Nothing that a project's directory may hold. */
+	/* Do not run a program from a project's directory. */
 	if (k->argv[0][0] == '\0' || (strchr(k->argv[0], '/') != NULL && k->argv[0][0] != '/'))
 		return error_set(err, ERROR_DEFINITION, "command",
 		    "expected the name of a program in $PATH, or an absolute path");
@@ -112,7 +112,7 @@ key_command_open(struct span command, struct span key, struct error *err)
 	return k;
 }
 
-/* A number, or a text that is one. False: it is none. */
+/* Reads a number, or a string that contains one. False: it is neither. */
 static bool
 read_number(struct span value, double *number)
 {
@@ -129,7 +129,7 @@ read_number(struct span value, double *number)
 	return is;
 }
 
-/* When an answer that came at `now` says that it expires; 0: it does not say. */
+/* When an answer that was printed at `now` expires; 0: it does not say. */
 static int64_t
 read_expiry(struct span answer, int64_t now)
 {
@@ -146,7 +146,7 @@ read_expiry(struct span answer, int64_t now)
 		if (read_number(value, &number))
 			return (int64_t)(number * (double)SECOND);
 		text = span_text(value);
-		/* An age ("2d") is no date. */
+		/* Reject an age such as "2d", which clock_parse() would accept. */
 		if (text != NULL && strchr(text, '-') != NULL && clock_parse(text, now, &wall) == 0) {
 			free(text);
 			return wall;
@@ -156,7 +156,7 @@ read_expiry(struct span answer, int64_t now)
 	return 0;
 }
 
-/* Checks what it has printed, and finds out until when it is good. */
+/* Checks the output, and determines how long it is valid. */
 static int
 key_command_take(struct key_command *k, const char *name, struct error *err)
 {
@@ -188,7 +188,8 @@ key_command_take(struct key_command *k, const char *name, struct error *err)
 	return 0;
 }
 
-/* What it is given of this process's environment: in a run, and outside of one, the same. */
+/* The environment of the command: the variables that key_command_reads() allows, the same in a run
+ * and outside of one. */
 static char **
 key_command_environment(void)
 {
@@ -244,7 +245,7 @@ key_command_run(struct key_command *k, struct error *err)
 	return result;
 }
 
-/* Runs it, unless what it said is fresh. A clock that was set back says nothing about that. */
+/* Runs the command, unless its last output is still valid. If the clock was set back, it is not. */
 static int
 key_command_refresh(struct key_command *k, struct error *err)
 {

@@ -1,18 +1,16 @@
 /*
- * A key that a command prints: a program that the user's endpoint file names, such as
- * `az account get-access-token` or `gcloud auth print-access-token`. It runs without a shell, in
- * the user's home directory, with nothing on stdin. What it has printed is kept in this process's
- * memory alone, and used until it has expired or a server has refused it; then the command runs
- * once more.
+ * A key that a command prints: a program named in the user's endpoint file, such as `az account
+ * get-access-token` or `gcloud auth print-access-token`. It runs without a shell, in the user's
+ * home directory, with nothing on stdin. Its output is kept only in this process's memory, and used
+ * until it expires or a server rejects it; then the command runs again.
  *
  * It prints the key itself, as one line of at most 16 KiB, or a JSON object: {"token": …}, with
- * "expires_in" (seconds), or "expires_on" (seconds since 1970, or a date), or "Expiration" (a date).
- * These say when it runs again: a minute before. Without them it runs again after `refresh`.
- * What the programs of Azure, Google and Databricks print in JSON (accessToken, access_token,
- * expiry) is understood too.
+ * "expires_in" (seconds), "expires_on" (seconds since 1970, or a date) or "Expiration" (a date). It
+ * runs again a minute before that time or, if there is none, after `refresh`. The JSON of the
+ * programs of Azure, Google and Databricks (accessToken, access_token, expiry) is understood too.
  *
- * All errors are ERROR_AUTH and name the command, without its arguments. The program that calls
- * this ignores SIGPIPE.
+ * All errors are ERROR_AUTH and name the command, without its arguments. The calling program must
+ * ignore SIGPIPE.
  */
 #ifndef AWF_API_KEY_COMMAND_H
 #define AWF_API_KEY_COMMAND_H
@@ -27,17 +25,18 @@
 
 struct key_command;
 
-/* command: an array of texts; key: the object whose "timeout" and "refresh" (seconds) hold for it. They are
- * copied. NULL with ERROR_DEFINITION. */
+/* command: an array of strings; key: the object that contains "timeout" and "refresh" (seconds).
+ * They are copied. NULL with ERROR_DEFINITION. */
 struct key_command *key_command_open(struct span command, struct span key, struct error *err);
-void key_command_close(struct key_command *k); /* wipes what it has; NULL is nothing */
+void key_command_close(struct key_command *k); /* wipes the key; k may be NULL */
 
-/* The key, which is valid until the next call for k. Runs the command if there is none that is
- * fresh. NULL: *err says why. */
+/* The key, valid until the next call for k. Runs the command if there is no valid key. NULL: *err
+ * is the reason. */
 const char *key_command_key(struct key_command *k, struct error *err);
-/* The same for a command that prints an object with other members; SPAN_NONE: *err says why. */
+/* The same for a command that prints an object with other members; SPAN_NONE: *err is the
+ * reason. */
 struct span key_command_object(struct key_command *k, struct error *err);
-/* A server has refused what it said: it runs again when it is asked for next. */
+/* A server has rejected the key: the command runs again when a key is needed. */
 void key_command_refused(struct key_command *k);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Blocks are collected as an API sends them, each with the API's index for it, and searched from
- * the end, where the current ones are. Calls without an id, or with an id that the conversation has
- * already, get the first free call_N, because results are matched to calls by id.
+ * Blocks are collected as an API sends them, each with the index that the API has given it, and
+ * searched from the end, where the current ones are. Calls without an id, or with an id that the
+ * conversation has already, get the first free call_N, because results are matched to calls by id.
  */
 #include "api/message.h"
 
@@ -18,7 +18,7 @@
 #include "transcript/event_keys.h"
 
 #define NUMBER_LIMIT (1LL << 53) /* what every JSON reader represents exactly; sums fit */
-#define WORD_SHOWN 100 /* bytes of an unknown word */
+#define WORD_SHOWN 100 /* bytes of an unknown word that are shown */
 
 void
 message_begin(struct message *m)
@@ -163,7 +163,7 @@ number_set(long long *number, struct span value)
 	long long n;
 	double exact;
 
-	/* Some say 100.0. */
+	/* Some servers write 100.0. */
 	if (span_type(value) == 'n' && value.len < sizeof text && !span_integer(value, &n)) {
 		memcpy(text, value.at, value.len);
 		exact = strtod(text, NULL);
@@ -174,7 +174,7 @@ number_set(long long *number, struct span value)
 	}
 }
 
-/* The number that the object has there; -1: none. */
+/* The number at this place in the object; -1: none. */
 static long long
 number_at(struct span object, const struct usage_place *place)
 {
@@ -274,7 +274,7 @@ block_repair_input(struct block *b)
 		buffer_clear(&b->text);
 		return;
 	}
-	/* Some servers send {} where the call begins, and then the arguments. */
+	/* Some servers send {} at the beginning of the call, and then the arguments. */
 	if (text.len > 2 && memcmp(text.at, "{}", 2) == 0) {
 		rest = span_trim(span_of(text.at + 2, text.len - 2));
 		if (span_type(rest) == 'o' && scan_check(rest.at, rest.len, &bad) == NULL) {
@@ -284,7 +284,7 @@ block_repair_input(struct block *b)
 			return;
 		}
 	}
-	/* Or all of them a second time. */
+	/* Others send the arguments twice. */
 	if (text.len > 0 && text.len % 2 == 0 && memcmp(text.at, text.at + text.len / 2, text.len / 2) == 0 &&
 	    scan_check(text.at, text.len / 2, &bad) == NULL && *text.at == '{') {
 		buffer_append(&inner, text.at, text.len / 2);
@@ -305,7 +305,7 @@ block_repair_input(struct block *b)
 	}
 }
 
-/* What an API said in a way of its own has its type in raw, and no text. */
+/* Whether a block is empty. A part in the API's own form has its type in raw, and no text. */
 static bool
 block_says_nothing(const struct block *b)
 {
@@ -341,7 +341,7 @@ calls_have_names(const struct message *m)
 	return true;
 }
 
-/* Some gateways tell a call again, when it is whole or has its signature. */
+/* Some gateways send a call again, when it is complete or has its signature. */
 static void
 message_drop_repeated_calls(struct message *m)
 {
@@ -377,7 +377,7 @@ message_drop_repeated_calls(struct message *m)
 void
 message_name_calls(struct message *m, struct span messages)
 {
-	struct map taken = MAP_INIT; /* ids; those of the conversation still have their quotes */
+	struct map taken = MAP_INIT; /* set of ids; those of the conversation still have their quotes */
 	size_t number = 0, i;
 
 	message_drop_repeated_calls(m);
@@ -430,8 +430,8 @@ message_settle(struct message *m, struct span messages)
 		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
 }
 
-/* JSON as it came, but minified; no bytes become {}, and text that is not JSON becomes a string,
- * so that the reader of the answer sees what the model wrote. */
+/* Writes JSON minified. Empty input becomes {}, and text that is not JSON becomes a string, so that
+ * the reader of the answer sees what the model wrote. */
 static void
 write_json(struct writer *w, const char *key, const struct buffer *json)
 {
@@ -563,7 +563,7 @@ message_write_tool(const struct block *b, enum error_code code, struct writer *w
 	if (code == ERROR_NONE)
 		return;
 
-	/* The beginning of a result that says why it is an error. */
+	/* The error has the beginning of the result as its message. */
 	if (span_type(value) == 's')
 		span_decode(value, &text);
 	else

@@ -1,8 +1,7 @@
 /*
- * Reads answers of Chat Completions APIs: that of OpenAI and those compatible with it (Azure, Groq,
- * DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM, llama.cpp …). They agree on the outline and
- * differ in details, so no member is required, and each is searched for wherever one of them puts
- * it.
+ * Reads answers of Chat Completions APIs: OpenAI's and compatible ones (Azure, Groq, DeepSeek, xAI,
+ * Mistral, OpenRouter, Ollama, vLLM, llama.cpp …). They agree on the outline and differ in details,
+ * so no member is required, and each is looked up in every place where one of them puts it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +10,10 @@
 #include "base/memory.h"
 
 #define API OPENAI
-#define REFUSAL 1 /* index of a text that is a refusal; the API has no indexes for texts */
+#define REFUSAL 1 /* the index of a block that is a refusal; texts have no index in this API */
 
-/* Reads text into the right kind of block; or parts, as Mistral sends them: {"type":"text",
- * "text":…}, {"type":"thinking","thinking":[parts]}; or as Databricks does, {"type":"reasoning",
+/* Reads text into a block of the right type; or parts, as Mistral sends them: {"type":"text",
+ * "text":…}, {"type":"thinking","thinking":[parts]}; or as Databricks does: {"type":"reasoning",
  * "summary":[parts]}. */
 static void
 openai_read_content(struct stream *s, struct span content, const char *kind)
@@ -24,7 +23,7 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 	if (span_type(content) == 's' && !span_is(content, "")) {
 		struct block *b = message_last(&s->message, type);
 
-		if (type == BLOCK_TEXT && b->raw.len > 0) /* a part of its own */
+		if (type == BLOCK_TEXT && b->raw.len > 0) /* that block is a part of its own */
 			b = message_add(&s->message, type, -1);
 		stream_text(s, b, kind, content);
 	}
@@ -49,7 +48,7 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 	}
 }
 
-/* The call with an id; NULL: none. */
+/* The block of the call with this id; NULL: none. */
 static struct block *
 openai_find_call(struct message *m, const char *id)
 {
@@ -60,8 +59,8 @@ openai_find_call(struct message *m, const char *id)
 	return NULL;
 }
 
-/* Whether a piece of arguments without id and index may belong to several calls: those that began
- * in one event and have no arguments yet. */
+/* Whether it is unknown to which call a piece of arguments without id and index belongs: several
+ * calls began in one event and have no arguments yet. */
 static bool
 is_ambiguous(const struct message *m)
 {
@@ -80,9 +79,9 @@ is_ambiguous(const struct message *m)
 	return waiting > 1;
 }
 
-/* Whether a piece with a name begins another call than b. A piece without a name never does:
- * some servers change the id of a call from piece to piece. Others number all calls 0, or not at
- * all, without ids, or repeat the name in each piece. */
+/* Whether a piece with a name begins a new call instead of continuing b. A piece without a name
+ * never does: some servers change the id of a call from piece to piece. Others number all calls 0,
+ * or give no number and no ids, or repeat the name in each piece. */
 static bool
 is_new_call(const struct block *b, struct span name, const char *id)
 {
@@ -120,7 +119,7 @@ openai_read_function(struct stream *s, struct block *b, struct span function)
 }
 
 /* A piece of a call belongs to the block with its id, or to the one with its index or, if it has
- * neither, to the last block. What cannot be told apart is refused: a tool must not run with the
+ * neither, to the last block. If that is ambiguous it is an error: a tool must not run with the
  * arguments of another call, nor with none. */
 static void
 openai_read_call(struct stream *s, struct span call)
@@ -132,7 +131,7 @@ openai_read_call(struct stream *s, struct span call)
 
 	number_set(&index, span_member(call, "index"));
 	b = openai_find_call(&s->message, id);
-	if (b != NULL && index >= 0 && b->index >= 0 && b->index != index) /* of another call */
+	if (b != NULL && index >= 0 && b->index >= 0 && b->index != index) /* b is another call */
 		b = NULL;
 	if (b == NULL) {
 		b = message_find(&s->message, BLOCK_TOOL_USE, index);
@@ -154,15 +153,15 @@ openai_read_call(struct stream *s, struct span call)
 }
 
 /* Chat Completions, "finish_reason": the first five of
- * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and
- * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
+ * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and stop_sequence of
+ * https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
  * https://docs.together.ai/reference/chat-completions-1, model_length of
  * https://docs.mistral.ai/api (the model's own limit), sensitive of
- * https://docs.z.ai/api-reference/llm/chat-completion; end_turn, max_tokens and tool_use of gateways that
- * pass on the words of the Messages API (https://docs.claude.com/en/api/messages), and COMPLETE to ERROR those
- * of https://docs.cohere.com/reference/chat. What tells of a failure there
- * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
- * OpenRouter's and Mistral's error) is no end of an answer; it may be asked for again. */
+ * https://docs.z.ai/api-reference/llm/chat-completion; end_turn, max_tokens and tool_use of
+ * gateways that pass on the words of the Messages API (https://docs.claude.com/en/api/messages);
+ * COMPLETE to ERROR of https://docs.cohere.com/reference/chat. Words for a failure (DeepSeek's
+ * insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error, OpenRouter's and
+ * Mistral's error) do not end an answer: the request may be sent again. */
 static const struct end ends[] = {
 	{ "stop", "end_turn", ERROR_NONE },
 	{ "length", "max_tokens", ERROR_NONE },
@@ -190,8 +189,8 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Members of a piece, of its choice and of the delta, collected in one walk through each. They
- * come a few bytes at a time, so this is most of the work of an answer. */
+/* Members of a piece, of its choice and of the delta, each found in one pass. Pieces have only a
+ * few bytes of text, so this is most of the work for an answer. */
 enum { CHOICES, MODEL, USAGE_OF_PIECE, X_GROQ, CITATIONS, PIECE_MEMBERS };
 enum { DELTA, MESSAGE, FINISH_REASON, USAGE_OF_CHOICE, ERROR_OF_CHOICE, INDEX_OF_CHOICE, CHOICE_MEMBERS };
 enum { CONTENT, REASONING_CONTENT, REASONING, SAID_REFUSAL, TOOL_CALLS, FUNCTION_CALL,
@@ -202,7 +201,7 @@ static const char *const of_choice[] = { "delta", "message", "finish_reason", "u
 static const char *const of_delta[] = { "content", "reasoning_content", "reasoning", "refusal",
 	"tool_calls", "function_call" };
 
-/* Whether a piece has a part of the answer. */
+/* Whether a piece contains a part of the answer. */
 static bool
 has_content(const struct span delta[DELTA_MEMBERS])
 {
@@ -212,8 +211,8 @@ has_content(const struct span delta[DELTA_MEMBERS])
 	return false;
 }
 
-/* output_tokens includes reasoning; xAI counts reasoning separately, and Gemini's thoughts are in the
- * total alone, which is seen from it. */
+/* output_tokens includes reasoning. xAI counts reasoning separately; Gemini's thoughts are only in
+ * the total, from which they are computed. */
 static void
 openai_read_usage(struct usage *u, struct span object)
 {
@@ -267,13 +266,14 @@ openai_read_event(struct stream *s, struct span data)
 			stream_strange(s, data);
 		return;
 	}
-	/* Of several answers the first counts; a whole message behind its pieces repeats them. */
+	/* Of several choices only the first is read. A whole message after its pieces repeats
+	 * them. */
 	number_set(&index, choice[INDEX_OF_CHOICE]);
 	if (index > 0)
 		return;
 	if (choice[DELTA].at == NULL && s->message.count > 0)
 		choice[MESSAGE] = SPAN_NONE;
-	/* OpenRouter: the server behind it failed. */
+	/* OpenRouter: the server behind it has failed. */
 	if (span_type(choice[ERROR_OF_CHOICE]) == 'o') {
 		stream_refused(s, choice[ERROR_OF_CHOICE]);
 		return;
@@ -302,15 +302,15 @@ openai_read_event(struct stream *s, struct span data)
 	}
 	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
 		openai_read_call(s, call.value);
-	/* The older form of calls, when there could be only one. */
+	/* The older form of calls, which allows only one. */
 	if (span_type(delta[FUNCTION_CALL]) == 'o')
 		openai_read_function(s, message_last(&s->message, BLOCK_TOOL_USE),
 		    delta[FUNCTION_CALL]);
 
 	openai_keep_delta(s, said);
 
-	/* For some servers (watsonx, older TGI) "" ends an answer if it comes by itself after
-	 * the text; others send it in every piece, in the sense of null. */
+	/* On some servers (watsonx, older TGI) "" ends an answer if it comes alone after the text;
+	 * others send it in every piece, instead of null. */
 	reason = choice[FINISH_REASON];
 	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
@@ -322,7 +322,7 @@ openai_read_event(struct stream *s, struct span data)
 		s->message.stop_reason = "end_turn";
 }
 
-/* A finish reason is an end too: not every server sends [DONE]. */
+/* A finish reason ends the answer too: not every server sends [DONE]. */
 static void
 openai_finish_message(struct stream *s)
 {
@@ -339,7 +339,7 @@ openai_finish_message(struct stream *s)
 		m->stop_reason = "refusal";
 }
 
-/* A whole body has the form of a piece with everything, with `message` in the place of `delta`. */
+/* A body that is not a stream has the form of one piece, with `message` in place of `delta`. */
 const struct stream_api openai_stream = {
 	.name = API,
 	.done_ends = true,

@@ -1,7 +1,7 @@
 /*
- * Members of the message are joined while they come (api/joined.h), and placed at the end, when it
- * is known which blocks there are. Pictures are described by a text, which is all that another
- * model, or a reader, sees of them.
+ * Members of the message are joined as they arrive (api/joined.h), and put into a block at the end,
+ * when all blocks are known. A picture gets a text that describes it, which is all that another
+ * model, or a reader, sees of it.
  */
 #include "api/openai_keep.h"
 
@@ -13,11 +13,12 @@
 
 const char *const openai_silent[] = { "annotations", "citations", NULL };
 
-/* Members that have a place, are about the answer and no part of it, or are sound. */
+/* Members that are not kept: they are read elsewhere, are about the answer and not part of it, or
+ * are audio. */
 static const char *const placed[] = { "audio", "content", "finish_reason", "function_call", IMAGES, "index",
 	"logprobs", "reasoning", "reasoning_content", "refusal", "role", "tool_calls", "usage", NULL };
 
-/* The bytes of base64 in a URL data:TYPE;base64,… */
+/* The number of bytes in a URL data:TYPE;base64,… */
 static size_t
 data_bytes(const char *url)
 {
@@ -29,7 +30,7 @@ data_bytes(const char *url)
 	return (len - padding) * 3 / 4;
 }
 
-/* A picture, as a block with a text that describes it and a member that goes back. */
+/* Adds a picture as a block with a text that describes it, and the member that is sent back. */
 static void
 keep_picture(struct stream *s, struct span picture, const char *member, bool listed)
 {
@@ -123,7 +124,7 @@ openai_keep_delta(struct stream *s, struct span delta)
 		if (span_is(member.key, IMAGES))
 			for (struct span_walk picture = span_walk(member.value); span_next(&picture);)
 				keep_picture(s, picture.value, IMAGES, true);
-		/* DeepSeek demands thoughts back even if there were none. */
+		/* DeepSeek requires thoughts to be sent back even if they are empty. */
 		if (span_is(member.key, "reasoning_content") ? span_is(member.value, "") :
 		    span_one_of(member.key, placed) == NULL && says_something(member.value) &&
 		    !span_is(member.value, ""))
@@ -150,7 +151,7 @@ openai_keep_call(struct block *b, struct span call)
 		if (span_one_of(member.key, of_call) != NULL || !says_something(member.value) ||
 		    (span_is(member.key, "type") && span_is(member.value, "function")))
 			continue;
-		/* Pieces may repeat it. */
+		/* Later pieces may repeat a member. */
 		buffer_format(&known, "{%s}", buffer_string(&b->raw));
 		key = span_text(member.key);
 		if (span_member(span_of(known.data, known.len), key).at == NULL &&
@@ -181,7 +182,7 @@ openai_take_tags(struct message *m)
 		return;
 	skipped += strlen(TAG_BEGIN);
 	end = strstr(b->text.data + skipped, TAG_END);
-	/* Of a thought that is cut off nothing is text. */
+	/* If the closing tag is missing, the whole text is a thought that was cut off. */
 	len = end == NULL ? b->text.len : (size_t)(end - b->text.data);
 	buffer_append(&text, b->text.data + skipped, len - skipped);
 	buffer_drop(&b->text, end == NULL ? len : len + strlen(TAG_END));
@@ -195,7 +196,7 @@ openai_take_tags(struct message *m)
 		message_remove(m, i + 1);
 }
 
-/* The block whose `raw` has the members of the message. */
+/* The block whose `raw` gets the members of the message: the last thought, else the last text. */
 static struct block *
 openai_kept_block(struct message *m)
 {
@@ -211,7 +212,7 @@ openai_kept_block(struct message *m)
 	}
 	if (text != NULL)
 		return text;
-	/* Before all others, as thoughts are. */
+	/* There is neither: add an empty thought at the beginning. */
 	message_add(m, BLOCK_THINKING, -1);
 	message_raise(m, 0);
 	return &m->blocks[0];
@@ -228,7 +229,7 @@ openai_place_kept(struct stream *s)
 
 	for (size_t i = 0; i < m->count; i++)
 		thought |= m->blocks[i].type == BLOCK_THINKING && m->blocks[i].text.len > 0;
-	/* An empty thought counts only beside calls: many servers send one with every piece. */
+	/* Keep an empty thought only with tool calls: many servers send one with every piece. */
 	if (joined_has(&s->kept, "reasoning_content") && (thought || !message_calls(m)))
 		joined_drop(&s->kept, "reasoning_content");
 	if (s->kept.count == 0 || m->count == 0)

@@ -1,6 +1,6 @@
 /*
- * Reads answers of OpenAI's Responses API. The finished form of an item counts; the pieces before
- * it are only displayed.
+ * Reads answers of OpenAI's Responses API. The answer is built from the finished items; their
+ * pieces are displayed, and used only for what the finished items lack.
  */
 #include "api/openai_responses.h"
 
@@ -11,11 +11,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Of a call, so that it can go back if its finished item does not come. */
+/* Members of a call that are kept when it begins, so that it can be sent back even if its finished
+ * item is missing. */
 static const char *const call_members[] = { "id", NULL };
 const char *const responses_message_members[] = { "id", "status", "phase", NULL };
 
-/* Matched by suffix, longer ones first: so tools whose names are not known yet have an entry too. */
+/* Matched by suffix, longer ones first, so that unknown tools match an entry too. */
 static const struct responses_tool tools[] = {
 	{ "file_search_call", "queries", "results", false },
 	{ "code_interpreter_call", "code", "outputs", false },
@@ -28,8 +29,8 @@ static const struct responses_tool tools[] = {
 	{ "_call_output", "output", "output", false }
 };
 
-/* Calls that the client would have to carry out, which AWF does not: an answer that ends with
- * one would wait for ever. Those that the API runs itself have their output behind them. */
+/* Calls that the client would have to carry out, which AWF does not do: an answer that ends with
+ * one would wait for ever. If the API ran it itself, its output follows. */
 static const char *const clients[] = { "apply_patch_call", "computer_call", "local_shell_call",
 	"mcp_approval_request", "shell_call", NULL };
 
@@ -56,7 +57,7 @@ responses_tool(const char *type)
 	return NULL;
 }
 
-/* Keeps the members in a list, or all others. */
+/* Keeps the members that are in the list or, if not `listed`, all others. */
 static void
 responses_keep_members(struct block *b, struct span object, const char *const *list, bool listed)
 {
@@ -73,7 +74,7 @@ keep_rest(struct block *b, struct span object, const char *const *placed)
 	responses_keep_members(b, object, placed, false);
 }
 
-/* Each part becomes a block; a refusal is a reason to stop. */
+/* Each part becomes a block; a refusal sets the stop reason. */
 static void
 responses_read_message(struct message *m, struct span item)
 {
@@ -99,8 +100,8 @@ responses_read_message(struct message *m, struct span item)
 	}
 }
 
-/* The thoughts themselves if a server sends them, else their summary; the texts of the parts are
- * joined with empty lines. */
+/* Reads the thoughts if a server sends them, else their summary; the parts are joined with empty
+ * lines. */
 static void
 responses_read_reasoning(struct message *m, struct span item)
 {
@@ -119,8 +120,8 @@ responses_read_reasoning(struct message *m, struct span item)
 	keep_rest(b, item, placed);
 }
 
-/* A call of one of AWF's tools. pieces: what came of it before; NULL: nothing. Some gateways leave out
- * in the finished item what they sent in pieces. */
+/* Reads a call of one of AWF's tools. pieces: what was sent of it before; NULL: nothing. Some
+ * gateways leave out in the finished item what they sent in pieces. */
 static void
 responses_read_call(struct message *m, struct span item, const struct block *pieces)
 {
@@ -154,7 +155,7 @@ responses_read_call(struct message *m, struct span item, const struct block *pie
 	block_repair_input(b);
 }
 
-/* One half of an item of the API's own tools: its call or its result. */
+/* Adds the block for the call, or for the result, of an item of the API's own tools. */
 static struct block *
 add_half(struct message *m, enum block_type type, struct span item)
 {
@@ -202,7 +203,7 @@ responses_read_tool_output(struct message *m, struct span item, const struct res
 	if (output.at != NULL)
 		scan_minify(output, &b->text);
 	keep_rest(b, item, placed);
-	/* The call with this result does not wait any more. */
+	/* The result is here: the call with its id does not wait any more. */
 	for (size_t i = 0; b->tool_id != NULL && i < m->count; i++)
 		if (m->blocks[i].tool_id != NULL && strcmp(m->blocks[i].tool_id, b->tool_id) == 0)
 			m->blocks[i].waits = false;
@@ -226,7 +227,7 @@ responses_read_item(struct message *m, struct span item, const struct block *pie
 		responses_read_tool_output(m, item, tool);
 	} else if (tool != NULL) {
 		responses_read_tool_call(m, item, tool, word);
-	} else if (span_type(item) == 'o') { /* not a block of AWF's */
+	} else if (span_type(item) == 'o') { /* it corresponds to no block of AWF's */
 		struct block *b = message_add(m, BLOCK_TEXT, -1);
 
 		keep_rest(b, item, nothing);
@@ -237,7 +238,7 @@ responses_read_item(struct message *m, struct span item, const struct block *pie
 	free(type);
 }
 
-/* A piece for the draft of an item, which has one kind of text: the index is the item's. */
+/* Adds a piece of text to the draft of an item; the index is that of the item. */
 static void
 responses_add_draft_text(struct stream *s, struct span event, enum block_type type,
     struct span text)
@@ -252,8 +253,8 @@ responses_add_draft_text(struct stream *s, struct span event, enum block_type ty
 	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
 }
 
-/* A call of one of AWF's tools begins: what follows is displayed, and counts where the finished item
- * does not come, or lacks it. */
+/* A call of one of AWF's tools begins. Its pieces are displayed, and used if the finished item is
+ * missing or lacks them. */
 static void
 call_begins(struct stream *s, struct span event)
 {
@@ -276,7 +277,7 @@ call_begins(struct stream *s, struct span event)
 	free(name);
 }
 
-/* A piece of the arguments, or all of them. */
+/* Adds a piece of the arguments, or sets them as a whole. */
 static void
 call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 {
@@ -294,12 +295,12 @@ call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 	if (b != NULL && text.len > 0)
 		buffer_append(&b->text, text.data, text.len);
 	if (b != NULL && all)
-		b->begun = true; /* and ended */
+		b->begun = true; /* and is complete */
 	buffer_free(&text);
 }
 
-/* A part of the text or the thought of an item is whole: what is said of it here counts, also if its
- * pieces did not come. */
+/* A part of an item's text or thought is complete: uses the whole text, which may differ from the
+ * pieces, or come without them. */
 static void
 draft_text_ends(struct stream *s, struct span event, enum block_type type, struct span whole)
 {
@@ -322,7 +323,7 @@ draft_text_ends(struct stream *s, struct span event, enum block_type type, struc
 		buffer_append(&b->text, text.data, text.len);
 	}
 	if (b != NULL)
-		b->begun = true; /* and ended */
+		b->begun = true; /* and is complete */
 	buffer_free(&text);
 }
 
@@ -350,15 +351,16 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* Likewise, "status"; how a completed one ended, its items say. "failed" comes with an error;
- * "in_progress" and "queued" are not ends. */
+/* The same for "status"; the items of a completed response tell its stop reason. "failed" comes
+ * with an error; "in_progress" and "queued" are not ends. */
 static const struct end statuses[] = {
 	{ "completed", "end_turn", ERROR_NONE },
 	{ "cancelled", NULL, ERROR_CUT_OFF },
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* An item of which only pieces came. A call of an answer that was cut off is none. */
+/* Adds an item of which only pieces have arrived. If the answer was cut off (not `whole`), calls
+ * are left out. */
 static void
 responses_take_pieces(struct message *m, struct block *from, bool whole)
 {
@@ -378,7 +380,7 @@ responses_take_pieces(struct message *m, struct block *from, bool whole)
 	}
 }
 
-/* The pieces of the call with an id; NULL: there are none. */
+/* The pieces of the call with this id; NULL: there are none. */
 static struct block *
 find_call(struct message *pieces, struct span id)
 {
@@ -391,8 +393,8 @@ find_call(struct message *pieces, struct span id)
 	return NULL;
 }
 
-/* Whether the finished items, so many blocks, have what these pieces are of: the same call, or any
- * text or thought. */
+/* Whether the first `count` blocks, from finished items, include the item of these pieces: the same
+ * call, or any text or thought. */
 static bool
 is_known_among(const struct message *m, size_t count, const struct block *pieces)
 {
@@ -408,7 +410,7 @@ is_known_among(const struct message *m, size_t count, const struct block *pieces
 	return false;
 }
 
-/* What a reasoning item that has ended lacked may be in the last event: how the API recognizes it. */
+/* Sets signatures that were missing in finished reasoning items but are in the last event. */
 static void
 responses_take_signatures(struct message *m, struct span output)
 {
@@ -432,8 +434,8 @@ responses_take_signatures(struct message *m, struct span output)
 	}
 }
 
-/* Some servers do not report the end of each item; then all items are here, or in the pieces. An
- * answer that was cut off at a limit has items without an end. */
+/* Some servers do not report the end of each item: then all items are in `output`, or in the
+ * pieces. An answer that was cut off at a limit has items without an end. */
 static void
 responses_read_output(struct stream *s, struct span output, bool whole)
 {
@@ -466,7 +468,7 @@ responses_read_output(struct stream *s, struct span output, bool whole)
 	message_clear(pieces);
 }
 
-/* Why the API gave no answer. */
+/* Sets the error of a failed response. */
 static void
 response_failed(struct stream *s, struct span response)
 {
@@ -478,7 +480,7 @@ response_failed(struct stream *s, struct span response)
 		stream_fail(s, "the API failed and did not say why");
 }
 
-/* The status decides; if a server sends none, the event's type does. */
+/* The status says how the response ended or, if a server sends none, the type of the event. */
 static void
 response_ended(struct stream *s, struct span response, bool cut_short)
 {
@@ -504,7 +506,8 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 	s->message.ended = !s->failed;
 }
 
-/* A finished item, with this number. Gateways leave out in it what they sent in pieces. */
+/* Reads the finished item with this index. Gateways leave out what they sent in pieces: it is taken
+ * from there. */
 static void
 responses_read_finished(struct stream *s, struct span item, long long index)
 {
@@ -526,7 +529,8 @@ responses_read_finished(struct stream *s, struct span item, long long index)
 	if (!says && thought != NULL && span_is(span_member(item, "type"), "reasoning"))
 		buffer_append(&m->blocks[before].text, buffer_string(&thought->text), thought->text.len);
 
-	/* Items that run at the same time may end in another order than the one that they have. */
+	/* Items that run in parallel may be finished in another order than that of their
+	 * indexes. */
 	for (size_t i = before; i < m->count; i++)
 		m->blocks[i].index = index;
 	while (index >= 0 && place > 0 && m->blocks[place - 1].index > index)
@@ -535,7 +539,7 @@ responses_read_finished(struct stream *s, struct span item, long long index)
 		message_raise(m, place);
 }
 
-/* Other events (progress of tools, parts and their ends, those of later versions) say nothing
+/* Other events (progress of tools, parts and their ends, those of later versions) contain nothing
  * that the items do not repeat. */
 static void
 responses_read_event(struct stream *s, struct span event)
@@ -562,14 +566,14 @@ responses_read_event(struct stream *s, struct span event)
 	    span_is(type, "response.reasoning_text.delta")) {
 		responses_add_draft_text(s, event, BLOCK_THINKING, delta);
 	} else if (span_is(type, "response.reasoning_summary_part.added")) {
-		/* Joins them as responses_read_reasoning() does. */
+		/* Separate summaries as responses_read_reasoning() does. */
 		number_set(&index, span_member(event, "summary_index"));
 		if (index > 0)
 			responses_add_draft_text(s, event, BLOCK_THINKING,
 			    span_of("\"\\n\\n\"", 6));
 	} else if (span_is(type, "response.output_item.added")) {
-		/* The text comes in pieces, which count if the server does not report the end of
-		 * the item. */
+		/* Its pieces follow; they are used if the server does not report the end of the
+		 * item. */
 		m->open++;
 		call_begins(s, event);
 	} else if (span_is(type, "response.function_call_arguments.delta") ||
@@ -584,8 +588,9 @@ responses_read_event(struct stream *s, struct span event)
 		if (m->open > 0)
 			m->open--;
 	} else if (span_is(type, "response.created")) {
-		/* If a stream has two answers, neither can be trusted: the tools of both would
-		 * be called. A gateway that says the beginning of one twice does no harm. */
+		/* If a stream has two answers, neither can be trusted: the tools of both would be
+		 * called. But some gateways send the start of one answer twice, which does no
+		 * harm. */
 		if (m->begun && (m->count > 0 || m->open > 0 || m->id == NULL ||
 		    !span_is(span_member(response, "id"), m->id)))
 			stream_fail(s, "a second answer begins before the first has ended");
@@ -602,7 +607,8 @@ responses_read_event(struct stream *s, struct span event)
 	}
 }
 
-/* Why the model stopped, if the API did not say; refuses calls that nobody here can carry out. */
+/* Sets the stop reason if the API did not give one; rejects calls that the client would have to
+ * carry out. */
 static void
 responses_finish_message(struct stream *s)
 {

@@ -1,7 +1,7 @@
 /*
  * The steps of AWS's "Create a signed AWS API request": a canonical form of the request, a text
- * with its digest, a key made of the secret, the date, the region and the service, and the HMAC of
- * that text with that key.
+ * that contains its digest, a key derived from the secret, the date, the region and the service,
+ * and the HMAC of that text with that key.
  */
 #include "api/sigv4.h"
 
@@ -23,14 +23,14 @@
 
 struct sigv4 {
 	char *region, *service;
-	struct key_command *command; /* NULL: the environment has the access key */
+	struct key_command *command; /* NULL: the access key is in the environment */
 };
 
 /* The parts of a URL that are signed. */
 struct parts {
-	struct span host;  /* with the port, unless that is the scheme's own */
+	struct span host;  /* with the port, unless it is the default of the scheme */
 	struct span path;
-	struct span query; /* behind the question mark */
+	struct span query; /* after the question mark */
 };
 
 static struct parts
@@ -59,8 +59,8 @@ url_parts(const char *url)
 	return p;
 }
 
-/* Encodes all but RFC 3986's unreserved characters and slashes: of a path that is escaped already
- * the percent signs, too. */
+/* Encodes everything but RFC 3986's unreserved characters and slashes; in a path that is escaped
+ * already this includes the percent signs. */
 static void
 append_path(struct buffer *out, struct span path)
 {
@@ -86,8 +86,8 @@ compare_spans(const void *one, const void *other)
 	return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-/* Parameters in the order of their names, and of their values where names are the same, as texts
- * "NAME=VALUE" with a NUL in the place of the equals sign are. */
+/* Appends the parameters sorted by name, then by value. The texts "NAME=VALUE" are sorted with a
+ * NUL in place of the equals sign. */
 static void
 append_query(struct buffer *out, struct span query)
 {
@@ -125,7 +125,7 @@ append_query(struct buffer *out, struct span query)
 
 struct header {
 	char *name;        /* lower case */
-	struct buffer value; /* without spaces at its ends, and one where several were */
+	struct buffer value; /* trimmed, and with single spaces */
 };
 
 static int
@@ -148,7 +148,8 @@ header_make(struct span name, struct span value)
 	return h;
 }
 
-/* The host and all others, in the order of their names; the names into `names`, with semicolons. */
+/* Appends the host and the other headers, sorted by name, and their names to `names`, separated by
+ * semicolons. */
 static void
 append_headers(struct buffer *out, struct buffer *names, struct span host,
     const char *const *headers)
@@ -160,7 +161,7 @@ append_headers(struct buffer *out, struct buffer *names, struct span host,
 	for (; headers != NULL && *headers != NULL; headers++) {
 		const char *colon = strchr(*headers, ':');
 
-		/* libcurl sends no header of which the value is missing. */
+		/* libcurl does not send a header without a value. */
 		if (colon == NULL || colon[1 + strspn(colon + 1, " ")] == '\0')
 			continue;
 		list = memory_array(list, count + 1, sizeof *list);
@@ -190,7 +191,8 @@ hmac(unsigned char key[crypto_auth_hmacsha256_BYTES], size_t key_len, const char
 	sodium_memzero(&state, sizeof state);
 }
 
-/* HMAC-SHA256 of the text with the key that the secret, the date, the region and the service make. */
+/* HMAC-SHA256 of the text, with the key derived from the secret, the date, the region and the
+ * service. */
 static void
 sign_text(const struct sigv4_key *k, const char *date, const char *text, char out[DIGEST_SIZE])
 {
@@ -246,7 +248,7 @@ sigv4_authorization(const struct sigv4_request *r, const struct sigv4_key *key)
 	sign_text(key, stamp, text.data, signature);
 	result = memory_format("authorization: " ALGORITHM " Credential=%s/%s, SignedHeaders=%s, "
 	    "Signature=%s", key->id, scope.data, names.data, signature);
-	sodium_memzero(canonical.data, canonical.len); /* it has the session token */
+	sodium_memzero(canonical.data, canonical.len); /* it contains the session token */
 	buffer_free(&canonical);
 	buffer_free(&names);
 	buffer_free(&text);
@@ -282,7 +284,7 @@ sigv4_close(struct sigv4 *s)
 	free(s);
 }
 
-/* An access key, in memory of its own. */
+/* An access key, allocated. */
 struct access {
 	char *id, *secret, *token; /* token: NULL if there is none */
 };
@@ -308,7 +310,7 @@ copy_variable(const char *name)
 	return value == NULL ? NULL : memory_text(value);
 }
 
-/* Whether there is a text, without what would end a header. */
+/* Whether a text contains no white space and no control character, which might end a header. */
 static bool
 is_right(const char *text)
 {

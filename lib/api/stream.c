@@ -1,7 +1,7 @@
 /*
- * The way of an answer: the bytes are server-sent events (net/sse.h); the data of each event is
- * JSON, which the API's table processes. Errors are recognized here, for all APIs, in whatever form
- * they come: as an event, as a line of JSON between the events, as a field `error:` of the stream.
+ * An answer is a stream of server-sent events (net/sse.h); the data of each event is JSON, which
+ * the API's table processes. Errors are recognized here, for all APIs and in all their forms: as an
+ * event, as a line of JSON between the events, as a field `error:` of the stream.
  */
 #include "api/stream.h"
 
@@ -18,9 +18,9 @@
 #define BLOCKS_LIMIT 100000
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
-#define WORDS_LIMIT 200 /* bytes of an event that is words, and no JSON */
-#define PAGE_LIMIT 65536 /* bytes of a page for people, in which its title is looked for */
-#define STRANGE_LIMIT 300 /* bytes of what was not understood that are kept */
+#define WORDS_LIMIT 200 /* an event that is not JSON is quoted up to this length */
+#define PAGE_LIMIT 65536 /* an HTML page is kept up to this length, to find its title */
+#define STRANGE_LIMIT 300 /* bytes of unknown events and lines that are kept */
 
 void
 stream_error(struct stream *s, enum error_code category, const char *format, ...)
@@ -64,7 +64,7 @@ stream_strange(struct stream *s, struct span text)
 	if (s->strange.len > STRANGE_LIMIT) {
 		size_t drop = s->strange.len - STRANGE_LIMIT;
 
-		/* From the beginning of a character. */
+		/* Begin with a whole character. */
 		while (drop < s->strange.len && (s->strange.data[drop] & 0xc0) == 0x80)
 			drop++;
 		buffer_drop(&s->strange, drop);
@@ -87,7 +87,8 @@ stream_text(struct stream *s, struct block *b, const char *kind, struct span tex
 	stream_delta(s, kind, buffer_string(&b->text) + old, b->text.len - old);
 }
 
-/* An input may be a whole file, in pieces of a few bytes, which are not needed one by one. */
+/* An input may be a whole file, in pieces of a few bytes, so several of them are displayed at
+ * once. */
 void
 stream_call(struct stream *s, const char *name, const char *input, size_t len)
 {
@@ -116,8 +117,8 @@ is_done(struct span data)
 
 static int on_event(void *context, const char *name, const char *data, size_t len);
 
-/* The data of events between which the server sends no empty line: each line of it is one. False: the
- * data is something else. */
+/* For servers that send no empty line between events: if each line of the data is an event of its
+ * own, processes them one by one. False: the data is something else. */
 static bool
 stream_take_lines(struct stream *s, const char *data, size_t len)
 {
@@ -165,9 +166,9 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	why = scan_loosely(data, len, &bad);
 	if (why != NULL && stream_take_lines(s, data, len))
 		return s->failed;
-	if (why != NULL && s->over) /* the rest of it was cut off */
+	if (why != NULL && s->over) /* the rest of the event was cut off */
 		return 0;
-	if (why != NULL && s->message.stop_reason != NULL) { /* the answer has ended */
+	if (why != NULL && s->message.stop_reason != NULL) { /* the answer was complete before */
 		stream_strange(s, value);
 		return 0;
 	}
@@ -194,8 +195,8 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	return s->failed;
 }
 
-/* A line between the events. Ollama and others write an error so, as JSON; llama.cpp wrote it as a
- * field of its own, `error: {…}`. */
+/* A line between the events. Ollama and others send an error as such a line of JSON; llama.cpp sent
+ * it as a field `error: {…}`. */
 static int
 on_other_line(void *context, const char *line, size_t len)
 {
@@ -210,13 +211,13 @@ on_other_line(void *context, const char *line, size_t len)
 	if (named)
 		value = span_trim(span_of(line + sizeof field - 1, len - (sizeof field - 1)));
 	if (value.len == 0 || scan_check(value.at, value.len, &bad) != NULL) {
-		if (!s->over) /* else a part of a line */
+		if (!s->over) /* otherwise it is part of a line */
 			stream_strange(s, span_of(line, len));
 		return 0;
 	}
 	error = failure_find(value);
 	if (error.at == NULL && !named) {
-		/* A line of an answer that is no stream at all. */
+		/* It is a line of an answer that is not a stream. */
 		if (s->whole.len == 0)
 			stream_strange(s, value);
 		return 0;
@@ -241,7 +242,7 @@ stream_feed(struct stream *s, const char *bytes, size_t len)
 {
 	int result;
 
-	/* White space and a byte order mark do not count. */
+	/* Skip white space and a byte order mark. */
 	for (size_t i = 0; i < len && s->first == '\0'; i++)
 		if (strchr(" \t\r\n\xef\xbb\xbf", bytes[i]) == NULL)
 			s->first = bytes[i];

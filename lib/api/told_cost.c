@@ -1,4 +1,5 @@
-/* A path is names of members with points between; "header:NAME" is a header of the answer. */
+/* A path is the names of nested members, separated by dots; "header:NAME" is a header of the
+ * answer. */
 #include "api/told_cost.h"
 
 #include <stdlib.h>

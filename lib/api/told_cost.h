@@ -1,6 +1,6 @@
 /*
- * The cost of an answer in its usage, awf-endpoint(5): the server tells it, or its endpoint has a
- * price for the model.
+ * The cost of an answer, for its usage, awf-endpoint(5): from the answer itself, or computed by
+ * prices in the endpoint's file.
  */
 #ifndef AWF_API_TOLD_COST_H
 #define AWF_API_TOLD_COST_H
@@ -9,15 +9,15 @@
 #include "json/scan.h"
 #include "providers/endpoint.h"
 
-/* Takes what an event or a body tells at one of the paths ("usage.cost"; a text or an array of
- * these). They begin at the object itself, or at the answer that is its member `response` or
- * `message`. What was told before counts no more. */
+/* Sets the cost from an event or a body, found at one of the paths ("usage.cost"; a string or an
+ * array of them). A path begins at the object itself, or at its member `response` or `message`. A
+ * later cost replaces an earlier one. */
 void told_cost_take(struct usage *u, struct span object, struct span paths);
-/* The name of a header that tells it ("header:NAME" among the paths), in memory of its own; NULL: none. */
+/* The name of the header with the cost ("header:NAME" among the paths), allocated; NULL: none. */
 char *told_cost_header(struct span paths);
-/* Takes what such a header says, unless the answer itself told it. */
+/* Sets the cost from such a header, unless the answer itself contained it. */
 void told_cost_take_header(struct usage *u, const char *value);
-/* If nothing was told, sets what the tokens cost by the prices of the endpoint, if it has any. */
+/* If the cost is not known, computes it by the prices in the endpoint's file, if it has any. */
 void told_cost_by_price(struct message *m, const struct endpoint *e, const char *model);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Reads the last attempt once. The end of each call inside the enclosing call adds the number of
- * lines that it printed to its process. The causes in its start name the processes from which it
- * took lines, unless it was skipped. The same for each call deeper inside. Which lines a group
- * printed, and how often, is known from the lines in its end, of whichever attempt that is. The
- * run's model only passes on starts and ends: what is counted here are lines, by process and by the
- * event that is their cause, not calls.
+ * Reads the last attempt once. For each call in the enclosing call, at any depth: its end adds the
+ * number of lines that it printed to its process, and the causes in its start say from which
+ * processes it took lines, unless it was skipped. Which lines a group has printed, and how often,
+ * is in its end, even if that is from an earlier attempt. The run's model is used only to read
+ * starts and ends: lines are counted here, by process and by the event that is their cause, not
+ * calls.
  */
 #include "step/made.h"
 
@@ -25,9 +25,9 @@
 #define NOBODY SIZE_MAX
 #define NOT_KNOWN (-1)
 
-/* ---- what arrived ---- */
+/* ---- lines that arrived ---- */
 
-/* Length of the process's part of a call's whole id. */
+/* The length of the part of a call's whole id that names its process. */
 static size_t
 own_len(const char *call)
 {
@@ -105,7 +105,7 @@ made_came(struct made *m, struct span metadata)
 
 		outer->came++;
 		outer->own += direct;
-		/* The lines of an iteration or a branch need not all be printed by the group. */
+		/* A line of an iteration or a branch need not have been printed by the group. */
 		if (!direct && !call_is_member(call))
 			enter_maker(m, call, own_len(call), true)->came++;
 	}
@@ -118,24 +118,24 @@ made_came_foreign(struct made *m, struct span metadata)
 	enter_line(m, metadata);
 }
 
-/* ---- what was made ---- */
+/* ---- lines that were made ---- */
 
 struct process {
 	char *id;
 	bool expected;       /* it is one of the expected makers */
-	size_t outer;        /* the process of the group that it is in, or itself */
+	size_t outer;        /* the process of the group that encloses it, or itself */
 	long long made, open, taken;
 };
 
-/* A line of one process, taken by another. */
+/* A line of one process, which another took as input. */
 struct taking {
-	size_t from, by;     /* from NOBODY: a failure, or a line of an earlier attempt */
-	char event[ID_SIZE]; /* "": it was only passed on */
+	size_t from, by;     /* from NOBODY: the line of a failure, or of an earlier attempt */
+	char event[ID_SIZE]; /* "": the line was only passed on */
 };
 
 /* A line that a group has printed. */
 struct printing {
-	char *process;       /* the group's */
+	char *process;       /* the process of the group */
 	char *key;           /* event id and part of the result */
 	long long times;
 };
@@ -143,7 +143,7 @@ struct printing {
 struct counted {
 	size_t process;
 	size_t first, count; /* its takings */
-	bool allowed;        /* to fail: then it outputs null */
+	bool allowed;        /* --allow-failure: if it fails it outputs null */
 	bool ended;
 };
 
@@ -154,14 +154,14 @@ struct tally {
 	struct taking *takings;
 	size_t process_count, call_count, taking_count;
 	struct map by_process, by_call, by_event; /* event: id of an end -> process */
-	struct map by_group; /* group and key -> printings */
+	struct map by_group; /* group and key → printings */
 	struct printing *printings;
 	size_t printing_count;
-	struct map unread;   /* another run that may have made what they took */
-	struct made *other;  /* a run that may have made what they took */
+	struct map unread;   /* groups for which it is not known which lines they printed */
+	struct made *other;  /* another run, in which lines that were taken may have been made */
 };
 
-/* Forgets the attempt's data, when another begins. */
+/* Resets the data of an attempt, when another one begins. */
 static void
 tally_reset(struct tally *t)
 {
@@ -194,8 +194,8 @@ enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 	return t->process_count++;
 }
 
-/* Finds the process of a call, and the process directly inside the enclosing call that it is in
- * or is; NOBODY: the call is not inside the enclosing call. */
+/* Enters the process of a call. *outer is the process directly inside the enclosing call that
+ * contains it, or is it; NOBODY: the call is not inside the enclosing call. */
 static size_t
 enter_call(struct tally *t, const char *id, size_t *outer)
 {
@@ -224,7 +224,7 @@ add_cause(struct tally *t, size_t by, struct span event)
 	char id[ID_SIZE];
 
 	if (span_type(event) == 'o') {
-		/* Another run's. */
+		/* It is an event of another run. */
 		if (o != NULL && span_copy(span_member(event, KEY_EVENT_ID), id, sizeof id)) {
 			o->taken = memory_array(o->taken, o->taken_count + 1, sizeof *o->taken);
 			memcpy(o->taken[o->taken_count++], id, sizeof id);
@@ -250,7 +250,7 @@ made_note_step_started(struct tally *t, const struct event_view *view, const cha
 	struct counted *call;
 
 	if (process == NOBODY || t->processes == NULL)
-		return; /* NULL: cannot happen, since that process exists */
+		return; /* NULL: cannot happen, since the process exists */
 	for (char *const *path = t->made->paths; path != NULL && *path != NULL; path++)
 		if (span_is(view->path, *path))
 			t->processes[outer].expected = true;
@@ -275,7 +275,7 @@ made_count_printed_lines(struct span payload, bool skipped, bool allowed)
 
 	if (skipped)
 		return 0;
-	/* A line that reports a failure that was not allowed stops the join by itself. */
+	/* The line of a failure that was not allowed needs no counting: it makes the join fail. */
 	if (error.at != NULL && span_type(error) != '0') {
 		char *code = span_text(span_member(error, KEY_CODE));
 		bool of_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
@@ -288,7 +288,7 @@ made_count_printed_lines(struct span payload, bool skipped, bool allowed)
 	return count;
 }
 
-/* What a group has printed, line by line. */
+/* Notes each line that a group has printed. */
 static void
 note_printed(struct tally *t, const char *group, struct span payload)
 {
@@ -297,7 +297,7 @@ note_printed(struct tally *t, const char *group, struct span payload)
 	if (span_member(payload, KEY_COUNT).at == NULL)
 		return;
 	if (span_member(payload, KEY_REUSED_FROM).at != NULL)
-		return; /* its printed lines are known from there */
+		return; /* the earlier end says which lines it printed */
 	if (span_type(result) != 'a') {
 		map_put(&t->unread, group, strlen(group), 1);
 		return;
@@ -335,7 +335,7 @@ made_note_step_completed(struct tally *t, const struct event_view *view, const c
 
 	if (process == NOBODY)
 		return;
-	/* The line of a failure is not a result that another call could take. */
+	/* The line of a failure is not a result, so no call can take it. */
 	if (lines > 0 && span_copy(view->event_id, event, sizeof event))
 		map_put(&t->by_event, event, ID_SIZE - 1, process);
 	if (process == outer)
@@ -344,11 +344,11 @@ made_note_step_completed(struct tally *t, const struct event_view *view, const c
 		return;
 	call->ended = true;
 	t->processes[call->process].open--;
-	/* What a fork takes over of a group is known in the run that made it. */
+	/* If a fork reuses a group's result, its lines were counted in the original run. */
 	if (span_type(span_member(payload, KEY_REUSED_FROM)) != 'o' ||
 	    span_member(payload, KEY_COUNT).at == NULL)
 		t->processes[call->process].made += lines;
-	/* What was only passed on was not taken. */
+	/* A skipped call has passed the lines on and not taken them. */
 	for (size_t i = 0; skipped && i < call->count; i++)
 		t->takings[call->first + i].event[0] = '\0';
 }
@@ -374,7 +374,7 @@ made_note_event(void *context, const struct placed *placed, struct error *err)
 	return 0;
 }
 
-/* ---- whether it arrived ---- */
+/* ---- whether the lines arrived ---- */
 
 static const struct made_line *
 line_of(const struct made *m, const char *key)
@@ -384,8 +384,8 @@ line_of(const struct made *m, const char *key)
 	return known != NULL ? &m->lines[*known] : NULL;
 }
 
-/* The group of a printed line in the last attempt; NULL: the group is not in it, or not all of
- * its printed lines are known. */
+/* The group, in the last attempt, that printed a line; NULL: it is not in this attempt, or not all
+ * of its printed lines are known. */
 static struct process *
 group_of(const struct tally *t, const struct printing *p)
 {
@@ -396,10 +396,10 @@ group_of(const struct tally *t, const struct printing *p)
 	    map_get(&t->unread, p->process, len) == NULL ? &t->processes[*known] : NULL;
 }
 
-/* Counts the lines that were taken: by an expected process next to the maker; if a line was made
- * inside a group, and so is also the group's, by any call in that group; and by child runs. Also
- * counts in `events` how many expected processes and child runs took an event ("EVENT"), and how
- * often one of them did ("EVENT PROCESS"). */
+/* Counts the lines that were taken: by an expected process beside the maker; by any call inside the
+ * same group, if the line was made in a group and is therefore also the group's; and by child runs.
+ * Also counts in `events` how many expected processes and child runs took an event ("EVENT"), and
+ * how often one of them did ("EVENT PROCESS"). */
 static void
 count_taken(struct tally *t, struct map *events)
 {
@@ -437,11 +437,11 @@ count_taken(struct tally *t, struct map *events)
 }
 
 /* For each group whose printed lines are all known, counts those that arrived or were taken.
- * NOT_KNOWN for the other processes. */
+ * NOT_KNOWN for other processes. */
 static void
 count_passed(struct tally *t, const struct map *events, long long *passed)
 {
-	struct map left = MAP_INIT; /* by "EVENT PROCESS": how many more may count as taken */
+	struct map left = MAP_INIT; /* "EVENT PROCESS" → how many more lines may count as taken */
 
 	for (size_t i = 0; i < t->process_count; i++)
 		passed[i] = NOT_KNOWN;
@@ -483,7 +483,7 @@ made_judge_tally(struct tally *t, struct error *err)
 	long long *passed = memory_zero(t->process_count + 1, sizeof *passed);
 	int result = 0;
 
-	/* Groups whose lines that arrived were only passed on by them. */
+	/* A group is expected too if it only passed on lines that arrived. */
 	for (size_t i = 0; i < t->printing_count; i++) {
 		struct process *group = group_of(t, &t->printings[i]);
 
@@ -546,7 +546,7 @@ made_check(struct made *m, const char *transcript, struct made *other, struct er
 
 struct child_search {
 	const char *child;
-	char *call;          /* the last call of it that made the run; NULL: none */
+	char *call;          /* the last call that started that run; NULL: none */
 };
 
 static int
@@ -563,7 +563,8 @@ find_child(void *context, const struct placed *placed, struct error *err)
 	return 0;
 }
 
-/* The call around the call in which a run made another run; NULL if it has none. */
+/* The call that encloses the call in which a run started a child run; "" at top level, NULL if the
+ * run has no such call. */
 static char *
 around_child(const struct storage *storage, const char *run, const char *child)
 {
@@ -585,7 +586,7 @@ around_child(const struct storage *storage, const char *run, const char *child)
 	return search.call;
 }
 
-/* The run, and the runs that enclose it, outwards, as the first line of each says. */
+/* A run and the runs that enclose it, from the inside out, as named by the first line of each. */
 struct family {
 	char runs[LINEAGE_LIMIT + 1][ID_SIZE];
 	size_t count;

@@ -68,7 +68,7 @@ struct resources {
 	char *path;
 };
 
-static const struct interrupts *interrupts; /* of signals */
+static const struct interrupts *interrupts; /* from signals */
 
 static void
 step_print_message(const char *text)
@@ -103,7 +103,7 @@ step_load_environment(struct settings *s, struct resources *r, struct error *err
 	return 0;
 }
 
-/* Enters the run of the environment, or creates one, with the filter of its events. */
+/* Joins the run that the environment names, or creates one. */
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {
@@ -136,8 +136,8 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 	return run_create(&r->run, &spec, err);
 }
 
-/* Registers this process in the run. late: it begins nothing, and the calls around it and its
- * readers count it as missing, even if it was only to be tried. */
+/* Registers this process in the run's roster. late: the run is ending and the step makes no call:
+ * the enclosing calls and its readers count it as missing, even with --try. */
 static int
 step_join_run(struct settings *s, struct resources *r, bool late, struct error *err)
 {
@@ -163,10 +163,10 @@ step_join_run(struct settings *s, struct resources *r, bool late, struct error *
 	step->place.parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->options.name);
 	step->place.path = r->path;
-	if (interrupts != NULL) /* a refusal is recorded without */
+	if (interrupts != NULL) /* a step that is refused has none */
 		step->place.interrupts.signal_number = interrupts->signal_number;
-	/* The step ends when nobody reads; in a replay, only after everything recorded has been
-	 * made. */
+	/* The step ends when nobody reads its output any more; in a replay, only after all recorded
+	 * calls have been made. */
 	step->place.interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->place.reader = prints && replays ? STDOUT_FILENO : 0;
 
@@ -212,13 +212,13 @@ step_print_failures(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
-/* Ends a run of its own: its outcome is that of its one step, unless a signal or the machine
- * (*failure) ended it. */
+/* Ends the run that this step has created: the outcome of the step is that of the run, unless a
+ * signal or a system error (*failure) ended it. */
 static int
 finish_run(struct resources *r, const struct step *step, const struct stream *stream, int *status,
     const struct error *failure, struct error *err)
 {
-	/* With --try, a failure is reported to the shell, but fails no run. */
+	/* With --try, a failure is the exit status, but does not fail the run. */
 	const bool tried = step->options.failure == FAILURE_TRY && *status == STATUS_WORK;
 	struct conclusion c;
 	struct run_end end;
@@ -284,7 +284,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
 	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
-	/* Inside a call, what is printed is recorded as the stderr of that call. */
+	/* Failures printed inside a call are recorded as that call's stderr: the run's owner counts
+	 * them. */
 	stream->owner_counts = s->step.place.outermost;
 	if (work->begin != NULL)
 		result = work->begin(&s->step, serial ? STDIN_FILENO : -1, err);
@@ -292,7 +293,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 		result = stream_run(stream, err);
 	folded_messages_end(&stream->failures);
 
-	/* -o FILE is put in place only if everything succeeded. */
+	/* Replace the file of -o only if everything succeeded. */
 	if (s->file != NULL && result == 0 && stream->status == STATUS_OK &&
 	    *interrupts->signal_number == 0)
 		result = replacement_commit(&output, r->run.transcript.sync != SYNC_NONE, err);
@@ -312,8 +313,8 @@ last_signal(const struct stream *stream)
 	return number != 0 ? number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
-/* Whether a shell runs a workflow file without awf-run, so that each of its steps makes a run;
- * warns if so. */
+/* Whether a shell runs a workflow file without awf-run, so that each step creates its own run;
+ * prints a warning in the first one. */
 static bool
 step_advise_script(const struct settings *s, const struct resources *r)
 {
@@ -330,7 +331,8 @@ step_advise_script(const struct settings *s, const struct resources *r)
 	return script != NULL;
 }
 
-/* If two steps of a pipeline at a prompt each make a run, tells the user how to make them one. */
+/* If two steps of a pipeline at a prompt each create a run, tells the user how to make it one
+ * run. */
 static void
 step_advise_one_run(const struct settings *s, const struct resources *r,
     const struct stream *stream)
@@ -341,9 +343,9 @@ step_advise_one_run(const struct settings *s, const struct resources *r,
 		    locale_choose("…", "..."), locale_choose("…", "..."));
 }
 
-/* Records a step that cannot begin as failed before its first call: the reader of the record
- * sees why, and the steps behind it get an error line, as for any failed call. Its place in the
- * run has been taken. -1: this cannot be recorded. */
+/* Records a step that cannot begin as failed before its first call: so the reason is in the
+ * transcript, and the next steps get an error line, as for any failed call. The step is registered
+ * in the run. -1: it could not be recorded. */
 static int
 fail_before_call(struct settings *s, const struct error *why)
 {
@@ -356,7 +358,7 @@ fail_before_call(struct settings *s, const struct error *why)
 	memset(&nothing, 0, sizeof nothing);
 	data_null(&nothing.data);
 	failed = step_fail(&s->step, &nothing, why, 0, &result, &err);
-	/* The next step may be refused as well, and have ended. */
+	/* The next step may be refused too, and have exited. */
 	before = signal(SIGPIPE, SIG_IGN);
 	if (failed == 0 && s->file == NULL && !s->quiet)
 		state_put(STDOUT_FILENO, buffer_string(&result.out), result.out.len, NULL);
@@ -366,7 +368,7 @@ fail_before_call(struct settings *s, const struct error *why)
 	return failed;
 }
 
-/* As fail_before_call(), for a step whose command line or definition is wrong. */
+/* Like fail_before_call(), for an invalid command line or definition. */
 static void
 record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
 {
@@ -374,7 +376,7 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 
 	if (s->step.options.name == NULL || !name_valid(s->step.options.name))
 		return;
-	/* No part of a wrong definition is used. */
+	/* Do not use a part of an invalid definition. */
 	step_unload(&s->step);
 	if (s->step.definition.work == NULL) {
 		s->step.definition.work = work_find(&s->step.options);
@@ -402,13 +404,13 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = step_print_message;
 	script = step_advise_script(s, r);
-	/* At a prompt, a person reads the output. */
+	/* At a prompt, output is for a person: print it as with --raw. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
 		s->step.options.raw = true;
 
-	/* A step that registered before its run, or a call around it, is ended gets the signal.
-	 * A step that comes later begins nothing, unless it is for cleanup: neither it nor what
-	 * it runs is ended by the signals that end the rest. */
+	/* A run or call that is ended signals the steps that are registered. A step that registers
+	 * later makes no call, unless it is a cleanup step: this ignores the signals that end the
+	 * others, and so do its children. */
 	ending = ending_begun(r->run.directory);
 	if (ending != NULL && s->step.options.cleanup) {
 		signal(SIGINT, SIG_IGN);
@@ -426,7 +428,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	    step_name_files(&s->step, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1) {
 		status = program_fail(PROGRAM, &err);
-		/* Data that only the run has, such as its budget, may refuse a step too. */
+		/* A step may also be refused because of the run, such as by its budget. */
 		if (!r->own_run && stream.index == 0 && (err.code == ERROR_USAGE || err.code == ERROR_DEFINITION))
 			fail_before_call(s, &err);
 	} else {
@@ -441,9 +443,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
 
-	/* Registers the end in the roster. If a signal or the machine ended the step, its output
-	 * is incomplete, and its reader is to learn that. A step with --try is excepted: it may
-	 * end in any way. */
+	/* Register the end in the roster. If a signal or a system error ended the step, its output
+	 * is incomplete, and its reader must know. A step with --try may end in any way. */
 	if (status == STATUS_OK && !stream.printed)
 		roster_end_empty(&r->roster);
 	else if (s->step.options.failure == FAILURE_TRY || (*interrupts->signal_number == 0 && status != STATUS_SYSTEM))
@@ -452,14 +453,14 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		roster_fail(&r->roster, err.code != ERROR_NONE ? &err : &late);
 	stream_free(&stream);
 
-	/* Dies of a signal, as a program without a handler would. */
+	/* Die by the signal, as a program without a handler would. */
 	if (last_signal(&stream) != 0)
 		signals_die(last_signal(&stream));
 	return status;
 }
 
-/* Appends what would be done to the file of awf-run --dry-run, each line with the name of the
- * step, and prints a text instead of the output. */
+/* Appends what the step would do to the file of awf-run --dry-run, adding the name of the step to
+ * each line, and prints a placeholder for its output. */
 static int
 step_write_dry_run(const struct settings *s, const char *file, const struct buffer *lines,
     struct error *err)
@@ -470,7 +471,7 @@ step_write_dry_run(const struct settings *s, const char *file, const struct buff
 	size_t len;
 
 	while ((line = text_part(&rest, '\n', &len)) != NULL)
-		/* A request has the name itself. */
+		/* A request contains the name already. */
 		if (span_member(span_of(line, len), "step").at != NULL)
 			buffer_format(&named, "%.*s\n", (int)len, line);
 		else if (len > 1)
@@ -488,9 +489,8 @@ step_write_dry_run(const struct settings *s, const char *file, const struct buff
 	return result;
 }
 
-/* Prints what would be done for each item, without touching the storage. MCP servers are started
- * all the same, because only they know their tools; if one stops reading, this process must not
- * end by SIGPIPE. */
+/* Prints what would be done for each item, without using the storage. MCP servers are started all
+ * the same, because only they know their tools; SIGPIPE is ignored, as one may stop reading. */
 static int
 dry_run(struct settings *s, struct resources *r)
 {
@@ -524,7 +524,7 @@ dry_run(struct settings *s, struct resources *r)
 	return done == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
 }
 
-/* AWF_INPUT_k=v as {"k":"v"}. */
+/* Writes the variables AWF_INPUT_k=v as {"k":"v"}. */
 static void
 collect_inputs(struct buffer *out)
 {
@@ -545,7 +545,7 @@ collect_inputs(struct buffer *out)
 	writer_object_end(&w);
 }
 
-/* Warns a person, not a workflow, that input is read although it makes no difference. */
+/* Warns a user at a prompt that the input is read but not used. */
 static void
 warn_of_input(const struct settings *s)
 {
@@ -557,8 +557,7 @@ warn_of_input(const struct settings *s)
 		message_print(PROGRAM, "%s: %s", s->step.options.name, why);
 }
 
-/* Does what the command line asks for. All errors in definitions are reported before input is
- * read. */
+/* Does what the command line says. Errors in definitions are reported before input is read. */
 static int
 carry_out(struct settings *s, struct resources *r, char **argv)
 {
@@ -572,7 +571,7 @@ carry_out(struct settings *s, struct resources *r, char **argv)
 	}
 	s->step.place.far_gone = clock_monotonic() + FAR_GONE_MS;
 	s->dry_run = s->dry_run || (!run_in_environment() && environment_text(DRY_RUN_FILE) != NULL);
-	descendants_adopt(); /* processes that a child leaves behind are ended with it */
+	descendants_adopt(); /* so that processes that a child leaves behind can be ended with it */
 	collect_inputs(&s->step.place.inputs);
 	loaded = step_load(&s->step, &err);
 	if (loaded == 0)
@@ -595,7 +594,7 @@ main(int argc, char **argv)
 
 	program_begin();
 #ifdef __GLIBC__
-	/* Get the memory that most steps need from the kernel at once, and keep it until the
+	/* Allocate the memory that most steps need in one system call, and keep it until the
 	 * end. */
 	mallopt(M_TOP_PAD, HEAP);
 	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);

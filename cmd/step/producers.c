@@ -1,8 +1,8 @@
 /*
- * The name of a call is a path, so the names of makers inside the enclosing call begin with its
- * name. When the list is full, makers that have ended according to the roster are dropped before it
- * grows. Runs around a child run have lists of their own, which are set up, by the lineage, when
- * the first item of one arrives.
+ * The id of a call is a path, so the ids of processes inside the enclosing call begin with its id.
+ * When the list is full, processes that have ended according to the roster are removed before it
+ * grows. If this is a child run, each run around it has a list of its own; they are made when the
+ * first item from another run arrives.
  */
 #include "step/producers.h"
 
@@ -30,7 +30,7 @@ producer_len(const char *enclosing, const char *call, bool *direct)
 	return len > outer ? len - 1 : 0;
 }
 
-/* Notes the maker of an item, in the list of its run. */
+/* Adds the process that made an item to the list of its run. */
 static void
 producers_note_call(struct producers *p, const struct item *item)
 {
@@ -44,7 +44,7 @@ producers_note_call(struct producers *p, const struct item *item)
 		free(call);
 		return;
 	}
-	/* Makers that have ended are dropped; if these are few, the list grows. */
+	/* Remove processes that have ended; if few have, the list grows. */
 	if (p->count == p->capacity) {
 		for (size_t i = 0; i < p->count; i++) {
 			if (roster_ended(p->roster, p->calls[i]))
@@ -66,7 +66,7 @@ void
 producers_note(struct producers *p, const struct item *item)
 {
 	struct lineage around;
-	struct error unread; /* if this fails, nothing is known of them */
+	struct error unread; /* ignored: then nothing is known about these runs */
 	size_t count = 0;
 	char *run_id;
 
@@ -76,7 +76,7 @@ producers_note(struct producers *p, const struct item *item)
 	}
 	p->foreign = true;
 	run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
-	/* The runs around this one, without itself. */
+	/* Find the runs around this one. */
 	if (run_id != NULL && !p->looked) {
 		p->looked = true;
 		if (lineage_read(&around, p->run->directory, &unread) == 0)

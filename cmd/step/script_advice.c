@@ -1,7 +1,7 @@
 /*
- * /proc/PPID/cmdline is `sh flow.awf`, `/bin/sh ./flow.awf` if the file begins so, or `bash -eu
- * flow.awf`. The file has room for one script, so two scripts at the same time may each print the
- * advice again.
+ * /proc/PPID/cmdline is `sh flow.awf`, `/bin/sh ./flow.awf` if the file has a #! line, or `bash -eu
+ * flow.awf`. The file `advised` has one line, for one script, so two scripts at the same time may
+ * each print the advice again.
  */
 #include "step/script_advice.h"
 
@@ -21,8 +21,8 @@
 #define LINE_LIMIT 4096
 #define LOCK_MS 200
 
-/* The first argument of the shell that is not an option; NULL if it is not a workflow file, or
- * if the shell has its script in an argument (-c). */
+/* The first argument of the shell that is not an option; NULL if it is not a workflow file, or if
+ * the script is an argument (-c). */
 static char *
 script_of(pid_t pid)
 {
@@ -42,8 +42,8 @@ script_of(pid_t pid)
 	return script;
 }
 
-/* Whether the file has this line already; writes it if not. A file that cannot be written does
- * not have it. */
+/* Whether the file contains this line; if not, the line is written to it. False if the file cannot
+ * be written. */
 static bool
 line_kept(const char *path, const char *line)
 {

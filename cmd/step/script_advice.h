@@ -1,10 +1,10 @@
 /*
- * Of a workflow file that a shell runs, where awf-run was meant: `sh flow.awf` makes a run of
- * each of its steps, which neither its record nor a resume knows as one.
+ * Detects a workflow file that a shell runs instead of awf-run: with `sh flow.awf` each step
+ * creates a run of its own, so there is no transcript of the whole, and it cannot be resumed.
  *
- * It is noticed by the command line of the parent, which is looked at only by a step that makes a
- * run of its own. The first step of a script says it; which script that was stands in the
- * storage, in one line of the file `advised`.
+ * It is detected by the command line of the parent process, which only a step that creates a run
+ * looks at. Only the first step of a script prints the advice; the last such script is stored in
+ * the file `advised` of the storage.
  */
 #ifndef AWF_STEP_SCRIPT_ADVICE_H
 #define AWF_STEP_SCRIPT_ADVICE_H
@@ -13,8 +13,8 @@
 
 #include "storage/storage.h"
 
-/* The workflow file that this step's parent runs as a shell, in memory of its own; NULL: none. *first:
- * no other step of it has asked before. */
+/* The workflow file that the parent of this step runs as a shell, allocated; NULL: none. *first: no
+ * earlier step of it has asked. */
 char *script_advice_of(const struct storage *s, bool *first);
 
 #endif

@@ -25,10 +25,10 @@
 
 #define JOBS_LIMIT 1024
 #define RETRIES_LIMIT 1000000
-#define LIMIT_MAX (1LL << 50) /* for turns and tokens */
+#define LIMIT_MAX (1LL << 50) /* of turns and tokens */
 #define ROUNDS_MAX 1000000000LL
-#define ROUNDS 10             /* --max of a loop that has a condition */
-#define CHILDREN 10           /* --max-children */
+#define ROUNDS 10             /* --max of a loop with a condition, if not given */
+#define CHILDREN 10           /* --max-children, if not given */
 
 /* Each option that occurs in a rule is a bit of settings.given. */
 enum {
@@ -62,7 +62,7 @@ static const char *const outcomes[] = { "success", "failure", NULL };
 static const char *const models_modes[] = { "record", "replay", "live", NULL };
 static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
 
-/* Errors of these get no place: the option is the place. */
+/* These set no place in errors: the caller sets the option as the place. */
 static int
 check_variable(const char *name, struct error *err)
 {
@@ -303,7 +303,7 @@ apply_complete(struct settings *s, const char *paths, struct error *err)
 	return 0;
 }
 
-/* An empty list is a list, too. */
+/* An empty value gives an empty list. */
 static void
 apply_allow_tools(struct settings *s, const char *value)
 {
@@ -330,7 +330,8 @@ apply_pending(struct step *step, const char *value, struct error *err)
 	return 0;
 }
 
-/* MODE, and FAMILY=NAME for those whose requests go to an endpoint; with commas between. */
+/* Reads --models: MODE, and FAMILY=NAME for each family whose requests go to an endpoint, separated
+ * by commas. */
 static int
 apply_models(struct step *step, const char *value, struct error *err)
 {
@@ -507,7 +508,7 @@ settings_derive_options(struct settings *s, struct error *err)
 	if (s->jobs == 0)
 		s->jobs = 1;
 
-	/* A prompt alone is for the model that the user has set for all runs. */
+	/* A prompt without an agent or model is for the default model. */
 	if ((settings_said_options(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0) {
 		if (work_default_model(&s->usual_model, &agent->model_place, err) != 0)
 			return -1;
@@ -516,9 +517,9 @@ settings_derive_options(struct settings *s, struct error *err)
 			s->given |= SAID(OPT_MODEL);
 	}
 
-	/* How often to try again: agents do so after temporary errors; other steps after any
-	 * failure of the work, but only if told to. A body may have failed with the error of any
-	 * step; what somebody ended is not tried again. */
+	/* Retries: agents retry after temporary errors by default; other steps after any failure of
+	 * the work, but only with --retries. A group may fail with the error of any step; calls
+	 * that were cancelled are not retried. */
 	if (s->retries >= 0)
 		retry->retries = (int)s->retries;
 	else if (agent->file == NULL && agent->model == NULL)
@@ -580,8 +581,8 @@ settings_check_words(const struct settings *s, struct options *o, struct error *
 	return options_check(o, rules, sizeof rules / sizeof *rules, err);
 }
 
-/* Finds the NAME of a wrong command line, for the record of the run: the last word before the
- * error that can be a name. An argument of an unknown option may be such a word, too. */
+/* Finds the NAME in an invalid command line, to record it in the run: the last word before the
+ * error that can be a name. It may be the argument of an unknown option instead. */
 static void
 settings_guess_step_name(struct settings *s, struct options *o)
 {

@@ -17,20 +17,22 @@ struct settings {
 	struct step step;
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
-	char **opened;                         /* paths; likewise */
-	char **makers;                         /* paths of --complete; likewise */
-	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
-	char *usual_model;                     /* of a prompt alone; NULL: none was looked for */
+	char **opened;                         /* paths; ends with NULL; NULL: none */
+	char **makers;                         /* paths of --complete; ends with NULL; NULL: none */
+	char **pass_variables;                 /* variables passed into sandboxes, with the keys;
+	                                          ends with NULL; NULL: none */
+	char *usual_model;                     /* the default model, for a prompt without a model;
+	                                          NULL: not needed, or none */
 	enum input_form input;
 	int64_t jobs, retries;                 /* retries -1: the default */
-	uint64_t given;                        /* the options, a bit of each */
+	uint64_t given;                        /* the options that were given: a bit for each */
 	bool joined, by_name, allow_empty, complete, quiet, dry_run;
 };
 
 extern const char step_usage[];
 extern const struct option_spec step_options[];
 
-/* Reads the command line. 0: go on; else one of OPTION_ASKS(), or -1 with *err. */
+/* Reads the command line. 0: go on; otherwise one of OPTION_ASKS(), or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
 void settings_free(struct settings *s);
 

@@ -3,17 +3,17 @@
  * the other, several at a time (-j), or one call for all items (-s, stream_join.c). The exit status
  * is the worst of all calls.
  *
- * In a further attempt items may arrive at other positions than before. While there are records
- * that have changed something and have not found their call, a call that matches no record waits,
- * because it may be such a call with another input. Until all of these records are found, or the
- * input has ended, the items behind it are read and kept, and for each of them that matches a
- * record this record is reserved.
+ * In a further attempt items may arrive at other positions than before. While some recorded calls
+ * that have changed something have not been matched with an item, an item that matches no recorded
+ * call must wait, because it may be such a call with another input. Until all of these are matched
+ * or the input ends, the following items are read and kept, and recorded calls that match them are
+ * reserved.
  *
- * After the last item the end of the input itself is judged, after EOF: only then the locks of the
- * writers tell whether they died.
+ * The end of the input is checked after EOF: only then the locks of the writers tell whether they
+ * died.
  *
- * With -j an item is sent to a worker as a struct and its bytes; the worker is the same program
- * after a fork().
+ * With -j an item is sent to a worker as a struct and its bytes; the worker is this program after a
+ * fork().
  */
 #include "step/stream.h"
 
@@ -48,15 +48,15 @@ stream_status_severity(int status)
 	return 0;
 }
 
-/* Prints a failure, unless enough similar ones have been printed. In a masked run nothing of the
- * message may get into the run's directory, so failures are counted there by error code. */
+/* Prints a failure, unless enough similar ones have been printed. No part of a message may be
+ * stored in the directory of a masked run, so failures are counted there by error code. */
 static void
 report_failure(struct stream *s, const struct step_result *result)
 {
 	const bool shared = s->owner_counts, masked = s->step->place.run->transcript.masked;
 	struct buffer kind = BUFFER_INIT;
 
-	/* reported in one line: stream_report_fail_fast() */
+	/* stream_report_fail_fast() reports these in one line */
 	if (step_result_ended_by_failure(result)) {
 		s->ended++;
 		return;
@@ -91,7 +91,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (s->out == -1 || s->closed || out->len == 0)
 		return 0;
 
-	/* On a terminal, the text of models and commands is made harmless, and so are lines. */
+	/* On a terminal, remove control characters from texts and lines. */
 	if (!terminal_is(s->out)) {
 		put = state_put(s->out, out->data, out->len, signalled);
 	} else {
@@ -103,17 +103,17 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 		buffer_free(&shown);
 	}
 	if (put == 0 || errno == EINTR)
-		return 0; /* the signal ends the stream */
+		return 0; /* stream_run() then ends because of the signal */
 	if (errno != EPIPE)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-	/* A replay makes every recorded call, however soon its reader leaves. */
+	/* A replay makes all recorded calls, even if its reader has gone. */
 	s->closed = s->step->place.reader == 0;
 	s->gone = true;
 	s->out = -1;
 	return 0;
 }
 
-/* Reports in one line what --fail-fast has ended. */
+/* Reports the calls that --fail-fast has ended, in one line. */
 static void
 stream_report_fail_fast(const struct stream *s)
 {
@@ -138,7 +138,7 @@ stream_must_stop(struct stream *s, const struct step_result *result)
 	return true;
 }
 
-/* ---- the input's end ---- */
+/* ---- the end of the input ---- */
 
 int
 stream_fail_input(struct stream *s, const struct item *item, const struct error *why,
@@ -178,9 +178,9 @@ stream_no_input(const struct stream *s, struct error *err)
 	    "no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)");
 }
 
-/* In a replay of a child run there are no runs around it in which a writer could have died; the
- * recording tells: it has a call without an item after calls with items from there. step_fail()
- * takes what is recorded. */
+/* In a replay of a child run, the runs around it, in which a writer could have died, do not exist.
+ * The recording shows it: a call without an item follows calls with items from such a run. The
+ * error is taken from the recording by step_fail(). */
 static bool
 recorded_torn(const struct stream *s)
 {
@@ -213,9 +213,9 @@ stream_wrong_end(const struct stream *s, struct error *why)
 	roster_upstream(s->roster, s->reader->fd, &u);
 	if (producers_dead(&s->producers, why))
 		return true;
-	/* A process that writes to this very pipe has died. Or nothing was read and it is
-	 * unknown who writes, as behind a filter: then any step next to this one that died
-	 * counts. */
+	/* A process that writes to this pipe has died. Or nothing was read and it is not known
+	 * which processes write, because of a filter between: then any step beside this one that
+	 * died counts. */
 	if (u.died || (!s->reader->any_byte && !u.known && roster_died_beside(s->roster, &death))) {
 		const bool beside = u.died && !u.relayed;
 
@@ -224,14 +224,15 @@ stream_wrong_end(const struct stream *s, struct error *why)
 		    u.died ? u.process : death.process);
 		return true;
 	}
-	/* No items are a valid input if all processes that write to this pipe had none. */
+	/* It is no error to get no items if all processes that write to this pipe had none
+	 * either. */
 	if ((stream_lacks_input(s) && !u.all_empty) || recorded_torn(s))
 		stream_no_input(s, why);
 	return why->code != ERROR_NONE;
 }
 
-/* wrong: what the reader refused; NULL: nothing. A line that a dead writer left incomplete
- * counts as cut off, not as invalid. */
+/* Checks the end of the input. wrong: the error of the reader; NULL: none. An incomplete line of a
+ * writer that died counts as cut off, not as invalid. */
 static int
 judge_input(struct stream *s, const struct error *wrong, struct error *err)
 {
@@ -252,7 +253,7 @@ judge_input(struct stream *s, const struct error *wrong, struct error *err)
 
 /* ---- the items, in order ---- */
 
-/* When the whole input is known: finds the record with which each item that matches none is
+/* When the whole input is known: determines with which recorded call each item that matches none is
  * compared. */
 static void
 share_out(struct stream *s)
@@ -283,7 +284,7 @@ share_out(struct stream *s)
 	free(compared);
 }
 
-/* Whether it is known with which record the first item's call is compared. */
+/* Whether it is known with which recorded call the first item is compared. */
 static bool
 settle_first(struct stream *s)
 {
@@ -303,7 +304,7 @@ settle_first(struct stream *s)
 }
 
 /* Gets the next item to be processed, and its index; sets step.place.compared for it. Does not
- * wait: returns 0 also if there is none yet and not taken_all(). Otherwise as
+ * wait: returns 0 also if there is no item yet, and taken_all() is then false. Otherwise like
  * state_reader_next(). */
 static int
 stream_try_next_item(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
@@ -369,7 +370,7 @@ taken_all(const struct stream *s)
 	return s->reader->done && s->ahead.count == 0;
 }
 
-/* As stream_try_next_item(), but waits. */
+/* Like stream_try_next_item(), but waits. */
 static int
 stream_next_item(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
 {
@@ -379,7 +380,7 @@ stream_next_item(struct stream *s, struct item *item, int64_t *index, struct err
 	while ((got = stream_try_next_item(s, item, index, wrong)) == 0 && !taken_all(s)) {
 		int64_t deadline = clock_monotonic() + AHEAD_TOLD_MS;
 
-		/* Report that an item waits if the rest of the input takes long. */
+		/* If the rest of the input takes long, report that an item waits for it. */
 		if (a->count > 0 && !a->told && poll_one(s->reader->fd, POLLIN, deadline) == 0 &&
 		    clock_monotonic() >= deadline) {
 			struct buffer text = BUFFER_INIT;
@@ -399,8 +400,8 @@ stream_next_item(struct stream *s, struct item *item, int64_t *index, struct err
 
 /* ---- one call after the other ---- */
 
-/* Makes the call of an item if the gate accepts it. An item that failed before is passed on
- * without a call. */
+/* Makes the call of an item if the gate accepts it. An item that failed in an earlier step is
+ * passed on without a call. */
 static int
 call_gated(struct stream *s, const struct item *item, int64_t index, struct step_result *result,
     struct error *err)
@@ -468,7 +469,7 @@ run_without_input(struct stream *s, struct error *err)
 	int done;
 
 	if (signalled != NULL && *signalled != 0)
-		return 0; /* before anything began, so nothing is in doubt */
+		return 0; /* nothing has begun, so nothing needs to be recorded */
 	memset(&item, 0, sizeof item);
 	data_null(&item.data);
 	done = stream_call_item(s, &item, s->index++, &result, err);
@@ -481,11 +482,11 @@ run_without_input(struct stream *s, struct error *err)
 
 /* ---- several at a time ---- */
 
-/* What is sent to a worker in front of an item's bytes. */
+/* Sent to a worker before the bytes of an item. */
 struct job_head {
 	int64_t index, compared;
 	bool no_newline, base64, foreign;
-	size_t lens[3];        /* of data, metadata and line */
+	size_t lens[3];        /* lengths of data, metadata and line */
 };
 
 static void
@@ -494,7 +495,7 @@ pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer
 	const struct buffer *parts[] = { &item->data.json, &item->metadata, &item->line };
 	struct job_head head;
 
-	memset(&head, 0, sizeof head); /* the padding is sent too */
+	memset(&head, 0, sizeof head); /* padding is sent too: initialize it */
 	head.index = index;
 	head.compared = compared;
 	head.no_newline = item->data.no_newline;
@@ -546,7 +547,7 @@ work_ended(void *context)
 	transcript_close(&s->step->place.run->transcript);
 }
 
-/* --fail-fast: a flag that workers see; a signal wakes them when it is set. */
+/* Prepares --fail-fast: a flag in shared memory, which a worker checks when a signal wakes it. */
 static int
 prepare_fail_fast(struct stream *s, struct error *err)
 {
@@ -561,7 +562,7 @@ prepare_fail_fast(struct stream *s, struct error *err)
 	return 0;
 }
 
-/* Whether a call has failed since the last look at answers. */
+/* Whether a call has failed, according to answers that have arrived since the last check. */
 static bool
 notice_failure(struct stream *s, struct workers *w)
 {
@@ -601,7 +602,7 @@ run_parallel(struct stream *s, struct error *err)
 	struct buffer message = BUFFER_INIT;
 	struct item item;
 	struct workers w;
-	bool stop = false, failed = false, reading; /* stop: no job may follow */
+	bool stop = false, failed = false, reading; /* stop: give no further job to workers */
 	bool beyond = false; /* the next item has no recorded call */
 	int64_t index = 0;
 	int got = 0, done = 0, woken;
@@ -611,22 +612,21 @@ run_parallel(struct stream *s, struct error *err)
 	memset(&item, 0, sizeof item);
 	workers_open(&w, s->jobs, stream_run_job, work_ended, s);
 	for (;;) {
-		/* Running calls are ended then; but a replay ends none, since each has a
-		 * recorded end. */
+		/* Then end the running calls; but a replay lets each reach its recorded end. */
 		failed = notice_failure(s, &w) || failed;
 		if (failed && !stop && !step_replays(s->step)) {
 			*s->failed = stop = true;
 			workers_signal(&w, SIGTERM);
 		}
 
-		/* Writes the answers that have arrived, in order. */
+		/* Write the answers that have arrived, in order. */
 		while (done == 0 && workers_answer(&w, &message) == 1) {
 			step_result_clear(&result);
 			done = step_result_unpack(&message, &result, err);
 			if (done == 0) {
 				done = stream_deliver(s, &result, err);
-				/* A replay of a step that --fail-fast ended continues with the
-				 * other calls. */
+				/* A replay of a step that --fail-fast ended still makes the other
+				 * calls. */
 				stop = stop || s->closed || (result.stop &&
 				    !(step_replays(s->step) && step_result_ended_by_failure(&result)));
 			}
@@ -639,12 +639,12 @@ run_parallel(struct stream *s, struct error *err)
 				workers_signal(&w, *interrupts->signal_number);
 		}
 
-		/* Gives jobs to workers while some are free. */
+		/* Give jobs to free workers. */
 		reading = done == 0 && !stop && got != -1 && (beyond || !taken_all(s));
 		while (reading && done == 0 && workers_ready(&w) &&
 		    (beyond || (got = stream_try_next_item(s, &item, &index, &wrong)) == 1)) {
-			/* Whether a call has failed is certain when all have ended; it may be
-			 * known earlier. */
+			/* Whether a call has failed is certain only when all have ended, though it
+			 * may be known earlier. */
 			beyond = !was_begun(s, index) && (failed || workers_pending(&w) > 0);
 			stop = beyond && failed;
 			if (beyond)
@@ -653,7 +653,7 @@ run_parallel(struct stream *s, struct error *err)
 			done = workers_job(&w, &message, err);
 		}
 
-		/* Waits for an answer, or for input if it could use any. */
+		/* Wait for an answer or, if an item could be processed, for input. */
 		reading = !stop && got != -1 && (beyond || !taken_all(s));
 		if (done == -1 || (!reading && workers_pending(&w) == 0))
 			break;

@@ -1,7 +1,7 @@
 /*
- * The stream of a step: items in, one call each (or one for all), lines out in the
- * order of the input. It judges the input (was there any? did a producer die?) and
- * notices that nobody reads the output any more.
+ * The stream of a step: reads items, makes one call for each (or one for all), and writes lines in
+ * the order of the input. It checks the input (was there any? did a producer die?) and notices when
+ * nobody reads the output any more.
  */
 #ifndef AWF_STEP_STREAM_H
 #define AWF_STEP_STREAM_H
@@ -16,22 +16,23 @@
 #include "storage/roster.h"
 #include "storage/state.h"
 
-/* Items that have been read and are not called for yet: a further attempt looks ahead, as
- * far as it takes to know which recorded call the first of them is. */
+/* Items that have been read but not processed: a further attempt reads ahead until it knows which
+ * recorded call belongs to the first of them. */
 struct ahead {
 	struct ahead_item {
 		struct item item;
 		int64_t index;
-		int64_t compared;      /* of step */
-		char input_sha256[DIGEST_SIZE]; /* of its call; "": there is none to be compared */
-		bool expected;         /* a record is kept for it, or it needs none */
+		int64_t compared;      /* for step.place.compared */
+		char input_sha256[DIGEST_SIZE]; /* of its input; "": it has no input to be compared */
+		bool expected;         /* a recorded call is reserved for it, or it needs none */
 	} *items;
-	size_t first, count;   /* of those that wait */
+	size_t first, count;   /* the items that wait */
 	size_t capacity;
-	bool ended;            /* nothing more is to be read, */
-	bool told;             /* people know that the first waits */
-	bool shared_out;       /* and each item has what it is compared with */
-	int end;               /* what the reader came to then: 0, or -1 because of */
+	bool ended;            /* the end of the input was read, */
+	bool told;             /* the wait of the first item was reported */
+	bool shared_out;       /* it is decided for each item with which call it is compared */
+	int end;               /* the result of the reader at the end: 0, or -1 with the error
+	                          `wrong` */
 	struct error wrong;
 };
 
@@ -40,60 +41,62 @@ struct stream {
 	struct step *step;
 	struct state_reader *reader;
 	struct roster *roster;
-	int out;               /* descriptor of the lines; -1: print nothing */
-	size_t jobs;           /* calls at a time */
+	int out;               /* where lines are written; -1: print nothing */
+	size_t jobs;           /* calls at the same time */
 	bool joined;           /* -s */
 	bool by_name;          /* -s --by-name */
-	bool complete;         /* -s --complete: all that its makers made must have come, */
-	char *const *makers;   /* and all of the steps of these paths; NULL */
+	bool complete;         /* -s --complete: all lines of the makers must have arrived, */
+	char *const *makers;   /* and all lines of the steps with these paths; NULL */
 	bool allow_empty;
-	void (*report)(const char *text); /* one line for stderr */
-	struct folded_messages failures;  /* that are reported by it, and counted here */
-	bool owner_counts;     /* they are counted for the run (model/told_failures.h) instead */
+	void (*report)(const char *text); /* prints one line on stderr */
+	struct folded_messages failures;  /* failures that were printed with it, counted by kind */
+	bool owner_counts;     /* count them in the run's directory instead (model/told_failures.h) */
 
-	/* Filled. */
-	int status;            /* exit status because of the calls */
-	bool closed;           /* nobody reads the output, and it ended for that */
-	bool gone;             /* nobody reads it */
-	bool printed;          /* anything */
-	size_t ended;          /* calls that were ended as another had failed (--fail-fast) */
-	/* For stream_run() alone. */
+	/* Set by stream_run(). */
+	int status;            /* the exit status, determined by the calls */
+	bool closed;           /* nobody reads the output any more, and the step has ended because
+	                          of that */
+	bool gone;             /* nobody reads the output any more */
+	bool printed;          /* something was printed */
+	size_t ended;          /* calls that --fail-fast has ended */
+	/* For stream_run() only. */
 	struct producers producers;
 	struct ahead ahead;
 	int64_t index;         /* of the next item */
-	bool *failed;          /* --fail-fast, of several at a time: set when one has failed; NULL */
+	bool *failed;          /* --fail-fast with -j: set when a call has failed; NULL */
 };
 
-/* 0: the input is done, see status and closed; -1: the machine failed. */
+/* 0: the input has been processed, see status and closed; -1: a system error. */
 int stream_run(struct stream *s, struct error *err);
-/* Appends what would be asked or run for the items that have their turn (errors only
- * with --rescue; --when is not asked); of s step, reader and the forms are read. */
+/* Appends what would be requested or run for each item that would be processed (with --rescue only
+ * errors; --when is not evaluated). Only the members step and reader and those for joining are
+ * used. */
 int stream_describe(struct stream *s, struct buffer *out, struct error *err);
 void stream_free(struct stream *s);
 
-/* stream_join.c: one call for all items (-s), for stream.c. */
+/* stream_join.c, for stream.c: one call for all items (-s). */
 int stream_run_joined(struct stream *s, struct error *err);
 int stream_describe_joined(struct stream *s, struct buffer *out, struct error *err);
 
-/* What becomes of an item, of its lines, and of the input's end, for stream_join.c. */
+/* For stream_join.c: processing an item, its lines, and the end of the input. */
 
-/* Whether no input at all is a fault here, and that fault. */
+/* Whether it is an error here that there is no input; sets that error. */
 bool stream_lacks_input(const struct stream *s);
 int stream_no_input(const struct stream *s, struct error *err);
-/* What is wrong with the end of an input that could be read, if anything. */
+/* Whether the input, which could be read, ended with an error. */
 bool stream_wrong_end(const struct stream *s, struct error *why);
-/* Records a fault of the input itself as a call that did not run; item NULL: null. -1: the
- * machine failed. */
+/* Records an error of the input as a call that was not made; item NULL: null. -1: a system
+ * error. */
 int stream_fail_input(struct stream *s, const struct item *item, const struct error *why,
     struct error *err);
-/* The call of an item, if the gate takes it, and its lines. */
+/* Makes the call of an item, if the gate accepts it, and writes its lines. */
 int stream_call_item(struct stream *s, const struct item *item, int64_t index,
     struct step_result *result, struct error *err);
-/* The output: reports, counts and writes a result. */
+/* Handles the result of a call: prints its failure, counts it, and writes its lines. */
 int stream_deliver(struct stream *s, const struct step_result *result, struct error *err);
-/* Whether no further call may begin. */
+/* Whether no further call may be made. */
 bool stream_must_stop(struct stream *s, const struct step_result *result);
-/* What would be done for an item (--dry-run). */
+/* Describes what would be done for an item (--dry-run). */
 int stream_describe_item(struct stream *s, const struct item *item, struct buffer *out,
     struct error *err);
 

@@ -1,7 +1,7 @@
 /*
  * The joined JSON is written while items arrive, so that their bytes are held once; with --by-name
- * they are kept in sorted order until the end. The causes of all items become those of the one
- * call. --complete is checked at the end, against the record of what was made.
+ * they are kept in sorted order until the end. The causes of all items become causes of the one
+ * call. --complete is checked at the end, against the transcript (made.h).
  */
 #include "step/stream.h"
 
@@ -22,35 +22,35 @@ struct join {
 	struct named {
 		char *name;
 		struct item item;
-	} *named;              /* --by-name: kept until the end, sorted by name, so that the
-	                          order in which they came does not matter */
+	} *named;              /* --by-name: kept until the end, sorted by name, so that the order
+	                          of arrival does not matter */
 	size_t named_count;
 	struct writer writer;
 	struct buffer attached; /* elements of a JSON array: the attachments of all items */
 	struct item failed;    /* the first error line */
 	bool has_failed;
 	bool first;
-	bool *came;            /* for each maker that the gate requires: an item of it arrived */
-	struct error refused;  /* why the gate refuses the items; ERROR_NONE */
-	struct made made;      /* of --complete */
+	bool *came;            /* for each maker that the gate requires: one of its items has arrived */
+	struct error refused;  /* why the gate has refused the items; ERROR_NONE: it has not */
+	struct made made;      /* for --complete */
 	struct relative {
 		char run_id[ID_SIZE];
-		char *transcript, *enclosing; /* NULL: there is no run, so nothing is known of
-		                                 its steps */
+		char *transcript, *enclosing; /* NULL: nothing is known about the run's steps */
 		struct made made;
-	} *relatives;          /* the same for other runs from which items came */
+	} *relatives;          /* the same for other runs from which items have arrived */
 	size_t relative_count;
 };
 
-/* A dry run makes no items, and belongs to no run that could be asked about makers. */
+/* Whether this is not a dry run: that makes no calls, and belongs to no run in which makers could
+ * be found. */
 static bool
 makes_call(const struct stream *s)
 {
 	return s->roster != NULL;
 }
 
-/* Adds the item under the last name of its path; -1 with *why if it has none, or if the name is
- * used. */
+/* Adds the item under the last name in its path; -1 with *why if it has none, or if the name is
+ * used already. */
 static int
 join_by_name(struct join *j, struct item *item, struct error *why)
 {
@@ -140,7 +140,7 @@ note_made(struct join *j, const struct run *run, const struct item *item)
 		made_came(&r->made, metadata);
 }
 
-/* Notes the maker of the item, and whether the gate accepts it: the call is judged by that. */
+/* Notes the maker of an item, and whether the gate accepts the item. */
 static void
 judge_item(struct join *j, struct stream *s, const struct item *item)
 {
@@ -150,8 +150,8 @@ judge_item(struct join *j, struct stream *s, const struct item *item)
 	producers_note(&s->producers, item);
 	if (s->complete)
 		note_made(j, s->step->place.run, item);
-	/* All items of a call must pass the gate, and items of all makers that it requires must
-	 * have arrived. */
+	/* The gate must accept all items, and items of all makers that it requires must have
+	 * arrived. */
 	if (gate->count == 0 || item_error(item).at != NULL || j->refused.code != ERROR_NONE)
 		return;
 	from = gate_pass(gate, item, &j->refused);
@@ -185,7 +185,7 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	return 0;
 }
 
-/* Named items are in the order of their names, each name once; without --by-name none is kept. */
+/* Checks that named items are sorted, each name once, and that without --by-name none is kept. */
 static bool
 join_holds(const struct join *j, bool by_name)
 {
@@ -195,7 +195,7 @@ join_holds(const struct join *j, bool by_name)
 	return (by_name || j->named_count == 0) && (j->has_failed || j->failed.line.len == 0);
 }
 
-/* Joins all items. 0, or -1 with what is wrong with one of them. */
+/* Joins all items. 0, or -1 with the error of one of them. */
 static int
 join_all(struct join *j, struct stream *s, struct error *why)
 {
@@ -258,7 +258,8 @@ join_all(struct join *j, struct stream *s, struct error *why)
 	return got;
 }
 
-/* A process that closed the pipe before the makers have ended loses what they make from now on. */
+/* Whether all makers have ended. If one has closed the pipe before its end, the lines that it makes
+ * afterwards are lost. */
 static bool
 makers_ended(struct roster *roster, const struct made *made, struct error *why)
 {
@@ -267,7 +268,7 @@ makers_ended(struct roster *roster, const struct made *made, struct error *why)
 		bool ended;
 
 		if (made->makers[i].inside)
-			continue; /* it ends with its group */
+			continue; /* it ends together with its group */
 		call = memory_format("%s:0", made->makers[i].process);
 		ended = roster_ended(roster, call);
 		free(call);
@@ -281,7 +282,7 @@ makers_ended(struct roster *roster, const struct made *made, struct error *why)
 	return true;
 }
 
-/* Whether fewer items came from another run than were made there. */
+/* Whether fewer items have arrived from another run than were made there. */
 static bool
 relative_lacks(struct join *j, const struct storage *storage, struct relative *r,
     struct error *why)
@@ -307,7 +308,7 @@ relative_lacks(struct join *j, const struct storage *storage, struct relative *r
 	return !ended || made_check(&r->made, r->transcript, &j->made, why) == -1;
 }
 
-/* Whether fewer items came than were made; failures are reported as such. */
+/* Whether fewer items have arrived than were made; errors count as such. */
 static bool
 join_lacks(const struct stream *s, struct join *j, struct error *why)
 {
@@ -317,8 +318,8 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 
 	if (!s->complete || j->has_failed)
 		return false;
-	/* A step of a path, or the step next to this one that it is inside, may not have ended
-	 * yet. */
+	/* A step with a given path, or the step beside this one that encloses it, may not have
+	 * ended yet. */
 	for (char *const *path = s->makers; path != NULL && *path != NULL; path++) {
 		char *name;
 		bool ended;
@@ -364,7 +365,7 @@ join_free(struct join *j)
 	free(j->relatives);
 }
 
-/* Makes the one call, unless something is wrong with the input as a whole. */
+/* Makes the one call, unless the input as a whole is wrong. */
 static int
 call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
 {

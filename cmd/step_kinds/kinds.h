@@ -1,4 +1,4 @@
-/* The table of the kinds of work (step_call/work.h), of which each is a file here. */
+/* The table of the kinds of work (step_call/work.h); each is in a file here. */
 #ifndef AWF_STEP_KINDS_KINDS_H
 #define AWF_STEP_KINDS_KINDS_H
 
@@ -14,8 +14,8 @@ WORKS(WORK_DECLARE)
 
 /* The row for the kind of work that the options ask for. */
 const struct work *work_find(const struct step_options *o);
-/* Finds what it does by its options, loads that, and computes the digest of its definition.
- * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
+/* Finds the kind of work by the options, loads the definition, and computes its digest.
+ * ERROR_DEFINITION, ERROR_USAGE; step_unload() must be called in both cases. */
 int step_load(struct step *s, struct error *err);
 
 /* Options for agents, also for those in steps inside this one (work_agent.c): --trust and

@@ -1,4 +1,4 @@
-/* The line that has the key goes to the proxy alone, by its standard input. */
+/* The line that contains the key is only sent to the proxy, on its stdin. */
 #include "step_kinds/models_endpoint.h"
 
 #include <sodium/utils.h>
@@ -9,7 +9,7 @@
 #include "providers/endpoint.h"
 #include "providers/provider_find.h"
 
-/* "NAME: VALUE"; without a value it says that the header is not sent. */
+/* Writes "NAME: VALUE"; an empty value means that the header must not be sent. */
 static void
 write_header(struct writer *w, const char *begin, const char *prefix, const char *value)
 {
@@ -20,7 +20,7 @@ write_header(struct writer *w, const char *begin, const char *prefix, const char
 	free(line);
 }
 
-/* The value of the first variable of the key that is set. */
+/* The value of the first variable for the key that is set. */
 static const char *
 find_key(struct span env, const struct keys *keys)
 {

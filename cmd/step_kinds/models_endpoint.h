@@ -1,6 +1,7 @@
 /*
- * An endpoint as awf-models-proxy(1) is told of it, for a command whose requests go there: its URL, and
- * the headers that say who asks, in place of the program's. Bodies pass as they are.
+ * Describes an endpoint to awf-models-proxy(1), for a command whose requests go there: its URL, and
+ * the headers with its credentials, which replace those of the program. Bodies are passed on
+ * unchanged.
  */
 #ifndef AWF_STEP_KINDS_MODELS_ENDPOINT_H
 #define AWF_STEP_KINDS_MODELS_ENDPOINT_H

@@ -25,12 +25,12 @@
 #include "proc/wait.h"
 #include "view/terminal_question.h"
 
-#define SHOWN ((size_t)64 << 10)        /* bytes of the text */
+#define SHOWN ((size_t)64 << 10)        /* bytes of the text that are displayed */
 #define EDITED ((size_t)64 << 20)
 #define NAP_MS 100
 
-/* Asks until the answer is the first letter of one of the words, and returns that; 0: no answer;
- * -1. */
+/* Asks until the answer begins with the first letter of one of the words, and returns that letter;
+ * 0: no answer; -1. */
 static int
 ask_word(const struct question *q, struct terminal_question *terminal, struct error *err)
 {
@@ -86,11 +86,12 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 
 	if (result == 0) {
 		give_terminal(terminal, process.pid);
-		kill(-process.pid, SIGCONT); /* it may have needed the terminal before it had it */
+		kill(-process.pid, SIGCONT); /* it may have stopped because it did not have the
+		                                terminal yet */
 		while (result == 0) {
 			pid_t ended = waitpid(process.pid, &status, WNOHANG | WUNTRACED);
 
-			/* Nobody else could continue it if it stopped. */
+			/* If it stops, continue it: nobody else can. */
 			if (ended == process.pid && WIFSTOPPED(status))
 				kill(-process.pid, SIGCONT);
 			else if (ended == process.pid || (ended == -1 && errno != EINTR))

@@ -1,6 +1,6 @@
 /*
- * The text that a step asks: given as it is, or as @FILE, with the names of values in it
- * (formats/prompt.h), which are put in for each item.
+ * The text of a step's prompt or question, given as an argument or as @FILE. It may contain names
+ * of values (formats/prompt.h), which are replaced for each item.
  */
 #ifndef AWF_STEP_KINDS_TEMPLATE_H
 #define AWF_STEP_KINDS_TEMPLATE_H

@@ -1,6 +1,6 @@
 /*
- * A JSON body becomes a value (jansson), from which ignored members are removed; the text written
- * from it with sorted keys is hashed. Other bodies are hashed as they are. The difference of two
+ * A JSON body is parsed (jansson) and its ignored members are removed; the text written from it
+ * with sorted keys is hashed. Other bodies are hashed unchanged. The difference between two
  * requests is described by the first members that differ.
  */
 #include "step_kinds/traffic.h"
@@ -13,7 +13,7 @@
 #include "json/value.h"
 #include "transcript/event_keys.h"
 
-#define DIFFERENCES 3 /* that are told */
+#define DIFFERENCES 3 /* at most so many are described */
 
 struct span
 traffic_request(const struct recalled_event *e)
@@ -93,7 +93,7 @@ traffic_key(const struct traffic *t, struct span request, char key[DIGEST_SIZE])
 	json_decref(value);
 }
 
-/* ---- the record ---- */
+/* ---- the recording ---- */
 
 static bool
 is_whole(const struct recalled_event *answered)
@@ -104,8 +104,9 @@ is_whole(const struct recalled_event *answered)
 	    !answered->partial && span_member(answered->view.payload, KEY_RESPONSE).at != NULL;
 }
 
-/* Whether the replayed attempt had the exchange: it asked, or took over the answer, and then its
- * end follows the answer. An attempt that asks anew (--models live) takes nothing over. */
+/* Whether the exchange belongs to the replayed attempt: its request was made there, or its answer
+ * was reused there, so that the end of the call is linked to it. An attempt that sends requests
+ * again (--models live) reuses no answers. */
 static bool
 traffic_belongs_to_attempt(const struct recalled *r, const struct exchanged *x)
 {

@@ -18,9 +18,9 @@
 
 /* A recorded exchange, which has two events. */
 struct exchanged {
-	struct recalled_event *asked, *answered; /* the latter NULL: it never was */
+	struct recalled_event *asked, *answered; /* answered is NULL if there is no answer */
 	char key[DIGEST_SIZE];
-	bool whole;               /* it was answered, and well */
+	bool whole;               /* it has a complete answer that is not an error */
 	bool used;
 };
 
@@ -33,17 +33,17 @@ struct traffic {
 /* Reads the traffic of a recorded call; r must not change until traffic_free(). For a replay, only
  * what led to the result of the call is used: of earlier attempts, what the last one took over. */
 void traffic_begin(struct traffic *t, struct recalled *r, char *const *ignored);
-/* What a request is known by: an object with method, path, body and encoding. */
+/* The key that identifies a request: a digest of an object with method, path, body and encoding. */
 void traffic_key(const struct traffic *t, struct span request, char key[DIGEST_SIZE]);
 /* The next unused exchange with this key: one with a whole answer or, if there is none and `whole`
  * is false, any. NULL: there is none. */
 struct exchanged *traffic_find(const struct traffic *t, const char *key, bool whole);
 /* Whether the recording has an unused answer. */
 bool traffic_left(const struct traffic *t);
-/* The recorded request that another is likely to be: the first that is not used of this path, or of
- * them all. NULL: there is none. */
+/* The recorded request that a changed request most likely corresponds to: the first unused one with
+ * the same path, else the first unused one. NULL: there is none. */
 struct exchanged *traffic_likely(const struct traffic *t, struct span request);
-/* Appends, for people, how a request differs from that. */
+/* Appends a description, for people, of how a request differs from that one. */
 void traffic_differs(const struct traffic *t, struct span request, struct buffer *out);
 /* The request in an event, which may be a message or a tool call. .at is NULL if the event does not
  * belong to the traffic. */

@@ -1,9 +1,9 @@
 /*
  * -a, -m: an agent, or an agent that it hands over to, does the work. It makes its retries itself,
- * and continues from the record of its call.
+ * and continues from the recording of its call.
  *
- * Its input is completed by the digests of attachments and by the end of the call whose
- * conversation it continues: if that call changes, this is another call.
+ * Its input also includes the digests of attachments, and the end of the call whose conversation it
+ * continues: if these change, this is another call.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -40,16 +40,16 @@
 #include "turn/team.h"
 #include "view/screen.h"
 
-/* What was loaded. */
+/* What is loaded for the step. */
 struct agent_work {
 	struct team team;
 	struct template prompt;      /* of the first agent */
 	struct attachments attached; /* --attach, for each item */
-	struct budget budget;        /* for its cost, once it has begun */
+	struct budget budget;        /* limits the cost; set when the work begins */
 	bool verbose;
 };
 
-/* What completes the input of a call. */
+/* The parts of a call's input besides the item. */
 struct agent_call {
 	struct attachments attachments; /* of the step and of the item */
 	struct continuation continued;
@@ -86,7 +86,7 @@ first_agent(const struct agent_work *w)
 	return &w->team.members[0]->agent;
 }
 
-/* ---- loading: errors in a file are reported before errors in its use ---- */
+/* ---- loading: errors in a file are reported before errors in its options ---- */
 
 static int
 agent_load_team(struct step *s, struct agent_work *w, struct error *err)
@@ -117,14 +117,14 @@ agent_load_team(struct step *s, struct agent_work *w, struct error *err)
 	return 0;
 }
 
-/* Checks that each tool of an agent can have its sandbox: a user who asks for one must not go
- * without. */
+/* Checks that each tool of an agent can have its sandbox: if the user asks for one, no tool must
+ * run without. */
 static int
 settle_member(const struct step *s, const struct member *m, struct error *err)
 {
 	const struct agent *a = &m->agent;
 	const char *place = a->path != NULL ? a->path : "--sandbox";
-	/* that it may use for its work */
+	/* an agent CLI that the agent may use for its work */
 	const char *cli = provider_is_cli(a->provider) ? a->provider : NULL;
 	struct sandbox decided;
 	struct error why = ERROR_INIT;
@@ -145,7 +145,8 @@ settle_member(const struct step *s, const struct member *m, struct error *err)
 	return 0;
 }
 
-/* Checks that the agents may follow their files. A replay follows what was followed. */
+/* Checks that the agents may follow their instruction files. A replay follows those that were
+ * followed. */
 static int
 check_instructions(const struct step *s, const struct agent_work *w, struct error *err)
 {
@@ -158,7 +159,7 @@ check_instructions(const struct step *s, const struct agent_work *w, struct erro
 	return -1;
 }
 
-/* Warns of settings in the agents' files that are probably misspelt, or have no effect here. */
+/* Warns of keys in the agents' files that are probably misspelt, or have no effect here. */
 static void
 print_doubts(const struct agent_work *w)
 {
@@ -223,7 +224,8 @@ agent_unload(struct step *s)
 
 /* ---- the step's files ---- */
 
-/* What an endpoint says of the requests for a model; "": nothing. In a replay as it was recorded. */
+/* The digest of an endpoint's settings for requests to a model; "": it has none. In a replay the
+ * recorded one. */
 static void
 endpoint_digest_of(const struct agent_work *work, const char *provider, const char *model,
     char sha256[DIGEST_SIZE])
@@ -256,8 +258,8 @@ define_endpoint(const struct agent_work *work, const char *provider, const char 
 		writer_string(w, sha256);
 }
 
-/* The step's prompt counts as the first member's: calls of earlier recordings are found in this
- * order. */
+/* Writes the definition of an agent. The step's prompt belongs to the first one; the order must not
+ * change, as it identifies calls of earlier recordings. */
 static void
 define_member(const struct step *s, const struct agent_work *work, const struct member *m,
     struct writer *w)
@@ -310,7 +312,7 @@ agent_define(const struct step *s, struct writer *w)
 		writer_string(w, tools_policy_name(work->team.policy));
 }
 
-/* The program of a server, searched for in the directory in which the server runs. */
+/* Adds the program of a server, which is searched for in the directory in which the server runs. */
 static void
 name_server(struct step_files *f, const struct mcp_definition *d)
 {
@@ -366,7 +368,7 @@ name_member(struct step_files *f, const struct team *t, const struct member *m)
 	for (size_t k = 0; k < m->server_count; k++) {
 		const struct mcp_definition *d = &m->servers[k]->definition;
 
-		/* Configurations of servers may contain keys and tokens. */
+		/* Configurations of servers may contain keys and tokens: name only their digest. */
 		if (a->mcp.own == NULL)
 			step_files_name_digest(f, d->file);
 		name_server(f, d);
@@ -410,7 +412,8 @@ agent_ignores_input(const struct step *s)
 
 /* ---- in the run ---- */
 
-/* As long as there is no input, a worker of the run is left to the steps before this one. */
+/* Starts the provider. A worker of the run is not taken as long as there is no input, so that
+ * earlier steps can use it. */
 static int
 start_provider(struct step *s, struct team *team, int in, struct error *err)
 {
@@ -504,7 +507,7 @@ agent_label(const struct step *s, struct buffer *out)
 		    first_agent(w)->model);
 }
 
-/* The members of an endpoint, which is there or was recorded. */
+/* Writes the members that describe an endpoint, which exists or was recorded. */
 static void
 write_endpoint(const struct step *s, const char *provider, const char *model, struct writer *w)
 {
@@ -523,7 +526,8 @@ write_endpoint(const struct step *s, const char *provider, const char *model, st
 	writer_member_string(w, KEY_SHA256, *sha256 != '\0' ? sha256 : NULL);
 }
 
-/* Of the models that may be asked besides the first agent's own. */
+/* Writes the endpoints of the other models that may be used: those of fallbacks and other
+ * agents. */
 static void
 write_other_endpoints(const struct step *s, struct writer *w)
 {
@@ -564,7 +568,7 @@ agent_record_work(const struct step_call *call, struct writer *w)
 		writer_member_string(w, KEY_PROVIDER, provider);
 		writer_member_string(w, KEY_MODEL, first_agent(work)->model);
 		if (step_replays(call->step)) {
-			/* Nothing of it is known but by the record. */
+			/* The endpoint is known only from the recording. */
 			struct span was = call->verdict.recalled.started.view.payload;
 
 			writer_member_span(w, KEY_ENDPOINT, span_member(was, KEY_ENDPOINT));
@@ -582,7 +586,7 @@ agent_record_work(const struct step_call *call, struct writer *w)
 	step_write_timeout(call->step, w);
 }
 
-/* If attached files are gone, the recorded call has their data. */
+/* If attached files are gone, takes their bytes from the recorded call. */
 static int
 restore_attachments(struct step_call *call, struct agent_call *c)
 {
@@ -597,7 +601,7 @@ restore_attachments(struct step_call *call, struct agent_call *c)
 	return attachments_restore(&c->attachments, blocks, &call->end.error);
 }
 
-/* A conversation that was begun at one server, and goes on at another. */
+/* Warns if the conversation was begun at one server and is continued at another. */
 static void
 tell_moved(const struct step_call *call)
 {
@@ -655,7 +659,7 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 	return 0;
 }
 
-/* The first request as it would be sent. */
+/* Writes the first request as it would be sent. */
 static int
 agent_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * --approve: a person decides about the data; the result is the data, possibly edited. On a
- * terminal the question is asked here, and the answer is recorded in the same way as a later
- * decision, for which the call waits if nobody answers.
+ * --approve: a person decides about the data; the result is the data, possibly edited. If there is
+ * a terminal, the question is asked here and the answer is recorded in the form of a decision; if
+ * nobody answers, the call waits for a decision.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +46,9 @@ approve_label(const struct step *s, struct buffer *out)
 	buffer_text(out, "a decision");
 }
 
-/* JSON for people: one member or element per line, indented by two spaces; strings and numbers
- * keep their bytes, so that minifying gives the original value. The depth is limited to that of
- * checked values. */
+/* JSON for people: one member or element per line, indented by two spaces; strings and numbers are
+ * copied, so that minifying gives the original value. The depth is limited to that of checked
+ * values. */
 static void
 show_json(struct span value, int depth, struct buffer *out)
 {
@@ -95,7 +95,7 @@ check_edit(void *context, const struct buffer *text, struct error *why)
 	return 0;
 }
 
-/* The answer is the decision. */
+/* Records the answer as a decision. */
 static void
 approve_decide(struct step_call *call, const struct question *q, struct edit *edit,
     enum question_answer answer)
@@ -132,10 +132,10 @@ approve_run(struct step_call *call, int repeats, struct error *err)
 
 	(void)repeats;
 	if (terminal_question_possible()) {
-		/* The user's signing key, if there is one: before anything is asked. */
+		/* Find the user's signing key, if there is one, before the question is asked. */
 		if (seal_key_find(&call->end.seal, NULL, false, err) < 0)
 			return -1;
-		/* Text as it is, JSON formatted; binary data is only mentioned. */
+		/* Show text unchanged, JSON formatted; of binary data only the size. */
 		if (data_binary(data)) {
 			buffer_format(&q.text, "bytes that are no text (%zu as base64)\n", json.len - 2);
 		} else if (text) {

@@ -1,12 +1,12 @@
 /*
- * A question to a program outside (--ask): the call is in the record with its question, and waits
- * for an answer on its socket (decide/open_question.h). An answer that does not match the schema,
- * or that --accept refuses, gets the reason and changes nothing: the next one may be better. An
- * accepted answer is recorded before its sender is told so.
+ * A question to an outside program (--ask): the call is recorded with its question, and waits for
+ * an answer on its socket (decide/open_question.h). If an answer does not match the schema, or
+ * --accept rejects it, its sender gets the reason, and the next answer may be better. An accepted
+ * answer is recorded before its sender is told.
  *
- * While nobody is connected, --ask-grace runs: after it, the call ends as one that waits for its
- * result. A resume takes a decision that was made meanwhile if the question accepts it, and asks
- * again otherwise.
+ * The period --ask-grace runs while nobody is connected; after it, the call ends as one that waits
+ * for its result. A resume uses a decision that was made meanwhile if it is acceptable, and
+ * otherwise asks again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -33,7 +33,7 @@
 #include "transcript/event_keys.h"
 #include "workspace/sandboxed_times.h"
 
-#define REASON_SHOWN 1000 /* bytes of the reason from --accept */
+#define REASON_SHOWN 1000 /* bytes of the reason from --accept that are shown */
 
 struct client {
 	int fd;                  /* -1: none */
@@ -46,11 +46,11 @@ struct asking {
 	struct connection_limits limits;
 	struct client *clients;  /* `count` clients, in the order in which they came */
 	size_t count;
-	int64_t refused;         /* answers */
-	bool over;               /* the call has an end */
+	int64_t refused;         /* answers refused so far */
+	bool over;               /* the call has ended */
 };
 
-/* What was loaded. */
+/* What is loaded for the step. */
 struct ask_work {
 	struct template question;
 	struct output_schema schema; /* of the answer */
@@ -60,8 +60,9 @@ struct ask_work {
 struct ask_call {
 	struct buffer question;      /* empty: none */
 	char token[QUESTION_TOKEN_SIZE];
-	int listener;                /* the socket for answers (decide/open_question.h); -1 */
-	int answerer;                /* the client that gave the answer, and is to be told; -1: none */
+	int listener;                /* the socket for answers (decide/open_question.h); -1: none */
+	int answerer;                /* the client whose answer was accepted, which must be told;
+	                                -1: none */
 };
 
 static bool
@@ -81,7 +82,7 @@ ask_load(struct step *s, struct error *err)
 		return -1;
 	if (template_load(&a->question, s->options.question.text, "--ask", err) == -1)
 		return -1;
-	/* It is unknown what somebody outside, who is asked, may be able to do. */
+	/* The outside program that answers may be able to do anything. */
 	if (a->question.file != NULL && sandboxed_times_have_file(a->question.file))
 		return error_set(err, ERROR_DEFINITION, a->question.file, "a sandboxed program may have written "
 		    "it, and who is asked would follow it in no sandbox: read it, then touch it");
@@ -140,7 +141,7 @@ ask_label(const struct step *s, struct buffer *out)
 	buffer_text(out, "a question");
 }
 
-/* Builds the question; missing values are the call's error. */
+/* Builds the question; a missing value is the call's error. */
 static void
 ask_prepare(struct step_call *call)
 {
@@ -171,7 +172,7 @@ ask_record_work(const struct step_call *call, struct writer *w)
 	writer_object_end(w);
 }
 
-/* From here on answers are received. */
+/* Opens the socket: from now on answers can arrive. */
 static void
 ask_listen(const struct step_call *call, struct ask_call *a)
 {
@@ -183,7 +184,7 @@ ask_listen(const struct step_call *call, struct ask_call *a)
 	a->listener = question_open(run->directory, a->token);
 }
 
-/* Before the start is recorded, so that a reader of the question can answer it. */
+/* Called before the start is recorded, so that anybody who reads the question can answer it. */
 static void
 ask_open(struct step_call *call)
 {
@@ -199,8 +200,8 @@ ask_close_question(struct step_call *call, struct ask_call *a)
 
 /* ---- answers ---- */
 
-/* Whether --accept accepts the call's result: 1; 0, and why; -1: the machine failed, or the call
- * is ended. */
+/* Whether --accept accepts the call's result: 1; 0, and *why is the reason; -1: a system error, or
+ * the call was cancelled. */
 static int
 ask_condition(struct step_call *call, struct buffer *why, struct error *err)
 {
@@ -240,7 +241,7 @@ ask_condition(struct step_call *call, struct buffer *why, struct error *err)
 	return result;
 }
 
-/* Whether the call's result matches the schema and is accepted; returns as ask_condition(). */
+/* Whether the call's result matches the schema and is accepted; same values as ask_condition(). */
 static int
 check_result(struct step_call *call, struct buffer *why, struct error *err)
 {
@@ -253,7 +254,7 @@ check_result(struct step_call *call, struct buffer *why, struct error *err)
 	return ask_condition(call, why, err);
 }
 
-/* Whether a decision that was made while nobody asked may be the result. */
+/* Whether a decision that was made while the question was not open may be the result. */
 static int
 ask_taken(struct step_call *call, struct error *err)
 {
@@ -263,7 +264,7 @@ ask_taken(struct step_call *call, struct error *err)
 	struct buffer why = BUFFER_INIT;
 	int taken;
 
-	/* What an earlier attempt took over was checked there. */
+	/* A decision that an earlier attempt used was checked there. */
 	if (!decision || step_replays(call->step) || call->end.error.code != ERROR_NONE ||
 	    call->end.result_count != 1)
 		return 1;
@@ -283,8 +284,8 @@ ask_taken(struct step_call *call, struct error *err)
 	return taken == -1 && call->end.error.code != ERROR_NONE ? 1 : taken;
 }
 
-/* Tells a client the verdict on its answer. A client that has not read an earlier verdict is
- * disconnected: nobody must wait for it. */
+/* Tells a client whether its answer was accepted. If it has not read an earlier message, it is
+ * disconnected: nothing must wait for it. */
 static void
 ask_send_verdict(int fd, const struct error *refused, const char *event_id)
 {
@@ -296,7 +297,7 @@ ask_send_verdict(int fd, const struct error *refused, const char *event_id)
 	buffer_free(&line);
 }
 
-/* Makes an answer the call's end, or refuses it. -1: the machine failed. */
+/* Makes an answer the result of the call, or refuses it. -1: a system error. */
 static int
 ask_apply_answer(struct asking *a, struct client *client, struct span line, struct error *err)
 {
@@ -350,7 +351,7 @@ ask_apply_answer(struct asking *a, struct client *client, struct span line, stru
 	return taken == -1 && end->error.code == ERROR_NONE ? -1 : 0;
 }
 
-/* Tells the sender of the answer that it was accepted, after the end is recorded. */
+/* Tells the client that its answer was accepted, after the end of the call has been recorded. */
 static void
 ask_ended(struct step_call *call, const struct event *completed)
 {
@@ -390,7 +391,7 @@ ask_drop_client(struct asking *a, size_t number)
 	memmove(client, client + 1, (--a->count - number) * sizeof *client);
 }
 
-/* Tells a client why it is disconnected. */
+/* Disconnects a client and tells it the reason. */
 static void
 send_away(struct asking *a, size_t number, const char *why)
 {
@@ -401,7 +402,8 @@ send_away(struct asking *a, size_t number, const char *why)
 	ask_drop_client(a, number);
 }
 
-/* If there are too many clients, disconnects the oldest that has sent nothing, else the oldest. */
+/* If there are too many clients, disconnects the oldest that has sent nothing, or else the
+ * oldest. */
 static void
 make_room(struct asking *a)
 {
@@ -428,7 +430,7 @@ accept_client(struct asking *a)
 	line_input_begin(&client->input, fd, "an answer");
 }
 
-/* All other clients, connected or about to connect, are too late. */
+/* Disconnects all other clients, also those that are about to connect: they are too late. */
 static void
 turn_away(struct asking *a)
 {
@@ -439,7 +441,8 @@ turn_away(struct asking *a)
 	} while (a->count > 0);
 }
 
-/* Whether the line that a client has begun is too long. */
+/* Whether the line that a client has begun is too long, by itself or together with those of
+ * others. */
 static bool
 is_too_long(const struct asking *a, const struct client *client)
 {
@@ -450,8 +453,7 @@ is_too_long(const struct asking *a, const struct client *client)
 	return line_input_unfinished(&client->input) > a->limits.body_bytes || all > a->limits.bodies_bytes;
 }
 
-/* Disconnects clients whose line is not complete in time; returns the next such deadline, 0:
- * none. */
+/* Disconnects clients whose line is not complete in time; returns the next deadline, 0: none. */
 static int64_t
 ask_expire_clients(struct asking *a)
 {
@@ -460,7 +462,7 @@ ask_expire_clients(struct asking *a)
 	for (size_t i = a->count; i-- > 0;) {
 		int64_t until = a->clients[i].until;
 
-		/* Read first what arrived while others were served. */
+		/* First read what has arrived while others were served. */
 		if (until != 0 && until <= now && poll_now(a->clients[i].fd, POLLIN) == 0)
 			send_away(a, i, "the answer did not come in time");
 		else if (until != 0 && (next == 0 || until < next))
@@ -469,7 +471,7 @@ ask_expire_clients(struct asking *a)
 	return next;
 }
 
-/* Reads from a client. */
+/* Reads from a client and handles its answer. */
 static int
 ask_serve_client(struct asking *a, size_t number, struct error *err)
 {
@@ -495,8 +497,8 @@ ask_serve_client(struct asking *a, size_t number, struct error *err)
 	return result;
 }
 
-/* Works until an answer is accepted, or nobody was connected for the grace period. -1: the
- * machine failed. */
+/* Serves clients until an answer is accepted, or nobody was connected for the grace period. -1: a
+ * system error. */
 static int
 wait_for_answer(struct asking *a, struct error *err)
 {
@@ -548,7 +550,7 @@ ask_run(struct step_call *call, int repeats, struct error *err)
 	if (asked->listener == -1)
 		ask_listen(call, asked);
 	if (asked->listener != -1) {
-		/* The user's key, if there is one, signs answers given here like later
+		/* The user's signing key, if there is one, signs answers given here like later
 		 * decisions. */
 		result = seal_key_find(&call->end.seal, NULL, false, err) < 0 ? -1 : 0;
 		if (result == 0)

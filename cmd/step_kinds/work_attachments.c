@@ -1,6 +1,7 @@
 /*
- * The digests of attachments are in the digest of the input before a recorded call is searched for.
- * If an attached file is gone, the start of the call that this may be is read, without claiming it.
+ * The digests of attachments are part of the input's digest, by which a recorded call is found. If
+ * an attached file is gone, its digest is taken from the start of the recorded call at this
+ * position, which is only read, not claimed.
  */
 #include "step_kinds/work_attachments.h"
 
@@ -20,7 +21,7 @@ work_attachments_read(struct step_call *call, const struct attachments *own,
 		return;
 	if (own != NULL)
 		attachments_share(a, own);
-	/* Read the start of the call that this may be, which says what the missing files had. */
+	/* Read the start of the call at this position, which has the digests of missing files. */
 	if (list.at != NULL && s->place.recall != NULL) {
 		const struct recall_query query = step_query(s, call->index);
 
@@ -30,9 +31,8 @@ work_attachments_read(struct step_call *call, const struct attachments *own,
 	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
 		attachments_free(a);
 	} else if (a->count > a->shared) {
-		/* In the lines for the item, each entry of its list gets the digest of the bytes
-		 * that were found, so that a file that has changed when it is read again is
-		 * noticed. */
+		/* In the item's lines, add the digest of the bytes that were read to each entry of
+		 * its list, so that a later reader notices if the file has changed. */
 		struct span_walk entry = span_walk(list);
 
 		writer_begin(&w, &call->attached);

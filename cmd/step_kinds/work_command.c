@@ -1,6 +1,6 @@
 /*
- * The command of a step. The roster tells whether a step inside it died, since a shell's exit
- * status does not.
+ * Runs the command of a step. Whether a step inside it died is read from the roster, since it does
+ * not show in a shell's exit status.
  */
 #include "step_kinds/work_command.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- a try ---- */
 
-/* Stdout as results. */
+/* Converts stdout to results. */
 static void
 command_parse_output(struct step_end *to, enum output_form form, const struct buffer *output)
 {
@@ -50,7 +50,7 @@ command_parse_output(struct step_end *to, enum output_form form, const struct bu
 			}
 			scan_minify(span_of(bytes, part), &data.json);
 		} else {
-			/* An LF is part of its line, a NUL is not. */
+			/* The LF is part of its line, the NUL is not. */
 			end = memchr(bytes, form == OUTPUT_NUL ? '\0' : '\n', len);
 			part = end == NULL ? len : (size_t)(end - bytes) + 1;
 			data_from_text(&data, bytes, part - (form == OUTPUT_NUL && end != NULL));
@@ -61,8 +61,8 @@ command_parse_output(struct step_end *to, enum output_form form, const struct bu
 	}
 }
 
-/* Whether to print a line of stderr in which a step, or a run, inside the command reports a
- * failure: such a line is for a person, and is recorded in full. */
+/* Whether to print a line of stderr in which a step or a run inside the command reports a failure:
+ * such a line is for the user, and is recorded completely elsewhere. */
 static bool
 passes_failure(const void *context, const char *line, size_t len)
 {
@@ -76,7 +76,7 @@ passes_failure(const void *context, const char *line, size_t len)
 		line += sizeof program - 1;
 		len -= sizeof program - 1;
 	}
-	/* Without the index of the item, as in a[1]. */
+	/* Compare without the index of the item, as in a[1]. */
 	name = strcspn(line, "[: ");
 	buffer_append(&text, line, name < len ? name : len);
 	if (name < len && line[name] == '[')
@@ -91,7 +91,7 @@ passes_failure(const void *context, const char *line, size_t len)
 	return passes;
 }
 
-/* A command that failed may have needed a variable that it did not get. */
+/* If a command failed and seems to need a variable that was withheld from it, prints a hint. */
 static void
 command_print_hint(const struct step_call *call, char *const *passed,
     const struct subprocess *process)
@@ -107,7 +107,7 @@ command_print_hint(const struct step_call *call, char *const *passed,
 	buffer_free(&label);
 }
 
-/* A key that the command was given is not recorded with its output. */
+/* Hides the keys that the command was given in its recorded output. */
 static void
 hide_keys(const struct step_call *call, struct subprocess *process)
 {
@@ -119,7 +119,8 @@ hide_keys(const struct step_call *call, struct subprocess *process)
 		subprocess_hide(process, environment_get(&s->place.environment, s->place.keys->names[i]));
 }
 
-/* Records how the command ended, and its stderr. passed: variables that its sandbox let through. */
+/* Records the exit status of the command, and its stderr. passed: the variables that were passed
+ * into its sandbox. */
 static void
 command_store_process_end(struct step_call *call, struct subprocess *process, char *const *passed)
 {
@@ -164,13 +165,13 @@ command_try(struct step_call *call, void *context, struct error *err)
 
 	if (call->tried > 0)
 		roster_forgive(s->place.run->directory, call->id);
-	/* It hands its work over. */
+	/* A command with --pending needs its token in the sandbox. */
 	if (try.sandboxed && call->task != NULL)
 		list_add(&try.passed, "AWF_TASK_TOKEN");
 	buffer_text(&told_as, "awf-step: ");
 	step_label(s, call->item, call->index, &told_as);
 	process->told_as = told_as.data;
-	step_forget_results(end); /* results of an earlier try are not those of this one */
+	step_forget_results(end); /* forget the results of an earlier try */
 	step_drop_lines(call);
 	if (passes || s->options.command.feed_state)
 		step_state_line(call, !passes, &input);
@@ -221,12 +222,14 @@ command_run(struct step_call *call, const struct command_hooks *hooks, int repea
 	int64_t gone = s->place.far_gone;
 	int result;
 
-	/* Work that an earlier attempt left at a far end ends by itself, but not at once. */
+	/* Work that an earlier attempt left running at a far end ends by itself, but not at
+	 * once. */
 	if (call->verdict.recalls && !step_replays(s) && clock_monotonic() < gone &&
 	    span_member(call->verdict.recalled.started.view.payload, KEY_VIA).at != NULL &&
 	    interrupts_sleep(&s->place.interrupts, gone - clock_monotonic(), &end->error) == -1)
 		return 0;
-	/* A replay has nothing to compare a look at the workspace around the tries with. */
+	/* Look for changes in the workspace; not in a replay, which has nothing to compare them
+	 * with. */
 	if (s->options.effects == EFFECTS_WORKSPACE && !step_replays(s))
 		changed_begin_all(&end->changed, s->place.run->directory);
 	result = step_try(call, command_try, (void *)(uintptr_t)hooks, repeats, err);
@@ -242,7 +245,7 @@ command_asked(const struct step_options *o)
 	return o->command.argv != NULL;
 }
 
-/* Only the step's own options decide about its sandbox. */
+/* Checks the sandbox, which only the step's own options determine. */
 int
 command_load(struct step *s, struct error *err)
 {

@@ -18,26 +18,28 @@ struct command_try {
 	struct step_call *call;
 	struct subprocess process;
 	bool sandboxed;
-	char **passed;               /* variables that its sandbox lets through; a list */
+	char **passed;               /* variables that are passed into its sandbox; a list */
 };
 
 /* What is done before and after each try. */
 struct command_hooks {
 	void *context;
-	/* Before it is started; with an error in try->process it is not. */
+	/* Before the command is started; if this sets an error in try->process, it is not
+	 * started. */
 	void (*prepare)(void *context, struct command_try *try);
-	/* It has ended, and nothing was taken of it yet. */
+	/* After it has ended, before its output is used. */
 	void (*ended)(void *context, struct command_try *try);
-	/* What it came to is the call's end. result: whether the machine failed, which is returned. */
+	/* After the outcome is the call's end. Returns result (-1: a system error), or another
+	 * value. */
 	int (*settle)(void *context, struct command_try *try, int result, struct error *err);
 };
 
-/* Runs the command (options.command) of a call in its tries; hooks NULL: nothing is done around them.
- * repeats: as of step_try(). -1: the machine failed. */
+/* Runs the command (options.command) of a call, in tries; hooks NULL: none. repeats: as in
+ * step_try(). -1: a system error. */
 int command_run(struct step_call *call, const struct command_hooks *hooks, int repeats,
     struct error *err);
 
-/* For rows of kinds that run a command. */
+/* Functions for the rows of kinds that run a command. */
 int command_load(struct step *s, struct error *err);
 void command_define(const struct step *s, struct writer *w);
 void command_files(const struct step *s, struct step_files *f);

@@ -1,6 +1,6 @@
 /*
- * --via: a launcher runs the command on another machine (proc/via.h). Its results are recorded as
- * if it had run here, together with the machine.
+ * --via: a launcher runs the command on another machine (proc/via.h). The results are recorded as
+ * if it had run here, with the name of the machine.
  */
 #include "base/list.h"
 #include "proc/via.h"
@@ -72,7 +72,7 @@ elsewhere_run(struct step_call *call, int repeats, struct error *err)
 	return command_run(call, &hooks, repeats, err);
 }
 
-/* It is not known here what the name of a program means there. */
+/* Adds no program: what its name refers to on the other machine is not known here. */
 static void
 elsewhere_files(const struct step *s, struct step_files *f)
 {

@@ -9,12 +9,11 @@
  *   parallel   --parallel: a call makes one body call per branch
  *
  * The iterations of a loop and the branches of a parallel group are calls inside the group's call,
- * with its name and path: NAME:OCC:ITEM/NAME:0:ITERATION. They are calls like any other, of a step
- * that is a copy of the group's, without the group's own options, and with the group's call as the
- * enclosing call. Retries and time limits are theirs; what happens to the result (--into, -r, --try
- * …) is the group's. The end of a group records the lines that were output ("count" says that
- * "result" is these, {data, metadata}), so that they can be output again, with new tokens where
- * they had valid ones.
+ * with its name and path: NAME:OCC:ITEM/NAME:0:ITERATION. Their step is a copy of the group's step
+ * without the group's own options, and the group's call encloses them. Retries and time limits
+ * apply to them; options for the result (--into, -r, --try …) apply to the group. The end of a
+ * group records the lines that it has printed ("count" marks "result" as a list of {data,
+ * metadata}), so that a resume can print them again, with new tokens in place of valid ones.
  *
  * If a body fails, or one of its lines is an error line, the group's call fails with that error,
  * the first in order, and passes its own input on. A parallel group does so according to its
@@ -25,14 +24,14 @@
  *   best-effort  all are made, and one success is enough; for a branch that failed,
  *                its error line is output
  *
- * A branch that waits for somebody does not stop the others; the group then waits, unless it
- * reaches its end without that branch. The outcome of a parallel group never depends on which of
- * several branches was faster: branches are calls in workers, one process each. Their answers are
- * read as they arrive, to stop the other branches as soon as one decides, but are taken in order;
- * the outcome is judged from all results together, by rank and then by order. If several have
- * succeeded before they could be stopped, the first in order wins. A replay stops no branch: each
- * reaches its recorded end, and branches that were not made are not made. If a branch of an `any`
- * group has won in an earlier attempt, only this one is made again.
+ * A branch that waits does not stop the others; the group then waits, unless it reaches its end
+ * without that branch. The outcome of a parallel group never depends on which of several branches
+ * was faster. Branches are calls in workers, one process each. Their answers are looked at as they
+ * arrive, so that a deciding branch can stop the others, but the outcome is determined from all
+ * results together, by rank and then by order. If several have succeeded before they could be
+ * stopped, the first in order wins. A replay stops no branch: each reaches its recorded end, and
+ * branches that were not made are not made. If a branch of an `any` group has won in an earlier
+ * attempt, only this one is made again.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -53,11 +52,12 @@ static const struct work work_body;
 
 /* The body calls in a call of a group. */
 struct group {
-	struct step_call *call;    /* the group's */
-	struct step step;          /* makes the body calls; its command and conditions may be changed */
-	struct item item;          /* the call's item, as body calls get it, always with a line;
-	                              in a loop, the output of the last iteration */
-	struct causes causes;      /* of the next body call, besides the group's own step.started */
+	struct step_call *call;    /* the call of the group */
+	struct step step;          /* the step of the body calls, whose command and conditions may
+	                              be changed */
+	struct item item;          /* the input of body calls, always with a line; in a loop, the
+	                              output of the last iteration */
+	struct causes causes;      /* causes of the next body call, besides the group's step.started */
 	bool spent;                /* no further iteration may be made */
 };
 
@@ -78,7 +78,7 @@ group_open(struct group *g, struct step_call *call)
 	g->step.place.reader = 0;
 	g->step.place.enclosing = call->id;
 	g->step.place.try_number = 0;
-	g->step.place.tool_call = NULL; /* it is inside the group's call */
+	g->step.place.tool_call = NULL; /* the call is inside the group's call, not the tool call's */
 	g->step.place.root = recalled ? call->verdict.recalled.root : NULL;
 	g->step.place.parent = call->started;
 	g->step.place.process = memory_format("%s/%s:0", call->id, s->options.name);
@@ -115,8 +115,8 @@ group_close(struct group *g)
 
 /* ---- loops ---- */
 
-/* The outcome of an iteration: the error of the call, or the single item for the next iteration,
- * which follows the end of this one, and the makers of that item. */
+/* Applies the result of an iteration: sets the error of the call, or the single item for the next
+ * iteration, whose causes are the end of this iteration and the makers of that item. */
 static void
 loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 {
@@ -161,8 +161,8 @@ loop_apply_round(struct group *g, int64_t round, struct step_result *result)
 	free(maker);
 }
 
-/* --while is the --when of an iteration, and is evaluated for one iteration more than allowed:
- * only then it is known whether the limit ended the loop. */
+/* --while is the --when of an iteration. It is evaluated for one iteration more than allowed, to
+ * find out whether the limit ended the loop. */
 static int
 loop_run(struct step_call *call, int repeats, struct error *err)
 {
@@ -183,7 +183,7 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 				    (long long)round, round == 1 ? "" : "s");
 			break;
 		}
-		/* With --while a further condition may still say that no iteration is needed. */
+		/* The condition of --while may still say that no further iteration is needed. */
 		group.spent = round >= s->options.group.max_rounds;
 		INVARIANT(round <= s->options.group.max_rounds && error->code == ERROR_NONE);
 		made = group_call(&group, round, &result, err);
@@ -204,17 +204,17 @@ loop_run(struct step_call *call, int repeats, struct error *err)
 
 /* ---- branches ---- */
 
-/* A parallel group while its branches are made. Branches that an earlier attempt, or the
- * recording of a replay, rules out are not made. */
+/* A parallel group while its branches run. Branches that were not made in the recording of a
+ * replay, or need not be made after an earlier attempt, are left out. */
 struct branches {
 	struct group group;
 	char *argv[4];             /* of the current branch */
-	int64_t *numbers;          /* of the branches to make, in order */
+	int64_t *numbers;          /* indexes of the branches to make, in order */
 	size_t count;
-	struct step_result *results; /* one for each of them */
+	struct step_result *results; /* one for each of these */
 	struct workers workers;
 	size_t begun, ended;
-	bool stopped;              /* no further branch is begun */
+	bool stopped;              /* begin no further branch */
 	struct error interrupted;  /* why the group is ended early; ERROR_NONE */
 };
 
@@ -231,8 +231,8 @@ turn_to(struct branches *b, int64_t number)
 	step_define(&b->group.step);
 }
 
-/* Selects the branches to make: only the recorded winner, if there is one; in a replay those
- * that were made, whichever of them were stopped. */
+/* Chooses the branches to make: only the recorded winner, if there is one; in a replay all that
+ * were made, even if they were stopped. */
 static void
 branches_choose_begun(struct branches *b)
 {
@@ -291,8 +291,8 @@ end_worker(void *context)
 	transcript_close(&b->group.step.place.run->transcript);
 }
 
-/* Reads answers as they arrive, and stops the other branches once one has decided, or if the
- * group is to end. */
+/* Looks at answers as they arrive, and stops the other branches if one has decided or the group
+ * must end. */
 static void
 branches_check_answers(struct branches *b)
 {
@@ -317,7 +317,7 @@ branches_check_answers(struct branches *b)
 		workers_signal(&b->workers, SIGTERM);
 	else if (b->interrupted.code == ERROR_CANCELLED)
 		workers_signal(&b->workers, *s->place.interrupts.signal_number);
-	/* If nobody reads any more, the running branches notice that themselves. */
+	/* If nobody reads the output any more, running branches notice it themselves. */
 }
 
 /* Makes all branches, or those that begin before they are stopped. */
@@ -335,7 +335,8 @@ make_branches(struct branches *b, struct error *err)
 	workers_open(w, b->count < at_a_time ? b->count : at_a_time, make_branch, end_worker, b);
 	workers_reserve(w, b->count);
 	for (;;) {
-		/* Begins as many as possible, waits for some, and takes those that have ended. */
+		/* Begin as many as possible, wait for some, and take the answers of those that have
+		 * ended. */
 		while (done == 0 && !b->stopped && b->begun < b->count && workers_ready(w)) {
 			buffer_clear(&message);
 			buffer_append(&message, &b->numbers[b->begun++], sizeof *b->numbers);
@@ -356,9 +357,10 @@ make_branches(struct branches *b, struct error *err)
 	return done;
 }
 
-/* The rank of a result; the lowest is the group's failure. A branch that waits may still
- * succeed: it ranks below a failure only if that failure decides. Where all had to fail, a
- * branch that failed for another reason than its work might have succeeded. */
+/* The rank of a result; the lowest determines the group's error. A branch that waits may still
+ * succeed, so it comes before failures, except with --strategy all, where any failure decides.
+ * Failures for other reasons than the work come before failures of the work, since such a branch
+ * might have succeeded. */
 static int
 branches_rank_failure(enum step_strategy strategy, const struct step_result *r)
 {
@@ -385,7 +387,7 @@ pass_branches(struct branches *b, size_t from, size_t to)
 		step_pass_lines(b->group.call, &b->results[i].out, INPUT_STATE, &ignored);
 }
 
-/* Branches are made in their order, each once, and each that was begun has a result. */
+/* Checks that branches are made in order, each once, and that each that was begun has a result. */
 static bool
 branches_hold(const struct branches *b)
 {
@@ -395,16 +397,16 @@ branches_hold(const struct branches *b)
 	return b->ended == b->begun && b->begun <= b->count && (b->stopped || b->begun == b->count);
 }
 
-/* Applies the strategy to all results. A failure is let pass only if it came from the work of
- * the branch. */
+/* Determines the outcome by the strategy, from all results. Only failures of the work are
+ * excused. */
 static void
 branches_judge_results(struct branches *b)
 {
 	struct step_call *call = b->group.call;
 	struct step_end *end = &call->end;
 	enum step_strategy strategy = call->step->options.group.strategy;
-	const struct step_result *worst = NULL; /* the first of the lowest rank */
-	size_t first = b->begun;                /* that succeeded */
+	const struct step_result *worst = NULL; /* the first result with the lowest rank */
+	size_t first = b->begun;                /* index of the first branch that succeeded */
 	struct error named = ERROR_INIT;
 	enum error_code code = ERROR_NONE;
 	bool succeeds;
@@ -446,13 +448,13 @@ branches_judge_results(struct branches *b)
 		succeeds = b->begun == b->count && worst != NULL && code == ERROR_NONE;
 	}
 	if (succeeds) {
-		pass_branches(b, 0, b->begun); /* the lines of all, even if the group fails */
+		pass_branches(b, 0, b->begun); /* the lines of all branches, even if the group fails */
 		if (code != ERROR_NONE)
 			end->lost = named;
 		return;
 	}
 
-	/* A branch that is working may have seen it before the group. */
+	/* The interrupt may have reached a branch before the group has noticed it. */
 	if (b->interrupted.code == ERROR_NONE && worst != NULL && is_cut(code))
 		interrupts_arrived(&call->step->place.interrupts, &b->interrupted);
 	if (b->interrupted.code != ERROR_NONE) {
@@ -496,9 +498,9 @@ parallel_run(struct step_call *call, int repeats, struct error *err)
 	return made;
 }
 
-/* ---- what all groups have in common ---- */
+/* ---- all groups ---- */
 
-/* The attachments of the item, which lines that are passed on carry along. */
+/* Reads the attachments of the item, whose digests are added to the lines that are passed on. */
 static void
 group_prepare(struct step_call *call)
 {
@@ -528,15 +530,14 @@ group_define(const struct step *s, struct writer *w)
 		writer_string(w, step_strategies[o->strategy]);
 	if (o->kind != GROUP_LOOP)
 		return;
-	/* --max is only a limit and not part of the definition, unless nothing else ends the
-	 * loop. */
+	/* --max is a limit and not part of the definition, unless nothing else ends the loop. */
 	writer_string(w, o->until.text);
 	writer_string(w, o->proceed.text);
 	if (o->until.text == NULL && o->proceed.text == NULL)
 		writer_integer(w, o->max_rounds);
 }
 
-/* ---- a body: what --each runs, an iteration, a branch ---- */
+/* ---- a body: of --each, of an iteration, of a branch ---- */
 
 static int
 body_run(struct step_call *call, int repeats, struct error *err)
@@ -544,7 +545,7 @@ body_run(struct step_call *call, int repeats, struct error *err)
 	return command_run(call, NULL, repeats, err);
 }
 
-/* If the lines were cut off, none is counted. */
+/* If the body was ended early, its lines were not counted: take its recorded end. */
 static void
 body_judge(const struct step *s, struct call_verdict *v)
 {
@@ -607,8 +608,7 @@ loop_asked(const struct step_options *o)
 	return o->group.kind == GROUP_LOOP;
 }
 
-/* What ended a call inside it is recorded there: if that happens again, the loop comes to the
- * same end. */
+/* What ended a call inside the loop is recorded there: the repeated loop ends in the same way. */
 static void
 loop_judge(const struct step *s, struct call_verdict *v)
 {
@@ -673,7 +673,8 @@ parallel_describe(struct step *s, const struct item *item, struct buffer *out, s
 	return 0;
 }
 
-/* What ended its branches early did not end the group. */
+/* If the group was cancelled, its repeated branches would not end it in the same way: take its
+ * recorded end. */
 static void
 parallel_judge(const struct step *s, struct call_verdict *v)
 {

@@ -1,25 +1,25 @@
 /*
- * --models: the model traffic of a command. A proxy of its own stands between the command and the
- * APIs for the time of the call (awf-models-proxy(1)). What the proxy reports is recorded here: a
- * generation as a message of the user and one of the assistant, anything else as a tool call, each
- * with request and answer, byte for byte.
+ * --models: records the model traffic of a command. A proxy (awf-models-proxy(1)) runs between the
+ * command and the APIs during the call. What the proxy reports is recorded here: a generation as a
+ * user message and an assistant message, any other request as a tool call, each with the bytes of
+ * request and answer.
  *
- *   - An answer is recorded, and on disk, before the command gets the end of it.
- *   - A resume answers recorded requests from the record, and the others from the API; a replay
- *     has only the record, and a request that is not in it is a divergence.
- *   - The start of the call is the cause of each request, a request that of its answer, and all
- *     answers, in the order of their requests, are causes of the call's end: so causes do not
+ *   - An answer is on disk in the transcript before the command receives the end of it.
+ *   - A resume answers recorded requests from the recording, and sends others to the API; a replay
+ *     has only the recording, and a request that is not in it is a divergence.
+ *   - The start of the call is the cause of each request, a request is the cause of its answer, and
+ *     all answers, in the order of their requests, are causes of the call's end: so causes do not
  *     depend on timing.
  *
- * The proxy is a line peer, served beside the command. Each line of it is a request that waits for
- * an answer, a piece of text, or the outcome of a request; lines for it are sent with the next look
- * at its pipes.
+ * The proxy is a line peer, served while the command runs. Each of its lines is a request that
+ * waits for an answer, a piece of text, or the outcome of a request; lines to it are sent when its
+ * pipes are next polled.
  *
- * A request is searched for in the record first. If it is there, a resume answers from it and links
- * to it; a replay records both events again as they were, with the tries that had failed before. A
- * request that is not in the record goes to an API, when it has a place among the API's calls
- * (awf-limits(5)), and within the budget. In a replay it goes nowhere: the first request that
- * differs is recorded in the place of the recorded request that it probably is, so that a
+ * A request is first looked up in the recording. If it is found, a resume answers it from there and
+ * links to it; a replay records both events again as they were, with the tries that had failed
+ * before. Otherwise the request is sent to an API, once it may be made under the limits
+ * (awf-limits(5)) and the budget. In a replay it is not sent: the first request that differs is
+ * recorded in place of the recorded request that it most likely corresponds to, so that a
  * comparison (awf-verify) shows what has changed.
  */
 #include <fcntl.h>
@@ -58,15 +58,15 @@
 #include "view/screen.h"
 
 #define PROXY "awf-models-proxy"
-#define SHOWN_PATH 200        /* bytes of a path that is shown */
+#define SHOWN_PATH 200        /* bytes of a path that are shown */
 
-/* The variables of each API: the first one that is set has the key, or names the server. The
- * program finds the token and the proxy in all of them. */
+/* The environment variables of each API: the first one that is set contains the key, or the server.
+ * For the program all of them are set, to the token and the proxy. */
 static const struct family {
 	const char *name;
 	const char *keys[3];
 	const char *bases[4];
-	const char *suffix;          /* of the proxy's address for this API */
+	const char *suffix;          /* of the proxy's URL for this API */
 } families[] = {
 	{ "openai", { "OPENAI_API_KEY" }, { "OPENAI_BASE_URL", "OPENAI_API_BASE" }, "/v1" },
 	{ "anthropic", { "ANTHROPIC_API_KEY" },
@@ -76,48 +76,50 @@ static const struct family {
 	{ "vertex", { "GOOGLE_API_KEY", "GEMINI_API_KEY" }, { "GOOGLE_VERTEX_BASE_URL" }, "" }
 };
 #define FAMILY_COUNT (sizeof families / sizeof *families)
-/* Other credentials of these APIs, which the program must not get either. */
+/* Other credentials for these APIs, which are also withheld from the program. */
 static const char *const others[] = { "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", NULL };
 
-/* A request that went to the API, or that was answered from the record. */
+/* A request that was sent to the API, or answered from the recording. */
 struct api_request {
 	long long number;
 	bool generation, external;
-	bool within;                 /* a step inside asks and records it, so nothing is recorded here */
+	bool within;                 /* a step inside the command makes and records it: do not
+	                                record it here */
 	char *api, *model;           /* model may be NULL */
 	char *name;                  /* METHOD PATH */
 	char sha256[DIGEST_SIZE];
-	char asked[ID_SIZE], answered[ID_SIZE]; /* event ids; "": not of this attempt */
+	char asked[ID_SIZE], answered[ID_SIZE]; /* event ids; "": not recorded in this attempt */
 	bool over;
-	int64_t reserved;            /* of the budget, until the answer comes */
-	struct throttle throttle;    /* its place among the calls of the provider */
-	struct throttle_waiter *waiter; /* NULL: it does not wait for its place */
-	struct buffer line;          /* while it waits: the proxy's line about it */
+	int64_t reserved;            /* amount of the budget, until the answer arrives */
+	struct throttle throttle;    /* its place among the concurrent calls to the provider */
+	struct throttle_waiter *waiter; /* NULL: it does not wait for a place */
+	struct buffer line;          /* the proxy's line about it, while it waits */
 };
 
 struct models {
 	struct step_call *call;
 	struct peer proxy;
 	char token[MODEL_TOKEN_SIZE];
-	struct api_request *list;        /* in the order in which they came */
+	struct api_request *list;        /* in the order of arrival */
 	size_t count;
 	struct traffic traffic;
-	bool recalls;                /* answers may be taken from it */
+	bool recalls;                /* answers may be taken from the recording */
 	bool replays;
-	int lent, borrowed;          /* the ends of a socket pair; -1: there is none */
-	bool listens;                /* the proxy does */
-	bool tried;                  /* the command was already run in this call */
-	bool noted;                  /* a warning was printed that a resume asks what is not recorded */
-	long strangers;              /* requests with another credential */
-	int64_t spent;               /* nano-dollars, of this call */
-	struct error refused;        /* why a request was refused */
-	struct error failed;         /* of the machine, while no request was in progress */
-	struct error waited;         /* what a request waited for when the command's time ended */
-	struct error unanswered;     /* why the last request that ended has no answer;
-	                                ERROR_NONE: it has one */
+	int lent, borrowed;          /* ends of a socket pair; -1: none */
+	bool listens;                /* the proxy is listening */
+	bool tried;                  /* the command has been run before in this call */
+	bool noted;                  /* it was warned that a resume sends a request that is not
+	                                recorded */
+	long strangers;              /* requests with a wrong token */
+	int64_t spent;               /* nano-dollars, by this call */
+	struct error refused;        /* why a request was refused; the first */
+	struct error failed;         /* a system error that occurred outside a request */
+	struct error waited;         /* what a request was waiting for when the command timed out */
+	struct error unanswered;     /* why the last request that ended has no answer; ERROR_NONE:
+	                                it has one */
 	int64_t late;                /* deadline, monotonic ms; 0: none */
-	struct buffer diverged_line; /* the first request that a replay refused, */
-	size_t diverged;             /* and its number, from 1; 0: none */
+	struct buffer diverged_line; /* the line of the first request that a replay refused, */
+	size_t diverged;             /* and its number, counted from 1; 0: none */
 	struct live_writer live;
 };
 
@@ -132,9 +134,8 @@ budget_of(const struct step *s)
 
 /* ---- beginning ---- */
 
-/* In a sandbox without network the proxy listens on the sandbox's loopback: the socket is made
- * there for each try and sent over a socket pair, of which the proxy has one end and the sandbox
- * the other. */
+/* In a sandbox without network the proxy listens on the sandbox's loopback: the socket is created
+ * there for each try, and sent to the proxy over a socket pair. */
 static int
 make_pair(struct models *m, struct error *err)
 {
@@ -164,7 +165,7 @@ models_endpoint(const struct models *m, const char *family)
 	return NULL;
 }
 
-/* The provider that is asked, as limits and prices know it. */
+/* The name of the provider that gets the request, for limits and prices. */
 static const char *
 models_provider(const struct models *m, const struct api_request *r)
 {
@@ -173,8 +174,8 @@ models_provider(const struct models *m, const struct api_request *r)
 	return endpoint != NULL ? endpoint : r->api;
 }
 
-/* Writes the first line: who may ask, and where the APIs are. Uses this process's environment:
- * the command's has the proxy of the previous call. */
+/* Writes the first line for the proxy: the token, and where the APIs are. Uses this process's
+ * environment, since the command's has the proxy of the previous call. */
 static int
 models_send_settings(struct models *m, struct error *err)
 {
@@ -209,8 +210,8 @@ models_send_settings(struct models *m, struct error *err)
 			base = environment_text(*name);
 		for (const char *const *name = f->keys; *name != NULL && key == NULL; name++)
 			key = keys_value(s->place.keys, *name);
-		/* The key is of a command around this one: that command's proxy passes on what
-		 * is recorded here. */
+		/* This step is inside a command with a proxy of its own: its proxy passes on
+		 * requests that are recorded here. */
 		if (model_token_is(key)) {
 			model_token_within(key, within);
 			key = within;
@@ -284,8 +285,8 @@ wait_for_port(struct models *m, long long *port, struct error *err)
 
 static void models_end(struct models *m);
 
-/* Starts the proxy for a command's call, and sets the command's environment. NULL: *err, and the
- * machine failed, or the endpoint that is asked is wrong. */
+/* Starts the proxy for the call of a command, and sets the command's environment. NULL with *err: a
+ * system error, or the endpoint is wrong. */
 static struct models *
 models_start(struct step_call *call, struct error *err)
 {
@@ -305,7 +306,7 @@ models_start(struct step_call *call, struct error *err)
 		traffic_begin(&m->traffic, r, s->options.models.ignored);
 	else
 		m->traffic.ignored = s->options.models.ignored;
-	/* In a replay the program has the same environment each time. */
+	/* In a replay the program must have the same environment each time. */
 	model_token_make(m->replays ? call->id : NULL, m->token);
 	live_begin(&m->live, m->replays ? NULL : live_place(s->place.run));
 	m->proxy.end_ms = PROVIDER_END_MS;
@@ -340,7 +341,7 @@ models_start(struct step_call *call, struct error *err)
 
 /* ---- events ---- */
 
-/* Names the tool call for a request that is not a generation. */
+/* Writes the name and id of the tool call for a request that is not a generation. */
 static void
 write_call(struct writer *w, const struct api_request *r)
 {
@@ -351,7 +352,7 @@ write_call(struct writer *w, const struct api_request *r)
 	writer_member_string(w, KEY_CALL_ID, call_id);
 }
 
-/* Spans of the proxy's lines are compact JSON already. */
+/* Values in the proxy's lines are compact JSON already. */
 static int
 record_request(struct models *m, struct api_request *r, struct span line, struct error *err)
 {
@@ -437,7 +438,8 @@ record_answer(struct models *m, struct api_request *r, struct span line, struct 
 	return status;
 }
 
-/* Counts the cost of an answer, for the call and, unless the run knows it already, for the run. */
+/* Adds the cost of an answer for the call and, unless the run has counted it before (known), for
+ * the run. */
 static int
 count_cost(struct models *m, struct api_request *r, struct span model, struct span usage,
     bool known, struct error *err)
@@ -453,9 +455,9 @@ count_cost(struct models *m, struct api_request *r, struct span model, struct sp
 	return b == NULL || known ? 0 : budget_enter(b, cost, &r->reserved, err);
 }
 
-/* ---- from the record ---- */
+/* ---- answers from the recording ---- */
 
-/* Records an event again, as it was. */
+/* Records an event again, unchanged. */
 static int
 repeat_event(struct step_call *call, struct recalled_event *e, const char *parent,
     struct error *err)
@@ -507,7 +509,8 @@ models_send_recorded_answer(struct models *m, long long number, const struct exc
 	buffer_byte(&m->proxy.outgoing, '\n');
 }
 
-/* A replay records it again, with the tries that had failed before it. */
+/* Answers a request from the recording. A replay records the exchange again, with the tries that
+ * had failed before it. */
 static int
 models_answer_from_record(struct models *m, struct api_request *r, struct exchanged *x,
     struct error *err)
@@ -528,7 +531,7 @@ models_answer_from_record(struct models *m, struct api_request *r, struct exchan
 	return count_cost(m, r, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE), true, err);
 }
 
-/* The end of the call follows the answers from the record, in their order, and then the answers
+/* Makes the end of the call follow the answers from the recording, in their order, and then those
  * of this attempt, in the order of their requests. */
 static void
 models_link_call_end(const struct models *m)
@@ -543,7 +546,7 @@ models_link_call_end(const struct models *m)
 			call_add_link(events, m->list[i].answered);
 }
 
-/* In a replay, records the traffic of a call again that is not made again. */
+/* In a replay, records the traffic of a call again if the command is not run. */
 static int
 repeat_all(struct step_call *call, struct error *err)
 {
@@ -585,7 +588,7 @@ models_send_message(struct models *m, const char *what, long long number, bool a
 	buffer_format(&m->proxy.outgoing, "{\"%s\":%lld%s}\n", what, number, asks ? ",\"ask\":true" : "");
 }
 
-/* Refuses a request that is not in the record, where it should be. */
+/* Makes the error for a request that should be in the recording but is not. */
 static void
 set_divergence(struct models *m, const struct api_request *r, struct span line, struct error *why)
 {
@@ -634,7 +637,8 @@ models_describe_request(struct api_request *r, struct span line)
 	r->name = text;
 }
 
-/* The least number of tokens of a request, by its body, which is a text in the line. */
+/* The least number of tokens in a request, computed from its body, which is a string in the
+ * line. */
 static int64_t
 least_tokens(struct span line)
 {
@@ -647,7 +651,7 @@ least_tokens(struct span line)
 	return tokens;
 }
 
-/* Lets it go to its API, within the budget. */
+/* Lets the proxy send the request to its API, if the budget allows. */
 static int
 send_on(struct models *m, struct api_request *r, struct span line, struct error *err)
 {
@@ -685,8 +689,8 @@ models_record_wait(void *context, const struct provider_wait *wait, struct error
 	    terminal_is_told(STDERR_FILENO), err);
 }
 
-/* Applies the result of throttle_begin() or throttle_look_again(). line: the request's own, or
- * still the proxy's. */
+/* Applies the result of throttle_begin() or throttle_look_again(). line: r->line, or the proxy's
+ * current line. */
 static int
 models_apply_throttle_result(struct models *m, struct api_request *r, int began, struct span line,
     const struct error *why, struct error *err)
@@ -721,7 +725,7 @@ is_first(const struct models *m, size_t number)
 	return true;
 }
 
-/* Lets waiting requests check whether it is their turn. Returns when to check again, 0: nothing
+/* Lets waiting requests check whether they may be sent. Returns when to check again, 0: none
  * waits. */
 static int64_t
 models_check_throttled(struct models *m)
@@ -744,7 +748,7 @@ models_check_throttled(struct models *m)
 	return waits ? clock_monotonic() + THROTTLE_LOOK_MS : 0;
 }
 
-/* The program has closed the connection of a waiting request. */
+/* Abandons a waiting request whose connection the program has closed. */
 static void
 models_abandon_request(struct models *m, struct api_request *r)
 {
@@ -840,7 +844,7 @@ models_read_delta(struct models *m, struct span line)
 	const struct api_request *r = models_find_request(m, line, "delta");
 	struct buffer text = BUFFER_INIT;
 
-	/* If several run at once, only the last one that began is shown. */
+	/* If several requests are in progress, only the last one is shown. */
 	if (r == NULL || r->number - 1 != m->live.turn)
 		return;
 	span_decode(span_member(line, KEY_TEXT), &text);
@@ -902,19 +906,19 @@ models_next_deadline(void *context)
 	return text == 0 || (turn != 0 && turn < text) ? turn : text;
 }
 
-/* Serves the proxy while the command runs. */
+/* Sets up serving the proxy while the command runs. */
 static void
 models_prepare(void *context, struct command_try *try)
 {
 	struct models *m = context;
 	struct subprocess *process = &try->process;
 
-	/* The program's keys are tokens, not real keys. */
+	/* The key variables contain tokens, not real keys: pass them into the sandbox. */
 	for (const struct family *f = families; try->sandboxed && f < families + FAMILY_COUNT; f++)
 		for (const char *const *name = f->keys; *name != NULL; name++)
 			if (!list_has(try->passed, *name))
 				list_add(&try->passed, *name);
-	/* An answer from the record in one try: the next try asks the API for it. */
+	/* Use recorded answers only in the first try: a further try must ask the API. */
 	if (m->tried && !m->replays)
 		m->recalls = false;
 	m->tried = true;
@@ -926,7 +930,7 @@ models_prepare(void *context, struct command_try *try)
 	process->context = m;
 }
 
-/* Removes the token from the command's stderr. */
+/* Hides the token in the command's stderr. */
 static void
 models_ended(void *context, struct command_try *try)
 {
@@ -946,7 +950,7 @@ under_way(const struct models *m)
 	return false;
 }
 
-/* If a recorded request was not sent, the request that a replay refused takes its place. */
+/* If a replay refused a request, records it in place of a recorded request that was not made. */
 static int
 record_diverged(struct models *m, struct error *err)
 {
@@ -957,11 +961,11 @@ record_diverged(struct models *m, struct error *err)
 	int result = 0;
 
 	if (x != NULL && (x->asked->view.type == EVENT_MESSAGE_USER) == r->generation) {
-		/* Tries that failed counted as well. */
+		/* Failed tries have turn numbers too. */
 		if (span_integer(span_member(x->asked->view.payload, KEY_TURN), &turn))
 			r->number = turn + 1;
 		x->used = true;
-		x->answered = NULL; /* the request has none now */
+		x->answered = NULL; /* the new request has no answer */
 		call_name_next(&m->call->events, x->asked->id);
 		result = record_request(m, r, line, err);
 	}
@@ -970,7 +974,8 @@ record_diverged(struct models *m, struct error *err)
 	return result;
 }
 
-/* A command that fails because it had no answer seldom prints the reason. */
+/* Adds the reason why there was no answer to the error of a command that failed, as commands seldom
+ * print it. */
 static void
 add_unanswered(const struct models *m, struct error *error)
 {
@@ -984,8 +989,8 @@ add_unanswered(const struct models *m, struct error *error)
 	error->message[utf8_whole(error->message, strlen(error->message))] = '\0';
 }
 
-/* Waits for requests that the command left in progress. The call may fail with the outcome of
- * the traffic. */
+/* Waits for requests that were in progress when the command ended. The outcome of the traffic may
+ * make the call fail. */
 static int
 settle_traffic(struct models *m, struct error *error, struct error *err)
 {
@@ -993,7 +998,7 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 	struct error late;
 	int result = 0;
 
-	/* Nobody waits for a turn any more. */
+	/* The command does not wait for them any more. */
 	for (size_t i = 0; i < m->count; i++)
 		if (m->list[i].waiter != NULL)
 			models_abandon_request(m, &m->list[i]);
@@ -1001,13 +1006,13 @@ settle_traffic(struct models *m, struct error *error, struct error *err)
 		*err = m->failed;
 		return -1;
 	}
-	/* Its connections are closed; what they waited for is reported. */
+	/* The connections are closed; the proxy reports the outcome of these requests. */
 	while (result == 0 && under_way(m) && m->proxy.process.pid != 0 &&
 	    peer_wait(&m->proxy, deadline, NULL, &late) == PEER_SERVED)
 		result = models_read_lines(m, err);
-	/* What the command was refused explains its failure. A divergence is one whatever the
-	 * command did; and a command that went on without an answer that exceeded the budget
-	 * could not be replayed. */
+	/* A refused request explains the failure of the command. A divergence makes any command
+	 * fail; so does a request that was refused for another reason than a provider error (such
+	 * as the budget), since a command that went on without the answer could not be replayed. */
 	if (m->refused.code == ERROR_DIVERGENCE ||
 	    (m->refused.code != ERROR_NONE && error->code == ERROR_EXIT_STATUS) ||
 	    (m->refused.code != ERROR_NONE && m->refused.code != ERROR_PROVIDER &&
@@ -1045,7 +1050,7 @@ models_print_warnings(const struct models *m)
 		    "TRAFFIC)", name);
 }
 
-/* Ends the proxy, and makes the call's end follow the answers. */
+/* Ends the proxy, and makes the end of the call follow the answers. */
 static void
 models_end(struct models *m)
 {
@@ -1054,7 +1059,7 @@ models_end(struct models *m)
 
 	if (m->listens && m->proxy.process.pid != 0) {
 		models_print_warnings(m);
-		/* It reports what was still in progress. */
+		/* The proxy reports what was still in progress. */
 		peer_hang_up(&m->proxy);
 		while (peer_wait(&m->proxy, deadline, NULL, &err) == PEER_SERVED &&
 		    models_read_lines(m, &err) == 0)
@@ -1115,7 +1120,7 @@ models_begin(struct step *s, int in, struct error *err)
 	return 0;
 }
 
-/* The model traffic of a command is recorded again even if the command is not run. */
+/* A replay records the traffic of a command again even if the command is not run. */
 static int
 models_taken(struct step_call *call, struct error *err)
 {

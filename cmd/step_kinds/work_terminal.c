@@ -1,6 +1,6 @@
 /*
- * --terminal: the run ends in success or failure, whatever else happened. No work is done, so
- * nothing of a recorded call is reused: an item without a line of this run becomes the result,
+ * --terminal: ends the run with success or failure, whatever else has happened. No work is done, so
+ * nothing is reused from a recorded call: an item without a line of this run becomes the result,
  * others are passed on.
  */
 #include <string.h>
@@ -57,7 +57,7 @@ terminal_run(struct step_call *call, int repeats, struct error *err)
 	return 0;
 }
 
-/* The outcome of the run, and for people the reason: the data. */
+/* Writes the outcome of the run and, for people, the reason: the data. */
 static void
 terminal_record_end(const struct step_call *call, struct writer *w)
 {

@@ -1,6 +1,6 @@
 /*
- * -t: a tool is called with the item's data, without a model. It is retried like a command. A
- * replay runs it again or takes its recorded result, as for any tool call.
+ * -t: calls a tool with the item's data, without a model. It is retried like a command. A replay
+ * runs it again or takes its recorded result, as for any tool call.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ tool_unload(struct step *s)
 	free(s->definition.state);
 }
 
-/* Loads it, and asks the user whether it may run, unless the user has decided that. */
+/* Loads the tool. If the user has not decided yet whether it may run, asks. */
 static int
 load_trusted(struct step *s, struct tool *tool, struct error *err)
 {
@@ -115,7 +115,7 @@ tool_record_work(const struct step_call *call, struct writer *w)
 	step_write_timeout(call->step, w);
 }
 
-/* The output of a tool that failed is not a result; the user sees it like stderr. */
+/* Prints the output of a tool that failed, like stderr: it is not a result. */
 static void
 print_output(const struct buffer *json)
 {
@@ -148,7 +148,7 @@ tool_try(struct step_call *call, void *context, struct error *err)
 		if (t.recalled != NULL && turns_repeat_tries(&t, tool, input, err) == -1)
 			return -1;
 	} else if (call->end.retries.len > 0) {
-		t.recalled = NULL; /* the first try was the recorded one */
+		t.recalled = NULL; /* only the first try is in the recording */
 	}
 	result = turns_operation(&t, tool, input, &call->end.error);
 	call->end.killed = t.outcome.exit_code > 128;
@@ -159,7 +159,7 @@ tool_try(struct step_call *call, void *context, struct error *err)
 	return 0;
 }
 
-/* In a replay turns_repeat_tries() repeats the failed tries. */
+/* In a replay the failed tries are repeated by turns_repeat_tries(). */
 static int
 tool_run_step(struct step_call *call, int repeats, struct error *err)
 {

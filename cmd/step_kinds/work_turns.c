@@ -1,5 +1,5 @@
-/* What the kinds of work that run turns have in common: their result is one value, not parts,
- * and retries are recorded in the end of the call. */
+/* For the kinds of work that run turns: their result is one value, not parts, and retries are
+ * recorded in the end of the call. */
 #include "step_kinds/work_turns.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "io/file.h"
 #include "view/live.h"
 
-/* For a tool outside any sandbox, reads what it runs, so that it is what was there before any
- * sandboxed program ran. AWF's own programs are left out: whoever can write to them can write to
- * this one, too. */
+/* Checks that a tool can have its sandbox. For a tool outside any sandbox, notes the state of the
+ * files that it runs before any sandboxed program runs. AWF's own programs are left out: anyone who
+ * can write to them can write to this program, too. */
 int
 work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,
     struct error *err)

@@ -1,6 +1,6 @@
 /*
- * What an agent and a tool that is called without one have in common: the turn loop, which runs tools
- * for both (turn/turn.h).
+ * For agents, and for tools that are called without one: the turn loop runs the tools of both
+ * (turn/turn.h).
  */
 #ifndef AWF_STEP_KINDS_WORK_TURNS_H
 #define AWF_STEP_KINDS_WORK_TURNS_H
@@ -11,7 +11,8 @@
 #include "step_call/step_files.h"
 #include "turn/turn.h"
 
-/* Whether the tool can have the sandbox that it is to have; agent NULL: no agent's. ERROR_DEFINITION. */
+/* Checks that the tool can have the sandbox that is required; agent NULL: none.
+ * ERROR_DEFINITION. */
 int work_settle_tool(const struct step *s, const struct agent *agent, struct tool *tool,
     struct error *err);
 /* Adds the tool's file, and the files beside it that it runs. */
@@ -19,7 +20,8 @@ void work_name_tool(struct step_files *f, const struct tool *tool);
 
 /* Sets the members that depend on the call and the step. */
 void work_turns_begin(struct step_call *call, struct turns *t);
-/* Takes over what it came to, and frees it. result: of turns_run() or turns_operation(). */
+/* Sets the end of the call from the result, and frees t. result: of turns_run() or
+ * turns_operation(). */
 void work_turns_end(struct step_call *call, struct turns *t, int result);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * One pass over the directories of the workspace (repository_item.c opens them).
+ * Examines the directories of the workspace in one pass (repository_item.c opens them).
  *
- * The second pass lists only directories that are new or have changed, by the kernel's time of the
- * last change (ctime), which nobody can set. That time is coarse, so a directory that had just been
- * changed at the first pass is always listed.
+ * The second pass lists only directories that are new or have changed, according to the time of the
+ * last status change (ctime), which no program can set. That time is coarse, so a directory that
+ * was changed just before the first pass is always listed.
  *
  * What the code relies on:
- *  - A file that says where a repository lies leads to one that was examined, or is odd. So the
- *    data of a repository need not be searched for others.
- *  - Nothing is known of what could not be examined (sandbox/look.h): it is left as it is, and
- *    reported. If that happens at the first pass, the command is not run.
+ *   - A file that says where a repository is (a pointer) names one that was examined, or is odd. So
+ *     the data of a repository need not be searched for other repositories.
+ *   - What cannot be examined (sandbox/look.h) is unknown: it is left as it is, and reported. If
+ *     that happens in the first pass, the command is not run.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -27,10 +27,11 @@
 #include "io/file.h"
 #include "sandbox/look.h"
 
-#define COPIES 64                /* of files, that are open while the command runs */
-#define BALLAST ((size_t)64 << 10) /* of a directory or two, and for names in others */
+#define COPIES 64                /* limit of copies of files, which are open while the command
+                                    runs */
+#define BALLAST ((size_t)64 << 10) /* enough for a directory or two, and for new names in others */
 
-/* Whether no name can have come into a directory since it was seen. */
+/* Whether no name can have been added to a directory since it was seen. */
 static bool
 is_unchanged(const struct seen_directory *seen, const struct stat *st)
 {
@@ -38,7 +39,8 @@ is_unchanged(const struct seen_directory *seen, const struct stat *st)
 	    seen->changed.tv_sec == st->st_ctim.tv_sec && seen->changed.tv_nsec == st->st_ctim.tv_nsec;
 }
 
-/* st: NULL if it could not be listed. Without a reliable ctime it counts as changed. */
+/* Adds a directory that was seen. st: NULL if it could not be listed. If its ctime is not reliable,
+ * the directory will count as changed. */
 static void
 add_seen(struct walk *w, const char *path, const struct stat *st)
 {
@@ -58,7 +60,7 @@ add_seen(struct walk *w, const char *path, const struct stat *st)
 	r->seen_count++;
 }
 
-/* Something in a directory of the workspace. */
+/* Examines a directory, or an entry called .git, in a directory of the workspace. */
 static void
 repositories_examine_entry(struct walk *w, int at, const char *directory, const char *name,
     mode_t kind)
@@ -68,7 +70,7 @@ repositories_examine_entry(struct walk *w, int at, const char *directory, const 
 
 	repositories_begin_judgement(w);
 	if (strcasecmp(name, REPOSITORY) != 0) {
-		/* One that was seen is looked at anyhow. */
+		/* A directory that was seen in the first pass is handled anyhow. */
 		if (w->before == NULL || repositories_find_seen(w->before, path) == NULL) {
 			repositories_add_directory(w, path);
 			return;
@@ -128,7 +130,7 @@ was_odd(const struct repositories *before, const char *path)
 	return was != NULL && !was->plain;
 }
 
-/* Whether a repository (a path relative to the workspace) was examined and has nothing odd
+/* Whether the repository at a path relative to the workspace was examined and contains nothing odd
  * that will stay. */
 static bool
 is_plain_repository(const struct walk *w, const char *path)
@@ -140,7 +142,8 @@ is_plain_repository(const struct walk *w, const char *path)
 	return repositories_have(w->r, path);
 }
 
-/* A file .git with "gitdir: PATH" is plain if the path is a plain repository. */
+/* Judges a file .git with "gitdir: PATH": it is plain if there is a plain repository at the
+ * path. */
 static void
 judge_pointer(struct walk *w, const char *path)
 {
@@ -163,7 +166,7 @@ judge_pointer(struct walk *w, const char *path)
 	if (real != NULL && repositories_is_here(w, real))
 		repository = real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "";
 	plain = repository != NULL && is_plain_repository(w, repository);
-	/* The repository existed before, and may be among what could not be examined now. */
+	/* The repository existed before, and may now be among what could not be examined. */
 	unknown = repository != NULL && w->before != NULL && look_missed() > 0 &&
 	    repositories_have(w->before, repository) && !repositories_have(w->r, repository);
 	if (!unknown && (!plain || w->before == NULL)) {
@@ -203,7 +206,8 @@ end_walk(struct walk *w)
 	free(w->directories);
 }
 
-/* A file in a directory that goes with its last descriptor, unless it gets a name. -1: there are none here, or no room. */
+/* Makes a file without a name in a directory; it disappears with its last descriptor, unless it
+ * gets a name. -1: the file system does not support that, or is full. */
 static int
 make_unnamed_file(int at, const char *content, size_t len, mode_t mode)
 {
@@ -214,7 +218,8 @@ make_unnamed_file(int at, const char *content, size_t len, mode_t mode)
 	return fd;
 }
 
-/* If the command fills the disk, what was there can be put back all the same: nothing is written for that any more. */
+/* Copies files into unnamed files now, so that they can be put back even if the command fills the
+ * disk: then only names must be written. */
 static void
 copy_items(struct repositories *r)
 {
@@ -289,7 +294,7 @@ repositories_find_again(struct repositories *r, const struct repositories *befor
 		if (strcasecmp(path_base(*path), REPOSITORY) == 0)
 			repository_judge(&w, dir, *path, false);
 		else if (repository_has_shape(dir))
-			repository_judge(&w, dir, *path, true); /* parts of others are skipped */
+			repository_judge(&w, dir, *path, true); /* parts of other repositories are skipped */
 		closedir(dir);
 	}
 	for (char **path = before->pointers; path != NULL && *path != NULL; path++)

@@ -1,10 +1,10 @@
 /*
- * Shared by the files that look for repositories, and judge what is in them:
+ * Shared by the files that find repositories and judge their contents:
  *
- *  repository_item.c      opening what may be moved meanwhile; what is found, and what is looked through
- *  repository_judge.c     what is in one repository
- *  repositories_used.c    files that the settings of git name
- *  repositories.c         the directories of the workspace, at both passes
+ *  repository_item.c      opening files that may be moved meanwhile; items and directories that are found
+ *  repository_judge.c     the contents of a repository
+ *  repositories_used.c    files that git's settings name
+ *  repositories.c         the directories of the workspace, in both passes
  *  repositories_settle.c  setting aside, and putting back
  */
 #ifndef AWF_SANDBOX_REPOSITORIES_PARTS_H
@@ -17,108 +17,115 @@
 #include "sandbox/repositories.h"
 
 #define REPOSITORY ".git"
-#define DEPTH 32                 /* of directories that lie in each other in a repository */
+#define DEPTH 32                 /* limit for nested directories in a repository */
 
 struct walk {
 	struct repositories *r;
-	const struct repositories *before; /* result of the first pass; NULL in the first one */
-	struct timespec settled; /* ctimes after this may not show a further change */
+	const struct repositories *before; /* the result of the first pass; NULL during the first
+	                                      pass */
+	struct timespec settled; /* a ctime after this may not change with a further change */
 	char **directories;    /* relative paths of directories to be examined */
 	size_t count, capacity;
 	size_t seen_capacity;
 	size_t used_count;
-	size_t depth;          /* of the directories that are being judged */
-	size_t missed;         /* look_missed() when the current judgement began */
+	size_t depth;          /* of nested directories that are being judged */
+	size_t missed;         /* look_missed() at the beginning of the current judgement */
 };
 
-/* Judges something in a repository, given its name, the open directory that contains it, and the
- * path of that. */
+/* Judges an entry of a repository, given its name, the open directory that contains it, and the
+ * path of that directory. */
 typedef void judge(struct walk *w, int at, const char *directory, const char *name);
 
 /* ---- repository_item.c ---- */
 
-/* Opens a path below a directory, through no links; "" is that directory. -1 with errno. */
+/* Opens a path below a directory, without following symbolic links; "" is the directory itself. -1
+ * with errno. */
 int repositories_open_unnoted(int root, const char *path, int flags);
-/* The same; what cannot be looked at is noted (sandbox/look.h). */
+/* The same; a path that cannot be examined is noted (sandbox/look.h). */
 int repositories_open(int root, const char *path, int flags);
-/* Opens a directory for listing; NULL: it is no directory, or cannot be entered. */
+/* Opens a directory for listing; NULL: it is not a directory, or cannot be entered. */
 DIR *repositories_open_directory(int root, const char *path);
-/* Whether there is such a name, of whatever kind. */
+/* Whether an entry with this name exists, of any kind. */
 bool repositories_is_there(int at, const char *name);
 /* The next entry except "." and ".."; NULL at the end. */
 const struct dirent *repositories_next_entry(DIR *dir);
 mode_t repositories_entry_kind(DIR *dir, const struct dirent *entry);
-/* Not a file, a directory or a link: opening it may block for ever. */
+/* Whether it is neither a file, a directory nor a symbolic link: opening it may block for ever. */
 bool repositories_is_special(mode_t mode);
 bool repositories_is_earlier(const struct timespec *a, const struct timespec *b);
-/* "" stands for the workspace. */
+/* Joins a directory, where "" is the workspace, and a name. Allocated. */
 char *repositories_join_path(const char *directory, const char *name);
-/* Whether an absolute path is the workspace or is inside of it. */
+/* Whether an absolute path is the workspace or inside it. */
 bool repositories_is_here(const struct walk *w, const char *path);
-/* Of such a path, which is not the workspace's own: as of the workspace. */
+/* The part of such a path after the workspace, which it must not be itself. */
 const char *repositories_path_inside(const struct walk *w, const char *path);
-/* A path as the settings or files of a repository say it, from a directory of the workspace on; in
- * memory of its own. */
+/* The absolute path for a path in the settings or files of a repository, which is relative to a
+ * directory of the workspace; allocated. */
 char *repositories_path_from(const struct walk *w, const char *directory, const char *path);
-/* Like realpath(3); NULL: the path does not exist, or that is not known. */
+/* Like realpath(3); NULL: the path does not exist, or cannot be examined. */
 char *repositories_real_path(const char *path);
-/* Without links as far as it is there; in memory of its own. */
+/* The path with its symbolic links resolved, as far as it exists; allocated. */
 char *repositories_path_resolved(const char *path);
-/* Reads a file; *whole: it is a regular file, and was not too large. */
+/* Reads a file; *whole: it is a regular file and not too large. */
 void repositories_load_file(int at, const char *name, struct buffer *content, bool *whole);
-/* The single line of a file, without trailing white space; "" if it is not one line. To be freed by
- * the caller. */
+/* The single line of a file, without trailing white space; "" if the file is not one line.
+ * Allocated. */
 char *repositories_load_line(int at, const char *name);
-/* Starts a judgement: if a part of what is judged cannot be examined, the judgement is dropped. */
+/* Begins a judgement: repositories_add_item() then drops it if any part of it could not be
+ * examined. */
 void repositories_begin_judgement(struct walk *w);
-/* Takes over settings. content: what a directory contains, or NULL. Returns the item; NULL: it no
- * longer exists, or could not be examined. */
+/* Adds an item, which is odd. Takes ownership of settings. content: a description of a directory,
+ * or NULL. Returns the item; NULL: it does not exist any more, or could not be examined. */
 struct odd_item *repositories_add_item(struct walk *w, int at, const char *directory, const char *name, char **settings,
     const char *content);
-/* NULL: there is none of this path. */
+/* NULL: there is no item with this path. */
 const struct odd_item *repositories_find_item(const struct repositories *r, const char *path);
-/* It is odd, whatever it is. */
+/* Adds an entry as odd, whatever it is. */
 void repositories_judge_odd(struct walk *w, int at, const char *directory, const char *name);
-/* A directory that is to be looked through; takes over its path. */
+/* Adds a directory that must be examined; takes ownership of path. */
 void repositories_add_directory(struct walk *w, char *path);
-/* Of two directories that were seen, by their paths. */
+/* Compares two seen directories by path. */
 int repositories_compare_seen(const void *a, const void *b);
-/* NULL: it was not seen. */
+/* NULL: the directory was not seen. */
 const struct seen_directory *repositories_find_seen(const struct repositories *r, const char *path);
-/* A file that git reads as data, by its path in the workspace: it is looked at each time. */
+/* Adds a file, by its path in the workspace, that git reads as data: it is checked in each pass. */
 void repositories_add_data(struct walk *w, const char *path);
-/* What was set aside of a repository is reviewed there: it is looked through as a directory of the workspace is, for
- * whatever git would take for a repository. One that was seen is looked at anyhow. */
+/* Examines the directory with the items that were set aside in a repository, since somebody will
+ * look at them there: as any directory of the workspace, for anything that git would recognize as a
+ * repository. */
 void repositories_examine_aside(struct walk *w, const char *repository);
 
 /* ---- repository_judge.c ---- */
 
-/* Judges each name in a directory of a repository. A link in its place is odd, and so is a
- * directory deeper than any that git makes: so descriptors cannot run out at any depth
+/* Judges each name in a directory of a repository. A symbolic link instead of the directory is odd,
+ * and so is a directory nested deeper than git makes any, so that descriptors cannot run out
  * (look_reserve()). */
 void repositories_judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one);
-/* Judges what is in a repository. one_by_shape: it is one because of what lies in it, beside which may lie
- * what is no git's. */
+/* Judges the contents of a repository. one_by_shape: it is recognized by its contents, so it may
+ * also contain files that are not git's. */
 void repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape);
-/* Whether git would recognize a directory with these names as a repository. */
+/* Whether git would recognize a directory with these contents as a repository. */
 bool repository_has_shape(DIR *dir);
-/* Of two texts of a list, for qsort() and bsearch(). */
+/* Compares two elements of a list of texts, for qsort() and bsearch(). */
 int repositories_compare_texts(const void *a, const void *b);
 
 /* ---- repositories_used.c ---- */
 
-/* At the second pass: uses the settings as they were before the command, with the work trees that
- * it made too. */
+/* Finds the files that settings name. In the second pass, uses the settings from before the
+ * command, also for work trees that the command has made. */
 void repositories_find_used(struct walk *w);
-/* A file of the workspace that git reads as data. If its reader would get anything but a file of the workspace, or
- * wait, the first part of its path that is a link, or its last, is odd. */
+/* Judges a file of the workspace that git reads as data. If a reader would get anything but a file
+ * of the workspace, or would block, the first part of its path that is a symbolic link, or else the
+ * last part, is odd. */
 void repositories_judge_read(struct walk *w, const char *path);
-/* path: absolute. A link on the way to it was made since it was looked up. */
+/* Judges a file that a setting names; path is absolute. A symbolic link in the path is new: none
+ * was there when the path was looked up. */
 void repositories_judge_used(struct walk *w, const char *path);
 
 /* ---- repositories.c ---- */
 
-/* Judges again all that was found before, and lists directories that may contain something new. */
+/* The second pass: judges again everything that was found before, and lists directories that may
+ * contain something new. */
 void repositories_find_again(struct repositories *r, const struct repositories *before);
 
 #endif

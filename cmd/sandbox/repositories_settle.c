@@ -1,10 +1,11 @@
 /*
- * What the command has made of repositories is set aside, and what was there is put back.
+ * Sets aside the odd items that the command has made in repositories, and puts the previous ones
+ * back.
  *
  * What the code relies on:
- *  - When things are set aside, no program of this sandbox is left that could put them back.
- *  - What was plain before and no longer is was changed by the command, or by the user meanwhile:
- *    these cannot be distinguished. So it is set aside, not removed.
+ *   - When things are set aside, no program of this sandbox is left that could put them back.
+ *   - An item that was plain before and is odd now was changed by the command, or by the user
+ *     meanwhile; these cannot be distinguished. So it is set aside, not removed.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -24,9 +25,10 @@
 #include "io/file.h"
 #include "sandbox/look.h"
 
-#define NUMBERS_ASIDE 10         /* names that are tried in turn; then random ones, which nobody has taken before */
+#define NUMBERS_ASIDE 10         /* tries with numbered names; then names are random, so that nobody
+                                    can have taken them before */
 #define NAMES_ASIDE 20
-#define FLAT_LENGTH 200          /* of the name of what lay deeper */
+#define FLAT_LENGTH 200          /* limit for the name of an item from a deeper directory */
 
 /* Whether an item is unchanged. Settings may have been removed, but not added. */
 static bool
@@ -55,7 +57,7 @@ is_within(const char *root, const char *path, char *const *list)
 	return within;
 }
 
-/* Lets its owner change names in a directory; -1: there is none. */
+/* Gives the owner permission to change names in a directory; -1: nothing is done. */
 static void
 let_owner_change(int fd)
 {
@@ -68,7 +70,7 @@ let_owner_change(int fd)
 	}
 }
 
-/* A directory of the workspace, in which its owner may change names from now on; -1. */
+/* Opens a directory of the workspace, in which the owner may change names from now on; -1. */
 static int
 open_changeable(const struct repositories *r, const char *directory)
 {
@@ -88,7 +90,8 @@ open_parent(const struct repositories *r, const char *path)
 	return fd;
 }
 
-/* A directory that goes to another one is changed by that itself. */
+/* Gives the owner write permission for a directory: moving it to another directory changes its
+ * entry "..". */
 static void
 make_movable(int at, const char *name)
 {
@@ -98,8 +101,8 @@ make_movable(int at, const char *name)
 	file_close(&fd);
 }
 
-/* Renames a name of the one directory to one of the other that is not taken, and begins as is wanted. Returns that, in
- * memory of its own; NULL with errno. */
+/* Renames an entry of one directory to a free name in another directory, which begins with
+ * `wanted`. Returns the new name, allocated; NULL with errno. */
 static char *
 rename_aside(int at, const char *name, int to, const char *wanted)
 {
@@ -116,7 +119,8 @@ rename_aside(int at, const char *name, int to, const char *wanted)
 		    memory_format("%s.%u" REPOSITORY_ASIDE, wanted, number);
 		failed = renameat2(at, name, to, aside, RENAME_NOREPLACE);
 		if (failed != 0 && errno == EINVAL && faccessat(to, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-			failed = renameat(at, name, to, aside); /* a file system without that flag */
+			failed = renameat(at, name, to, aside); /* the file system does not support
+			                                           RENAME_NOREPLACE */
 		if (failed != 0 && errno != EEXIST && errno != EINVAL)
 			break;
 	}
@@ -129,8 +133,8 @@ rename_aside(int at, const char *name, int to, const char *wanted)
 	return aside;
 }
 
-/* The outermost repository that a path lies in, but for one that the command made by its shape, which is none any more
- * then; NULL: none. */
+/* The outermost repository that contains a path, without those that the command has made by their
+ * contents, which will not be repositories any more; NULL: none. */
 static const char *
 repository_around(const struct repositories *before, const struct repositories *r, const char *path)
 {
@@ -144,7 +148,8 @@ repository_around(const struct repositories *before, const struct repositories *
 	return outermost;
 }
 
-/* Whether a path is that of the directory for what is set aside of the repository that it lies in. */
+/* Whether a path is the directory for items that are set aside in the repository that contains
+ * it. */
 static bool
 is_aside_directory(const struct repositories *before, const struct repositories *r, const char *path)
 {
@@ -156,8 +161,9 @@ is_aside_directory(const struct repositories *before, const struct repositories 
 	return is;
 }
 
-/* The directory for what is set aside of a repository, which is made if need be; -1 with errno. Another thing of that
- * name is the command's: nothing follows it. */
+/* Opens the directory for items that are set aside in a repository, and creates it if needed; -1
+ * with errno. Anything else with that name was made by the command, and is renamed, not
+ * followed. */
 static int
 open_aside_directory(const struct repositories *r, const char *repository)
 {
@@ -175,7 +181,7 @@ open_aside_directory(const struct repositories *r, const char *repository)
 	return fd;
 }
 
-/* What of a path lies in a repository, as one name. */
+/* The path of an item inside its repository, as a single name. */
 static char *
 flat_name(const char *repository, const char *path)
 {
@@ -189,9 +195,9 @@ flat_name(const char *repository, const char *path)
 	return name;
 }
 
-/* git lists many directories of a repository, and follows whatever it finds there: so nothing that is set aside stays in
- * one of them. beside: it is not taken up by its new name, and stays where it lies. The new path, in memory of its own;
- * NULL with errno: it could not be done. */
+/* Sets an item aside. Git lists many directories of a repository and follows whatever it finds
+ * there, so the item is moved out of them. beside: a new name in the same directory is enough.
+ * Returns the new path, allocated; NULL with errno: it could not be done. */
 static char *
 set_aside(const struct repositories *before, const struct repositories *r, const char *path, bool beside)
 {
@@ -227,7 +233,7 @@ set_aside(const struct repositories *before, const struct repositories *r, const
 	return place;
 }
 
-/* Puts back what was there, where nothing is now. */
+/* Puts an item back, where nothing is now. */
 static bool
 put_back(const struct repositories *r, const struct odd_item *item)
 {
@@ -245,7 +251,7 @@ put_back(const struct repositories *r, const struct odd_item *item)
 		if (fd != -1) {
 			done = file_write(fd, item->content, item->len) == 0 && fchmod(fd, item->mode & 0777) == 0;
 			reason = errno;
-			if (!done) /* a part of it would be worse than nothing */
+			if (!done) /* a part of the file would be worse than nothing */
 				unlinkat(at, name, 0);
 			errno = reason;
 		}
@@ -276,14 +282,14 @@ settle_item(const struct repositories *before, const struct repositories *after,
 		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
 		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
 		    lost ? strerror(errno) : ""));
-	else if (reason != ENOENT) /* it may have been renamed with its repository */
+	else if (reason != ENOENT) /* it may have been renamed together with its repository */
 		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
 		    path, harm, strerror(reason)));
 	free(aside);
 	free(path);
 }
 
-/* A mount protected this name of a file, but the command could change the file by another hard
+/* A mount protected this name of a file, but the command could change the file through another hard
  * link: restores its content. */
 static void
 restore_linked(const struct repositories *before, const struct odd_item *was, char ***done)
@@ -319,7 +325,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 
 	if (before->ballast != -1)
 		emptied = ftruncate(before->ballast, 0) == 0;
-	(void)emptied; /* if not, there may still be room */
+	(void)emptied; /* if not, there may still be enough space */
 	repositories_find_again(&after, before);
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
@@ -328,7 +334,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(before->root, item->path, opened))
 			restore_linked(before, item, &done);
 	}
-	/* What stands in the place of the directory for all the rest comes first. */
+	/* First set aside anything in place of the directory for set-aside items, then the rest. */
 	for (size_t i = 0; i < 2 * after.count; i++) {
 		const struct odd_item *item = &after.items[i % after.count], *was = repositories_find_item(before, item->path);
 
@@ -337,7 +343,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
 			settle_item(before, &after, item, &done);
 	}
-	/* Restore what was removed from a repository that still exists. */
+	/* Put back items that were removed from a repository that still exists. */
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 

@@ -1,6 +1,6 @@
 /*
- * Files of the workspace that git executes, includes or reads because its settings name them: those
- * of the repositories, and those of the user.
+ * Files of the workspace that git executes, includes or reads because settings name them: settings
+ * of the repositories, and of the user.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -19,7 +19,7 @@
 
 #define USED_LIMIT 1000
 
-/* The directory that paths in a repository's settings are relative to: its work tree, or the
+/* The directory to which paths in a repository's settings are relative: its work tree, or the
  * repository itself. */
 static char *
 work_tree_of(const struct walk *w, const char *path)
@@ -37,12 +37,12 @@ work_tree_of(const struct walk *w, const char *path)
 	return directory;
 }
 
-/* Reads the settings of a repository outside of the workspace that a file .git names. */
+/* Reads the settings of a repository outside of the workspace, which a file .git names. */
 static void
 read_settings_elsewhere(struct walk *w, const char *pointer)
 {
 	static const char word[] = "gitdir: ";
-	static const char *const files[] = { "config", "config.worktree", "../../config" /* of a linked work tree */ };
+	static const char *const files[] = { "config", "config.worktree", "../../config" /* the last is that of a linked work tree */ };
 	char *line = repositories_load_line(AT_FDCWD, pointer), *top = path_directory(pointer), *target;
 
 	if (strncmp(line, word, sizeof word - 1) == 0) {
@@ -60,8 +60,8 @@ read_settings_elsewhere(struct walk *w, const char *pointer)
 	free(line);
 }
 
-/* Reads the settings of the repository that the workspace is inside of, if any. Returns its work
- * tree, to be freed by the caller. */
+/* Reads the settings of the repository that contains the workspace, if any. Returns its work tree,
+ * allocated; NULL: none. */
 static char *
 read_settings_above(struct walk *w)
 {
@@ -85,8 +85,9 @@ read_settings_above(struct walk *w)
 	return NULL;
 }
 
-/* A file of the workspace that a setting names from a work tree on, and what links make of it. word: it is one of a
- * command, and no name of a file unless it looks like one or there is one. */
+/* Adds a file of the workspace that a setting names, relative to a work tree, and the target of its
+ * symbolic links. word: it is a word of a command, and names a file only if it looks like a path or
+ * a file exists. */
 static void
 add_used(struct walk *w, const char *top, const char *name, bool word)
 {
@@ -105,7 +106,7 @@ add_used(struct walk *w, const char *top, const char *name, bool word)
 	free(joined);
 }
 
-/* The same for a file that a setting names to be read as data. */
+/* The same for a file that a setting names and that git reads as data. */
 static void
 add_used_data(struct walk *w, const char *top, const char *name)
 {
@@ -164,7 +165,7 @@ repositories_find_used(struct walk *w)
 	list_free(tops);
 }
 
-/* Judges everything below, up to a limit. */
+/* Adds everything below as items, up to a limit. */
 static void
 judge_used_below(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -178,8 +179,8 @@ judge_used_below(struct walk *w, int at, const char *directory, const char *name
 		repositories_add_item(w, at, directory, name, NULL, NULL);
 }
 
-/* Whether whoever reads a path of the workspace gets what a file of the workspace says, or nothing, and waits for
- * nobody. */
+/* Whether reading a path of the workspace gives the content of a file of the workspace, or fails,
+ * and does not block. */
 static bool
 is_data_plain(const struct walk *w, const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * Each kind of file is checked by its own rule, completely and with a size limit; what is not
- * understood counts as leading to another place.
+ * Each kind of file is checked completely by a rule of its own, with a size limit; a file that
+ * cannot be parsed counts as leading outside.
  */
 #include "sandbox/repository_data.h"
 
@@ -26,7 +26,8 @@
 #define SHA1_LENGTH 20
 #define SHA256_LENGTH 32
 
-/* Returns false if it is not a file, cannot be read, or is too large; a missing file is empty. */
+/* Returns false if it is not a file, cannot be read, or is too large; a missing file counts as
+ * empty. */
 static bool
 load_data(int at, const char *name, struct buffer *content, size_t limit)
 {
@@ -46,7 +47,8 @@ load_data(int at, const char *name, struct buffer *content, size_t limit)
 
 /* ---- the index ---- */
 
-/* Whether a configuration says that a setting has a value, in the form that git writes it. section: "[core]". */
+/* Whether a configuration sets a setting to a value, in the form that git writes. section:
+ * "[core]". */
 static bool
 is_said(char *text, const char *section, const char *name, const char *value)
 {
@@ -110,11 +112,12 @@ is_sparse(int at, bool linked)
 
 struct index_look {
 	bool plain;
-	int hiding;            /* the flags by which a path is hidden */
+	int hiding;            /* the flags that hide changes of a path */
 	struct buffer *hidden;
 };
 
-/* Of a split index "" stands for a path of its other file, of a sparse one "PATH/" for a directory. */
+/* Checks a path of an index. In a split index "" stands for a path in its other file, in a sparse
+ * index "PATH/" for a directory. */
 static void
 repository_data_check_path(void *context, const char *path, int flags)
 {
@@ -143,14 +146,15 @@ is_index_plain(int at, const char *name, bool linked, struct buffer *hidden)
 
 /* ---- refs ---- */
 
-/* A symbolic ref must not point to something that was set aside, which is not checked again. */
+/* A symbolic ref must not point to something that was set aside, since that is not checked
+ * again. */
 static bool
 is_ref_name_plain(const char *name)
 {
 	return git_ref_is_plain(name) && strstr(name, REPOSITORY_ASIDE "/") == NULL && !text_ends(name, REPOSITORY_ASIDE);
 }
 
-/* invalid: also accept the name that git writes into HEAD if refs have another format. */
+/* invalid: also accept the target that git writes into HEAD if refs have another format. */
 static bool
 is_ref_plain(int at, const char *name, bool invalid)
 {
@@ -182,19 +186,19 @@ repository_ref_is_plain(int at, const char *name)
 {
 	struct stat st;
 
-	if (text_ends(name, ".lock")) /* git does not read it */
+	if (text_ends(name, ".lock")) /* a lock file, which git does not read */
 		return true;
 	return git_ref_part_is_plain(name, strlen(name)) && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && is_ref_plain(at, name, false)));
 }
 
-/* Lines are "OBJECT-NAME REF", comments, or the target of a tag ("^OBJECT-NAME"). */
+/* Each line is "OBJECT-NAME REF", a comment, or the target of a tag ("^OBJECT-NAME"). */
 static bool
 are_packed_refs_plain(int at, const char *name)
 {
 	struct buffer content = BUFFER_INIT;
 	bool plain = load_data(at, name, &content, DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
-	/* a buffer's text ends in a NUL */
+	/* the text of a buffer ends with a NUL */
 	char *rest = content.len == 0 ? NULL : content.data, *line, *ref;
 
 	while (plain && rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
@@ -210,7 +214,7 @@ are_packed_refs_plain(int at, const char *name)
 
 /* ---- conflicts ---- */
 
-/* MERGE_RR: which recorded resolution git writes into which file, "ID TAB PATH NUL". */
+/* MERGE_RR: the recorded resolution that git writes into each file, "ID TAB PATH NUL". */
 static bool
 are_resolutions_plain(int at, const char *name)
 {
@@ -228,7 +232,7 @@ are_resolutions_plain(int at, const char *name)
 	return plain;
 }
 
-/* ---- by name ---- */
+/* ---- files by name ---- */
 
 static bool
 is_name_of_ref(const char *name)
@@ -242,7 +246,7 @@ is_name_of_ref(const char *name)
 bool
 repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
-	if (text_ends(name, ".lock")) /* git does not read it */
+	if (text_ends(name, ".lock")) /* a lock file, which git does not read */
 		return true;
 	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
 	    strncmp(name, "sharedindex.", 12) == 0)

@@ -1,7 +1,7 @@
 /*
- * What lies in the workspace is opened by its path from the top without following links, so that
- * nothing moved meanwhile leads out of it. A directory that its owner may enter but not list is made
- * listable for that moment: git enters it all the same.
+ * Files in the workspace are opened by their path from the top without following symbolic links, so
+ * that nothing that is moved meanwhile leads outside. A directory that its owner may enter but not
+ * list is made listable for a moment: git enters it too.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -131,7 +131,7 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	file_close(&fd);
 }
 
-/* Describes all entries below a directory by what lstat(2) reports. Only one directory is open at a
+/* Describes all entries below a directory by their lstat(2) data. Only one directory is open at a
  * time, at any depth. */
 static void
 repositories_describe_directory(struct buffer *out, int root, const char *path)

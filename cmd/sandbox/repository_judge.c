@@ -1,6 +1,6 @@
 /*
- * What git reads in a repository, by its name there: what runs something, or leads git elsewhere, is
- * odd.
+ * Judges the contents of a repository by name: everything that makes git run something, or leads
+ * git outside, is odd.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -16,7 +16,7 @@
 #include "sandbox/look.h"
 #include "sandbox/repository_data.h"
 
-/* Where the files of a submodule lie: in the workspace. */
+/* Whether a setting is core.worktree of a submodule whose work tree is in the workspace. */
 static bool
 is_work_tree_here(const struct walk *w, const char *directory, const char *setting)
 {
@@ -31,7 +31,8 @@ is_work_tree_here(const struct walk *w, const char *directory, const char *setti
 	return here;
 }
 
-/* Whether a setting that is not plain says that git reads the repository in a form that is not known here. */
+/* Whether an odd setting is an extension that is not known here, so that git reads the repository
+ * in another form. */
 static bool
 is_unknown_extension(const char *setting)
 {
@@ -149,8 +150,8 @@ repositories_judge_each(struct walk *w, int at, const char *directory, const cha
 	free(path);
 }
 
-/* Every file is odd unless its name is one that git never executes; directories are searched, as
- * hooks may run files in them. */
+/* Adds every file in hooks, unless its name is one that git never executes; directories are
+ * searched, as hooks may run files in them. */
 static void
 judge_hook(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -174,7 +175,7 @@ judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
 	repositories_judge_each(w, at, directory, name, repositories_judge_odd);
 }
 
-/* Neither a file nor a directory: a link, or a special file. */
+/* Whether it is neither a file nor a directory: a symbolic link, or a special file. */
 static bool
 is_no_file(int at, const char *name)
 {
@@ -183,8 +184,8 @@ is_no_file(int at, const char *name)
 	return look_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* A '*' at the end of a name stands for any characters. Names that end in .lock are temporary
- * files of git. */
+/* Whether a name is in the list; a '*' at the end of an entry stands for any characters. Names that
+ * end in .lock are temporary files of git, and accepted too. */
 static bool
 is_one_of(const char *name, const char *const *names)
 {
@@ -195,8 +196,8 @@ is_one_of(const char *name, const char *const *names)
 	return text_ends(name, ".lock");
 }
 
-/* info/exclude hides files from git status: it is plain if it has only comments, as git
- * init writes it. */
+/* info/exclude hides files from git status: it is plain if it contains only comments, as git init
+ * writes it. */
 static void
 judge_exclude(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -245,8 +246,9 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 		item->leads = true;
 }
 
-/* A directory that objects lie in by their names, aa/ or aa/bb/. There are too many of these to be listed each time: only
- * what is no file, and came since the command began, counts, and no directory holds that which has not changed since. */
+/* Judges a directory of objects by their names, aa/ or aa/bb/. There are too many objects to list
+ * all of them: only entries that are not files and are newer than the command count, and only
+ * directories that have changed since then can contain those. */
 static void
 judge_new_objects(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -300,8 +302,9 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 		judge_links(w, at, directory, name);
 }
 
-/* Of objects only that, and no link in the place of a directory, such as pack or 0a: git writes there, and packs
- * what it finds. The rest is data of git's own form, whatever it is. */
+/* Judges an entry of objects/. Only info, and symbolic links in place of a directory such as pack
+ * or 0a, can be odd: git writes through such a link, and packs what it finds there. The rest is
+ * data in git's own format, whatever it contains. */
 static void
 judge_object(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -341,7 +344,8 @@ is_shared(struct walk *w, int at, const char *directory, const char *name)
 	return shared;
 }
 
-/* A symbolic or hard link would let git write to another file. */
+/* Judges files, which must not be symbolic links, or hard links that the command has made: git
+ * would write to the other file. */
 static void
 judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -402,7 +406,7 @@ is_plain_todo(int at, const char *name, const char *const *words)
 	return plain;
 }
 
-/* What git rebase --continue reads. Some of these files are parts of commands. */
+/* Judges the files that git rebase --continue reads. Some of them are parts of commands. */
 static void
 judge_rebase(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -469,7 +473,7 @@ judge_sequencer(struct walk *w, int at, const char *directory, const char *name)
 
 static void judge_part(struct walk *w, int at, const char *directory, const char *name);
 
-/* Repositories of submodules and of linked work trees. */
+/* Judges the repositories of submodules; judge_linked() those of linked work trees. */
 static void
 judge_parts(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -484,7 +488,7 @@ judge_linked(struct walk *w, int at, const char *directory, const char *name)
 	repositories_judge_each(w, at, directory, name, judge_linked_part);
 }
 
-/* Everything that git reads in a repository and that is not data. */
+/* The names in a repository that git reads as more than data. */
 static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "branches", judge_all_odd }, { "commondir", judge_commondir }, { "config", judge_config },
 	{ "config.worktree", judge_config }, { "gitdir", judge_gitdir }, { "hooks", judge_hooks },
@@ -495,8 +499,8 @@ static const struct { const char *name; judge *judge; } read_by_git[] = {
 	{ "sequencer", judge_sequencer }, { "worktrees", judge_linked },
 };
 
-/* Whether another name is data, or is ignored by git. Names in capital letters are refs, states
- * and messages. */
+/* Whether another name is data, or is ignored by git. Names in capital letters are refs, states and
+ * messages. */
 static bool
 is_data(const char *name)
 {
@@ -515,7 +519,8 @@ repositories_compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether an index of a repository hides paths that none of it did before; at the first pass they are noted. */
+/* Whether an index hides changes of paths that were not hidden in its repository before; in the
+ * first pass the paths are noted. */
 static bool
 hides_more(struct walk *w, const char *directory, const struct buffer *hidden)
 {
@@ -537,7 +542,8 @@ hides_more(struct walk *w, const char *directory, const struct buffer *hidden)
 	return more;
 }
 
-/* Data of git's own form, that leads to no other place. What is there before is remembered if git needs it. */
+/* Judges data in git's own format, which must not lead outside. In the first pass its content is
+ * kept if git needs the file. */
 static void
 judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -587,7 +593,7 @@ repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 			continue;
 		}
 		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
-			continue; /* a socket: nobody waits for it if nobody serves it */
+			continue; /* a socket: a reader does not block if no program serves it */
 		if (kind != S_IFREG && kind != S_IFDIR ? is_data(entry->d_name) || !one_by_shape :
 		    !is_data(entry->d_name) && !one_by_shape)
 			repositories_add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
@@ -607,7 +613,7 @@ repository_has_shape(DIR *dir)
 	return repositories_is_there(fd, "HEAD") && (repositories_is_there(fd, "commondir") || (repositories_is_there(fd, "objects") && repositories_is_there(fd, "refs")));
 }
 
-/* The name of a submodule may contain slashes: a/b. */
+/* Judges the repository of a submodule, whose name may contain slashes: a/b. */
 static void
 judge_part(struct walk *w, int at, const char *directory, const char *name)
 {
@@ -626,7 +632,7 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 	free(path);
 }
 
-/* Judges a part for a linked work tree: git takes each directory in worktrees/ for one. */
+/* Judges a directory in worktrees/: git uses each as the repository of a linked work tree. */
 static void
 judge_linked_part(struct walk *w, int at, const char *directory, const char *name)
 {

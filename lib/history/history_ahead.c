@@ -1,9 +1,9 @@
 /*
- * Calls that are to come are looked up ahead. The items of a stream may arrive at other positions
- * than in the recording, so a call that matches no record is either new or is one of the recorded
- * calls with another input or definition. Which of the two is decided after every record that has
- * an exact match among the coming calls has found it: the calls left over are compared with the
- * records left over. Only the process that reads the stream knows which records it expects.
+ * Looks ahead at future calls. The items of a stream may arrive at other positions than in the
+ * recording, so a call that matches no record is either new, or a recorded call with another input
+ * or definition. This is decided after every record with an exact match among the future calls is
+ * reserved for it: the remaining calls are compared with the remaining records. Only the process
+ * that reads the stream knows which records it expects.
  */
 #include "history/history_claim.h"
 
@@ -40,7 +40,7 @@ history_left_over(void *history, const struct recall_query *query)
 		return false;
 	if (h->ahead_key != first)
 		h->ahead_key = h->ahead_from = first;
-	/* A claim is final: each claimed record is looked at once. */
+	/* A claim is final: skip each claimed record once and for all. */
 	while (history_same_key(h, h->ahead_from, key) &&
 	    ((!h->records[h->ahead_from].began && !h->records[h->ahead_from].runs_calls) ||
 	    history_is_expected(h, h->ahead_from) ||
@@ -78,10 +78,10 @@ history_expect_call(void *history, const struct recall_query *query)
 	return true;
 }
 
-/* A record that is left over, to be assigned to an item. */
+/* A remaining record, to be assigned to an item. */
 struct left_record {
-	uint64_t distance;           /* between its place and the process's place among the calls
-	                                of its name */
+	uint64_t distance;           /* between its process's position and this process's, among
+	                                those with its name */
 	size_t i;
 	bool shared;                 /* assigned to an item */
 };
@@ -96,7 +96,7 @@ compare_left(const void *a, const void *b)
 	return (left->i > right->i) - (left->i < right->i);
 }
 
-/* Collects the free records of a key, those of a process in the same place first. */
+/* Collects the free records with a key, those of a process at the same position first. */
 static struct left_record *
 sort_left(const struct history *h, const unsigned char *key, const struct recall_query *query,
     size_t *count)
@@ -115,7 +115,7 @@ sort_left(const struct history *h, const unsigned char *key, const struct recall
 	return list;
 }
 
-/* Assigns each record to one item. */
+/* Checks that no record is assigned to two items. */
 static bool
 shares_hold(const struct history *h, const int64_t *compared, size_t count)
 {
@@ -131,8 +131,8 @@ shares_hold(const struct history *h, const int64_t *compared, size_t count)
 	return true;
 }
 
-/* Finds the item for the record: the nearest of the items without a record that were given the
- * same input or, if `any` is set, any input. Returns count if there is none. */
+/* Finds an item for the record: of the items without a record that have the same input or, if `any`
+ * is set, any input, the nearest one. Returns count if there is none. */
 static size_t
 find_left_item(const struct index_record *r, const struct recall_item *items, size_t count,
     const int64_t *compared, bool any)
@@ -147,8 +147,8 @@ find_left_item(const struct index_record *r, const struct recall_item *items, si
 	return nearest;
 }
 
-/* Assigns the records whose item was given the same input or, if `any` is set, the others; a
- * record that waits for a decision is only compared. */
+/* Assigns records to items with the same input or, if `any` is set, with any input. Returns the
+ * first record that needs the user's decision, for items that get none. */
 static int64_t
 share_records(struct history *h, const struct recall_query *query, const struct recall_item *items,
     size_t count, struct left_record *left, size_t left_count, bool any, int64_t *compared)
@@ -189,8 +189,8 @@ history_share_out(void *history, const struct recall_query *query, const struct 
 		compared[i] = RECALL_COMPARED_WITH_NONE;
 	history_keys(h, query, key, NULL);
 	left = sort_left(h, key, query, &left_count);
-	/* First the records whose item was given the same input, then those that are assigned to
-	 * an item with another one. */
+	/* First assign records to items with the same input, then the remaining ones to items with
+	 * other inputs. */
 	share_records(h, query, items, count, left, left_count, false, compared);
 	undecided = share_records(h, query, items, count, left, left_count, true, compared);
 	free(left);

@@ -1,7 +1,7 @@
 /*
- * Questions about a record that may be a call's, and what the user has answered. The message of a
- * question names the options that answer it. A later attempt finds in the record of this one who
- * has asked about what (index_asked()), so that the answer applies to that call only.
+ * Questions about a record that may belong to a call, and the user's answers. The message of a
+ * question names the options that answer it. A later attempt reads from the recording which call
+ * has asked about which record (index_asked()), so that the answer applies only to that call.
  */
 #include "history/history_claim.h"
 
@@ -22,7 +22,7 @@ has_asked(const struct history *h, const struct index_record *record, const unsi
 	size_t len;
 
 	index_asked(query->name, guard, record->root, one);
-	/* Older versions did not record about which call they asked. */
+	/* Older versions did not record about which record a call has asked. */
 	index_asked(query->name, guard, "", unsaid);
 	while ((asked = text_part(&rest, '\n', &len)) != NULL)
 		if ((len == strlen(unsaid) && memcmp(asked, unsaid, len) == 0) ||
@@ -31,7 +31,7 @@ has_asked(const struct history *h, const struct index_record *record, const unsi
 	return false;
 }
 
-/* Whether a call with these words has asked about the record. */
+/* Whether a call with these words (definition) has asked about the record. */
 static bool
 words_have_asked(const struct history *h, const struct index_record *record, const unsigned char *guard)
 {
@@ -59,7 +59,7 @@ history_is_asker(struct history *h, const struct index_record *record, const uns
 			same = len == 0 || !text_has_part(buffer_string(&names), '\n', name, len);
 		buffer_free(&names);
 	}
-	/* In another run, a call with the record's own words has asked. */
+	/* It is not the asker if a call with the record's own words has asked in another run. */
 	return same && (memcmp(record->guard, guard, DIGEST_BYTES) == 0 || !history_asked_elsewhere(h, record));
 }
 
@@ -71,13 +71,14 @@ history_is_decided_in(struct history *h, struct history *of, const struct index_
 		return false;
 	if (record->decided == RECALL_REDO && !record->tools_doubtful)
 		return true;
-	/* A call of the same words takes over what was done. A child run is not in doubt itself. */
+	/* A call with the same words reuses the recorded result. A child run itself is never in
+	 * doubt. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
 	/* If several calls have asked, the answer is for the one that resembles the record most. */
 	if (record->askers > 0 && !record->step_skipped && !history_is_asker(of, record, guard, query) && words_have_asked(h, record, guard))
 		return false;
-	/* If a record in doubt is skipped and that was said once, it means that record only. */
+	/* A single --skip of a record in doubt is only about the record's own call. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
 		return false;
 	return has_asked(h, record, guard, query, record->step_skipped);
@@ -90,7 +91,7 @@ history_is_decided(struct history *h, const struct index_record *record, const u
 	return history_is_decided_in(h, h, record, guard, query);
 }
 
-/* Whether a fork leaves the call out and no attempt has made it since. */
+/* Whether a fork leaves this call out and no attempt has made it since. */
 static bool
 is_left_out(const struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -200,9 +201,9 @@ history_refuse_asked_again(struct history *h, const struct index_record *record,
 	return -1;
 }
 
-/* The text in front of the name of a record that is in another run. If the call that asks is in
- * a child run of that name too, or in a run inside of one, the name alone means the record of its
- * own run from then on. */
+/* The prefix for the name of a record that is in another run. If the asking call is in a child run
+ * with the same name, or in a run inside such a run, the name alone would mean a record of its own
+ * run: add the attempt. */
 static char *
 prefix_elsewhere(const struct history *h, const struct elsewhere *found)
 {

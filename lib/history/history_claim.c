@@ -1,7 +1,7 @@
 /*
- * A call that starts claims the nearest free record with its key and guard (history_find.c). A call
- * that resembles no record is new, or was edited: then the user is asked (history_ask.c), unless the
- * record is harmless, or the user has decided.
+ * A call that starts claims the nearest free record with its key and guard (history_find.c). If a
+ * call matches no record, it is new or was edited: then the user is asked (history_ask.c), unless
+ * the record is harmless or the user has decided.
  */
 #include "history/history_claim.h"
 
@@ -18,15 +18,14 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define OWN_WAIT_MS 300 /* for each difference, at most OWN_DIFFERENCES_MOST */
+#define OWN_WAIT_MS 300 /* for each difference, up to OWN_DIFFERENCES_MOST */
 #define OWN_DIFFERENCES_MOST 4
 #define OWN_NAP_MS 10
-#define DECIDED_WAITS 4       /* as many times as long for a record that the user has decided
-                                 about */
-#define OWN_WAITS_MOST 8 /* calls of a key that wait, in one attempt */
+#define DECIDED_WAITS 4       /* factor for the wait for a record that the user has decided about */
+#define OWN_WAITS_MOST 8 /* limit of calls with a key that wait, in one attempt */
 
-/* Notes the names in which a new call differs from the records, one per line, if it is the first
- * of its key to differ so. One line may have several names. */
+/* Notes the names of variables in which a new call differs from the records, one per line, if it is
+ * the first call with its key that differs. One line may have several names. */
 static void
 note_name(struct index_key *key, const char *names)
 {
@@ -39,7 +38,7 @@ note_name(struct index_key *key, const char *names)
 	atomic_store(&key->other_said, 2);
 }
 
-/* A call is made anew in place of a record that had other variables. */
+/* Notes that a call is made anew in place of a record with other variables. */
 static void
 note_differing(struct history *h, const struct index_record *record,
     const struct recall_query *query)
@@ -55,8 +54,8 @@ note_differing(struct history *h, const struct index_record *record,
 	buffer_free(&names);
 }
 
-/* No record agrees, but some have the same input and definition: the nearest of these lends its
- * root, so that calls made inside this one find their records, and the differences are noted. */
+/* No record matches, but some have the same input and definition: uses the root of the nearest one,
+ * so that calls inside this call find their records, and notes the differences. */
 static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
@@ -88,7 +87,7 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 	buffer_free(&text);
 }
 
-/* Fills *r from a record that was claimed; releases the record if that fails. */
+/* Fills *r from a claimed record; frees the claim if that fails. */
 static int
 history_fill_recalled(struct history *h, struct index_record *record, struct recalled *r,
     struct error *err)
@@ -104,7 +103,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	r->child_inside = record->child_inside;
 	r->outdated = record->outdated;
 	r->edited = record->edited;
-	/* A call that its condition left out is skipped already. */
+	/* A call that its condition has left out counts as skipped already. */
 	if (record->doubtful || record->stands || record->child ||
 	    (record->end == RECALL_SKIPPED && record->decided == RECALL_REDO))
 		r->decided = (enum recall_decision)record->decided;
@@ -139,7 +138,7 @@ history_fill_recalled(struct history *h, struct index_record *record, struct rec
 	return -1;
 }
 
-/* Nothing of the record is used: the user has decided what happens to it. */
+/* Uses nothing of the record: the user has decided what happens to the call. */
 static int
 decide_anyhow(const struct index_record *record, struct recalled *r)
 {
@@ -149,8 +148,8 @@ decide_anyhow(const struct index_record *record, struct recalled *r)
 	return 1;
 }
 
-/* The user has decided about the record, and the call has other words, or another name. If it is to be
- * skipped and its work is still under way elsewhere, the call waits for the result of that. */
+/* Applies the user's decision to a call with other words or another name. If it is skipped but its
+ * work is still in progress elsewhere, the call waits for that result. */
 static int
 use_decided(const struct index_record *record, struct recalled *r)
 {
@@ -160,7 +159,7 @@ use_decided(const struct index_record *record, struct recalled *r)
 	return decide_anyhow(record, r);
 }
 
-/* Counted for the user who asks at the end what was not reused. */
+/* Counts a new call, for awf-run's report of what was not reused. */
 static void
 note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
 {
@@ -175,12 +174,12 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 		atomic_fetch_add(&history_key(h, record)->redefined, 1);
 }
 
-/* Calls that a workflow makes at the same time arrive in any order: the record of another input
- * or definition may belong to a call that is about to come. So this call waits a little where no
- * file was edited, or where this call was not edited, or where the user was asked about the
- * record or has decided. The less the call resembles the record, the longer it waits, for the
- * record's own call may differ too. differences: the number of directories and variables in
- * which they differ. Returns whether another call has claimed the record. */
+/* Calls that a workflow makes in parallel arrive in any order: a record with another input or
+ * definition may belong to a call that is about to come. So this call waits a little if no file was
+ * edited, or if this call was not edited, or if the user was asked about the record or has decided.
+ * The less the call resembles the record, the longer it waits, for the record's own call may differ
+ * too. differences: the number of directories and variables in which they differ. Returns whether
+ * another call has claimed the record. */
 static bool
 leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
     const struct recall_query *query, int differences)
@@ -193,7 +192,7 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	most = (differences > 0 ? differences : 0) * OWN_WAIT_MS;
 	if (!h->head->edited && most == 0)
 		most = 2 * OWN_WAIT_MS;
-	/* Where the user has decided, no further question would catch a wrong call. */
+	/* If the user has decided, no question follows that would catch a wrong call. */
 	if (record->decided != RECALL_UNDECIDED)
 		most *= DECIDED_WAITS;
 	/* Another input or definition is a stronger sign than a variable; text that was added or
@@ -211,8 +210,9 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	return !history_unused_by_any(record);
 }
 
-/* What a call without a record of its guard is compared with: the record of the same input that
- * the look-ahead has found, or the nearest one as soon as no other call can claim it; or NULL. */
+/* The record with which a call is compared that has no record of its guard: the one with the same
+ * input that the look-ahead has assigned, or the nearest one, once no other call is going to claim
+ * it; NULL: none. */
 static struct index_record *
 find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -236,7 +236,7 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 	return found;
 }
 
-/* The call is made anew in the record's place, and calls inside it find their records. */
+/* Makes the call anew in the record's place; calls inside it find their records. */
 static int
 make_in_place(struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
@@ -246,13 +246,13 @@ make_in_place(struct history *h, const struct index_record *record, const unsign
 	r->changed = !record->runs_calls;
 	r->decided = record->runs_calls ? RECALL_UNDECIDED : RECALL_REDO;
 	r->end = RECALL_OPEN;
-	/* What failed may have been mended. */
+	/* The cause of a failure may have been repaired. */
 	r->stands = false;
 	return 1;
 }
 
-/* Handles another input or definition. If the record's command made other calls and changed
- * nothing itself, as a group's does, those calls are compared one by one. */
+/* Handles a call with another input or definition. If the record's command made other calls and
+ * changed nothing itself, as with a group, those calls are compared one by one. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -269,7 +269,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		asked = record == NULL && h->head->mode == RECALL_RESUME ? history_find_asked(h, guard, query) : NULL;
 		if (asked != NULL && !history_unused_by_any(asked))
 			return history_refuse_asked_again(h, asked, query, r, err);
-		/* Nobody has taken what it asked about: the answer is for this call. */
+		/* No other call has used the record that it asked about: the answer is for this
+		 * call. */
 		if (asked != NULL)
 			record = &h->records[asked - h->records];
 		if (record == NULL) {
@@ -279,7 +280,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		made_again = !replay && record->runs_calls && record->decided == RECALL_UNDECIDED;
 		if (!made_again && (replay || !history_is_decided(h, record, guard, query)))
 			return history_refuse_changed(h, record, query, r, err);
-		/* Another call is made in its place, and calls in both find their records. */
+		/* Another call is made in the record's place; calls inside both find their
+		 * records. */
 		r->shared = made_again && !history_unused_by_any(record);
 	} while (!r->shared && !history_lend(h, record));
 	r->lent = true;
@@ -289,7 +291,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 	return made_again ? make_in_place(h, record, guard, query, r) : use_decided(record, r);
 }
 
-/* Whether it has been made since under another name or in another place. */
+/* Whether the call was made since then under another name or in another place. */
 static bool
 done_elsewhere(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -302,7 +304,7 @@ done_elsewhere(struct history *h, const unsigned char *key, const unsigned char 
 	    (history_find_elsewhere(h, guard, query, &found, NULL) == 0 && found.record != NULL);
 }
 
-/* No record matches the call exactly, but one may be the call's: it had other variables, another
+/* No record matches the call exactly, but one may belong to it that had other variables, another
  * name or another place. The user decides. */
 static int
 claim_other(struct history *h, const unsigned char *key, const unsigned char *guard,
@@ -319,7 +321,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record != NULL && history_is_harmless(h, record) && done_elsewhere(h, key, guard, query))
 			record = NULL;
 		elsewhere = history_find_moved(h, key, guard, query);
-		/* One that is the same but for its place comes before one with other variables. */
+		/* A record that differs only in its place comes before one with other variables. */
 		moved = record == NULL || (elsewhere != NULL && history_likeness(h, elsewhere, query) == LIKE);
 		if (moved)
 			record = elsewhere;
@@ -328,8 +330,8 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		asked = moved || record->changed || record->child || history_is_paid(record);
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
 			continue;
-		/* In its own place, and with a variable that does not distinguish calls, it is
-		 * the call that the user meant. */
+		/* In the same place, and with a variable that does not distinguish calls, it is the
+		 * call that the user meant. */
 		if (asked && !(moved || record->tools_doubtful ? history_is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
 			return moved ? history_refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL, 0 }, query, r, err) :
@@ -337,7 +339,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (history_lend(h, record))
 			break;
 	}
-	/* Then the child run is another one. */
+	/* Then another child run is started. */
 	if (record->child && record->decided == RECALL_REDO)
 		return 0;
 	r->lent = true;
@@ -349,9 +351,9 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 	    use_decided(record, r);
 }
 
-/* No record of this run is the call's, but a record of a run inside it or around it may be.
- * new_call: the user has said that the call is not a recorded one, so only a record about which
- * the user has said something is considered. */
+/* No record of this run belongs to the call, but a record of a run inside it or around it may.
+ * new_call: the user has said that the call is new, so only a record about which the user has
+ * decided is considered. */
 static int
 claim_elsewhere(struct history *h, const unsigned char *guard, const struct recall_query *query,
     bool new_call, struct recalled *r, struct error *err)
@@ -386,7 +388,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 	return decide_anyhow(found.record, r);
 }
 
-/* Appends a text without quotes, backslashes and all but one of several blanks. */
+/* Appends a text without quotes and backslashes, and with one space for each run of white space. */
 static void
 add_bare(struct buffer *out, const char *text, size_t len)
 {
@@ -399,8 +401,8 @@ add_bare(struct buffer *out, const char *text, size_t len)
 	}
 }
 
-/* Whether the record is of a child run that kept no transcript, and ran a text that has the name and the
- * command of the call. */
+/* Whether the record is of a child run without a transcript that ran a text which contains the name
+ * and the command of the call. */
 static bool
 may_have_done(struct history *h, const struct index_record *r, const struct recall_query *query)
 {
@@ -442,8 +444,8 @@ find_unrecorded(struct history *h, const struct recall_query *query)
 	return NULL;
 }
 
-/* The call was moved out of a child run of which no record was kept: nobody knows whether that has done it,
- * and the user decides. What is said of such a child run is said of one call. */
+/* The call may have been moved out of a child run without a transcript: whether that has made it is
+ * unknown, and the user decides. An answer about such a child run applies to one call. */
 static int
 claim_unrecorded(struct history *h, const unsigned char *guard, const struct recall_query *query,
     struct recalled *r, struct error *err)
@@ -524,7 +526,7 @@ decided_since(void *history, struct recalled *r, struct error *err)
 	return decided;
 }
 
-/* ---- what awf-step asks ---- */
+/* ---- functions for awf-step ---- */
 
 static bool
 history_find_end(void *history, const struct recall_query *query, enum recall_end *end)
@@ -557,8 +559,8 @@ history_read_start(void *history, const struct recall_query *query, struct recal
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
 }
 
-/* Nothing tells which of several records is the call's: records that may have changed something
- * are asked about, anything else is made anew. */
+/* It is unknown which of several records belongs to the call: the user is asked about a record that
+ * may have changed something; otherwise the call is made anew. */
 static int
 claim_alike(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct same *same, const struct recall_query *query, struct recalled *r, struct error *err)
@@ -577,9 +579,9 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 	return 0;
 }
 
-/* Finds the record that the call has asked about and that the user has told this call to skip.
- * If the user has also said that calls of its step are new, the call must have the record's
- * input. A record in doubt must be named twice. */
+/* Finds a record that the call has asked about and for which the user's answer was to skip it. If
+ * the user has also said that calls of its step are new, the call must have the record's input. A
+ * record in doubt must have been named twice. */
 static struct index_record *
 find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -608,8 +610,9 @@ claim_answered(struct history *h, struct index_record *record, struct recalled *
 	return status == 1 ? use_decided(record, r) : status;
 }
 
-/* A child run is given another input than the recorded one: the record may belong to another
- * call that is about to come, so this one waits a little. Returns whether that call has come. */
+/* The call is a child run with another input than the recorded one: the record may belong to
+ * another call that is about to come, so this one waits a little. Returns whether another call has
+ * claimed it. */
 static bool
 leave_to_fitting(struct history *h, const struct index_record *record)
 {
@@ -623,8 +626,8 @@ leave_to_fitting(struct history *h, const struct index_record *record)
 	return !history_free(record);
 }
 
-/* Whether the record is of a child run that ran a text: for one that ran a file, the record has
- * its path. */
+/* Whether the record is of a child run that ran a text; if it ran a file, the start contains the
+ * file's path. */
 static bool
 ran_text(struct history *h, const struct index_record *r)
 {
@@ -636,17 +639,17 @@ ran_text(struct history *h, const struct index_record *r)
 	return text;
 }
 
-/* Whether the text of the record's child run, which an edit may have changed, may be this one now. */
+/* Whether the text of the record's child run may have been edited into the text of this call. */
 static bool
 may_be_edited(struct history *h, const struct index_record *r, const struct recall_query *query, size_t alike)
 {
 	return ran_text(h, r) && (alike >= TEXT_ALIKE_LEAST || history_comparable(r, query));
 }
 
-/* Finds the free record of a child run of this name whose command, or inputs, are the most similar. edited:
- * of those that ran a text which may have been edited into this one, and if there are several, all of which is
- * in this one, or has it all; else of those that have changed
- * something. */
+/* Finds the free record of a child run with this name whose command or inputs are the most similar.
+ * edited: only those that ran a text which may have been edited into this one and, if there are
+ * several records, only if one text contains the other completely. Otherwise only those that have
+ * changed something. */
 static struct index_record *
 find_like_child(struct history *h, const unsigned char *key, const struct recall_query *query, bool edited)
 {
@@ -669,11 +672,11 @@ find_like_child(struct history *h, const unsigned char *key, const struct recall
 			most = alike;
 		}
 	}
-	/* One of several, which may be another one's: the user is asked. */
+	/* It is one of several, and may belong to another call: ask the user. */
 	return edited && count > 1 && most < ALIKE_WHOLE ? NULL : found;
 }
 
-/* The child run continues, and the calls in it are compared one by one. */
+/* Continues the child run; the calls in it are compared one by one. */
 static int
 continue_child(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
 {
@@ -683,7 +686,7 @@ continue_child(struct history *h, struct index_record *record, struct recalled *
 	return status;
 }
 
-/* A child run whose text was edited continues. */
+/* Continues a child run whose text was edited. */
 static int
 claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
     struct recalled *r, struct error *err)
@@ -703,8 +706,8 @@ claim_edited_text(struct history *h, const unsigned char *key, const struct reca
 	return continue_child(h, record, r, err);
 }
 
-/* A child run that has another command or other inputs than a record that has changed something, though no
- * edit tells why: the user decides whether it is that one, which then continues. */
+/* A child run has another command or other inputs than a record that has changed something, and no
+ * edit explains it: the user decides whether it is the same; if so, it is continued. */
 static int
 claim_changed_child(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r, struct error *err)
@@ -727,8 +730,8 @@ claim_changed_child(struct history *h, const unsigned char *key, const unsigned 
 	return record->decided == RECALL_REDO ? 0 : continue_child(h, record, r, err);
 }
 
-/* Finds the record of a child run that this one has asked about, and that the user has said it is, though
- * others of its step are new. */
+/* Finds the record of a child run that this one has asked about and that is the same according to
+ * the user's answer, although other calls of its step are new. */
 static struct index_record *
 find_answered_child(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
@@ -743,7 +746,8 @@ find_answered_child(struct history *h, const unsigned char *key, const unsigned 
 	return NULL;
 }
 
-/* No record matches the call as it is. failed: one that does, and ended without a result. */
+/* No record matches the call exactly. failed: a record that matches but ended without a result;
+ * NULL: none. */
 static int
 claim_unmatched(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct index_record *failed, struct recalled *r, struct error *err)
@@ -760,7 +764,7 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 		status = claim_changed_child(h, key, guard, query, r, err);
 	if (status != 0)
 		return status;
-	/* What was done elsewhere belongs to another call by now. */
+	/* Nothing done elsewhere belongs to this call. */
 	if (failed != NULL && history_mark(h, failed))
 		return history_fill_recalled(h, failed, r, err);
 	status = claim_changed(h, key, guard, query, r, err);
@@ -769,7 +773,7 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 	return status;
 }
 
-/* The record matches the call, and is marked for it. */
+/* A record matches the call, and this process has marked it. */
 static int
 claim_matched(struct history *h, struct index_record *record, int fit, struct recalled *r, struct error *err)
 {
@@ -778,8 +782,8 @@ claim_matched(struct history *h, struct index_record *record, int fit, struct re
 
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
 	    record->decided == RECALL_UNDECIDED) {
-		/* awf-run asked about every such call before it started; this check lets none
-		 * through. */
+		/* awf-run has asked about every such call before it started; this is a second
+		 * check. */
 		atomic_store(&record->mark, MARK_FREE);
 		return error_set(err, ERROR_WAITING, call,
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
@@ -794,9 +798,9 @@ claim_matched(struct history *h, struct index_record *record, int fit, struct re
 		r->repeated = true;
 		return decide_anyhow(record, r);
 	}
-	/* If another run began an agent's or a tool's call and the call did not end well, it
-	 * starts from the beginning: its conversation is in the other run's transcript, and
-	 * continuing would leave it out of this one. */
+	/* If an agent's or tool's call was begun in another run and did not end well, it starts
+	 * from the beginning: its conversation is in the other run's transcript, and continuing it
+	 * would leave it out of this one. */
 	if (status != 1 || r->mode != RECALL_RESUME || r->run_id[0] == '\0' || r->event_count == 0 ||
 	    (r->end != RECALL_OPEN && (r->end != RECALL_FAILED || r->stands)))
 		return status;
@@ -859,7 +863,8 @@ history_claim_call(void *history, const struct recall_query *query, struct recal
 	int found = find_claim(history, query, r, err);
 	const struct history *of = found == 1 && r->elsewhere != NULL ? r->elsewhere : history;
 
-	/* An outcome for a workflow that does not ask for one any more is a failure. */
+	/* If the recorded step was tried (--try) and this one is not, the recorded failure does not
+	 * stand. */
 	if (found == 1 && !query->tried && of->records[r->record].tried)
 		r->stands = false;
 	return found;

@@ -1,8 +1,8 @@
 /*
- * Finds the record of a call: that of the same key and guard, or one that an edit has made another:
- * with other variables, under another name or in another place, with other words, at another
- * position of a group. Nothing is claimed here. The first record of a guard counts how many records
- * at its front are claimed for good; a search begins behind these.
+ * Finds the record of a call: one with the same key and guard, or one that an edit has made
+ * different: with other variables, under another name or in another place, with other words, at
+ * another position of a group. Nothing is claimed here. The first record of a guard counts how many
+ * records at the front of the guard's records are finally claimed; a search begins after these.
  */
 #include "history/history_claim.h"
 
@@ -15,12 +15,13 @@
 #include "model/model.h"
 #include "transcript/event.h"
 
-#define BRANCHES_AWAY INT64_C(128) /* half of it before the position, half behind */
+#define BRANCHES_AWAY INT64_C(128) /* branch positions to try, half of them before the call's
+                                      position and half after it */
 
-/* Whether b is to be tried before a for a call of this item. First: records of last tries before
- * records of tries that were followed by another. Then the nearest item; of one item the last
- * attempt, because what it made anew stands beside what it did not take over; of one attempt the
- * nearest occurrence. Among equals the lowest index is first. */
+/* Whether b is to be tried before a for a call of this item. Records of last tries come before
+ * those of tries that were repeated. Then the nearest item comes first; for the same item the last
+ * attempt, because its own records are listed beside those that it has not reused; for the same
+ * attempt the nearest occurrence. Among equals the lowest index comes first. */
 static bool
 comes_before(const struct index_record *b, const struct index_record *a,
     const struct recall_query *query)
@@ -39,7 +40,7 @@ comes_before(const struct index_record *b, const struct index_record *a,
 	    history_distance(a->occurrence, query->occurrence);
 }
 
-/* recall_query.fits of a record. */
+/* recall_query.fits for a record. */
 static int
 record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
 {
@@ -56,7 +57,7 @@ record_fit(struct history *h, const struct index_record *r, const struct recall_
 	return fit;
 }
 
-/* Considers a free record that agrees with the call. */
+/* Considers a free record that matches the call. */
 static void
 history_consider_record(struct history *h, struct same *same, struct index_record *r,
     uint64_t exact, const struct recall_query *query)
@@ -91,9 +92,9 @@ history_consider_record(struct history *h, struct same *same, struct index_recor
 	}
 }
 
-/* Considers the free records of a key, guard and identity, from its first on. Records at the
- * front that are claimed for good are skipped from then on, so that a name that is called
- * thousands of times with the same input is not searched from its first record each time. */
+/* Considers the free records with a key, guard and identity, starting with the first one. Records
+ * at the front that are finally claimed are skipped in later searches, so that a name that is
+ * called thousands of times with the same input is not searched from its first record each time. */
 static void
 history_search_records(struct history *h, size_t first, const unsigned char *key,
     const unsigned char *guard, const struct recall_query *query, uint64_t exact, bool marked,
@@ -117,7 +118,7 @@ history_search_records(struct history *h, size_t first, const unsigned char *key
 		}
 		if ((!marked || *history_text(h, r->start) != '\0') && history_free(r))
 			history_consider_record(h, same, r, exact, query);
-		/* Nothing makes a later record come before this one. */
+		/* No later record can come before this one. */
 		if (same->record != NULL && same->exact && !same->record->superseded &&
 		    same->record->item == query->item && (query->fits == NULL || same->fit > 0))
 			break;
@@ -127,8 +128,8 @@ history_search_records(struct history *h, size_t first, const unsigned char *key
 	atomic_store(&h->records[first].settled, settled);
 }
 
-/* All records of a guard, whatever their marks: behind the first identity of a guard come the
- * others. */
+/* Considers all records of a guard, whatever their marks: all identities of the guard, one after
+ * the other. */
 static void
 find_unmarked(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -146,9 +147,9 @@ find_unmarked(struct history *h, const unsigned char *key, const unsigned char *
 	}
 }
 
-/* Considers records whose marks cannot be compared. A run that an older version began recorded
- * no marks: its record can be identified if only one process made such a call. With another key,
- * no record can. */
+/* Considers records whose marks cannot be compared. Older versions recorded no marks: then a record
+ * can be identified if only one process made such a call. If the digests were made with the key of
+ * another storage, no record can be identified. */
 static void
 find_old(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -177,8 +178,8 @@ history_is_harmless(const struct history *h, const struct index_record *r)
 	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
 }
 
-/* A record that agrees equally well, and did what the found one did not, is preferred: for
- * example where a variable that is ignored by now distinguished them. */
+/* Prefers a record that matches equally well but has done something, if the found one has not: for
+ * example where a variable distinguished them that is now ignored. */
 static void
 prefer_done(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -219,14 +220,14 @@ history_find_same(struct history *h, const unsigned char *key, const unsigned ch
 			prefer_done(h, key, guard, query, same);
 		return;
 	}
-	/* A variable that one attempt has set, the other may have inherited when it started. */
+	/* A variable that was set in one attempt may have been inherited in the other. */
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
 		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
 			history_consider_record(h, same, &h->records[i], exact, query);
 	if (same->record == NULL)
 		find_old(h, key, guard, query, same);
-	/* A replay runs in another environment: differences there do not separate a call from
-	 * its record. */
+	/* A replay runs in another environment: differences in variables do not separate a call
+	 * from its record. */
 	if (replay && same->record == NULL)
 		find_unmarked(h, key, guard, query, same);
 	same->alike &= !replay;
@@ -248,7 +249,7 @@ history_find_differing(struct history *h, const unsigned char *key, const unsign
 		struct index_record *r = &h->records[i];
 
 		/* A record that ended without a result, and in which no call could find its own
-		 * record, is left to the call that matches it. */
+		 * record, is left to the call that matches it exactly. */
 		if (!r->changed && !r->child && !r->encloses && !r->runs_calls && !history_is_paid(r) &&
 		    r->decided == RECALL_UNDECIDED)
 			continue;
@@ -258,7 +259,7 @@ history_find_differing(struct history *h, const unsigned char *key, const unsign
 	return found;
 }
 
-/* The names in a chain of calls: a/b of a:0:0/b:1:0. */
+/* Appends the names in a chain of calls: a/b for a:0:0/b:1:0. */
 static void
 add_names(struct buffer *out, const char *chain)
 {
@@ -275,8 +276,8 @@ history_find_root(const struct history *h, const char *root)
 	return NULL;
 }
 
-/* Whether a call that encloses the record was made again with other words: then the record's
- * calls may now be in any call. */
+/* Whether a call that encloses the record was edited and made again: then the calls in the record
+ * may now be in any call. */
 static bool
 around_edited(const struct history *h, const struct index_record *r)
 {
@@ -316,7 +317,7 @@ history_find_moved(struct history *h, const unsigned char *key, const unsigned c
 		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
 		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
-		/* A call of the same names is in another item, or iteration, of the same
+		/* If the names are the same, it is a call of another item or iteration of the same
 		 * unedited group. */
 		if (!history_has_names_of(h, r, query) || around_edited(h, r))
 			found = r;
@@ -324,9 +325,9 @@ history_find_moved(struct history *h, const unsigned char *key, const unsigned c
 	return found;
 }
 
-/* Whether a call of other words may be compared with the record. If another call has taken the place of a
- * command that made other calls, and changed nothing itself, it is open to one that is more like it: those
- * calls are compared one by one. */
+/* Whether a call with other words may be compared with the record. If the record's command made
+ * other calls and changed nothing itself, it may be compared even after another call has taken its
+ * place: those inner calls are compared one by one. */
 static bool
 is_open_to_compare(const struct index_record *r)
 {
@@ -349,7 +350,7 @@ history_find_changed(struct history *h, const unsigned char *key, const unsigned
 	if (!history_same_key(h, first, key) ||
 	    (h->head->mode == RECALL_RESUME && !history_key(h, &h->records[first])->began))
 		return NULL;
-	/* The only record of its name, in a run whose files were edited: its words and a
+	/* It is the only record with its name, in a run whose files were edited: its words and a
 	 * variable in them may have been edited together. */
 	only = h->head->edited && !history_same_key(h, first + 1, key);
 	for (size_t i = first; history_same_key(h, i, key); i++) {
@@ -361,23 +362,23 @@ history_find_changed(struct history *h, const unsigned char *key, const unsigned
 		    (!r->began && !r->runs_calls && h->head->mode != RECALL_REPLAY) ||
 		    !history_comparable(r, query) || !is_open_to_compare(r) || history_is_expected(h, i))
 			continue;
-		/* Its own call may still come, unchanged. */
+		/* The unchanged call may still come. */
 		if (r->named && h->head->mode == RECALL_RESUME && r->definition != definition)
 			continue;
-		/* A record with the call's own input and definition was considered before. */
+		/* Records with the call's own input and definition were considered before. */
 		like = history_likeness(h, r, query);
 		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
-		/* If many calls share a command that was edited, each is equally similar to its
-		 * own record. */
+		/* If many calls share a command that was edited, each is equally similar to its own
+		 * record. */
 		text = 0;
 		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
 			text = history_alike(h, r, query);
 		if (text < ALIKE_WHOLE && !history_unused_by_any(r))
 			continue;
 		if (h->head->mode == RECALL_RESUME) {
-			/* Records of another guard too: a call in the same place with the same
-			 * variables. */
+			/* Records with another guard too: prefer a call in the same place with the
+			 * same variables. */
 			int count = history_difference(h, r, query, NULL);
 
 			if (found != NULL && count > least)
@@ -394,8 +395,8 @@ history_find_changed(struct history *h, const unsigned char *key, const unsigned
 	return found;
 }
 
-/* The query and key of the branch i / 2 positions behind, or, for an odd i, before; false: there is no such
- * position. */
+/* The query and key for the branch i / 2 positions after or, for an odd i, before; false: there is
+ * no such position. */
 static bool
 move_branch(const struct history *h, const struct recall_query *query, int64_t i, struct recall_query *moved,
     unsigned char key[DIGEST_BYTES])

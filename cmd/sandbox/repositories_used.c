@@ -42,7 +42,7 @@ static void
 read_settings_elsewhere(struct walk *w, const char *pointer)
 {
 	static const char word[] = "gitdir: ";
-	static const char *const files[] = { "config", "config.worktree", "../../config" /* the last is that of a linked work tree */ };
+	static const char *const files[] = { "config", "config.worktree", "../../config" /* of a linked work tree */ };
 	char *line = repositories_load_line(AT_FDCWD, pointer), *top = path_directory(pointer), *target;
 
 	if (strncmp(line, word, sizeof word - 1) == 0) {

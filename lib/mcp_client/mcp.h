@@ -62,8 +62,8 @@ struct mcp_server {
 	bool listed;                 /* `tools` is its current list, */
 	bool stale;                  /* its list has changed since */
 	unsigned listing;            /* how many times its tools were listed */
-	bool modern;                 /* there is no handshake: each request contains what it
-	                                contained in earlier versions */
+	bool modern;                 /* there is no handshake: each request has what the handshake
+	                                had in earlier versions */
 	struct buffer tools;         /* elements of a JSON array, as in its list */
 	size_t unread;               /* an estimate of the bytes of answers to its own requests that
 	                                are not written yet */

@@ -14,7 +14,7 @@ struct watch {
 void watch_open(struct watch *w);
 /* Watches a file (for writes) or a directory (for names that are added, removed or renamed). */
 int watch_add(struct watch *w, const char *path, struct error *err);
-/* Watches a directory for these, and for writes to the files in it. */
+/* Watches a directory for names that are added, removed or renamed, and for writes to its files. */
 int watch_add_files(struct watch *w, const char *path, struct error *err);
 /* Discards what has been reported, so that fd is not readable until the next change. */
 void watch_drain(struct watch *w);

@@ -111,8 +111,8 @@ new_run(struct fetch *f, const char run_id[ID_SIZE], const struct fetched *paren
 	run->parent = parent;
 	run->delay_ms = SERVER_RETRY_MS;
 	run->lock = run->copy.fd = run->copy.old = -1;
-	run->get.take = fetched_append_bytes;
-	run->get.context = run;
+	run->get.request.take = fetched_append_bytes;
+	run->get.request.context = run;
 	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
 	return f->runs[f->count++] = run;
 }
@@ -326,7 +326,7 @@ begin_answer(struct fetched *run, struct error *err)
 
 	run->again_at = 0;
 	buffer_clear(&run->incoming);
-	run->get.idle_timeout_ms = run->phase == FETCH_FOLLOWING ? STREAM_SILENT_MS : 0;
+	run->get.request.idle_timeout_ms = run->phase == FETCH_FOLLOWING ? STREAM_SILENT_MS : 0;
 	return server_get(&f->server, f->http, &run->get, memory_format("/api/runs/%s/events?after=%"
 	    PRId64 "%s", run->run_id, after, run->phase == FETCH_FOLLOWING ? "&follow=1" : ""), err);
 }
@@ -335,7 +335,7 @@ begin_answer(struct fetched *run, struct error *err)
 static int
 fetched_restart_copy(struct fetched *run, struct error *err)
 {
-	http_get_stop(run->fetch->http, &run->get);
+	http_stop(run->fetch->http, &run->get);
 	run->get.ended = false;
 	run->phase = FETCH_LOADING;
 	run->again_at = clock_monotonic();
@@ -352,7 +352,7 @@ put_off(struct fetched *run, const struct error *why, struct error *err)
 	struct fetch *f = run->fetch;
 	int64_t delay = run->delay_ms;
 
-	http_get_stop(f->http, &run->get);
+	http_stop(f->http, &run->get);
 	run->get.ended = false;
 	if (!f->follow && ++run->tries == TRIES_MOST) {
 		*err = *why;
@@ -558,7 +558,7 @@ fetch_end(struct fetch *f)
 	for (size_t i = 0; i < f->count; i++) {
 		struct fetched *run = f->runs[i];
 
-		http_get_stop(f->http, &run->get);
+		http_stop(f->http, &run->get);
 		http_answer_free(&run->get.answer);
 		buffer_free(&run->incoming);
 		file_close(&run->lock);

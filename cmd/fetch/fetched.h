@@ -56,7 +56,7 @@ struct fetched {
 	bool latest;             /* `latest` is set to it (fetch/latest.h) once it has a line */
 	int lock;                /* -1 */
 	struct copy copy;
-	struct http_get get;
+	struct http_call get;
 	struct buffer incoming;
 	int64_t again_at;        /* time of the next request; 0: a request is running, or the
 	                            run is over */

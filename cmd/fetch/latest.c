@@ -145,8 +145,8 @@ latest_open(struct latest *l, struct fetch *f, struct error *err)
 	enum answered answered;
 
 	*l = (struct latest){ .fetch = f, .delay_ms = SERVER_RETRY_MS, .again_at = clock_monotonic() };
-	l->get.take = latest_feed_stream;
-	l->get.context = l;
+	l->get.request.take = latest_feed_stream;
+	l->get.request.context = l;
 	sse_begin(&l->events, latest_append_event, l);
 	answered = fetch_ask(f, "@", run_id, &alive, NULL, err);
 	if ((answered != ANSWERED && answered != ANSWERED_NONE) ||
@@ -167,7 +167,7 @@ latest_open(struct latest *l, struct fetch *f, struct error *err)
 static void
 put_off(struct latest *l, const struct error *why)
 {
-	http_get_stop(l->fetch->http, &l->get);
+	http_stop(l->fetch->http, &l->get);
 	l->get.ended = false;
 	fetch_tell_lost(l->fetch, why);
 	l->again_at = clock_monotonic() + l->delay_ms;
@@ -181,7 +181,7 @@ begin_stream(struct latest *l, struct error *err)
 	l->begun = l->listed = false;
 	sse_free(&l->events);
 	sse_begin(&l->events, latest_append_event, l);
-	l->get.idle_timeout_ms = STREAM_SILENT_MS;
+	l->get.request.idle_timeout_ms = STREAM_SILENT_MS;
 	return server_get(&l->fetch->server, l->fetch->http, &l->get, memory_text("/api/runs/stream"), err);
 }
 
@@ -282,7 +282,7 @@ latest_close(struct latest *l)
 {
 	if (l->fetch == NULL)
 		return;
-	http_get_stop(l->fetch->http, &l->get);
+	http_stop(l->fetch->http, &l->get);
 	http_answer_free(&l->get.answer);
 	sse_free(&l->events);
 	buffer_free(&l->arrived);

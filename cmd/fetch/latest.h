@@ -24,7 +24,7 @@
 
 struct latest {
 	struct fetch *fetch;
-	struct http_get get;     /* of the stream */
+	struct http_call get;     /* of the stream */
 	struct sse events;
 	bool begun;              /* something has arrived in it */
 	bool listed;             /* and the list that was requested then was handled */

@@ -144,7 +144,7 @@ fetch_keep_copy_current(struct fetch *f, struct latest *latest, struct error *er
 		patience = fetch_patience(f);
 		if (latest->fetch != NULL && latest_patience(latest) < patience)
 			patience = latest_patience(latest);
-		if (http_wait(f->http, STDIN_FILENO, patience, err) != 0)
+		if (http_wait(f->http, &(struct pollfd){ STDIN_FILENO, POLLIN, 0 }, 1, patience, err) != 0)
 			return -1;
 	}
 	return 0;

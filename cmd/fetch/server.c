@@ -107,7 +107,7 @@ server_wanted(void)
 }
 
 int
-server_get(const struct server *s, struct http *http, struct http_get *g, char *path,
+server_get(const struct server *s, struct http *http, struct http_call *g, char *path,
     struct error *err)
 {
 	char *url = memory_format("%s%s", s->base, path);
@@ -115,17 +115,17 @@ server_get(const struct server *s, struct http *http, struct http_get *g, char *
 
 	free(path);
 	http_answer_free(&g->answer);
-	g->headers = s->headers;
-	g->direct = s->direct;
-	g->url = url;
-	failed = http_get(http, g, err);
+	g->request.headers = s->headers;
+	g->request.direct = s->direct;
+	g->request.url = url;
+	failed = http_begin(http, g, err);
 	free(url);
 	return failed;
 }
 
 /* The server's own message for an error; "" if it is not an awf-serve. */
 static void
-message_of(const struct http_get *g, char *text, size_t size)
+message_of(const struct http_call *g, char *text, size_t size)
 {
 	const struct buffer *body = &g->answer.body;
 	struct span message = SPAN_NONE;
@@ -140,7 +140,7 @@ message_of(const struct http_get *g, char *text, size_t size)
 }
 
 enum answered
-server_judge(const struct server *s, struct http_get *g, struct error *err)
+server_judge(const struct server *s, struct http_call *g, struct error *err)
 {
 	const long status = g->answer.status;
 	enum answered answered;
@@ -186,17 +186,18 @@ server_get_with_callback(struct server *s, char *path,
     int (*take)(void *context, const char *bytes, size_t len),
     void *context, size_t limit, struct error *err)
 {
-	struct http_get g = { .take = take, .context = context, .limit = limit };
+	struct http_call g = { .request = { .take = take, .context = context, .limit = limit } };
+	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
 
 	if (server_get(s, s->http, &g, path, err) != 0)
 		return ANSWERED_NEVER;
 	while (!g.ended) {
-		if (http_wait(s->http, STDIN_FILENO, LOOK_MS, err) != 0) {
-			http_get_stop(s->http, &g);
+		if (http_wait(s->http, &input, 1, LOOK_MS, err) != 0) {
+			http_stop(s->http, &g);
 			return ANSWERED_NEVER;
 		}
 		if (!g.ended && !server_wanted()) {
-			http_get_stop(s->http, &g);
+			http_stop(s->http, &g);
 			http_answer_free(&g.answer);
 			error_set(err, ERROR_CANCELLED, NULL, "the copy is not needed any more");
 			return ANSWERED_NOBODY;

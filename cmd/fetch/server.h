@@ -43,12 +43,12 @@ enum answered {
 	ANSWERED_NEVER,      /* and will not be: ERROR_SYSTEM, ERROR_USAGE */
 	ANSWERED_NOBODY      /* nobody needs it any more */
 };
-/* Starts a GET of a path below the base; the path is formatted and freed; g->take and
+/* Starts a GET of a path below the base; the path is formatted and freed; g->request.take and
  * context are set. */
-int server_get(const struct server *s, struct http *http, struct http_get *g, char *path,
+int server_get(const struct server *s, struct http *http, struct http_call *g, char *path,
     struct error *err);
 /* Evaluates a request that has ended, and frees its answer. */
-enum answered server_judge(const struct server *s, struct http_get *g, struct error *err);
+enum answered server_judge(const struct server *s, struct http_call *g, struct error *err);
 /* Makes a request and waits for the answer. The path is freed. */
 enum answered server_ask(struct server *s, char *path,
     int (*take)(void *context, const char *bytes, size_t len), void *context, struct error *err);

@@ -460,7 +460,7 @@ keeper_serve_until_end(struct keeper *k, struct pool_slot *slot,
 			break;
 		goes_on = serve_server(k, fds + 2) == 0 && serve_clients(k, slot, fds + clients) &&
 		    (k->count > 0 || pool_named(slot));
-		while (goes_on && k->count < k->limits.connections && (fd = pool_accept_now(slot)) != -1)
+		while (goes_on && k->count < k->limits.connections && (fd = pool_accept_now(slot, true)) != -1)
 			add_client(k, fd);
 	}
 	free(fds);
@@ -495,7 +495,7 @@ keeper_run_server(struct pool_slot *slot, const struct mcp_kept_process *process
 	if (peer_start(&k.server, &spec, &err) == -1) {
 		/* The client that had this worker started waits for it. */
 		poll_one(slot->listener, POLLIN, clock_monotonic() + WORKER_START_MS);
-		while ((fd = pool_accept_now(slot)) != -1)
+		while ((fd = pool_accept_now(slot, true)) != -1)
 			add_client(&k, fd);
 		error_text(&err, text, sizeof text);
 		keeper_announce_to_all(&k, "refused", "text", text, strlen(text), 0);

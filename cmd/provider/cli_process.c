@@ -161,11 +161,11 @@ cli_process_serve_round(struct running *s)
 	if (fds[CLI_ERR].revents != 0)
 		cli_process_read_errors(s);
 	if (fds[OUR_IN].revents != 0) {
-		enum http_watch decision = provider_look(s->run->provider);
+		enum provider_input decision = provider_look(s->run->provider);
 
-		if (decision == HTTP_CANCEL)
+		if (decision == PROVIDER_CANCEL)
 			cli_process_cancel(s, "cancelled");
-		s->watches = decision != HTTP_UNWATCH;
+		s->watches = decision != PROVIDER_UNWATCH;
 		cli_tools_results(s->run);
 	}
 	cli_tools_serve(s->run, fds + FDS);

@@ -141,7 +141,9 @@ on_bytes(void *context, const char *bytes, size_t len)
 {
 	struct exchange *x = context;
 
-	return stream_feed(&x->stream, bytes, len);
+	if (provider_is_behind(x->provider))
+		return HTTP_HOLD;
+	return stream_feed(&x->stream, bytes, len) != 0 ? HTTP_STOP : HTTP_TAKEN;
 }
 
 static int64_t
@@ -154,18 +156,6 @@ static void
 on_delta(void *context, const char *kind, const char *text, size_t len)
 {
 	provider_delta(context, kind, text, len);
-}
-
-static enum http_watch
-on_input(void *context)
-{
-	return provider_look(((struct exchange *)context)->provider);
-}
-
-static void
-before_wait(void *context)
-{
-	provider_flush(((struct exchange *)context)->provider);
 }
 
 static int
@@ -215,34 +205,33 @@ exchange_write_body(const struct exchange *x, const struct destination *destinat
 	destination_patch(body, destination->body);
 }
 
+static void exchange_end(struct http_call *call);
+
 static int
-exchange_post_request(struct exchange *x, struct destination *destination, struct http *http,
-    struct http_answer *answer, struct error *err)
+exchange_post_request(struct exchange *x, struct error *err)
 {
-	struct buffer url = BUFFER_INIT, body = BUFFER_INIT, path = BUFFER_INIT;
-	struct http_request request = { .take = on_bytes, .context = x, .watch_fd = 0,
-	    .look = on_input, .output_fd = 1, .before_wait = before_wait, .progress = on_progress };
-	char *told = told_cost_header(x->stream.cost);
+	struct destination *destination = &x->destination;
+	struct buffer url = BUFFER_INIT, path = BUFFER_INIT;
 	int result;
 
-	memset(answer, 0, sizeof *answer);
+	x->call = (struct http_call){ .request = { .take = on_bytes, .context = x, .progress = on_progress },
+		.on_end = exchange_end, .owner = x };
 	if (x->api->path != NULL)
 		buffer_text(&path, x->api->path);
 	else
 		x->api->model_path(x, &path);
 	destination_write_url(destination, buffer_string(&path), x->api->model_path != NULL, &url);
-	exchange_write_body(x, destination, &body);
-	request.url = url.data;
-	request.body = body.data;
-	request.body_len = body.len;
-	request.kept_header = told;
-	result = destination_set_request(destination, &request, x->api->header, err);
+	buffer_clear(&x->body);
+	exchange_write_body(x, destination, &x->body);
+	x->call.request.url = url.data;
+	x->call.request.body = x->body.data;
+	x->call.request.body_len = x->body.len;
+	x->call.request.kept_header = x->told;
+	result = destination_set_request(destination, &x->call.request, x->api->header, err);
 	if (result == 0)
-		result = http_post(http, &request, answer, err);
+		result = http_begin(x->client->http, &x->call, err);
 	buffer_free(&url);
 	buffer_free(&path);
-	buffer_free(&body);
-	free(told);
 	return result;
 }
 
@@ -314,16 +303,16 @@ exchange_report_unended(struct exchange *x)
 		    "this API: is %s right?", x->place);
 }
 
-/* 0 if the message is complete, else -1 with s->failure. posted: the result of
- * exchange_post_request(), whose error is in s->failure unless an event failed. */
+/* 0 if the message is complete, else -1 with s->failure. */
 static int
-exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *answer,
-    const struct error *err)
+exchange_judge_answer(struct exchange *x)
 {
 	static const char *const without[] = { "max_tokens", "refusal", "pause" };
 	struct stream *s = &x->stream;
 	const struct message *m = &s->message;
 	struct failure *f = &s->failure;
+	const struct http_answer *answer = &x->call.answer;
+	const enum error_code code = x->call.error.code;
 	bool empty = message_says_nothing(m);
 
 	if (answer->retry_after_ms > 0)
@@ -334,15 +323,15 @@ exchange_judge_answer(struct exchange *x, int posted, const struct http_answer *
 		snprintf(f->request_id, sizeof f->request_id, "%s", m->request_id);
 	if (s->failed)
 		return -1;
-	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
+	if (code == ERROR_NONE && (answer->status < 200 || answer->status > 299)) {
 		f->status = answer->status;
 		failure_from_body(f, &answer->body, x->key);
 		name_key(x);
 		return -1;
 	}
-	if (!m->ended || (posted != 0 && err->code != ERROR_NETWORK)) {
-		if (posted != 0)
-			f->error = *err;
+	if (!m->ended || (code != ERROR_NONE && code != ERROR_NETWORK)) {
+		if (code != ERROR_NONE)
+			f->error = x->call.error;
 		else
 			exchange_report_unended(x);
 		exchange_quote_strange(x);
@@ -378,70 +367,101 @@ is_refused(const struct endpoint *e, const struct http_answer *answer)
 /* A server that echoes the request may do so anywhere. In its errors the key is hidden where they are
  * read. */
 static void
-hide_secret(struct exchange *x, struct http_answer *answer, const char *secret)
+hide_secret(struct exchange *x, const char *secret)
 {
 	struct message *m = &x->stream.message;
 	char *text = x->stream.failure.error.message;
 
-	text_hide(answer->request_id, strlen(answer->request_id), secret);
+	text_hide(x->call.answer.request_id, strlen(x->call.answer.request_id), secret);
 	if (m->request_id != NULL)
 		text_hide(m->request_id, strlen(m->request_id), secret);
 	text_hide(text, strlen(text), secret);
 }
 
 static void
-hide_secrets(struct exchange *x, const struct destination *destination, struct http_answer *answer)
+hide_secrets(struct exchange *x)
 {
-	hide_secret(x, answer, x->key);
-	for (char *const *secret = destination->secrets; secret != NULL && *secret != NULL; secret++)
-		hide_secret(x, answer, *secret);
+	hide_secret(x, x->key);
+	for (char *const *secret = x->destination.secrets; secret != NULL && *secret != NULL; secret++)
+		hide_secret(x, *secret);
+}
+
+/* Asks whoever says the key again, and sends the request with the new one. False: there is none;
+ * x->call.error. */
+static bool
+exchange_ask_again(struct exchange *x)
+{
+	bool begun;
+
+	http_answer_free(&x->call.answer);
+	memset(&x->call.answer, 0, sizeof x->call.answer);
+	x->asked_again = true;
+	destination_key_refused(&x->destination);
+	begun = destination_find_key(&x->destination, &x->call.error) == 0;
+	x->key = x->stream.secret = x->destination.key; /* the old one is freed in any case */
+	if (begun) {
+		struct error err = ERROR_INIT;
+
+		begun = exchange_post_request(x, &err) == 0;
+		x->call.error = err;
+	}
+	return begun;
 }
 
 static void
-exchange_ask_model(struct exchange *x, struct destination *destination, struct http *http)
+exchange_free(struct exchange *x)
+{
+	http_answer_free(&x->call.answer);
+	stream_close(&x->stream);
+	buffer_free(&x->messages);
+	buffer_free(&x->body);
+	destination_end(&x->destination);
+	free(x->told);
+	free(x->model_text);
+	free(x);
+}
+
+/* Judges what came, and answers the client. */
+static void
+exchange_answer_client(struct exchange *x)
 {
 	struct message *m = &x->stream.message;
-	struct error err = ERROR_INIT;
-	struct http_answer answer;
-	int posted, failed;
+	const enum error_code code = x->call.error.code;
 
-	x->stream.cost = request_endpoint(x, "cost");
-	x->stream.ends = request_endpoint(x, "ends");
-	x->stream.failure.rules = request_endpoint(x, "errors");
-	posted = exchange_post_request(x, destination, http, &answer, &err);
-
-	if (posted == 0 && is_refused(x->endpoint, &answer)) {
-		http_answer_free(&answer);
-		memset(&answer, 0, sizeof answer);
-		destination_key_refused(destination);
-		posted = destination_find_key(destination, &err);
-		x->key = x->stream.secret = destination->key; /* the old one is freed in any case */
-		if (posted == 0)
-			posted = exchange_post_request(x, destination, http, &answer, &err);
-	}
-	hide_secrets(x, destination, &answer);
+	hide_secrets(x);
 	/* A connection that breaks after the API has said that the answer ends does no harm. */
-	if (!x->stream.failed && (posted == 0 || m->ended || err.code == ERROR_NETWORK))
+	if (!x->stream.failed && (code == ERROR_NONE || m->ended || code == ERROR_NETWORK))
 		stream_finish(&x->stream);
 	if (x->api->read != NULL)
 		x->api->read(x);
-	told_cost_take_header(&m->usage, answer.kept);
+	told_cost_take_header(&m->usage, x->call.answer.kept);
 	told_cost_by_price(m, x->endpoint, x->model);
-	failed = exchange_judge_answer(x, posted, &answer, &err);
-	hide_secrets(x, destination, &answer);
-	if (failed != 0) {
+	if (exchange_judge_answer(x) != 0) {
+		hide_secrets(x);
 		x->stream.failure.spent = m;
 		provider_error(x->provider, &x->stream.failure);
-	} else {
-		if (m->request_id == NULL && answer.request_id[0] != '\0')
-			m->request_id = memory_text(answer.request_id);
-		if (x->api->answered != NULL)
-			x->api->answered(x);
-		if (destination->note.len > 0)
-			provider_note(x->provider, buffer_string(&destination->note));
-		provider_message(x->provider, m);
+		return;
 	}
-	http_answer_free(&answer);
+	hide_secrets(x);
+	if (m->request_id == NULL && x->call.answer.request_id[0] != '\0')
+		m->request_id = memory_text(x->call.answer.request_id);
+	if (x->api->answered != NULL)
+		x->api->answered(x);
+	if (x->destination.note.len > 0)
+		provider_note(x->provider, buffer_string(&x->destination.note));
+	provider_message(x->provider, m);
+}
+
+static void
+exchange_end(struct http_call *call)
+{
+	struct exchange *x = call->owner;
+
+	if (call->error.code == ERROR_NONE && !x->asked_again && is_refused(x->endpoint, &call->answer) &&
+	    exchange_ask_again(x))
+		return;
+	exchange_answer_client(x);
+	exchange_free(x);
 }
 
 /* The messages as they go to the model that is asked; the memory is out's. */
@@ -467,46 +487,76 @@ exchange_fit_messages(const struct exchange *x, struct provider_request *r, stru
 	buffer_free(&own);
 }
 
-static void
-exchange_answer_request(void *context, struct provider *p, const struct provider_request *r)
+static void *
+exchange_begin(void *context, struct provider *p, const struct provider_request *r)
 {
 	struct client *client = context;
-	struct provider_request request = *r;
-	struct buffer messages = BUFFER_INIT;
-	struct bound bound;
-	struct exchange x = { .api = client->api, .endpoint = client->endpoint, .provider = p,
-		.request = &request, .bound = &bound };
-	struct error *error = &x.stream.failure.error;
-	char *model = span_text(r->model);
-	struct destination destination;
-	bool opened;
+	struct exchange *x = memory_zero(1, sizeof *x);
+	struct error *error = &x->stream.failure.error;
 
-	x.model = model;
-	x.unthinking = span_type(span_member(r->params, "thinking")) == 'f' ||
+	x->client = client;
+	x->api = client->api;
+	x->endpoint = client->endpoint;
+	x->provider = p;
+	x->own_request = *r;
+	x->request = &x->own_request;
+	x->bound = &x->own_bound;
+	x->model = x->model_text = span_text(r->model);
+	x->unthinking = span_type(span_member(r->params, "thinking")) == 'f' ||
 	    span_is(span_member(r->params, "thinking"), "none");
-	destination_begin(&destination, client->endpoint, &client->keys, model, client->api->key_header,
+	destination_begin(&x->destination, client->endpoint, &client->keys, x->model, client->api->key_header,
 	    client->api->key_optional);
-	stream_open(&x.stream, x.api->stream);
-	x.stream.messages = r->messages;
-	x.stream.context = p;
-	x.stream.delta = r->stream ? on_delta : NULL;
-	exchange_fit_messages(&x, &request, &messages);
-	opened = destination_find_server(&destination, error) == 0 &&
-	    destination_find_key(&destination, error) == 0 &&
-	    destination_take_params(&destination, &request.params, error) == 0;
-	x.base = destination.base;
-	x.key = x.stream.secret = destination.key;
-	x.place = destination.place;
-	if (opened && (x.api->check == NULL || x.api->check(&x, error) == 0) &&
-	    (x.api->rooted == NULL || strict_check_tools(r->tools, x.api->rooted, error) == 0) &&
-	    check_attachments(&x, error) == 0)
-		exchange_ask_model(&x, &destination, client->http);
-	else
-		provider_error(p, &x.stream.failure);
-	stream_close(&x.stream);
-	buffer_free(&messages);
-	destination_end(&destination);
-	free(model);
+	stream_open(&x->stream, x->api->stream);
+	x->stream.messages = r->messages;
+	x->stream.context = p;
+	x->stream.delta = r->stream ? on_delta : NULL;
+	x->stream.cost = request_endpoint(x, "cost");
+	x->stream.ends = request_endpoint(x, "ends");
+	x->stream.failure.rules = request_endpoint(x, "errors");
+	x->told = told_cost_header(x->stream.cost);
+	exchange_fit_messages(x, &x->own_request, &x->messages);
+	if (destination_find_server(&x->destination, error) == 0 &&
+	    destination_find_key(&x->destination, error) == 0 &&
+	    destination_take_params(&x->destination, &x->own_request.params, error) == 0) {
+		x->base = x->destination.base;
+		x->key = x->stream.secret = x->destination.key;
+		x->place = x->destination.place;
+		if ((x->api->check == NULL || x->api->check(x, error) == 0) &&
+		    (x->api->rooted == NULL || strict_check_tools(r->tools, x->api->rooted, error) == 0) &&
+		    check_attachments(x, error) == 0 && exchange_post_request(x, error) == 0)
+			return x;
+	}
+	hide_secrets(x);
+	provider_error(p, &x->stream.failure);
+	exchange_free(x);
+	return NULL;
+}
+
+/* Nobody waits for the answer any more. */
+static void
+exchange_stop(void *going)
+{
+	struct exchange *x = going;
+
+	http_stop(x->client->http, &x->call);
+	exchange_answer_client(x);
+	exchange_free(x);
+}
+
+static void
+exchange_resume(void *going)
+{
+	struct exchange *x = going;
+
+	http_resume(x->client->http, &x->call);
+}
+
+static int
+exchange_wait(void *context, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err)
+{
+	struct client *client = context;
+
+	return http_wait(client->http, fds, count, limit_ms, err);
 }
 
 static int
@@ -578,8 +628,7 @@ static int
 exchange_get_models(struct client *client, struct destination *destination, struct http_answer *answer,
     struct error *err)
 {
-	struct http_request request = { .method = "GET", .body = "", .take = ignore_bytes,
-	    .watch_fd = -1, .output_fd = -1 };
+	struct http_request request = { .method = "GET", .take = ignore_bytes };
 	struct buffer url = BUFFER_INIT;
 	int result;
 
@@ -648,8 +697,9 @@ exchange_main(const struct exchange_api *api, int argc, char **argv)
 {
 	struct client client = { .api = api };
 	const struct provider_api program = { .program = api->program, .usage = api->usage,
-		.stays = true, .start = exchange_open_client, .check = exchange_check_settings, .ask = exchange_ask_server,
-		.answer = exchange_answer_request, .context = &client };
+		.start = exchange_open_client, .check = exchange_check_settings, .ask = exchange_ask_server,
+		.begin = exchange_begin, .stop = exchange_stop, .resume = exchange_resume, .wait = exchange_wait,
+		.context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);

@@ -17,16 +17,19 @@
 
 #include "api/stream.h"
 #include "bound.h"
+#include "destination.h"
 #include "provider.h"
 #include "providers/endpoint.h"
 
 struct exchange_api;
 
-/* One request and its answer. */
+struct client;
+
+/* One request on its way, and its answer. */
 struct exchange {
 	const struct exchange_api *api;
 	const struct endpoint *endpoint;
-	struct provider *provider;
+	struct provider *provider;       /* whose client asks */
 	const struct provider_request *request; /* params without what destination.h takes, messages as they go
 	                                           out (foreign.h) */
 	const char *model;               /* decoded */
@@ -36,6 +39,16 @@ struct exchange {
 	const char *place;               /* what says the server: a variable, or the endpoint's file */
 	struct bound *bound;             /* to what was sent, an API's thoughts are bound */
 	struct stream stream;            /* the answer */
+
+	/* For exchange.c alone. */
+	struct client *client;
+	struct provider_request own_request;
+	struct bound own_bound;
+	char *model_text, *told;         /* told: the name of a header with the cost, or NULL */
+	struct buffer messages, body;
+	struct destination destination;
+	struct http_call call;
+	bool asked_again;                /* with a new key */
 };
 
 struct exchange_api {

@@ -1,24 +1,26 @@
 /*
- * One process, one thread: requests are answered one by one; what arrives meanwhile is read only
- * while http also watches stdin. Each byte is searched once, when it arrives, for line ends and
+ * One process, one thread. Each byte of a client is searched once, when it arrives, for line ends and
  * cancels, whose ids are kept in the order of their lines. So a long request that arrives in pieces
  * costs no more than its length.
  */
 #include "provider.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
 #include "../program.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "io/file.h"
 #include "io/terminal.h"
 #include "pass.h"
@@ -29,9 +31,11 @@
 
 #define READ_SIZE ((size_t)64 << 10)
 #define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel; few requests are that short */
+#define BEHIND_LIMIT ((size_t)1 << 20) /* bytes that a client has not read */
 
 struct provider {
 	const struct provider_api *api;
+	int in, out;          /* the same socket, of a worker's client */
 	struct buffer input;
 	size_t taken;         /* bytes of it that were processed */
 	size_t whole;         /* bytes of it that are complete lines */
@@ -39,22 +43,97 @@ struct provider {
 	size_t looked;        /* bytes that were searched for results of tools */
 	bool input_ended;
 	struct buffer held;   /* lines to be written together with the next ones */
+	size_t sent;          /* bytes of it */
 	struct error error;   /* stdin or stdout failed: the program ends */
 	bool reader_gone;
+	struct buffer line;   /* the request's */
 	struct provider_request request;
+	void *going;          /* of api->begin(); NULL: no request is on its way */
+	bool behind;          /* api->resume() is to be called once it is not */
 	char *note;           /* of the answer that comes; NULL */
 };
+
+static bool
+provider_is_worker(const struct provider *p)
+{
+	return p->in == p->out;
+}
+
+static void
+provider_lose_reader(struct provider *p)
+{
+	p->reader_gone = true;
+	buffer_free(&p->held);
+	p->sent = 0;
+}
+
+/* A client of a worker takes as much as it does at once. */
+static void
+provider_send_held(struct provider *p)
+{
+	while (p->sent < p->held.len) {
+		ssize_t n = send(p->out, p->held.data + p->sent, p->held.len - p->sent,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && errno == EAGAIN)
+			break;
+		if (n == -1) {
+			provider_lose_reader(p);
+			return;
+		}
+		p->sent += (size_t)n;
+	}
+	/* Sent bytes are dropped when they are the greater part. */
+	if (p->sent >= p->held.len - p->sent) {
+		buffer_drop(&p->held, p->sent);
+		p->sent = 0;
+	}
+}
 
 void
 provider_flush(struct provider *p)
 {
-	if (p->held.len > 0 && !p->reader_gone &&
-	    terminal_write_json(STDOUT_FILENO, p->held.data, p->held.len) != 0) {
+	if (p->reader_gone)
+		buffer_clear(&p->held);
+	if (p->held.len == 0)
+		return;
+	if (provider_is_worker(p)) {
+		provider_send_held(p);
+		return;
+	}
+	if (terminal_write_json(p->out, p->held.data, p->held.len) != 0) {
 		p->reader_gone = true;
 		if (errno != EPIPE)
 			error_errno(&p->error, ERROR_SYSTEM, "stdout", "unable to write");
 	}
 	buffer_free(&p->held);
+}
+
+static size_t
+provider_unsent_bytes(const struct provider *p)
+{
+	return p->held.len - p->sent;
+}
+
+bool
+provider_is_behind(struct provider *p)
+{
+	if (provider_unsent_bytes(p) > BEHIND_LIMIT)
+		provider_flush(p);
+	p->behind = provider_unsent_bytes(p) > BEHIND_LIMIT;
+	return p->behind;
+}
+
+/* The request has its answer. */
+static void
+provider_end_request(struct provider *p)
+{
+	free(p->note);
+	p->note = NULL;
+	p->going = NULL;
+	provider_flush(p);
 }
 
 /* Begins a line: {"id":N,"type":"…" */
@@ -139,10 +218,8 @@ provider_message(struct provider *p, const struct message *m)
 	begin_line(p, &w, "message");
 	message_write(m, &w);
 	writer_member_string(&w, KEY_PARAMS_NOTE, p->note);
-	free(p->note);
-	p->note = NULL;
 	end_line(p, &w);
-	provider_flush(p);
+	provider_end_request(p);
 }
 
 static void
@@ -163,19 +240,20 @@ write_failure(struct provider *p, const char *type, const struct failure *f)
 	if (f->spent != NULL && usage_known(&f->spent->usage))
 		message_write_usage(f->spent, &w);
 	end_line(p, &w);
-	provider_flush(p);
 }
 
 void
 provider_retry(struct provider *p, const struct failure *f)
 {
 	write_failure(p, "retry", f);
+	provider_flush(p);
 }
 
 void
 provider_error(struct provider *p, const struct failure *f)
 {
 	write_failure(p, "error", f);
+	provider_end_request(p);
 }
 
 void
@@ -214,7 +292,7 @@ provider_recorded(struct provider *p, struct span answer)
 	for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
 		pass_of(&w, passed[i], answer, passed[i]);
 	end_line(p, &w);
-	provider_flush(p);
+	provider_end_request(p);
 }
 
 size_t
@@ -287,8 +365,10 @@ read_input(struct provider *p)
 	}
 	room = buffer_reserve(&p->input, READ_SIZE);
 	do
-		len = read(STDIN_FILENO, room, READ_SIZE);
+		len = read(p->in, room, READ_SIZE);
 	while (len < 0 && errno == EINTR);
+	if (len < 0 && errno == EAGAIN && provider_is_worker(p))
+		return;
 	if (len < 0)
 		error_errno(&p->error, ERROR_SYSTEM, "stdin", "unable to read");
 	if (len <= 0) {
@@ -331,44 +411,42 @@ provider_tool_result(struct provider *p, struct span *line)
 	return false;
 }
 
-enum http_watch
-provider_look(void *context)
+enum provider_input
+provider_look(struct provider *p)
 {
-	struct provider *p = context;
-
 	if (provider_unread_bytes(p) > SCAN_LINE_LIMIT)
-		return HTTP_UNWATCH;
+		return PROVIDER_UNWATCH;
 	read_input(p);
 	if (is_cancelled(p, p->request.id))
-		return HTTP_CANCEL;
-	return p->input_ended ? HTTP_UNWATCH : HTTP_GO_ON;
+		return PROVIDER_CANCEL;
+	return p->input_ended ? PROVIDER_UNWATCH : PROVIDER_GOES_ON;
 }
 
-/* Copies the next line of the input into line. False at the end. */
+/* Copies the next line of the input into p->line: one that is whole, or at the end of the input the rest of
+ * it. False: there is none. */
 static bool
-provider_next_line(struct provider *p, struct buffer *line)
+provider_take_line(struct provider *p)
 {
-	const char *text;
-	size_t len;
+	const char *text = p->input.data + p->taken;
+	size_t len = provider_unread_bytes(p);
 
-	while (p->taken == p->whole && !p->input_ended) {
-		if (provider_unread_bytes(p) > SCAN_LINE_LIMIT) {
-			error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above 256 MiB");
-			return false;
-		}
-		read_input(p);
-	}
-	if (provider_unread_bytes(p) == 0)
+	if (len == 0 || (p->taken == p->whole && !p->input_ended))
 		return false;
-	text = p->input.data + p->taken;
-	len = p->taken == p->whole ? provider_unread_bytes(p) :
-	    (size_t)((const char *)memchr(text, '\n', provider_unread_bytes(p)) - text) + 1;
-	buffer_clear(line);
-	buffer_append(line, text, len);
-	if (line->data[len - 1] == '\n')
-		line->data[--line->len] = '\0';
+	if (p->taken < p->whole)
+		len = (size_t)((const char *)memchr(text, '\n', len) - text) + 1;
+	buffer_clear(&p->line);
+	buffer_append(&p->line, text, len);
+	if (p->line.data[len - 1] == '\n')
+		p->line.data[--p->line.len] = '\0';
 	p->taken += len;
 	return true;
+}
+
+/* A worker's clients ask elsewhere if their request is large: together they would take too much memory. */
+static size_t
+provider_input_limit(const struct provider *p)
+{
+	return provider_is_worker(p) ? POOL_REQUEST_LIMIT : SCAN_LINE_LIMIT;
 }
 
 static int
@@ -432,55 +510,212 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	return 0;
 }
 
-/* Answers the requests on stdin, to its end. */
+/* Answers the request in p->line, or begins to. */
 static void
-provider_serve_stdin(struct provider *p)
+provider_answer_line(struct provider *p)
 {
-	struct buffer line = BUFFER_INIT;
+	struct failure failure = { .error = ERROR_INIT };
+	const struct buffer *line = &p->line;
 	long long id;
 
-	while (!p->reader_gone && provider_next_line(p, &line)) {
-		struct failure failure = { .error = ERROR_INIT };
-
-		/* The result of a tool for a request that is over. */
-		if (line.len == 0 || is_tool_result(line.data, line.len))
-			continue;
-		if (cancel_id(line.data, line.len, &id)) {
-			buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);
-		} else if (parse_request(&p->request, &line, &failure.error) != 0) {
-			provider_error(p, &failure);
-		} else if (is_cancelled(p, p->request.id)) {
-			error_set(&failure.error, ERROR_CANCELLED, NULL, "cancelled");
-			provider_error(p, &failure);
-		} else {
-			p->api->answer(p->api->context, p, &p->request);
-			free(p->note); /* of a request that failed */
-			p->note = NULL;
-		}
+	/* The result of a tool for a request that is over. */
+	if (line->len == 0 || is_tool_result(line->data, line->len))
+		return;
+	if (cancel_id(line->data, line->len, &id)) {
+		buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);
+	} else if (parse_request(&p->request, line, &failure.error) != 0) {
+		provider_error(p, &failure);
+	} else if (is_cancelled(p, p->request.id)) {
+		error_set(&failure.error, ERROR_CANCELLED, NULL, "cancelled");
+		provider_error(p, &failure);
+	} else if (p->api->begin != NULL) {
+		p->going = p->api->begin(p->api->context, p, &p->request);
+	} else {
+		p->api->answer(p->api->context, p, &p->request);
 	}
-	buffer_free(&line);
-	buffer_free(&p->input);
-	buffer_free(&p->cancels);
 }
 
-/* Serves one client after another as a worker (start/pool.h). */
 static void
-provider_serve_clients(const struct provider_api *api, struct pool_slot *slot)
+provider_free(struct provider *p)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+	buffer_free(&p->line);
+	buffer_free(&p->input);
+	buffer_free(&p->cancels);
+	buffer_free(&p->held);
+}
 
-	while (null != -1 && (fd = pool_accept(slot)) != -1) {
-		struct provider p = { .api = api };
-
-		dup2(fd, STDIN_FILENO);
-		dup2(fd, STDOUT_FILENO);
-		close(fd);
-		provider_serve_stdin(&p);
-		/* The client sees the end only if no descriptor of the connection is open. */
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
+/* Answers the requests on stdin, one after another, to its end. */
+static void
+provider_answer_in_turn(struct provider *p)
+{
+	while (!p->reader_gone && (provider_unread_bytes(p) > 0 || !p->input_ended)) {
+		if (provider_take_line(p)) {
+			provider_answer_line(p);
+		} else if (provider_unread_bytes(p) > SCAN_LINE_LIMIT) {
+			error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above 256 MiB");
+			break;
+		} else {
+			read_input(p);
+		}
 	}
-	file_close(&null);
+	provider_free(p);
+}
+
+/* ---- requests beside each other ---- */
+
+struct service {
+	const struct provider_api *api;
+	struct pool_slot *slot;     /* of a worker; NULL: stdin and stdout are the only client */
+	struct provider *clients[POOL_CLIENTS];
+	size_t count;
+	struct pollfd fds[1 + 2 * POOL_CLIENTS]; /* the listener; of each client, in and out */
+};
+
+static struct provider *
+service_add_client(struct service *s, int in, int out)
+{
+	struct provider *p = memory_zero(1, sizeof *p);
+
+	p->api = s->api;
+	p->in = in;
+	p->out = out;
+	s->clients[s->count++] = p;
+	return p;
+}
+
+/* Reads what a client has sent. */
+static void
+provider_read_client(struct provider *p)
+{
+	read_input(p);
+	if (p->going != NULL && is_cancelled(p, p->request.id))
+		p->api->stop(p->going);
+	if (p->going == NULL && p->taken == p->whole && provider_unread_bytes(p) > provider_input_limit(p)) {
+		error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above %zu MiB",
+		    provider_input_limit(p) >> 20);
+		provider_lose_reader(p);
+	}
+}
+
+/* Begins what the client asks for next, unless its last request is still on its way. True: the client is
+ * served, and gone. */
+static bool
+provider_serve_client(struct provider *p)
+{
+	if (provider_is_worker(p) && p->input_ended)
+		p->reader_gone = true;
+	if (p->reader_gone && p->going != NULL)
+		p->api->stop(p->going);
+	while (p->going == NULL && !p->reader_gone && provider_take_line(p))
+		provider_answer_line(p);
+	provider_flush(p);
+	if (p->behind && provider_unsent_bytes(p) <= BEHIND_LIMIT && p->going != NULL) {
+		p->behind = false;
+		p->api->resume(p->going);
+	}
+	if (p->reader_gone)
+		return p->going == NULL;
+	return p->going == NULL && p->input_ended && provider_unread_bytes(p) == 0 && p->held.len == 0;
+}
+
+/* What to wait for: more of a client's input, unless more of it waits than makes sense, and room for what it
+ * has not read. */
+static void
+service_fill_fds(struct service *s)
+{
+	s->fds[0] = (struct pollfd){ s->slot == NULL ? -1 : s->slot->listener, POLLIN, 0 };
+	for (size_t i = 0; i < s->count; i++) {
+		const struct provider *p = s->clients[i];
+		const bool reads = !p->input_ended && provider_unread_bytes(p) <= provider_input_limit(p);
+		struct pollfd *fds = s->fds + 1 + 2 * i;
+
+		fds[0] = (struct pollfd){ reads ? p->in : -1, POLLIN, 0 };
+		fds[1] = (struct pollfd){ p->out, provider_unsent_bytes(p) > 0 ? POLLOUT : 0, 0 };
+	}
+}
+
+static void
+service_accept_clients(struct service *s)
+{
+	int fd;
+
+	if (s->slot == NULL || s->fds[0].revents == 0)
+		return;
+	while ((fd = pool_accept_now(s->slot, s->count < POOL_CLIENTS)) != -1)
+		service_add_client(s, fd, fd);
+}
+
+/* Serves the clients that something has happened to, and forgets those that have gone. Returns the error of
+ * the only client, if it had one. */
+static struct error
+service_serve_clients(struct service *s)
+{
+	struct error error = ERROR_INIT;
+
+	/* Those behind were added since, or have been served. */
+	for (size_t i = s->count; i-- > 0;) {
+		struct provider *p = s->clients[i];
+
+		if (!provider_serve_client(p))
+			continue;
+		error = p->error;
+		if (provider_is_worker(p))
+			close(p->in);
+		provider_free(p);
+		free(p);
+		s->clients[i] = s->clients[--s->count];
+	}
+	return error;
+}
+
+/* Reads from those that have sent something, or have gone. */
+static void
+service_read_clients(struct service *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct pollfd *fds = s->fds + 1 + 2 * i;
+
+		if ((fds[1].revents & ~POLLOUT) != 0)
+			provider_lose_reader(s->clients[i]);
+		else if (fds[0].revents != 0)
+			provider_read_client(s->clients[i]);
+	}
+}
+
+/* Serves until no client is left: of a worker, until none has come for long, or none can. */
+static int
+service_run(struct service *s, struct error *err)
+{
+	int64_t idle_since = clock_monotonic();
+
+	if (s->slot == NULL)
+		service_add_client(s, STDIN_FILENO, STDOUT_FILENO);
+	for (;;) {
+		*err = service_serve_clients(s);
+		if (s->count > 0)
+			idle_since = clock_monotonic();
+		if (s->count == 0 && (s->slot == NULL || !pool_named(s->slot) ||
+		    (clock_monotonic() - idle_since >= WORKER_IDLE_MS && pool_retires(s->slot))))
+			return s->slot == NULL && err->code != ERROR_NONE ? -1 : 0;
+		service_fill_fds(s);
+		if (s->api->wait(s->api->context, s->fds, 1 + 2 * s->count,
+		    s->slot == NULL ? INT_MAX : WORKER_IDLE_MS, err) == -1)
+			return -1;
+		service_read_clients(s);
+		service_accept_clients(s);
+	}
+}
+
+/* slot: of a worker; NULL: it serves stdin. */
+static void
+provider_run_service(const struct provider_api *api, struct pool_slot *slot, struct error *err)
+{
+	struct service *s = memory_zero(1, sizeof *s);
+
+	s->api = api;
+	s->slot = slot;
+	service_run(s, err);
+	free(s);
 }
 
 /* Prints one line, for callers that check before they send a request: by check() or ask(). */
@@ -524,7 +759,7 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_FLAG(struct asked, check) },
 	{ OPT_ASK, 0, "ask", NULL, "ask the server for a list of its models, and say what it answered",
 	    OPTION_INTO_FLAG(struct asked, ask) },
-	{ OPT_WORKER, 0, "worker", "LOCK", "serve one after another on the socket that stdin is",
+	{ OPT_WORKER, 0, "worker", "LOCK", "serve all who connect to the socket that stdin is",
 	    OPTION_INTO_TEXT(struct asked, lock) },
 	{ OPT_PARENT, 0, "parent", "PID", "of a worker: end with this process",
 	    OPTION_INTO_NUMBER(struct asked, parent, 1, INT_MAX) },
@@ -539,7 +774,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 		{ OPTION_SAID(OPT_WORKER), OPTION_SAID(OPT_CHECK) | OPTION_SAID(OPT_ASK), 0, NULL },
 		{ OPTION_SAID(OPT_ASK), OPTION_SAID(OPT_CHECK), 0, NULL },
 	};
-	struct provider p = { .api = api };
+	struct provider p = { .api = api, .in = STDIN_FILENO, .out = STDOUT_FILENO };
 	struct options o;
 	struct asked asked = { .lock = NULL };
 	struct pool_slot slot;
@@ -555,7 +790,7 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	case OPTION_END:
 		if (options_check(&o, rules, sizeof rules / sizeof *rules, &p.error) != 0)
 			break;
-		if (asked.lock != NULL && !api->stays) {
+		if (asked.lock != NULL && api->begin == NULL) {
 			error_set(&p.error, ERROR_USAGE, "--worker", "it cannot be one");
 			break;
 		}
@@ -574,12 +809,12 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 		}
 		if (api->start != NULL && api->start(api->context, &p.error) != 0)
 			break;
-		if (asked.lock == NULL) {
-			provider_serve_stdin(&p);
-		} else {
-			provider_serve_clients(api, &slot);
+		if (api->begin == NULL)
+			provider_answer_in_turn(&p);
+		else
+			provider_run_service(api, asked.lock == NULL ? NULL : &slot, &p.error);
+		if (asked.lock != NULL)
 			pool_leave(&slot);
-		}
 		if (p.error.code == ERROR_NONE)
 			return STATUS_OK;
 		break;

@@ -4,13 +4,19 @@
  * they are wanted) and then exactly one `message` or `error`, in the order of the
  * requests. It ends at the end of its input, or when nobody reads its output.
  *
- * A program is a table, struct provider_api, and a main() that hands it to
- * provider_main(). While a request runs, provider_look() watches stdin for its
- * {"cancel": id}; requests that come meanwhile wait in the buffer.
+ * A program is a table, struct provider_api, and a main() that hands it to provider_main(). An agent CLI
+ * is asked and waited for, one request after another: answer(). An API is asked by HTTP, beside others:
+ * begin(). That can be a worker (start/pool.h), which serves up to POOL_CLIENTS clients at the same time:
+ *
+ *   - each client has one request on its way; what it sends meanwhile waits
+ *   - a client that hangs up ends its request
+ *   - what a client does not read waits for it, up to a limit, and then the server waits: the others do
+ *     not
  */
 #ifndef AWF_PROVIDER_H
 #define AWF_PROVIDER_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +25,6 @@
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
-#include "net/http.h"
 #include "workspace/changed.h"
 
 struct provider;
@@ -46,7 +51,6 @@ struct provider_request {
 struct provider_api {
 	const char *program; /* "awf-provider-NAME" */
 	const char *usage;   /* for --help */
-	bool stays;          /* it can be a worker: it keeps connections, and nothing of a client */
 	/* Called once, before the first request is read; may be NULL. */
 	int (*start)(void *context, struct error *err);
 	/* For --check: whether it has what it needs to answer, asking nobody. Writes members that
@@ -55,8 +59,19 @@ struct provider_api {
 	/* For --ask: asks the server for a list of its models, which costs nothing. Writes members that say
 	 * what it answered. -1 with *err: not what it should. NULL: there is no such server. */
 	int (*ask)(void *context, struct writer *w, struct error *err);
-	/* Ends with provider_message(), provider_error() or provider_recorded(). */
+
+	/* One of these is set. answer() ends with provider_message(), provider_error() or
+	 * provider_recorded(). begin() does, too, and returns NULL; or it returns what goes on until it has
+	 * called one of them. The request stays as it is until then. */
 	void (*answer)(void *context, struct provider *p, const struct provider_request *r);
+	void *(*begin)(void *context, struct provider *p, const struct provider_request *r);
+	/* Of one that has begun: end it at once, with provider_error(). */
+	void (*stop)(void *going);
+	/* Likewise: provider_is_behind() may be false now. */
+	void (*resume)(void *going);
+	/* Continues all that goes on, until one of fds is ready (revents are set), something has happened or
+	 * limit_ms have passed. */
+	int (*wait)(void *context, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err);
 	void *context;
 };
 
@@ -83,8 +98,16 @@ void provider_error(struct provider *p, const struct failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */
 void provider_recorded(struct provider *p, struct span answer);
 
-/* For struct http_request: context is the struct provider. */
-enum http_watch provider_look(void *context);
+/* Whether the client has not read so much of its answer that no more should come. */
+bool provider_is_behind(struct provider *p);
+
+/* What to do once stdin is readable, while answer() waits. */
+enum provider_input {
+	PROVIDER_GOES_ON,
+	PROVIDER_UNWATCH, /* go on, and do not watch it any more */
+	PROVIDER_CANCEL
+};
+enum provider_input provider_look(struct provider *p);
 
 /* The next result that has come for this request: a line, valid until more is read. False: none. */
 bool provider_tool_result(struct provider *p, struct span *line);

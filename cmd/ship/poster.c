@@ -65,7 +65,7 @@ poster_send(struct poster *p, const char *method, const char *path, const char *
 	char *url = memory_format("%s%s", p->base, path), **headers = list_copy(p->headers);
 	struct http_request request = { .url = url, .method = method, .direct = p->direct, .body = bytes,
 		.body_len = len, .take = poster_append_body, .context = &p->body,
-		.limit = ANSWER_LIMIT, .watch_fd = -1, .output_fd = -1 };
+		.limit = ANSWER_LIMIT };
 	int64_t pause;
 	int failed;
 

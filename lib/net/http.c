@@ -1,9 +1,11 @@
 /*
  * Uses curl's multi interface, so that waiting is done here, and the caller's descriptors are
- * watched together with the connections. A POST has a handle for itself; GETs share the
- * connections. The time limit is for periods without a byte in either direction, not for the whole,
- * because an answer may stream for long. The body of an answer outside 2xx is an error message: it
- * is kept, up to a limit, and not passed to take().
+ * watched together with the connections. The time limit is for periods without a byte in either
+ * direction, not for the whole, because an answer may stream for long. The body of an answer outside
+ * 2xx is an error message: it is kept, up to a limit, and not passed to take().
+ *
+ * Requests to a server by https wait for its first connection, which shows whether it can carry many of
+ * them (HTTP/2). If not, each has one of its own.
  */
 #include "net/http.h"
 
@@ -21,11 +23,11 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "io/polling.h"
 #include "net/handle.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
 #define RETRY_AFTER_LIMIT_MS ((int64_t)24 * 3600 * 1000)
+#define LOOK_MS 1000 /* between looks at what was sent, and whether more than keep-alives came */
 
 void
 http_escape(struct buffer *url, const char *text)
@@ -39,17 +41,23 @@ http_escape(struct buffer *url, const char *text)
 			buffer_format(url, "%%%02X", (unsigned)(unsigned char)*text);
 }
 
+/* Connections to a server that speaks HTTP/2, which each carry as many requests as it allows. */
+#define SHARED_CONNECTIONS 8L
+/* Connections that are kept for later requests. */
+#define IDLE_CONNECTIONS 64L
+
 struct http {
 	CURLM *multi; /* owns the connections */
-	CURL *easy;
 	const char *authorities; /* the directory of handle_authorities(); NULL: none */
-	struct transfer *gets;   /* the GETs in progress */
+	struct transfer *transfers; /* those in progress */
+	bool shares;             /* the last answer came by HTTP/2 */
+	CURL *spare;             /* of a transfer that has ended; NULL */
 };
 
 /* A request in progress. */
 struct transfer {
-	const struct http_request *request;
-	struct http_answer *answer;
+	struct http_call *call;
+	char *url;               /* a copy */
 	CURL *easy;
 	const char *authorities; /* the directory that is used; NULL: authorities of the environment
 	                            or of libcurl */
@@ -57,21 +65,16 @@ struct transfer {
 	struct handle_body body;
 	char message[CURL_ERROR_SIZE];
 	bool stopped, exact_retry_after;
+	bool held;               /* take() did not take what came */
 	bool headed;             /* a part of the head has arrived */
 	bool cut;                /* the rest of an error's body is not needed */
 	const char *wrong;       /* what is wrong with the answer; NULL: nothing */
 	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
-	int watch_fd;
 	int64_t idle_since;
 	int64_t barren_since;    /* when progress was last seen */
 	int64_t progress;
 	curl_off_t sent;
-
-	/* Only for a GET. */
-	struct http_request made;
-	char *url;
-	struct http_get *get;
 	struct transfer *next;
 };
 
@@ -80,11 +83,10 @@ http_open(struct error *err)
 {
 	struct http *h = memory_zero(1, sizeof *h);
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
 		h->multi = curl_multi_init();
-		h->easy = curl_easy_init();
-	}
-	if (h->multi != NULL && h->easy != NULL) {
+	if (h->multi != NULL) {
+		curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
 		h->authorities = handle_authorities();
 		return h;
 	}
@@ -98,9 +100,9 @@ http_close(struct http *h)
 {
 	if (h == NULL)
 		return;
-	while (h->gets != NULL)
-		http_get_stop(h, h->gets->get);
-	curl_easy_cleanup(h->easy);
+	while (h->transfers != NULL)
+		http_stop(h, h->transfers->call);
+	curl_easy_cleanup(h->spare);
 	curl_multi_cleanup(h->multi);
 	curl_global_cleanup();
 	free(h);
@@ -134,7 +136,7 @@ static size_t
 on_header(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *t = context;
-	struct http_answer *answer = t->answer;
+	struct http_answer *answer = &t->call->answer;
 	size_t len = size * count;
 	char line[256], *value;
 
@@ -164,8 +166,8 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	} else if (strcasecmp(line, "location") == 0) {
 		snprintf(answer->location, sizeof answer->location, "%s", value);
 	}
-	if (t->request != NULL && t->request->kept_header != NULL &&
-	    strcasecmp(line, t->request->kept_header) == 0)
+	if (t->call->request.kept_header != NULL &&
+	    strcasecmp(line, t->call->request.kept_header) == 0)
 		snprintf(answer->kept, sizeof answer->kept, "%s", value);
 	return len;
 }
@@ -174,9 +176,10 @@ static size_t
 on_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *t = context;
-	struct buffer *body = &t->answer->body;
+	struct buffer *body = &t->call->answer.body;
 	size_t len = size * count, room = ERROR_BODY_LIMIT - body->len;
 	long status = 0;
+	int taken;
 
 	INVARIANT(body->len <= ERROR_BODY_LIMIT && !t->cut && !t->stopped);
 	t->idle_since = clock_monotonic();
@@ -186,47 +189,35 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 		t->cut = len > room;
 		return t->cut ? 0 : len;
 	}
-	t->taken += len;
-	if (t->request->limit > 0 && t->taken > t->request->limit) {
+	if (t->call->request.limit > 0 && t->taken + len > t->call->request.limit) {
 		t->wrong = "the answer is larger than any that is expected";
 		return 0;
 	}
-	t->stopped = t->request->take(t->request->context, bytes, len) != 0;
+	taken = t->call->request.take(t->call->request.context, bytes, len);
+	if (taken == HTTP_HOLD) {
+		t->held = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	t->taken += len;
+	t->stopped = taken != HTTP_TAKEN;
 	return t->stopped ? 0 : len;
-}
-
-/* Whether the owner wants the request stopped. libcurl's poll wakes for POLLERR but does not
- * report it, so this checks itself. */
-static bool
-is_cancelled(struct transfer *t)
-{
-	const struct http_request *request = t->request;
-	enum http_watch decision = HTTP_GO_ON;
-
-	if (poll_now(request->output_fd, 0) != 0)
-		return true;
-	if (poll_now(t->watch_fd, POLLIN) != 0)
-		decision = request->look(request->context);
-	if (decision == HTTP_UNWATCH)
-		t->watch_fd = -1;
-	return decision == HTTP_CANCEL;
 }
 
 static int64_t
 idle_limit(const struct transfer *t)
 {
-	const struct http_way *way = t->request->way;
+	const struct http_way *way = t->call->request.way;
 
 	if (way != NULL && way->first_ms > 0 && t->taken == 0)
 		return way->first_ms;
-	return t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms : STALL_LIMIT_MS;
+	return t->call->request.idle_timeout_ms > 0 ? t->call->request.idle_timeout_ms : STALL_LIMIT_MS;
 }
 
 /* Whether only keep-alives have arrived for too long. */
 static bool
 is_barren(struct transfer *t)
 {
-	const struct http_request *request = t->request;
+	const struct http_request *request = &t->call->request;
 	int64_t limit = request->kept_alive_ms > 0 ? request->kept_alive_ms : KEPT_ALIVE_LIMIT_MS, now, progress;
 
 	if (request->progress == NULL)
@@ -240,60 +231,33 @@ is_barren(struct transfer *t)
 	return now - t->barren_since >= limit;
 }
 
-static int
-transfer_run(struct transfer *t, CURLM *multi, struct error *err)
+/* Whether the transfer has lasted too long without something. *left_ms: until it would have. */
+static bool
+transfer_is_late(struct transfer *t, int64_t *left_ms, struct error *err)
 {
-	int64_t left_ms;
-	CURLMsg *message;
-	bool done = false;
-	int running, more;
+	const int64_t limit_ms = idle_limit(t), now = clock_monotonic();
+	curl_off_t sent = 0;
 
-	t->idle_since = clock_monotonic();
-	for (;;) {
-		struct curl_waitfd fds[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-		curl_off_t sent = 0;
-		unsigned count = 0;
-		int64_t limit_ms;
-
-		if (curl_multi_perform(multi, &running) != CURLM_OK)
-			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
-		while ((message = curl_multi_info_read(multi, &more)) != NULL)
-			if (message->msg == CURLMSG_DONE) {
-				done = true;
-				t->result = message->data.result;
-			}
-		if (done)
-			return 0;
-		/* Bytes sent count too: a large request takes its time. */
-		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-		if (sent != t->sent) {
-			t->sent = sent;
-			t->idle_since = clock_monotonic();
-		}
-		limit_ms = idle_limit(t);
-		if (clock_monotonic() - t->idle_since >= limit_ms)
-			return error_set(err, ERROR_NETWORK, NULL, "no byte arrived for %lld ms",
-			    (long long)limit_ms);
-		if (is_barren(t))
-			return error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing but "
-			    "keep-alives arrived",
-			    (long long)(clock_monotonic() - t->barren_since));
-
-		if (t->watch_fd >= 0) {
-			fds[count].fd = t->watch_fd;
-			fds[count++].events = CURL_WAIT_POLLIN;
-		}
-		if (t->request->output_fd >= 0)
-			fds[count++].fd = t->request->output_fd;
-		if (t->request->before_wait != NULL)
-			t->request->before_wait(t->request->context);
-		left_ms = t->idle_since + limit_ms - clock_monotonic();
-		if (curl_multi_poll(multi, fds, count, left_ms > 1000 ? 1000 : (int)left_ms, NULL) !=
-		    CURLM_OK)
-			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
-		if (is_cancelled(t))
-			return error_set(err, ERROR_CANCELLED, NULL, "cancelled");
+	*left_ms = limit_ms;
+	if (t->held) {
+		t->idle_since = t->barren_since = now;
+		return false;
 	}
+	/* Bytes sent count too: a large request takes its time. */
+	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	if (sent != t->sent) {
+		t->sent = sent;
+		t->idle_since = now;
+	}
+	*left_ms = t->idle_since + limit_ms - now;
+	if (*left_ms <= 0)
+		error_set(err, ERROR_NETWORK, NULL, "no byte arrived for %lld ms", (long long)limit_ms);
+	else if (is_barren(t))
+		error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing but keep-alives arrived",
+		    (long long)(now - t->barren_since));
+	else
+		return false;
+	return true;
 }
 
 static void
@@ -320,7 +284,7 @@ transfer_set_way(CURL *easy, const struct http_way *way)
 static void
 transfer_begin(struct transfer *t, struct http *h)
 {
-	const struct http_request *request = t->request;
+	const struct http_request *request = &t->call->request;
 
 	for (size_t i = 0; request->headers[i] != NULL; i++)
 		t->headers = curl_slist_append(t->headers, request->headers[i]);
@@ -330,24 +294,26 @@ transfer_begin(struct transfer *t, struct http *h)
 	t->headers = curl_slist_append(t->headers, "Accept-Encoding: identity");
 	t->authorities = request->way != NULL && request->way->ca != NULL ? NULL : h->authorities;
 
-	memset(t->answer, 0, sizeof *t->answer);
-	t->watch_fd = request->watch_fd;
+	memset(&t->call->answer, 0, sizeof t->call->answer);
 	t->idle_since = clock_monotonic();
 	t->heads = t->taken = 0;
-	t->headed = t->cut = false;
+	t->headed = t->cut = t->held = false;
+	t->message[0] = '\0';
 	t->wrong = NULL;
-	handle_prepare(t->easy, request->url, t->authorities);
+	handle_prepare(t->easy, t->url, t->authorities);
 	transfer_set_way(t->easy, request->way);
 	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 	curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "");
+	/* Without TLS it would wait for the head of the first answer, not of the first connection. */
+	curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, strncmp(t->url, "https:", 6) == 0 ? 1L : 0L);
 	if (request->body != NULL) {
 		t->body = (struct handle_body){ .bytes = request->body, .len = request->body_len };
 		handle_post(t->easy, &t->body);
 	}
 	if (request->method != NULL)
 		curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
-	if (request->direct || (t->get != NULL && t->get->direct))
+	if (request->direct)
 		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -362,7 +328,7 @@ transfer_begin(struct transfer *t, struct http *h)
 static bool
 transfer_end(struct transfer *t, struct http *h, bool failed)
 {
-	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer->status);
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->call->answer.status);
 	curl_multi_remove_handle(h->multi, t->easy);
 	curl_slist_free_all(t->headers);
 	t->headers = NULL;
@@ -391,89 +357,99 @@ transfer_result(const struct transfer *t, struct error *err)
 }
 
 int
-http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
-    struct error *err)
+http_begin(struct http *h, struct http_call *call, struct error *err)
 {
-	struct transfer t;
-	int failed;
-
-	do {
-		t = (struct transfer){ .request = request, .answer = answer, .easy = h->easy };
-		transfer_begin(&t, h);
-		failed = transfer_run(&t, h->multi, err);
-	} while (transfer_end(&t, h, failed != 0));
-	return failed != 0 ? -1 : transfer_result(&t, err);
-}
-
-/* ---- GET ---- */
-
-int
-http_get(struct http *h, struct http_get *g, struct error *err)
-{
-	CURL *easy = curl_easy_init();
+	CURL *easy = h->spare != NULL ? h->spare : curl_easy_init();
 	struct transfer *t;
 
 	if (easy == NULL)
 		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+	h->spare = NULL;
 	t = memory_zero(1, sizeof *t);
+	t->call = call;
+	t->url = memory_text(call->request.url);
 	t->easy = easy;
-	t->url = memory_text(g->url);
-	t->made = (struct http_request){ .url = t->url, .headers = g->headers, .limit = g->limit,
-		.idle_timeout_ms = g->idle_timeout_ms, .take = g->take, .context = g->context,
-		.watch_fd = -1, .output_fd = -1 };
-	t->request = &t->made;
-	t->answer = &g->answer;
-	t->get = g;
-	t->next = h->gets;
-	h->gets = t;
-	g->transfer = t;
-	g->ended = false;
-	g->error = (struct error)ERROR_INIT;
+	t->next = h->transfers;
+	h->transfers = t;
+	call->transfer = t;
+	call->ended = false;
+	call->error = (struct error)ERROR_INIT;
 	transfer_begin(t, h);
 	return 0;
 }
 
 /* Removes it from the transfers in progress. */
 static void
-get_drop(struct http *h, struct transfer *t)
+transfer_drop(struct http *h, struct transfer *t)
 {
-	struct transfer **link = &h->gets;
+	struct transfer **link = &h->transfers;
 
 	while (*link != NULL && *link != t)
 		link = &(*link)->next;
-	if (*link != NULL)
-		*link = t->next;
-	t->get->transfer = NULL;
-	curl_easy_cleanup(t->easy);
+	INVARIANT(*link == t);
+	*link = t->next;
+	t->call->transfer = NULL;
+	if (h->spare == NULL)
+		h->spare = t->easy;
+	else
+		curl_easy_cleanup(t->easy);
 	free(t->url);
 	free(t);
 }
 
 void
-http_get_stop(struct http *h, struct http_get *g)
+http_stop(struct http *h, struct http_call *call)
 {
-	if (g->transfer != NULL) {
-		transfer_end(g->transfer, h, true);
-		get_drop(h, g->transfer);
-	}
+	struct transfer *t = call->transfer;
+
+	if (t == NULL)
+		return;
+	transfer_end(t, h, true);
+	transfer_drop(h, t);
+	call->ended = true;
+	error_set(&call->error, ERROR_CANCELLED, NULL, "cancelled");
+}
+
+void
+http_resume(struct http *h, struct http_call *call)
+{
+	struct transfer *t = call->transfer;
+
+	(void)h;
+	if (t == NULL || !t->held)
+		return;
+	t->held = false;
+	t->idle_since = t->barren_since = clock_monotonic();
+	curl_easy_pause(t->easy, CURLPAUSE_CONT);
 }
 
 static void
-get_end(struct http *h, struct transfer *t)
+call_finish(struct http_call *call)
 {
-	if (transfer_end(t, h, false)) {
-		t->message[0] = '\0';
-		transfer_begin(t, h);
+	call->ended = true;
+	if (call->on_end != NULL)
+		call->on_end(call);
+}
+
+/* While it is not known whether the server speaks HTTP/2, or if it does not, each request may have a
+ * connection. */
+static void
+http_note_version(struct http *h, const struct transfer *t)
+{
+	long version = 0;
+	bool shares;
+
+	curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+	shares = version == CURL_HTTP_VERSION_2_0;
+	if (version == 0 || shares == h->shares)
 		return;
-	}
-	transfer_result(t, &t->get->error);
-	t->get->ended = true;
-	get_drop(h, t);
+	h->shares = shares;
+	curl_multi_setopt(h->multi, CURLMOPT_MAX_HOST_CONNECTIONS, shares ? SHARED_CONNECTIONS : 0L);
 }
 
 /* Lets the transfers continue. Returns how many have ended; -1. */
 static int
-gets_perform(struct http *h, struct error *err)
+http_perform(struct http *h, struct error *err)
 {
 	CURLMsg *message;
 	int running, more, ended = 0;
@@ -482,44 +458,108 @@ gets_perform(struct http *h, struct error *err)
 		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 	while ((message = curl_multi_info_read(h->multi, &more)) != NULL) {
 		struct transfer *t = NULL;
+		struct http_call *call;
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 		t->result = message->data.result;
-		get_end(h, t);
+		call = t->call;
+		http_note_version(h, t);
+		if (transfer_end(t, h, false)) {
+			transfer_begin(t, h);
+			continue;
+		}
+		transfer_result(t, &call->error);
+		transfer_drop(h, t);
+		call_finish(call);
 		ended++;
 	}
 	return ended;
 }
 
-int
-http_wait(struct http *h, int fd, int64_t limit_ms, struct error *err)
+/* Ends the transfers that are late. Returns how many; *limit_ms becomes the time until the next may be. */
+static int
+http_end_late(struct http *h, int64_t *limit_ms)
 {
-	struct curl_waitfd also = { .fd = fd, .events = CURL_WAIT_POLLIN };
-	struct transfer *next;
-	int ended = gets_perform(h, err);
-	int64_t now = clock_monotonic();
+	int ended = 0;
 
-	for (struct transfer *t = h->gets; ended != -1 && t != NULL; t = next) {
-		int64_t left_ms = t->idle_since + idle_limit(t) - now;
+	/* What is called at the end of one may stop any: the search begins anew then. */
+	for (struct transfer *t = h->transfers; t != NULL;) {
+		struct http_call *call = t->call;
+		int64_t left_ms;
 
-		next = t->next;
-		if (left_ms > 0) {
-			limit_ms = left_ms < limit_ms ? left_ms : limit_ms;
+		if (!transfer_is_late(t, &left_ms, &call->error)) {
+			*limit_ms = left_ms < *limit_ms ? left_ms : *limit_ms;
+			t = t->next;
 			continue;
 		}
-		error_set(&t->get->error, ERROR_NETWORK, NULL, "no byte arrived for %lld ms",
-		    (long long)idle_limit(t));
-		t->get->ended = true;
 		transfer_end(t, h, true);
-		get_drop(h, t);
+		transfer_drop(h, t);
+		call_finish(call);
 		ended++;
+		t = h->transfers;
 	}
+	return ended;
+}
+
+/* poll() for the owner's descriptors beside the connections: libcurl's wakes for an error or the end of
+ * one, but does not say so. */
+static int
+http_poll(struct http *h, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err)
+{
+	struct curl_waitfd *also = memory_array(NULL, count + 1, sizeof *also);
+	unsigned used = 0;
+	CURLMcode result;
+
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].fd >= 0)
+			also[used++] = (struct curl_waitfd){ .fd = fds[i].fd,
+				.events = (short)((fds[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+				    (fds[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0)) };
+	result = curl_multi_poll(h->multi, also, used, limit_ms > INT_MAX ? INT_MAX : (int)limit_ms, NULL);
+	free(also);
+	if (result != CURLM_OK)
+		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
+	if (count > 0)
+		poll(fds, count, 0);
+	return 0;
+}
+
+int
+http_wait(struct http *h, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err)
+{
+	int ended = http_perform(h, err);
+
+	for (size_t i = 0; i < count; i++)
+		fds[i].revents = 0;
+	if (ended != -1)
+		ended += http_end_late(h, &limit_ms);
 	if (ended != 0)
 		return ended == -1 ? -1 : 0;
-	if (curl_multi_poll(h->multi, &also, fd >= 0, limit_ms > INT_MAX ? INT_MAX : (int)limit_ms,
-	    NULL) != CURLM_OK)
-		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
-	return gets_perform(h, err) == -1 ? -1 : 0;
+	if (limit_ms > LOOK_MS && h->transfers != NULL)
+		limit_ms = LOOK_MS;
+	return http_poll(h, fds, count, limit_ms, err) == -1 || http_perform(h, err) == -1 ? -1 : 0;
+}
+
+int
+http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
+    struct error *err)
+{
+	struct http_call call = { .request = *request };
+
+	memset(answer, 0, sizeof *answer);
+	if (http_begin(h, &call, err) == -1)
+		return -1;
+	while (!call.ended)
+		if (http_wait(h, NULL, 0, LOOK_MS, err) == -1) {
+			http_stop(h, &call);
+			http_answer_free(&call.answer);
+			return -1;
+		}
+	*answer = call.answer;
+	if (call.error.code == ERROR_NONE)
+		return 0;
+	*err = call.error;
+	return -1;
 }

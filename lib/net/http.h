@@ -1,12 +1,13 @@
 /*
- * HTTP requests (libcurl): one POST at a time, for providers, or any number of GETs; answers are
- * passed on as they arrive. Connections are kept alive between requests; proxies and CURL_CA_BUNDLE
- * / SSL_CERT_FILE are respected, TLS is always verified, redirects are answers like any other (a
- * key is never sent elsewhere).
+ * HTTP requests (libcurl), any number at the same time; answers are passed on as they arrive.
+ * Connections are kept alive between requests, and where a server speaks HTTP/2 requests share
+ * them; proxies and CURL_CA_BUNDLE / SSL_CERT_FILE are respected, TLS is always verified, redirects
+ * are answers like any other (a key is never sent elsewhere).
  */
 #ifndef AWF_NET_HTTP_H
 #define AWF_NET_HTTP_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,13 +23,6 @@ struct http;
 struct http *http_open(struct error *err);
 void http_close(struct http *h);
 
-/* What to do when the watched descriptor is readable. */
-enum http_watch {
-	HTTP_GO_ON,
-	HTTP_UNWATCH, /* continue, and do not watch it any more */
-	HTTP_CANCEL
-};
-
 /* How to reach a server, if not in the usual way. NULL or 0: as usual. */
 struct http_way {
 	int64_t connect_ms;          /* time limit for connecting */
@@ -39,20 +33,26 @@ struct http_way {
 	                                the URL */
 };
 
+/* What take() returns. */
+enum http_take {
+	HTTP_TAKEN,
+	HTTP_STOP, /* or any other number: the request is stopped, with ERROR_CANCELLED */
+	HTTP_HOLD  /* none of the bytes was taken: they come again after http_resume(), and until then
+	              the server cannot send more, and no time limit counts */
+};
+
 struct http_request {
 	const char *url;
 	const struct http_way *way;  /* NULL: all as usual */
-	const char *method;          /* NULL: POST */
+	const char *method;          /* NULL: POST with a body, GET without */
 	bool direct;                 /* use no proxy */
 	const char *const *headers;  /* "Name: value"; ends with NULL */
 	const char *kept_header;     /* a header whose value is kept from the answer; NULL: none */
-	const char *body;
+	const char *body;            /* NULL: none */
 	size_t body_len;
 	int64_t idle_timeout_ms;     /* time limit for a period without a byte: then ERROR_NETWORK;
 	                                0: 300 s */
-	/* Called with bytes of a 2xx body; non-zero stops the request (http_post() returns -1 with
-	 * ERROR_CANCELLED). */
-	int (*take)(void *context, const char *bytes, size_t len);
+	int (*take)(void *context, const char *bytes, size_t len); /* called with bytes of a 2xx body */
 	void *context;
 	size_t limit;                /* bytes of a 2xx body, above which it is ERROR_NETWORK; 0:
 	                                no limit */
@@ -61,11 +61,6 @@ struct http_request {
 	 * each byte counts. */
 	int64_t (*progress)(void *context);
 	int64_t kept_alive_ms;       /* replaces that limit; 0: does not */
-	int watch_fd;                /* calls look() when it is readable; -1: none */
-	enum http_watch (*look)(void *context);
-	int output_fd;               /* if its reader is gone: ERROR_CANCELLED; -1: none */
-	void (*before_wait)(void *context); /* called when all bytes that have arrived were passed
-	                                       to take(); NULL */
 };
 #define HTTP_REQUEST_ID_SIZE 128
 struct http_answer {
@@ -76,36 +71,37 @@ struct http_answer {
 	char kept[64];               /* the value of kept_header; "" */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };
-/* 0 if a complete answer came, whatever its status; -1 with ERROR_NETWORK (cut off, refused, timed
- * out), ERROR_CANCELLED. */
-int http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
-    struct error *err);
 void http_answer_free(struct http_answer *a);
 
-/* A GET, beside others. */
+/* A request, beside others. */
 struct transfer;
-struct http_get {
-	/* Set by the caller. */
-	const char *url;             /* http_get() copies it */
-	const char *const *headers;  /* "Name: value"; ends with NULL; must not change until the end */
-	bool direct;                 /* use no proxy */
-	int64_t idle_timeout_ms;     /* as in http_request, like take and limit */
-	int (*take)(void *context, const char *bytes, size_t len);
-	size_t limit;
-	void *context;
+struct http_call {
+	/* Set by the caller; what it points to, but for the URL, must not change until the end. */
+	struct http_request request;
+	/* Called by http_wait() once `ended` is set; it may begin others, stop others, and free the call. May
+	 * be NULL. */
+	void (*on_end)(struct http_call *call);
+	void *owner;                 /* for on_end() */
 
 	/* The result. */
 	bool ended;
-	struct error error;          /* ERROR_NONE: a complete answer came, whatever its status */
+	struct error error;          /* ERROR_NONE: a complete answer came, whatever its status;
+	                                ERROR_NETWORK (cut, refused, timed out), ERROR_CANCELLED */
 	struct http_answer answer;   /* the caller must free it */
 
 	struct transfer *transfer;   /* NULL: it is not in progress */
 };
-/* Begins a GET. Not during an http_post(). -1: ERROR_SYSTEM. */
-int http_get(struct http *h, struct http_get *g, struct error *err);
-/* Continues all GETs until some have ended, bytes have arrived, fd is readable (-1: none) or
- * limit_ms have passed. -1: ERROR_SYSTEM. */
-int http_wait(struct http *h, int fd, int64_t limit_ms, struct error *err);
-void http_get_stop(struct http *h, struct http_get *g);
+/* Begins a request. -1: ERROR_SYSTEM. */
+int http_begin(struct http *h, struct http_call *call, struct error *err);
+/* Ends it without an answer; what has arrived of one stays. One that has ended is nothing. */
+void http_stop(struct http *h, struct http_call *call);
+/* Lets one go on that was held. take() may be called before it returns. */
+void http_resume(struct http *h, struct http_call *call);
+/* Continues all requests until some have ended, bytes have arrived, one of fds is ready (their revents
+ * are set) or limit_ms have passed. -1: ERROR_SYSTEM. */
+int http_wait(struct http *h, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err);
+/* Makes one request and waits for its end. -1 with call.error. */
+int http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
+    struct error *err);
 
 #endif

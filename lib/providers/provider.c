@@ -24,6 +24,10 @@
 
 /* Whatever a server asks for, a call waits no longer than a day. */
 #define RETRY_AFTER_LIMIT_MS (24LL * 3600 * 1000)
+/* Workers that did not say that they listen, until none is used any more. */
+#define WORKER_TRIES 3
+/* Bytes that are put around a request. */
+#define REQUEST_EXTRA 4096
 
 const char *
 provider_program(const char *name, const struct endpoint *endpoint, const char *model)
@@ -88,12 +92,14 @@ describe_worker(const struct provider *p, const char *program,
 static bool
 use_worker(struct provider *p, const char *program, const struct environment *environment)
 {
+	const int from = p->slots_full;
 	struct pool_spec spec;
 	char **read = NULL;
 	bool fits = provider_shared(p) &&
 	    describe_worker(p, program, environment, &spec, &read) &&
-	    pool_connect(&p->worker, &spec);
+	    pool_connect(&p->worker, &spec, from);
 
+	p->slots_full = 0;
 	if (fits && peer_connect(&p->peer, p->worker.fd) == -1) {
 		pool_release(&p->worker);
 		fits = false;
@@ -112,8 +118,8 @@ provider_end_process(struct provider *p)
 	return wait_status;
 }
 
-/* The same after a failure: the worker is not used any more, because its following lines could
- * not be trusted. */
+/* The same after it has broken the protocol, or a time limit: its following lines could not be trusted, and
+ * nobody else is to be served by the worker. */
 static int
 give_up(struct provider *p)
 {
@@ -157,34 +163,59 @@ provider_start(struct provider *p, struct error *err)
 	return status;
 }
 
-/* Starts the provider and waits for it to listen. A worker says so before the request. If it
- * does not, another takes its place; if that does not either, no worker is used any more. */
+static bool
+says(struct span line, const char *text)
+{
+	return line.len == strlen(text) && memcmp(line.at, text, line.len) == 0;
+}
+
+/* Waits for the worker's first line. 1: it has room; 0: it is full, or gone, or does not say so in time, and was
+ * left; -1: interrupted. */
+static int
+provider_hear_worker(struct provider *p, const struct interrupts *interrupts, struct error *err)
+{
+	const int64_t deadline = clock_monotonic() +
+	    (p->worker.starts ? WORKER_START_MS : WORKER_HELLO_MS);
+	enum peer_event event = PEER_SERVED;
+	struct span line;
+	int taken = 0;
+
+	while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
+		event = peer_wait(&p->peer, deadline, interrupts, err);
+	p->worker.heard = taken == 1 && says(line, POOL_HELLO);
+	if (p->worker.heard)
+		return 1;
+	if (taken == 1 && says(line, POOL_FULL))
+		p->slots_full = p->worker.number + 1;
+	if (p->slots_full > 0 || event == PEER_GONE || event == PEER_INTERRUPTED)
+		provider_end_process(p);
+	else
+		give_up(p);
+	return event == PEER_INTERRUPTED ? -1 : 0;
+}
+
+/* Starts the provider and waits for it to listen. A worker says so before the request. If it has no room, the
+ * next may; if it does not answer, another takes its place; if workers fail again and again, none is used
+ * any more. */
 static int
 start_listening(struct provider *p, const struct interrupts *interrupts, struct error *err)
 {
+	int failures = 0;
+
 	for (;;) {
-		enum peer_event event = PEER_SERVED;
-		int64_t deadline;
-		struct span line;
 		bool starts;
-		int taken = 0;
+		int heard;
 
 		if (provider_start(p, err) == -1)
 			return -1;
 		if (p->worker.fd == -1 || p->worker.heard)
 			return 0;
 		starts = p->worker.starts;
-		deadline = clock_monotonic() + (starts ? WORKER_START_MS : WORKER_HELLO_MS);
-		while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
-			event = peer_wait(&p->peer, deadline, interrupts, err);
-		p->worker.heard = taken == 1 && line.len == sizeof POOL_HELLO - 1 &&
-		    memcmp(line.at, POOL_HELLO, line.len) == 0;
-		if (p->worker.heard)
-			return 0;
-		give_up(p);
-		if (event == PEER_INTERRUPTED)
-			return -1;
-		if (starts)
+		heard = provider_hear_worker(p, interrupts, err);
+		if (heard != 0)
+			return heard == -1 ? -1 : 0;
+		failures += p->slots_full == 0;
+		if ((starts && p->slots_full == 0) || failures >= WORKER_TRIES)
 			p->run = NULL;
 	}
 }
@@ -219,13 +250,17 @@ exchange_broken(struct exchange *x, struct error *err, const char *what)
 
 /* Tells the provider to cancel. One that has received only a part of the request, or does not
  * accept the cancel, would misread the next request, so it is ended. A worker sees the
- * connection close. */
+ * connection close, and goes on for others. */
 static void
 exchange_cancel(struct exchange *x)
 {
 	struct peer *peer = &x->provider->peer;
-	bool goes_on = peer_unsent(peer) == 0 && x->provider->worker.fd == -1;
+	bool goes_on = peer_unsent(peer) == 0;
 
+	if (x->provider->worker.fd != -1) {
+		provider_end_process(x->provider);
+		return;
+	}
 	if (goes_on)
 		buffer_format(&peer->outgoing, "{\"cancel\":%lld}\n", x->id);
 	if (!goes_on || peer_send(peer) == -1 || peer_unsent(peer) > 0)
@@ -404,6 +439,18 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	return -1;
 }
 
+/* The worker has ended, with all the requests that it had. What ended it may have been one of them, so if the
+ * next worker ends too, this one is asked by a provider of its own. */
+static int
+provider_lose_worker(struct provider *p, struct answer *answer, enum error_code code, struct error *err)
+{
+	answer->lost = !p->worker_lost;
+	if (p->worker_lost)
+		p->run = NULL;
+	p->worker_lost = true;
+	return error_set(err, code, p->name, "the worker ended before it answered");
+}
+
 int
 provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
@@ -422,8 +469,10 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	bool ours;
 
 	*answer = (struct answer){ .line = BUFFER_INIT };
-	if (p->peer.process.in == -1)
+	if (p->peer.process.in == -1 || (p->worker.fd != -1 && request->len > POOL_REQUEST_LIMIT - REQUEST_EXTRA))
 		provider_end_process(p);
+	if (request->len > POOL_REQUEST_LIMIT - REQUEST_EXTRA)
+		p->run = NULL;
 	if (start_listening(p, interrupts, err) == -1)
 		return -1;
 	/* Lines before the request are part of this exchange, and are not in its digest. */
@@ -439,8 +488,10 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		while ((taken = peer_line(&p->peer, &line)) == 1) {
 			if (line.len > 0 && exchange_line(&x, line, err) == -1)
 				return -1;
-			if (x.answered)
+			if (x.answered) {
+				p->worker_lost = false;
 				return 0;
+			}
 		}
 		if (taken == -1)
 			return exchange_broken(&x, err, "a line above 256 MiB");
@@ -453,10 +504,9 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		case PEER_GONE:
 			code = provider_tells_late(p->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
 			ours = p->worker.fd == -1;
-			wait_status = give_up(p);
+			wait_status = provider_end_process(p);
 			if (!ours)
-				return error_set(err, code, p->name,
-				    "the worker ended before it answered");
+				return provider_lose_worker(p, answer, code, err);
 			if (wait_status == -1)
 				return error_set(err, code, p->name,
 				    "the provider closed its output and does not end");

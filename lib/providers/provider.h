@@ -29,6 +29,8 @@ struct provider {
 	const struct run *run;    /* whose workers it may be; NULL: none's */
 	struct peer peer;         /* that does not run is started by the next request */
 	struct pool_worker worker;     /* that the peer is, if it is none of its own */
+	int slots_full;           /* slots that are not tried, as their workers have no room */
+	bool worker_lost;         /* the last request was lost with its worker */
 	long next_id;
 };
 
@@ -45,6 +47,7 @@ struct answer {
 	struct span origin;       /* of the server that gave it, if a fallback's was another; absent */
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */
+	bool lost;                /* with its worker, for the first time: it is asked again, which is no retry */
 };
 
 /* The provider whose program speaks to the endpoint of a name (NULL: there is none), for a model. */

@@ -1,10 +1,10 @@
 /*
- * A step goes through the slots of a name and takes the first whose lock it gets. If there is no
- * socket, or nobody behind it, the step binds a new one, listens, connects to it, and sends socket
- * and environment to the guardian as descriptors, in one datagram. If nobody accepts, the socket
- * closes with its last descriptor, and the step reads the end of its connection. A worker that does
- * not say hello, because it is dead, stopped or still busy with what its last client left, is
- * abandoned by removing its socket's name, which a worker checks whenever it is idle.
+ * A step goes through the slots of a name until it reaches a worker that has room. If there is no
+ * socket, or nobody behind it, the step takes the slot's lock, binds a new one, listens, connects to it, and
+ * sends socket and environment to the guardian as descriptors, in one datagram. Others connect meanwhile, and
+ * wait in the socket's queue. If nobody accepts, the socket closes with its last descriptor, and each reads
+ * the end of its connection. A worker that does not say hello, because it is dead or stopped, is
+ * abandoned by removing its socket's name, which a worker checks whenever it has no client.
  *
  * Sockets are named through /proc/self/fd, since their names are limited to 108 bytes.
  */
@@ -45,6 +45,7 @@
 #define KEEPER "awf-mcp-keep"
 #define LOCK_END ".lock"         /* the suffix of a lock's name after the socket's */
 #define HELLO POOL_HELLO "\n"
+#define FULL POOL_FULL "\n"
 #define WORKERS "workers"
 
 enum {
@@ -319,20 +320,22 @@ open_pool(struct pool *p, const struct pool_spec *spec)
 	return found;
 }
 
-/* Takes the lock of slot `number`, waiting for a limited time, and sets slot to its name. -1:
- * *taken tells whether another process has it. */
+static void
+slot_of(const struct pool *p, int number, char slot[POOL_SLOT_SIZE])
+{
+	snprintf(slot, POOL_SLOT_SIZE, "%s.%u", p->name, (unsigned)number % SLOTS);
+}
+
+/* Takes the lock of a slot, waiting for a limited time; -1. */
 static int
-lock_slot(const struct pool *p, int number, int wait_ms, char slot[POOL_SLOT_SIZE], bool *taken)
+lock_slot(const struct pool *p, const char *slot, int wait_ms)
 {
 	char lock_name[POOL_SLOT_SIZE + sizeof LOCK_END];
 	int fd;
 
-	snprintf(slot, POOL_SLOT_SIZE, "%s.%u", p->name, (unsigned)number % SLOTS);
 	snprintf(lock_name, sizeof lock_name, "%s" LOCK_END, slot);
 	fd = openat(p->directory, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	*taken = fd != -1 &&
-	    (wait_ms == 0 ? lock_file_take(fd) : lock_file_within(fd, wait_ms)) == -1;
-	if (*taken)
+	if (fd != -1 && lock_file_within(fd, wait_ms) == -1)
 		file_close(&fd);
 	return fd;
 }
@@ -348,7 +351,7 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 
 	unlinkat(p->directory, slot, 0);
 	listener = private_socket_bind(p->directory, slot, SOCK_STREAM);
-	started = listener != -1 && listen(listener, 8) == 0 &&
+	started = listener != -1 && listen(listener, SOMAXCONN) == 0 &&
 	    (connection == NULL || (*connection = private_socket_connect(p->directory, slot)) != -1) &&
 	    (environment = pack_environment(p->spec->environment)) != -1 &&
 	    pool_request_worker(p->directory, p->guardian, p->spec->program, lock, listener,
@@ -364,40 +367,75 @@ start_worker(const struct pool *p, const char *slot, int *connection)
 	return started;
 }
 
-/* Tries slots in order, at most this many, until it gets one that no other process has. */
-static bool
-connect_within(struct pool_worker *w, const struct pool_spec *spec, int slots, int wait_ms)
+/* Connects to who listens at the slot. -1: nobody; *busy: somebody does, who has no time. */
+static int
+slot_connect(const struct pool *p, struct pool_worker *w, bool *busy)
 {
-	bool taken = true;
+	struct stat st;
+
+	/* If another socket is bound in between, its name is not the one that was left: pool_abandon(). */
+	w->inode = fstatat(p->directory, w->slot, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino : 0;
+	w->fd = private_socket_connect(p->directory, w->slot);
+	*busy = w->fd == -1 && errno == EAGAIN;
+	return w->fd;
+}
+
+/* The same; if nobody listens there, a worker is started by who has the lock. */
+static int
+slot_connect_or_start(const struct pool *p, struct pool_worker *w)
+{
+	bool busy;
+
+	if (slot_connect(p, w, &busy) == -1)
+		w->starts = !busy && start_worker(p, w->slot, &w->fd);
+	return w->fd;
+}
+
+bool
+pool_connect(struct pool_worker *w, const struct pool_spec *spec, int from)
+{
+	bool busy = true;
 	struct pool p;
 
 	*w = POOL_WORKER_NONE;
 	if (!open_pool(&p, spec))
 		return false;
-	for (int i = 0; i < slots && taken; i++)
-		w->lock = lock_slot(&p, i, wait_ms, w->slot, &taken);
-	if (w->lock != -1) {
-		w->fd = private_socket_connect(p.directory, w->slot);
-		w->starts = w->fd == -1;
-		if (w->fd == -1)
-			start_worker(&p, w->slot, &w->fd);
+	/* One that is busy is passed over, and so is one that somebody cannot start for long. */
+	for (w->number = from; w->fd == -1 && busy && w->number < SLOTS; w->number++) {
+		int lock;
+
+		slot_of(&p, w->number, w->slot);
+		if (slot_connect(&p, w, &busy) != -1 || busy)
+			continue;
+		lock = lock_slot(&p, w->slot, WORKER_START_MS);
+		busy = lock == -1;
+		if (lock != -1)
+			slot_connect_or_start(&p, w);
+		file_close(&lock);
 	}
+	w->number--;
 	file_close(&p.directory);
 	if (w->fd == -1)
-		pool_release(w);
+		*w = POOL_WORKER_NONE;
 	return w->fd != -1;
-}
-
-bool
-pool_connect(struct pool_worker *w, const struct pool_spec *spec)
-{
-	return connect_within(w, spec, SLOTS, 0);
 }
 
 bool
 pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
 {
-	return connect_within(w, spec, 1, 2 * WORKER_START_MS);
+	struct pool p;
+
+	*w = POOL_WORKER_NONE;
+	if (!open_pool(&p, spec))
+		return false;
+	slot_of(&p, 0, w->slot);
+	w->lock = lock_slot(&p, w->slot, 2 * WORKER_START_MS);
+	if (w->lock != -1)
+		slot_connect_or_start(&p, w);
+	file_close(&p.directory);
+	if (w->fd == -1)
+		pool_release(w);
+	return w->fd != -1;
 }
 
 void
@@ -410,8 +448,10 @@ void
 pool_abandon(struct pool_worker *w, const char *run_directory)
 {
 	int directory = w->fd == -1 ? -1 : private_socket_directory(run_directory, WORKERS);
+	struct stat st;
 
-	if (directory != -1)
+	if (directory != -1 && fstatat(directory, w->slot, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (w->starts || st.st_ino == w->inode))
 		unlinkat(directory, w->slot, 0);
 	file_close(&directory);
 	pool_release(w);
@@ -463,63 +503,35 @@ pool_named(const struct pool_slot *s)
 	return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* Whether to exit because no client came for long. Clients need the lock, so it takes the
- * lock first. */
-static bool
-pool_try_retire(const struct pool_slot *s)
+bool
+pool_retires(struct pool_slot *s)
 {
 	int fd = open(s->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	bool alone;
 
 	if (fd != -1 && lock_file_take(fd) == -1) {
 		close(fd);
 		return false;
 	}
-	if (fd != -1)
+	/* Who has connected before the name goes is served yet. */
+	alone = poll_now(s->listener, POLLIN) == 0;
+	if (alone && fd != -1)
 		unlink(s->path);
-	return true; /* the lock is released with the process */
+	alone = alone && poll_now(s->listener, POLLIN) == 0;
+	file_close(&fd);
+	return alone;
 }
 
-/* Accepts a client and sends it POOL_HELLO. -1: it has disconnected, or is not accepted; *lost: no
- * client can connect any more. */
-static int
-pool_accept_client(const struct pool_slot *s, int flags, bool *lost)
+int
+pool_accept_now(struct pool_slot *s, bool room)
 {
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | flags);
+	const char *says = room ? HELLO : FULL;
+	int fd = poll_now(s->listener, POLLIN) == 0 ? -1 :
+	    accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	*lost = fd == -1 && errno != ECONNABORTED && errno != EINTR && errno != EAGAIN;
-	if (fd != -1 && (!private_socket_is_ours(fd) || file_write(fd, HELLO, sizeof HELLO - 1) != 0))
+	if (fd != -1 && (!private_socket_is_ours(fd) || file_write(fd, says, strlen(says)) != 0 || !room))
 		file_close(&fd);
 	return fd;
-}
-
-int
-pool_accept_now(struct pool_slot *s)
-{
-	bool lost;
-
-	return poll_now(s->listener, POLLIN) == 0 ? -1 :
-	    pool_accept_client(s, SOCK_NONBLOCK, &lost);
-}
-
-int
-pool_accept(struct pool_slot *s)
-{
-	bool lost;
-	int fd;
-
-	while (pool_named(s)) {
-		if (poll_one(s->listener, POLLIN, clock_monotonic() + WORKER_IDLE_MS) == 0) {
-			if (pool_try_retire(s))
-				return -1;
-			continue;
-		}
-		fd = pool_accept_client(s, 0, &lost);
-		if (lost)
-			return -1;
-		if (fd != -1)
-			return fd;
-	}
-	return -1;
 }
 
 void
@@ -545,9 +557,10 @@ pool_close(struct guardian_service *service)
 }
 
 bool
-pool_connect(struct pool_worker *w, const struct pool_spec *spec)
+pool_connect(struct pool_worker *w, const struct pool_spec *spec, int from)
 {
 	(void)spec;
+	(void)from;
 	*w = POOL_WORKER_NONE;
 	return false;
 }
@@ -555,7 +568,7 @@ pool_connect(struct pool_worker *w, const struct pool_spec *spec)
 bool
 pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec)
 {
-	return pool_connect(w, spec);
+	return pool_connect(w, spec, 0);
 }
 
 void
@@ -587,17 +600,18 @@ pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guar
 }
 
 int
-pool_accept(struct pool_slot *s)
+pool_accept_now(struct pool_slot *s, bool room)
 {
 	(void)s;
+	(void)room;
 	return -1;
 }
 
-int
-pool_accept_now(struct pool_slot *s)
+bool
+pool_retires(struct pool_slot *s)
 {
 	(void)s;
-	return -1;
+	return true;
 }
 
 bool

@@ -1,18 +1,19 @@
 /*
- * Workers: providers that keep running, so that only the first step of a run waits for their start.
- * A worker serves one client at a time, like a provider started for it; if it fails, only the step
- * that it serves is affected.
+ * Workers: providers that keep running, so that only the first steps of a run wait for their start. A
+ * worker serves many clients at the same time, each as a provider that was started for it would; what
+ * befalls a worker is a failed try of the requests that it has, and of no other.
  *
  *    runs/<id>/workers/ask-WHERE     socket of the run's guardian, to request workers
  *    runs/<id>/workers/NAME.N        the socket of a worker, N from 0 to 31
- *    runs/<id>/workers/NAME.N.lock   who holds it
+ *    runs/<id>/workers/NAME.N.lock   held by who starts it, or takes its name away
  *
  * What the code relies on, and keeps:
  *   - Workers are helpers of the run's guardian (proc/guardian.h), never children of a step: a
- *     cancelled step ends its descendants, and the worker may serve others by then.
- *   - Only the holder of a slot's lock may connect there, unlink the socket, bind another and
- *     request a worker. The lock does not mean that the worker is idle: the worker says so by
- *     sending POOL_HELLO when it has accepted the connection. Clients send nothing before.
+ *     cancelled step ends its descendants, and the worker serves others by then.
+ *   - Anyone who reaches a socket connects. Only the holder of a slot's lock may bind another socket, after
+ *     it has tried to connect, and request a worker for it.
+ *   - A worker sends POOL_HELLO when it has accepted a connection, or POOL_FULL and closes it. Clients send
+ *     nothing before.
  *   - NAME is a MAC with the run's key over everything that determines a worker: the program, where
  *     it runs (namespaces, root), and its environment, which has all the variables that it may
  *     read. So nobody is served with another client's API key. No file, argument or socket contains
@@ -21,9 +22,8 @@
  *   - Workers only save time. If none is available, the caller starts a provider itself; that
  *     is not an error.
  *
- * An MCP server that a run keeps is also behind a worker, awf-mcp-keep, which serves all its
- * clients at once: there is one slot, its lock is held only until the worker has sent POOL_HELLO,
- * and a client that comes late does not end it.
+ * An MCP server that a run keeps is also behind a worker, awf-mcp-keep: there is one slot, and its lock is
+ * held until the worker has sent POOL_HELLO.
  */
 #ifndef AWF_START_POOL_H
 #define AWF_START_POOL_H
@@ -37,6 +37,12 @@
 
 /* The first line that a worker sends on each connection. */
 #define POOL_HELLO "{\"worker\":1}"
+#define POOL_FULL "{\"worker\":0}"
+
+/* Clients of a provider that is a worker, and bytes of a request of one: a larger one is sent to a provider of
+ * the client's own. */
+#define POOL_CLIENTS 64
+#define POOL_REQUEST_LIMIT ((size_t)4 << 20)
 
 /* For awf-run: makes the directory of the run's workers, and the socket that the guardian serves.
  * service->fd is -1 if that is not possible. */
@@ -54,24 +60,27 @@ struct pool_spec {
 /* A connection to a worker. */
 struct pool_worker {
 	int fd;      /* -1: none */
-	int lock;
-	bool starts; /* it is being started, so POOL_HELLO may take longer; */
-	bool heard;  /* set by the caller when that has arrived, as the first line */
+	int lock;    /* of a slot of which there is one; -1 */
+	int number;  /* of the slot */
+	ino_t inode; /* of the socket's name */
+	bool starts; /* this client has had it started; */
+	bool heard;  /* set by the caller when POOL_HELLO has arrived, as the first line */
 	char slot[POOL_SLOT_SIZE];
 };
 #define POOL_WORKER_NONE ((struct pool_worker){ .fd = -1, .lock = -1 })
-/* Connects to an idle worker, or to one that is being started. False: there is none, and w is
+/* Connects to the worker of the first slot from number `from` on that can be reached, or can be started. The
+ * caller waits for POOL_HELLO; at POOL_FULL it tries the slots after this one. False: there is none, and w is
  * POOL_WORKER_NONE. */
-bool pool_connect(struct pool_worker *w, const struct pool_spec *spec);
-/* Connects to a worker that serves many clients, of which there is one, after waiting for others
- * that are just doing that. The caller waits for POOL_HELLO and then calls pool_share(). */
+bool pool_connect(struct pool_worker *w, const struct pool_spec *spec, int from);
+/* Connects to a worker of which there is one, after waiting for others that are just doing that. The caller
+ * waits for POOL_HELLO and then calls pool_share(). */
 bool pool_connect_shared(struct pool_worker *w, const struct pool_spec *spec);
 /* Releases the lock, so that others can connect too. */
 void pool_share(struct pool_worker *w);
-/* Closes the connection and releases the slot; may be called twice. */
+/* Closes the connection, and releases what was locked; may be called twice. */
 void pool_release(struct pool_worker *w);
-/* The same for a worker that violated the protocol or a time limit: nobody will be served by
- * it any more. */
+/* The same for a worker that violated the protocol or a time limit: nobody else will be served by it. It
+ * goes on for those whom it serves. */
 void pool_abandon(struct pool_worker *w, const char *run_directory);
 
 /* A program becomes a worker by --worker=LOCK --parent=PID: the path of its slot's lock, and its
@@ -86,13 +95,13 @@ struct pool_slot {
 /* ERROR_USAGE, ERROR_SYSTEM; call pool_leave() whatever the result. */
 int pool_join(struct pool_slot *s, const char *program, const char *lock, pid_t guardian,
     struct error *err);
-/* Waits for the next client and sends it POOL_HELLO. Returns its connection; -1: the
- * worker must exit. */
-int pool_accept(struct pool_slot *s);
-/* For a worker that serves many clients: pool_accept_now() is the same without waiting, -1: no
- * client; pool_named() tells whether clients can still connect. */
-int pool_accept_now(struct pool_slot *s);
+/* Accepts the next client, if one waits, and sends it POOL_HELLO; if there is no room, POOL_FULL. Returns its
+ * connection, which does not block; -1: none waits, or it was not accepted. */
+int pool_accept_now(struct pool_slot *s, bool room);
+/* Whether clients can still connect. */
 bool pool_named(const struct pool_slot *s);
+/* For one that has no clients: takes its name away. False: somebody is just connecting. */
+bool pool_retires(struct pool_slot *s);
 void pool_leave(struct pool_slot *s);
 
 #endif

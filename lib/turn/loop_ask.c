@@ -295,21 +295,24 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 	for (int tried = 1;; tried++) {
 		const struct asked asked = loop_asked(l);
 		struct failed_try failed = { .why = &why, .exit_code = -1, .turn = l->turn.number };
-		bool repeatable, again, falls, late;
+		bool repeatable, again, falls, late, lost;
 		int64_t delay;
 
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
 		/* An agent CLI that has begun to use tools would use them again. */
 		repeatable = l->turn.emitted.count == 0;
-		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
+		lost = l->turn.answer.lost;
+		delay = lost ? 0 : retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
 		/* A provider that was not asked because it is down would not be asked the next
 		 * time either. */
-		again = repeatable && l->turn.asked && retry_wanted(t->retry, why.code, tried) &&
+		again = repeatable && l->turn.asked && (lost || retry_wanted(t->retry, why.code, tried)) &&
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
 		falls = repeatable && !late && fallback_helps(why.code) && falls_back(l);
 		again = again && !(falls && l->turn.answer.retry_after_ms > WAIT_MOST_MS);
+		/* What befell the worker is not this request's failure. */
+		tried -= again && lost;
 
 		end_partial_block(&l->turn.partial);
 		if (l->turn.partial.blocks.len > 0 || l->turn.answer.usage.at != NULL) {
@@ -332,7 +335,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		failed.duration_ms = clock_monotonic() - l->turn.began;
 		retried_list(&t->outcome.retries, &failed);
 		if (again) {
-			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
+			const struct retried retried = { agent->name, &why, tried + lost, t->retry->retries + 1,
 				delay };
 
 			if (retried_record(t->call, t->started, &retried, t->verbose, err) == -1 ||

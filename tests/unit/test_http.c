@@ -132,23 +132,6 @@ refuse(void *context, const char *bytes, size_t len)
 	return 1;
 }
 
-static enum http_watch
-cancel(void *context)
-{
-	(void)context;
-	return HTTP_CANCEL;
-}
-
-static int looks;
-
-static enum http_watch
-unwatch(void *context)
-{
-	(void)context;
-	looks++;
-	return HTTP_UNWATCH;
-}
-
 /* Posts to a server that says the text; fills request's URL and what is missing. */
 static int
 post(struct http_request *request, const char *says, bool closes, struct http_answer *answer,
@@ -176,7 +159,7 @@ static void
 test_whole(void **state)
 {
 	struct buffer body = BUFFER_INIT;
-	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1 };
+	struct http_request request = { .take = take, .context = &body };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
 
@@ -194,7 +177,7 @@ test_asks_once(void **state)
 {
 	static const char *const none[] = { NULL };
 	struct buffer body = BUFFER_INIT;
-	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1,
+	struct http_request request = { .take = take, .context = &body,
 		.headers = none, .body = "{}", .body_len = 2 };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
@@ -221,7 +204,7 @@ test_asks_once(void **state)
 static void
 test_other_status(void **state)
 {
-	struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+	struct http_request request = { .take = refuse };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
 
@@ -256,7 +239,7 @@ test_retry_after(void **state)
 
 	(void)state;
 	for (i = 0; i < COUNT(retry_after); i++) {
-		struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+		struct http_request request = { .take = refuse };
 		struct http_answer answer;
 		struct error err = ERROR_INIT;
 		char says[256];
@@ -274,7 +257,7 @@ static void
 test_cut(void **state)
 {
 	struct buffer body = BUFFER_INIT;
-	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1 };
+	struct http_request request = { .take = take, .context = &body };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
 
@@ -289,8 +272,7 @@ static void
 test_idle(void **state)
 {
 	struct buffer body = BUFFER_INIT;
-	struct http_request request = { .take = take, .context = &body, .watch_fd = -1,
-	    .output_fd = -1, .idle_timeout_ms = 100 };
+	struct http_request request = { .take = take, .context = &body, .idle_timeout_ms = 100 };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
 	int64_t began = clock_monotonic();
@@ -345,7 +327,7 @@ test_endless(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct buffer body = BUFFER_INIT;
-		struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1,
+		struct http_request request = { .take = take, .context = &body,
 		    .headers = no_headers, .body = "{}", .body_len = 2, .idle_timeout_ms = cases[i].idle_ms,
 		    .limit = (size_t)1 << 20, .progress = events, .kept_alive_ms = 400 };
 		struct http_answer answer;
@@ -376,7 +358,7 @@ test_endless(void **state)
 static void
 test_refused_bytes(void **state)
 {
-	struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+	struct http_request request = { .take = refuse };
 	struct http_answer answer;
 	struct error err = ERROR_INIT;
 
@@ -386,70 +368,164 @@ test_refused_bytes(void **state)
 	http_answer_free(&answer);
 }
 
-/* A server that stalls, and a descriptor that has something to say. */
+/* Bytes that are not taken come again, in their order, and the time that they were held does not count. */
+struct holder {
+	struct buffer body;
+	bool holds;
+	int held, ends;
+};
+
 static int
-post_watched(enum http_watch (*look)(void *), int watch_fd, int output_fd, struct error *err)
+hold_or_take(void *context, const char *bytes, size_t len)
 {
-	struct buffer body = BUFFER_INIT;
-	struct http_request request = { .take = take, .context = &body, .watch_fd = watch_fd,
-	    .look = look, .output_fd = output_fd, .idle_timeout_ms = 300 };
-	struct http_answer answer;
-	int result = post(&request, HALF, false, &answer, err);
+	struct holder *holder = context;
 
-	buffer_free(&body);
-	http_answer_free(&answer);
-	return result;
+	if (holder->holds) {
+		holder->held++;
+		return HTTP_HOLD;
+	}
+	buffer_append(&holder->body, bytes, len);
+	return HTTP_TAKEN;
 }
 
 static void
-test_cancel(void **state)
+on_end(struct http_call *call)
 {
-	struct error err = ERROR_INIT;
-	int fds[2];
+	struct holder *holder = call->owner;
 
-	(void)state;
-	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(write(fds[1], "x", 1), 1);
-	assert_int_equal(post_watched(cancel, fds[0], -1, &err), -1);
-	assert_int_equal(err.code, ERROR_CANCELLED);
-	close(fds[0]);
-	close(fds[1]);
+	assert_true(call->ended);
+	assert_null(call->transfer);
+	holder->ends++;
 }
 
-/* The end of the input is looked at once, not over and over. */
 static void
-test_unwatch(void **state)
+test_hold(void **state)
 {
+	static const char *const none[] = { NULL };
+	struct holder holder = { .holds = true };
 	struct error err = ERROR_INIT;
-	int fds[2];
+	struct http *h = http_open(&err);
+	struct http_call call = { .request = { .headers = none, .take = hold_or_take, .context = &holder,
+		.idle_timeout_ms = 200 }, .on_end = on_end, .owner = &holder };
+	struct server s;
 
 	(void)state;
-	assert_int_equal(pipe(fds), 0);
-	close(fds[1]);
-	assert_int_equal(post_watched(unwatch, fds[0], -1, &err), -1);
-	assert_int_equal(err.code, ERROR_NETWORK);
-	assert_int_equal(looks, 1);
-	close(fds[0]);
+	server_start(&s, WHOLE, true);
+	call.request.url = s.url;
+	assert_int_equal(http_begin(h, &call, &err), 0);
+	while (holder.held == 0)
+		assert_int_equal(http_wait(h, NULL, 0, 1000, &err), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(http_wait(h, NULL, 0, 150, &err), 0);
+	assert_false(call.ended);
+	assert_int_equal(holder.held, 1);
+	holder.holds = false;
+	http_resume(h, &call);
+	http_resume(h, &call);
+	while (!call.ended)
+		assert_int_equal(http_wait(h, NULL, 0, 1000, &err), 0);
+	assert_int_equal(call.error.code, ERROR_NONE);
+	assert_true(buffer_equal(&holder.body, "hello"));
+	assert_int_equal(holder.ends, 1);
+	http_answer_free(&call.answer);
+	buffer_free(&holder.body);
+	http_close(h);
+	server_stop(&s);
 }
 
+/* The reader of a pipe that is watched for nothing else has gone: that ends the wait, and is said. */
 static void
 test_reader_gone(void **state)
 {
+	static const char *const none[] = { NULL };
+	struct buffer body = BUFFER_INIT;
 	struct error err = ERROR_INIT;
+	struct http *h = http_open(&err);
+	struct http_call call = { .request = { .headers = none, .take = take, .context = &body } };
+	struct pollfd watched[2];
+	struct server s;
 	int fds[2];
 
 	(void)state;
+	server_start(&s, HALF, false);
+	call.request.url = s.url;
+	assert_int_equal(http_begin(h, &call, &err), 0);
 	assert_int_equal(pipe(fds), 0);
 	close(fds[0]);
-	assert_int_equal(post_watched(cancel, -1, fds[1], &err), -1);
-	assert_int_equal(err.code, ERROR_CANCELLED);
+	watched[0] = (struct pollfd){ -1, POLLIN, 0 };
+	watched[1] = (struct pollfd){ fds[1], 0, 0 };
+	for (int i = 0; i < 100 && watched[1].revents == 0; i++)
+		assert_int_equal(http_wait(h, watched, 2, 60000, &err), 0);
+	assert_int_equal(watched[0].revents, 0);
+	assert_int_not_equal(watched[1].revents & POLLERR, 0);
+	http_stop(h, &call);
+	assert_true(call.ended);
+	assert_int_equal(call.error.code, ERROR_CANCELLED);
+	http_answer_free(&call.answer);
 	close(fds[1]);
+	buffer_free(&body);
+	http_close(h);
+	server_stop(&s);
+}
+
+/* At its end one begins another, and stops a third. */
+static void
+go_on(struct http_call *call)
+{
+	struct http_call *others = call->owner;
+	struct error err = ERROR_INIT;
+	struct http *h = others[2].owner;
+
+	http_stop(h, &others[1]);
+	assert_int_equal(http_begin(h, &others[0], &err), 0);
+}
+
+static void
+test_end_of_one(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct buffer body = BUFFER_INIT, half = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct http *h = http_open(&err);
+	struct http_call calls[3];
+	struct server s[2];
+
+	(void)state;
+	server_start_as(&s[0], serve_once, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", true);
+	server_start(&s[1], HALF, false);
+	for (int i = 0; i < 3; i++)
+		calls[i] = (struct http_call){ .request = { .headers = none, .take = take, .context = &body,
+			.url = s[i == 1].url, .body = "{}", .body_len = 2 } };
+	calls[2].owner = h;
+	calls[1].request.context = &half;
+	for (int round = 0; round < 2; round++) {
+		struct http_call first = { .request = calls[0].request, .on_end = go_on, .owner = calls };
+
+		/* It ends for its time in the second round. */
+		first.request.url = s[round].url;
+		first.request.idle_timeout_ms = 100;
+		calls[0].ended = false;
+		assert_int_equal(http_begin(h, &calls[1], &err), 0);
+		assert_int_equal(http_begin(h, &first, &err), 0);
+		while (!calls[0].ended)
+			assert_int_equal(http_wait(h, NULL, 0, 1000, &err), 0);
+		assert_true(first.ended);
+		assert_true(calls[1].ended);
+		assert_int_equal(calls[1].error.code, ERROR_CANCELLED);
+		assert_int_equal(calls[0].error.code, ERROR_NONE);
+		http_answer_free(&first.answer);
+	}
+	buffer_free(&half);
+	buffer_free(&body);
+	http_close(h);
+	for (int i = 0; i < 2; i++)
+		server_stop(&s[i]);
 }
 
 /* A GET that came whole, one that was cut off, one that stalls, and one that is refused, at once:
  * each ends as it would alone. */
 static void
-test_gets(void **state)
+test_beside_each_other(void **state)
 {
 	static const struct { const char *says; bool closes; } servers[] = {
 		{ WHOLE, true }, { HALF, true }, { HALF, false },
@@ -459,10 +535,11 @@ test_gets(void **state)
 	enum { WHOLE_ONE, CUT, STALLED, NONE, MOVED, COUNT_OF };
 	static const char *const none[] = { NULL };
 	struct server s[COUNT_OF];
-	struct http_get gets[COUNT_OF];
+	struct http_call gets[COUNT_OF];
 	struct buffer bodies[COUNT_OF];
 	struct error err = ERROR_INIT;
 	struct http *h = http_open(&err);
+	struct pollfd input = { -1, POLLIN, 0 };
 	int fds[2];
 
 	(void)state;
@@ -470,12 +547,12 @@ test_gets(void **state)
 	memset(bodies, 0, sizeof bodies);
 	for (size_t i = 0; i < COUNT_OF; i++) {
 		server_start(&s[i], servers[i].says, servers[i].closes);
-		gets[i] = (struct http_get){ .url = s[i].url, .headers = none, .take = take, .direct = true,
-			.context = &bodies[i], .idle_timeout_ms = i == STALLED ? 300 : 0 };
-		assert_int_equal(http_get(h, &gets[i], &err), 0);
+		gets[i] = (struct http_call){ .request = { .url = s[i].url, .headers = none, .take = take, .direct = true,
+			.context = &bodies[i], .idle_timeout_ms = i == STALLED ? 300 : 0 } };
+		assert_int_equal(http_begin(h, &gets[i], &err), 0);
 	}
 	for (bool all = false; !all;) {
-		assert_int_equal(http_wait(h, -1, 1000, &err), 0);
+		assert_int_equal(http_wait(h, NULL, 0, 1000, &err), 0);
 		all = true;
 		for (size_t i = 0; i < COUNT_OF; i++)
 			all &= gets[i].ended;
@@ -498,15 +575,16 @@ test_gets(void **state)
 	/* A descriptor ends the wait; what is on its way can be stopped, or goes with all. */
 	assert_int_equal(pipe(fds), 0);
 	close(fds[1]);
+	input.fd = fds[0];
 	for (size_t i = 0; i < 2; i++) {
 		server_start(&s[i], HALF, false);
-		gets[i].url = s[i].url;
-		assert_int_equal(http_get(h, &gets[i], &err), 0);
-		assert_int_equal(http_wait(h, fds[0], 60000, &err), 0);
+		gets[i].request.url = s[i].url;
+		assert_int_equal(http_begin(h, &gets[i], &err), 0);
+		assert_int_equal(http_wait(h, &input, 1, 60000, &err), 0);
 		assert_false(gets[i].ended);
 	}
-	http_get_stop(h, &gets[0]);
-	http_get_stop(h, &gets[0]);
+	http_stop(h, &gets[0]);
+	http_stop(h, &gets[0]);
 	assert_null(gets[0].transfer);
 	http_close(h);
 	close(fds[0]);
@@ -528,10 +606,10 @@ main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_refused_bytes),
-		cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_unwatch),
+		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_end_of_one),
 		cmocka_unit_test(test_reader_gone),
-		cmocka_unit_test(test_gets)
+		cmocka_unit_test(test_beside_each_other)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

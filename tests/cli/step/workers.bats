@@ -114,13 +114,13 @@ END
 	same "$output" 1
 }
 
-@test "steps at once have a worker each" {
+@test "steps at once share a worker, which asks for all of them at the same time" {
 	FAULTS=(--fault '*:slow:100')
 	serve
 	run -0 awf-run -n -- bash -c '
 		for i in 1 2 3 4 5 6; do echo x | awf-step -r s$i -a writer & done; wait
 		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l'
-	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 6 6 fine '
+	same "$(sort <<<"$output" | uniq -c | tr -s ' \n' ' ')" ' 1 1 6 fine '
 	no_workers
 	awf-verify -q
 }

@@ -34,6 +34,8 @@ struct block {
 	enum block_type type;
 	long long index;          /* the number that the API has given it; -1: none */
 	struct buffer text;       /* the text or thoughts; the tool's input or result as JSON */
+	long long part;           /* of a draft: the API's index of the last part of the text */
+	size_t part_begin;        /* of a draft: where this part begins in the text */
 	bool begun;               /* pieces of its text have arrived; of a draft: all of them */
 	char *tool_id, *tool_name;
 	bool is_error;            /* of a tool result */

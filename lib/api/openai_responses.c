@@ -238,19 +238,71 @@ responses_read_item(struct message *m, struct span item, const struct block *pie
 	free(type);
 }
 
-/* Adds a piece of text to the draft of an item; the index is that of the item. */
-static void
-responses_add_draft_text(struct stream *s, struct span event, enum block_type type,
-    struct span text)
+/* Returns the index of the item of an event. If a gateway leaves it out, an index below -1 stands for
+ * the item's id; without both it is -1. */
+static long long
+item_index(struct stream *s, struct span event)
 {
+	struct span id = span_member(event, "item_id");
 	long long index = -1;
-	struct block *b;
 
 	number_set(&index, span_member(event, "output_index"));
-	b = message_find(&s->draft, type, index);
+	if (span_type(id) != 's')
+		id = span_path(event, "item", "id", NULL);
+	if (index >= 0 || span_type(id) != 's')
+		return index;
+	if (map_get(&s->items, id.at, id.len) == NULL)
+		map_put(&s->items, id.at, id.len, s->items.count);
+	return -2 - (long long)*map_get(&s->items, id.at, id.len);
+}
+
+/* Returns the draft of the text or thoughts of an item, ready for the part that the event names: if
+ * it is another part than before, it begins at the end of the draft. Parts of thoughts are joined
+ * with empty lines, as in responses_read_reasoning(). */
+static struct block *
+draft_text(struct stream *s, struct span event, enum block_type type)
+{
+	const long long index = item_index(s, event);
+	struct block *b = message_find(&s->draft, type, index);
+	long long part;
+
 	if (b == NULL)
 		b = message_add(&s->draft, type, index);
-	stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", text);
+	part = b->part;
+	number_set(&part, span_member(event, "content_index"));
+	number_set(&part, span_member(event, "summary_index"));
+	if (part != b->part) {
+		if (type == BLOCK_THINKING && b->text.len > 0)
+			stream_text(s, b, "thinking", span_of("\"\\n\\n\"", 6));
+		b->part = part;
+		b->part_begin = b->text.len;
+	}
+	return b;
+}
+
+/* Adds a piece to a part. */
+static void
+draft_text_goes_on(struct stream *s, struct span event, enum block_type type, struct span piece)
+{
+	stream_text(s, draft_text(s, event, type), type == BLOCK_TEXT ? "text" : "thinking", piece);
+}
+
+/* A part is complete: uses the whole text, which may differ from the pieces, or come without them. */
+static void
+draft_text_ends(struct stream *s, struct span event, enum block_type type, struct span whole)
+{
+	struct block *b = draft_text(s, event, type);
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(whole, &text);
+	if (b->text.len == b->part_begin) {
+		stream_text(s, b, type == BLOCK_TEXT ? "text" : "thinking", whole);
+	} else if (text.len > 0) {
+		b->text.len = b->part_begin;
+		buffer_append(&b->text, text.data, text.len);
+	}
+	b->begun = true; /* and is complete */
+	buffer_free(&text);
 }
 
 /* A call of one of AWF's tools begins. Its pieces are displayed, and used if the finished item is
@@ -261,15 +313,12 @@ call_begins(struct stream *s, struct span event)
 	static const char *const types[] = { "function_call", CUSTOM, NULL };
 	struct span item = span_member(event, "item");
 	char *name = span_text(span_member(item, "name"));
-	long long index = -1;
 
 	if (span_one_of(span_member(item, "type"), types) != NULL)
 		stream_call(s, name, "", 0);
 	if (span_is(span_member(item, "type"), "function_call")) {
-		struct block *b;
+		struct block *b = message_add(&s->draft, BLOCK_TOOL_USE, item_index(s, event));
 
-		number_set(&index, span_member(event, "output_index"));
-		b = message_add(&s->draft, BLOCK_TOOL_USE, index);
 		text_once(&b->tool_id, span_member(item, "call_id"));
 		text_once(&b->tool_name, span_member(item, "name"));
 		responses_keep_members(b, item, call_members, true);
@@ -281,12 +330,9 @@ call_begins(struct stream *s, struct span event)
 static void
 call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 {
+	struct block *b = message_find(&s->draft, BLOCK_TOOL_USE, item_index(s, event));
 	struct buffer text = BUFFER_INIT;
-	struct block *b;
-	long long index = -1;
 
-	number_set(&index, span_member(event, "output_index"));
-	b = message_find(&s->draft, BLOCK_TOOL_USE, index);
 	span_decode(piece, &text);
 	if (!all)
 		stream_call(s, NULL, buffer_string(&text), text.len);
@@ -295,34 +341,6 @@ call_goes_on(struct stream *s, struct span event, struct span piece, bool all)
 	if (b != NULL && text.len > 0)
 		buffer_append(&b->text, text.data, text.len);
 	if (b != NULL && all)
-		b->begun = true; /* and is complete */
-	buffer_free(&text);
-}
-
-/* A part of an item's text or thought is complete: uses the whole text, which may differ from the
- * pieces, or come without them. */
-static void
-draft_text_ends(struct stream *s, struct span event, enum block_type type, struct span whole)
-{
-	struct buffer text = BUFFER_INIT;
-	long long index = -1, part = -1;
-	struct block *b;
-
-	number_set(&index, span_member(event, "output_index"));
-	number_set(&part, span_member(event, "content_index"));
-	number_set(&part, span_member(event, "summary_index"));
-	span_decode(whole, &text);
-	b = message_find(&s->draft, type, index);
-	if (text.len > 0 && (b == NULL || b->text.len == 0)) {
-		responses_add_draft_text(s, event, type, whole);
-		b = message_find(&s->draft, type, index);
-	} else if (text.len > 0 && part <= 0 && !b->begun) {
-		buffer_clear(&b->text);
-		buffer_append(&b->text, text.data, text.len);
-	} else if (text.len > 0 && !text_ends(buffer_string(&b->text), buffer_string(&text))) {
-		buffer_append(&b->text, text.data, text.len);
-	}
-	if (b != NULL)
 		b->begun = true; /* and is complete */
 	buffer_free(&text);
 }
@@ -506,11 +524,12 @@ response_ended(struct stream *s, struct span response, bool cut_short)
 	s->message.ended = !s->failed;
 }
 
-/* Reads the finished item with this index. Gateways leave out what they sent in pieces: it is taken
- * from there. */
+/* Reads a finished item. Gateways leave out what they sent in pieces: it is taken from there. */
 static void
-responses_read_finished(struct stream *s, struct span item, long long index)
+responses_read_finished(struct stream *s, struct span event)
 {
+	const long long index = item_index(s, event);
+	struct span item = span_member(event, "item");
 	struct message *m = &s->message;
 	struct block *text = message_find(&s->draft, BLOCK_TEXT, index);
 	struct block *thought = message_find(&s->draft, BLOCK_THINKING, index);
@@ -537,6 +556,7 @@ responses_read_finished(struct stream *s, struct span item, long long index)
 		place--;
 	for (size_t i = before; place < before && i < m->count; i++)
 		message_raise(m, place);
+	message_drop(&s->draft, index);
 }
 
 /* Other events (progress of tools, parts and their ends, those of later versions) contain nothing
@@ -547,13 +567,12 @@ responses_read_event(struct stream *s, struct span event)
 	struct span type = span_member(event, "type"), delta = span_member(event, "delta");
 	struct span response = span_member(event, "response");
 	struct message *m = &s->message;
-	long long index = -1;
 
 	if (span_is(type, "response.output_text.delta")) {
-		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
+		draft_text_goes_on(s, event, BLOCK_TEXT, delta);
 	} else if (span_is(type, "response.refusal.delta")) {
 		s->draft_refused = true;
-		responses_add_draft_text(s, event, BLOCK_TEXT, delta);
+		draft_text_goes_on(s, event, BLOCK_TEXT, delta);
 	} else if (span_is(type, "response.output_text.done")) {
 		draft_text_ends(s, event, BLOCK_TEXT, span_member(event, "text"));
 	} else if (span_is(type, "response.refusal.done")) {
@@ -564,13 +583,7 @@ responses_read_event(struct stream *s, struct span event)
 		draft_text_ends(s, event, BLOCK_THINKING, span_member(event, "text"));
 	} else if (span_is(type, "response.reasoning_summary_text.delta") ||
 	    span_is(type, "response.reasoning_text.delta")) {
-		responses_add_draft_text(s, event, BLOCK_THINKING, delta);
-	} else if (span_is(type, "response.reasoning_summary_part.added")) {
-		/* Separate summaries as responses_read_reasoning() does. */
-		number_set(&index, span_member(event, "summary_index"));
-		if (index > 0)
-			responses_add_draft_text(s, event, BLOCK_THINKING,
-			    span_of("\"\\n\\n\"", 6));
+		draft_text_goes_on(s, event, BLOCK_THINKING, delta);
 	} else if (span_is(type, "response.output_item.added")) {
 		/* Its pieces follow; they are used if the server does not report the end of the
 		 * item. */
@@ -582,9 +595,7 @@ responses_read_event(struct stream *s, struct span event)
 	} else if (span_is(type, "response.function_call_arguments.done")) {
 		call_goes_on(s, event, span_member(event, "arguments"), true);
 	} else if (span_is(type, "response.output_item.done")) {
-		number_set(&index, span_member(event, "output_index"));
-		responses_read_finished(s, span_member(event, "item"), index);
-		message_drop(&s->draft, index);
+		responses_read_finished(s, event);
 		if (m->open > 0)
 			m->open--;
 	} else if (span_is(type, "response.created")) {

@@ -302,6 +302,7 @@ stream_close(struct stream *s)
 	sse_free(&s->sse);
 	message_free(&s->message);
 	message_free(&s->draft);
+	map_free(&s->items);
 	joined_free(&s->kept);
 	buffer_free(&s->calling);
 	buffer_free(&s->strange);

@@ -16,6 +16,7 @@
 #include "api/failure.h"
 #include "api/joined.h"
 #include "api/message.h"
+#include "base/map.h"
 #include "net/sse.h"
 
 struct stream_api;
@@ -50,6 +51,7 @@ struct stream {
 
 	/* For the tables only. */
 	struct message draft;            /* pieces of items that may still arrive whole */
+	struct map items;                /* the ids of items without an index, numbered from 0 */
 	struct joined kept;              /* members of the message that have no place in a block */
 	struct buffer calling;           /* tool calls to be displayed, not passed on yet */
 	int64_t called;                  /* when the last of these were passed on, monotonic ms; 0:

@@ -268,6 +268,8 @@ said() { printf '{"type":"response.output_item.done","output_index":%s,"item":{"
 	same "$(text "$(piece 0 'By ')" "$(piece 0 'tram')" "$(ended 0 'By bus.')")" '["By bus."]'
 	same "$(text "$(piece 0 'By ')" "$(ended 0 'By ')" "$(piece 1 'bus.')" "$(ended 1 'bus.')")" '["By bus."]'
 	same "$(text "$(piece 0 'By bus.')" "$(ended 0 '')")" '["By bus."]'
+	same "$(text "$(ended 0 'By tram.')" "$(ended 0 'By bus.')")" '["By bus."]'
+	same "$(text "$(piece 0 'Bus.')" "$(ended 0 'Bus.')" "$(piece 1 'Go, bus.')" "$(ended 1 'Bus.')")" '["Bus.Bus."]'
 	# The finished item, and what the last event has, count more.
 	same "$(text "$(ended 0 'By tram.')" "$(said 0 'By bus.')")" '["By bus."]'
 	same "$(events "$(ended 0 'By tram.')" "$(answered '{"type":"message","content":[{"type":"output_text","text":"By bus."}]}')" |
@@ -277,6 +279,27 @@ said() { printf '{"type":"response.output_item.done","output_index":%s,"item":{"
 		model_server --answer answer --fault '1:error:200:answer'
 		request 1 '"stream":true' | provider openai-responses | jq -r 'select(.type == "delta").text'
 		kill "$MODEL_SERVER_PID")" 'By bus.'
+}
+
+@test "parts of a thought of which only pieces came, or their ends, have empty lines between them" {
+	part() { printf '{"type":"response.reasoning_summary_text.%s","output_index":0,"summary_index":%s,"%s":"%s"}' "$@"; }
+	thought() { events "$@" '{"type":"response.output_text.done","output_index":1,"text":"Bus."}' "$(answered)" | served openai-responses 200 '.blocks[0].thinking'; }
+	same "$(thought "$(part delta 0 delta 'A ')" "$(part delta 0 delta 'bus.')" "$(part delta 1 delta 'Or')" "$(part delta 1 delta ' tram.')")" \
+		'"A bus.\n\nOr tram."'
+	same "$(thought "$(part 'done' 0 text 'A bus.')" "$(part 'done' 1 text 'Or tram.')")" '"A bus.\n\nOr tram."'
+	same "$(thought "$(part delta 1 delta 'A')" "$(part 'done' 1 text 'A bus.')" "$(part 'done' 2 text 'Or tram.')")" '"A bus.\n\nOr tram."'
+}
+
+@test "items without numbers are told apart by their ids" {
+	begins() { printf '{"type":"response.output_item.added","item":{"type":"function_call","id":"%s","call_id":"c%s","name":"go"}}' "$1" "$1"; }
+	piece() { printf '{"type":"response.function_call_arguments.delta","item_id":"%s","delta":"%s"}' "$1" "$2"; }
+	whole() { printf '{"type":"response.function_call_arguments.done","item_id":"%s","arguments":"%s"}' "$1" "$2"; }
+	ends() { printf '{"type":"response.output_item.done","item":{"type":"function_call","id":"%s","call_id":"c%s"}}' "$1" "$1"; }
+	same "$(events "$(begins a)" "$(begins b)" "$(piece a '{\"by\":')" "$(piece b '{\"by\":')" "$(piece a '\"bus\"}')" \
+		"$(whole b '{\"by\":\"tram\"}')" "$(ends a)" "$(ends b)" "$(answered)" |
+		served openai-responses 200 '[.blocks[] | [.tool_id, .tool_input.by]]')" '[["ca","bus"],["cb","tram"]]'
+	ended() { printf '{"type":"response.output_text.done","item_id":"%s","content_index":0,"text":"%s"}' "$1" "$2"; }
+	same "$(events "$(ended a 'By ')" "$(ended b 'bus.')" "$(answered)" | served openai-responses 200 '[.blocks[].text]')" '["By ","bus."]'
 }
 
 @test "items that end in another order, thoughts and refusals that their items lack" {

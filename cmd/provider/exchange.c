@@ -298,6 +298,9 @@ exchange_report_unended(struct exchange *x)
 	else if (scan_check(s->whole.data, s->whole.len, &bad) != NULL)
 		error_set(error, ERROR_PROVIDER, NULL, "the server answered in JSON that is broken at "
 		    "byte %zu", bad + 1);
+	else if (s->message.count > 0)
+		error_set(error, ERROR_CUT_OFF, NULL, "the server answered without saying how the answer "
+		    "ended");
 	else
 		error_set(error, ERROR_PROVIDER, NULL, "the server answered in JSON that is no answer of "
 		    "this API: is %s right?", x->place);

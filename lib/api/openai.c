@@ -157,11 +157,14 @@ openai_read_call(struct stream *s, struct span call)
  * https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
  * https://docs.together.ai/reference/chat-completions-1, model_length of
  * https://docs.mistral.ai/api (the model's own limit), sensitive of
- * https://docs.z.ai/api-reference/llm/chat-completion; end_turn, max_tokens and tool_use of
- * gateways that pass on the words of the Messages API (https://docs.claude.com/en/api/messages);
- * COMPLETE to ERROR of https://docs.cohere.com/reference/chat. Words for a failure (DeepSeek's
- * insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error, OpenRouter's and
- * Mistral's error) do not end an answer: the request may be sent again. */
+ * https://docs.z.ai/api-reference/llm/chat-completion. Gateways pass on the words of others:
+ * end_turn, max_tokens, tool_use and refusal of the Messages API
+ * (https://docs.claude.com/en/api/messages); content_filtered and guardrail_intervened of Bedrock
+ * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html); COMPLETE to
+ * ERROR of https://docs.cohere.com/reference/chat; STOP to RECITATION of Gemini (google.c). Words
+ * for a failure (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's
+ * network_error, OpenRouter's and Mistral's error) do not end an answer: the request may be sent
+ * again. */
 static const struct end ends[] = {
 	{ "stop", "end_turn", ERROR_NONE },
 	{ "length", "max_tokens", ERROR_NONE },
@@ -176,12 +179,18 @@ static const struct end ends[] = {
 	{ "end_turn", "end_turn", ERROR_NONE },
 	{ "max_tokens", "max_tokens", ERROR_NONE },
 	{ "tool_use", "tool_use", ERROR_NONE },
+	{ "refusal", "refusal", ERROR_NONE },
+	{ "content_filtered", "refusal", ERROR_NONE },
+	{ "guardrail_intervened", "refusal", ERROR_NONE },
 	{ "COMPLETE", "end_turn", ERROR_NONE },
 	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
 	{ "STOP_SEQUENCE", "stop_sequence", ERROR_NONE },
 	{ "TOOL_CALL", "tool_use", ERROR_NONE },
 	{ "ERROR_TOXIC", "refusal", ERROR_NONE },
 	{ "ERROR", NULL, ERROR_PROVIDER },
+	{ "STOP", "end_turn", ERROR_NONE },
+	{ "SAFETY", "refusal", ERROR_NONE },
+	{ "RECITATION", "refusal", ERROR_NONE },
 	{ "insufficient_system_resource", NULL, ERROR_PROVIDER },
 	{ "abort", NULL, ERROR_PROVIDER },
 	{ "network_error", NULL, ERROR_PROVIDER },

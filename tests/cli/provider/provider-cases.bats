@@ -53,6 +53,12 @@ CALLS='[.blocks[]? | .tool_input] | if . == [] then "none" else . end'
 		served google 200 '.blocks[0].text')" '"Cold."'
 }
 
+@test "an answer in JSON without a reason for its end is no answer" {
+	same "$(printf '{"choices":[{"message":{"content":"Cold."}}]}' | served openai 200 '[.category, .message]')" \
+		'["cut_off","the server answered without saying how the answer ended"]'
+	same "$(printf '{"candidates":[{"content":{"parts":[{"text":"Cold."}]}}]}' | served google 200 .category)" '"cut_off"'
+}
+
 @test "errors in every form, in a stream that began well" {
 	good=$(pieces "$(delta '{"content":"Co"}')")
 	while IFS='|' read -r bytes want; do

@@ -177,7 +177,7 @@ with_fault() {
 	same "$(request | provider openai)" \
 		'{"id":1,"type":"error","category":"provider","message":"the server sent no events: is OPENAI_BASE_URL right?","request_id":"req_1"}'
 	kill "$MODEL_SERVER_PID"
-	echo '{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"hi"}}]}' >whole.jsonl
+	echo '{"object":"chat.completion","choices":[]}' >whole.jsonl
 	model_server --answer whole.jsonl
 	same "$(request | provider openai)" \
 		'{"id":1,"type":"error","category":"provider","message":"the server answered in JSON that is no answer of this API: is OPENAI_BASE_URL right?","request_id":"req_1"}'

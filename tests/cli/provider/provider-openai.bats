@@ -46,6 +46,12 @@ sent_messages() {
 		stop_sequence stop_sequence
 		model_length max_tokens
 		sensitive refusal
+		refusal refusal
+		content_filtered refusal
+		guardrail_intervened refusal
+		STOP end_turn
+		SAFETY refusal
+		RECITATION refusal
 	END
 }
 

@@ -1,7 +1,7 @@
 /*
  * A member is a string, to which pieces are appended, a list of parts, or any other value, of which
  * the last one counts. Objects in a list that have an index are joined too, if they have the same
- * index and type.
+ * index and type; so are thoughts without an index, up to the one with the signature.
  */
 #include "api/joined.h"
 
@@ -10,11 +10,13 @@
 
 #include "base/memory.h"
 
+#define NO_INDEX (-1)
+
 struct joined_part {
-	bool indexed;
-	long long index;
+	bool joins;             /* whether further pieces of it may follow */
+	long long index;        /* NO_INDEX: none */
 	char *type;             /* "": none */
-	struct joined object;   /* if it has an index */
+	struct joined object;   /* if it joins */
 	struct buffer value;    /* otherwise */
 };
 
@@ -93,28 +95,58 @@ has_other_id(const struct joined *j, struct span piece)
 	return other;
 }
 
+/* LiteLLM splits the thoughts in `thinking_blocks`, without an index: each piece has more of the
+ * text; the last one has the signature, and no text or all of it. Returns the part that a piece
+ * continues, or NULL if it begins one; removes the text so far if the piece has all of it. */
+static struct joined_part *
+find_unsigned_thought(struct joined_member *m, struct span piece)
+{
+	struct joined_part *last = m->count > 0 ? &m->parts[m->count - 1] : NULL;
+	const struct span signed_by = span_member(piece, "signature");
+	struct joined_member *text, *signature;
+	struct buffer whole = BUFFER_INIT;
+
+	if (last == NULL || !last->joins || last->index != NO_INDEX || has_other_id(&last->object, piece))
+		return NULL;
+	signature = joined_find(&last->object, span_of("\"signature\"", 11));
+	if (signature != NULL && signature->text.len > 0)
+		return NULL;
+	text = joined_find(&last->object, span_of("\"thinking\"", 10));
+	span_decode(span_member(piece, "thinking"), &whole);
+	if (text != NULL && span_type(signed_by) == 's' && !span_is(signed_by, "") &&
+	    whole.len >= text->text.len &&
+	    memcmp(buffer_string(&whole), buffer_string(&text->text), text->text.len) == 0)
+		buffer_clear(&text->text);
+	buffer_free(&whole);
+	return last;
+}
+
 static void
 add_part(struct joined_member *m, struct span part)
 {
 	struct joined_part *found = NULL;
 	char *type = span_text(span_member(part, "type"));
-	long long index = 0;
-	bool indexed = span_integer(span_member(part, "index"), &index);
+	long long index = NO_INDEX;
+	const bool indexed = span_integer(span_member(part, "index"), &index);
+	const bool thought = !indexed && type != NULL && strcmp(type, "thinking") == 0 &&
+	    span_type(span_member(part, "thinking")) != 'a';
 
 	if (type == NULL)
 		type = memory_text("");
+	if (thought)
+		found = find_unsigned_thought(m, part);
 	for (size_t i = 0; indexed && found == NULL && i < m->count; i++)
-		if (m->parts[i].indexed && m->parts[i].index == index &&
+		if (m->parts[i].joins && m->parts[i].index == index &&
 		    strcmp(m->parts[i].type, type) == 0 && !has_other_id(&m->parts[i].object, part))
 			found = &m->parts[i];
 	if (found == NULL) {
 		m->parts = memory_array(m->parts, m->count + 1, sizeof *m->parts);
 		found = &m->parts[m->count++];
-		*found = (struct joined_part){ .indexed = indexed, .index = index,
+		*found = (struct joined_part){ .joins = indexed || thought, .index = index,
 		    .type = memory_text(type) };
 	}
 	free(type);
-	if (indexed)
+	if (found->joins)
 		add_to_part(&found->object, part);
 	else
 		scan_minify(part, &found->value);
@@ -194,7 +226,7 @@ write_member(const struct joined_member *m, struct writer *w)
 	}
 	writer_array(w);
 	for (size_t i = 0; i < m->count; i++) {
-		if (!m->parts[i].indexed) {
+		if (!m->parts[i].joins) {
 			writer_raw(w, m->parts[i].value.data, m->parts[i].value.len);
 			continue;
 		}

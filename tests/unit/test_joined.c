@@ -29,6 +29,17 @@ joins(void **state)
 		    "{\"a\":[{\"type\":\"t\",\"text\":\"!\",\"index\":1,\"s\":null}]}" },
 		    "{\"a\":[{\"type\":\"t\",\"text\":\"haha\",\"index\":0,\"s\":\"2\"},{\"type\":\"u\",\"data\":\"d\",\"index\":0},"
 		    "{\"type\":\"t\",\"text\":\"!\",\"index\":1}]}" },
+		/* Thoughts without an index, up to the signature: with no text, with all of it. */
+		{ { "{\"a\":[{\"type\":\"thinking\",\"thinking\":\"x\",\"signature\":\"\"},{\"type\":\"thinking\",\"thinking\":\"y\"}]}",
+		    "{\"a\":[{\"type\":\"thinking\",\"signature\":\"s\"},{\"type\":\"thinking\",\"thinking\":\"z\"}]}",
+		    "{\"a\":[{\"type\":\"thinking\",\"thinking\":\"za\",\"signature\":\"t\"}]}" },
+		    "{\"a\":[{\"type\":\"thinking\",\"thinking\":\"xy\",\"signature\":\"s\"},"
+		    "{\"type\":\"thinking\",\"thinking\":\"za\",\"signature\":\"t\"}]}" },
+		/* Others without an index stay apart. */
+		{ { "{\"a\":[{\"type\":\"thinking\",\"thinking\":[1]},{\"type\":\"thinking\",\"thinking\":[2]}]}",
+		    "{\"a\":[{\"type\":\"thinking\",\"thinking\":\"x\",\"id\":\"1\"},{\"type\":\"thinking\",\"thinking\":\"y\",\"id\":\"2\"}]}" },
+		    "{\"a\":[{\"type\":\"thinking\",\"thinking\":[1]},{\"type\":\"thinking\",\"thinking\":[2]},"
+		    "{\"type\":\"thinking\",\"thinking\":\"x\",\"id\":\"1\"},{\"type\":\"thinking\",\"thinking\":\"y\",\"id\":\"2\"}]}" },
 		/* Keys keep their tokens; another kind of value takes the place of the first. */
 		{ { "{\"\\u00e9\\\"\":\"\\u00e9\\n\"}", "{\"\\u00e9\\\"\":[2]}" }, "{\"\\u00e9\\\"\":[2]}" },
 	};

@@ -63,6 +63,32 @@ given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assis
 	awf-verify -q
 }
 
+@test "thinking blocks of LiteLLM that came in pieces go back whole, each with its signature" {
+	# github.com/BerriAI/litellm: issue 29428 (the signature alone in the last piece), pull request 31185
+	# (with the text again), 38809 (a signature alone)
+	blocks() { printf '{"reasoning_content":"%s","thinking_blocks":[%s]}' "$1" "$2"; }
+	chat_agent
+	chat tool_calls \
+		"$(blocks 'Need ' '{"type":"thinking","thinking":"Need ","signature":""}')" \
+		"$(blocks 'it.' '{"type":"thinking","thinking":"it.","signature":null}')" \
+		"$(blocks '' '{"type":"thinking","thinking":"","signature":"s1"}')" \
+		"$(blocks '' '{"type":"redacted_thinking","data":"xx"}')" \
+		"$(blocks 'So ' '{"type":"thinking","thinking":"So "}')" \
+		"$(blocks 'look.' '{"type":"thinking","thinking":"look."}')" \
+		"$(blocks '' '{"type":"thinking","thinking":"So look.","signature":"s2"}')" \
+		"$(blocks '' '{"type":"thinking","thinking":"","signature":"s3"}')" \
+		"$(chat_call c1)" >first
+	chat stop '{"content":"It is cold."}' >last
+	ask one first last
+	same "$(cat out)" 'It is cold.'
+	same "$(given_back | jq -cS '.[0] | .reasoning_content, .thinking_blocks[]')" \
+		'"Need it.So look."
+{"signature":"s1","thinking":"Need it.","type":"thinking"}
+{"data":"xx","type":"redacted_thinking"}
+{"signature":"s2","thinking":"So look.","type":"thinking"}
+{"signature":"s3","thinking":"","type":"thinking"}'
+}
+
 @test "thoughts that were none go back where tools were called" {
 	# api-docs.deepseek.com/guides/thinking_mode
 	chat_agent

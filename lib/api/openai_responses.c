@@ -452,6 +452,51 @@ responses_take_signatures(struct message *m, struct span output)
 	}
 }
 
+/* Gives the blocks of an item, from `before` on, the item's index and the place among the others that
+ * follows from it: items that run in parallel may be finished in another order. */
+static void
+responses_place(struct message *m, size_t before, long long index)
+{
+	size_t place = before;
+
+	for (size_t i = before; i < m->count; i++)
+		m->blocks[i].index = index;
+	while (index >= 0 && place > 0 && m->blocks[place - 1].index > index)
+		place--;
+	for (size_t i = before; place < before && i < m->count; i++)
+		message_raise(m, place);
+}
+
+/* Whether pieces are of a finished item: one with the same index, or with the same text or call under
+ * another one. Without an index, any of the same type may be theirs. */
+static bool
+is_of_finished(const struct message *m, const struct block *pieces)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct block *b = &m->blocks[i];
+
+		if (b->type == pieces->type && (pieces->index == -1 || b->index == pieces->index ||
+		    (b->type != BLOCK_TOOL_USE &&
+		    buffer_equal(&b->text, buffer_string(&pieces->text)))))
+			return true;
+	}
+	return pieces->type == BLOCK_TOOL_USE && is_known_among(m, m->count, pieces);
+}
+
+/* Adds items that a server neither announced nor finished, though it finished others. */
+static void
+responses_take_rest(struct message *m, struct message *pieces, bool whole)
+{
+	for (size_t i = 0; i < pieces->count; i++) {
+		const size_t before = m->count;
+
+		if (is_of_finished(m, &pieces->blocks[i]))
+			continue;
+		responses_take_pieces(m, &pieces->blocks[i], whole);
+		responses_place(m, before, pieces->blocks[i].index);
+	}
+}
+
 /* Some servers do not report the end of each item: then all items are in `output`, or in the
  * pieces. An answer that was cut off at a limit has items without an end. */
 static void
@@ -463,8 +508,10 @@ responses_read_output(struct stream *s, struct span output, bool whole)
 	size_t known;
 
 	responses_take_signatures(m, output);
-	if (m->open == 0 && m->count > 0)
+	if (m->open == 0 && m->count > 0) {
+		responses_take_rest(m, pieces, whole);
 		return;
+	}
 	if (told) {
 		message_clear(m);
 		m->open = 0;
@@ -534,7 +581,6 @@ responses_read_finished(struct stream *s, struct span event)
 	struct block *text = message_find(&s->draft, BLOCK_TEXT, index);
 	struct block *thought = message_find(&s->draft, BLOCK_THINKING, index);
 	const size_t before = m->count;
-	size_t place = before;
 	bool says = false;
 
 	responses_read_item(m, item, message_find(&s->draft, BLOCK_TOOL_USE, index));
@@ -547,15 +593,7 @@ responses_read_finished(struct stream *s, struct span event)
 	}
 	if (!says && thought != NULL && span_is(span_member(item, "type"), "reasoning"))
 		buffer_append(&m->blocks[before].text, buffer_string(&thought->text), thought->text.len);
-
-	/* Items that run in parallel may be finished in another order than that of their
-	 * indexes. */
-	for (size_t i = before; i < m->count; i++)
-		m->blocks[i].index = index;
-	while (index >= 0 && place > 0 && m->blocks[place - 1].index > index)
-		place--;
-	for (size_t i = before; place < before && i < m->count; i++)
-		message_raise(m, place);
+	responses_place(m, before, index);
 	message_drop(&s->draft, index);
 }
 

@@ -308,6 +308,17 @@ said() { printf '{"type":"response.output_item.done","output_index":%s,"item":{"
 	same "$(events "$(ended a 'By ')" "$(ended b 'bus.')" "$(answered)" | served openai-responses 200 '[.blocks[].text]')" '["By ","bus."]'
 }
 
+@test "a text that no item ended, beside items that did" {
+	call='{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","id":"f","call_id":"c","name":"go","arguments":"{}"}}'
+	piece() { printf '{"type":"response.output_text.delta","output_index":%s,"delta":"By bus."}' "$1"; }
+	both() { events "$@" "$(answered)" | served openai-responses 200 '[.blocks[] | .text // .tool_name]'; }
+	same "$(both "$(piece 0)" "$call")" '["By bus.","go"]'
+	same "$(both '{"type":"response.output_text.done","output_index":2,"text":"By bus."}' "$call")" '["go","By bus."]'
+	# What comes late, or under another index, is no other text.
+	same "$(both "$(said 0 'By bus.')" "$(piece 0)" "$call")" '["By bus.","go"]'
+	same "$(both "$(piece 5)" "$(said 0 'By bus.')" "$call")" '["By bus.","go"]'
+}
+
 @test "items that end in another order, thoughts and refusals that their items lack" {
 	same "$(events "$(said 1 bus.)" "$(said 0 By)" "$(said 2 Now.)" "$(answered)" | served openai-responses 200 '[.blocks[].text]')" '["By","bus.","Now."]'
 	lacking() { printf '{"type":"response.output_item.%s","item":{"type":"%s","id":"i"}}' "$@"; }

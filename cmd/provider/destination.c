@@ -19,6 +19,7 @@
 #include "json/merge.h"
 #include "json/writer.h"
 #include "providers/endpoint_check.h"
+#include "transcript/event_keys.h"
 
 #define KEY_LIMIT ((size_t)16 << 10)
 #define LEVELS_MOST 8 /* "as" of "as" of … */
@@ -93,6 +94,17 @@ destination_member(const struct destination *d, const char *name)
 	return endpoint_member(d->endpoint, d->model, name);
 }
 
+/* Whether a model's name would take a part off the path that it stands in. */
+static bool
+is_step_of_path(const char *model)
+{
+	static const char collection[] = "models/";
+
+	if (model != NULL && strncmp(model, collection, sizeof collection - 1) == 0)
+		model += sizeof collection - 1;
+	return model != NULL && (strcmp(model, ".") == 0 || strcmp(model, "..") == 0);
+}
+
 int
 destination_find_server(struct destination *d, struct error *err)
 {
@@ -103,6 +115,8 @@ destination_find_server(struct destination *d, struct error *err)
 	    memory_format("base_url of the endpoint %s", endpoint_name(d->endpoint)) :
 	    env != NULL ? memory_text(env) : memory_text(endpoint_name(d->endpoint));
 	free(env);
+	if (d->base != NULL && is_step_of_path(d->model))
+		return error_set(err, ERROR_INVALID, KEY_MODEL, "'%s' is no name of a model", d->model);
 	return d->base == NULL ? -1 : 0;
 }
 
@@ -415,7 +429,8 @@ map_thinking(struct destination *d, struct span thinking, char **value, struct e
 	return result;
 }
 
-/* Headers that say who asks, or where a request goes, are the endpoint's alone. */
+/* Of the headers of APIs an agent sets those that the endpoint has not set; all others are the endpoint's
+ * alone. */
 static int
 destination_check_headers(const struct destination *d, struct error *err)
 {
@@ -425,18 +440,19 @@ destination_check_headers(const struct destination *d, struct error *err)
 
 	for (struct span_walk header = span_walk(d->headers); failed == 0 && span_next(&header);) {
 		char *name = span_text(header.key);
-		bool users = endpoint_header_is_users(name) || (key != NULL &&
+		bool users = !endpoint_header_is_apis(name, strlen(name)) || (key != NULL &&
 		    strncasecmp(key, name, strlen(name)) == 0 && key[strlen(name)] == ':');
 
 		for (struct span_walk one = span_walk(own); span_next(&one);) {
 			char *other = span_text(one.key);
 
-			users = users || (span_type(one.value) == 'o' && strcasecmp(other, name) == 0);
+			users = users || strcasecmp(other, name) == 0;
 			free(other);
 		}
 		if (users)
 			failed = error_set(err, ERROR_INVALID, "headers",
-			    "%s says who asks or where a request goes: it can be set in the endpoint's file alone", name);
+			    "%s is the endpoint's, or could say who asks or where a request goes: it can be set in the "
+			    "endpoint's file alone", name);
 		else if (span_type(header.value) != 's' && span_type(header.value) != '0')
 			failed = error_set(err, ERROR_INVALID, "headers", "%s: expected a text", name);
 		free(name);

@@ -106,6 +106,9 @@ void trust_add_use(struct trust_items *items, const struct agent *agent, const c
 /* The network, which the file of an agent or a tool gives a tool, a server or a command in its
  * sandbox. */
 void trust_add_network(struct trust_items *items, const char *file, const char *what);
+/* The `headers` and the `body` that the file of an agent adds to its requests: a server can be told by them
+ * to connect elsewhere, or to ask another model. */
+void trust_add_request(struct trust_items *items, const struct agent *agent);
 /* The program of its provider, if $PATH leads into the repository. */
 void trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider);
 /* Everything about a tool that an agent (NULL: none) uses, and about all agents of a team, in a

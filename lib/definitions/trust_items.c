@@ -20,6 +20,7 @@
 #include "definitions/trust_project.h"
 #include "definitions/trust_text.h"
 #include "io/file.h"
+#include "json/value.h"
 #include "proc/environment.h"
 #include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
@@ -405,6 +406,40 @@ trust_add_network(struct trust_items *items, const char *file, const char *what)
 	trust_word_append(&d.shown, path_base(file));
 	buffer_format(&d.shown, ": the sandbox of %s has the network, by which it can send what it reads", what);
 	describe_exactly(&d, "network", what);
+	describing_end(&d, items);
+}
+
+/* A member of an agent's parameters, whole; an absent one is left out. */
+static void
+describe_param(struct describing *d, const struct agent *agent, const char *name)
+{
+	const json_t *value = json_object_get(agent->params, name);
+	struct buffer text = BUFFER_INIT;
+	char *ours;
+
+	if (value == NULL)
+		return;
+	value_write(value, &text);
+	ours = memory_format(" %s ", name);
+	describe_exactly(d, name, buffer_string(&text));
+	show_word(d, ours, buffer_string(&text));
+	free(ours);
+	buffer_free(&text);
+}
+
+void
+trust_add_request(struct trust_items *items, const struct agent *agent)
+{
+	struct describing d;
+
+	if (agent->path == NULL || (json_object_get(agent->params, "headers") == NULL &&
+	    json_object_get(agent->params, "body") == NULL) || !describing_begin(&d, agent->path))
+		return;
+	show_word(&d, "what the agent ", agent->name);
+	buffer_text(&d.shown, " adds to each request to the server of its model:");
+	describe_exactly(&d, "agent", agent->name);
+	describe_param(&d, agent, "headers");
+	describe_param(&d, agent, "body");
 	describing_end(&d, items);
 }
 

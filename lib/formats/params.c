@@ -101,11 +101,14 @@ params_of_endpoint(const struct definition *d, const struct definition_key *key,
 		free(place);
 		return -1;
 	}
+	/* Null, too: without a model the server would choose one. */
+	if (json_object_get(value, "model") != NULL && strcmp(key->name, "body") == 0)
+		return definition_fail(d, key->name, err, "model cannot be changed: say it as the key model");
 	if (strcmp(key->name, "headers") != 0)
 		return params_set_value(object, key, value);
 	json_object_foreach(value, name, text) {
-		if (endpoint_header_is_users(name))
-			return definition_fail(d, key->name, err, "%s says who asks or where a request goes: "
+		if (!endpoint_header_is_apis(name, strlen(name)))
+			return definition_fail(d, key->name, err, "%s could say who asks or where a request goes: "
 			    "only an endpoint's file may set it, which is the user's", name);
 		if (!json_is_string(text))
 			return definition_fail(d, key->name, err, "%s: expected a text", name);

@@ -1,8 +1,6 @@
 /* A table of keys, each with what checks its value. Errors name the path of the value: `key.env`. */
 #include "providers/endpoint_check.h"
 
-#include <ctype.h>
-#include <fnmatch.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -432,6 +430,7 @@ static int
 check_body(struct checked c, struct error *err)
 {
 	static const char *const ours[] = { "messages", "input", "contents", "tools", "stream" };
+	const json_t *model = json_object_get(c.value, "model");
 
 	if (check_object(c, err) != 0)
 		return -1;
@@ -439,6 +438,10 @@ check_body(struct checked c, struct error *err)
 		if (json_object_get(c.value, ours[i]) != NULL)
 			return error_set(err, ERROR_DEFINITION, c.place,
 			    "%s: %s is written by AWF itself, and cannot be changed", c.path, ours[i]);
+	/* A server may want no model; another one than is recorded, and has its price, it never gets. */
+	if (model != NULL && !json_is_null(model))
+		return error_set(err, ERROR_DEFINITION, c.place,
+		    "%s: model cannot be changed: which one is asked is said where the model is named", c.path);
 	return 0;
 }
 
@@ -680,19 +683,14 @@ endpoint_check_key(const char *key, const json_t *value, const char *place, stru
 }
 
 bool
-endpoint_header_is_users(const char *name)
+endpoint_header_is_apis(const char *name, size_t len)
 {
-	static const char *const patterns[] = { "*authorization*", "*api-key*", "*token*", "*secret*",
-	    "cookie", "host", "forwarded", "x-forwarded-*", "x-auth-*", "x-amz-*", "ocp-apim-*",
-	    "*-target-url", "*-custom-host", "x-portkey-*", "helicone-*", "cf-aig-*" };
-	char *low = memory_text(name);
-	bool users = false;
+	static const char *const known[] = { "anthropic-beta", "anthropic-version", "openai-beta", "http-referer",
+	    "x-title", "idempotency-key", "x-request-id", "x-client-request-id", "x-session-id",
+	    "x-session-affinity", "x-grok-conv-id", "traceparent", "tracestate" };
 
-	/* Some servers take an underscore for a hyphen. */
-	for (char *at = low; *at != '\0'; at++)
-		*at = (char)(*at == '_' ? '-' : tolower((unsigned char)*at));
-	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-		users = users || fnmatch(patterns[i], low, 0) == 0;
-	free(low);
-	return users;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strlen(known[i]) == len && strncasecmp(known[i], name, len) == 0)
+			return true;
+	return false;
 }

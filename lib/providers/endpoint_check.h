@@ -16,8 +16,8 @@ int endpoint_check_file(const json_t *file, const char *place, struct error *err
 /* Of `body`, `headers`, `thinking` and `timeouts` where an agent's file or a program says them.
  * ERROR_DEFINITION. */
 int endpoint_check_key(const char *key, const json_t *value, const char *place, struct error *err);
-/* Whether a header of this name says who asks or, at a gateway, where the request goes: an agent's file
- * cannot set it. */
-bool endpoint_header_is_users(const char *name);
+/* Whether a header of this name is one of those that APIs know, and that say neither who asks nor where a
+ * request goes. All others are the endpoint's: gateways have many names for both. */
+bool endpoint_header_is_apis(const char *name, size_t len);
 
 #endif

@@ -130,6 +130,7 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 		add_command(items, a, "stop_when", a->stop_command);
 	else if (a->stop_command != NULL)
 		add_network(items, step, &judge, a, NULL, "the command of stop_when");
+	trust_add_request(items, a);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)
 		trust_add_provider(items, a, provider);
 	for (size_t i = 0; (provider = team_agent_provider(a, i)) != NULL; i++)

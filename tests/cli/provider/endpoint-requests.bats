@@ -158,19 +158,15 @@ before_turn: cat change'
 
 @test "headers: added, replaced, taken away; secrets of them are nowhere; agents cannot say who asks" {
 	{ refusal 400 '{"error":{"message":"no: key-of-the-gate"}}' && chat_text cold; } |
-		mine '"key":{"env":"MINE_KEY","header":"x-mine: "},"headers":{"X-A":"a","X-B":"b","user-agent":null,
+		mine '"key":{"env":"MINE_KEY","header":"x-mine: "},"headers":{"X-A":"a","user-agent":null,
 			"X-Gate":{"env":"GATE_KEY","prefix":"Bearer "},"X-Absent":{"env":"NOBODY_SET_THIS"}}'
 	export MINE_KEY=key-of-mine GATE_KEY=key-of-the-gate
-	ask 3 mine/m 'headers: {X-B: c, X-C: d}'
+	ask 3 mine/m 'headers: {X-Title: c, OpenAI-Beta: d}'
 	[[ $stderr == *'no: ***'* ]]
-	same "$(request 1 '.headers | with_entries(.key |= ascii_downcase) | [."x-mine", ."x-a", ."x-b", ."x-c", ."x-gate", ."x-absent", ."user-agent", .authorization]')" \
+	same "$(request 1 '.headers | with_entries(.key |= ascii_downcase) | [."x-mine", ."x-a", ."x-title", ."openai-beta", ."x-gate", ."x-absent", ."user-agent", .authorization]')" \
 		'["key-of-mine","a","c","d","Bearer key-of-the-gate",null,null,null]'
 	nowhere key-of-mine key-of-the-gate
-	for name in X-Gate x-mine; do
-		ask 3 mine/m "headers: {$name: mine}"
-		[[ $stderr == *"$name says who asks or where a request goes: it"* ]]
-	done
-	for name in Authorization cookie Host; do
+	for name in Authorization cookie Host X-Gate x-mine X-A; do
 		ask 2 mine/m "headers: {$name: mine}"
 	done
 	for member in 'base_url: https://x.example' 'key: {env: X}' 'command: [x]' 'tls: {}'; do

@@ -140,6 +140,27 @@ apis_is_credential(struct span name)
 	return false;
 }
 
+/* What the vendors' clients send. A name that ends in a hyphen stands for all that begin with it. */
+static const char *const known_fields[] = { "accept", "accept-language", "user-agent", "content-type",
+	"content-encoding", "range", "if-none-match", "anthropic-beta", "anthropic-version",
+	"anthropic-dangerous-direct-browser-access", "openai-beta", "http-referer", "x-title", "x-app", "originator",
+	"idempotency-key", "x-request-id", "x-client-request-id", "session_id", "conversation_id", "x-session-id",
+	"x-session-affinity", "x-grok-conv-id", "x-server-timeout", "x-stainless-", "x-goog-api-client",
+	"x-goog-upload-", "traceparent", "tracestate", NULL };
+
+bool
+apis_is_known_field(struct span name)
+{
+	for (const char *const *known = known_fields; *known != NULL; known++) {
+		const size_t len = strlen(*known);
+
+		if (head_is(name, *known) ||
+		    ((*known)[len - 1] == '-' && name.len > len && strncasecmp(name.at, *known, len) == 0))
+			return true;
+	}
+	return false;
+}
+
 /* The token in "Bearer TOKEN", or the value itself. */
 static struct span
 apis_strip_bearer(struct span value)

@@ -40,6 +40,9 @@ const char *apis_refuses(const struct head *h);
 const char *apis_target(struct buffer *out, struct span target);
 /* Whether a header field contains a credential. */
 bool apis_is_credential(struct span name);
+/* Whether a server that is not the API's own may get a header field of the program: it is one of those that
+ * APIs know. Gateways have fields that say where the request, and the user's key with it, goes. */
+bool apis_is_known_field(struct span name);
 /* Appends a value with the token replaced by the key; false: there is no key, and nothing
  * is appended. */
 bool apis_swap(struct buffer *out, struct span value, const char *token, const char *key);

@@ -411,6 +411,8 @@ make_fields(struct exchange *e, const struct head *h)
 {
 	const char *token = e->within ? e->proxy->within : e->proxy->token;
 	char *const *lines = e->proxy->headers[e->meaning.family];
+	const bool apis_own = lines == NULL &&
+	    strcmp(e->proxy->bases[e->meaning.family], family_bases[e->meaning.family]) == 0;
 	static const char *const usual[] = { "Accept", "User-Agent", "Content-Type" };
 	struct buffer field = BUFFER_INIT;
 
@@ -419,7 +421,8 @@ make_fields(struct exchange *e, const struct head *h)
 
 		if (is_of_connection(name) || head_is(name, "Host") || head_is(name, "Expect") ||
 		    head_is(name, "Accept-Encoding") || is_replaced(lines, name) ||
-		    (lines != NULL && apis_is_credential(name)))
+		    (lines != NULL && apis_is_credential(name)) ||
+		    (!apis_own && !apis_is_credential(name) && !apis_is_known_field(name)))
 			continue;
 		buffer_clear(&field);
 		buffer_append(&field, name.at, name.len);

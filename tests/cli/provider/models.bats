@@ -1025,6 +1025,27 @@ True True True
 	same "$stderr" 'awf-models-proxy: x: takes no arguments'
 }
 
+@test "a command cannot say to a gateway where the key goes: headers that APIs do not know are dropped" {
+	load ../../support/vendors
+	vendors_prepare
+	message_text cold | vendor mine /gate '"protocol":"messages","key":{"env":"MINE_KEY"}'
+	export MINE_KEY=key-of-mine ANTHROPIC_API_KEY=key-of-anthropic ANTHROPIC_BASE_URL="$(cat server.url)/other"
+	program <<-'END'
+		for name in x-portkey-custom-host helicone-target-url x-forwarded-host x-auth-user cookie x_portkey_custom_host \
+			openai-organization x-http-method-override x-original-url; do
+			fields="$fields -H $name:evil"
+		done
+		fields="$fields -H anthropic-beta:tools -H x-stainless-lang:js -H X-Request-Id:7"
+		ask one
+	END
+	for models in --models=anthropic=mine --models; do
+		awf-step -n -r "$models" app -- sh program
+	done
+	same "$(jq -r '.path + " " + .headers."x-api-key"' "$LOG" | paste -sd' ')" '/gate/v1/messages key-of-mine /other/v1/messages key-of-anthropic'
+	same "$(jq -c '.headers | keys - ["host", "content-length", "x-api-key", "accept-encoding"]' "$LOG" | sort -u)" \
+		'["accept","anthropic-beta","anthropic-version","content-type","user-agent","x-request-id","x-stainless-lang"]'
+}
+
 @test "requests of a family go to an endpoint, with its key and headers in place of the program's" {
 	load ../../support/vendors
 	vendors_prepare

@@ -22,6 +22,7 @@
 #include "base/options.h"
 #include "base/patience.h"
 #include "io/file.h"
+#include "io/open_files.h"
 #include "io/terminal.h"
 #include "pass.h"
 #include "proc/api_keys.h"
@@ -563,11 +564,14 @@ provider_answer_in_turn(struct provider *p)
 
 /* ---- requests beside each other ---- */
 
+/* Descriptors of a client: its connection, and one to the server. */
+static const struct open_files client_files = { .each = 2, .beside = 32 };
+
 struct service {
 	const struct provider_api *api;
 	struct pool_slot *slot;     /* of a worker; NULL: stdin and stdout are the only client */
 	struct provider *clients[POOL_CLIENTS];
-	size_t count;
+	size_t count, most;
 	struct pollfd fds[1 + 2 * POOL_CLIENTS]; /* the listener; of each client, in and out */
 };
 
@@ -641,7 +645,7 @@ service_accept_clients(struct service *s)
 
 	if (s->slot == NULL || s->fds[0].revents == 0)
 		return;
-	while ((fd = pool_accept_now(s->slot, s->count < POOL_CLIENTS)) != -1)
+	while ((fd = pool_accept_now(s->slot, s->count < s->most)) != -1)
 		service_add_client(s, fd, fd);
 }
 
@@ -714,6 +718,11 @@ provider_run_service(const struct provider_api *api, struct pool_slot *slot, str
 
 	s->api = api;
 	s->slot = slot;
+	s->most = open_files_most(&client_files);
+	if (s->most > POOL_CLIENTS)
+		s->most = POOL_CLIENTS;
+	if (slot != NULL)
+		open_files_raise(&client_files, s->most, NULL);
 	service_run(s, err);
 	free(s);
 }

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# Many model calls at the same time: what a worker of awf-provider(7) has in hand is each its own.
+# shellcheck disable=SC2154 # bats sets stderr
+# shellcheck disable=SC2030,SC2031 # each test has its own variables
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+load ../../support/agent
+
+prepare() {
+	many_server
+}
+
+# Starts tests/support/many-server.py, as OpenAI's.
+many_server() {
+	LOG="$BATS_TEST_TMPDIR/many.log"
+	: >"$LOG"
+	python3 -S "$ROOT/tests/support/many-server.py" many.port "$LOG" "$@" 3>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s many.port
+	export OPENAI_BASE_URL="http://127.0.0.1:$(cat many.port)/v1" OPENAI_API_KEY=key LOG
+}
+# Requests of which EVENT has happened, and the most at once.
+events() { jq -r "select(.event == \"$1\").said" "$LOG"; }
+most() { jq -s 'map(.at_once) | max' "$LOG"; }
+# ask WORDS…: a call that says these; items: one for each line of stdin.
+ask() { echo | awf-step -r -m openai/m -p "$*" "${name-ask}"; }
+items() { awf-step -r -i lines -m openai/m -p '{{data}}' "$@"; }
+export -f ask events items
+
+@test "150 at once are asked at once, by three workers" {
+	seq 150 | sed 's/$/ wait:1/' >in
+	run -0 awf-run -- bash -c 'items -j 150 all; workers | wc -l' <in
+	same "$(head -n 150 <<<"$output" | sort -n -k 2)" "$(sed 's/^/said /' in)"
+	same "${lines[-1]}" 3
+	same "$(most)" 150
+	no_workers
+	awf-verify -q
+}
+
+@test "a call that is cancelled is gone at the server, and its worker goes on for the others" {
+	run -0 awf-run -n -- bash -c '
+		name=long ask one wait:2 >long &
+		until [ "$(wc -l <"$LOG")" -ge 1 ]; do sleep 0.02; done
+		workers >before
+		echo | awf-step -r --try -q --timeout 300ms --retries 0 -m openai/m -p "two hang" short 2>/dev/null
+		date +%s.%N >ended
+		name=later ask three ok
+		workers >after
+		wait
+		cat long'
+	same "$output" "$(printf 'said three ok\nsaid one wait:2')"
+	same "$(cat after)" "$(cat before)"
+	# It was within a tenth of a second of the end of the call.
+	jq -es --argjson ended "$(cat ended)" 'map(select(.event == "gone"))[0] | .said == "two hang" and .time < $ended + 0.1' "$LOG"
+}
+
+@test "a step that is stopped does not keep the others waiting" {
+	run -0 awf-run -n -- bash -c '
+		echo | awf-step -r -m openai/m -p "first large:20000000" slow | wc -c >slow &
+		until [ -n "$(events begin)" ]; do sleep 0.01; done
+		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first large")
+		kill -STOP $step
+		others=
+		for i in 1 2 3; do name=s$i ask "$i large:2000000" | wc -c & others="$others $!"; done
+		wait $others
+		workers | wc -l
+		events end | sort
+		kill -CONT $step
+		wait
+		cat slow'
+	same "$output" "$(printf '2000001\n2000001\n2000001\n1\n1 large:2000000\n2 large:2000000\n3 large:2000000\n20000001')"
+	no_workers
+}
+
+@test "a worker that is killed: each of its calls is made once more, which is no retry, and then by itself" {
+	seq 20 | sed 's/$/ wait:1/' >in
+	run -0 awf-run -n -- bash -c 'items -j 20 --retries 0 all <in & until [ "$(events begin | wc -l)" -ge 20 ]; do sleep 0.02; done
+		kill -9 $(workers); wait'
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(events begin | sort | uniq -c | awk '{ print $1 }' | sort -u)" 2
+	same "$(payloads step.completed '[.retries[].code]' | sort | uniq -c | tr -s ' ')" ' 20 ["provider"]'
+	awf-verify -q
+	# The second that dies is the last one that is asked.
+	: >"$LOG"
+	head -n 3 in >in3
+	run -0 awf-run -n -- bash -c 'items -j 3 --retries 1 --delay 1ms all <in3 & for n in 3 6; do until [ "$(events begin | wc -l)" -ge $n ]; do sleep 0.02; done
+		kill -9 $(workers); done
+		until [ "$(events begin | wc -l)" -ge 9 ]; do sleep 0.02; done; workers | wc -l >left; wait'
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in | head -n 3)"
+	same "$(cat left)" 0
+}
+
+@test "after such a death a step that may not retry fails, if its next provider does not answer either" {
+	run -3 --separate-stderr awf-run -n -- bash -c 'echo | awf-step -q -r --retries 0 --timeout 500ms -m openai/m -p "x hang" s & until [ -n "$(events begin)" ]; do sleep 0.02; done
+		kill -9 $(workers); wait $!'
+	same "$(events begin | wc -l)" 2
+	[[ "$stderr" == *'no answer after '* ]]
+}
+
+@test "a worker that has no time is neither replaced nor taken for dead" {
+	cat >deaf.py <<-'PYTHON'
+		import glob, os, socket, sys, time
+		os.chdir(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers")
+		name = glob.glob("*.0.lock")[0][:-len(".lock")]
+		os.unlink(name)
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind(name)
+		listener.listen(0)
+		waiting = []
+		try:
+		    while True:
+		        waiting.append(socket.socket(socket.AF_UNIX))
+		        waiting[-1].setblocking(False)
+		        waiting[-1].connect(name)
+		except BlockingIOError:
+		    print(os.stat(name).st_ino, flush=True)
+		time.sleep(60)
+	PYTHON
+	run -0 awf-run -n -- bash -c 'name=a ask one ok; kill $(workers)
+		python3 -S deaf.py >inode & deaf=$!; until [ -s inode ]; do sleep 0.02; done
+		name=b ask two ok; name=c ask three ok
+		ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l
+		stat -c %i "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.0 | diff - inode && echo same; kill $deaf'
+	same "$output" "$(printf 'said one ok\nsaid two ok\nsaid three ok\n2\nsame')"
+}
+
+@test "a large request is sent by a provider of its own" {
+	head -c 5000000 /dev/zero | tr '\0' y >large
+	run -0 awf-run -n -- bash -c 'name=a ask one ok; { cat large; echo " two ok"; } | awf-step -r -m openai/m b | tail -c 8
+		workers | wc -l; name=c ask three ok'
+	same "$output" "$(printf 'said one ok\n two ok\n1\nsaid three ok')"
+	# A worker has no room for what is larger, whoever sends it.
+	cat >large.py <<-'PYTHON'
+		import glob, os, socket
+		os.chdir(os.environ["AWF_STORAGE"] + "/runs/" + os.environ["AWF_RUN_ID"] + "/workers")
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(glob.glob("*.lock")[0][:-len(".lock")])
+		assert s.recv(100) == b'{"worker":1}\n'
+		try:
+		    for i in range(100):
+		        s.sendall(b"x" * 100000)
+		    print("all")
+		except (BrokenPipeError, ConnectionResetError):
+		    print("closed")
+	PYTHON
+	run -0 awf-run -n -- bash -c 'name=a ask one ok; python3 -S large.py; name=b ask two ok; workers | wc -l'
+	same "$output" "$(printf 'said one ok\nclosed\nsaid two ok\n1')"
+}
+
+@test "few descriptors: a worker takes as many clients as it has room for" {
+	seq 40 | sed 's/$/ wait:0.5/' >in
+	run -0 bash -c 'ulimit -Sn 64; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'
+	same "$(head -n 40 <<<"$output" | sort -n -k 2)" "$(sed 's/^/said /' in)"
+	same "${lines[-1]}" 1
+	run -0 bash -c 'ulimit -n 80; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'
+	same "${lines[-1]}" 2
+}
+
+@test "requests whose connections are reset are made again; those beside them go on" {
+	{ seq 10 | sed 's/$/ wait:1/'; echo '11 reset'; } >in
+	run -3 --separate-stderr awf-run -- bash -c 'items -j 11 --delay 10ms all' <in
+	same "$(events begin | grep -c reset)" 3
+	same "$(events end | sort -n | wc -l)" 10
+	[[ "$stderr" == 'awf-step: all[10] ("11 reset"): openai: '* ]]
+}
+
+@test "by HTTP/2 a worker's requests share one connection, and one that is not read does not stop the others" {
+	command -v nginx >/dev/null || skip "no nginx"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -addext subjectAltName=IP:127.0.0.1 \
+		-keyout server.key -out server.pem 2>/dev/null
+	port=$(python3 -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	cat >nginx.conf <<-END
+		daemon off; pid nginx.pid; error_log error.log; worker_processes 1;
+		events { worker_connections 4096; }
+		http {
+		  log_format used '\$connection \$server_protocol'; access_log access.log used;
+		  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+		  uwsgi_temp_path uwsgi; scgi_temp_path scgi; keepalive_requests 45;
+		  server { listen 127.0.0.1:$port ssl http2; ssl_certificate server.pem; ssl_certificate_key server.key;
+		    location / { proxy_pass http://127.0.0.1:$(cat many.port); proxy_buffering off; proxy_http_version 1.1; } }
+		}
+	END
+	[ "$(id -u)" -ne 0 ] || echo "user root;" >>nginx.conf
+	nginx -p "$PWD" -c "$PWD/nginx.conf" -e error.log 3>&- 2>/dev/null &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	export OPENAI_BASE_URL="https://127.0.0.1:$port/v1" CURL_CA_BUNDLE="$PWD/server.pem"
+	eventually curl -s --http1.1 -o /dev/null "https://127.0.0.1:$port/"
+	seq 40 | sed 's/$/ wait:0.5/' >in
+	run -0 awf-run -- bash -c 'items -j 40 all' <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(grep -c 'HTTP/2' access.log)" 40
+	same "$(awk '/HTTP\/2/ { print $1 }' access.log | sort -u | wc -l)" 1
+	# The server leaves the connection after so many requests: those that it has begun it ends.
+	seq 120 | sed 's/$/ wait:0.1/' >in
+	run -0 awf-run -- bash -c 'items -j 40 all' <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	run -0 awf-run -n -- bash -c '
+		echo | awf-step -r -m openai/m -p "first large:50000000" slow | wc -c >slow &
+		until events begin | grep -q first; do sleep 0.01; done
+		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first large")
+		kill -STOP $step
+		others=
+		for i in 1 2 3; do name=s$i ask "$i large:2000000" | wc -c & others="$others $!"; done
+		wait $others
+		kill -CONT $step
+		wait
+		cat slow'
+	same "$output" "$(printf '2000001\n2000001\n2000001\n50000001')"
+}

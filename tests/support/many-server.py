@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""A server of the Chat Completions API for hundreds of requests at the same time:
+
+many-server.py PORT_FILE LOG [CERTIFICATE KEY]
+
+The last word of what the user says in a request is how it is answered, after the words before it:
+
+ok             at once
+wait:SECONDS   after that time
+hang           never
+large:BYTES    with so many, in pieces of 16 KiB
+reset          the connection is reset, after half an answer
+
+LOG has a line of JSON for each request when it has come, and when it has ended or its client has gone:
+{"time", "event": "begin", "end", "gone", "said", "connection", "at_once"}.
+"""
+import asyncio
+import json
+import os
+import socket
+import struct
+import ssl
+import sys
+import time
+
+LOG = open(sys.argv[2], "a", encoding="utf-8", buffering=1)
+STATE = {"connections": 0, "at_once": 0}
+
+
+def log(event, said, connection):
+    LOG.write(json.dumps({"time": time.time(), "event": event, "said": said,
+                          "connection": connection, "at_once": STATE["at_once"]}) + "\n")
+
+
+def chunk(delta, reason=None):
+    return b"data: " + json.dumps({
+        "id": "c", "object": "chat.completion.chunk", "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}).encode() + b"\n\n"
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = chunk({}, "stop") + b"data: [DONE]\n\n"
+
+
+async def send(writer, data):
+    writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+    await writer.drain()
+
+
+async def answer(writer, said):
+    how, _, argument = said.split()[-1].partition(":")
+    if how == "hang":
+        await asyncio.sleep(3600)
+    if how == "wait":
+        await asyncio.sleep(float(argument))
+    writer.write(HEAD)
+    if how == "large":
+        for begin in range(0, int(argument), 16384):
+            await send(writer, chunk({"content": "x" * min(16384, int(argument) - begin)}))
+    else:
+        await send(writer, chunk({"content": "said " + said}))
+    if how == "reset":
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                                   struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        raise ConnectionResetError
+    await send(writer, END)
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def serve_request(reader, writer, connection, body):
+    said = json.loads(body)["messages"][-1]["content"]
+    if isinstance(said, list):
+        said = said[-1]["text"]
+    said = said[-200:]
+    STATE["at_once"] += 1
+    log("begin", said, connection)
+    answering = asyncio.ensure_future(answer(writer, said))
+    # Nothing more is sent on a connection until its answer has come, but its end.
+    reading = asyncio.ensure_future(reader.read(1))
+    for task in (answering, reading):
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    await asyncio.wait({answering, reading}, return_when=asyncio.FIRST_COMPLETED)
+    gone = not answering.done()
+    if gone:
+        answering.cancel()
+    STATE["at_once"] -= 1
+    failed = gone or answering.exception() is not None or reading.done() and reading.exception()
+    log("gone" if failed else "end", said, connection)
+    if failed:
+        return None
+    return reading
+
+
+async def serve(reader, writer):
+    STATE["connections"] += 1
+    connection, reading, first = STATE["connections"], None, b""
+    try:
+        while True:
+            if reading is not None:
+                first = await reading
+                if not first:
+                    break
+            head = first + await reader.readuntil(b"\r\n\r\n")
+            length = [int(line.split(b":")[1]) for line in head.split(b"\r\n")
+                      if line.lower().startswith(b"content-length:")]
+            if not length:
+                writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                break
+            body = await reader.readexactly(length[0])
+            reading = await serve_request(reader, writer, connection, body)
+            if reading is None:
+                break
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def main():
+    context = None
+    if len(sys.argv) > 3:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[3], sys.argv[4])
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=4096, ssl=context,
+                                        limit=64 << 20)
+    with open(sys.argv[1] + ".new", "w", encoding="utf-8") as port:
+        port.write(str(server.sockets[0].getsockname()[1]))
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    await server.serve_forever()
+
+asyncio.run(main())

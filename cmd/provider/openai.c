@@ -17,11 +17,15 @@ openai_schema(const struct exchange *x)
 	static const char *const without[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
 	    "o1-preview*", "deepseek-*", NULL };
 	struct span schema = x->request->output_schema;
+	const bool tools = span_element(x->request->tools, 0).at != NULL;
 	const enum schema_use use = request_schema(x);
 
 	/* What an endpoint says of its models is not guessed from their names. */
 	if (use != SCHEMA_WHOLE || request_endpoint(x, "schema").at != NULL)
 		return use == SCHEMA_WHOLE && !strict_object(schema) ? SCHEMA_UNSAID : use;
+	/* Servers that imitate the API refuse a schema beside tools, or never call one (vllm#39929). */
+	if (x->destination.users && tools)
+		return SCHEMA_UNSAID;
 	return strict_object(schema) && strstr(x->base, "//api.deepseek.com") == NULL &&
 	    !request_model(x->request->model, without) ? use : SCHEMA_UNSAID;
 }

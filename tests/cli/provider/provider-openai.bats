@@ -159,6 +159,8 @@ sent_messages() {
 	same "$(sent '"output_schema":{"type":"array"}' | jq -c .response_format)" null
 	same "$(sent '"output_schema":{"type":"object"},"params":{"response_format":{"type":"text"}}' |
 		grep -o '"response_format":{[^}]*}')" '"response_format":{"type":"text"}'
+	# A server of the user's own may be any that imitates the API: no schema beside tools.
+	same "$(sent '"output_schema":{"type":"object"},"tools":[{"name":"t","input_schema":{}}]' | jq -c '[.response_format, (.tools | length)]')" '[null,1]'
 }
 
 @test "a schema is not sent to models before it" {

@@ -28,8 +28,8 @@ items() { awf-step -r -i lines -m openai/m -p '{{data}}' "$@"; }
 export -f ask events items
 
 @test "150 at once are asked at once, by three workers" {
-	seq 150 | sed 's/$/ wait:1/' >in
-	run -0 awf-run -- bash -c 'items -j 150 all; workers | wc -l' <in
+	seq 150 | sed 's/$/ wait:2/' >in
+	run -0 awf-run -- bash -c 'items -j 150 all; ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l' <in
 	same "$(head -n 150 <<<"$output" | sort -n -k 2)" "$(sed 's/^/said /' in)"
 	same "${lines[-1]}" 3
 	same "$(most)" 150

@@ -260,9 +260,9 @@ void
 destination_key_refused(struct destination *d)
 {
 	if (d->keys->command != NULL)
-		key_command_refused(d->keys->command);
+		key_command_refused(d->keys->command, d->key_run);
 	if (d->keys->sigv4 != NULL)
-		sigv4_refused(d->keys->sigv4);
+		sigv4_refused(d->keys->sigv4, d->key_run);
 }
 
 /* ---- parameters ---- */
@@ -713,6 +713,8 @@ destination_set_request(struct destination *d, struct http_request *request, con
 		failed = set_headers(d, d->headers, false, err);
 	if (failed == 0 && d->keys->sigv4 != NULL)
 		failed = sign(d, request, err);
+	d->key_run = d->keys->command != NULL ? key_command_runs(d->keys->command) :
+	    d->keys->sigv4 != NULL ? sigv4_runs(d->keys->sigv4) : 0;
 
 	d->way = (struct http_way){ .connect_ms = time_limit(d, "connect"),
 		.first_ms = time_limit(d, "first"), .ca = keep_path(&d->paths[0], span_member(tls, "ca")),

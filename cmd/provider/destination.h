@@ -44,6 +44,7 @@ struct destination {
 	bool users;                  /* that is the environment's */
 	char *place;                 /* what says it: a variable, or the endpoint's file */
 	char *key;                   /* destination_find_key(); NULL: none */
+	unsigned key_run;            /* of the command that has printed the key of the last request */
 	char **secrets;              /* other values that are hidden; a list */
 
 	struct buffer params;        /* destination_take_params(): those that are left, an object, */

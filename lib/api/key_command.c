@@ -29,6 +29,7 @@ struct key_command {
 	long long timeout, refresh;  /* seconds */
 	struct buffer said;          /* its output, trimmed; empty: none, or no longer valid */
 	char *key;                   /* the key in it; NULL: not looked up yet */
+	unsigned runs;               /* so many outputs were valid */
 	int64_t said_at, until;      /* wall clock: when it was printed, and until when it is valid */
 };
 
@@ -242,6 +243,8 @@ key_command_run(struct key_command *k, struct error *err)
 	list_free(environment);
 	if (result != 0)
 		key_command_forget(k);
+	else
+		k->runs++;
 	return result;
 }
 
@@ -299,8 +302,15 @@ key_command_key(struct key_command *k, struct error *err)
 	return k->key;
 }
 
-void
-key_command_refused(struct key_command *k)
+unsigned
+key_command_runs(const struct key_command *k)
 {
-	key_command_forget(k);
+	return k->runs;
+}
+
+void
+key_command_refused(struct key_command *k, unsigned run)
+{
+	if (run == k->runs)
+		key_command_forget(k);
 }

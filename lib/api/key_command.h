@@ -36,7 +36,10 @@ const char *key_command_key(struct key_command *k, struct error *err);
 /* The same for a command that prints an object with other members; SPAN_NONE: *err is the
  * reason. */
 struct span key_command_object(struct key_command *k, struct error *err);
-/* A server has rejected the key: the command runs again when a key is needed. */
-void key_command_refused(struct key_command *k);
+/* How often the command has printed a key, which tells one key from the next. */
+unsigned key_command_runs(const struct key_command *k);
+/* A server has rejected the key of this run: unless there is a newer one, the command runs again when
+ * a key is needed. So it runs once, however many requests with the old key are rejected. */
+void key_command_refused(struct key_command *k, unsigned run);
 
 #endif

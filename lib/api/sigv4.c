@@ -400,9 +400,15 @@ sigv4_signed_free(struct sigv4_signed *out)
 	memset(out, 0, sizeof *out);
 }
 
+unsigned
+sigv4_runs(const struct sigv4 *s)
+{
+	return s->command == NULL ? 0 : key_command_runs(s->command);
+}
+
 void
-sigv4_refused(struct sigv4 *s)
+sigv4_refused(struct sigv4 *s, unsigned run)
 {
 	if (s->command != NULL)
-		key_command_refused(s->command);
+		key_command_refused(s->command, run);
 }

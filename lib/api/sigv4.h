@@ -56,8 +56,10 @@ struct sigv4_signed {
 int sigv4_sign(struct sigv4 *s, const struct sigv4_request *r, struct sigv4_signed *out,
     struct error *err);
 void sigv4_signed_free(struct sigv4_signed *out);
-/* A server has rejected the key (401, or 403 with ExpiredTokenException): a command runs again for
- * the next request. */
-void sigv4_refused(struct sigv4 *s);
+/* As key_command_runs(); 0 without a command. */
+unsigned sigv4_runs(const struct sigv4 *s);
+/* A server has rejected the key of this run (401, or 403 with ExpiredTokenException): a command runs
+ * again for the next request, unless it has run since. */
+void sigv4_refused(struct sigv4 *s, unsigned run);
 
 #endif

@@ -9,6 +9,7 @@ ok             at once
 wait:SECONDS   after that time
 hang           never
 large:BYTES    with so many, in pieces of 16 KiB
+needs:KEY      at once, if that is the key of the request; else with status 401, after half a second
 reset          the connection is reset, after half an answer
 
 LOG has a line of JSON for each request when it has come, and when it has ended or its client has gone:
@@ -47,12 +48,16 @@ async def send(writer, data):
     await writer.drain()
 
 
-async def answer(writer, said):
+async def answer(writer, said, key):
     how, _, argument = said.split()[-1].partition(":")
     if how == "hang":
         await asyncio.sleep(3600)
     if how == "wait":
         await asyncio.sleep(float(argument))
+    if how == "needs" and key != argument:
+        await asyncio.sleep(0.5)
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        return
     writer.write(HEAD)
     if how == "large":
         for begin in range(0, int(argument), 16384):
@@ -69,14 +74,14 @@ async def answer(writer, said):
     await writer.drain()
 
 
-async def serve_request(reader, writer, connection, body):
+async def serve_request(reader, writer, connection, body, key):
     said = json.loads(body)["messages"][-1]["content"]
     if isinstance(said, list):
         said = said[-1]["text"]
     said = said[-200:]
     STATE["at_once"] += 1
     log("begin", said, connection)
-    answering = asyncio.ensure_future(answer(writer, said))
+    answering = asyncio.ensure_future(answer(writer, said, key))
     # Nothing more is sent on a connection until its answer has come, but its end.
     reading = asyncio.ensure_future(reader.read(1))
     for task in (answering, reading):
@@ -109,7 +114,9 @@ async def serve(reader, writer):
                 writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
                 break
             body = await reader.readexactly(length[0])
-            reading = await serve_request(reader, writer, connection, body)
+            key = [line.split()[-1].decode() for line in head.split(b"\r\n")
+                   if line.lower().startswith(b"authorization:")]
+            reading = await serve_request(reader, writer, connection, body, key[0] if key else "")
             if reading is None:
                 break
     except (asyncio.IncompleteReadError, ConnectionError):

@@ -147,6 +147,18 @@ export -f ask events items
 	same "$output" "$(printf 'said one ok\nclosed\nsaid two ok\n1')"
 }
 
+@test "a key that is rejected for many requests is asked for once" {
+	mkdir -p "$XDG_CONFIG_HOME/awf/endpoints"
+	cat >"$XDG_CONFIG_HOME/awf/endpoints/work.json" <<-JSON
+		{"protocol": "chat", "base_url": "$OPENAI_BASE_URL",
+		 "key": {"command": ["sh", "-c", "cd $PWD; echo x >>runs; echo key-\$(wc -l <runs)"], "header": "authorization: Bearer "}}
+	JSON
+	seq 30 | sed 's/$/ needs:key-2/' >in
+	run -0 awf-run -- awf-step -r -i lines -j 30 -m work/m -p '{{data}}' all <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(wc -l <runs)" 2
+}
+
 @test "few descriptors: a worker takes as many clients as it has room for" {
 	seq 40 | sed 's/$/ wait:0.5/' >in
 	run -0 bash -c 'ulimit -Sn 64; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'

@@ -105,7 +105,7 @@ NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_mask = base io json transcript
 NEEDS_mcp = base io json schema transcript proc storage workspace model decide
 NEEDS_mirror = base io json transcript proc storage ingest ship
-NEEDS_models = base io json transcript proc isolate net httpd api
+NEEDS_models = base io json transcript proc isolate providers net httpd api
 NEEDS_record = base io json transcript proc storage model ingest
 NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
 	serve_runs

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "providers/endpoint.h"
 #include "proxy.h"
 #include "transcript/event_keys.h"
 
@@ -476,6 +477,9 @@ exchange_send_request(struct exchange *e)
 	e->way.authorities = p->authorities;
 	handle_prepare(e->way.easy, e->way.url.data, e->way.authorities);
 	make_fields(e, &h);
+	/* A proxy could be on another machine, and the key is not encrypted. */
+	if (endpoint_url_is_direct(e->way.url.data))
+		curl_easy_setopt(e->way.easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(e->way.easy, CURLOPT_PRIVATE, (void *)e);
 	curl_easy_setopt(e->way.easy, CURLOPT_HTTPHEADER, e->way.fields);
 	curl_easy_setopt(e->way.easy, CURLOPT_PATH_AS_IS, 1L);

@@ -202,14 +202,7 @@ read_key_file(const char *path, struct error *err)
 static int
 destination_check_way(const struct destination *d, struct error *err)
 {
-	char *origin = endpoint_origin(d->base);
-	bool safe = d->users || strncmp(d->base, "http://", 7) != 0 ||
-	    endpoint_origin_is_loopback(origin) ||
-	    span_true(span_member(endpoint_text(d->endpoint), "insecure")) ||
-	    span_type(span_member(endpoint_text(d->endpoint), "unix")) == 's';
-
-	free(origin);
-	return safe ? 0 : error_set(err, ERROR_INVALID, d->place,
+	return endpoint_key_may_go(d->endpoint, d->base) ? 0 : error_set(err, ERROR_INVALID, d->place,
 	    "the key would go to another machine without encryption: take https, or say "
 	    "\"insecure\": true in the endpoint's file");
 }
@@ -723,6 +716,8 @@ destination_set_request(struct destination *d, struct http_request *request, con
 		.socket = keep_path(&d->paths[3], span_member(text, "unix")) };
 	request->idle_timeout_ms = time_limit(d, "idle");
 	request->way = &d->way;
+	/* What does not leave this machine goes by no proxy, which could be another. */
+	request->direct = d->way.socket != NULL || endpoint_url_is_direct(d->base);
 	request->headers = (const char *const *)(uintptr_t)d->lines;
 	return failed;
 }

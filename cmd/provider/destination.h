@@ -8,8 +8,8 @@
  *     headers    texts, but none of those that say who asks
  *     timeouts   as the endpoint's
  *
- * A key goes to the server that the same endpoint names, by https, or to this machine itself, unless
- * the user has said otherwise: in the endpoint (`insecure`), or for this process (`base_env`).
+ * A key goes to the server that the same endpoint names, or its variable `base_env`, by https, or to
+ * this machine itself, unless the user has said otherwise in the endpoint (`insecure`).
  */
 #ifndef AWF_PROVIDER_DESTINATION_H
 #define AWF_PROVIDER_DESTINATION_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "providers/endpoint.h"
 #include "providers/provider_find.h"
@@ -62,13 +63,38 @@ write_headers(const struct endpoint *e, const char *key, const struct keys *keys
 	free(form);
 }
 
+static bool
+has_secret(const struct endpoint *e, const struct keys *keys)
+{
+	char **names = endpoint_secrets(e);
+	bool has = false;
+
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		has = has || keys_value(keys, *name) != NULL;
+	list_free(names);
+	return has;
+}
+
+bool
+models_endpoint_key_may_go(const char *family, const char *base)
+{
+	struct error ignored = ERROR_INIT;
+	struct endpoint *e = NULL;
+	bool may;
+
+	provider_endpoint(family, &e, &ignored);
+	may = endpoint_key_may_go(e, base);
+	endpoint_free(e);
+	return may;
+}
+
 int
 models_endpoint_write(const char *name, const struct keys *keys, struct writer *w,
     struct error *err)
 {
 	struct endpoint *e = NULL;
 	int found = provider_endpoint(name, &e, err), failed = 0;
-	char *base = NULL, *origin = NULL;
+	char *base = NULL;
 	const char *key = NULL;
 	bool users = false;
 	struct span text;
@@ -79,7 +105,6 @@ models_endpoint_write(const char *name, const struct keys *keys, struct writer *
 		return -1;
 	text = endpoint_text(e);
 	base = endpoint_base(e, NULL, keys, &users, err);
-	origin = base == NULL ? NULL : endpoint_origin(base);
 	key = find_key(span_path(text, "key", "env", (char *)NULL), keys);
 	if (base == NULL)
 		failed = -1;
@@ -92,8 +117,7 @@ models_endpoint_write(const char *name, const struct keys *keys, struct writer *
 	else if (key == NULL && span_path(text, "key", "env", (char *)NULL).at != NULL &&
 	    !span_true(span_path(text, "key", "optional", (char *)NULL)))
 		failed = error_set(err, ERROR_AUTH, name, "no API key: its variable is not set");
-	else if (key != NULL && !users && strncmp(base, "http://", 7) == 0 &&
-	    !endpoint_origin_is_loopback(origin) && !span_true(span_member(text, "insecure")))
+	else if (has_secret(e, keys) && !endpoint_key_may_go(e, base))
 		failed = error_set(err, ERROR_INVALID, name,
 		    "the key would go to another machine without encryption");
 	if (failed == 0) {
@@ -102,7 +126,6 @@ models_endpoint_write(const char *name, const struct keys *keys, struct writer *
 		write_headers(e, key, keys, w);
 	}
 	free(base);
-	free(origin);
 	endpoint_free(e);
 	return failed;
 }

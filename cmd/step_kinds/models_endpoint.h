@@ -6,6 +6,8 @@
 #ifndef AWF_STEP_KINDS_MODELS_ENDPOINT_H
 #define AWF_STEP_KINDS_MODELS_ENDPOINT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "json/writer.h"
 #include "proc/environment.h"
@@ -14,5 +16,8 @@
  * ERROR_AUTH, ERROR_SYSTEM. */
 int models_endpoint_write(const char *name, const struct keys *keys, struct writer *w,
     struct error *err);
+/* Whether the key of a family may go to the server that a variable says: as to that of the endpoint of the
+ * same name. */
+bool models_endpoint_key_may_go(const char *family, const char *base);
 
 #endif

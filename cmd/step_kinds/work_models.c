@@ -216,6 +216,13 @@ models_send_settings(struct models *m, struct error *err)
 			model_token_within(key, within);
 			key = within;
 		}
+		/* The program may ask another API alone: this is no error. */
+		if (key != NULL && base != NULL && !models_endpoint_key_may_go(f->name, base)) {
+			message_print("awf-step", "%s: %s gets no key, which would go to another machine without "
+			    "encryption: take https, or say \"insecure\": true in the file of the endpoint %s",
+			    s->options.name, base, f->name);
+			key = NULL;
+		}
 		writer_member_object(&w, f->name);
 		writer_member_string(&w, "base", base);
 		writer_member_string(&w, "key", key);

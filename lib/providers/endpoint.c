@@ -615,6 +615,25 @@ endpoint_origin_is_loopback(const char *origin)
 	return is;
 }
 
+bool
+endpoint_url_is_direct(const char *url)
+{
+	char *origin = endpoint_origin(url);
+	const bool direct = strncasecmp(url, "http://", 7) == 0 && endpoint_origin_is_loopback(origin);
+
+	free(origin);
+	return direct;
+}
+
+bool
+endpoint_key_may_go(const struct endpoint *e, const char *url)
+{
+	struct span text = e == NULL ? SPAN_NONE : endpoint_text(e);
+
+	return strncasecmp(url, "http://", 7) != 0 || endpoint_url_is_direct(url) ||
+	    span_true(span_member(text, "insecure")) || span_type(span_member(text, "unix")) == 's';
+}
+
 /* ---- variables ---- */
 
 static void

@@ -65,6 +65,11 @@ char *endpoint_origin(const char *url);
 char *endpoint_server(const struct endpoint *e, const char *model, const struct keys *keys);
 /* Whether that is this machine itself. */
 bool endpoint_origin_is_loopback(const char *origin);
+/* Whether a key may go to this URL, wherever that was said: it is encrypted, or stays on this machine, or the
+ * endpoint (NULL: none) is `insecure`. */
+bool endpoint_key_may_go(const struct endpoint *e, const char *url);
+/* Whether a URL is one of this machine, without encryption: no proxy is asked, which could be elsewhere. */
+bool endpoint_url_is_direct(const char *url);
 /* Appends a text with escapes for a part of a URL's path. */
 void endpoint_escape(struct buffer *url, const char *text);
 /* Appends, as JSON, what of it decides what a model is asked and how its answers are read, beyond

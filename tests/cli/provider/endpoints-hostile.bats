@@ -253,6 +253,20 @@ body: {mcp_servers: [{type: url, url: "https://evil.example/mcp", name: log}]}'
 	endpoint work "{\"protocol\":\"chat\",\"base_url\":\"http://192.0.2.1/v1\",\"key\":{\"env\":\"WORK_KEY\"}}"
 	ask 3 work/m
 	[[ $stderr == *'without encryption'* ]]
+	# Nor by what is said for this process, unless the endpoint allows it.
+	endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$SERVER/v1\",\"base_env\":\"WORK_BASE_URL\",\"key\":{\"env\":\"WORK_KEY\"}}"
+	for base in http://192.0.2.1/v1 HTTP://192.0.2.1/v1 http://models.example http://127.0.0.1.example/v1; do
+		WORK_BASE_URL=$base ask 3 work/m
+	done
+	OPENAI_BASE_URL=http://192.0.2.1/v1 OPENAI_API_KEY=$KEY ask 3 openai/m
+	[[ $stderr == *'without encryption'* ]]
+	# Nor to a proxy, in the place of this machine; the other is the proxy here.
+	unset no_proxy
+	http_proxy=$EVIL ALL_PROXY=$EVIL ask 0 work/m
+	WORK_BASE_URL=$SERVER/v1 http_proxy=$EVIL ask 0 work/m
+	export no_proxy=127.0.0.1
+	same "$(grep -c . "$EVIL_LOG")" 0
+	: >"$LOG"
 	# Nor by the values of variables in a URL.
 	endpoint work "{\"protocol\":\"chat\",\"base_url\":\"http://{host}.localhost/v1\",\"variables\":{\"host\":{\"env\":\"WORK_HOST\"}},\"key\":{\"env\":\"WORK_KEY\"}}"
 	for host in "${EVIL#http://}/" "${EVIL#http://}#" "u@${EVIL#http://}?"; do

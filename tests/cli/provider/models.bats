@@ -1046,6 +1046,24 @@ True True True
 		'["accept","anthropic-beta","anthropic-version","content-type","user-agent","x-request-id","x-stainless-lang"]'
 }
 
+@test "no key goes to another machine without encryption, nor to a proxy in the place of this one" {
+	load ../../support/vendors
+	vendors_prepare
+	message_text cold | serve
+	unset no_proxy
+	export ANTHROPIC_BASE_URL=$(cat server.url) ANTHROPIC_API_KEY=key-of-anthropic http_proxy=http://127.0.0.1:9
+	program <<<'ask one | grep -o cold'
+	same "$(awf-step -n -r --models app -- sh program)" cold
+	# A proxy that would see it stands for the other machine.
+	export http_proxy=$ANTHROPIC_BASE_URL ANTHROPIC_BASE_URL=http://models.example
+	run -0 --separate-stderr awf-step -n -r --models app -- sh program
+	[[ $stderr == *'app: http://models.example gets no key'*'without encryption'* ]]
+	endpoint anthropic '{"insecure":true}'
+	run -0 --separate-stderr awf-step -n -r --models app -- sh program
+	same "$stderr" ''
+	same "$(jq -c '.headers."x-api-key"' "$LOG" | paste -sd' ')" '"key-of-anthropic" null "key-of-anthropic"'
+}
+
 @test "requests of a family go to an endpoint, with its key and headers in place of the program's" {
 	load ../../support/vendors
 	vendors_prepare

@@ -88,7 +88,7 @@ exchange_begin(struct request *r)
 	r->head = r->connection->body = (struct buffer)BUFFER_INIT;
 	head_read(&h, e->head.data, e->head.len);
 	stream_open(&e->came.stream, meaning.generation != NULL ? meaning.generation : &openai_stream);
-	e->came.stream.secret = p->keys[meaning.family];
+	e->came.stream.secrets = p->secrets[meaning.family];
 	apis_bare_target(&e->target, h.target);
 	e->next = p->exchanges;
 	p->exchanges = e;
@@ -549,7 +549,7 @@ write_failure(const struct exchange *e, struct writer *w, bool transferred)
 	else if (!transferred)
 		error_set(&f.error, ERROR_NETWORK, NULL, "%s", broken_by(e));
 	else if (e->way.status < 200 || e->way.status > 299)
-		failure_from_body(&f, &e->came.answer, e->proxy->keys[e->meaning.family]);
+		failure_from_body(&f, &e->came.answer, e->proxy->secrets[e->meaning.family]);
 	else if (e->came.too_long)
 		error_set(&f.error, ERROR_PROVIDER, NULL, "the answer is too large to be stored "
 		    "(%zu MiB)",
@@ -583,7 +583,7 @@ static void
 exchange_report_answer(struct exchange *e, bool transferred)
 {
 	struct stream *s = &e->came.stream;
-	const char *key = e->proxy->keys[e->meaning.family];
+	char *const *secrets = e->proxy->secrets[e->meaning.family];
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 	bool whole;
@@ -595,9 +595,10 @@ exchange_report_answer(struct exchange *e, bool transferred)
 			stream_finish(s);
 	}
 	whole = is_whole(e, transferred);
-	/* If the API repeats the key, it must not be recorded: hide it in the bytes, which may be
+	stream_end_deltas(s);
+	/* If the API repeats a secret, it must not be recorded: hide it in the bytes, which may be
 	 * recorded in base64, and in texts made from them. */
-	text_hide(e->came.answer.data, e->came.answer.len, key);
+	text_hide_all(e->came.answer.data, e->came.answer.len, secrets);
 	begin_line(&w, &line, e, "answered");
 	writer_member_bool(&w, "whole", whole);
 	writer_member_integer(&w, KEY_DURATION_MS, e->way.began > 0 ? clock_monotonic() - e->way.began : 0);
@@ -626,7 +627,7 @@ exchange_report_answer(struct exchange *e, bool transferred)
 	}
 	writer_object_end(&w);
 	e->reported = true;
-	text_hide(line.data, line.len, key);
+	text_hide_all(line.data, line.len, secrets);
 	proxy_say(&line);
 }
 
@@ -662,7 +663,7 @@ exchange_transferred(struct exchange *e, CURLcode result)
 		struct buffer body = BUFFER_INIT, text = BUFFER_INIT;
 
 		buffer_format(&text, "awf-models-proxy: %s", broken_by(e));
-		text_hide(text.data, text.len, p->keys[e->meaning.family]);
+		text_hide_all(text.data, text.len, p->secrets[e->meaning.family]);
 		apis_error(&body, e->meaning.family, 502, text.data);
 		e->way.status = 502;
 		buffer_clear(&e->way.lines);

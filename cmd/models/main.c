@@ -66,6 +66,10 @@ read_settings(struct proxy *p, struct error *err)
 		    memory_zero(1, sizeof *p->headers[i]);
 		for (struct span_walk one = span_walk(span_member(api, "headers")); span_next(&one);)
 			list_take(&p->headers[i], span_text(one.value));
+		if (p->keys[i] != NULL)
+			list_add(&p->secrets[i], p->keys[i]);
+		for (struct span_walk one = span_walk(span_member(api, "secrets")); span_next(&one);)
+			list_take(&p->secrets[i], span_text(one.value));
 		if (p->bases[i] == NULL)
 			p->bases[i] = memory_text(family_bases[i]);
 	}
@@ -211,6 +215,7 @@ models_proxy_open_and_serve(struct proxy *p, struct error *err)
 	for (int i = 0; i < FAMILIES; i++) {
 		free(p->bases[i]);
 		free(p->keys[i]);
+		list_free(p->secrets[i]);
 		list_free(p->headers[i]);
 	}
 	return result;

@@ -105,6 +105,7 @@ struct proxy {
 	const char *authorities;
 	char *token, within[MODEL_TOKEN_SIZE]; /* tokens: of the program, of steps inside of it */
 	char *bases[FAMILIES], *keys[FAMILIES]; /* a key may be NULL */
+	char **secrets[FAMILIES];     /* lists of the key and of secrets in headers, which no record has */
 	char **headers[FAMILIES];     /* lines that stand for all credentials, of another server than the
 	                                 API's own; NULL: that is asked */
 	bool passes;                  /* steps inside of the program record what they ask */

@@ -627,9 +627,15 @@ check_version(struct cli_run *r)
 static void
 cli_answer_request(void *context, struct provider *p, const struct provider_request *request)
 {
+	const struct cli *cli = context;
+	char **secrets = NULL;
 	struct cli_run r;
 
-	cli_begin(&r, context, p, request);
+	for (const char *const *name = cli->keys; *name != NULL; name++)
+		if (environment_text(*name) != NULL)
+			list_add(&secrets, environment_text(*name));
+	provider_hide(p, secrets);
+	cli_begin(&r, cli, p, request);
 	if (!r.failed)
 		cli_process(&r);
 	if (r.failed && r.silent)
@@ -640,6 +646,7 @@ cli_answer_request(void *context, struct provider *p, const struct provider_requ
 	else
 		provider_message(p, &r.message);
 	cli_free(&r);
+	list_free(secrets);
 }
 
 static int

@@ -122,6 +122,13 @@ destination_find_server(struct destination *d, struct error *err)
 
 /* ---- the key ---- */
 
+static void
+destination_add_secret(struct destination *d, const char *secret)
+{
+	if (!list_has(d->secrets, secret))
+		list_add(&d->secrets, secret);
+}
+
 /* The variable of a text, or of a list of texts, that is set; else, if set is false, the first. */
 static char *
 variable_of(struct span names, bool set)
@@ -215,6 +222,7 @@ destination_find_key(struct destination *d, struct error *err)
 	const char *value = NULL;
 	int failed = 0;
 
+	/* A key that was refused stays among the secrets. */
 	destination_wipe(d->key);
 	d->key = NULL;
 	if (d->keys->sigv4 != NULL) {
@@ -232,6 +240,8 @@ destination_find_key(struct destination *d, struct error *err)
 	}
 	if (failed == 0 && value != NULL)
 		d->key = memory_text(value);
+	if (d->key != NULL)
+		destination_add_secret(d, d->key);
 	for (const char *at = d->key; failed == 0 && at != NULL && *at != '\0'; at++)
 		if ((unsigned char)*at < 0x20 || *at == 0x7f)
 			failed = error_set(err, ERROR_AUTH, place,
@@ -619,7 +629,7 @@ set_headers(struct destination *d, struct span headers, bool endpoints, struct e
 			char *whole = memory_format("%s%s", prefix != NULL ? prefix : "", value);
 
 			set_header(d, name, whole);
-			list_add(&d->secrets, value);
+			destination_add_secret(d, value);
 			destination_wipe(whole);
 			failed = destination_check_way(d, err);
 		} else if (env == NULL) {
@@ -674,8 +684,8 @@ sign(struct destination *d, const struct http_request *request, struct error *er
 		return -1;
 	for (size_t i = 0; out.headers[i] != NULL; i++)
 		set_line(d, out.headers[i]);
-	if (out.secret != NULL)
-		list_add(&d->secrets, out.secret);
+	for (char **secret = out.secrets; secret != NULL && *secret != NULL; secret++)
+		destination_add_secret(d, *secret);
 	sigv4_signed_free(&out);
 	return 0;
 }

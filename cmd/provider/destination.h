@@ -45,7 +45,8 @@ struct destination {
 	char *place;                 /* what says it: a variable, or the endpoint's file */
 	char *key;                   /* destination_find_key(); NULL: none */
 	unsigned key_run;            /* of the command that has printed the key of the last request */
-	char **secrets;              /* other values that are hidden; a list */
+	char **secrets;              /* values that are hidden in what the server sends: the key and all
+	                                others; a list, which grows */
 
 	struct buffer params;        /* destination_take_params(): those that are left, an object, */
 	struct buffer thinking;      /* the change of the body that they stand for, or nothing, */

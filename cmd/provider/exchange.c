@@ -228,6 +228,8 @@ exchange_post_request(struct exchange *x, struct error *err)
 	x->call.request.body_len = x->body.len;
 	x->call.request.kept_header = x->told;
 	result = destination_set_request(destination, &x->call.request, x->api->header, err);
+	x->stream.secrets = destination->secrets;
+	provider_hide(x->provider, destination->secrets);
 	if (result == 0)
 		result = http_begin(x->client->http, &x->call, err);
 	buffer_free(&url);
@@ -263,7 +265,7 @@ exchange_quote_strange(struct exchange *x)
 
 	if (strange->len == 0 || x->stream.first == '<' || !utf8_valid(strange->data, strange->len))
 		return;
-	text_hide(strange->data, strange->len, x->key);
+	text_hide_all(strange->data, strange->len, x->destination.secrets);
 	error_set(error, said.code, NULL, "%s; it sent: %s", said.message, buffer_string(strange));
 }
 
@@ -274,7 +276,7 @@ exchange_report_page(struct exchange *x)
 	char *title = failure_first_words(buffer_string(&x->stream.whole));
 	size_t len = strlen(title);
 
-	text_hide(title, len, x->key);
+	text_hide_all(title, len, x->destination.secrets);
 	error_set(&x->stream.failure.error, ERROR_PROVIDER, NULL, "the server sent a page for people%s%s: is "
 	    "%s right?", len > 0 && utf8_valid(title, len) ? ", " : "",
 	    utf8_valid(title, len) ? title : "", x->place);
@@ -328,7 +330,7 @@ exchange_judge_answer(struct exchange *x)
 		return -1;
 	if (code == ERROR_NONE && (answer->status < 200 || answer->status > 299)) {
 		f->status = answer->status;
-		failure_from_body(f, &answer->body, x->key);
+		failure_from_body(f, &answer->body, x->destination.secrets);
 		name_key(x);
 		return -1;
 	}
@@ -367,26 +369,39 @@ is_refused(const struct endpoint *e, const struct http_answer *answer)
 	    strstr(buffer_string(&answer->body), expired) != NULL)) && endpoint_has_command(e);
 }
 
-/* A server that echoes the request may do so anywhere. In its errors the key is hidden where they are
- * read. */
-static void
-hide_secret(struct exchange *x, const char *secret)
-{
-	struct message *m = &x->stream.message;
-	char *text = x->stream.failure.error.message;
-
-	text_hide(x->call.answer.request_id, strlen(x->call.answer.request_id), secret);
-	if (m->request_id != NULL)
-		text_hide(m->request_id, strlen(m->request_id), secret);
-	text_hide(text, strlen(text), secret);
-}
-
+/* A server that echoes the request may do so anywhere. In its errors secrets are hidden where they are
+ * read, before they are cut off, and in all that the provider writes (provider_hide()). */
 static void
 hide_secrets(struct exchange *x)
 {
-	hide_secret(x, x->key);
-	for (char *const *secret = x->destination.secrets; secret != NULL && *secret != NULL; secret++)
-		hide_secret(x, *secret);
+	struct message *m = &x->stream.message;
+	char *text = x->stream.failure.error.message, *const *secrets = x->destination.secrets;
+
+	text_hide_all(x->call.answer.request_id, strlen(x->call.answer.request_id), secrets);
+	if (m->request_id != NULL)
+		text_hide_all(m->request_id, strlen(m->request_id), secrets);
+	text_hide_all(text, strlen(text), secrets);
+}
+
+/* Hides secrets that blocks of a type have when they are read one behind the other, as the text of an answer
+ * is. */
+static void
+hide_across_blocks(struct exchange *x, enum block_type type)
+{
+	struct message *m = &x->stream.message;
+	struct buffer whole = BUFFER_INIT;
+	size_t at = 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == type)
+			buffer_append(&whole, buffer_string(&m->blocks[i].text), m->blocks[i].text.len);
+	text_hide_in_data(whole.data, whole.len, x->destination.secrets);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->blocks[i].type == type && m->blocks[i].text.len > 0) {
+			memcpy(m->blocks[i].text.data, whole.data + at, m->blocks[i].text.len);
+			at += m->blocks[i].text.len;
+		}
+	buffer_free(&whole);
 }
 
 /* Asks whoever says the key again, and sends the request with the new one. False: there is none;
@@ -401,7 +416,7 @@ exchange_ask_again(struct exchange *x)
 	x->asked_again = true;
 	destination_key_refused(&x->destination);
 	begun = destination_find_key(&x->destination, &x->call.error) == 0;
-	x->key = x->stream.secret = x->destination.key; /* the old one is freed in any case */
+	x->key = x->destination.key; /* the old one is freed in any case */
 	if (begun) {
 		struct error err = ERROR_INIT;
 
@@ -439,6 +454,7 @@ exchange_answer_client(struct exchange *x)
 		x->api->read(x);
 	told_cost_take_header(&m->usage, x->call.answer.kept);
 	told_cost_by_price(m, x->endpoint, x->model);
+	stream_end_deltas(&x->stream);
 	if (exchange_judge_answer(x) != 0) {
 		hide_secrets(x);
 		x->stream.failure.spent = m;
@@ -450,6 +466,8 @@ exchange_answer_client(struct exchange *x)
 		m->request_id = memory_text(x->call.answer.request_id);
 	if (x->api->answered != NULL)
 		x->api->answered(x);
+	hide_across_blocks(x, BLOCK_TEXT);
+	hide_across_blocks(x, BLOCK_THINKING);
 	if (x->destination.note.len > 0)
 		provider_note(x->provider, buffer_string(&x->destination.note));
 	provider_message(x->provider, m);
@@ -522,7 +540,7 @@ exchange_begin(void *context, struct provider *p, const struct provider_request 
 	    destination_find_key(&x->destination, error) == 0 &&
 	    destination_take_params(&x->destination, &x->own_request.params, error) == 0) {
 		x->base = x->destination.base;
-		x->key = x->stream.secret = x->destination.key;
+		x->key = x->destination.key;
 		x->place = x->destination.place;
 		if ((x->api->check == NULL || x->api->check(x, error) == 0) &&
 		    (x->api->rooted == NULL || strict_check_tools(r->tools, x->api->rooted, error) == 0) &&
@@ -683,9 +701,7 @@ exchange_ask_server(void *context, struct writer *w, struct error *err)
 		writer_member_integer(w, "status", answer.status);
 		failure.status = answer.status;
 		if (answer.status < 200 || answer.status > 299) {
-			failure_from_body(&failure, &answer.body, destination.key);
-			for (char *const *secret = destination.secrets; secret != NULL && *secret != NULL; secret++)
-				text_hide(failure.error.message, strlen(failure.error.message), *secret);
+			failure_from_body(&failure, &answer.body, destination.secrets);
 			*err = failure.error;
 			result = -1;
 		}

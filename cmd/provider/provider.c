@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "io/open_files.h"
 #include "io/terminal.h"
@@ -52,6 +53,8 @@ struct provider {
 	void *going;          /* of api->begin(); NULL: no request is on its way */
 	bool behind;          /* api->resume() is to be called once it is not */
 	char *note;           /* of the answer that comes; NULL */
+	char *const *secrets; /* hidden in its lines; NULL: none */
+	size_t line_begin;    /* where the last line of held begins */
 };
 
 static bool
@@ -134,13 +137,21 @@ provider_end_request(struct provider *p)
 	free(p->note);
 	p->note = NULL;
 	p->going = NULL;
+	p->secrets = NULL;
 	provider_flush(p);
+}
+
+void
+provider_hide(struct provider *p, char *const *secrets)
+{
+	p->secrets = secrets;
 }
 
 /* Begins a line: {"id":N,"type":"…" */
 static void
 begin_line(struct provider *p, struct writer *w, const char *type)
 {
+	p->line_begin = p->held.len;
 	writer_begin(w, &p->held);
 	writer_object(w);
 	writer_key(w, "id");
@@ -155,6 +166,7 @@ static void
 end_line(struct provider *p, struct writer *w)
 {
 	writer_object_end(w);
+	text_hide_in_data(p->held.data + p->line_begin, p->held.len - p->line_begin, p->secrets);
 	buffer_byte(&p->held, '\n');
 }
 

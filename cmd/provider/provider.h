@@ -91,6 +91,9 @@ void provider_tool(struct provider *p, const struct block *b, enum error_code co
 void provider_retry(struct provider *p, const struct failure *f);
 /* Has awf-step run a tool of the request; the number tells its result from others of this request. */
 void provider_run_tool(struct provider *p, long long number, const char *name, struct span input);
+/* Hides these secrets, a list (NULL: none), in all lines up to the end of the answer: whoever was asked may
+ * repeat them anywhere. */
+void provider_hide(struct provider *p, char *const *secrets);
 /* Says with the next message that something of the request was sent otherwise than it was said. */
 void provider_note(struct provider *p, const char *text);
 void provider_message(struct provider *p, const struct message *m);

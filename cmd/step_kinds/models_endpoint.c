@@ -63,6 +63,20 @@ write_headers(const struct endpoint *e, const char *key, const struct keys *keys
 	free(form);
 }
 
+/* The values that come from variables, which the proxy keeps out of records. */
+static void
+write_secrets(const struct endpoint *e, const struct keys *keys, struct writer *w)
+{
+	char **names = endpoint_secrets(e);
+
+	writer_member_array(w, "secrets");
+	for (char **name = names; name != NULL && *name != NULL; name++)
+		if (keys_value(keys, *name) != NULL)
+			writer_string(w, keys_value(keys, *name));
+	writer_array_end(w);
+	list_free(names);
+}
+
 static bool
 has_secret(const struct endpoint *e, const struct keys *keys)
 {
@@ -124,6 +138,7 @@ models_endpoint_write(const char *name, const struct keys *keys, struct writer *
 		writer_member_string(w, "base", base);
 		writer_member_string(w, "key", key);
 		write_headers(e, key, keys, w);
+		write_secrets(e, keys, w);
 	}
 	free(base);
 	endpoint_free(e);

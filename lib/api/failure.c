@@ -358,27 +358,27 @@ failure_categorise(struct span object, const char *message, long status, bool wa
 /* Shortens a text that is not a message. The secret is hidden first: a part of it would not be
  * found. */
 static void
-failure_cut_text(char *text, const char *secret)
+failure_cut_text(char *text, char *const *secrets)
 {
 	size_t len = strlen(text);
 
-	text_hide(text, len, secret);
+	text_hide_all(text, len, secrets);
 	if (len > SHOWN)
 		text[utf8_whole(text, SHOWN)] = '\0';
 }
 
-static char *failure_message(struct span value, const char *secret);
+static char *failure_message(struct span value, char *const *secrets);
 
 /* Adds the beginning of a text inside an error: what the model wrote, or the answer of the server
  * behind a router. */
 static void
-failure_add_excerpt(struct buffer *message, const char *before, struct span value, const char *secret)
+failure_add_excerpt(struct buffer *message, const char *before, struct span value, char *const *secrets)
 {
 	char *text = span_type(value) == 's' ? span_text(value) :
 	    value.at == NULL || span_type(value) == '0' ? NULL : memory_copy(value.at, value.len);
 
 	if (text != NULL && *text != '\0') {
-		failure_cut_text(text, secret);
+		failure_cut_text(text, secrets);
 		buffer_format(message, "%s%s", before, text);
 	}
 	free(text);
@@ -386,7 +386,7 @@ failure_add_excerpt(struct buffer *message, const char *before, struct span valu
 
 /* Adds the answer of the server behind a router: its message, if it is JSON, else its text. */
 static void
-failure_add_raw(struct buffer *message, struct span raw, const char *secret)
+failure_add_raw(struct buffer *message, struct span raw, char *const *secrets)
 {
 	struct buffer inner = BUFFER_INIT;
 	struct span found = SPAN_NONE;
@@ -396,12 +396,12 @@ failure_add_raw(struct buffer *message, struct span raw, const char *secret)
 	if (inner.len > 0 && scan_check(inner.data, inner.len, &bad) == NULL)
 		found = failure_find(span_of(inner.data, inner.len));
 	if (found.at != NULL) {
-		char *said = failure_message(found, secret);
+		char *said = failure_message(found, secrets);
 
 		buffer_format(message, ": %s", said);
 		free(said);
 	} else {
-		failure_add_excerpt(message, ": ", raw, secret);
+		failure_add_excerpt(message, ": ", raw, secrets);
 	}
 	buffer_free(&inner);
 }
@@ -499,7 +499,7 @@ failure_find(struct span value)
 
 /* The message of an error: its text, or else everything that was sent as the error. Allocated. */
 static char *
-failure_message(struct span value, const char *secret)
+failure_message(struct span value, char *const *secrets)
 {
 	static const char *const keys[] = { "message", "status_msg", "detail", "details", "error",
 	    "error_msg" };
@@ -517,23 +517,23 @@ failure_message(struct span value, const char *secret)
 	if (text.len > 0) {
 		/* Add the answer of the server behind a router, and what a model wrote instead of a
 		 * tool call. */
-		failure_add_raw(&text, span_member(metadata, "raw"), secret);
+		failure_add_raw(&text, span_member(metadata, "raw"), secrets);
 		failure_add_excerpt(&text, ", it wrote: ", span_member(value, "failed_generation"),
-		    secret);
+		    secrets);
 		message = buffer_take(&text);
-		text_hide(message, strlen(message), secret);
+		text_hide_all(message, strlen(message), secrets);
 	} else {
 		buffer_append(&text, value.at, value.len);
 		message = buffer_take(&text);
-		failure_cut_text(message, secret);
+		failure_cut_text(message, secrets);
 	}
 	return message;
 }
 
 void
-failure_from_json(struct failure *f, struct span value, const char *secret)
+failure_from_json(struct failure *f, struct span value, char *const *secrets)
 {
-	char *message = failure_message(value, secret), delay[32], *end;
+	char *message = failure_message(value, secrets), delay[32], *end;
 	enum error_code category;
 	long long code = 0;
 	double seconds = 0;
@@ -609,7 +609,7 @@ first_event(struct span body)
 }
 
 void
-failure_from_body(struct failure *f, const struct buffer *body, const char *secret)
+failure_from_body(struct failure *f, const struct buffer *body, char *const *secrets)
 {
 	const size_t mark = text_byte_order_mark(buffer_string(body), body->len);
 	const char *text = buffer_string(body) + mark, *colon;
@@ -624,13 +624,13 @@ failure_from_body(struct failure *f, const struct buffer *body, const char *secr
 		for (char *at = line; !utf8_valid(line, strlen(line)) && *at != '\0'; at++)
 			if ((unsigned char)*at >= 0x80)
 				*at = '?';
-		failure_cut_text(line, secret);
+		failure_cut_text(line, secrets);
 		error_set(&f->error, status_category(f->status), NULL, "%s", line);
 		free(line);
 	} else {
 		failure_take_request_id(f, value);
 		found = failure_find(value);
-		failure_from_json(f, found.at != NULL ? found : value, secret);
+		failure_from_json(f, found.at != NULL ? found : value, secrets);
 	}
 
 	/* Often there is only the status; the request id is for the API's support. */

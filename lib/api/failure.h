@@ -31,10 +31,10 @@ struct span failure_find(struct span value);
  * stream. Sets f->retry_after_ms if it is 0 and the value contains a time to wait, also in words
  * ("try again in 4.5s", at most an hour). secret, if not NULL, is removed from the message: some
  * servers repeat the key that they reject. */
-void failure_from_json(struct failure *f, struct span value, const char *secret);
+void failure_from_json(struct failure *f, struct span value, char *const *secrets);
 /* The same for the body of an answer with f->status, which may be JSON or not. */
 void failure_from_body(struct failure *f, const struct buffer *body,
-    const char *secret);
+    char *const *secrets);
 /* The title of an HTML page, the first line of any other text. Allocated. */
 char *failure_first_words(const char *text);
 /* Sets the request id from an object that contains it, unless it is set. */

@@ -14,6 +14,7 @@
 
 #include "api/key_command.h"
 #include "base/digest.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -370,9 +371,11 @@ sigv4_sign(struct sigv4 *s, const struct sigv4_request *r, struct sigv4_signed *
 	out->headers[added++] = memory_format("x-amz-content-sha256: %s",
 	    digest_sha256(r->body, r->body_len, digest));
 	if (a.token != NULL) {
-		out->headers[added] = memory_format("x-amz-security-token: %s", a.token);
-		out->secret = strchr(out->headers[added++], ' ') + 1;
+		out->headers[added++] = memory_format("x-amz-security-token: %s", a.token);
+		list_add(&out->secrets, a.token);
 	}
+	list_add(&out->secrets, a.id);
+	list_add(&out->secrets, a.secret);
 
 	while (r->headers != NULL && r->headers[count] != NULL)
 		count++;
@@ -397,6 +400,9 @@ sigv4_signed_free(struct sigv4_signed *out)
 		sodium_memzero(out->headers[i], strlen(out->headers[i]));
 		free(out->headers[i]);
 	}
+	for (char **secret = out->secrets; secret != NULL && *secret != NULL; secret++)
+		sodium_memzero(*secret, strlen(*secret));
+	list_free(out->secrets);
 	memset(out, 0, sizeof *out);
 }
 

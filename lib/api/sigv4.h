@@ -47,8 +47,8 @@ void sigv4_close(struct sigv4 *s); /* s may be NULL */
 #define SIGV4_HEADERS 4
 struct sigv4_signed {
 	char *headers[SIGV4_HEADERS + 1]; /* to be sent with those of the request; ends with NULL */
-	const char *secret;               /* to be hidden in messages of servers: the session token;
-	                                     NULL: none */
+	char **secrets;                   /* to be hidden in what servers send: the parts of the access
+	                                     key; a list */
 };
 /* Signs the host and r->headers, and the headers that it adds: x-amz-date, x-amz-content-sha256
  * and, if there is a session token, x-amz-security-token. -1 with ERROR_AUTH: there is no access

@@ -20,6 +20,7 @@
 #define DONE "[DONE]" /* the only event that is not JSON */
 #define WORDS_LIMIT 200 /* an event that is not JSON is quoted up to this length */
 #define PAGE_LIMIT 65536 /* an HTML page is kept up to this length, to find its title */
+#define BEGUN_MOST 8 /* as much of a secret goes on when text of another kind comes */
 #define STRANGE_LIMIT 300 /* bytes of unknown events and lines that are kept */
 
 void
@@ -38,7 +39,7 @@ stream_error(struct stream *s, enum error_code category, const char *format, ...
 void
 stream_refused(struct stream *s, struct span error)
 {
-	failure_from_json(&s->failure, error, s->secret);
+	failure_from_json(&s->failure, error, s->secrets);
 	s->refused = s->failed = true;
 }
 
@@ -71,11 +72,47 @@ stream_strange(struct stream *s, struct span text)
 	}
 }
 
-void
-stream_delta(const struct stream *s, const char *kind, const char *text, size_t len)
+static const char *const delta_kinds[] = { "text", "thinking", "tool" };
+#define DELTA_KINDS (sizeof delta_kinds / sizeof *delta_kinds)
+
+/* Passes on what is held back of a kind, except `left` bytes at its end. */
+static void
+stream_pass_held(struct stream *s, size_t kind, size_t left)
 {
-	if (s->delta != NULL && len > 0)
+	struct buffer *held = &s->held[kind];
+
+	if (held->len > left)
+		s->delta(s->context, delta_kinds[kind], held->data, held->len - left);
+	buffer_drop(held, held->len - left);
+}
+
+void
+stream_end_deltas(struct stream *s)
+{
+	for (size_t i = 0; s->delta != NULL && i < DELTA_KINDS; i++)
+		stream_pass_held(s, i, 0);
+}
+
+void
+stream_delta(struct stream *s, const char *kind, const char *text, size_t len)
+{
+	size_t at = 0;
+
+	if (s->delta == NULL || len == 0)
+		return;
+	if (s->secrets == NULL) {
 		s->delta(s->context, kind, text, len);
+		return;
+	}
+	/* A character or two that a secret begins with stay in their place. */
+	for (size_t i = 0; i < DELTA_KINDS; i++)
+		if (strcmp(delta_kinds[i], kind) == 0)
+			at = i;
+		else if (s->held[i].len < BEGUN_MOST)
+			stream_pass_held(s, i, 0);
+	buffer_append(&s->held[at], text, len);
+	text_hide_in_data(s->held[at].data, s->held[at].len, s->secrets);
+	stream_pass_held(s, at, text_secret_begun(s->held[at].data, s->held[at].len, s->secrets));
 }
 
 void
@@ -304,6 +341,8 @@ stream_close(struct stream *s)
 	message_free(&s->draft);
 	map_free(&s->items);
 	joined_free(&s->kept);
+	for (size_t i = 0; i < DELTA_KINDS; i++)
+		buffer_free(&s->held[i]);
 	buffer_free(&s->calling);
 	buffer_free(&s->strange);
 	buffer_free(&s->whole);

@@ -26,7 +26,9 @@ struct stream {
 	const struct stream_api *api;
 	struct span messages;            /* the conversation so far, with the ids of its tool calls;
 	                                    absent: none */
-	const char *secret;              /* to be hidden in errors; NULL: none */
+	char *const *secrets;            /* a list: to be hidden in errors and in deltas, where the end of
+	                                    a piece waits while it may be the beginning of one; NULL:
+	                                    none */
 	struct span ends;                /* the endpoint's words for ends, an object; absent: none */
 	struct span cost;                /* where the endpoint tells its cost (api/told_cost.h);
 	                                    absent: nowhere */
@@ -53,6 +55,7 @@ struct stream {
 	struct message draft;            /* pieces of items that may still arrive whole */
 	struct map items;                /* the ids of items without an index, numbered from 0 */
 	struct joined kept;              /* members of the message that have no place in a block */
+	struct buffer held[3];           /* ends of deltas of each kind that may begin a secret */
 	struct buffer calling;           /* tool calls to be displayed, not passed on yet */
 	int64_t called;                  /* when the last of these were passed on, monotonic ms; 0:
 	                                    never */
@@ -85,6 +88,8 @@ void stream_body(struct stream *s, const char *bytes, size_t len);
  * is accepted although a stream was requested. If the API has reported the end of the answer, it is
  * complete, even if the end of the stream is missing. */
 void stream_finish(struct stream *s);
+/* Passes on what is held back of deltas, as no more comes. */
+void stream_end_deltas(struct stream *s);
 void stream_close(struct stream *s);
 
 /* ---- for the tables ---- */
@@ -101,7 +106,7 @@ void stream_end(struct stream *s, const struct end *ends, struct span word, stru
 /* Keeps the end of events and lines that the table does not know, in s->strange. */
 void stream_strange(struct stream *s, struct span text);
 /* Passes a piece on to the delta callback. */
-void stream_delta(const struct stream *s, const char *kind, const char *text, size_t len);
+void stream_delta(struct stream *s, const char *kind, const char *text, size_t len);
 /* Appends text to a block, and passes it on. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 /* Passes on pieces of a tool call, for display only: a piece of its input, which may be empty, and

@@ -19,6 +19,9 @@
 
 #define HIDDEN_LENGTH 8
 #define HIDDEN_REST 4
+#define UNMISTAKABLE_LENGTH 32
+#define UNMISTAKABLE_WITH_DIGIT 16
+#define SPELLED_LENGTH 6 /* of a character: \u0041 */
 
 enum {
 	ZERO_WIDTH_NON_JOINER = 0x200c,
@@ -569,6 +572,62 @@ text_hide(char *bytes, size_t len, const char *secret)
 		memset(bytes, '*', found_len);
 		bytes += found_len;
 	}
+}
+
+void
+text_hide_all(char *bytes, size_t len, char *const *secrets)
+{
+	for (; secrets != NULL && *secrets != NULL; secrets++)
+		text_hide(bytes, len, *secrets);
+}
+
+static bool
+is_unmistakable(const char *secret)
+{
+	const size_t len = strlen(secret);
+
+	return len >= UNMISTAKABLE_LENGTH ||
+	    (len >= UNMISTAKABLE_WITH_DIGIT && secret[strcspn(secret, "0123456789")] != '\0');
+}
+
+void
+text_hide_in_data(char *bytes, size_t len, char *const *secrets)
+{
+	for (; secrets != NULL && *secrets != NULL; secrets++)
+		if (is_unmistakable(*secrets))
+			text_hide(bytes, len, *secrets);
+}
+
+/* Whether bytes are the beginning of a secret, up to their end, where an escape may be incomplete. */
+static bool
+secret_begins(const char *bytes, size_t len, const char *secret)
+{
+	size_t spelled;
+
+	while (len > 0 && *secret != '\0' &&
+	    (spelled = secret_character_length(bytes, len, (unsigned char)*secret)) > 0) {
+		bytes += spelled;
+		len -= spelled;
+		secret++;
+	}
+	return *secret != '\0' && (len == 0 || (*bytes == '%' && len < 3) || (*bytes == '\\' && len < 6));
+}
+
+size_t
+text_secret_begun(const char *bytes, size_t len, char *const *secrets)
+{
+	size_t most = 0;
+
+	for (; secrets != NULL && *secrets != NULL; secrets++) {
+		const size_t longest = SPELLED_LENGTH * strlen(*secrets);
+
+		if (!is_unmistakable(*secrets))
+			continue;
+		for (size_t rest = len < longest ? len : longest; rest > most; rest--)
+			if (secret_begins(bytes + len - rest, rest, *secrets))
+				most = rest;
+	}
+	return most;
 }
 
 size_t

@@ -95,6 +95,13 @@ size_t text_prefix_of(const char *bytes, size_t len, const char *set);
  * before the text is cut (part of a secret is not found) and before it is encoded in base64 or
  * compressed. */
 void text_hide(char *bytes, size_t len, const char *secret);
+/* The same for each of a list (NULL: none). */
+void text_hide_all(char *bytes, size_t len, char *const *secrets);
+/* The same in data, such as what a model says or writes into files: only secrets that nobody mentions by
+ * chance, of at least 16 characters with a digit, or of 32. So a placeholder for a key changes no data. */
+void text_hide_in_data(char *bytes, size_t len, char *const *secrets);
+/* How many bytes at the end of data may be the beginning of such a secret, whose rest has yet to come. */
+size_t text_secret_begun(const char *bytes, size_t len, char *const *secrets);
 /* Whether text_hide() would hide anything. */
 bool text_has(const char *bytes, size_t len, const char *secret);
 /* For text whose beginning was cut off: if it begins with the rest of the secret, at least 4

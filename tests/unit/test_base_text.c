@@ -359,6 +359,30 @@ secrets_are_hidden(void **state)
 }
 
 static void
+hides_in_data_what_is_no_word(void **state)
+{
+	static const char *const list[] = { "sk-0123456789abcdef", "placeholder", "no-digit-in-it-but-long", "sk-0/9",
+		NULL };
+	char *const *secrets = (char *const *)(uintptr_t)list;
+	char text[] = "sk-0123456789abcdef placeholder no-digit-in-it-but-long sk-0/9";
+	static const struct {
+		const char *text;
+		size_t begun;
+	} rows[] = {
+		{ "", 0 }, { "a", 0 }, { "as", 1 }, { "sk-0123456789abcde", 18 }, { "sk-0123456789abcdef", 0 },
+		{ "sksk-0", 4 }, { "sk-0x", 0 }, { "s\\u00", 5 }, { "sk-%", 4 }, { "placeholde", 0 },
+		{ "s%6", 3 }, { "sk-\\u0030", 9 }
+	};
+
+	(void)state;
+	text_hide_in_data(text, strlen(text), secrets);
+	assert_string_equal(text, "******************* placeholder no-digit-in-it-but-long sk-0/9");
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(text_secret_begun(rows[i].text, strlen(rows[i].text), secrets), rows[i].begun);
+	assert_int_equal(text_secret_begun("s", 1, NULL), 0);
+}
+
+static void
 prefixes(void **state)
 {
 	static const char tabs[] = { '\t', ' ', '\t' };
@@ -386,6 +410,7 @@ main(void)
 		cmocka_unit_test(terminal_in_pieces),
 		cmocka_unit_test(parts),
 		cmocka_unit_test(secrets_are_hidden),
+		cmocka_unit_test(hides_in_data_what_is_no_word),
 		cmocka_unit_test(prefixes),
 	};
 

@@ -154,13 +154,16 @@ headers_of_a_request(void **state)
 	assert_non_null(strstr(out.headers[2], "Credential=AKID/20150830/us-east-1/bedrock/aws4_request, "
 	    "SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date, "));
 	assert_null(out.headers[3]);
-	assert_null(out.secret);
+	assert_string_equal(out.secrets[0], "AKID");
+	assert_string_equal(out.secrets[1], "SECRET");
+	assert_null(out.secrets[2]);
 	sigv4_signed_free(&out);
 
 	setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
 	assert_int_equal(sigv4_sign(s, &r, &out, &err), 0);
 	assert_string_equal(out.headers[2], "x-amz-security-token: TOKEN");
-	assert_string_equal(out.secret, "TOKEN");
+	assert_string_equal(out.secrets[0], "TOKEN");
+	assert_string_equal(out.secrets[2], "SECRET");
 	assert_non_null(strstr(out.headers[3], ";x-amz-security-token, "));
 	sigv4_signed_free(&out);
 
@@ -186,7 +189,8 @@ keys_of_a_command(void **state)
 
 	(void)state;
 	assert_int_equal(sigv4_sign(s, &r, &out, &err), 0);
-	assert_string_equal(out.secret, "T");
+	assert_string_equal(out.secrets[0], "T");
+	assert_string_equal(out.secrets[2], "S");
 	assert_non_null(strstr(out.headers[3], "Credential=ID/20150830/r/s/aws4_request"));
 	sigv4_signed_free(&out);
 	sigv4_close(s);

@@ -238,6 +238,68 @@ body: {mcp_servers: [{type: url, url: "https://evil.example/mcp", name: log}]}'
 	safe
 }
 
+# What the answer repeats of its key, wherever it comes from, is nowhere.
+repeats_nothing() {
+	local half=${KEY:0:12} rest=${KEY:12} what
+	for what in '{"content":"k='"$KEY"'_second-'"$KEY"'"}' '{"content":"k='"$half"'"} {"content":"'"$rest"'!"}' \
+		'{"reasoning_content":"k='"$KEY"'"} {"content":"x"}' '{"content":"x","reasoning_details":[{"type":"reasoning.text","'"$KEY"'":1}]}'; do
+		# shellcheck disable=SC2086
+		chat $what | sed "s/^{/{\"headers\":{\"x-request-id\":\"$KEY\"},/" >replies
+		ask 0 "$1"
+		[[ $output$stderr != *"$KEY"* ]]
+		[[ $output == *x* || $output == *'k=**'* ]]
+	done
+	chat_text x | jq -c '.events[0].model = env.KEY | .events[0].id = env.KEY' >replies
+	ask 0 "$1"
+	for arguments in "{\"city\":\"$KEY\"}" "{\"$KEY\":1}"; do
+		{ REASON=tool_calls chat "$(look "$KEY" "$arguments")" && chat_text x; } >replies
+		ask 0 "$1" 'tools: [look]'
+	done
+	{ REASON=tool_calls chat "$(look call_1 '{}' | jq -c '.tool_calls[0].function.name = env.KEY')" && chat_text x; } >replies
+	ask 0 "$1" 'tools: [look]'
+	[[ $output$stderr != *"$KEY"* ]]
+	rm replies
+	safe
+}
+
+@test "20a: a server that repeats its key anywhere in an answer" {
+	export KEY
+	repeats_nothing work/m
+	umask 077
+	mkdir "$HOME/keys"
+	echo "$KEY" >"$HOME/keys/file"
+	printf '#!/bin/sh\nprintf %%s%%s key-of-the-user- 0123456789\n' >"$HOME/keys/command"
+	chmod 700 "$HOME/keys/command"
+	umask 022
+	unset WORK_KEY
+	for key in "{\"file\":\"$HOME/keys/file\"}" "{\"command\":[\"$HOME/keys/command\"]}" '{"sigv4":{"region":"r","service":"s"}}'; do
+		endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$SERVER/v1\",\"key\":$key}"
+		export AWS_ACCESS_KEY_ID=$KEY AWS_SECRET_ACCESS_KEY=other
+		repeats_nothing work/m
+		export AWS_ACCESS_KEY_ID=other AWS_SECRET_ACCESS_KEY=$KEY
+		repeats_nothing work/m
+		unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+	done
+}
+
+@test "20b: a key that comes in pieces is in no delta, and what only begins like it arrives" {
+	local request='{"id":1,"stream":true,"model":"m","messages":[{"role":"user","blocks":[{"type":"text","text":"hi"}]}]}'
+	export AWF_ENDPOINT="{\"name\":\"work\",\"protocol\":\"chat\",\"base_url\":\"$SERVER/v1\",\"key\":{\"env\":\"WORK_KEY\"}}"
+	# shellcheck disable=SC2046
+	chat $(grep -o . <<<"a${KEY}b${KEY:0:20}" | jq -Rc '{content: .}') >replies
+	"$BUILD/libexec/awf/awf-provider-openai" <<<"$request" >answer
+	same "$(jq -rj 'select(.type == "delta").text' answer)" "a${KEY//?/*}b${KEY:0:20}"
+	same "$(jq -r 'select(.type == "message").blocks[0].text' answer)" "a${KEY//?/*}b${KEY:0:20}"
+	[ "$(jq -c 'select(.type == "delta")' answer | wc -l)" -ge 3 ]
+	chat '{"content":"key-of-"}' '{"reasoning_content":"k"}' '{"content":"x"}' >replies
+	"$BUILD/libexec/awf/awf-provider-openai" <<<"$request" | jq -c 'select(.type == "delta") | [.kind, .text]' >answer
+	same "$(paste -sd' ' answer)" '["text","key-of-"] ["thinking","k"] ["text","x"]'
+	# A placeholder for a key is a word like others.
+	chat_text "lm-studio and not-needed-here" >replies
+	WORK_KEY=lm-studio "$BUILD/libexec/awf/awf-provider-openai" <<<"$request" | jq -r 'select(.type == "message").blocks[0].text' >answer
+	same "$(cat answer)" 'lm-studio and not-needed-here'
+}
+
 @test "21: a file of an endpoint that others may write to is refused" {
 	chmod 666 "$XDG_CONFIG_HOME/awf/endpoints/work.json"
 	ask 4 work/m

@@ -1077,6 +1077,11 @@ True True True
 	same "$(sed -n 1p "$LOG" | jq -c '[.path, .headers.authorization, .headers."x-gate", .headers."x-api-key", .headers."anthropic-version"]')" \
 		'["/gate/v1/messages","Bearer key-of-mine","key-of-the-gate",null,null]'
 	run ! grep -r -e key-of seen "$AWF_STORAGE"
+	# Nor if the server repeats one.
+	refusal 401 '{"error":{"message":"no: key-of-mine, key-of-the-gate"}}' '{"x-echo":"key-of-the-gate"}' >replies
+	run -0 awf-run -c "awf-step -n -r $models app -- sh program"
+	grep -rq 'no: \*\*' "$AWF_STORAGE"
+	run ! grep -r -e key-of seen "$AWF_STORAGE"
 	endpoint mine '{"protocol":"messages","base_url":"http://models.example","key":{"env":"MINE_KEY"}}'
 	run ! --separate-stderr awf-run -c "awf-step -n -r $models app -- sh program"
 	[[ $stderr == *'without encryption'* ]]

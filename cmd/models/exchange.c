@@ -478,7 +478,7 @@ exchange_send_request(struct exchange *e)
 	handle_prepare(e->way.easy, e->way.url.data, e->way.authorities);
 	make_fields(e, &h);
 	/* A proxy could be on another machine, and the key is not encrypted. */
-	if (endpoint_url_is_direct(e->way.url.data))
+	if (p->secrets[e->meaning.family] != NULL && endpoint_url_is_direct(e->way.url.data))
 		curl_easy_setopt(e->way.easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(e->way.easy, CURLOPT_PRIVATE, (void *)e);
 	curl_easy_setopt(e->way.easy, CURLOPT_HTTPHEADER, e->way.fields);

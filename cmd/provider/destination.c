@@ -726,8 +726,8 @@ destination_set_request(struct destination *d, struct http_request *request, con
 		.socket = keep_path(&d->paths[3], span_member(text, "unix")) };
 	request->idle_timeout_ms = time_limit(d, "idle");
 	request->way = &d->way;
-	/* What does not leave this machine goes by no proxy, which could be another. */
-	request->direct = d->way.socket != NULL || endpoint_url_is_direct(d->base);
+	/* A secret that is not encrypted does not leave this machine by a proxy, which could be another. */
+	request->direct = d->way.socket != NULL || (d->secrets != NULL && endpoint_url_is_direct(d->base));
 	request->headers = (const char *const *)(uintptr_t)d->lines;
 	return failed;
 }

@@ -75,6 +75,7 @@ ask() { request | provider openai | jq -r '.category // .type'; }
 @test "a proxy for plain HTTP" {
 	relay proxy log
 	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl" --loop
+	unset OPENAI_API_KEY # with a key nothing would leave this machine
 	same "$(http_proxy=http://user:secret@127.0.0.1:$RELAY no_proxy='' ask)" message
 	grep -q "^POST $OPENAI_BASE_URL/chat/completions HTTP/1.1" log
 	grep -qi "^Proxy-Authorization: Basic $(printf user:secret | base64)" log
@@ -89,7 +90,7 @@ ask() { request | provider openai | jq -r '.category // .type'; }
 
 @test "a proxy that is not there is named" {
 	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl"
-	run -0 env http_proxy=http://127.0.0.1:1 no_proxy= "$BUILD/libexec/awf/awf-provider-openai" < <(request)
+	run -0 env -u OPENAI_API_KEY http_proxy=http://127.0.0.1:1 no_proxy= "$BUILD/libexec/awf/awf-provider-openai" < <(request)
 	same "$(jq -r .category <<<"$output")" network
 	[[ $output == *'127.0.0.1 port 1 '* ]]
 }

@@ -1,6 +1,6 @@
 /*
- * Host names are compared in lower case, without the port. The port must be that of the connection,
- * unless the name was given with --host: a proxy has another one.
+ * Host names are compared in lower case, without the port. The port must be the one to which the
+ * client connected, except for names given with --host: a proxy may listen on another port.
  */
 #include "serve_runs/access.h"
 
@@ -196,8 +196,9 @@ access_address(const struct access *a, const struct connection_peer *p, const st
 	if (said.at == NULL || !access_name_is_listed(a->proxies,
 	    span_of(p->address, strlen(p->address))))
 		return;
-	/* The last address of the last field: the one that connected to the proxy, which the
-	 * proxy has added to the field or in one of its own. Everything before it may be forged. */
+	/* The last address of the last header field is that of the client that connected to the
+	 * proxy: the proxy has appended it to the field, or added a field of its own. Everything
+	 * before it may be forged. */
 	end = said.at + said.len;
 	for (at = end; at > said.at && at[-1] != ',' && at[-1] != ' '; at--)
 		continue;

@@ -32,7 +32,7 @@ struct access {
 	char **proxies;                /* --trusted-proxy: addresses, or "unix" */
 	bool require_token;            /* on Unix sockets too */
 	struct tokens tokens;
-	struct token *own;             /* of requests that need no token */
+	struct token *own;             /* stands for the client in requests that need no token */
 };
 
 /* NULL if the Host is that of this server. */
@@ -40,7 +40,8 @@ const struct refusal *access_host(const struct access *a, const struct connectio
     const struct head *h);
 /* NULL unless a page of another origin has made it. */
 const struct refusal *access_origin(const struct head *h);
-/* Whose it is: held; NULL: nobody that is known. safe: it changes nothing. */
+/* The token of a request, with a reference that the caller releases; NULL if it has none that is
+ * valid. safe: the request changes nothing. */
 struct token *access_token(struct access *a, const struct connection_peer *p, const struct head *h,
     bool safe, int64_t now);
 /* Whether the request has a signature of its body instead of a token. */

@@ -1,7 +1,7 @@
 /*
- * Bytes are moved to the front when as many were dropped as are left, so that each byte is moved
- * once on average; usually nothing is left, as all streams have been sent everything. Memory that a
- * burst needed is freed when everything is sent.
+ * Bytes are moved to the front only once the dropped part is as long as the rest, so that each byte
+ * is moved once on average; usually everything has been sent and nothing has to be moved. Memory
+ * that a burst needed is freed when everything has been sent.
  */
 #include "serve_runs/backlog.h"
 
@@ -11,7 +11,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-#define KEPT ((size_t)64 << 10) /* bytes of memory that are kept when nothing is left */
+#define KEPT ((size_t)64 << 10) /* memory that is kept when the backlog is empty */
 
 uint64_t
 backlog_end(const struct backlog *b)
@@ -19,8 +19,8 @@ backlog_end(const struct backlog *b)
 	return b->base + b->bytes.len;
 }
 
-/* Chunks follow each other without a gap, each with at least one line, and so do their places in
- * the file. */
+/* Chunks follow each other without a gap, in the buffer and in the file, and each has at least one
+ * line. */
 static bool
 backlog_holds(const struct backlog *b)
 {
@@ -70,7 +70,7 @@ backlog_chunk(const struct backlog *b, uint64_t at)
 {
 	size_t low = 0, high = b->count;
 
-	/* Find the last chunk that begins there or before. */
+	/* Find the last chunk that begins at this offset or before it. */
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 

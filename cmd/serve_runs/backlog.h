@@ -17,7 +17,7 @@
 
 struct backlog_chunk {
 	uint64_t at;             /* its position */
-	int64_t from, to;        /* the bytes of the file that it was made of */
+	int64_t from, to;        /* the part of the file from which the chunk was made */
 };
 
 struct backlog {
@@ -27,20 +27,21 @@ struct backlog {
 	size_t count, room;
 };
 
-/* Behind its last byte. */
+/* The position after its last byte. */
 uint64_t backlog_end(const struct backlog *b);
-/* Says that the bytes appended to b->bytes since position at are a chunk, made of the file's
- * bytes [from, to). */
+/* Makes a chunk of the bytes that were appended to b->bytes from position at on; they were made
+ * from the bytes [from, to) of the file. */
 void backlog_add(struct backlog *b, uint64_t at, int64_t from, int64_t to);
-/* The position of the chunk that was made from the file's bytes at offset; false: there is none. */
+/* Sets *at to the position of the chunk that was made from the file's bytes at offset; false if
+ * there is none. */
 bool backlog_find(const struct backlog *b, int64_t offset, uint64_t *at);
-/* The chunk that a position is in, or begins with; it is one before the end. */
+/* The chunk that contains a position, which is before the end of the backlog. */
 const struct backlog_chunk *backlog_chunk(const struct backlog *b, uint64_t at);
 /* Where that chunk ends. */
 uint64_t backlog_chunk_end(const struct backlog *b, const struct backlog_chunk *chunk);
 /* The bytes from a position on. */
 const char *backlog_bytes(const struct backlog *b, uint64_t at, size_t *len);
-/* Drops the chunks that end before a position, or there. */
+/* Drops the chunks that end at a position or before it. */
 void backlog_drop(struct backlog *b, uint64_t at);
 void backlog_free(struct backlog *b);
 

@@ -104,7 +104,7 @@ catalog_mark_run_gone(struct catalog *c, struct catalog_run *run)
 		catalog_publish_run(c, run);
 }
 
-/* Finds the existing runs. */
+/* Finds the files of runs in the directory, and marks runs whose file was removed. */
 static int
 catalog_scan_directory(struct catalog *c)
 {
@@ -149,7 +149,8 @@ newest_first(const void *a, const void *b)
 	return strcmp(left->run_id, right->run_id);
 }
 
-/* Whether what is known of a run is still valid. Whether it is alive may change at any time. */
+/* Whether what was read of a run is still valid: its file has not changed. Whether its process is
+ * alive may change at any time, without a change of the file. */
 static bool
 is_same(struct catalog *c, struct catalog_run *run)
 {
@@ -207,7 +208,7 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	read = summary_read_ends(&summary, path, &err) == 0;
 	free(path);
 	if (!read) {
-		/* A damaged file must not fill the log with every list. */
+		/* Log it once: otherwise each request for a list would log it again. */
 		if (run->size > 0 && !run->unreadable)
 			log_warn(&err);
 		run->unreadable = run->size > 0;
@@ -221,8 +222,8 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	return true;
 }
 
-/* Takes figures from its overview, after that was read. alone: the run has ended and has only a
- * transcript; no process owns it, and it was not sent here. */
+/* Copies figures from the run's overview, which was just read. alone: the run has ended and only
+ * its transcript is left; it has no directory, and no client sent it. */
 static void
 catalog_store_figures(struct catalog *c, struct catalog_run *run, const struct overview *o,
     bool alone)
@@ -268,8 +269,8 @@ by_run_id(const void *a, const void *b)
 	return strcmp(((const struct catalog_run *)a)->run_id, ((const struct catalog_run *)b)->run_id);
 }
 
-/* Adds runs that wait for their turn: those without a transcript are listed by the time at which
- * they came; for the others, waiting is their status. */
+/* Adds the runs that are waiting in the queue. One without a transcript gets a row of its own, at
+ * the time when it was queued; one with a transcript only gets the status "queued". */
 static void
 add_queued(struct catalog_query *q)
 {
@@ -296,7 +297,7 @@ add_queued(struct catalog_query *q)
 	qsort(q->queued, q->queued_count, sizeof *q->queued, by_run_id);
 }
 
-/* The queue entry of a run; NULL: it does not wait. */
+/* The queue entry of a run; NULL if it is not queued. */
 static struct catalog_run *
 find_queued(const struct catalog_query *q, const char *run_id)
 {
@@ -348,7 +349,7 @@ catalog_write_found(const struct catalog_query *q, size_t index, struct writer *
 	const struct catalog_run *run = q->found[index], *queued = find_queued(q, run->run_id);
 	struct summary summary = run->summary;
 
-	/* It waits to be resumed. */
+	/* The run has ended and is queued to be resumed. */
 	if (queued != NULL && strcmp(summary.status, "running") != 0) {
 		memcpy(summary.status, queued->summary.status, sizeof summary.status);
 		summary.duration_ms = queued->summary.duration_ms;
@@ -374,8 +375,9 @@ catalog_finish_query(struct catalog_query *q)
 	q->done(q);
 }
 
-/* Finds the runs that have a directory, because a process owns them, or that were sent here.
- * Asking this for each of many runs takes longer than reading the two directories. */
+/* Finds the runs that have more than a transcript: a directory, because a process owns them, or an
+ * origin, because a client sent them. Reading the two directories once is faster than asking for
+ * each of many runs. */
 static void
 note_beside(struct catalog_query *q)
 {
@@ -412,7 +414,7 @@ overview_ready(struct overview_waiter *waiter, const struct error *failed)
 		catalog_store_figures(q->catalog, q->found[q->at], q->overview,
 		    is_alone(q, q->found[q->at]));
 	else
-		q->found[q->at]->figured = true; /* as far as they could be read */
+		q->found[q->at]->figured = true; /* if its file could be read */
 	if (failed != NULL && q->every && q->found[q->at]->size > 0) {
 		if (!q->found[q->at]->unreadable)
 			log_warn(failed);
@@ -448,7 +450,7 @@ catalog_walk_runs(struct catalog_query *q)
 	return false;
 }
 
-/* Collects all runs: their figures say later which are wanted. */
+/* Collects all runs; which of them match is decided when their figures are known. */
 static void
 find_every(struct catalog_query *q)
 {
@@ -458,7 +460,7 @@ find_every(struct catalog_query *q)
 	q->order = NULL;
 }
 
-/* Keeps only the runs that are wanted. */
+/* Keeps only the runs that match the query. */
 static void
 keep_wanted(struct catalog_query *q)
 {
@@ -523,7 +525,7 @@ query_step(struct loop_task *task)
 			}
 			run = q->found[q->at];
 			assert(run != NULL);
-			/* It was not checked before whether what is known of it is still valid. */
+			/* What is known about this run was not yet checked against its file. */
 			if (q->every && find_queued(q, run->run_id) != run && !is_same(c, run))
 				forget_read(run);
 			if (run->figured) {
@@ -600,7 +602,7 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 		catalog_store_figures(c, run, c->overview, false);
 		catalog_publish_figures(c, run);
 	}
-	/* A living run will soon be read further. */
+	/* The process is alive, so the run will soon be read again. */
 	(run->alive ? overview_release : overview_drop)(c->overview);
 	c->overview = NULL;
 	c->looked_at = NULL;
@@ -644,8 +646,8 @@ catalog_refresh_next(struct loop_task *task)
 	}
 }
 
-/* Watches the directory of the transcripts, which may have been replaced. False: it was not
- * watched until now. */
+/* Watches the directory of the transcripts; it may have been replaced since. False if the watch is
+ * new: changes before it were not reported. */
 static bool
 catalog_watch_directory(struct catalog *c)
 {
@@ -667,8 +669,8 @@ catalog_watch_directory(struct catalog *c)
 	return watched;
 }
 
-/* Finds what has changed since the directory was last watched. There may be many runs that were
- * never read: of these, only those that changed lately count. */
+/* Finds the runs that have changed since the directory was last watched. Of runs that were never
+ * read, of which there may be many, only those whose file changed since then are read. */
 static void
 catalog_rescan_directory(struct catalog *c)
 {

@@ -34,52 +34,54 @@ struct catalog_run {
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	bool unreadable;             /* the last attempt to read it failed, and that was logged */
-	bool known;                  /* summary has its name and status */
-	bool figured;                /* and the rest */
+	bool unreadable;             /* the last attempt to read it failed and was logged */
+	bool known;                  /* name and status in summary are set */
+	bool figured;                /* so are the other figures */
 	struct summary summary;
-	size_t waiting;              /* calls that wait for a person */
-	/* Of all its attempts. */
-	int64_t events, tokens[2], cost; /* the known part of the cost */
-	bool cost_unknown;           /* of some of it it is not */
+	size_t waiting;              /* calls that wait for a person's decision */
+	/* Totals of all its attempts. */
+	int64_t events, tokens[2], cost; /* of the calls whose cost is known */
+	bool cost_unknown;           /* the cost of some calls is not known */
 	bool alive;
-	/* For clients that follow the list. */
-	bool dirty;                  /* it has changed since it was looked at */
-	int64_t told_at;             /* clock_monotonic(); 0: never */
-	uint64_t told;               /* a digest of what was sent last */
-	uint64_t revision;           /* of the list; 0: never sent */
+	/* For clients that follow the list of runs. */
+	bool dirty;                  /* its file has changed since it was last read */
+	int64_t told_at;             /* when it was last sent, clock_monotonic(); 0: never */
+	uint64_t told;               /* digest of what was sent last */
+	uint64_t revision;           /* the list's revision when it was last sent; 0: never */
 	struct catalog_run *later, *earlier; /* by revision */
 };
 
-/* A question, for runs. The members up to done are the asker's. */
+/* A query for runs. The caller sets the members up to done. */
 struct catalog_query {
-	struct globs names;          /* of workflows; freed by catalog_forget() */
+	struct globs names;          /* patterns for names of workflows; freed by
+	                                catalog_forget() */
 	char status[16];             /* "": any */
 	int64_t since;               /* µs since 1970 */
 	size_t limit;
 	bool children;
-	bool ends;                   /* name and status are enough */
-	bool every;                  /* in no order, of any status, whenever it began: for sums */
+	bool ends;                   /* the caller needs only name and status */
+	bool every;                  /* all runs, unsorted: for sums */
 	char before[ID_SIZE];        /* only runs that come after this one in the list; "" */
-	struct token *token;         /* runs that it is for alone; held; NULL: all */
-	/* All is found: called once. */
+	struct token *token;         /* only runs to which it gives access; a reference is held;
+	                                NULL: all */
+	/* Called once, when the result is complete. */
 	void (*done)(struct catalog_query *q);
 
 	struct catalog_run **found;
 	size_t count;
-	bool more;                   /* there are others behind */
-	bool unread;                 /* the storage cannot be read: nothing is known */
+	bool more;                   /* more runs match than limit */
+	bool unread;                 /* the storage cannot be read, so the result is empty */
 
 	/* Inside. */
 	struct catalog *catalog;
 	enum catalog_phase { CATALOG_SCAN, CATALOG_STARTS, CATALOG_WALK, CATALOG_FIGURES } phase;
 	struct catalog_run **order;
 	size_t order_count, at;
-	struct catalog_run *queued;  /* that wait for their turn and have no transcript */
+	struct catalog_run *queued;  /* queued runs that have no transcript */
 	size_t queued_count;
 	struct map beside;           /* for sums: runs that have more than a transcript */
 	bool beside_known;
-	struct overview *overview;   /* that is waited for */
+	struct overview *overview;   /* the query waits for it */
 	struct overview_waiter waiter;
 	struct loop_task task;
 };
@@ -88,24 +90,24 @@ struct catalog {
 	struct loop *loop;
 	const struct storage *storage;
 	struct overviews *overviews;
-	struct catalog_run **runs;   /* all that ever were there */
+	struct catalog_run **runs;   /* all runs ever seen, removed ones too */
 	size_t count, room;
-	struct map by_id;            /* their places in runs */
+	struct map by_id;            /* run id to index in runs */
 
-	/* While somebody follows. */
+	/* While clients follow the list. */
 	size_t followers;
 	bool following;              /* the runs that existed when the first follower
 	                                came are known */
-	void (*told)(void *context); /* that a run has changed */
+	void (*told)(void *context); /* called when a run has changed */
 	void *context;
 	struct loop_source changes;  /* inotify; fd -1: changes are not reported */
-	int watch;                   /* of the transcripts' directory; -1: none */
+	int watch;                   /* inotify's watch of the transcripts' directory; -1: none */
 	ino_t watched_inode;
 	dev_t watched_device;
-	int64_t watched_at;          /* clock_wall() when it last was */
+	int64_t watched_at;          /* clock_wall() when the directory was last watched */
 	struct loop_timer second;
-	struct loop_task refresh;    /* refreshes the dirty runs, searching */
-	size_t cursor;               /* of runs, down from here */
+	struct loop_task refresh;    /* looks for dirty runs and reads them */
+	size_t cursor;               /* index in runs; the search goes on downwards from it */
 	struct catalog_query first;  /* for the runs that are running when the first
 	                                follower comes */
 	bool asking;
@@ -122,7 +124,7 @@ void catalog_close(struct catalog *c);
 /* Starts answering a query; catalog_forget() ends it, finished or not. */
 void catalog_ask(struct catalog *c, struct catalog_query *q);
 void catalog_forget(struct catalog_query *q);
-/* The status of a run that was found; "queued" if it waits for its turn. */
+/* The status of a run in the result; "queued" if it is waiting in the queue. */
 const char *catalog_status(const struct catalog_query *q, const struct catalog_run *run);
 /* Writes a run that was found by a query, or any run, as an object. */
 void catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w);

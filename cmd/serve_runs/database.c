@@ -1,6 +1,7 @@
 /*
- * This process locks the directory, and its child, which has a lock of its own for that, fills it:
- * the child may live a moment longer.
+ * The lock on the directory belongs to this process. awf-mirror, its child, which copies the
+ * database into the directory, has a lock of its own there, since it may live a little longer than
+ * this process.
  */
 #include "serve_runs/database.h"
 
@@ -29,11 +30,11 @@
 #define MIRROR "awf-mirror"
 #define SHIP "awf-ship"
 #define SHORT_DIGEST 32   /* digits of the digest in the directory's name */
-#define SLOTS 1000        /* servers of one database, run by one user on a machine */
+#define SLOTS 1000        /* awf-serve processes for one database, of one user on one machine */
 
 /* ---- the directory ---- */
 
-/* Locks the first directory that is free. */
+/* Locks the first directory that no other process has locked. */
 static int
 database_lock_slot(struct database *d, const char *base, struct error *err)
 {
@@ -81,8 +82,8 @@ find_directory(struct database *d, struct error *err)
 	return failed;
 }
 
-/* What an earlier process has left here of uploads is in the database, or was never
- * acknowledged. */
+/* Uploads that an earlier process has left here are in the database, or were never acknowledged:
+ * they can be removed. */
 static int
 make_storages(const struct database *d, struct storage *served, struct storage *outgoing,
     struct error *err)
@@ -123,7 +124,7 @@ database_open(struct database *d, const char *url, struct storage *served,
 	return 0;
 }
 
-/* ---- the program that fills it ---- */
+/* ---- awf-mirror ---- */
 
 static int database_start_mirror(struct database *d, struct error *err);
 
@@ -184,7 +185,7 @@ output_ready(struct loop_source *source, uint32_t events)
 		return;
 	database_unwatch_mirror(d);
 	status = process_exit_code(peer_end(d->mirror));
-	/* It has printed the reason. */
+	/* It has printed the reason on standard error itself. */
 	if (status == STATUS_USAGE || status == STATUS_DEFINITION)
 		d->failed(d, status);
 	else

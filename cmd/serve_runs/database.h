@@ -24,33 +24,35 @@
 struct peer;
 
 struct database {
-	const char *url;             /* NULL: it is not a database that is served */
+	const char *url;             /* NULL: no database is served */
 	char *program;               /* awf-mirror */
-	char *shipper;               /* the filter of awf-ship; NULL: there is none, and nothing can
-	                                be uploaded */
-	char *sync;                  /* AWF_SYNC, for that; NULL: it is not set */
+	char *shipper;               /* program that sends uploads to the database (filter of
+	                                awf-ship); NULL: none, clients cannot upload */
+	char *sync;                  /* value of AWF_SYNC for the shipper; NULL: not set */
 	char *directory;
-	int lock;                    /* of the directory; -1 */
+	int lock;                    /* lock on the directory; -1: none */
 
 	struct loop *loop;
 	struct peer *mirror;         /* of proc/peer.h */
-	struct loop_source output;   /* what it says */
-	struct loop_timer again;     /* when it is to be started again */
-	void (*failed)(struct database *d, int status); /* it will never do */
+	struct loop_source output;   /* its standard output */
+	struct loop_timer again;     /* starts awf-mirror again */
+	void (*failed)(struct database *d, int status); /* called if awf-mirror cannot work, however
+	                                                   often it is started */
 
 	/* From its last message. */
 	bool connected;
 	int64_t runs, behind, refused;
 };
 
-/* Finds the programs and a directory. Makes two storages there: one that is served, and one for
- * what clients send (serve_runs/outbox.h). From then on this process does not sync transcripts:
- * what it has is either in the database or not acknowledged. */
+/* Finds the programs, and locks a directory. Creates two storages there: one for the copy that is
+ * served, and one for what clients send (serve_runs/outbox.h). From then on this process does not
+ * sync transcripts to disk: what it has is either in the database already, or not yet acknowledged
+ * to the client. */
 int database_open(struct database *d, const char *url, struct storage *served,
     struct storage *outgoing, struct error *err);
-/* Begins to copy. */
+/* Starts awf-mirror. */
 int database_begin(struct database *d, struct loop *loop, struct error *err);
-/* In any state, but that d->lock is -1 before it was opened. */
+/* May be called in any state; before database_open(), d->lock must be -1. */
 void database_close(struct database *d);
 
 #endif

@@ -30,11 +30,14 @@
 #include "transcript/reader.h"
 
 #define CHANGES (IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
-#define UNWATCHED_MS 20      /* between looks if nothing reports changes */
-#define ENDING_MS 20         /* while a run that has recorded its end still lives */
-#define ENDING_MOST_MS 1000  /* until it counts as over all the same */
+#define UNWATCHED_MS 20      /* between checks of the file if inotify is not available */
+#define ENDING_MS 20         /* between checks of the lock after run.completed, until the process
+                                has ended */
+#define ENDING_MOST_MS 1000  /* after this time the run counts as over even if its process is
+                                alive */
 #define READ_MOST ((size_t)1 << 20)
-#define ATTEMPT_MOST ((int64_t)64 << 20) /* bytes searched for an attempt's start */
+#define ATTEMPT_MOST ((int64_t)64 << 20) /* bytes of the file that are searched backwards for the
+                                            attempt's number */
 
 static int read_end(struct feed *feed, struct error *err);
 
@@ -90,7 +93,7 @@ read_lines(struct feed *feed, int64_t from, int64_t end, size_t most, const char
 	int64_t to = from;
 
 	*len = 0;
-	/* As many lines as fit into `most` bytes; if not even one fits, more. */
+	/* Read more bytes until at least one line is complete. */
 	for (int64_t want = (int64_t)most; lf == NULL && to < end; want *= 4) {
 		to = end - from > want ? from + want : end;
 		if (read_range(feed, from, to) != 0)
@@ -132,7 +135,8 @@ feed_note_line(struct feed *feed, const char *line, size_t len)
 	struct event_view event;
 	struct event_head head;
 
-	/* A foreign event of such a type turns out to be another one when it is read as a whole. */
+	/* An event of a foreign program may look like one of these in its first bytes; parse it
+	 * completely. */
 	if (event_peek(line, len, &head) != 0 ||
 	    (head.type != EVENT_RUN_STARTED && head.type != EVENT_RUN_COMPLETED) ||
 	    event_view(line, len, &event) != 0)
@@ -164,14 +168,14 @@ is_stood_in(const struct feed *feed)
 	return false;
 }
 
-/* The number of bytes in the tail. */
+/* The number of bytes in feed->tail. */
 static size_t
 tail_len(const struct feed *feed)
 {
 	return feed->end < FEED_TAIL ? (size_t)feed->end : FEED_TAIL;
 }
 
-/* Remembers the bytes before the end. -1 with errno. */
+/* Remembers the last bytes before the end. -1 with errno. */
 static int
 note_tail(struct feed *feed)
 {
@@ -183,8 +187,8 @@ note_tail(struct feed *feed)
 	return 0;
 }
 
-/* Whether the bytes before the end are still the same: if not, the file was cut and has grown
- * again between two looks at it. */
+/* Whether the bytes before the end are the same as before. If not, the file was truncated and has
+ * grown again between two checks. */
 static bool
 is_continued(const struct feed *feed)
 {
@@ -210,7 +214,7 @@ move_end(struct feed *feed, const char *bytes, size_t len)
 	memcpy(feed->tail + kept, bytes + len - taken, taken);
 }
 
-/* Processes the new lines. */
+/* Processes the lines that were added. */
 static void
 feed_read_new_lines(struct feed *feed, int64_t size)
 {
@@ -219,7 +223,7 @@ feed_read_new_lines(struct feed *feed, int64_t size)
 	const char *bytes, *end, *line, *lf;
 	size_t len;
 
-	/* What follows the last LF is not a line yet. */
+	/* Bytes after the last LF belong to a line that is still being written. */
 	while (read_lines(feed, feed->end, size, STREAM_PIECE, &bytes, &len) == 0 && len > 0) {
 		int64_t before = feed->end;
 		uint64_t at = backlog_end(b);
@@ -241,8 +245,8 @@ feed_read_new_lines(struct feed *feed, int64_t size)
 	}
 }
 
-/* Some of the lines that were read are gone: the rest is read again, and the streams restart,
- * since they do not know where the file was cut. */
+/* The file was truncated: lines that were read are gone. It is read again from the start, and so
+ * are the streams, since it is not known where it was truncated. */
 static void
 feed_restart_after_cut(struct feed *feed)
 {
@@ -256,7 +260,7 @@ feed_restart_after_cut(struct feed *feed)
 		feed->gone = feed->over = true;
 }
 
-/* Reads what is new in the file. */
+/* Processes what was added to the file. */
 static void
 feed_check_file(struct feed *feed)
 {
@@ -276,8 +280,8 @@ feed_check_file(struct feed *feed)
 		feed_read_new_lines(feed, status.st_size);
 }
 
-/* Checks whether the run goes on; it is over only when nothing new has come since it was seen to
- * be dead. */
+/* Checks whether the run's process is alive. The run is over only if nothing was added to the file
+ * after the process was seen to have ended. */
 static void
 check_alive(struct feed *feed)
 {
@@ -341,7 +345,7 @@ changes_ready(struct loop_source *source, uint32_t events)
 		while (at < end) {
 			const struct inotify_event *event = (const void *)at;
 
-			/* Handle many writes to a file in a row with one look at it. */
+			/* For many writes to one file in a row, read it once. */
 			if (event->wd != last || (event->mask & ~(uint32_t)IN_MODIFY) != 0)
 				feeds_dispatch_inotify(f, event);
 			last = event->wd;
@@ -376,7 +380,7 @@ feeds_close(struct feeds *f)
 
 /* ---- opening a feed ---- */
 
-/* Finds the end of the last line, and what the last lines say about the attempt. */
+/* Finds the end of the last line, and notes what the last lines say about the attempt. */
 static int
 read_end(struct feed *feed, struct error *err)
 {
@@ -387,7 +391,8 @@ read_end(struct feed *feed, struct error *err)
 
 	if (reader_open(&r, feed->path, err) != 0)
 		return -1;
-	/* Any number of decisions may follow the end of an attempt. */
+	/* Any number of decision events may follow run.completed: search further and further
+	 * back. */
 	for (int64_t count = 4;; count *= 4) {
 		int64_t from;
 		bool found = false;
@@ -490,8 +495,8 @@ feed_release(struct feed *feed)
 
 /* ---- places ---- */
 
-/* Finds the beginning of the line that ends at `end`, after its LF; the line is in the buffer. -1
- * with errno. */
+/* Finds the start of the line whose LF ends at `end`; the line is left in the buffer. -1 with
+ * errno. */
 static int64_t
 line_before(struct feed *feed, int64_t end, const char **line, size_t *len)
 {
@@ -557,7 +562,7 @@ feed_find(struct feed *feed, int64_t seq, const char *digest, int64_t *offset, s
 	return got == -1 ? -1 : found;
 }
 
-/* The attempt that a line belongs to, if it says so; else 0. */
+/* The attempt that an event names; 0 if it names none. */
 static int64_t
 attempt_of(const char *line, size_t len)
 {
@@ -591,7 +596,8 @@ feed_attempt(struct feed *feed)
 
 	if (feed->attempt != 0 || reader_open(&r, feed->path, &err) != 0)
 		return feed->attempt;
-	/* The last line that begins a call or an attempt is usually near the end. */
+	/* Search further and further back: the latest event that names its attempt is usually near
+	 * the end. */
 	for (int64_t count = 64; feed->attempt == 0 && !all; count *= 16) {
 		if (reader_seek_last(&r, count, &err) != 0)
 			break;

@@ -39,21 +39,22 @@ struct feed {
 	ino_t inode;
 	int64_t end;             /* position after the last whole line */
 	char tail[FEED_TAIL];    /* the last bytes before end, fewer if the file has fewer */
-	unsigned cuts;           /* how often lines that had been read were not there any more */
-	int watch;               /* of inotify; -1: none was to be had, it is looked at often */
+	unsigned cuts;           /* how often the file was truncated */
+	int watch;               /* inotify's watch; -1: none, the file is checked by timer */
 	bool gone;               /* the file was removed, or cannot be read */
 
 	/* What the lines say about the last attempt. */
-	bool ended;              /* run.completed has come */
+	bool ended;              /* run.completed was read */
 	bool over;               /* no more lines of this attempt are expected */
 	bool alive;
 	int64_t attempt;         /* 0: see feed_attempt() */
-	int64_t ended_at;        /* clock_monotonic(), when that was seen; 0: before we came */
+	int64_t ended_at;        /* clock_monotonic() when run.completed was read; 0: before the
+	                            feed was opened */
 	char status[16];         /* its own */
 	char run_id[ID_SIZE];
 
 	struct backlog backlog;
-	struct stream *streams;  /* that follow it */
+	struct stream *streams;  /* the streams that follow the run */
 	struct live *live;       /* text in progress (serve_runs/live.h); NULL: no
 	                            client wants it */
 	struct loop_timer look;
@@ -70,21 +71,21 @@ struct feeds {
 	struct loop_source changes; /* inotify; fd -1: not available */
 	struct feed *first;
 	size_t count;
-	struct buffer input;     /* lines that are looked at just now */
+	struct buffer input;     /* the lines that are being processed */
 };
 
 void feeds_open(struct feeds *f, struct loop *loop, const struct storage *storage);
 void feeds_close(struct feeds *f);
 
-/* The feed of a run, held; NULL with *err. */
+/* Returns the feed of a run, with a reference that feed_release() gives back; NULL with *err. */
 struct feed *feed_hold(struct feeds *f, const char *run_id, struct error *err);
-/* Holds a feed once more, and returns it. */
+/* Adds a reference to a feed, and returns it. */
 struct feed *feed_share(struct feed *feed);
 void feed_release(struct feed *feed);
 
-/* Gets whole lines, with their LF, from the beginning of a line; the bytes are valid until the next
- * call. It is at least one line, and otherwise about `most` bytes at most. *len 0: there is none. A
- * line longer than FRAME_LINE_MOST is returned alone. -1 with errno. */
+/* Reads whole lines, with their LF, from `from`, where a line begins; the bytes are valid until the
+ * next call. It reads about `most` bytes, but at least one line; *len is 0 at the end of the file.
+ * A line longer than FRAME_LINE_MOST is returned alone. -1 with errno. */
 int feed_lines(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
 /* Like feed_lines(), but gets at most `most` bytes, which need not end with a line. */
 int feed_bytes(struct feed *feed, int64_t from, size_t most, const char **bytes, size_t *len);
@@ -94,7 +95,7 @@ void feed_head(struct feed *feed, char id[]);
  * digest (digest "": any). -1 with *err. */
 int feed_find(struct feed *feed, int64_t seq, const char *digest, int64_t *offset,
     struct error *err);
-/* The attempt that is the last; 0: not known. */
+/* The number of the last attempt; 0: not known. */
 int64_t feed_attempt(struct feed *feed);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The id of an event is made from the head of its line, as far as it can be read without the rest.
+ * The id of an event is made from the first members of its line; the rest is not parsed.
  */
 #include "serve_runs/frame.h"
 
@@ -56,8 +56,8 @@ frame_event(struct buffer *out, const char *name, const char *id, const char *da
 		buffer_format(out, "event: %s\n", name);
 	if (id != NULL)
 		buffer_format(out, "id: %s\n", id);
-	/* A CR, an LF, or both end the field for the reader: what follows becomes another line
-	 * of data. */
+	/* The client takes a CR, an LF, or both as the end of a field, so each line of the text
+	 * gets a data field of its own. */
 	for (;;) {
 		const char *stop = data;
 
@@ -74,7 +74,7 @@ frame_event(struct buffer *out, const char *name, const char *id, const char *da
 	buffer_byte(out, '\n');
 }
 
-/* What a line that is too long is about, and its size. */
+/* Writes, in place of a line that is too long, the first members and the size of it. */
 static void
 append_head(struct buffer *out, const char *id, const char *line, size_t len)
 {

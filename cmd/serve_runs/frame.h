@@ -8,16 +8,18 @@
 
 #include "base/buffer.h"
 
-#define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line, only the size is sent */
+#define FRAME_LINE_MOST ((size_t)1 << 20) /* of a longer line, only its first members and its size
+                                             are sent */
 #define FRAME_ID_SIZE 32                  /* "SEQ-DIGEST8" and a NUL */
 #define FRAME_DIGITS 8                    /* digits of a digest in an id */
 
-/* The id of a line: its seq and the first digits of its digest. False if it has no seq. */
+/* Makes the id of a line: its seq and the first digits of its digest. False if it has no seq. */
 bool frame_id(const char *line, size_t len, char id[FRAME_ID_SIZE]);
-/* Appends the line as an event, of one that is too long its head and size; nothing if it has no
- * seq. */
+/* Appends the line as an event; of a line that is too long, only its first members and its size;
+ * nothing if it has no seq. */
 void frame_line(struct buffer *out, const char *line, size_t len);
-/* Appends an event. name, id: NULL: none. No CR or LF of the data ends a field of it. */
+/* Appends an event. name, id: NULL if it has none. CR and LF in the data cannot end the data
+ * field. */
 void frame_event(struct buffer *out, const char *name, const char *id, const char *data,
     size_t len);
 /* Splits "SEQ-DIGEST8" or "SEQ": false if it is neither. digest "" if there is none. */

@@ -1,7 +1,7 @@
 /*
- * Each look first reads the overview up to the end of the transcript, then the files: so text is
- * never sent for a turn whose answer was recorded before the text was read. Text of a turn is
- * dropped when its answer is seen.
+ * Each time, the overview is read first, up to the end of the transcript, then the files with the
+ * text: so text is never sent for a turn whose answer was recorded before the text was read. Text
+ * of a turn is dropped when its answer is seen.
  */
 #include "serve_runs/live.h"
 
@@ -14,7 +14,7 @@
 #include "serve_runs/frame.h"
 #include "serve_runs/stream.h"
 
-#define UNWATCHED_MS 100     /* between looks if nothing reports changes */
+#define UNWATCHED_MS 100     /* between checks of the files if inotify is not available */
 
 static void
 append_event(struct buffer *out, const struct buffer *json)
@@ -24,7 +24,8 @@ append_event(struct buffer *out, const struct buffer *json)
 
 /* ---- text in progress ---- */
 
-/* Whether the record has the answer already, or the end of the call, or not even its start. */
+/* Whether the text must not be sent: the transcript has the turn's answer already, or the end of
+ * the call, or not yet its start. */
 static bool
 is_void(const struct live *live, const char *call, int64_t turn)
 {
@@ -110,7 +111,7 @@ live_apply_news(void *context, const struct live_news *news)
 
 /* ---- looking ---- */
 
-/* Everything is read again when the run becomes alive again. */
+/* Everything is read again when the run's process is alive again. */
 static void
 follow_anew(struct live *live)
 {
@@ -124,7 +125,7 @@ follow_anew(struct live *live)
 static void
 live_update_calls(struct live *live)
 {
-	/* Text that a killed process has left is not in progress. */
+	/* Text that a killed process left behind is not in progress. */
 	if (live->feed->over || live->overview->model.waits.masked) {
 		while (live->count > 0)
 			live_drop_call(live, &live->calls[live->count - 1]);

@@ -26,13 +26,13 @@
 #include "serve_runs/overview.h"
 #include "view/live.h"
 
-/* A call that is writing. */
+/* A call that is producing text. */
 struct live_call {
 	char id[ID_SIZE];            /* event id of its step.started */
 	uint32_t number;             /* calls are sent in this order */
-	uint32_t generation;         /* changes whenever told is cleared */
+	uint32_t generation;         /* incremented whenever told is cleared */
 	int64_t turn;
-	struct buffer told;          /* events of its turn, since that was last asked */
+	struct buffer told;          /* server-sent events with the text of the current turn */
 };
 
 struct live {
@@ -42,11 +42,12 @@ struct live {
 	struct feed *feed;           /* held */
 	struct overview *overview;   /* held */
 	struct overview_waiter waiter;
-	bool reading, again;         /* the overview is being read; it must then be read again */
+	bool reading, again;         /* the overview is being read; it must be read again after
+	                                that */
 	bool changed;
 	struct watch watch;
-	struct loop_source changes;  /* fd -1: changes are not reported, and the files are
-	                                checked often */
+	struct loop_source changes;  /* inotify; fd -1: not available, the files are checked
+	                                often */
 	struct loop_timer look;
 	struct live_follow follow;
 	struct live_call *calls;
@@ -72,13 +73,13 @@ struct live_cursor {
 void lives_open(struct lives *all, struct loop *loop, struct overviews *overviews,
     const struct storage *storage, void (*changed)(struct feed *feed));
 
-/* The text in progress of a feed's run, held. */
+/* The text in progress of a feed's run; the caller has a reference. */
 struct live *live_hold(struct lives *all, struct feed *feed);
 void live_release(struct live *live);
-/* The run has changed: it has new lines, or has ended. */
+/* Called when the run has new lines, or has ended. */
 void live_wake(struct live *live);
-/* Appends, about STREAM_PIECE bytes of it, what is new after the cursor, and moves the cursor.
- * False: there is more. */
+/* Appends about STREAM_PIECE bytes of what is new since the cursor, and moves the cursor. False if
+ * there is more. */
 bool live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out);
 void live_cursor_free(struct live_cursor *cursor);
 

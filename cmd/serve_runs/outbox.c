@@ -30,21 +30,22 @@
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
-#define ROOM ((size_t)256 << 10)  /* bytes of lines appended at once */
-#define LOOK_MS 5                 /* between looks at the copy */
-#define STOP_LOOK_MS 200          /* between checks whether to stop */
+#define ROOM ((size_t)256 << 10)  /* bytes of lines that are appended together */
+#define LOOK_MS 5                 /* between checks of the copy */
+#define STOP_LOOK_MS 200          /* between checks whether the server is stopping */
 
 struct outbox_run {
 	char run_id[ID_SIZE];
-	uint64_t used;                /* a count, for the last use */
-	int64_t missed;               /* the copy did not reach this line in time; 0 */
+	uint64_t used;                /* the value of outbox.uses when it was last used */
+	int64_t missed;               /* line that awf-mirror did not copy in time; 0: none */
 	bool prepared;
 	bool added;
 	char *sender;
-	struct shipment *shipment;    /* NULL: nothing of the run was sent since it was prepared */
+	struct shipment *shipment;    /* NULL: no line of the run was sent since it was prepared */
 	enum outbox_result result;
-	char *refusal;                /* the filter's message with OUTBOX_REFUSED */
-	/* The answer to a question. */
+	char *refusal;                /* the filter's message if the result is OUTBOX_REFUSED */
+	/* The filter's answer: whether it has come, and whether the database does not have the
+	 * run. */
 	bool answered, missing;
 	int64_t seq, pruned;
 	char digest[DIGEST_SIZE];
@@ -78,7 +79,7 @@ add_run(struct outbox *o, const char *run_id)
 
 /* ---- the filter ---- */
 
-/* Ends a filter that has failed, or is of no use; it may have stored what it was sent. */
+/* Stops a filter that has failed or cannot be used; it may have stored what it was sent. */
 static void
 end_filter(struct outbox *o)
 {
@@ -132,7 +133,8 @@ outbox_read_hello(struct outbox *o, struct span line, struct error *err)
 	o->ready = true;
 }
 
-/* A line from the filter about a run: how far the database has it, or that it accepts no more. */
+/* Handles a line in which the filter says how much of a run the database has, or that it accepts no
+ * more of it. */
 static void
 outbox_read_position(struct outbox_run *run, struct span line, struct error *err)
 {
@@ -165,7 +167,7 @@ outbox_read_position(struct outbox_run *run, struct span line, struct error *err
 	if (shipment == NULL)
 		return;
 	if (shipment->state == SHIPMENT_ASKED) {
-		/* The lines here are not those of the database, or the database has more. */
+		/* Our lines differ from those of the database, or the database has more lines. */
 		if (shipment_begin(shipment, seq, run->digest, &other) != 0 ||
 		    shipment->state != SHIPMENT_SENDING)
 			run->result = OUTBOX_OTHER;
@@ -207,7 +209,7 @@ outbox_read_lines(struct outbox *o, struct error *err)
 	}
 }
 
-/* Waits for it once. -1 with *err: it was ended. */
+/* Waits for one message of the filter. -1 with *err: the filter was stopped. */
 static int
 serve_filter(struct outbox *o, int64_t until, struct error *err)
 {
@@ -215,7 +217,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 
 	if (stop != 0 && stop < until)
 		until = stop;
-	/* The server may be told to stop meanwhile. */
+	/* Wake up often enough to see that the server is stopping. */
 	switch (peer_wait(o->peer, now < until && until > now + STOP_LOOK_MS ? now + STOP_LOOK_MS : until,
 	    NULL, err)) {
 	case PEER_SERVED:
@@ -242,7 +244,7 @@ serve_filter(struct outbox *o, int64_t until, struct error *err)
 	return -1;
 }
 
-/* Makes sure that it runs and has connected to its database. */
+/* Starts the filter if it does not run, and waits until it has connected to its database. */
 static int
 await_filter(struct outbox *o, struct error *err)
 {
@@ -256,7 +258,8 @@ await_filter(struct outbox *o, struct error *err)
 	return 0;
 }
 
-/* Does something with the filter; once more if it was running before and has failed. */
+/* Calls a function that uses the filter; if it fails with a filter that ran before, once more with
+ * a new one. */
 static int
 with_filter(struct outbox *o, int (*act)(struct outbox *o, void *context, struct error *err),
     void *context, struct error *err)
@@ -322,9 +325,9 @@ outbox_stop(struct outbox *o)
 	atomic_store(&o->stop, clock_monotonic() + OUTBOX_STOP_MS);
 }
 
-/* ---- what the database has ---- */
+/* ---- what the database has of a run ---- */
 
-/* Asks for the position of a run. */
+/* Asks the filter how much of a run the database has. */
 static int
 outbox_ask_position(struct outbox *o, void *context, struct error *err)
 {
@@ -348,7 +351,7 @@ outbox_ask_position(struct outbox *o, void *context, struct error *err)
 	    "the database does not take it");
 }
 
-/* Whether a storage has the last line of the database: 1, 0, -1. */
+/* Whether a storage has the last line that the database has of a run: 1, 0, or -1 on error. */
 static int
 has_line(const struct storage *s, const struct outbox_run *run, struct error *err)
 {
@@ -374,9 +377,9 @@ has_line(const struct storage *s, const struct outbox_run *run, struct error *er
 	return got;
 }
 
-/* Waits until the copy of the database has reached the position, which usually takes little time.
- * Uploads of other clients wait meanwhile. So there is one time limit for all runs of a round, and
- * a run for which waiting was in vain is not waited for again. */
+/* Waits until awf-mirror has copied the run up to the line that the database reported, which
+ * usually takes little time. Other clients' uploads have to wait meanwhile. So there is one time
+ * limit for all runs of a round, and a run that missed it is not waited for again. */
 static int
 await_copy(struct outbox *o, struct outbox_run *run, struct error *err)
 {
@@ -409,7 +412,8 @@ link_blobs(struct outbox *o, const char *run_id)
 			char *there = path_join(from, found->d_name), *here = path_join(to, found->d_name);
 
 			if (blob_name_valid(found->d_name))
-				(void)!link(there, here); /* if it is missing, it counts as unknown */
+				(void)!link(there, here); /* if that fails, the blob counts as
+				                             unknown */
 			free(here);
 			free(there);
 		}
@@ -419,8 +423,8 @@ link_blobs(struct outbox *o, const char *run_id)
 	free(from);
 }
 
-/* Copies the run from the storage that is served, which has at least the lines that the database
- * just reported, with the same origin. */
+/* Copies a run, with its origin, from the storage that is served; this has at least the lines that
+ * the database just reported. */
 static int
 copy_run(struct outbox *o, const struct outbox_run *run, struct error *err)
 {
@@ -455,15 +459,15 @@ outbox_drop(struct outbox *o, const char *run_id)
 	char *transcript = storage_transcript(o->storage, run_id);
 	char *origin = layout_origin(o->storage->root, run_id);
 
-	/* A line from the filter about lines in transit would be taken for an answer. */
+	/* While lines of the run are on their way, a message about them would be taken for the
+	 * answer to the question. */
 	if (run != NULL && run->shipment != NULL && (run->shipment->state == SHIPMENT_ASKED ||
 	    (run->shipment->state == SHIPMENT_SENDING &&
 	    run->shipment->acknowledged < run->shipment->seq)))
 		end_filter(o);
 	if (o->ingest != NULL)
 		ingest_close(o->ingest, run_id);
-	/* Keep blobs, or the empty files that stand for blobs in the database
-	 * (let_go_of_blob()). */
+	/* Keep blobs, and the empty files that stand for blobs in the database (upload.c). */
 	unlink(transcript);
 	unlink(origin);
 	if (run != NULL) {
@@ -532,7 +536,7 @@ outbox_add(struct outbox *o, const char *run_id, const char *sender)
 		shipment_look(run->shipment);
 }
 
-/* Sends what can be sent of a run. 1: nothing more has to be waited for. */
+/* Sends what can be sent of a run. Returns 1 if no answer has to be waited for. */
 static int
 send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 {
@@ -549,7 +553,7 @@ send_run(struct outbox *o, struct outbox_run *run, struct error *err)
 	    shipment_send(s, &o->with, o->peer->outgoing.len + ROOM, &o->peer->outgoing, &other) != 0)
 		run->result = OUTBOX_OTHER;
 	else if (s->state == SHIPMENT_SENDING && shipment_done(s))
-		/* A run that was removed before it was sent is gone. */
+		/* The run was removed before it was sent. */
 		run->result = s->gone ? OUTBOX_OTHER : OUTBOX_SAFE;
 	return run->result != OUTBOX_NONE;
 }
@@ -585,7 +589,7 @@ outbox_send(struct outbox *o, struct error *err)
 	size_t count = 0;
 	int failed = 0;
 
-	/* As many at a time as there are descriptors for. */
+	/* Start as many shipments at a time as there are file descriptors. */
 	for (size_t i = 0; i < o->count && failed == 0; i++) {
 		if (o->runs[i]->added)
 			runs[count++] = o->runs[i];
@@ -612,7 +616,7 @@ outbox_begin_round(struct outbox *o)
 	o->copy_until = 0;
 }
 
-/* Order: the last used first. */
+/* Sorts the runs, the last used first. */
 static int
 by_use(const void *a, const void *b)
 {

@@ -5,14 +5,14 @@
  * comes from the database.
  *
  * What the code relies on, and keeps:
- *   - The database decides. Before anything of a run is received, the storage here gets what the
- *     database has of the run, and its origin. Lines are then compared, events recognized, and
- *     senders checked as if everything had been sent here.
+ *   - The database has the last word. Before anything of a run is received, the storage here gets
+ *     what the database has of the run, and its origin. Lines are then compared, events recognized,
+ *     and senders checked as if everything had been sent here.
  *   - Other servers may receive the same runs. If another server was first, the database refuses
  *     what does not continue its lines; the run is then dropped here, and prepared again.
  *   - Nothing in the storage is needed after it was acknowledged: each process makes a new storage,
  *     without syncing it. It contains the runs that were used last, as many as ingest keeps open.
- *   - If the database does not answer, it is waited for once in a round, not once for each run.
+ *   - If the database does not answer, a round waits for it once, not once for each run.
  *   - An outbox belongs to one thread.
  */
 #ifndef AWF_SERVE_RUNS_OUTBOX_H
@@ -35,18 +35,20 @@ struct outbox_run;
 
 struct outbox {
 	const char *url, *program;       /* the filter */
-	const char *sync;                /* AWF_SYNC for it; NULL: as if it were not set */
-	const struct storage *storage;   /* what is taken in */
-	const struct storage *record;    /* what is served */
-	struct ingest *ingest;           /* receives what is sent; NULL: only blobs are sent */
+	const char *sync;                /* value of AWF_SYNC for the filter; NULL: not set */
+	const struct storage *storage;   /* where uploads are stored */
+	const struct storage *record;    /* the copy of the database, which is served */
+	struct ingest *ingest;           /* stores the uploads; NULL: only blobs are sent */
 	struct cost cost;
 	struct shipping with;
 	struct peer *peer;
-	bool ready, takes_alone, takes_fetch;         /* what it has said */
+	bool ready, takes_alone, takes_fetch;         /* the filter's announcements */
 	bool late;                       /* it did not answer in time */
-	struct error lost;               /* why nothing more is asked in this round */
-	int64_t copy_until;              /* so long the copy is waited for in this round; 0: not yet */
-	atomic_llong stop;               /* nothing is waited for beyond it, clock_monotonic(); 0: not set */
+	struct error lost;               /* error that ended the round's use of the filter */
+	int64_t copy_until;              /* clock_monotonic() until which this round waits for the
+	                                    copy; 0: not set */
+	atomic_llong stop;               /* clock_monotonic() at which all waiting ends; 0: not
+	                                    set */
 	struct outbox_run **runs;
 	size_t count;
 	uint64_t uses;
@@ -54,16 +56,16 @@ struct outbox {
 };
 
 enum outbox_result {
-	OUTBOX_NONE,                     /* nothing of it was sent */
-	OUTBOX_SAFE,                     /* the database has all that is here */
-	OUTBOX_OTHER,                    /* it has something else */
-	OUTBOX_REFUSED                   /* it cannot store one of the lines that are here */
+	OUTBOX_NONE,                     /* nothing of the run was sent */
+	OUTBOX_SAFE,                     /* the database has all lines that are here */
+	OUTBOX_OTHER,                    /* the database has other lines than these */
+	OUTBOX_REFUSED                   /* the database cannot store one of the lines */
 };
 
 int outbox_open(struct outbox *o, struct error *err);
-/* In any state, if o->url is NULL, or it was opened. */
+/* May be called in any state: if o->url is NULL, or after outbox_open(). */
 void outbox_close(struct outbox *o);
-/* Whoever uses the outbox must end soon. May be called from any thread. */
+/* Makes the thread that uses the outbox stop waiting soon. May be called from any thread. */
 void outbox_stop(struct outbox *o);
 
 /* Begins a new round: a database that did not answer is asked again. */
@@ -75,23 +77,23 @@ void outbox_end_round(struct outbox *o);
  * dropped since. ERROR_SYSTEM: it is not available; ERROR_BLOCKED: it was removed from the
  * database (--keep). */
 int outbox_prepare(struct outbox *o, const char *run_id, struct error *err);
-/* Whether the database's last line of a run is not in the storage here. -1: the database
- * cannot be asked. */
+/* Whether the database has lines of a run that are not in the storage here. -1: the database cannot
+ * be asked. */
 int outbox_behind(struct outbox *o, const char *run_id, struct error *err);
-/* Forgets what is here of a run. */
+/* Removes the local copy of a run. */
 void outbox_drop(struct outbox *o, const char *run_id);
 
-/* Marks a run: what is here of it is sent by the next outbox_send(). */
+/* Marks a run: the next outbox_send() sends the lines that are here. */
 void outbox_add(struct outbox *o, const char *run_id, const char *sender);
 /* Sends all that were added, and waits until the database has them. ERROR_SYSTEM: it cannot be
  * reached, or is too slow; it may have some. */
 int outbox_send(struct outbox *o, struct error *err);
-/* The result of that for a run. */
+/* The result of outbox_send() for a run. */
 enum outbox_result outbox_result(const struct outbox *o, const char *run_id);
-/* Why it was refused: ERROR_INVALID_INPUT. */
+/* The filter's reason for OUTBOX_REFUSED, as an ERROR_INVALID_INPUT. */
 void outbox_refusal(const struct outbox *o, const char *run_id, struct error *err);
 
-/* Sends a blob that arrived before its line. */
+/* Sends a blob that arrived before the line that refers to it. */
 int outbox_put_blob(struct outbox *o, const char *run_id, const char *sha256, const char *path,
     struct error *err);
 /* Fetches a blob from the database into the file at path. 1; 0: it is not there; -1: the database

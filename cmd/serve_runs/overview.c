@@ -17,9 +17,9 @@
 
 #define PIECE_MS 4
 #define PIECE_BYTES ((int64_t)8 << 20)
-#define UNUSED_MS 60000      /* that an unused overview is kept, */
-#define UNUSED_MOST 64       /* and how many of these are kept: the one used longest ago is freed
-                                first */
+#define UNUSED_MS 60000      /* time for which an unused overview is kept */
+#define UNUSED_MOST 64       /* number of unused overviews that are kept: the one unused longest is
+                                freed first */
 #define PIECE_OVER 1
 
 /* ---- events ---- */
@@ -55,7 +55,7 @@ overview_add_model_answer(struct overview *o, const struct placed *p, struct ove
 		return;
 	more->input_tokens = count_add(more->input_tokens, input);
 	more->output_tokens = count_add(more->output_tokens, output);
-	/* An answer that was cut off may be requested again. */
+	/* An answer that was cut off may still be replaced by that of a new request. */
 	if (!span_true(span_member(p->event->payload, KEY_PARTIAL)) &&
 	    span_integer(span_member(p->event->payload, KEY_TURN), &turn) && turn >= more->answered)
 		more->answered = count_add(turn, 1);
@@ -180,7 +180,7 @@ overview_read_piece(struct loop_task *task)
 	if (got == PIECE_OVER)
 		return;
 	loop_leave(o->all->loop, task);
-	o->holders++; /* the last waiting request may release it */
+	o->holders++; /* keep o: the last waiter may release it in its function */
 	overview_notify_waiters(o, got == -1 ? &err : NULL);
 	overview_drop(o);
 }
@@ -228,12 +228,12 @@ unused_due(struct loop_timer *timer)
 {
 	struct overview *o = (struct overview *)(void *)((char *)timer - offsetof(struct overview, unused));
 
-	o->all->unused--; /* the timer is off */
+	o->all->unused--; /* the timer is stopped */
 	overview_free(o);
 }
 
-/* Keeps an overview that nobody holds for a while, in place of the one used longest ago if there
- * are many: a client that asks for every run of the storage must not fill the memory with them. */
+/* Keeps an overview that has no user any more for a while; if too many are kept, frees the one
+ * unused longest. So a client that asks for every run of the storage does not fill the memory. */
 static void
 overview_keep(struct overview *o)
 {

@@ -1,6 +1,6 @@
 /*
- * Stocks are in a table of fixed size. When a new one is needed, the one that was used longest ago
- * is dropped: it is full again, unless more are in use than the table has room for.
+ * The allowances are in a table of fixed size. If it is full, a new one replaces the one used
+ * longest ago, which is whole again by then, unless more are in use than the table has room for.
  */
 #include "serve_runs/pace.h"
 
@@ -25,7 +25,7 @@ pace_free(struct pace *p)
 	p->stocks = NULL;
 }
 
-/* The stock of a key, with its present amount. */
+/* The allowance of a key, as it is now. */
 static struct pace_stock *
 find_stock(struct pace *p, const char *key, int64_t now)
 {

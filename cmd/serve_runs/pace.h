@@ -18,13 +18,13 @@ struct pace {
 	int64_t rate;                /* events a second */
 	struct pace_stock {
 		char key[PACE_KEY];      /* "": nobody's */
-		int64_t left;            /* thousandths of events; below 0: it is owed */
-		int64_t at;              /* as of then, clock_monotonic() */
+		int64_t left;            /* thousandths of events; negative: used in advance */
+		int64_t at;              /* clock_monotonic() at which left had this value */
 	} *stocks;
 };
 
 void pace_begin(struct pace *p, int64_t rate);
-/* Returns 0, or for how many ms no events are accepted. */
+/* Returns 0 if events are accepted now, else for how many ms none are. */
 int64_t pace_wait(struct pace *p, const char *key, int64_t now);
 void pace_spend(struct pace *p, const char *key, int64_t events, int64_t now);
 void pace_free(struct pace *p);

@@ -1,6 +1,6 @@
 /*
- * The file is in the storage, which has room for runs, and has no name, so it disappears with the
- * process.
+ * The file is unnamed (O_TMPFILE), so it disappears with the process. It is in the storage's file
+ * system, which has room for runs.
  */
 #define _GNU_SOURCE /* O_TMPFILE, memrchr() */
 #include "serve_runs/spool.h"
@@ -60,7 +60,7 @@ write_lines(struct spool *s, const struct buffer *lines)
 	return 0;
 }
 
-/* The transcript was cut: everything is projected again. */
+/* The transcript was truncated: projects everything again. */
 static void
 begin_anew(struct spool *s)
 {
@@ -75,7 +75,7 @@ begin_anew(struct spool *s)
 	s->generation++;
 }
 
-/* Projects some more lines of the transcript. False: there are none at the moment. */
+/* Projects some more lines of the transcript. False if there are none at the moment. */
 static bool
 make_piece(struct spool *s)
 {
@@ -85,7 +85,7 @@ make_piece(struct spool *s)
 	size_t len;
 	int failed = feed_lines(s->feed, s->position, PIECE, &at, &len);
 
-	/* The file was cut, and the feed has not noticed that yet: it will report it. */
+	/* The file was truncated. The feed has not noticed that yet, but will report it. */
 	if (failed == 0 ? len == 0 : errno == ENODATA)
 		return false;
 	for (end = at + len; failed == 0 && at < end; at = lf + 1) {
@@ -122,7 +122,8 @@ spool_write_pieces(struct loop_task *task)
 		more = make_piece(s);
 	if (!more || s->failed || s->position >= s->feed->end)
 		loop_leave(s->all->loop, task);
-	/* Streams that are woken for nothing new would only ask again. */
+	/* Wake the streams only if there is something new: otherwise they would call this again and
+	 * again. */
 	if (s->failed || s->position != before)
 		s->all->feeds->changed(s->feed);
 }
@@ -223,7 +224,7 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 	if (storage_make_directory(directory, false, err) != 0) {
 		fd = -1;
 	} else if ((fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) == -1) {
-		/* For a file system without unnamed files. */
+		/* The file system has no unnamed files. */
 		char *name = path_join(directory, ".spool.XXXXXX");
 
 		fd = mkostemp(name, O_CLOEXEC);

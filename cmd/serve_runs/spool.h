@@ -23,13 +23,13 @@ struct spool {
 	struct feed *feed;           /* held */
 	struct projector projector;
 	int fd;
-	int64_t position;            /* in the transcript: the end of what was projected */
-	int64_t end;                 /* of the file */
+	int64_t position;            /* in the transcript: end of the lines that were projected */
+	int64_t end;                 /* end of the file */
 	int64_t lines;               /* in it */
-	int64_t *marks;              /* where each 256th begins */
+	int64_t *marks;              /* offset of every 256th line */
 	size_t mark_room;
-	unsigned cuts;               /* the feed's cuts that were dealt with */
-	unsigned generation;         /* changes whenever the file is made again */
+	unsigned cuts;               /* value of feed->cuts that was last handled */
+	unsigned generation;         /* incremented whenever the file is made again */
 	bool failed;
 	struct loop_task task;
 	struct loop_timer unused;
@@ -46,16 +46,17 @@ void spools_open(struct spools *all, struct loop *loop, struct feeds *feeds,
     const struct storage *storage);
 void spools_close(struct spools *all);
 
-/* The spool of a run for a projection into lines, held; NULL with *err. */
+/* Returns the spool of a run for a projection into lines, with a reference that spool_release()
+ * gives back; NULL with *err. */
 struct spool *spool_hold(struct spools *all, const char *run_id,
     const struct projection *projection, struct error *err);
 void spool_release(struct spool *s);
-/* Whether it contains all of the present transcript. If not, the rest is projected, and the streams
- * of its feed are woken up when there is more. */
+/* Whether the spool contains the whole transcript. If not, it is completed in the background, and
+ * the streams of its feed are woken when there is more. */
 bool spool_made(struct spool *s);
 /* The position of the line with this number, counted from 0; the end if there are fewer lines. */
 int64_t spool_find(const struct spool *s, int64_t line);
-/* Whole lines from a place on, as feed_lines(). */
+/* Appends whole lines from a position on, like feed_lines(). */
 int spool_lines(struct spool *s, int64_t from, size_t most, struct buffer *lines);
 
 #endif

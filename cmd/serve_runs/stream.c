@@ -1,7 +1,7 @@
 /*
- * A task writes to a stream, a piece at a time, until there is nothing more or the client accepts
- * nothing more. Most streams are at the end of the backlog; these are written to as soon as it
- * grows, without a task: one send(2) each.
+ * A task writes to a stream, piece by piece, until nothing is left or the client accepts nothing
+ * more. Most streams are at the end of the backlog; as soon as that grows, they are written to
+ * directly, without a task: one send(2) each.
  */
 #include "serve_runs/stream.h"
 
@@ -100,7 +100,7 @@ stream_begin(struct stream *s, struct connection *c)
 	loop_enter(s->all->loop, &s->task);
 }
 
-/* Ends the answer, or breaks it off. */
+/* Ends the response, or closes the connection before its end. */
 static void
 stream_end_answer(struct stream *s, bool failed)
 {
@@ -200,7 +200,7 @@ send_piece(struct stream *s)
 	s->ending |= state == STREAM_END || state == STREAM_FAILED;
 	s->failed |= state == STREAM_FAILED;
 	s->at_head = state == STREAM_HEAD;
-	/* From here on the backlog has, or will have, what the stream needs. */
+	/* From this position on, the backlog has what the stream needs. */
 	if (s->source->shared && s->connection->chunked && !s->ending) {
 		if (s->at_head && s->offset == s->feed->end) {
 			s->at = backlog_end(&s->feed->backlog);
@@ -242,12 +242,14 @@ stream_send_round(struct loop_task *task)
 		} else {
 			size_t piece;
 
-			/* Even at the end of the backlog: the run may be over. */
+			/* Leave the backlog even at its end: the source must see whether the run is
+			 * over. */
 			if (s->standing)
 				fall_out(s);
 			piece = send_piece(s);
 			sent += piece;
-			/* A stream that searches much and finds nothing has used its turn, too. */
+			/* Even if it sent nothing: a source that searches many lines without a
+			 * match has used its share of time. */
 			if (piece == 0 || (s->at_head && connection_unsent(c) == 0))
 				break;
 		}
@@ -269,7 +271,7 @@ stream_wake(struct stream *s)
 		loop_enter(s->all->loop, &s->task);
 }
 
-/* The client was sent nothing for this long. */
+/* Nothing was sent to the client for this long: send the heartbeat. */
 static void
 stream_send_heartbeat(struct loop_timer *timer)
 {

@@ -27,13 +27,13 @@ struct stream;
 
 /* The result of making a piece. */
 enum stream_state {
-	STREAM_MORE,             /* there is more, now */
-	STREAM_HEAD,             /* nothing more until something happens */
-	STREAM_END,              /* this was the last */
-	STREAM_FAILED            /* it cannot go on */
+	STREAM_MORE,             /* more can be made at once */
+	STREAM_HEAD,             /* nothing more until the run changes */
+	STREAM_END,              /* this was the last piece */
+	STREAM_FAILED            /* an error: the stream is broken off */
 };
 
-/* What makes the content of a stream. Shared by all streams of a kind. */
+/* Produces the content of a stream. Shared by all streams of a kind. */
 struct stream_source {
 	const char *type;        /* Content-Type */
 	/* Appends the next piece, of about STREAM_PIECE bytes. */
@@ -43,9 +43,9 @@ struct stream_source {
 	/* Appends what tells the client to discard everything that it has, since all is sent again;
 	 * NULL: the stream fails instead. */
 	void (*reset)(struct stream *s, struct buffer *out);
-	bool shared;             /* what it sends is what the feed's backlog contains */
-	bool projected;          /* its positions are not those of the file: it handles a
-	                            cut by itself */
+	bool shared;             /* it sends exactly what the backlog contains */
+	bool projected;          /* its positions are not offsets in the transcript: it handles a
+	                            truncated file by itself */
 	void (*free)(struct stream *s);
 };
 
@@ -56,49 +56,50 @@ struct streams {
 	struct tokens *tokens;
 	struct stream *first;
 	size_t count;
-	struct buffer piece;        /* that is made just now */
-	struct buffer lines;        /* that it is made of */
-	struct loop_timer check;    /* of their tokens, while there are any */
+	struct buffer piece;        /* the piece that is being made */
+	struct buffer lines;        /* the lines from which it is made */
+	struct loop_timer check;    /* checks the streams' tokens, while there are streams */
 };
 
 struct stream {
 	struct streams *all;
 	struct server *server;
 	const struct stream_source *source;
-	struct connection *connection; /* that is written to; NULL: not yet, or not any more */
-	bool standing;              /* in the backlog, at `at`; otherwise at `offset` of the file */
-	bool at_head;               /* nothing was left when it was looked at last */
-	bool ending, failed;        /* the pending output is the last */
-	bool always;                /* it continues after the end of the run */
+	struct connection *connection; /* to which it writes; NULL: not yet, or not any more */
+	bool standing;              /* its position is `at` in the backlog; else `offset` in the
+	                               file */
+	bool at_head;               /* the last piece left nothing to send */
+	bool ending, failed;        /* nothing follows the pending output */
+	bool always;                /* it goes on after the end of the run */
 	uint64_t at;
 	int64_t offset;
 	struct feed *feed;          /* held; NULL */
 	struct stream *next_of_feed, *previous_of_feed;
 	struct stream *next, *previous; /* of all */
-	struct token *token;        /* held: whose it is */
+	struct token *token;        /* the client's token; a reference is held */
 	struct loop_timer timer;
-	struct loop_task task;      /* entered while there is more to write */
-	void *state;                /* of the source */
+	struct loop_task task;      /* scheduled while there is more to write */
+	void *state;                /* the source's own data */
 };
 
 void streams_open(struct streams *s, struct server *server, struct loop *loop, struct tokens *tokens);
-/* Makes a stream, which holds the feed; stream_begin() starts it. */
+/* Makes a stream, which adds a reference to the feed; stream_begin() starts it. */
 struct stream *stream_make(struct streams *all, const struct stream_source *source,
     struct feed *feed, struct token *token);
 /* Starts the stream as the body of the connection's response. */
 void stream_begin(struct stream *s, struct connection *c);
-/* There may be more for a stream that had nothing to send, or the client has taken some of it. */
+/* Called when there may be more to send, or when the client has accepted some of it. */
 void stream_wake(struct stream *s);
 /* Sends the backlog, which has grown, to the feed's streams that are in it. */
 void streams_send(struct feed *feed);
 /* Wakes all streams of the feed after any other change. */
 void streams_wake(struct feed *feed);
-/* The feed's file was cut: its streams start again. */
+/* The feed's file was truncated: its streams start again. */
 void streams_reset(struct feed *feed);
-/* Ends the streams of tokens that are not good any more. */
+/* Ends the streams whose token is not valid any more. */
 void streams_check(struct streams *s);
 void stream_free(struct stream *s);
-/* There are no streams any more. */
+/* Called when all streams have ended. */
 void streams_close(struct streams *s);
 
 #endif

@@ -25,7 +25,7 @@
 #define SECRET_BYTES 32
 #define FILE_LIMIT ((size_t)4 << 20)
 #define LOCK_MS 10000
-#define REVOKE_LEAST 6           /* digits of a digest with which a token can be named */
+#define REVOKE_LEAST 6           /* fewest digits of a digest that name a token in --revoke-token */
 
 static const char *const role_names[] = { "read", "decide", "ingest", "start", NULL };
 static const unsigned role_may[] = { MAY_READ, MAY_READ | MAY_DECIDE, MAY_INGEST, MAY_START };
@@ -144,7 +144,7 @@ add_token(struct token ***list, size_t *count, struct token *token)
 	(*list)[(*count)++] = token;
 }
 
-/* Reads the tokens of an open file. An invalid line gives nobody access, but is an error:
+/* Reads the tokens of an open file. An invalid line gives nobody access, but is an error, since
  * somebody believes that it is a token. */
 static int
 read_tokens(int fd, const char *path, struct token ***list, size_t *count, struct error *err)
@@ -164,7 +164,7 @@ read_tokens(int fd, const char *path, struct token ***list, size_t *count, struc
 	for (end = at + bytes.len; at < end; at = lf + 1, line++) {
 		struct token *token = NULL;
 
-		/* A line without its end may be the beginning of another one. */
+		/* A last line without LF may be only the beginning of a line. */
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (lf != NULL)
 			token = tokens_parse_line(at, (size_t)(lf - at));
@@ -202,8 +202,8 @@ is_same(const struct token *a, const struct token *b)
 	return same;
 }
 
-/* Replaces the tokens by those of the file; sessions are kept. A token whose rights have changed
- * counts as another one. */
+/* Replaces the tokens by those of the file; sessions are kept. A token whose rights have changed is
+ * replaced by a new one. */
 static bool
 tokens_replace_list(struct tokens *t, struct token **fresh, size_t fresh_count)
 {
@@ -367,7 +367,7 @@ tokens_free(struct tokens *t)
 
 /* ---- options that change the file ---- */
 
-/* Locks the directory; returns the present tokens. */
+/* Locks the directory, and reads the present tokens. */
 static int
 open_locked(struct tokens *t, const struct storage *s, int *lock, struct error *err)
 {
@@ -526,7 +526,7 @@ tokens_revoke(const struct storage *s, const char *prefix, struct error *err)
 	struct tokens t;
 	int lock = -1, failed = open_locked(&t, s, &lock, err);
 
-	/* The token itself is accepted, too: it is what its owner has. */
+	/* The user may give the token itself instead of its digest. */
 	if (is_secret(prefix, len)) {
 		prefix = digest_sha256(prefix, len, digest);
 		len = DIGEST_SIZE - 1;

@@ -24,12 +24,12 @@
 #include "storage/storage.h"
 #include "transcript/filter.h"
 
-/* Rights. MAY_DECIDE includes seeing the runs. */
+/* Rights. MAY_DECIDE includes reading the runs. */
 enum {
 	MAY_READ = 1, MAY_DECIDE = 2, MAY_INGEST = 4, MAY_START = 8,
 	MAY_ALL = MAY_READ | MAY_DECIDE | MAY_INGEST | MAY_START,
-	MAY_SIGNED = 16              /* of a route: a signature of the body is enough, which the
-	                                route checks */
+	MAY_SIGNED = 16              /* for a route: a signature of the body is enough, and the
+	                                route checks it */
 };
 
 #define TOKEN_SIZE 48            /* "awf_", 43 characters of base64url, and a NUL */
@@ -37,25 +37,26 @@ enum {
 
 struct token {
 	unsigned may;
-	struct globs names;      /* of workflows, of which runs it is for; none: all */
+	struct globs names;      /* patterns for names of workflows whose runs it gives access to;
+	                            none: all */
 	char *label;             /* "" */
 	char digest[DIGEST_SIZE];
 	int64_t made;            /* µs since 1970 */
 	int64_t expires;         /* for a session, µs since 1970; 0: never */
-	struct token *parent;    /* that a session was begun with; NULL */
-	bool revoked;            /* no more, or expired; its holders are to go */
-	unsigned holders;        /* pointers to it, including the list */
+	struct token *parent;    /* for a session: the token with which it was begun; NULL */
+	bool revoked;            /* revoked or expired: references to it are given up */
+	unsigned holders;        /* number of references, including that of the list */
 };
 
 struct tokens {
 	char *path;
-	struct stat seen;        /* the file as it was read; st_ino 0: there was none */
+	struct stat seen;        /* the file when it was read; st_ino 0: it did not exist */
 	struct token **list;
 	size_t count;
 	char login[DIGEST_SIZE]; /* digest of the login code; "": none */
 };
 
-/* "read", "decide", "ingest", "start": what such a token may; 0: there is no such role. */
+/* The rights of a role ("read", "decide", "ingest", "start"); 0 if there is no such role. */
 unsigned token_role(const char *name);
 const char *const *token_roles(void);
 /* The role with the fewest rights that include these. */
@@ -66,35 +67,36 @@ void tokens_begin(struct tokens *t, const struct storage *s);
  * changed. -1 with *err does not end anything: a file that cannot be read, or that belongs to
  * another user, contains no tokens, and an invalid line is ignored. */
 int tokens_refresh(struct tokens *t, bool *revoked, struct error *err);
-/* The token with this text, held; NULL if there is none. */
+/* Returns the valid token with this text, with a reference; NULL if there is none. */
 struct token *tokens_find(struct tokens *t, const char *text, size_t len, int64_t now);
 struct token *token_hold(struct token *token);
 void token_release(struct token *token);
 /* Whether it is still valid. */
 bool token_good(const struct token *token, int64_t now);
-/* Whether it gives access to runs of this workflow. */
+/* Whether the token gives access to runs of this workflow. */
 bool token_names(const struct token *token, const char *name);
 
-/* A code that begins a session once. */
+/* Makes a login code, which begins one session. */
 void tokens_login_code(struct tokens *t, char code[TOKEN_SIZE]);
-/* Takes it: true once. */
+/* Whether this is the login code; true only once, as it is used up then. */
 bool tokens_login(struct tokens *t, const char *code, size_t len);
-/* Begins a session, held by the list; text is set to what the client must send. parent: the token
- * that the session depends on; NULL. */
+/* Begins a session, which the list refers to; text is set to the secret that the client must send.
+ * parent: the token that the session depends on; NULL. */
 struct token *tokens_session(struct tokens *t, struct token *parent, unsigned may, int64_t now,
     char text[TOKEN_SIZE]);
 /* Ends a session. Does nothing for a token of the file. */
 void tokens_session_end(struct tokens *t, struct token *session);
 void tokens_free(struct tokens *t);
 
-/* Whether a token can be for workflows of these names: globs with commas between. ERROR_USAGE. */
+/* Checks patterns for names of workflows, separated by commas. ERROR_USAGE if one is invalid. */
 int tokens_check_names(const char *globs, struct error *err);
 /* The options of awf-serve that change the file. globs: "" for all. */
 int tokens_make(const struct storage *s, const char *role, const char *globs, const char *label,
     char text[TOKEN_SIZE], struct error *err);
 /* Prints DIGEST ROLE GLOBS MADE LABEL of each, aligned, digests cut to 12. */
 int tokens_print(const struct storage *s, struct error *err);
-/* Takes out the one whose digest, or which itself, begins so. ERROR_USAGE: none, or several. */
+/* Removes the token that begins with prefix, or whose digest does. ERROR_USAGE: there is none, or
+ * several. */
 int tokens_revoke(const struct storage *s, const char *prefix, struct error *err);
 
 #endif

@@ -24,18 +24,22 @@
 #include "storage/origin.h"
 #include "transcript/blob.h"
 
-#define UPLOADS_MOST 1024               /* at a time */
-#define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or a document */
-#define HELD_FREE ((size_t)64 << 10)    /* bytes of an incomplete line that any upload may hold */
-#define HELD_MOST ((size_t)256 << 20)   /* bytes for all of them, beyond which none may hold more */
+#define UPLOADS_MOST 1024               /* open at the same time */
+#define LINE_LIMIT ((size_t)32 << 20)   /* bytes of a line, or of a document */
+#define HELD_FREE ((size_t)64 << 10)    /* bytes of an incomplete line that each upload may always
+                                           keep */
+#define HELD_MOST ((size_t)256 << 20)   /* bytes of incomplete lines of all uploads together; beyond
+                                           it, none may keep more */
 #define HELD_WAIT_MS 1000
-#define SETTLE_TRIES 20                 /* while other servers are faster */
+#define SETTLE_TRIES 20                 /* times that lines are processed again because another
+                                           server was first */
 #define QUOTA_WAIT_MS 60000
 
 /* ---- the owner ---- */
 
-/* The origin of the runs that it sends: the token's label, or its digest; for a session, its
- * token's. Without a token, or with the printed link, it is the user who runs awf-record here. */
+/* The origin of the runs that a client sends: the label of its token, or the token's digest; for a
+ * session, those of the token with which it was begun. Without a token, or with the login link that
+ * awf-serve printed, it is the local user, who runs awf-record. */
 static char *
 sender_of(const struct token *token)
 {
@@ -52,7 +56,7 @@ sender_of(const struct token *token)
 	return memory_format("token %.16s", token->digest);
 }
 
-/* ---- in the first thread ---- */
+/* ---- in the thread for transcripts ---- */
 
 static bool
 is_named(void *context, struct span name)
@@ -65,7 +69,7 @@ is_named(void *context, struct span name)
 	return named;
 }
 
-/* Asks for the run and for the address how much may be received. */
+/* Checks the allowances of the run and of the client's address. */
 static bool
 keep_pace(void *context, const char *run_id, int64_t taken)
 {
@@ -157,7 +161,7 @@ end_lines(struct upload *u, bool whole)
 {
 	struct upload_result *result = &u->result;
 
-	/* A line that was cut off is not a line. */
+	/* If the upload broke off, its last line is incomplete and is not processed. */
 	if (!u->work.ended && whole && !u->work.refused)
 		ingest_input_end(&u->work.input);
 	else if (!u->work.ended)
@@ -189,7 +193,7 @@ has_lines(const struct upload *u)
 	return u->kind == UPLOAD_LINES || u->kind == UPLOAD_DOCUMENT;
 }
 
-/* Processes what has arrived in such a way that it can be processed again. */
+/* Stores the lines that have arrived, in such a way that they can be processed again. */
 static void
 upload_ingest_received(struct upload *u)
 {
@@ -202,7 +206,7 @@ upload_ingest_received(struct upload *u)
 		if (u->work.piece.len > 0 || !u->work.begun)
 			feed_lines(u, buffer_string(&u->work.piece), u->work.piece.len);
 		u->work.ended = u->work.last && !u->work.refused;
-		/* What came before a refusal counts. */
+		/* Lines before a refusal are kept. */
 		if (u->work.ended)
 			u->work.refused = ingest_input_end(&u->work.input) != 0;
 		else
@@ -219,7 +223,7 @@ upload_ingest_received(struct upload *u)
 	}
 }
 
-/* Processes it again, as if the other server's lines had been here at first. */
+/* Processes the lines again, as if the other server's lines had been there before. */
 static void
 upload_ingest_again(struct upload *u)
 {
@@ -230,7 +234,8 @@ upload_ingest_again(struct upload *u)
 	upload_ingest_received(u);
 }
 
-/* The run of what was refused here, if the database may see it differently; NULL. */
+/* The run for which lines were refused here, if the database may have other lines of it; NULL if
+ * not. */
 static const char *
 upload_doubted_run(const struct upload *u)
 {
@@ -256,8 +261,8 @@ is_other(const struct upload *u, struct error *err)
 	    outbox_behind(&u->all->outbox, run_id, err) == 1);
 }
 
-/* Several uploads may have lines of the same run: none is processed again before all have been
- * checked. */
+/* Processes uploads again for whose runs the database has other lines. Several uploads may have
+ * lines of one run, so all are checked before any is processed again. */
 static bool
 upload_ingest_changed_runs(struct upload *list, struct error *err)
 {
@@ -285,7 +290,8 @@ upload_ingest_changed_runs(struct upload *list, struct error *err)
 	return again;
 }
 
-/* It is unknown how much of these the database has stored. */
+/* Sending has failed, and it is not known what the database has stored: every upload of the list
+ * fails, and the local copies of its runs are dropped. */
 static void
 fail_all(struct upload *list, const struct error *err)
 {
@@ -302,7 +308,7 @@ fail_all(struct upload *list, const struct error *err)
 	}
 }
 
-/* A run that has ended is not kept here. */
+/* Removes the local copies of runs that have ended. */
 static void
 uploads_drop_ended_runs(struct upload *list)
 {
@@ -312,7 +318,8 @@ uploads_drop_ended_runs(struct upload *list)
 				outbox_drop(&u->all->outbox, u->work.touched[i]);
 }
 
-/* If the database cannot store lines, that is the fault of their sender; other senders go on. */
+/* Refuses the uploads with lines that the database cannot store. Uploads of other clients are not
+ * affected. */
 static void
 fail_refused(struct upload *list)
 {
@@ -330,7 +337,7 @@ fail_refused(struct upload *list)
 				u->work.input.accepted = u->work.input.duplicates = 0;
 			}
 		}
-	/* Two uploads may have sent lines of it. */
+	/* Two uploads may have sent lines of one run: drop it only after both were refused. */
 	for (struct upload *u = list; u != NULL; u = u->next)
 		for (size_t i = 0; i < u->work.touched_count; i++)
 			if (outbox_result(&u->all->outbox, u->work.touched[i]) == OUTBOX_REFUSED)
@@ -351,7 +358,7 @@ uploads_ingest_and_send(struct upload *list)
 	outbox_begin_round(o);
 	for (struct upload *u = list; u != NULL; u = u->next) {
 		u->work.mark = (struct ingest_mark){ .line = 0 };
-		/* An incomplete line, or an incomplete upload, is not processed. */
+		/* Leave a line or an upload that is not complete for later. */
 		if (has_lines(u) && u->work.begun &&
 		    (u->work.last || (u->kind == UPLOAD_LINES && u->work.piece.len > 0 &&
 		    memchr(u->work.piece.data, '\n', u->work.piece.len) != NULL)))
@@ -382,7 +389,7 @@ uploads_ingest_and_send(struct upload *list)
 	outbox_end_round(o);
 }
 
-/* What was repaired is reported to the owner of the storage. */
+/* Logs that a damaged transcript was repaired, for the owner of the storage. */
 static void
 upload_log_repair(const char *text)
 {
@@ -392,7 +399,7 @@ upload_log_repair(const char *text)
 	log_warn(&told);
 }
 
-/* ---- in the second thread ---- */
+/* ---- in the thread for blobs ---- */
 
 static void
 feed_blob(struct upload *u, const char *bytes, size_t len)
@@ -403,7 +410,7 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 		.quota = u->all->blob_quota };
 	struct error err;
 
-	/* The database may have the run, of another sender, even if it is not here. */
+	/* With a database, another client may own the run even if it is not here. */
 	char *whose = !u->work.begun && for_database(u->all) ?
 	    origin_name(u->all->outbox.record, u->run_id) : NULL;
 
@@ -422,8 +429,8 @@ feed_blob(struct upload *u, const char *bytes, size_t len)
 		    &err);
 }
 
-/* The database has the blob. An empty file records that, so that the blob counts neither as
- * missing nor as pending. The file that was there may be the one that is served. */
+/* Replaces a blob that the database now has by an empty file, so that it counts neither as missing
+ * nor as pending. The old file may be a hard link to one that is served, so it is not truncated. */
 static void
 let_go_of_blob(const char *waits, const char *waits_in, const char *path, const char *directory)
 {
@@ -437,7 +444,7 @@ let_go_of_blob(const char *waits, const char *waits_in, const char *path, const 
 	file_close(&fd);
 }
 
-/* The blob waits for its run, or is already in the run's directory. */
+/* Stores a blob: until its run comes, or in the run's directory. */
 static void
 send_blob(struct upload *u)
 {
@@ -458,8 +465,8 @@ send_blob(struct upload *u)
 	free(directory);
 }
 
-/* Fetches a blob that arrived after its line, and so is not in the copy, from the database. If
- * the database does not have it, nothing changes. */
+/* Fetches a blob from the database that arrived there after its line, so that awf-mirror did not
+ * copy it. If the database does not have it, nothing changes. */
 static void
 fetch_blob(struct upload *u)
 {
@@ -525,7 +532,8 @@ upload_end_kind(struct upload *u, bool whole)
 		upload_end_run(u);
 }
 
-/* Under the lock: there is something to do. A thread that is busy looks again afterwards. */
+/* Adds an upload to its thread's queue, with the lock held. If the thread is working on the upload
+ * just now, it checks for more work itself when it is done. */
 static void
 upload_enqueue(struct upload *u)
 {
@@ -540,7 +548,7 @@ upload_enqueue(struct upload *u)
 	pthread_cond_signal(&t->more);
 }
 
-/* Under the lock: the loop is to look at it. */
+/* Tells the loop that a thread has done something for the upload. Called with the lock held. */
 static void
 upload_notify_loop(struct upload *u)
 {
@@ -555,7 +563,7 @@ upload_notify_loop(struct upload *u)
 		continue;
 }
 
-/* Does what there is to do. Called under the lock, which it releases meanwhile. */
+/* Processes the uploads in the queue. Called with the lock held; releases it while working. */
 static void
 upload_thread_do_work(struct upload_thread *t)
 {
@@ -615,7 +623,7 @@ upload_thread_run(void *context)
 	return NULL;
 }
 
-/* Signals are handled by the loop's thread. */
+/* Starts a thread with all signals blocked: the loop's thread handles them. */
 static int
 upload_thread_start(struct upload_thread *t, struct error *err)
 {
@@ -732,7 +740,7 @@ uploads_to_database(struct uploads *all, const struct database *d, const struct 
 	return 0;
 }
 
-/* The first upload. */
+/* Starts the threads; called for the first upload. */
 static int
 begin_all(struct uploads *all, struct error *err)
 {

@@ -5,15 +5,15 @@
  *
  * What the code relies on, and keeps:
  *   - Bytes are processed as they arrive. Of one upload, at most UPLOAD_AHEAD bytes and those of
- *     one read wait in memory; the client is then not read until they were processed. An incomplete
- *     line or document is kept, too.
+ *     one read wait in memory; then nothing more is read from the client until they have been
+ *     processed. In addition, an incomplete line or document is kept in memory.
  *   - struct ingest, which has the open runs, is used only by its thread, and the loop's data only
  *     by the loop. What both need is protected by the lock.
  *   - Uploads that end while others are being synced are synced together.
  *   - What was received before a refusal, or before the client disconnected, is kept.
- *   - With a database (serve_runs/outbox.h), an upload is answered when the database has it. What
- *     several uploads have brought is sent together. If another server was first, it is processed
- *     again, after the lines of the other server.
+ *   - With a database (serve_runs/outbox.h), an upload is answered when the database has stored it.
+ *     The lines of several uploads are sent together. If another server has stored lines of the
+ *     same run first, they are processed again, after the lines of the other server.
  */
 #ifndef AWF_SERVE_RUNS_UPLOAD_H
 #define AWF_SERVE_RUNS_UPLOAD_H
@@ -38,10 +38,10 @@
 #include "storage/storage.h"
 
 #define UPLOAD_AHEAD ((size_t)256 << 10)
-#define UPLOAD_RUNS 64           /* whose ids are told */
+#define UPLOAD_RUNS 64           /* run ids that an answer lists */
 #define UPLOAD_BLOB_MOST (INT64_C(1) << 30)
-#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* of one that is fetched from a database
-                                                     (awf-ship(7)) */
+#define UPLOAD_BLOB_DATABASE (INT64_C(128) << 20) /* limit for a blob that is fetched from a
+                                                     database (awf-ship(7)) */
 
 struct upload;
 
@@ -51,28 +51,29 @@ struct upload_thread {
 	pthread_t id;
 	bool running, stop;
 	pthread_cond_t more;
-	struct upload *first, *last; /* uploads that it has to work on */
+	struct upload *first, *last; /* the uploads in its queue */
 };
 
 struct uploads {
 	struct loop *loop;
 	const struct storage *storage;
-	struct loop_source told;     /* eventfd; -1: it has not begun */
+	struct loop_source told;     /* eventfd that wakes the loop; -1: the threads were not
+	                                started */
 	pthread_mutex_t lock;
 	struct upload_thread transcripts, blobs;
-	struct upload *first_told;   /* of which the loop is to hear */
-	size_t count;                /* of all, the loop's */
+	struct upload *first_told;   /* uploads that the loop must look at */
+	size_t count;                /* number of uploads; used only by the loop */
 	int64_t rate, blob_quota;
-	/* The first thread's. */
+	/* Used only by the thread for transcripts. */
 	struct ingest ingest;
 	struct pace pace;
-	size_t held;                 /* bytes of lines that are not whole */
-	/* The database; url NULL: there is none. The second is used by the second thread. */
+	size_t held;                 /* bytes of incomplete lines */
+	/* Connections to the database, one for each thread; url NULL: there is no database. */
 	struct outbox outbox, blob_outbox;
 };
 
 enum upload_kind {
-	UPLOAD_LINES,                /* of transcripts, or events */
+	UPLOAD_LINES,                /* lines of transcripts, or single events */
 	UPLOAD_DOCUMENT,             /* {"events": […]} */
 	UPLOAD_END,                  /* the end of a run that is made of events: without a body */
 	UPLOAD_BLOB,
@@ -80,10 +81,10 @@ enum upload_kind {
 	                                without a body */
 };
 
-/* The child's answer. */
+/* The result of an upload. */
 struct upload_result {
 	int64_t accepted, duplicates, missing_blobs;
-	char runs[UPLOAD_RUNS][ID_SIZE]; /* the runs for which it had something */
+	char runs[UPLOAD_RUNS][ID_SIZE]; /* the runs of which it had lines */
 	size_t run_count;
 	struct ingest_refusal refusal; /* fault INGEST_NONE: not refused */
 	int64_t wait_ms;             /* of INGEST_TOO_FAST */
@@ -96,52 +97,53 @@ struct upload {
 	struct token *token;         /* held */
 	char *sender;
 	char address[PEER_ADDRESS];
-	char run_id[ID_SIZE];        /* of UPLOAD_BLOB, _FETCH and _END */
+	char run_id[ID_SIZE];        /* for UPLOAD_BLOB, _FETCH and _END */
 	char sha256[DIGEST_SIZE];
-	const char *status;          /* of UPLOAD_END: one of ingest_statuses */
-	int64_t size;                /* of UPLOAD_BLOB; -1: not known */
+	const char *status;          /* for UPLOAD_END: one of ingest_statuses */
+	int64_t size;                /* for UPLOAD_BLOB; -1: not known */
 
 	/* The loop's: */
-	void *context;               /* NULL: the answer is not wanted any more */
+	void *context;               /* NULL: nobody waits for the answer any more */
 	void (*done)(void *context);
 	void (*taken)(void *context);
 	bool is_done, full;
-	/* Under the lock: */
+	/* Protected by the lock: */
 	struct {
-		struct buffer come;          /* and not taken yet */
-		bool whole;                  /* that is all */
-		bool gone;                   /* and its client, too */
-		bool queued, at_work;        /* a thread's list has it; a thread has it */
-		bool over;                   /* nothing more is done about it */
+		struct buffer come;          /* received, but not processed yet */
+		bool whole;                  /* the last byte was received */
+		bool gone;                   /* the client has disconnected */
+		bool queued, at_work;        /* it is in a thread's queue; a thread is working on
+		                                it */
+		bool over;                   /* a thread has finished with it */
 		bool is_told;
 	} shared;                     /* under the lock */
 	struct upload *next, *next_told;
-	/* The thread's, until it is over: */
+	/* Used only by the thread, until over is set: */
 	struct {
-		struct buffer piece;         /* that is taken just now */
-		bool last;                   /* and that is all */
-		bool ended;                  /* the input was */
+		struct buffer piece;         /* the bytes that are being processed */
+		bool last;                   /* no bytes follow these */
+		bool ended;                  /* the end of the input was processed */
 		bool again;                  /* it must be processed again */
 		struct ingest_mark mark;     /* before it */
-		char (*touched)[ID_SIZE];    /* runs that got something from the piece */
+		char (*touched)[ID_SIZE];    /* runs that got lines from this piece */
 		size_t touched_count;
 		bool begun, refused;
 		struct ingest_input input;
 		size_t held;
 		struct blob_upload blob;
 	} work;                       /* the thread's, until it is over */
-	struct upload_result result; /* then the loop's */
+	struct upload_result result; /* the thread's, then the loop's */
 };
 
-/* rate: of events, see serve_runs/pace.h; quota: bytes of blobs that wait for their runs. The
- * threads begin with the first upload. */
+/* rate: most events a second, see serve_runs/pace.h; quota: bytes of blobs that wait for their
+ * runs. The threads begin with the first upload. */
 void uploads_open(struct uploads *all, struct loop *loop, const struct storage *storage,
     int64_t rate, int64_t quota);
-/* From then on, what is received is sent to a database, and acknowledged when it is there; served:
- * the copy of the database. Must be called before the first upload. */
+/* With this, what is received is sent to a database and acknowledged when it is there; served: the
+ * copy of the database. Must be called before the first upload. */
 int uploads_to_database(struct uploads *all, const struct database *d, const struct storage *served,
     struct error *err);
-/* No upload is waited for any more; what has arrived is on disk. */
+/* Stops the threads without waiting for further uploads; bytes that have arrived are stored. */
 void uploads_close(struct uploads *all);
 
 /* Begins an upload; the caller may then set run_id, sha256, status and size. NULL with *err,
@@ -149,11 +151,11 @@ void uploads_close(struct uploads *all);
  * the bytes were processed; done: called when u->result is set. The loop calls both. */
 struct upload *upload_begin(struct uploads *all, enum upload_kind kind, struct token *token,
     const char *address, struct error *err);
-/* The next bytes. False: it is full, until taken() is called. */
+/* Adds the next bytes. False: wait for taken() before adding more. */
 bool upload_bytes(struct upload *u, const char *bytes, size_t len);
-/* That was all. */
+/* All bytes were added. */
 void upload_end(struct upload *u);
-/* The caller does not need it any more, whether it is done or not. */
+/* The caller does not need the upload any more, whether it is done or not. */
 void upload_free(struct upload *u);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * After fork(2) the child has only one thread, whatever the other threads of this process were
- * doing: it uses nothing that they lock, and the memory allocator is consistent after a fork(2).
+ * doing: it must not use anything that another thread may have locked, except the memory allocator,
+ * which works after fork(2).
  *
  * An answer is small enough for one write(2) to the pipe. The process is waited for when its end of
  * the pipe is closed, which is the last thing that it does.
@@ -30,7 +31,7 @@ struct work {
 	void *context;
 	pid_t pid;                   /* 0: not begun */
 	struct loop_source pipe;
-	struct loop_task task;       /* begins it, or the next ones after one that has ended */
+	struct loop_task task;       /* starts its child, or those that wait after one has ended */
 	size_t size, len;            /* of the answer, and how much of it has arrived */
 	char answer[WORK_ANSWER];
 };
@@ -75,7 +76,7 @@ work_abandon(struct work *w)
 		w->done = NULL;
 }
 
-/* Begins the first one that waits. */
+/* Starts the child of the first work that waits. */
 static void
 begin_next(struct works *all)
 {
@@ -117,7 +118,7 @@ pipe_ready(struct loop_source *source, uint32_t events)
 	work_deliver_answer(w);
 }
 
-/* In the child. The signals that end this process are blocked in it, too. */
+/* In the child: the signals that stop the server stay blocked. */
 static _Noreturn void
 do_work(int fd, const struct work *w)
 {

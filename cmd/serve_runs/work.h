@@ -6,7 +6,7 @@
  *
  * What the code relies on:
  *   - The child has no descriptors of this process except the standard ones and its pipe.
- *   - Work that was started is not affected by the end of this process.
+ *   - Work that was started goes on if this process ends.
  */
 #ifndef AWF_SERVE_RUNS_WORK_H
 #define AWF_SERVE_RUNS_WORK_H
@@ -16,14 +16,14 @@
 #include "base/error.h"
 #include "httpd/loop.h"
 
-#define WORK_MOST 16               /* at a time */
-#define WORK_ANSWER ((size_t)4096) /* bytes of an answer, at most */
+#define WORK_MOST 16               /* children at the same time */
+#define WORK_ANSWER ((size_t)4096) /* largest answer in bytes */
 
 struct work;
 
 struct works {
 	struct loop *loop;
-	struct work *first, *last;   /* in the order in which they came */
+	struct work *first, *last;   /* in the order in which they were added */
 	size_t begun;
 };
 
@@ -31,12 +31,12 @@ void works_open(struct works *all, struct loop *loop);
 /* Work that was started continues. */
 void works_close(struct works *all);
 
-/* Begins it, now or when it is its turn: function is called over there, with the context as it is
- * then, and fills in an answer of size bytes. done is called here when it has ended; answer NULL:
- * it has died before, or could not be begun. */
+/* Calls function in a child process, now or as soon as a child may be started. It gets the context
+ * as it is then, and fills in an answer of size bytes. When the child has ended, done is called in
+ * this process with the answer; with NULL if the child died before, or could not be started. */
 struct work *work_start(struct works *all, void (*function)(void *context, void *answer),
     void *context, size_t size, void (*done)(void *context, const void *answer));
-/* done will not be called. Work that was started continues; otherwise it is never started. */
+/* Forgets the work: done will not be called. If its child has not been started, it never is. */
 void work_abandon(struct work *w);
 
 #endif

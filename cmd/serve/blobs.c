@@ -1,7 +1,7 @@
 /*
  * Serves files next to the transcript: blobs, which are data that is large or not text, and the
- * run's input from stdin. A browser displays only pictures; everything else it may save, and
- * nothing in it is executed here.
+ * run's input from stdin. The browser is told to display only pictures and to save everything else,
+ * so that a script in such a file never runs on a page of this server.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ free_fetch(void *state)
 	upload_free(state);
 }
 
-/* A blob that is not in the copy of a database may be in the database: looks for it there. */
+/* With --db: asks the database for a blob that was not copied from it. */
 static void
 blobs_fetch_from_database(struct request *r, const char *run_id, const char *name)
 {
@@ -80,7 +80,8 @@ blobs_fetch_from_database(struct request *r, const char *run_id, const char *nam
 	memcpy(u->sha256, name, DIGEST_SIZE);
 	u->context = r;
 	u->done = blobs_wake_request;
-	/* The run was found: the upload's state replaces that of the look-up. */
+	/* The run was found. From now on the request's state is the upload; the state of the search
+	 * for the run is freed. */
 	if (r->free_state != NULL)
 		r->free_state(r->state);
 	r->state = u;
@@ -140,7 +141,8 @@ answer_input(struct request *r)
 		return;
 	path = storage_input(&r->server->storage, run_id);
 	fd = open_file(memory_text(path), &status);
-	/* An input that the run has not read to its end. */
+	/* If the run has not read its input to the end, what it has read is in a file with another
+	 * name. */
 	if (fd == -1)
 		fd = open_file(memory_format("%s.part", path), &status);
 	free(path);

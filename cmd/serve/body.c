@@ -1,6 +1,6 @@
 /*
- * Goes through the members once and compares their decoded names, so that a member cannot occur
- * twice by writing it with an escape.
+ * The body is parsed once, and member names are compared after decoding, so that a member cannot be
+ * repeated by writing its name with an escape.
  */
 #include "serve/body.h"
 
@@ -17,7 +17,7 @@ is_kind(struct span value, enum body_kind kind)
 	return kind == BODY_ANY || (kind == BODY_TEXT ? type == 's' : type == 't' || type == 'f');
 }
 
-/* Texts are passed on as C strings, so a NUL is refused. */
+/* Texts are passed on as C strings, so one that contains a NUL is refused. */
 static bool
 has_nul(struct span value)
 {

@@ -18,8 +18,8 @@ struct body_member {
 	enum body_kind kind;
 };
 
-/* values[i] is member i, .at NULL if it is not there; it is valid as long as the body. False: it
- * was refused, with 400. */
+/* Sets values[i] to the value of member i; .at is NULL if the body does not have it. The values
+ * point into the body. False: the request was refused with status 400. */
 bool body_read(struct request *r, const struct body_member *members, size_t count,
     struct span *values);
 

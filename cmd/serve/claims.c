@@ -1,6 +1,6 @@
 /*
- * A file is written as a whole and synced with its name (struct replacement). The process that
- * claims the first delivery of a day removes old claims.
+ * Each file of a claim is replaced atomically and synced (struct replacement). Once a day, the
+ * process that receives a delivery removes old claims.
  */
 #include "serve/claims.h"
 
@@ -22,9 +22,10 @@
 
 #define STARTED " started"
 #define CLAIM_LIMIT ((size_t)128)
-#define SWEPT "swept"                   /* modified when old claims were last removed */
+#define SWEPT "swept"                   /* empty file; its modification time says when old claims
+                                           were last removed */
 #define DAY ((int64_t)24 * 60 * 60)     /* s */
-#define CLAIM_AGE (90 * DAY)            /* after which they are removed */
+#define CLAIM_AGE (90 * DAY)            /* claims older than this are removed */
 
 static void
 add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
@@ -38,7 +39,7 @@ add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
 	digest_end(&d, c->names[c->count++]);
 }
 
-/* Reads a claim: 1; 0: there is none. */
+/* Reads a claim. 1, 0: there is none, or -1 with *err. */
 static int
 read_claim(const struct claims *c, const char *name, char run_id[ID_SIZE], bool *started,
     struct error *err)
@@ -90,9 +91,9 @@ write_claims(const struct claims *c, bool started, struct error *err)
 	return failed;
 }
 
-/* Once a day, claims are removed that nobody will deliver again. If the time of the last removal
- * is impossible (in the future, or longer ago than claims are kept), the clock may be wrong:
- * nothing is removed before it says the same the next day. */
+/* Once a day, removes claims so old that no sender repeats their delivery. If the time of the last
+ * removal is in the future, or longer ago than claims are kept, the clock may be wrong: nothing is
+ * removed then, and the next removal is due a day later. */
 static void
 claims_remove_expired(const struct claims *c)
 {
@@ -125,7 +126,7 @@ claims_remove_expired(const struct claims *c)
 	closedir(directory);
 }
 
-/* Makes the directories, and locks the last one. */
+/* Makes the directories, and locks the hook's. */
 static int
 open_directory(struct claims *c, const struct storage *s, const char *hook, struct error *err)
 {
@@ -162,7 +163,8 @@ claims_take(struct claims *c, const struct storage *s, const char *hook, const c
 		add_name(c, "body", body.at, body.len);
 	if (c->count > 0 && open_directory(c, s, hook, err) != 0)
 		return -1;
-	/* The id counts more than the body, with which another id may have come. */
+	/* The claim of the id comes first in the list, so it decides if the claim of the body has
+	 * another run. */
 	for (size_t i = 0; i < c->count; i++) {
 		char run_id[ID_SIZE];
 		bool started;
@@ -174,15 +176,15 @@ claims_take(struct claims *c, const struct storage *s, const char *hook, const c
 			memcpy(c->run_id, run_id, ID_SIZE);
 			c->started = started;
 		} else if (found == 1 && strcmp(c->run_id, run_id) != 0) {
-			continue; /* of another delivery, which keeps it */
+			continue; /* the claim belongs to another delivery: leave it */
 		}
 		memmove(c->names[kept++], c->names[i], DIGEST_SIZE);
 	}
 	c->count = kept;
 	if (c->run_id[0] == '\0')
 		id_new(c->run_id);
-	/* If the two claims belong to different deliveries, the one that is found decides; the
-	 * other delivery may still come properly. */
+	/* If the two claims name different runs, the first one that was found is used, and the
+	 * other is left to the delivery that made it. */
 	return c->started ? 0 : write_claims(c, false, err);
 }
 

@@ -7,8 +7,8 @@
  * A delivery is identified by its id and by its body. Each of these has a file, named by a digest.
  *
  * What the code relies on, and keeps:
- *   - The lock of the directory is held from the first look at the claims until it is known whether
- *     the run has begun.
+ *   - The lock of the directory is held from reading the claims until it is known whether the run
+ *     has begun.
  *   - A claim, with the id for the run, is on disk before the run is started. If a crash follows,
  *     the next delivery starts a run with that id, or none: awf-run --id never starts a run twice.
  *   - The claim of a run that failed to start is removed; any other is removed after 90 days, which
@@ -28,22 +28,24 @@
 
 struct claims {
 	char *directory;
-	int lock;                    /* -1: not held */
-	char names[2][DIGEST_SIZE];  /* of the files */
+	int lock;                    /* descriptor of the locked directory; -1: not locked */
+	char names[2][DIGEST_SIZE];  /* names of the claims' files */
 	size_t count;
 	char run_id[ID_SIZE];
-	bool started;                /* it was, by an earlier delivery */
+	bool started;                /* an earlier delivery has already started the run */
 };
 
-/* Claims a delivery of a hook, waiting for the lock: by its id (NULL: it has none), and by its
- * body (.at NULL: it does not count). Neither: the run has a new id, and nothing is kept. */
+/* Waits for the lock, then claims a delivery of a hook: by its id (delivery; NULL: it has none),
+ * and by its body (.at NULL: the body is not used). If neither is used, the run gets a new id and
+ * nothing is stored. */
 int claims_take(struct claims *c, const struct storage *s, const char *hook,
     const char *delivery, struct span body, struct error *err);
-/* Its run has begun. */
+/* Records that the run has begun. */
 int claims_keep(struct claims *c, struct error *err);
-/* Its run has not begun, and will not: the same delivery may be repeated. */
+/* The run has not begun and will not: removes the claims, so that the delivery may be sent
+ * again. */
 void claims_drop(struct claims *c);
-/* Releases the lock; called whatever claims_take() has returned. */
+/* Releases the lock; to be called whatever claims_take() has returned. */
 void claims_close(struct claims *c);
 
 #endif

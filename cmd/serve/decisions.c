@@ -42,7 +42,7 @@ static const struct verb {
 	const char *name;
 	bool cancels;
 	enum decision_verdict verdict;
-	unsigned takes;          /* members besides the decision */
+	unsigned takes;          /* members that the body may have besides the decision */
 } verbs[] = {
 	{ "approve", false, DECISION_APPROVED, TAKES(CALL) | TAKES(DATA) | TAKES(REASON) },
 	{ "deny", false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
@@ -57,24 +57,24 @@ static const struct verb {
 struct outcome {
 	unsigned status;         /* of HTTP */
 	enum decision_verdict verdict;
-	char call[CALL_SHOWN];   /* "" if it is longer */
+	char call[CALL_SHOWN];   /* the call; "" if its name is too long */
 	char by[BY_SHOWN];
 	struct error err;
 };
 _Static_assert(sizeof (struct outcome) <= WORK_ANSWER, "an outcome is written at once");
 
-/* The state of a waiting request. */
+/* A request that waits for its decision to be made. */
 struct decide_request {
 	struct request *request;
 	const struct verb *verb;
 	char run_id[ID_SIZE];
 	char *call, *reason;     /* NULL */
-	const char *task;        /* the call in a task's token; NULL */
+	const char *task;        /* the call to which a task's token belongs; NULL */
 	struct span data;
 	enum decision_verdict verdict;
-	struct work *work;       /* NULL: it has ended */
-	struct loop_timer late;  /* for a cancel, which may take long */
-	bool died;               /* the child process */
+	struct work *work;       /* the child process; NULL: it has ended */
+	struct loop_timer late;  /* answers a cancel before the run has ended */
+	bool died;               /* the child process ended without a result */
 	struct outcome outcome;
 };
 
@@ -89,7 +89,8 @@ decisions_decider_name(const struct token *token)
 		return memory_text(token->label);
 	while (token->parent != NULL)
 		token = token->parent;
-	/* A session from the printed link has no token, nor has a request through the socket. */
+	/* A browser's session from the login link has no token of the file; nor has a request
+	 * through the Unix socket. */
 	if (token->expires != 0 || token->digest[0] == '\0')
 		return decision_maker();
 	return memory_format("token %.12s", token->digest);
@@ -106,7 +107,7 @@ decisions_set_status(struct outcome *o, unsigned status)
 	return -1;
 }
 
-/* Refuses a sealed run: it accepts only decisions with its own key's signature. */
+/* Refuses a decision about a sealed run, which accepts only decisions signed with its own key. */
 static int
 decisions_sign_decision(struct deciding *d, struct outcome *o)
 {
@@ -124,7 +125,7 @@ decisions_sign_decision(struct deciding *d, struct outcome *o)
 	return decisions_set_status(o, 409);
 }
 
-/* Builds the approved data in the form of the record, with a final LF if the input has one. */
+/* Encodes the approved data as the recorded input is encoded, with a final LF if that has one. */
 static int
 decisions_edit_input(struct deciding *d, struct span data, struct error *err)
 {
@@ -174,7 +175,8 @@ decisions_complete_result(struct deciding *d, struct span data, struct error *er
 	return failed;
 }
 
-/* A client without a token may be a step of a run; a client with one was given it by somebody. */
+/* A client on the Unix socket, without a token, may itself be a step of a run, so its process id is
+ * checked; a client with a token is trusted with it. */
 static pid_t
 decisions_asking_process(const struct request *r)
 {
@@ -234,14 +236,12 @@ decisions_run_in_worker(void *context, void *answer)
 		deciding_close(&d);
 		return;
 	}
-	/* This only waits, and any signal may end it. */
+	/* Unblock signals: the child only waits, and any signal may end it. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (cancel_run(&q->request->server->storage, q->run_id, o->by, &o->err) != 0)
 		decisions_set_status(o, 409);
 }
-
-/* The run has the signal; the client need not wait for its end. */
 
 static void
 decisions_store_outcome(void *context, const void *answer)
@@ -256,7 +256,7 @@ decisions_store_outcome(void *context, const void *answer)
 	request_wake(q->request);
 }
 
-/* The run has its signal; that it has not ended yet need hold nobody up. */
+/* The run was told to cancel but has not ended yet: answer the client without waiting longer. */
 static void
 late_due(struct loop_timer *timer)
 {
@@ -328,7 +328,8 @@ read_body(struct request *r, struct decide_request *q)
 	return true;
 }
 
-/* A run that waits for its turn has no transcript, and is identified by its id. */
+/* Whether a run is in the queue. Such a run has no transcript yet, so only its whole id is
+ * accepted. */
 static bool
 is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
 {
@@ -347,7 +348,7 @@ is_queued(struct request *r, const char *name, char run_id[ID_SIZE])
 	return found;
 }
 
-/* Whether decisions about the run can be made here; false: it was refused. */
+/* Whether the server may decide about the run; false: the request was refused. */
 static bool
 decisions_find_run(struct request *r, struct decide_request *q)
 {

@@ -1,7 +1,7 @@
 /*
- * The events of a run, in every form. A request for a range of the transcript as it is gets that
- * from the file, by httpd's sendfile(2); everything else is a stream, which can follow the run,
- * select lines, and project them (serve_runs/spool.h).
+ * The events of a run, in every form that the API offers. If the client asks for a part of the
+ * transcript as it is, httpd sends it with sendfile(2); every other response is a stream, which can
+ * follow the run, select lines, and project them (serve_runs/spool.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,28 +25,31 @@
 #define NDJSON "application/x-ndjson"
 #define SSE "text/event-stream"
 #define NUMBER_MOST (INT64_MAX / 4)
-#define SCANNED ((size_t)1 << 20) /* bytes that are searched before other streams have their turn */
+#define SCANNED ((size_t)1 << 20) /* bytes that a stream searches before other streams have their
+                                     turn */
 
-/* What one client gets of a run; the state of the stream's source. */
+/* What one client is sent: the state of the stream's source. */
 struct selection {
 	bool begun;              /* the first bytes were sent */
-	bool reset;              /* they say that everything comes again */
+	bool reset;              /* tell the client, in the first bytes, to discard what it has */
 	bool framed;             /* as server-sent events */
-	bool chosen;             /* by the filter */
+	bool chosen;             /* only lines that match the filter */
 	struct filter filter;
 	int64_t left;            /* lines still to be sent; -1: all */
-	int64_t until;           /* end in the transcript; -1: the end of the run */
-	struct spool *spool;     /* held; NULL: lines are sent as in the transcript */
-	unsigned generation;     /* of the spool */
-	struct live *live;       /* held, if text in progress is wanted; otherwise NULL */
-	struct live_cursor cursor; /* how much of that has been sent */
-	int64_t number;          /* of the spool's next line, from 0; -1: not found yet */
+	int64_t until;           /* offset in the transcript where the stream ends; -1: at the end
+	                            of the run */
+	struct spool *spool;     /* a reference; NULL: lines of the transcript are sent */
+	unsigned generation;     /* value of the spool's generation; if it changes, the file was
+	                            made again */
+	struct live *live;       /* a reference, if the client wants text in progress; else NULL */
+	struct live_cursor cursor; /* how much text in progress has been sent */
+	int64_t number;          /* number of the spool's next line, from 0; -1: not known yet */
 	int64_t skip;            /* lines of the spool before the first one to send */
 };
 
 /* ---- the end of a stream, and its restart ---- */
 
-/* The outcome of the attempt, and the position of its end. */
+/* Appends the event about the end of the attempt: its outcome and the position of its last line. */
 static void
 append_end(struct stream *s, struct buffer *out)
 {
@@ -79,7 +82,7 @@ append_reset(struct stream *s, struct buffer *out)
 	frame_event(out, "reset", NULL, why, sizeof why - 1);
 }
 
-/* The source has nothing more at the moment. */
+/* Called when all present lines have been sent: ends the stream if the run is over. */
 static enum stream_state
 at_end(struct stream *s, struct buffer *out)
 {
@@ -105,7 +108,7 @@ append_beginning(struct stream *s, struct buffer *out)
 		append_reset(s, out);
 }
 
-/* All lines have been sent: now text in progress, if it is wanted. */
+/* Called when all lines have been sent: appends text in progress if the client wants it. */
 static enum stream_state
 caught_up(struct stream *s, struct buffer *out)
 {
@@ -128,7 +131,7 @@ is_wanted(struct selection *x, const char *line, size_t len)
 	return filter_event(&x->filter, &head, line, len) == VERDICT_YES;
 }
 
-/* Appends the selected lines. False: there are no more of them. */
+/* Appends the lines that match. False: all that the client asked for have been appended. */
 static bool
 append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *out)
 {
@@ -155,7 +158,8 @@ fill_lines(struct stream *s, struct buffer *out)
 	const char *bytes = NULL;
 	size_t scanned = 0, len = 0;
 	int64_t until = x->until;
-	/* Unchanged bytes may be cut anywhere, so the length of a line does not matter. */
+	/* If lines are sent as they are, a piece may end inside a line, so long lines are no
+	 * problem. */
 	bool raw = !x->framed && !x->chosen && x->left == -1;
 
 	append_beginning(s, out);
@@ -214,7 +218,7 @@ fill_projected(struct stream *s, struct buffer *out)
 	if (x->spool->failed)
 		return STREAM_FAILED;
 	if (x->generation != x->spool->generation) {
-		/* The transcript was cut, and the projection is made again. */
+		/* The transcript was truncated, and the projection was made again. */
 		if (!x->framed)
 			return STREAM_FAILED;
 		append_reset(s, out);
@@ -225,7 +229,8 @@ fill_projected(struct stream *s, struct buffer *out)
 	if (x->number == -1) {
 		if (x->skip > x->spool->lines && !made)
 			return STREAM_HEAD;
-		/* If the client has more lines than there are, its lines are not these. */
+		/* The client has received more lines than there are: they were lines of an earlier
+		 * file. */
 		if (x->skip > x->spool->lines) {
 			if (!x->framed)
 				return at_end(s, out);
@@ -323,7 +328,7 @@ read_follow(struct request *r, bool *follow, bool *always)
 	return true;
 }
 
-/* as=NAME, which excludes a selection of lines. False: it was refused. */
+/* Parameter as=NAME: a projection; lines cannot be filtered then. False: it was refused. */
 static bool
 read_projection(struct request *r, const struct projection **projection)
 {
@@ -405,7 +410,7 @@ open_reader(struct request *r, const char *run_id, struct reader *reader)
 	return failed;
 }
 
-/* Finds where the lines after a number begin, and where the requested ones end. -1: it was
+/* Finds the offset after the given line, and where the requested lines end. -1: the request was
  * refused. */
 static int
 find_range(struct request *r, struct reader *reader, int64_t after, int64_t limit, int64_t *from,
@@ -484,7 +489,7 @@ answer_workflow_events(struct request *r)
 	if (!request_number(r, "offset", NUMBER_MOST, &offset) ||
 	    !request_run(r, request_segment(r, 0), run_id))
 		return;
-	/* 0 means everything, N what follows line N. */
+	/* offset=0: from the first line; offset=N: from the line after line N. */
 	s = make_projected(r, run_id, projection, false, offset == 0 ? -1 : offset);
 	if (s != NULL)
 		request_stream(r, s);
@@ -519,7 +524,7 @@ answer_event(struct request *r)
 
 /* ---- server-sent events ---- */
 
-/* Events of a projection: their ids are its line numbers. */
+/* Sends the events of a projection; the id of each is the number of its line. */
 static void
 stream_projected(struct request *r, const char *run_id, const struct projection *projection,
     const char *given, bool always)
@@ -562,8 +567,7 @@ answer_event_stream(struct request *r)
 	struct error err;
 	char id[FRAME_ID_SIZE];
 
-	/* The last event that the browser received counts, not the one in the request's
-	 * parameters. */
+	/* When the browser reconnects, Last-Event-ID is newer than the parameter in the URL. */
 	if (last.len > 0)
 		given = snprintf(id, sizeof id, "%.*s", (int)last.len, last.at) < FRAME_ID_SIZE ? id : "";
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
@@ -592,7 +596,7 @@ answer_event_stream(struct request *r)
 		request_fail(r, &err);
 		return;
 	}
-	/* The client has everything there will be. */
+	/* The client has all events, and no more will come. */
 	if (given != NULL && found == 1 && offset == s->feed->end && s->feed->over && !always) {
 		stream_free(s);
 		request_status(r, 204, NULL);
@@ -602,7 +606,8 @@ answer_event_stream(struct request *r)
 	events_choose_filter(r, x);
 	if (live == 1)
 		x->live = live_hold(&r->server->lives, s->feed);
-	/* The transcript has another line there, or none: what the client has is outdated. */
+	/* The line with this number is another one now, or is gone: what the client has is
+	 * outdated. */
 	x->reset = found == 0;
 	s->offset = found == 1 ? offset : 0;
 	s->always = always;

@@ -1,7 +1,8 @@
 /*
- * The head is checked here; the signature, the claims and the start are done in a child process
- * (serve_runs/work.h). If a server is killed at any point in between, nothing is lost or started
- * twice: the same delivery, sent again, continues from its claim.
+ * The head of the request is checked in the server's process; a child process (serve_runs/work.h)
+ * checks the signature, makes the claims and starts the run. If the server is killed in between,
+ * nothing is lost and nothing is started twice: when the sender repeats the delivery, its claim is
+ * found.
  */
 #include "serve/hooks.h"
 
@@ -46,9 +47,9 @@ struct hook_outcome {
 struct delivery {
 	struct request *request;
 	const char *hook;        /* its name */
-	char *file;              /* the workflow's file, in the directory */
+	char *file;              /* name of the workflow's file in the directory */
 	char *id, *event;        /* NULL */
-	char *signature;         /* hex; NULL: a token identifies the sender */
+	char *signature;         /* hex digits; NULL: the sender has a token instead */
 	struct work *work;
 	bool done, died;
 	struct hook_outcome outcome;
@@ -56,7 +57,7 @@ struct delivery {
 
 /* ---- in the child process ---- */
 
-/* Whether the signature is that of the body. -1: the secret cannot be read. */
+/* Whether the body has the hook's signature. -1: the secret cannot be read. */
 static int
 check_signature(const struct delivery *d, struct error *err)
 {
@@ -67,7 +68,7 @@ check_signature(const struct delivery *d, struct error *err)
 	int fd = file_open_plain(path, O_RDONLY, 0), result = -1;
 
 	if (fd == -1 && errno == ENOENT) {
-		result = 0; /* there is no secret, so nobody can sign for it */
+		result = 0; /* no secret, so no signature is valid */
 	} else if (fd == -1) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to open the secret");
 	} else if (file_check_private(fd, path, err) == 0) {
@@ -104,7 +105,7 @@ hooks_start_workflow(const struct delivery *d, struct claims *claims, struct err
 
 	if (claims->started)
 		return HOOK_AGAIN;
-	/* A process that was killed may have started the run. */
+	/* A process that was killed afterwards may have started the run. */
 	if (start_look(spec.storage, claims->run_id) != START_FAILED)
 		return claims_keep(claims, err) == 0 ? HOOK_AGAIN : HOOK_FAILED;
 	if (d->event != NULL) {
@@ -136,8 +137,8 @@ hooks_handle_in_worker(void *context, void *answer)
 	const struct delivery *d = context;
 	struct hook_outcome *o = answer;
 	const struct request *r = d->request;
-	/* Without a signature the same body proves nothing, and may be sent as often as somebody
-	 * likes. */
+	/* Only a signed body identifies a delivery: without a signature, several deliveries may
+	 * have the same body. */
 	struct span body = d->signature != NULL ? span_of(buffer_string(&r->connection->body), r->connection->body.len) :
 	    SPAN_NONE;
 	struct claims claims;
@@ -146,7 +147,7 @@ hooks_handle_in_worker(void *context, void *answer)
 	o->result = is_signed == 0 ? HOOK_UNSIGNED : HOOK_FAILED;
 	if (is_signed != 1)
 		return;
-	/* GitHub's test whether the hook exists. */
+	/* GitHub sends this to test whether the hook exists. */
 	if (d->event != NULL && strcmp(d->event, "ping") == 0) {
 		o->result = HOOK_PING;
 		return;
@@ -158,7 +159,7 @@ hooks_handle_in_worker(void *context, void *answer)
 	claims_close(&claims);
 }
 
-/* ---- here ---- */
+/* ---- in the server's process ---- */
 
 static void
 hooks_store_outcome(void *context, const void *answer)
@@ -216,7 +217,7 @@ find_workflow(struct request *r, struct delivery *d)
 	return r->token == NULL || token_names(r->token, d->file);
 }
 
-/* "sha256=" and hex digits, in either case. */
+/* The digits of "sha256=" and hex digits, in either case. */
 static char *
 read_signature(struct span value)
 {
@@ -232,7 +233,7 @@ read_signature(struct span value)
 	return hex;
 }
 
-/* Reads the fields about the delivery from the head; false: it was refused. */
+/* Reads the header fields about the delivery; false: the request was refused. */
 static bool
 read_head(struct request *r, struct delivery *d)
 {

@@ -33,10 +33,11 @@ static const struct refusal no_blob = { 400, "invalid_input",
 static const struct refusal no_status = { 400, "invalid_input",
 	"the status of an end is success, failed or cancelled" };
 
-/* The answer for each fault. Which sender a run belongs to is not revealed to other senders. */
+/* The answer for each reason of a refusal. A sender is not told to whom another sender's run
+ * belongs. */
 static const struct fault {
 	unsigned status;
-	const char *code, *message; /* message NULL: the library's message */
+	const char *code, *message; /* message NULL: that of the ingest library */
 } faults[] = {
 	[INGEST_NONE] = { 200, NULL, NULL },
 	[INGEST_INVALID] = { 400, "invalid_input", NULL },
@@ -143,7 +144,7 @@ free_upload(void *state)
 	upload_free(state);
 }
 
-/* NULL if it has begun. */
+/* Starts the upload. NULL if it has begun, else why it is refused. */
 static const struct refusal *
 ingest_begin_upload(struct request *r, enum upload_kind kind)
 {
@@ -167,7 +168,7 @@ ingest_begin_upload(struct request *r, enum upload_kind kind)
 	return NULL;
 }
 
-/* Begins an upload: NULL, or what is wrong with it, unless that was answered already. */
+/* Begins an upload. NULL if it has begun or was answered already, else why it is refused. */
 typedef const struct refusal *begin_function(struct request *r);
 
 static const struct refusal *
@@ -184,7 +185,7 @@ ingest_receive_piece(struct request *r, struct span piece, begin_function *begin
 	return NULL;
 }
 
-/* The body is complete, or the upload has ended. */
+/* Called when the body is complete, and when the upload has ended. */
 static void
 ingest_end_body(struct request *r, begin_function *begin_it)
 {

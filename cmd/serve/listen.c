@@ -89,7 +89,7 @@ url_of(int fd, bool *local)
 	return memory_format(strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s", host, port);
 }
 
-/* Adds a listening socket, and the path at which it was made. */
+/* Adds a listening socket; path: its file, if it was made by this process. */
 static int
 add_listener(struct server *s, int fd, char *path, struct error *err)
 {
@@ -214,7 +214,7 @@ listen_open(struct server *s, struct error *err)
 		    open_unix(s, *text + sizeof UNIX - 1, err) : open_tcp(s, *text, err);
 	if (failed == 0 && s->listener_count == 0)
 		failed = open_tcp(s, LISTEN_DEFAULT, err);
-	/* They keep their descriptors from now on. */
+	/* From now on the listeners own the descriptors. */
 	for (size_t i = 0; failed == 0 && i < s->listener_count; i++) {
 		failed = httpd_listener_add(&s->listeners[i].accepts, &s->httpd, s->listeners[i].fd, err);
 		s->listeners[i].fd = -1;

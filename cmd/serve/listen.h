@@ -1,6 +1,6 @@
 /*
- * Listening sockets: TCP, Unix sockets, and sockets that systemd has opened (LISTEN_FDS,
- * sd_listen_fds(3)), whose kind is found out.
+ * Listening sockets: TCP, Unix sockets, and sockets that systemd passes (LISTEN_FDS,
+ * sd_listen_fds(3)), of either kind.
  */
 #ifndef AWF_SERVE_LISTEN_H
 #define AWF_SERVE_LISTEN_H

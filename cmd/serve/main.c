@@ -118,7 +118,7 @@ set_workflows(struct settings *s, const char *directory, struct error *err)
 	return 0;
 }
 
-/* 0, or the id of --help or --version, or -1. */
+/* Reads the options. 0, the id of --help or --version if that was given, or -1. */
 static int
 serve_read_options(struct serve_command *c, int argc, char **argv, struct error *err)
 {
@@ -171,8 +171,8 @@ change_tokens(struct serve_command *c, struct error *err)
 	return failed;
 }
 
-/* Where it listens, and a link by which a browser logs in, once. What systemd notes is no place
- * for that. -1: the link is lost. */
+/* Prints where the server listens, and a link that logs in a browser once; not to systemd's
+ * journal, which others may read. -1: the link could not be printed. */
 static int
 serve_print_listeners(struct server *s, struct error *err)
 {

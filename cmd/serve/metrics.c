@@ -1,7 +1,7 @@
 /*
- * Figures of runs are sums over all runs of the storage that the token may read, as the catalog
- * knows them: each run is read once, and again when its file has changed. They may fall when runs
- * are removed, so they are gauges; what the server has done since its start is counters.
+ * Figures of runs are sums over all runs of the storage that the token may read, taken from the
+ * catalog, which reads a run again only if its file has changed. They fall when runs are removed,
+ * so they are gauges; figures of what the server has done since it started are counters.
  */
 #include "serve/metrics.h"
 

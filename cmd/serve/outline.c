@@ -1,7 +1,7 @@
 /*
  * The outline of a run: a few words about each event, and what is known of its call, so that a page
- * can show a run of a hundred thousand events without their bytes. The overview knows the call of
- * each event; the lines of the requested part are read for the rest, in pieces.
+ * can show a run of a hundred thousand events without their bytes. The overview says to which call
+ * each event belongs; for the rest, the lines of the requested part are read, in pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ bytes_of(const char *text, size_t len, size_t characters)
 	return at;
 }
 
-/* The first line of a text that is not empty, cut to the number of characters that a label may
- * have. The page does the same (share/www/record.js). */
+/* Appends the first line of a text that is not empty, cut to the length of a label. The page does
+ * the same for new events (share/www/record.js). */
 static void
 append_label(struct buffer *out, struct span text)
 {
@@ -61,7 +61,8 @@ append_label(struct buffer *out, struct span text)
 	buffer_free(&plain);
 }
 
-/* The beginning of a message: its text, its thoughts, or the tools that it calls. */
+/* Appends the beginning of a message: of its text, else of its thinking, else the tools that it
+ * calls. */
 static void
 append_message(struct buffer *out, struct span payload)
 {
@@ -113,8 +114,8 @@ append_event_label(struct buffer *out, const struct event_view *event)
 	}
 }
 
-/* When the call, tool call, model request or attempt that the event ends began, µs since 1970;
- * 0: it ends none. */
+/* The time at which the call, tool call, model request or attempt began that this event ends, in µs
+ * since 1970; 0 if the event ends none. */
 static int64_t
 outline_event_start(const struct overview *o, const struct event_view *event,
     const struct model_call *call, int64_t wall)
@@ -134,8 +135,9 @@ outline_event_start(const struct overview *o, const struct event_view *event,
 	return 0;
 }
 
-/* [seq, type, call, µs since the run began, duration in µs, bytes, label, error code, event id];
- * the id only while its call is open, since events to come name it as their cause. */
+/* Writes [seq, type, call, µs since the run began, duration in µs, bytes, label, error code, event
+ * id]. The id is written only while the event's call is open, because later events may name it as
+ * their cause. */
 static void
 write_event(const struct overview *o, const char *line, size_t len, struct writer *w,
     struct model_call **call)
@@ -184,9 +186,11 @@ struct outline {
 	int64_t after, left, next; /* next: the last event that was written; 0: none */
 	struct buffer events;
 	struct writer w;
-	bool *told;              /* by the number of a call: it has an event in this part */
+	bool *told;              /* indexed by a call's number: whether it has an event in this
+	                            part */
 	size_t told_room;
-	void *question;          /* state of the previous request, which holds the overview */
+	void *question;          /* the request's state before this one, which holds the reference
+	                            to the overview */
 	void (*free_question)(void *state);
 };
 
@@ -217,7 +221,8 @@ outline_read_piece(struct loop_task *task)
 	while (clock_monotonic() < until) {
 		struct model_call *call;
 
-		/* Events after the overview was read are for the next request. */
+		/* Events that were added since the overview was read are left for the next
+		 * request. */
 		if (x->left == 0 || x->reader.position >= o->model.position ||
 		    reader_next(&x->reader, &line, &len, &err) != 1) {
 			x->done = true;
@@ -234,7 +239,7 @@ outline_read_piece(struct loop_task *task)
 	}
 }
 
-/* Marks the calls with an event in this part, and those that enclose them. */
+/* Marks the calls that have an event in this part, and the calls around them. */
 static void
 write_calls(struct outline *x, struct writer *w)
 {
@@ -243,10 +248,10 @@ write_calls(struct outline *x, struct writer *w)
 	for (const struct model_call *c = o->model.first; c != NULL; c = c->next) {
 		const struct overview_call *more = c->number < o->room ? &o->calls[c->number] : NULL;
 
-		/* A call with several ends, such as one that a decision replaced, counts if any
-		 * falls into the part. */
+		/* Compare the range from its first to its last event: a call may have several ends,
+		 * for example if a decision replaced one. */
 		if (c->number >= x->told_room)
-			break; /* it came later */
+			break; /* the call began after this part was read */
 		if (more != NULL && more->last_seq > x->after && more->first_seq <= x->next)
 			x->told[c->number] = true;
 		for (const struct model_call *a = x->told[c->number] ? c->around : NULL;

@@ -1,5 +1,5 @@
 /*
- * A request is checked by its head before its body is read. The fields of the answer's head are
+ * The head of a request is checked before its body is read. The response's header fields are
  * written here.
  */
 #include "serve/request.h"
@@ -35,7 +35,7 @@ static const struct refusal unanswered = { 500, "internal", "the server failed t
 
 /* ---- the head of the answer ---- */
 
-/* In every answer, unless it sets another value. */
+/* Header fields of every response, unless it sets another value. */
 static const char *const usual[] = {
 	"Cache-Control", "no-cache",
 	"X-Content-Type-Options", "nosniff",
@@ -76,7 +76,7 @@ add_date(struct buffer *head)
 		add_field(head, "Date", text);
 }
 
-/* Writes the fields of the answer's head. */
+/* Writes the response's header fields. */
 static void
 begin_answer(struct request *r, struct buffer *head, unsigned status, const char *type,
     const char *const *more)
@@ -171,8 +171,8 @@ request_fail(struct request *r, const struct error *err)
 		request_refuse(r, &too_busy);
 		break;
 	default:
-		/* Messages of the system name paths of the storage, which are for its owner
-		 * only. */
+		/* The system's message may contain a path of the storage, which only the server's
+		 * owner may see. */
 		log_warn(err);
 		request_error(r, 500, "internal", "the server failed to do it: its log says why");
 		break;
@@ -255,7 +255,7 @@ request_header(const struct request *r, const char *name)
 {
 	struct head head;
 
-	/* It was parsed before, so it is valid. */
+	/* It was parsed when it arrived, so it is valid. */
 	if (r->head.len == 0 || head_read(&head, r->head.data, r->head.len) != NULL)
 		return SPAN_NONE;
 	return head_value(&head, name);
@@ -316,7 +316,7 @@ add_allowed(struct buffer *head, const struct request *r)
 	buffer_free(&list);
 }
 
-/* A refusal that says what was expected; the text belongs to the request. */
+/* A refusal with a message of its own, whose text is stored in the request. */
 static const struct refusal *__attribute__((format(printf, 4, 5)))
 refuse_saying(struct request *r, unsigned status, const char *code, const char *format, ...)
 {
@@ -376,7 +376,7 @@ find_route(struct request *r)
 
 /* ---- checks of the client ---- */
 
-/* Whether the type of a body is this one, whatever its parameters. */
+/* Whether a Content-Type is this one, with any parameters. */
 static bool
 is_type(struct span given, const char *type)
 {
@@ -393,9 +393,10 @@ request_has_type(const struct request *r, const char *type)
 }
 
 #define LABEL_SHOWN 100
-#define DIGITS_SHOWN 12 /* as many as --list-tokens shows of the digest */
+#define DIGITS_SHOWN 12 /* --list-tokens shows as many digits of a digest */
 
-/* Refuses a request; the message contains the role that is needed, and the role of the token. */
+/* Refuses a request whose token lacks a right; the message names the role that is needed and that
+ * of the token. */
 static const struct refusal *
 refuse_role(struct request *r, unsigned may)
 {
@@ -409,7 +410,7 @@ refuse_role(struct request *r, unsigned may)
 	    token_role_of(r->token->may), needed, needed);
 }
 
-/* What is wrong with a request, as far as its head tells; NULL: nothing. */
+/* Checks everything that can be checked before the body. NULL, or why the request is refused. */
 static const struct refusal *
 request_check_head(struct request *r, const struct head *h)
 {
@@ -427,8 +428,8 @@ request_check_head(struct request *r, const struct head *h)
 	    (refusal = target_read(&r->target, h->target)) != NULL ||
 	    (refusal = find_route(r)) != NULL)
 		return refusal;
-	/* A link on another site may lead to the page; the page's own requests must come from
-	 * the page. */
+	/* Other sites may link to the page, but the page's requests to the API must come from the
+	 * page itself. */
 	if ((!safe || r->route->may != 0) && (refusal = access_origin(h)) != NULL)
 		return refusal;
 	needs_token = r->route->may != 0 && !((r->route->may & MAY_SIGNED) != 0 && access_signed(h));
@@ -436,7 +437,7 @@ request_check_head(struct request *r, const struct head *h)
 		r->token = access_token(a, peer, h, safe, clock_wall());
 		r->connection->admitted |= r->token != NULL;
 	}
-	/* The spare connections beyond the limit are for clients that have authenticated. */
+	/* Some connections above the limit are reserved for clients with a valid token. */
 	if (r->token == NULL && r->server->httpd.count > r->server->httpd.limits.connections)
 		return &too_many_clients;
 	if (needs_token) {

@@ -14,7 +14,7 @@
 #include "serve/www.h"
 
 #define DECISION_BODY ((size_t)16 << 20)
-#define HOOK_BODY ((size_t)25 << 20) /* the most that GitHub sends */
+#define HOOK_BODY ((size_t)25 << 20) /* the largest body that GitHub sends */
 #define JSON "application/json"
 
 const struct route routes[] = {

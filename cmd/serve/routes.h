@@ -4,7 +4,7 @@
 
 #include "serve/request.h"
 
-/* The last has no method. */
+/* Ends with an entry without a method. */
 extern const struct route routes[];
 
 #endif

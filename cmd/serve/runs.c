@@ -50,7 +50,7 @@ request_run(struct request *r, const char *name, char run_id[ID_SIZE])
 
 		found = ref.in_storage && lstat(ref.path, &status) == 0 && S_ISREG(status.st_mode);
 		memcpy(run_id, ref.run_id, ID_SIZE);
-		/* A run that the token may not see does not exist for it. */
+		/* To a token that may not read the run, it does not exist. */
 		if (found && r->token->names.count > 0) {
 			found = summary_read_ends(&summary, ref.path, &err) == 0;
 			if (found) {
@@ -93,7 +93,8 @@ write_usage(struct writer *w, const struct model *m)
 	writer_object_end(w);
 }
 
-/* How many calls of the last attempt are in which state, according to the run's state. */
+/* Writes how many calls of the last attempt are in each state; calls without an end count by the
+ * run's state. */
 static void
 write_counts(struct writer *w, const struct model *m, enum view_saying run)
 {
@@ -113,7 +114,7 @@ write_counts(struct writer *w, const struct model *m, enum view_saying run)
 	writer_object_end(w);
 }
 
-/* The calls of the last attempt in a state, up to a limit. */
+/* Writes the calls of the last attempt that are in a state, up to a limit. */
 static void
 write_calls(struct writer *w, const char *name, const struct overview *o, enum call_state state,
     size_t most)
@@ -127,8 +128,7 @@ write_calls(struct writer *w, const char *name, const struct overview *o, enum c
 	writer_array_end(w);
 }
 
-/* What is asked about a waiting call: its input, as text or JSON; and its question, if it has
- * one. */
+/* Writes what a waiting call asks: its input, as text or JSON, and its question, if it has one. */
 static void
 write_asked(struct writer *w, const struct overview *o, struct event_place begin)
 {
@@ -161,7 +161,8 @@ write_asked(struct writer *w, const struct overview *o, struct event_place begin
 	buffer_free(&line);
 }
 
-/* Questions that are being asked now; if nobody answers one, its call waits. */
+/* Writes questions that a run asks right now. If one is not answered in time, its call ends as
+ * waiting. */
 static void
 write_questions(struct writer *w, const struct overview *o)
 {
@@ -216,7 +217,7 @@ write_waits(struct writer *w, const struct overview *o, bool asks, bool alive)
 	writer_array_end(w);
 }
 
-/* After the members that a run has in a list. */
+/* Adds to the members that a run has in a list those that only this answer has. */
 static void
 write_more(struct writer *w, const struct summary *run, size_t waiting, bool alive)
 {
@@ -228,8 +229,8 @@ write_more(struct writer *w, const struct summary *run, size_t waiting, bool ali
 		writer_member_string(w, "cost", money_number(run->cost, dollars));
 }
 
-/* "SEQ-DIGEST8" of the last event that the overview knows: a stream from there on tells what
- * follows. */
+/* Makes the id "SEQ-DIGEST8" of the last event in the overview: a stream that begins after it sends
+ * everything that is not in this answer. */
 static bool
 read_head(const struct overview *o, char id[FRAME_ID_SIZE])
 {

@@ -10,22 +10,22 @@
 /* lists.c */
 void answer_runs(struct request *r);
 void answer_runs_stream(struct request *r);
-/* Tells the clients that follow the list; context: a struct server. */
+/* Tells clients that follow the list that a run has changed; context: a struct server. */
 void lists_changed(void *context);
 
 /* runs.c */
 void answer_run(struct request *r);
-/* The run that a segment names: its id, a prefix of it, @, @NAME. False if it was refused: there
- * is none, several, or its workflow is not for the token. */
+/* Finds the run that a segment of the path names: by its id, a prefix of the id, @, or @NAME.
+ * False: the request was refused, because no run or several have the name, or the token gives no
+ * access to it. */
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
 /* Refuses a request about a run whose transcript cannot be opened. */
 void request_unopened(struct request *r, const char *run_id, const struct error *why);
-/* Whether the storage can be read. If not, nothing is known about its runs, and requests are
- * refused with storage_unreadable. */
+/* Whether the storage can be read. If not, the request is refused with storage_unreadable. */
 bool runs_readable(const struct server *s);
 extern const struct refusal storage_unreadable;
-/* The overview of the run in the first segment, once it is read; NULL: the request waits for it,
- * or was refused. It is the request's state. */
+/* The overview of the run named in the first segment, read to its end; NULL: the request waits for
+ * that, or was refused. It becomes the request's state. */
 const struct overview *request_overview(struct request *r);
 
 /* outline.c */
@@ -35,7 +35,7 @@ void answer_outline(struct request *r);
 void answer_events(struct request *r);
 void answer_event(struct request *r);
 void answer_event_stream(struct request *r);
-/* There is more or less text in progress: the streams of the feed are sent that. */
+/* Sends the feed's streams what has changed in the text in progress. */
 void events_live_changed(struct feed *feed);
 /* The events in the vocabulary of a workflow runtime, by offset. */
 void answer_workflow_events(struct request *r);

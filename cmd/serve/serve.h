@@ -33,8 +33,8 @@ struct route;
 
 struct listener {
 	struct httpd_listener accepts;
-	int fd;                  /* until that has it */
-	char *path;              /* of a Unix socket that was made; NULL */
+	int fd;                  /* -1 once struct httpd_listener has it */
+	char *path;              /* the file of a Unix socket that this process made; NULL */
 	char *url;               /* "http://127.0.0.1:8741", "unix:PATH" */
 	bool local;
 };
@@ -46,19 +46,21 @@ struct settings {
 	int64_t clients_per_address;
 	int64_t ingest_rate;     /* events a second, for a run and for an address */
 	int64_t blob_quota;      /* bytes of blobs that wait for their runs */
-	const char *database;    /* a URL: the runs in it are served; NULL: those of the storage */
+	const char *database;    /* URL of the database whose runs are served; NULL: runs of the
+	                            storage are served */
 };
 
-/* Since the start. */
+/* Counters since the server started. */
 struct counts {
 	int64_t requests, refused, ingested;
 };
 
 struct server {
 	struct settings settings;
-	struct storage storage;  /* that is served */
-	struct storage outgoing; /* receives what clients send: the same, except with a database */
-	struct storage home;     /* this user's, with the tokens: the same, but for a database */
+	struct storage storage;  /* the storage whose runs are served */
+	struct storage outgoing; /* where uploads are stored: the same, except with --db */
+	struct storage home;     /* the user's own storage, which has the tokens: the same, except
+	                            with --db */
 	struct database database;
 	struct access access;
 	struct loop loop;
@@ -79,16 +81,16 @@ struct server {
 	struct streams streams;
 	struct counts counts;
 	struct loop_source signals;
-	bool stopped;            /* by one, or as there is nothing to be served */
-	int status;              /* to exit with */
+	bool stopped;            /* by a signal, or because nothing can be served */
+	int status;              /* exit status */
 	bool closing;
 };
 
-/* The storage, which must be there: a name that is misspelt makes none. */
+/* Opens the storage. It must exist: a misspelt name must not make a new one. */
 int server_storage(struct storage *s, struct error *err);
-/* Opens everything but the listeners. server_close() is called either way. */
+/* Opens everything but the listening sockets. server_close() must be called even if it fails. */
 int server_open(struct server *s, struct error *err);
-/* Until SIGINT or SIGTERM. */
+/* Serves until SIGINT or SIGTERM. */
 int server_run(struct server *s, struct error *err);
 void server_close(struct server *s);
 

@@ -37,7 +37,8 @@ signal_ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* Signals are a source of the loop, so a busy loop, which never sleeps, sees them too. */
+/* Signals are read from a descriptor in the loop, so they are also seen by a loop that is too busy
+ * ever to wait. */
 static int
 watch_signals(struct server *s, struct error *err)
 {
@@ -56,7 +57,7 @@ watch_signals(struct server *s, struct error *err)
 	return loop_add(&s->loop, &s->signals, EPOLLIN, err);
 }
 
-/* Called when a transcript has grown, or something else about its run has changed. */
+/* Called when lines were added to a transcript, or something else about its run has changed. */
 static void
 feed_grown(struct feed *feed)
 {

@@ -1,6 +1,6 @@
 /*
- * The code in the printed link logs in the user who has started the server, who may decide about
- * runs as with awf-ctl. A token begins a session with the token's rights.
+ * The code in the link that awf-serve prints logs in the user who started the server, who may
+ * decide about runs as with awf-ctl. A session that was begun with a token has the token's rights.
  */
 #include "serve/session.h"
 

@@ -1,7 +1,8 @@
 /*
- * Sessions of browsers: POST /api/session {"code": …} or {"token": …} begins one, and says its
- * own token, which the page keeps for as long as its tab is open; with {"cookie": true} the
- * browser gets it as a cookie, too, that no script can read and no other site sends along.
+ * Sessions of browsers. POST /api/session with {"code": …} or {"token": …} begins one; the answer
+ * contains the session's token, which the page keeps until its tab is closed. With {"cookie": true}
+ * the token is also set as a cookie, which no script can read and which is not sent with requests
+ * from other sites.
  */
 #ifndef AWF_SERVE_SESSION_H
 #define AWF_SERVE_SESSION_H
@@ -9,7 +10,7 @@
 #include "serve/request.h"
 
 void answer_session(struct request *r);
-/* What the token may. */
+/* Answers what the session's token may do. */
 void answer_session_shown(struct request *r);
 void answer_session_end(struct request *r);
 

@@ -1,5 +1,6 @@
 /*
- * awf-run is given the id of its run, so the storage shows whether the run has begun.
+ * The id of the run is chosen before awf-run starts, so it can be looked up in the storage whether
+ * the run has begun.
  */
 #include "serve/start.h"
 
@@ -25,11 +26,11 @@
 #include "transcript/reader.h"
 #include "workspace/workflow_file.h"
 
-#define LOOK_MS 10               /* between looks for the run */
+#define LOOK_MS 10               /* between checks whether the run exists */
 #define SETTLE_MS 1000           /* how long a run of another process with the same id
                                     is waited for */
 
-/* ---- whether it has begun ---- */
+/* ---- whether the run has begun ---- */
 
 enum started
 start_look(const struct storage *s, const char *run_id)
@@ -50,8 +51,8 @@ start_look(const struct storage *s, const char *run_id)
 	return found;
 }
 
-/* awf-run has ended. If another process was making a run of the same id, that run may appear a
- * moment later. */
+/* awf-run has ended. If another process was starting a run with the same id, that run may appear a
+ * moment later: wait for it. */
 static enum started
 start_judge_exit(const struct start_spec *spec, int status, struct error *err)
 {
@@ -120,7 +121,8 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		list_add(&argv, path);
 		start.argv = argv;
 		start.environment = environment.list;
-		/* A signal to the server's process group must not reach the run. */
+		/* The run gets a session of its own: a signal to the server's process group must
+		 * not reach it. */
 		setsid();
 		if (process_start(&process, &start, NULL, err) == 0)
 			result = wait_for(spec, process.pid, err);

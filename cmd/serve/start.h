@@ -1,7 +1,7 @@
 /*
- * Starting a workflow: awf-run with the file of the workflow, in its directory. When the run has
- * begun, it is left to itself. The options of the file's #! line apply as if the file were
- * started by hand.
+ * Starting a workflow: awf-run with the file of the workflow, in its directory. The run does not
+ * depend on the server once it has begun. The options of the file's #! line apply as if the file
+ * were started by hand.
  */
 #ifndef AWF_SERVE_START_H
 #define AWF_SERVE_START_H
@@ -13,25 +13,24 @@
 
 struct start_spec {
 	const struct storage *storage;
-	const char *directory;   /* of the workflows */
-	const char *file;        /* a name in it */
-	const char *run_id;      /* that it is to have */
+	const char *directory;   /* of the workflow's file */
+	const char *file;        /* name of the file in the directory */
+	const char *run_id;      /* the id that the run gets */
 	char *const *inputs;     /* KEY=VALUE; ends with NULL */
-	struct span stdin;       /* for its standard input */
+	struct span stdin;       /* the run's standard input */
 };
 
 enum started {
-	START_BEGUN,             /* the run exists; or starting takes long, and it may
-	                            still begin */
-	START_QUEUED,            /* it waits for its turn (--overlap) */
-	START_SKIPPED,           /* there is no run: its turn was skipped */
+	START_BEGUN,             /* the run exists; or it is not known yet whether it has begun */
+	START_QUEUED,            /* the run is queued (--overlap) */
+	START_SKIPPED,           /* there is no run, because another one is running (--overlap) */
 	START_FAILED             /* with *err; awf-run has printed the reason on standard error */
 };
 
-/* Whether the run is there, or waits for its turn. */
+/* Whether the run exists or is queued. */
 enum started start_look(const struct storage *s, const char *run_id);
-/* Starts it, and waits at most HOOK_START_MS for the result. To be called in a process of its own:
- * the run is started as its child, in a session of its own, and continues after it. */
+/* Starts the workflow, and waits at most HOOK_START_MS for the result. Must be called in a child
+ * process: awf-run becomes its child, gets a session of its own, and goes on after it. */
 enum started start_workflow(const struct start_spec *spec, struct error *err);
 
 #endif

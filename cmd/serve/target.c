@@ -1,6 +1,6 @@
 /*
- * The text is split first and then decoded in place, segment by segment, so that an escaped
- * separator separates nothing.
+ * The text is split at separators first, then each part is decoded in place: an escaped separator
+ * does not separate.
  */
 #include "serve/target.h"
 
@@ -27,7 +27,7 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False if it cannot be decoded. plus: + is a space, as in parameters. */
+/* Decodes %-escapes; false if one is invalid. plus: + means a space, as in parameters. */
 static bool
 target_decode_percent(char *text, bool plus)
 {
@@ -103,7 +103,7 @@ target_read(struct target *t, struct span raw)
 		if (!target_decode_percent(segment, false))
 			return &bad_escape;
 		t->segments[t->segment_count++] = segment;
-		/* A slash at the end makes no difference. */
+		/* A slash at the end of the path is ignored. */
 		if (at != NULL && at[1] == '\0')
 			break;
 	}

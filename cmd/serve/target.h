@@ -17,7 +17,7 @@
 #define TARGET_PARAMETERS 16
 
 struct target {
-	char *text;              /* which all others point into */
+	char *text;              /* the decoded text; all other pointers point into it */
 	const char *segments[TARGET_SEGMENTS];
 	size_t segment_count;    /* 0: the root */
 	struct { const char *name, *value; } parameters[TARGET_PARAMETERS];
@@ -27,11 +27,12 @@ struct target {
 /* Parses the target of a request line, in origin form. Returns NULL, or why it is invalid;
  * target_free() is called in both cases. */
 const struct refusal *target_read(struct target *t, struct span raw);
-/* NULL if it is not given. */
+/* The value of a parameter; NULL if it is not given. */
 const char *target_parameter(const struct target *t, const char *name);
-/* A whole number from 0 on, up to most; absent: *value is left. False: it is none. */
+/* Reads a parameter that is a whole number from 0 to most; *value is unchanged if it is absent.
+ * False: it is not such a number. */
 bool target_number(const struct target *t, const char *name, int64_t most, int64_t *value);
-/* The first parameter whose name is not in words, a list of names each followed by a space; NULL:
+/* The first parameter whose name is not in words, a list of names each followed by a space; NULL if
  * there is none. */
 const char *target_unknown(const struct target *t, const char *words);
 void target_free(struct target *t);

@@ -1,5 +1,6 @@
 /*
- * All files are small, and stay in memory: no name in a request ever becomes a path.
+ * All files are small, and are read into memory at the start: so no name in a request is ever used
+ * as a path.
  */
 #define _GNU_SOURCE /* memmem() */
 #include "serve/www.h"
@@ -120,7 +121,7 @@ www_tag_matches(struct span tags, const char *tag)
 	return tags.at != NULL && memmem(tags.at, tags.len, tag, strlen(tag)) != NULL;
 }
 
-/* more: further header fields, of which the first is its ETag. */
+/* Answers with a file. more: further header fields, of which the first is the ETag. */
 static void
 answer_file(struct request *r, const struct www_file *file, const char *const *more)
 {

@@ -1,7 +1,6 @@
 /*
- * The page: files of share/awf/www, which are read when the server starts, and so is the
- * description of what can be asked for, share/awf/openapi.json. Only names that were there then
- * are served.
+ * The browser's page: the files in share/awf/www, and share/awf/openapi.json, which describes the
+ * API. They are read when the server starts; only files that existed then are served.
  */
 #ifndef AWF_SERVE_WWW_H
 #define AWF_SERVE_WWW_H
@@ -25,7 +24,7 @@ struct www {
 	struct www_file description; /* name NULL: there is none */
 };
 
-/* Reads them; a missing directory is an installation without the page. */
+/* Reads the files; if the directory is missing, the server works without the page. */
 void www_open(struct www *w);
 void www_close(struct www *w);
 /* "/" and "/runs/RUN" are index.html; "/www/NAME" is that file. */

@@ -1,8 +1,8 @@
 /*
  * The writer collects pieces of text while they are of the same kind, so that one write mostly
  * makes one line. The follower checks whether each file has grown, and only then opens it; a line
- * without its LF waits for the rest. A file that replaces another, or that has become shorter, is
- * read from the start.
+ * without its LF is read again when it is complete. A file that replaces another, or that has
+ * become shorter, is read from the start.
  */
 #include "view/live.h"
 
@@ -20,7 +20,7 @@
 #include "json/writer.h"
 #include "storage/storage.h"
 
-#define CUT_ROOM 64 /* bytes of a line that reports a cut, or a restart */
+#define CUT_ROOM 64 /* room at the end of a file for a line that says "cut" or "restart" */
 /* Members of a line. */
 #define TURN "turn"
 #define KIND "kind"
@@ -55,8 +55,8 @@ remove_file(struct live_writer *w)
 	w->size = 0;
 }
 
-/* Creates the file in the directory, which the first call of a run makes. O_EXCL follows no link
- * and takes no file of another process. */
+/* Creates the file, and its directory if this is the first call of the run with a file. O_EXCL
+ * neither follows a link nor opens a file that another process made. */
 static int
 make_file(struct live_writer *w)
 {
@@ -75,7 +75,7 @@ make_file(struct live_writer *w)
 	return w->fd == -1 ? -1 : 0;
 }
 
-/* Writes a line which says that this is true of the turn. */
+/* Writes a line that says "restart" or "cut" (what) about the turn. */
 static void
 live_write_flag_line(struct live_writer *w, const char *what)
 {
@@ -107,7 +107,8 @@ end_line(struct live_writer *w)
 	buffer_clear(&w->text);
 }
 
-/* If writing fails, writing ends for good; a partial line is removed with the file. */
+/* If writing fails, nothing more is written; a line that was written in part goes away with the
+ * file. */
 static void
 write_lines(struct live_writer *w)
 {
@@ -192,9 +193,9 @@ struct live_followed {
 	char id[ID_SIZE];
 	dev_t device;
 	ino_t inode;
-	off_t size;           /* when it was read last */
-	off_t told_to;        /* beginning of the first line that was not reported */
-	int64_t turn;         /* the turn that was last reported */
+	off_t size;           /* size when the file was last read */
+	off_t told_to;        /* offset of the first line that was not reported */
+	int64_t turn;         /* turn of the line that was last reported */
 	bool told;            /* of anything */
 };
 
@@ -249,8 +250,8 @@ live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 	}
 }
 
-/* Reports the complete lines that follow those reported before, within size bytes; fd is the
- * file, or one that has replaced it. */
+/* Reports the complete lines between c->told_to and the offset `size`; fd is the call's file, or
+ * one that has replaced it. */
 static void
 live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t size)
 {
@@ -279,7 +280,7 @@ live_read_lines(struct live_follow *f, struct live_followed *c, int fd, off_t si
 	buffer_free(&text);
 }
 
-/* Reports what is new in the file of a call. False: there is no such file. */
+/* Reports the lines that were added to a call's file. False if the file does not exist. */
 static bool
 live_read_call(struct live_follow *f, struct live_followed *c)
 {
@@ -302,14 +303,14 @@ live_read_call(struct live_follow *f, struct live_followed *c)
 	if (size == c->size)
 		return true;
 	fd = openat(directory, c->id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1) { /* if not, the next look will report it */
+	if (fd != -1) { /* if the file disappears meanwhile, the next look reports that */
 		live_read_lines(f, c, fd, size);
 		close(fd);
 	}
 	return true;
 }
 
-/* Forgets a call that has no file any more. */
+/* Removes a call whose file is gone. */
 static void
 live_forget_call(struct live_follow *f, size_t at)
 {
@@ -328,8 +329,8 @@ close_directory(struct live_follow *f)
 	f->directory = NULL;
 }
 
-/* Whether the open directory still has its name: the directory of a run is removed with the run,
- * and a resume makes another. */
+/* Whether the path still leads to the open directory: a run's directory is removed with the run,
+ * and a resumed run makes a new one. */
 static bool
 live_directory_is_current(const struct live_follow *f)
 {
@@ -340,8 +341,8 @@ live_directory_is_current(const struct live_follow *f)
 	    named.st_ino == opened.st_ino;
 }
 
-/* Opens the directory if it exists, else watches for it; what is made between the two is not
- * missed. */
+/* Opens the directory if it exists. Otherwise watches for it, then tries again, in case it was made
+ * in between. */
 static void
 open_directory(struct live_follow *f)
 {

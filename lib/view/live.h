@@ -45,42 +45,45 @@
 #include "storage/run.h"
 
 #define LIVE_DIRECTORY "live"
-#define LIVE_LIMIT ((size_t)1 << 20) /* bytes of a file */
-#define LIVE_CALLS_LIMIT 1024        /* that are followed at a time */
-#define LIVE_PAUSE_MS 50             /* for which a piece waits for others */
+#define LIVE_LIMIT ((size_t)1 << 20) /* largest file, in bytes */
+#define LIVE_CALLS_LIMIT 1024        /* calls that a follower follows at a time */
+#define LIVE_PAUSE_MS 50             /* how long text is collected before it is written */
 
 enum live_kind { LIVE_TEXT, LIVE_THINKING, LIVE_TOOL, LIVE_KINDS };
 extern const char *const live_kinds[]; /* their names; ends with NULL */
 
 /* ---- writing ---- */
 
-/* The text of one call, or of several that follow each other, such as an agent's phases. */
+/* Writes the text of one call, or of several that follow each other, such as an agent's phases. */
 struct live_writer {
-	const char *run_directory; /* the caller's; NULL: nothing is written, any more */
-	char call[ID_SIZE];        /* the call that writes; "" before the first turn */
+	const char *run_directory; /* the caller's; NULL: nothing is written (any more) */
+	char call[ID_SIZE];        /* event id of the call's step.started; "" before the first
+	                              turn */
 	int64_t turn;
-	bool said;                 /* some of its text is in the file */
-	bool cut;                  /* no more of it is taken */
+	bool said;                 /* some text of the turn is in the file */
+	bool cut;                  /* the file is full: the turn's text is dropped */
 	enum live_kind kind;       /* of text */
-	struct buffer text;        /* not written yet: the last piece, */
-	struct buffer lines;       /* and those before it, as lines */
-	int64_t since;             /* when the first of that came, monotonic ms */
-	char *path;                /* of the file */
+	struct buffer text;        /* not yet written: the piece that is being collected */
+	struct buffer lines;       /* not yet written: earlier pieces, as lines */
+	int64_t since;             /* when the oldest text that is not yet written came, monotonic
+	                              ms */
+	char *path;                /* path of the file */
 	int fd;                    /* -1: there is none */
 	size_t size;
 };
 
-/* The directory of a run whose text under way others may see; NULL of any other. r's. */
+/* The directory of a run whose text in progress others may see, else NULL. It belongs to r. */
 const char *live_place(const struct run *r);
 
-/* run_directory as live_place() gives it. */
+/* run_directory: from live_place(). */
 void live_begin(struct live_writer *w, const char *run_directory);
 /* Text from now on belongs to this turn of a call (event id of its step.started); the same turn
  * again means a restart. Text not written yet is dropped; the file of another call is removed. */
 void live_turn(struct live_writer *w, const char *call, int64_t turn);
-/* A piece of it, UTF-8. */
+/* Adds a piece of the text, UTF-8. */
 void live_append(struct live_writer *w, enum live_kind kind, const char *text, size_t len);
-/* Writes what is due. Returns when more will be (monotonic ms), 0: nothing waits. */
+/* Writes text that was collected for LIVE_PAUSE_MS. Returns when it must be called again (monotonic
+ * ms); 0: no text is left. */
 int64_t live_flush(struct live_writer *w);
 /* The call has ended: removes its file. */
 void live_end(struct live_writer *w);
@@ -89,34 +92,35 @@ void live_end(struct live_writer *w);
 
 enum live_event {
 	LIVE_APPENDED,
-	LIVE_RESTARTED, /* text reported of the turn so far is void */
+	LIVE_RESTARTED, /* discard the text of this turn */
 	LIVE_CUT,       /* no more of the turn will be reported */
-	LIVE_DONE       /* nothing is being written in the call; that may begin again */
+	LIVE_DONE       /* the call writes nothing now; it may begin again */
 };
 
-/* Valid while it is told. Text is data from outside, control characters and all. */
+/* Valid only during the call of told(). The text comes from a model: it may contain control
+ * characters. */
 struct live_news {
 	enum live_event event;
 	const char *call;     /* event id of its step.started */
-	int64_t turn;         /* a new turn: the one before has ended. Not for LIVE_DONE */
+	int64_t turn;         /* not for LIVE_DONE; when it changes, the previous turn has ended */
 	enum live_kind kind;  /* LIVE_APPENDED */
 	struct span text;     /* LIVE_APPENDED: UTF-8, decoded, not empty */
 };
 
 struct live_follow {
 	char *run_directory;
-	char *path;              /* of live/ in it */
+	char *path;              /* path of live/ in the run's directory */
 	struct watch *watch;     /* the caller's; NULL: none */
-	DIR *directory;          /* NULL: it is not there */
-	struct live_followed *calls; /* that have a file */
+	DIR *directory;          /* NULL: it does not exist */
+	struct live_followed *calls; /* the calls that have a file */
 	size_t count;
 	void (*told)(void *context, const struct live_news *news);
 	void *context;
 };
 
-/* Begins to follow a run by its directory, runs/<id>, which need not exist yet. What must be
- * watched is added to watch (may be NULL); if the directory is created later than the last look,
- * only another look notices it. Reports nothing yet. */
+/* Begins to follow a run by its directory, runs/<id>, which need not exist yet. The directories to
+ * be watched are added to watch (may be NULL). If the run's directory does not exist yet at the
+ * last live_follow_look(), the watch does not report it: look again. Reports nothing yet. */
 void live_follow_begin(struct live_follow *f, const char *run_directory, struct watch *watch,
     void (*told)(void *context, const struct live_news *news), void *context);
 /* Reports what is new since the last look; the first time everything. Does not wait. */

@@ -26,9 +26,10 @@ struct live_feed {
 
 void live_feed_begin(struct live_feed *f, const struct storage *storage);
 void live_feed_take(struct live_feed *f, const struct placed *placed);
-/* A run has ended without saying so. */
+/* Called when a run's process has died without recording the run's end. */
 void live_feed_died(struct live_feed *f, const char *run_id);
-/* Appends permanent lines to told and the others to lines; returns the number of the latter. */
+/* Appends the permanent lines to told, and those to be redrawn to lines; returns the number of the
+ * latter. */
 size_t live_feed_draw(struct live_feed *f, int64_t now, struct buffer *told, struct buffer *lines);
 void live_feed_free(struct live_feed *f);
 

@@ -1,8 +1,8 @@
 /*
  * Applies events to the live view. Calls are identified by their numbers, because their ends may
  * come when the model has forgotten them. A step whose last call has ended waits in a list for a
- * second, by the time of the events or of the clock, whichever passes first: then it is printed and
- * forgotten. What is inside a call is printed, or dropped, before the call itself.
+ * second, by the time of the events or of the clock, whichever comes first; then it is printed and
+ * removed. What is inside a call is printed, or dropped, before the call itself.
  */
 #include "view/live_view.h"
 
@@ -90,7 +90,7 @@ live_view_run(const struct live_view *v, const char *id)
 	return NULL;
 }
 
-/* The index of the call with this number, or where it would be. */
+/* The index of the call with this number, or the index at which to insert it. */
 static size_t
 place_of(const struct live_run *r, uint32_t number)
 {
@@ -133,7 +133,7 @@ close_call(struct live_call *c)
 		s->around->open_inside--;
 }
 
-/* The call that a child run is; NULL if it is no child of a shown run. */
+/* The call in the parent run that started a child run; NULL if the parent is not shown. */
 static const struct live_call *
 child_call(const struct live_run *child)
 {
@@ -197,7 +197,7 @@ live_view_figures(const struct live_view *v, const struct live_run *r, struct bu
 
 /* ---- ends ---- */
 
-/* depth 0: a run; took is in µs, -1: unknown. */
+/* Adds an end to those to be printed. depth 0: a run's; took is in µs, -1: unknown. */
 static void
 live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, const char *label,
     int64_t took, const char *said)
@@ -207,7 +207,7 @@ live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, con
 		memory_text(said) };
 }
 
-/* The end of a run, if ends are printed and the run is not a child. */
+/* Adds the end of a run, if ends are to be printed and the run is not a child. */
 static void
 live_view_add_run_end(struct live_view *v, const struct live_run *r, enum view_saying how,
     int64_t took, const char *status)
@@ -273,8 +273,8 @@ live_view_settle(struct live_view *v, int64_t now)
 	v->settling.count = left;
 }
 
-/* Ends everything in the list: ends are printed, and open calls dropped, because no event will
- * end them. */
+/* Ends all steps of the list: prints their ends, and drops calls that are still open, because no
+ * event will end them. */
 static void
 end_steps(struct live_view *v, struct live_steps *held)
 {
@@ -389,7 +389,7 @@ add_value(struct buffer *out, struct span value)
 	buffer_free(&text);
 }
 
-/* The message contains the last words of stderr. */
+/* Appends an error's message; it contains the end of stderr. */
 static void
 add_failure(struct buffer *out, const struct placed *p)
 {
@@ -409,7 +409,7 @@ add_failure(struct buffer *out, const struct placed *p)
 		buffer_format(out, "   (%s)", c->race ? "any" : "best-effort");
 }
 
-/* What an agent did, and the result, of a call that succeeded. */
+/* Appends what an agent did, and the result, of a call that succeeded. */
 static void
 add_success(struct buffer *out, const struct live_call *c, const struct placed *p)
 {
@@ -456,7 +456,7 @@ add_waiting(struct buffer *out, const struct placed *p)
 
 /* ---- events ---- */
 
-/* The previous attempt, if there was one, is over. */
+/* If there was a previous attempt, it is over. */
 static void
 run_started(struct live_view *v, const struct placed *p)
 {
@@ -584,7 +584,8 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 		s->done++;
 		add_success(&said, c, p);
 	}
-	/* What failed or waits inside a branch has been printed; the branch adds nothing. */
+	/* If something inside a branch failed or waits, that was printed; do not print the branch,
+	 * too. */
 	at_once = (how == VIEW_FAILED && !(s->member && c->told_inside)) ||
 	    (how == VIEW_WAITING && waiting_of(p->event) != WAITING_NOTHING);
 	if (at_once && p->event->iteration != 0 && !s->member)
@@ -620,7 +621,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	free_call(c);
 }
 
-/* The text of the turn is recorded now, or void. */
+/* The text of the turn was recorded or discarded. */
 static void
 drop_text(struct live_call *c)
 {
@@ -655,7 +656,7 @@ live_view_note_answer(struct live_view *v, struct live_call *c, const struct pla
 	if (event_tells_wait(p->event)) {
 		const struct span wait = span_member(payload, KEY_WAIT);
 
-		/* The model is asked when the wait is over. */
+		/* If it waits before a request, the model is not asked before the wait is over. */
 		c->asking.asked = span_type(span_member(wait, KEY_REASON)) != 's';
 		if (c->asking.asked)
 			return;

@@ -16,8 +16,8 @@
 #define BOLD "\033[1m"
 #define DURATION_COLUMNS 6
 #define LABEL_LEAST ((size_t)8)
-#define WIDE ((size_t)60)         /* with room for a run's id */
-#define ROWS_OF_TEXT ((size_t)8)  /* for a single agent's text */
+#define WIDE ((size_t)60)         /* columns from which a run's id is shown, too */
+#define ROWS_OF_TEXT ((size_t)8)  /* rows for the text of the only agent that writes */
 
 static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
@@ -93,7 +93,7 @@ add_row(const struct live_view *v, struct buffer *out, unsigned depth, const cha
 		indent = width / 4;
 	wide = v->label_width < most ? v->label_width : most;
 	wide = wide > indent && depth > 0 ? wide - indent : 1;
-	/* Only labels with an item are longer than the others. */
+	/* A label may be wider than its column only if it contains an item's name. */
 	text_visible(&name, label, strlen(label),
 	    whole || depth == 0 ? 0 : wide > most ? wide : most);
 	buffer_format(out, "%*s%s%s%s", (int)indent, "", v->colour ? colour : "", symbol,
@@ -138,8 +138,8 @@ live_view_told(struct live_view *v, int64_t now, struct buffer *out)
 
 /* ---- rows of open calls ---- */
 
-/* The run that a call is, if it is shown and names this call's run as its parent: so no run is
- * inside itself, whatever a record says. */
+/* The run that a call has started, if it is shown and names the call's run as its parent. So no run
+ * can be drawn inside itself, even if a transcript says so. */
 static const struct live_run *
 child_of(const struct live_view *v, const struct live_call *c)
 {
@@ -148,7 +148,7 @@ child_of(const struct live_view *v, const struct live_call *c)
 	return r != NULL && r->parent == c->run ? r : NULL;
 }
 
-/* The number of calls in which nothing else is open. */
+/* The number of open calls without an open call inside. */
 static int64_t
 draw_count_running(const struct live_view *v, const struct live_run *r)
 {
@@ -177,7 +177,7 @@ has_room(struct drawing *d)
 	return false;
 }
 
-/* The end of the text that is being written, as much as fits behind the rest of the row. */
+/* Appends the end of the text in progress, as much as fits into the rest of the row. */
 static void
 add_end_of_text(const struct live_view *v, const struct live_call *c, struct buffer *said)
 {
@@ -193,7 +193,7 @@ add_end_of_text(const struct live_view *v, const struct live_call *c, struct buf
 	buffer_free(&flat);
 }
 
-/* What a call does, or waits for. */
+/* Appends what a call does, or waits for. */
 static void
 add_doing(const struct drawing *d, const struct live_call *c, struct buffer *said)
 {
@@ -244,7 +244,7 @@ add_active(const struct drawing *d, unsigned depth, const char *label, int64_t s
 	    d->now > since ? d->now - since : 0, said, false);
 }
 
-/* The last lines of the text of the single agent that is writing, laid out as they will be read. */
+/* Draws the last lines of the text of the only agent that is writing, wrapped to the width. */
 static void
 draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 {
@@ -286,7 +286,7 @@ draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
 
 static void draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth);
 
-/* The only open call of a child run; NULL: it has several, or none. */
+/* The only open call of a child run; NULL if it has none or several. */
 static const struct live_call *
 only_call(const struct live_run *r)
 {
@@ -330,8 +330,8 @@ draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
 	buffer_free(&label);
 }
 
-/* Draws the calls of a step with their number; the oldest is named, with what it does if it is
- * the only active one. */
+/* Draws one row for all calls of a step, with their number and the oldest of them; if only that is
+ * active, with what it does. */
 static void
 draw_count(const struct drawing *d, const struct live_step *s, unsigned depth)
 {
@@ -369,7 +369,7 @@ draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth)
 			if (has_room(d))
 				draw_count(d, s, depth);
 		} else if (s->open_count > 0) {
-			/* A branch is drawn as what is inside it. */
+			/* Instead of a branch, draw the steps inside it. */
 			if (s->member && s->open[0]->inside.count > 0)
 				draw_steps(d, &s->open[0]->inside, depth);
 			else
@@ -428,7 +428,7 @@ live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 		if (v->runs[i]->parent == NULL)
 			draw_run(&d, v->runs[i]);
 	if (d.hidden > 0) {
-		/* The last row is replaced by the note about hidden rows. */
+		/* Replace the last row by the number of rows that are not shown. */
 		char *last = memrchr(out->data + from, '\n', out->len - from - 1);
 		struct buffer text = BUFFER_INIT;
 

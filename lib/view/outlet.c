@@ -1,8 +1,8 @@
 /*
- * Pending output is one buffer. Where events may be dropped, a ring has the offset of the end of
- * each event in the buffer, counted from the first event on, so that the number of bytes written
- * tells which events are gone. A blocking descriptor is asked with poll(2) and then given at most
- * 4096 bytes: a pipe that polls writable has room for these (PIPE_BUF on Linux).
+ * Pending output is one buffer. With a limit, a ring of offsets says where each kept event ends,
+ * counted in bytes from the very first event, so that the number of bytes written tells which
+ * events are done. A blocking descriptor is polled, then at most 4096 bytes are written to it:
+ * poll(2) reports a pipe as writable only if these fit (PIPE_BUF on Linux).
  */
 #include "view/outlet.h"
 
@@ -18,7 +18,7 @@
 #include "io/terminal.h"
 
 #define FLUSH_ABOVE ((size_t)256 << 10)
-/* A pipe that polls writable takes this much without blocking. */
+/* A pipe that poll(2) reports as writable takes this many bytes without blocking. */
 #define WRITE_UNBLOCKED ((size_t)4096)
 
 void

@@ -1,6 +1,5 @@
 /*
- * A call is over, with or without an end, if another call of the same attempt has taken over its
- * id.
+ * A call counts as ended, even without an end, if another call of the same attempt has its name.
  */
 #include "view/progress.h"
 

@@ -12,13 +12,13 @@
 #include "model/model.h"
 
 struct progress {
-	const struct model_call **calls; /* of models, which keep them */
+	const struct model_call **calls; /* owned by the models */
 	size_t count;
 };
 
 #define PROGRESS_INIT { NULL, 0 }
 
-/* Adds the calls of a run, whose model may be of any level. */
+/* Adds the open calls of a run; its model may be of any level. */
 void progress_add(struct progress *p, const struct model *m);
 /* Appends "2 calls: research 12.3s, review[3] 1.0s", the oldest first; nothing if there are
  * none. */

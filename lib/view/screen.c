@@ -104,8 +104,8 @@ void
 screen_erase(struct screen *s, struct buffer *out)
 {
 	INVARIANT(s->drawn || s->rows == 0);
-	/* Erase line by line first: some terminals keep the contents of a screen that is erased
-	 * as a whole. */
+	/* Erase line by line first: some terminals push what is erased all at once into the
+	 * scrollback. */
 	if (s->drawn)
 		buffer_text(out, ERASE_LINE);
 	for (size_t i = 1; i < s->rows; i++)
@@ -122,7 +122,8 @@ screen_resized(struct screen *s, size_t width)
 {
 	s->width = width;
 	if (s->rows > 1)
-		s->rows = 1; /* the rest is what follows the cursor */
+		s->rows = 1; /* the terminal may have wrapped the block's lines; what follows the
+		                cursor is erased */
 }
 
 void

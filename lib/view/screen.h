@@ -30,8 +30,8 @@ enum screen_mode {
 struct screen {
 	size_t width;     /* columns */
 	bool colour;
-	bool drawn;       /* the status line, or the block, is there */
-	size_t rows;      /* number of rows of a block; 0: not a block */
+	bool drawn;       /* the status line or the block is on the screen */
+	size_t rows;      /* rows of the block; 0: no block */
 	int64_t drawn_at; /* monotonic ms */
 };
 
@@ -53,17 +53,18 @@ int screen_mode(enum screen_mode *mode, char **place, struct error *err);
 /* "live" */
 const char *screen_mode_word(enum screen_mode mode);
 
-/* The terminal has another size: the rows of the block may be fewer now, or more. */
+/* Call when the terminal has another size: the block's lines may take another number of rows
+ * now. */
 void screen_resized(struct screen *s, size_t width);
-/* Nothing of it is there any more. */
+/* Call when the screen was erased by somebody else: nothing is drawn there any more. */
 void screen_forget(struct screen *s);
-/* Appends what takes the status line or the block away, if it is there. */
+/* Appends the sequence that erases the status line or block, if one is drawn. */
 void screen_erase(struct screen *s, struct buffer *out);
-/* Draws the status line again if it is time; text "" removes it. */
+/* Draws the status line again if SCREEN_INTERVAL has passed; an empty text removes it. */
 void screen_status(struct screen *s, const struct buffer *text, int64_t now,
     struct buffer *out);
-/* Appends lines that are to stay, and below them the block of so many lines; each has its LF.
- * None: the block that was there is taken away. */
+/* Appends permanent lines, and below them a block of count lines; each line has an LF. count 0:
+ * removes the block. */
 void screen_block(struct screen *s, const struct buffer *told, const struct buffer *lines,
     size_t count, int64_t now, struct buffer *out);
 

@@ -1,4 +1,5 @@
-/* The terminal is /dev/tty; what was typed before the question is dropped by tcflush(3). */
+/* The terminal is /dev/tty; what was typed before the question was asked is dropped by
+ * tcflush(3). */
 #include "view/terminal_question.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #define TERMINAL "/dev/tty"
 #define NAP_MS 100
 
-/* Opens the terminal, if this process may ask there; -1 if not. */
+/* Opens the terminal, if this process may ask a question there; else -1. */
 static int
 asking_terminal_open(void)
 {

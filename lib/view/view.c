@@ -1,7 +1,7 @@
 /*
- * Builds a line of text with marks that say which ranges have which colour; makes it harmless and
- * cuts it to the width as plain text; inserts the colours last, so that a cut never leaves a colour
- * on. A table says how each type is shown.
+ * Builds a line of text with marks that say which ranges have which colour; escapes control
+ * characters and cuts it to the width while it is plain text; inserts the colours last, so that a
+ * cut never leaves a colour on. A table says how each type is shown.
  */
 #include "view/view.h"
 
@@ -33,19 +33,19 @@
 #define BLUE "\033[34m"
 #define CYAN "\033[36m"
 
-/* No text is shown, or read, beyond this. */
+/* Most columns shown, and most bytes read, of a text. */
 #define PREVIEW_COLUMNS 400
 #define PREVIEW_BYTES ((size_t)4096)
 #define ARGUMENT_COLUMNS 40
 #define CHANGED_SHOWN 5
 #define TIME_COLUMNS 12
 #define SINCE_COLUMNS 8
-#define NUMBERED ((size_t)8192) /* tool calls, until all of them are forgotten */
+#define NUMBERED ((size_t)8192) /* number of tool calls at which the numbers of all are forgotten */
 #define INDENT_COLUMNS ((size_t)255) /* at most */
 
-/* Whether a call is an iteration or branch, such as "refine:0:2/refine:0:1"; item: that of the
- * group's call, 2. A step with the same name as the step that encloses it has a longer path:
- * depth is the number of names in it. */
+/* Whether a call is an iteration or branch of a group, such as "refine:0:2/refine:0:1"; *item: the
+ * number of the group's call, here 2. depth: number of names in the step's path: a step that has
+ * the same name as the step around it would look alike, but its path is longer. */
 static bool
 is_member(struct span call, unsigned depth, long long *item)
 {
@@ -237,7 +237,7 @@ detail_length(struct view *v, struct span value)
 	view_add_detail(v, "%s", size_text((int64_t)bytes, text, sizeof text));
 }
 
-/* The size of payload.KEY, if it has one, in the line or in a blob. */
+/* Adds the size of payload.KEY, which is in the line or in a blob, if it exists. */
 static void
 detail_size(struct view *v, const struct event_view *event, const char *key)
 {
@@ -276,7 +276,7 @@ add_preview(struct view *v, struct span value)
 	add_value(v, value, PREVIEW_COLUMNS);
 }
 
-/* ": CODE: MESSAGE", or as much as the error has. */
+/* Adds ": CODE: MESSAGE", or the part of it that the error has. */
 static void
 add_error(struct view *v, struct span error)
 {
@@ -290,7 +290,7 @@ add_error(struct view *v, struct span error)
 	add_preview(v, message);
 }
 
-/* [SYMBOL] LABEL ITEM WORD; the word has the colour of its meaning. */
+/* Adds [SYMBOL] LABEL ITEM WORD; the word has the colour of its meaning. */
 static void
 add_head(struct view *v, const struct event_view *event, const char *item,
     const struct view_word *word)
@@ -360,7 +360,7 @@ show_run_completed(struct view *v, const struct event_view *event)
 	add_error(v, span_member(event->payload, KEY_ERROR));
 }
 
-/* What a condition asked, and its answer. */
+/* Adds what a condition asked, and its answer. */
 static void
 detail_condition(struct view *v, struct span condition)
 {
@@ -388,8 +388,7 @@ view_branches(struct span payload, struct buffer *out)
 	return true;
 }
 
-/* Remembers, by the ids of their events, the calls that wait and those that cannot begin before
- * them. */
+/* Whether the event's call could not begin because another call waits for a person. */
 static bool
 is_behind_waiting(const struct view *v, const struct event_view *event)
 {
@@ -411,7 +410,7 @@ show_step_started(struct view *v, const struct event_view *event)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
 	add_head(v, event, "", &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(payload, KEY_KIND));
-	/* "PROVIDER/MODEL", or the part of it that is known. */
+	/* "PROVIDER/MODEL", or whichever is known. */
 	detail_value(v, "", member_set(provider) ? provider : model);
 	if (member_set(provider) && member_set(model)) {
 		buffer_byte(&v->text, '/');
@@ -429,7 +428,7 @@ show_step_started(struct view *v, const struct event_view *event)
 	buffer_free(&branches);
 }
 
-/* The files that a call changed: "src/a.c +3 -1, b.c, 12 more". */
+/* Adds the files that a call changed: "src/a.c +3 -1, b.c, 12 more". */
 static void
 add_changed(struct view *v, const char *before, struct span payload)
 {
@@ -467,7 +466,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	struct span approval = span_member(payload, KEY_APPROVAL);
 	struct span by = span_member(approval, KEY_BY);
 	const enum view_saying ended = told_state_of_end(event);
-	/* Earlier versions recorded only that it was skipped. */
+	/* Earlier versions recorded only that the call was skipped. */
 	const bool behind = member_set(skipped) && (ended == VIEW_WAITING ||
 	    (is_behind_waiting(v, event) && span_is(skipped, "upstream_failed")));
 	const char *member = result_member(payload), *item = "";
@@ -479,7 +478,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 
 	if (ended == VIEW_WAITING)
 		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
-	/* Name the item about which there is something to say. */
+	/* Name the item only if something other than success is reported. */
 	if ((ended == VIEW_FAILED || ended == VIEW_CANCELLED || ended == VIEW_WAITING) && !behind &&
 	    event->iteration != 0 &&
 	    !within_group(event, &of_group))
@@ -488,8 +487,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	add_changed(v, ", changed ", payload);
 	detail_duration(v, payload);
 
-	/* Its output: a value, the only state line of a child run, or several, of which the size
-	 * is shown. */
+	/* Its output: a value; or the state lines of a child run: one is shown like a value, of
+	 * several the number and size. */
 	snprintf(pointer, sizeof pointer, "/%s", member);
 	result = pointer_find(payload, pointer);
 	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
@@ -511,8 +510,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	if ((retries = count_elements(span_member(payload, KEY_RETRIES))) > 0)
 		view_add_detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
 	detail_value(v, "run ", event->child_run_id);
-	/* "approved by NAME"; for a call that waits, until when. A failure has it in its
-	 * message. */
+	/* "approved by NAME"; and, for a call that waits, its deadline. The message of a failure
+	 * contains this already. */
 	if (ended != VIEW_FAILED && ended != VIEW_CANCELLED && member_set(by)) {
 		detail_value(v, "", span_member(approval, KEY_DECISION));
 		buffer_text(&v->text, " by ");
@@ -523,7 +522,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	if (member_set(error)) {
 		add_error(v, error);
 	} else if (behind) {
-		/* It has not failed: it begins when the other one has ended. */
+		/* It was not skipped for good: it begins when the call that waits has ended. */
 		details_end(v);
 		buffer_text(&v->text, ": " VIEW_BEHIND);
 	} else if (span_type(skipped) == 's') {
@@ -563,7 +562,7 @@ view_tool_content(struct span content, struct buffer *out)
 	}
 }
 
-/* The results of tools for a model, if there is nothing else to show. */
+/* Adds the results of tools in a message for a model, if there is nothing else to show. */
 static void
 add_tool_contents(struct view *v, struct span blocks)
 {
@@ -580,8 +579,8 @@ add_tool_contents(struct view *v, struct span blocks)
 	}
 }
 
-/* The text to show of a message: its attachments and texts, else the tools that it calls, else
- * its thoughts, else results of tools. */
+/* Adds the text of a message: its attachments and texts, else the tools that it calls, else its
+ * thinking, else results of tools. */
 static void
 add_blocks(struct view *v, struct span payload)
 {
@@ -676,8 +675,7 @@ show_assistant(struct view *v, const struct event_view *event)
 	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_ASSISTANT]);
 	detail_duration(v, payload);
 	detail_usage(v, span_member(payload, KEY_USAGE));
-	/* An answer to a program may have failed; the error says more than the reason of its
-	 * end. */
+	/* If the answer failed, its error says more than the reason for its end. */
 	if (!span_is(reason, "end_turn") && !member_set(error))
 		detail_value(v, "", reason);
 	if (span_true(span_member(payload, KEY_PARTIAL)) && !member_set(error))
@@ -687,7 +685,7 @@ show_assistant(struct view *v, const struct event_view *event)
 		add_error(v, error);
 }
 
-/* Tools run at once if one answer calls several. */
+/* If one answer calls several tools, they run at the same time, so their calls are numbered. */
 static void
 note_tools(struct view *v, const struct event_view *event)
 {
@@ -715,7 +713,8 @@ note_tools(struct view *v, const struct event_view *event)
 	}
 }
 
-/* " search #2": the call of this event, with a number if several run at once. */
+/* Adds the name of the called tool, " search", with a number, " search #2", if one answer calls
+ * several. */
 static void
 add_tool_name(struct view *v, const struct event_view *event)
 {
@@ -731,8 +730,8 @@ add_tool_name(struct view *v, const struct event_view *event)
 		buffer_format(&v->text, " #%zu", *number);
 }
 
-/* Arguments of a tool are shown as key="text" key=1, each cut to its share of the width, and as
- * JSON, so that only texts are quoted. */
+/* Adds the arguments of a tool as key="text" key=1, each cut to its share of the width; values are
+ * written as JSON, so only texts have quotes. */
 static void
 show_tool_call(struct view *v, const struct event_view *event)
 {
@@ -793,8 +792,8 @@ show_tool_result(struct view *v, const struct event_view *event)
 	buffer_free(&words);
 }
 
-/* A type that this version does not know: its name and payload as they are; for an event of
- * another program, its text for people, if there is one. */
+/* Shows an event of unknown type: its name and payload as they are; for an event of another
+ * program, its text for people if it has one. */
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
@@ -812,7 +811,7 @@ show_unknown(struct view *v, const struct event_view *event)
 
 static const struct shape {
 	void (*show)(struct view *, const struct event_view *);
-	unsigned inside; /* 1: inside a call */
+	unsigned inside; /* 1: one level deeper than its call */
 } shapes[EVENT_TYPES + 1] = {
 	[EVENT_RUN_STARTED] = { show_run_started, 0 },
 	[EVENT_RUN_COMPLETED] = { show_run_completed, 0 },
@@ -855,7 +854,7 @@ view_write_coloured(struct view *v, struct buffer *out)
 	buffer_free(&cut);
 }
 
-/* The lines that a failed call wrote to stderr, below it. */
+/* Adds the lines that a failed call wrote to stderr, below its line. */
 static void
 add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 {
@@ -872,7 +871,7 @@ add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 	free(bytes);
 }
 
-/* "   12.345", seconds since the start; "  1:02:03" and "   2d04h" of long runs. */
+/* Adds the time in seconds since the start, " 12.345"; for long runs " 1:02:03" or " 2d04h". */
 static void
 add_since(struct view *v, int64_t ms)
 {
@@ -888,7 +887,7 @@ add_since(struct view *v, int64_t ms)
 	buffer_format(&v->text, "%*s", SINCE_COLUMNS, text);
 }
 
-/* The time since the start if that is known, else the time of day. Returns its number of
+/* Adds the time since the start if that is known, else the time of day. Returns its number of
  * columns. */
 static size_t
 add_time(struct view *v, const struct event_view *event)

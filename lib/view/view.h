@@ -26,29 +26,31 @@ struct view {
 	bool colour;
 	bool symbols;
 	bool errors;       /* print the stderr of failed calls in separate lines */
-	bool untold;       /* without texts, which the caller prints completely below */
+	bool untold;       /* without the text, which the caller prints in full below */
 	size_t width;      /* columns; 0: no limit */
-	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
-	int64_t began;     /* µs since 1970, which times are told from; 0: they are times of day */
+	const int64_t *cost; /* cost of the event, shown with its usage; NULL: not shown */
+	int64_t began;     /* µs since 1970: times are shown relative to it; 0: as times of day */
 
-	/* For view_event() alone. */
+	/* Used only by view_event(). */
 	struct buffer text;
 	struct buffer scratch;
 	struct mark { size_t from, to; const char *colour; } marks[VIEW_MARKS];
 	size_t mark_count;
 	bool detailed;     /* a parenthesis is open */
-	struct map waits;  /* calls that wait, and those waiting behind them: ids of events */
-	/* Tools that one answer calls have numbers, by which a result says whose it is: of answers
-	 * that call several, how many of them came; of calls, their number. By ids of events. */
+	struct map waits;  /* by event id: calls that wait for a person, and calls that cannot begin
+	                      before these */
+	/* Keys are event ids. If one answer calls several tools, each call gets a number, which is
+	 * shown with its result. several: for such an answer, how many calls have come so far;
+	 * numbers: for each call, its number. */
 	struct map several, numbers;
 	struct item_names items;
 };
 
-/* Appends the line of an event, with LF; depth: indentation before that of its path. line: without
- * its LF. -1: it is not an event. */
+/* Appends a line about an event, with LF; depth: further indentation besides that of its path.
+ * line: the event, without its LF. -1: it is not an event. */
 int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
-/* Notes an event that is not shown, as later ones may refer to it. */
+/* Notes an event that is not shown: later events may refer to it. */
 void view_pass_over(struct view *v, const struct event_head *head, const char *line, size_t len);
 void view_free(struct view *v);
 
@@ -56,13 +58,13 @@ void view_free(struct view *v);
  * Iterations and branches have the path of their group: their number follows that of the group's
  * call: "refine[0]", "refine[1]"; "refine[2][0]". */
 void view_label(const struct event_view *event, struct buffer *out);
-/* The same of a call. */
+/* The same for a call. */
 void view_call_label(const struct model_call *c, struct buffer *out);
-/* The beginning of a line for the start of a parallel group: "any of 3 branches"; false, and
- * nothing is appended, if the payload is of another call. */
+/* Appends the first words of the line about the start of a parallel group, "any of 3 branches".
+ * False, with nothing appended, if the payload is not that of a parallel group. */
 bool view_branches(struct span payload, struct buffer *out);
-/* The content of a tool result, a list of parts: their texts, one per line, and the types of others
- * in brackets; anything else as JSON. */
+/* Appends the content of a tool result, a list of parts: their texts, one per line, and the types
+ * of other parts in brackets. Content of another form is appended as JSON. */
 void view_tool_content(struct span content, struct buffer *out);
 
 #endif

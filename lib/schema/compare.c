@@ -42,7 +42,8 @@ integer_compare_real(json_int_t a, double b)
 {
 	double whole;
 
-	/* The whole part of a double in [-2^63, 2^63) fits. */
+	/* b >= 2^63 is greater than any 64-bit integer; below that, its whole part fits into
+	 * one. */
 	if (b >= 0x1p63)
 		return -1;
 	if (b < -0x1p63)
@@ -190,7 +191,7 @@ objects_compare(const json_t *a, const json_t *b)
 	return order;
 }
 
-/* Integers and reals are of the same kind. */
+/* The kind of a value; integers and reals are of one kind. */
 static int
 kind_of(const json_t *value)
 {
@@ -214,6 +215,6 @@ value_compare(const json_t *a, const json_t *b)
 	case JSON_OBJECT:
 		return objects_compare(a, b);
 	default:
-		return 0; /* null, true and false are one value each */
+		return 0; /* null, true and false: values of the same kind are equal */
 	}
 }

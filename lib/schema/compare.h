@@ -11,9 +11,9 @@
 
 /* The whole part (like trunc(), without linking libm). */
 double number_whole(double number);
-/* Whether it is a number without a fraction: 1, 1.0, 1e3. */
+/* Whether it is a number without a fraction, such as 1, 1.0 or 1e3. */
 bool number_is_whole(const json_t *value);
-/* Whether a number is an integer multiple of the divisor (above 0), as decimals. */
+/* Whether a number is an integer multiple of the divisor (above 0), computed in decimals. */
 bool number_divides(const json_t *divisor, const json_t *value);
 /* Less than, equal to or greater than 0. */
 int number_compare(const json_t *a, const json_t *b);

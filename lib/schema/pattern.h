@@ -31,18 +31,19 @@ enum {
 struct pattern *pattern_compile(const char *source, size_t len, const char **why);
 struct pattern *pattern_compile_as(const char *source, size_t len, unsigned flags,
     const char **why);
-/* Whether it matches anywhere in the text, which must be UTF-8: 1 or 0; -1 if that cannot be
- * found out within *work steps, or within the limit for patterns with backreferences (ten
- * million). The steps used are subtracted: a step is one instruction of the pattern at one place
- * in the text. */
+/* Whether it matches anywhere in the text, which must be UTF-8: 1 or 0; -1 if that cannot be found
+ * out within *work steps, or within the limit for patterns with backreferences (ten million). The
+ * steps that were used are subtracted from *work: one for each instruction that is executed at a
+ * position of the text. */
 int pattern_match(const struct pattern *p, const char *text, size_t len, long *work);
 /* The same without a limit of steps; -1 counts as no match. */
 bool pattern_matches(const struct pattern *p, const char *text, size_t len);
 /* A search for successive matches in a text, which must not change or move. */
 struct pattern_search *pattern_search_begin(const struct pattern *p, const char *text,
     size_t len);
-/* The first match that begins at *start or later, where a character must begin. Sets its
- * beginning and end, by the order of alternatives and by greedy and lazy quantifiers. */
+/* The first match that begins at *start or later; *start must be at the beginning of a character.
+ * Sets the match's beginning and end. Which match counts depends, as usual, on the order of
+ * alternatives and on greedy and lazy quantifiers. */
 bool pattern_search_next(struct pattern_search *s, size_t *start, size_t *end);
 void pattern_search_end(struct pattern_search *s);
 void pattern_free(struct pattern *p);

@@ -2,8 +2,8 @@
  * Without backreferences all alternatives are followed at once. First one pass over the text for
  * each lookaround, inner ones first, records all positions where it matches; a lookahead is run
  * from the end of the text. With backreferences alternatives are tried one after another
- * (backtracking), including lookaround: as that may take exponential time, it stops after a
- * number of steps.
+ * (backtracking), including those in lookaround; as that may take exponential time, it stops after
+ * a number of steps.
  */
 #include "schema/pattern_program.h"
 
@@ -14,7 +14,8 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-/* The set of instructions that the text so far can have led to, in order of priority. */
+/* The set of instructions at which matching may be after the text read so far, in order of
+ * priority. */
 struct places {
 	size_t *list;
 	size_t *from; /* for each: position at which its match began */
@@ -31,11 +32,11 @@ struct walk {
 	size_t from;  /* start of the match that is being added */
 };
 
-/* State to continue with another alternative. */
+/* A saved state: to continue there with another alternative. */
 struct choice {
 	size_t place;
 	const char *at;
-	size_t change_count; /* to undo changes of slots since */
+	size_t change_count; /* number of changes of slots then; later ones are undone */
 };
 
 struct change {
@@ -57,12 +58,13 @@ struct pattern_search {
 	const char *text, *end;
 	const char *at;           /* current position */
 	long work;                /* steps left */
-	unsigned char *held;      /* bits: where each lookaround matches */
-	size_t held_size;         /* bytes for each lookaround */
+	unsigned char *held;      /* bits: at which positions each lookaround matches */
+	size_t held_size;         /* bytes of held for each lookaround */
 	struct walk walk;
 	struct trial trial;
 	size_t *memory;
-	size_t size;              /* of the longest program, for which memory was allocated */
+	size_t size;              /* length of the longest program, for which memory was
+	                             allocated */
 };
 
 #define WALK_ARRAYS 8 /* arrays of the pattern's size: three in each of two sets, and a stack of
@@ -228,7 +230,7 @@ start_walk(struct pattern_search *s, const struct program *program, const char *
 	s->at = at;
 }
 
-/* The next character, or the one before if the program runs backwards. */
+/* The next character; if the program runs backwards, the one before. */
 static uint32_t
 next_character(struct pattern_search *s, bool backwards)
 {
@@ -335,7 +337,8 @@ pattern_undo_changes(struct trial *t, size_t change_count)
 	}
 }
 
-/* A group that has not matched, or is still being matched, counts as empty. */
+/* Matches the text of a group again (backreference). A group that has not matched yet, or is still
+ * open, counts as empty. */
 static bool
 pattern_match_back_reference(struct pattern_search *s, const struct program *t, size_t group)
 {
@@ -354,7 +357,7 @@ pattern_match_back_reference(struct pattern_search *s, const struct program *t, 
 
 static bool try_program(struct pattern_search *s, const struct program *t);
 
-/* Groups captured by a lookaround are kept unless it is negated. */
+/* Tests a lookaround. Groups captured in it are kept unless it is negated. */
 static bool
 try_look(struct pattern_search *s, const struct look *look)
 {
@@ -368,7 +371,7 @@ try_look(struct pattern_search *s, const struct look *look)
 	return matched != look->negated;
 }
 
-/* Whether a program matches from s->at on, which is moved to the end of the match. */
+/* Whether a program matches at s->at; if so, s->at is moved to the end of the match. */
 static bool
 try_program(struct pattern_search *s, const struct program *t)
 {

@@ -1,8 +1,9 @@
 /*
  * A pattern is compiled in one pass while it is parsed; one with backreferences in a second pass,
- * which stores groups. Each lookaround is a program of its own: unless the pattern has
- * backreferences, a lookahead is compiled to run backwards (see pattern_match.c), so that the
- * recorded positions are those where it begins.
+ * which stores groups. Each lookaround is a separate program. Unless the pattern has
+ * backreferences, a lookahead is compiled to run backwards from the end of the text
+ * (pattern_match.c), so that each position at which it ends a match is one where the lookahead
+ * begins.
  */
 #include "schema/pattern_program.h"
 
@@ -15,7 +16,7 @@
 
 #define PROGRAM_LIMIT 10000
 #define GROUP_LIMIT 64
-#define LOOK_LIMIT 64 /* each takes a bit for each byte of the text */
+#define LOOK_LIMIT 64 /* lookarounds: each needs a bit for each byte of the text */
 #define REPEAT_LIMIT 10000
 
 struct name {
@@ -28,7 +29,7 @@ struct parser {
 	struct program *program; /* of the pattern, or of the current lookaround */
 	const char *at, *end;
 	unsigned depth;
-	bool refers;             /* it has a backreference */
+	bool refers;             /* the pattern has a backreference */
 	struct name *names;      /* of groups, found in the first pass */
 	size_t name_count, group_count;
 	const char *why;
@@ -50,7 +51,7 @@ static const struct range line_ends[] = {
 	{ '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 }, { 0, 0 } };
 static const struct range nothing[] = { { 0, 0 } };
 
-/* Classes, and characters that a letter after a backslash means. */
+/* Letters that mean a class, or a character, after a backslash. */
 static const struct {
 	char letter;
 	bool inverted;
@@ -181,7 +182,7 @@ stands_for(uint32_t *value, uint32_t c)
 	return 0;
 }
 
-/* After a backslash that does not begin a class: the code point. */
+/* Parses an escape that is not a class; returns the code point. */
 static int
 parse_escape(struct parser *p, uint32_t *value)
 {
@@ -292,7 +293,7 @@ parse_brackets(struct parser *p)
 	return emit_set(p, first, inverted);
 }
 
-/* The name of a group, up to ">". */
+/* Parses the name of a group, up to ">". */
 static int
 parse_name(struct parser *p, struct name *name)
 {
@@ -317,7 +318,7 @@ emit_keep(struct parser *p, size_t group, bool entered)
 	return pattern_emit_instruction(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
 }
 
-/* What is in parentheses, including the closing one. */
+/* Parses the rest of a group, including the closing parenthesis. */
 static int
 parse_inner(struct parser *p)
 {
@@ -329,7 +330,7 @@ parse_inner(struct parser *p)
 	return pattern_accept_text(p, ")") ? 0 : pattern_set_error(p, "( has no )");
 }
 
-/* After "(". Groups that need not be stored have number 0. */
+/* Parses what follows "(". Groups that need not be stored have number 0. */
 static int
 parse_group(struct parser *p)
 {
@@ -509,16 +510,16 @@ parse_quantifier(struct parser *p, struct quantifier *q)
 	return true;
 }
 
-/* The fragment to be repeated. */
+/* The fragment that a quantifier repeats. */
 struct body {
 	struct instruction *list;
 	size_t size;
-	size_t group, groups; /* groups in it */
+	size_t group, groups; /* the groups in it: first number, and how many */
 	size_t loop;
 };
 
-/* Emits the fragment once more. If groups are stored, each iteration begins with empty groups; and
- * an optional iteration must consume something, or loops would never end. */
+/* Emits the fragment once more. If groups are stored, they are cleared when an iteration begins;
+ * and an optional iteration fails if it consumes nothing, as loops would never end otherwise. */
 static int
 emit_round(struct parser *p, const struct body *body, bool needed)
 {
@@ -745,7 +746,7 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 	p.program = &p.pattern->program;
 	result = pattern_parse_all(&p);
 	if (result == 0 && p.refers) {
-		/* Second pass, with only the names and number of groups known. */
+		/* Parse again, now that the names and number of groups are known. */
 		pattern_free(p.pattern);
 		p.pattern = memory_zero(1, sizeof *p.pattern);
 		p.pattern->flags = flags;

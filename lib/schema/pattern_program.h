@@ -17,15 +17,15 @@
 #define PATTERN_CODE_POINT_MAX 0x10ffff
 
 enum operation {
-	OP_SET,           /* matches a code point in the ranges [first, first + count) */
-	OP_OTHER,         /* matches one in none of them */
+	OP_SET,           /* matches a code point inside the ranges [first, first + count) */
+	OP_OTHER,         /* matches a code point outside the ranges */
 	OP_SPLIT,         /* continues at the next instruction or, with less priority, at offset */
 	OP_SPLIT_LAZY,    /* the same with the priorities exchanged */
 	OP_JUMP,          /* continues at offset */
-	OP_START, OP_END, /* match at the ends of the text */
+	OP_START, OP_END, /* match at the start and end of the text */
 	OP_EDGE,          /* matches at a word boundary */
 	OP_NO_EDGE,
-	OP_LOOK,          /* matches where lookaround number first does */
+	OP_LOOK,          /* matches where the lookaround with number first does */
 	OP_KEEP,          /* stores the position in the text in slot first */
 	OP_ROUND,         /* an iteration of a loop begins: stores the position for loop number
 	                     offset, and clears the groups [first, first + count) */
@@ -58,7 +58,7 @@ struct look {
 struct pattern {
 	unsigned flags;
 	struct program program;
-	struct look *looks;   /* inner ones first */
+	struct look *looks;   /* lookarounds; inner ones come first */
 	size_t look_count;
 	struct range *ranges;
 	size_t range_count, range_capacity;
@@ -86,15 +86,15 @@ pattern_alphanumeric(uint32_t c)
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* Adds to the ranges of a pattern, in any order: a range; the ranges of a class, which ascend
- * and end with { 0, 0 }, or their complement; all code points of the categories (bits), or all
- * others. */
+/* Add to the ranges of a pattern, in any order: a range; the ranges of a class (ascending, ended by
+ * { 0, 0 }), or all code points outside them; the code points of the categories (a set of bits), or
+ * all others. */
 void pattern_add_range(struct pattern *t, uint32_t low, uint32_t high);
 void pattern_add_class(struct pattern *t, const struct range *class, bool inverted);
 void pattern_add_categories(struct pattern *t, uint32_t categories, bool inverted);
 /* Turns the ranges added since `first` into those of one instruction: adds the other cases of
- * letters if the pattern ignores case, sorts, and joins adjacent ranges. False: there are too
- * many in all. */
+ * letters if the pattern ignores case, sorts, and joins adjacent ranges. False: the pattern has too
+ * many ranges. */
 bool pattern_join_ranges(struct pattern *t, size_t first);
 
 #endif

@@ -7,11 +7,12 @@
 #include "json/value.h"
 #include "schema/schema_rule.h"
 
-#define CHECK_LIMIT 250000000 /* steps of patterns; other work is counted in these units */
+#define CHECK_LIMIT 250000000 /* work of one check, in steps of patterns; other work is converted
+                                 into these */
 
-/* All known keywords; awf-tool(5) lists the same. Those without a compile function do not affect
- * validity; those without a check function are used by others. "example" is OpenAPI's, and would be
- * taken for a misspelling of "examples". */
+/* All known keywords; awf-tool(5) lists the same. A keyword without a compile function does not
+ * affect validity; one without a check function is read by other keywords' functions. "example" is
+ * from OpenAPI; without its entry it would be refused as a misspelling of "examples". */
 static const struct keyword keywords[] = {
 	{ "type", DRAFTS, 0, 0, rule_compile_type, rule_check_type },
 	{ "enum", DRAFTS, 0, 0, rule_compile_enum, rule_check_enum },

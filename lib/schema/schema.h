@@ -5,13 +5,13 @@
  *
  * References may point anywhere within the document, and to the meta-schemas of the two drafts,
  * which are built in; nothing is ever fetched. Unknown keywords are ignored, as the specification
- * demands. But if a schema is for AWF to check, a misspelt keyword would leave something unchecked,
- * so a probable misspelling is refused there (SCHEMA_TYPOS). The keywords are in one table
+ * demands. But where AWF itself relies on the check, a misspelt keyword would leave something
+ * unchecked, so probable misspellings can be refused (SCHEMA_TYPOS). The keywords are in one table
  * (schema.c) and in awf-tool(5).
  *
  * Numbers are compared exactly as far as jansson represents them: integers of 64 bits, all others
- * as the nearest double, which stands for its shortest decimal (0.1 is 1/10). A check takes limited
- * time and depth, whatever the schema.
+ * as the nearest double, which is treated as its shortest decimal form (0.1 is exactly 1/10). A
+ * check takes limited time and depth, whatever the schema.
  */
 #ifndef AWF_SCHEMA_SCHEMA_H
 #define AWF_SCHEMA_SCHEMA_H
@@ -26,25 +26,25 @@
 struct schema;
 
 enum {
-	SCHEMA_TYPOS = 1,   /* refuse keywords that resemble those of the table */
-	SCHEMA_FORMATS = 2, /* check "format", if the format is known */
+	SCHEMA_TYPOS = 1,   /* refuse keywords that resemble known ones */
+	SCHEMA_FORMATS = 2, /* check "format", for the formats that are known */
 };
 
-/* Compiles. ERROR_DEFINITION with place and the JSON pointer of what is wrong.
- * Keeps a reference to the document. options: of the above, or 0. */
+/* Compiles. ERROR_DEFINITION with place and the JSON pointer of what is wrong. Keeps a reference to
+ * the document. options: flags from above, or 0. */
 struct schema *schema_compile(json_t *document, unsigned options, const char *place,
     struct error *err);
-/* 0 if valid; else -1, and why (if not NULL) gets one line: the pointer of the wrong value, what
- * is wrong, and what was expected. */
+/* 0 if valid, else -1; then why (if not NULL) gets one line: the JSON pointer of the wrong value,
+ * what is wrong, and what was expected. */
 int schema_check(const struct schema *schema, const json_t *instance, struct buffer *why);
-/* The same for the bytes of a value; if they are not JSON, or not JSON that jansson accepts, the
- * line is "not JSON: …". */
+/* The same for a value as bytes. If they are not JSON that jansson accepts, the line is "not JSON:
+ * …". */
 int schema_check_bytes(const struct schema *schema, const char *bytes, size_t len,
     struct buffer *why);
-/* Fills in properties that a value, or an object inside it, lacks, and that the schema requires
- * and has a default for. Returns whether there were any: then out, which must be empty, gets the
- * value with them, its own bytes otherwise unchanged. text: the text from which the schema was
- * parsed. */
+/* Adds default values: for each property that the value, or an object inside it, lacks, and that
+ * the schema requires and has a default for. Returns whether there were any; then out, which must
+ * be empty, gets the value with them, otherwise byte for byte the same. text: the text from which
+ * the schema was parsed. */
 bool schema_fill(const struct schema *schema, struct span text, struct span value,
     struct buffer *out);
 void schema_free(struct schema *schema);

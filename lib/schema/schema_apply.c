@@ -1,8 +1,8 @@
 /*
- * Keywords that apply other schemas. c->seen collects what was evaluated of the current value,
- * for the "unevaluated" keywords; it is NULL if none needs it, and set aside while a member or
- * item is checked. c->why is set aside while a failing subschema is not an error, so that no
- * message is made.
+ * Keywords that apply other schemas. c->seen collects which parts of the current value were
+ * evaluated, for the "unevaluated" keywords. It is NULL if no keyword needs it, and is replaced
+ * while a member or item is checked. c->why is NULL while a subschema may fail without an error, so
+ * that no message is made.
  */
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,7 @@ schema_node_accepts(struct check *c, const struct node *n, json_t *value)
 	return result == 0;
 }
 
-/* Checks something inside the current value, which has its own set of evaluated parts. */
+/* Checks a member or item of the current value; it gets its own record of evaluated parts. */
 static int
 check_within(struct check *c, const struct node *n, json_t *value)
 {
@@ -136,7 +136,8 @@ rule_check_pattern_properties(struct check *c, const struct rule *r, json_t *val
 	return 0;
 }
 
-/* Whether properties or patternProperties beside the rule apply to the key. */
+/* Whether the schema's properties or patternProperties apply to the key, so that the rule
+ * (additionalProperties) does not. */
 static bool
 is_property(struct check *c, const struct rule *r, const char *key)
 {
@@ -150,7 +151,7 @@ is_property(struct check *c, const struct rule *r, const char *key)
 	return false;
 }
 
-/* Checks a property to which no other keyword applies. */
+/* Checks a property to which no property keyword applies. */
 static int
 check_other(struct check *c, const struct rule *r, const char *key, json_t *property)
 {
@@ -302,8 +303,8 @@ rule_check_all(struct check *c, const struct rule *r, json_t *value)
 	return 0;
 }
 
-/* How many of the schemas accept the value; first: why the first one does not. Stops after `most`
- * of them, unless evaluated parts are collected. */
+/* Returns how many of the schemas accept the value; first gets the reason why the first one does
+ * not. Stops after `most` of them, unless it must be known which parts were evaluated. */
 static size_t
 count_fitting(struct check *c, const struct rule *r, json_t *value, size_t most,
     struct buffer *first)
@@ -369,7 +370,8 @@ rule_check_if(struct check *c, const struct rule *r, json_t *value)
 	return branch == NULL ? 0 : check_node(c, branch->members[0].node, value);
 }
 
-/* The outermost resource in the dynamic scope that has the anchor determines the target. */
+/* $dynamicRef: of the resources that the check is in, the outermost one with the anchor determines
+ * the target. */
 int
 rule_check_dynamic(struct check *c, const struct rule *r, json_t *value)
 {

@@ -1,10 +1,9 @@
 /*
- * Checks a value against the rules of a node; and what the keywords' checks share: the reason, the
- * work limit, what was evaluated.
- *
- * A check terminates: schemas that apply to the same value never refer to themselves in a cycle
- * (except by dynamic references, which the depth limit ends), so each cycle goes deeper into the
- * value. Work is limited nevertheless, for schemas that branch at every level.
+ * Checks a value against the rules of a node; and what all keywords' checks use: the message, the
+ * limit on work, the record of evaluated parts. A check always ends: schemas that apply to the same
+ * value never refer to themselves in a cycle (except by dynamic references, for which the limit on
+ * depth holds), so each turn of a cycle goes deeper into the value. Work is limited nevertheless,
+ * since a schema may branch at every level.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 #define CHECK_DEPTH 1000
 #define NODE_COST 20
-#define MATCH_COST 20 /* in addition to its steps */
+#define MATCH_COST 20 /* work of starting a pattern, besides its steps */
 #define LISTED_COST 5
 
 char
@@ -121,8 +120,8 @@ seen_free(struct seen *seen)
 int
 check_node(struct check *c, const struct node *n, json_t *value)
 {
-	/* What the rules evaluate is visible only to this node, and to the caller if the
-	 * value is valid. */
+	/* Parts that this node's rules evaluate are noted only for this node; the caller gets them
+	 * if the value is valid. */
 	struct seen own = { NULL, false, 0, BUFFER_INIT }, *outer = c->seen;
 	struct scope scope = { n->resource, c->scope };
 	char type = schema_type_of(value);
@@ -141,7 +140,7 @@ check_node(struct check *c, const struct node *n, json_t *value)
 	c->depth++;
 	for (size_t i = 0; result == 0 && i < n->rule_count; i++) {
 		const struct rule *r = &n->rules[i];
-		/* Each entry of a rule may have to be examined: names, values, subschemas. */
+		/* Count one step of work for each entry of the rule: names, values, subschemas. */
 		size_t listed = json_is_array(r->value) ? json_array_size(r->value)
 		    : json_object_size(r->value);
 

@@ -1,6 +1,6 @@
 /*
- * Compiles the values of keywords: limits, patterns, and members, each of which is a new node. A
- * value of the wrong kind is refused with its place.
+ * Compiles the values of keywords: limits, patterns, and subschemas, each of which becomes a new
+ * node. A value of the wrong type is refused with its place.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
  * Fills in properties that a schema requires and has a default for. The value is walked together
- * with the nodes that apply to it (its own, and those of "$ref" and "allOf", since one may require
- * what another has the default for), and written again: its own bytes, and after the members of an
- * object the missing ones. Defaults are inserted unchanged. This is a convenience, not validation:
- * if a schema would take much work, the rest is left as it is.
+ * with all nodes that apply to it, including those of "$ref" and "allOf": one node may require a
+ * property for which another has the default. Its bytes are copied; missing members are appended to
+ * those of their object. Defaults are inserted unchanged. This is a convenience, not validation: if
+ * a schema would take much work, the rest is left as it is.
  */
 #include "schema/schema.h"
 
@@ -14,10 +14,10 @@
 #include "json/writer.h"
 #include "schema/schema_rule.h"
 
-#define FILL_LIMIT 5000000 /* examined rules and names */
-#define NODES_LIMIT 64     /* that apply to one value */
+#define FILL_LIMIT 5000000 /* most rules and names that are examined */
+#define NODES_LIMIT 64     /* most nodes that apply to one value */
 
-/* Nodes that apply to one value. */
+/* The nodes that apply to one value. */
 struct applied {
 	const struct node *nodes[NODES_LIMIT];
 	size_t count;
@@ -53,8 +53,8 @@ schema_add_applied_node(struct filling *f, struct applied *a, const struct node 
 	}
 }
 
-/* Adds the nodes that apply to a property: those in "properties", otherwise those for
- * all others. */
+/* Adds the nodes that apply to a property: that in "properties"; if there is none, that for all
+ * other properties. */
 static void
 apply_property(struct filling *f, struct applied *to, const struct node *n, struct span key)
 {

@@ -15,11 +15,12 @@
 #include "schema/uri.h"
 
 #define KEYWORD_LIMIT 128
-#define REFERENCE_LIMIT 1000 /* in a chain */
+#define REFERENCE_LIMIT 1000 /* longest chain of references */
 
 extern const char draft_07_schema[], draft_2020_12_schema[];
 
-/* Values of "$schema"; documents whose URI begins so are built in. */
+/* Known values of "$schema", and the beginnings of the URIs of their meta-schemas, which are built
+ * in. */
 static const struct dialect {
 	unsigned draft;
 	const char *uri, *beginning, *text;
@@ -75,7 +76,7 @@ find_resource(const struct schema *s, const char *uri)
 	return resource;
 }
 
-/* Takes over uri. */
+/* Takes ownership of uri. */
 static struct resource *
 add_resource(struct schema *s, char *uri, unsigned draft, struct node *root)
 {
@@ -99,7 +100,7 @@ resource_anchor(const struct resource *resource, const char *name, bool dynamic)
 	return NULL;
 }
 
-/* Takes over name. */
+/* Takes ownership of name. */
 static int
 add_anchor(struct compiler *c, struct node *n, const char *key, char *name, bool dynamic)
 {
@@ -182,12 +183,13 @@ pass_unknown(struct compiler *c, const struct node *n, const char *name,
 	return meant == NULL ? 0 : rule_refuse(c, &r, "unknown keyword (did you mean '%s'?)", meant);
 }
 
-/* Compiles the keywords of a node whose KEYWORD_LAST flag is as in flags. */
+/* Compiles the keywords of a node: those with the flag KEYWORD_LAST if flags has it, else the
+ * others. */
 static int
 compile_rules(struct compiler *c, struct node *n, unsigned flags)
 {
-	/* In draft 7 all keywords beside "$ref" are ignored, except "definitions", which may
-	 * contain what it refers to. */
+	/* In draft 7, keywords beside "$ref" are ignored, except "definitions", which may contain
+	 * the target. */
 	bool alone = n->resource->draft == DRAFT_7 && json_object_get(n->document, "$ref") != NULL;
 	const char *name;
 	json_t *value;
@@ -243,7 +245,7 @@ document_begin(struct compiler *c, json_t *document)
 	return read_draft(c, n, &n->resource->draft);
 }
 
-/* The resource that a reference leads to; a built-in meta-schema is added when it is first used. */
+/* The resource with a URI; a built-in meta-schema is loaded when it is first used. */
 static struct resource *
 referred_resource(struct compiler *c, const struct rule *r)
 {
@@ -275,7 +277,7 @@ referred_resource(struct compiler *c, const struct rule *r)
 	return resource;
 }
 
-/* The node at a JSON pointer in a resource. If no keyword has made a node there, one is made. */
+/* The node at a JSON pointer in a resource. Makes one if no keyword has made one there. */
 static struct node *
 pointed_node(struct compiler *c, const struct rule *r, struct resource *resource,
     const char *pointer)
@@ -295,7 +297,7 @@ pointed_node(struct compiler *c, const struct rule *r, struct resource *resource
 		else
 			document = NULL;
 		free(part);
-		/* It may be the root of another resource. */
+		/* The schema there may have an "$id", and so be the root of another resource. */
 		for (struct resource *o = c->schema->resources; json_is_object(document) && o != NULL;
 		    o = o->next)
 			if (o->root->document == document) {
@@ -353,8 +355,9 @@ references_resolve(struct compiler *c)
 	return 0;
 }
 
-/* Follows subschemas that apply to the same value; reaching a node again while it is being visited
- * means a cycle. The recursion is as deep as the longest such chain. */
+/* Finds cycles: follows the subschemas that apply to the same value; if it comes to a node from
+ * which it has not returned yet, there is a cycle. The recursion is as deep as the longest chain of
+ * such subschemas. */
 static int
 find_circle(struct compiler *c, struct node *n, unsigned depth)
 {

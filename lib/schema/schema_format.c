@@ -1,6 +1,6 @@
 /*
- * Most formats are patterns for the engine of "pattern", whose work is limited; a function checks
- * what a pattern cannot. The cost of a function is a fixed number that counts as work of the check.
+ * Most formats are patterns for the engine of "pattern", which limits its work; a function checks
+ * what a pattern cannot. A function's work is counted as a fixed number of steps.
  */
 #include "schema/schema_format.h"
 
@@ -12,8 +12,7 @@
 #define ADDRESS_WORK 20
 #define REGEX_WORK 10000
 
-/* Leap days only in leap years; a leap second at the end of any minute, which
- * leaps_right() restricts. */
+/* February 29 only in leap years; second 60 in any minute, which leaps_right() checks further. */
 #define DATE \
 	"(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])" \
 	"|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))" \

@@ -10,10 +10,10 @@
 
 struct format {
 	const char *name;
-	const char *pattern; /* which all valid values match; NULL: only the function decides */
+	const char *pattern; /* matches all valid values; NULL: there is only the function */
 	bool (*fits)(const char *text, size_t len); /* checks what the pattern cannot;
 	                                               NULL: nothing */
-	long work;           /* of that function, in steps of patterns */
+	long work;           /* work of the function, in steps of patterns */
 };
 
 /* NULL if it is unknown: then every string is valid. */

@@ -7,8 +7,8 @@
  *
  * - Every subschema is a node; a node is found by its place in the document, so a
  *   reference to it, also from inside it, is one pointer.
- * - Each keyword of a node is a rule, in the order of the document; but keywords about
- *   what other keywords have left over come last.
+ * - Each keyword of a node is a rule, in the order of the document; but "unevaluatedProperties" and
+ *   "unevaluatedItems", which depend on other keywords, come last.
  * - A document, and each part of it with an "$id", is a resource: references below it
  *   are resolved against its URI.
  */
@@ -35,7 +35,7 @@ struct anchor {
 };
 
 struct resource {
-	char *uri;                /* without fragment; "" for a document that has none */
+	char *uri;                /* without fragment; "" if the document has none */
 	unsigned draft;
 	struct node *root;
 	struct anchor *anchors;
@@ -43,7 +43,7 @@ struct resource {
 	struct resource *next;
 };
 
-/* A subschema that a keyword applies, for some keywords with a name or a pattern. */
+/* A subschema in a keyword's value; for some keywords it has a name or a pattern. */
 struct member {
 	const char *name;
 	struct pattern *pattern;
@@ -52,33 +52,34 @@ struct member {
 
 struct rule {
 	const struct keyword *keyword;
-	const struct node *node;  /* that it belongs to */
+	const struct node *node;  /* the node of which this is a rule */
 	json_t *value;
 	struct member *members;
 	size_t member_count;
 	size_t count;             /* minLength … */
 	struct pattern *pattern;
 	const struct format *format; /* NULL: not checked */
-	const char *anchor;       /* of a dynamic reference, which depends on the dynamic scope */
+	const char *anchor;       /* for a dynamic reference: the anchor to be looked up during a
+	                             check */
 };
 
 struct node {
 	json_t *document;
-	char *pointer;            /* of the node in the document */
+	char *pointer;            /* of the node, in its document */
 	struct resource *resource;
 	struct rule *rules;
 	size_t rule_count;
-	bool counts;              /* one of its rules needs to know what was evaluated */
-	bool foreign;             /* of a built-in document */
+	bool counts;              /* a rule of it needs to know which parts were evaluated */
+	bool foreign;             /* it is in a built-in document */
 	enum { UNSEEN, ENTERED, LEFT } visit; /* state of the search for cycles */
 	struct node *next;
 };
 
 struct schema {
-	json_t *documents;        /* the given one, then the built-in ones to which it refers */
+	json_t *documents;        /* the caller's document, then the built-in ones that it uses */
 	struct node *first, *last;
 	size_t node_count;
-	bool defaults;            /* one of them has a "default" */
+	bool defaults;            /* a node has a "default" */
 	struct resource *resources;
 };
 
@@ -86,21 +87,22 @@ struct compiler {
 	struct schema *schema;
 	const struct keyword *keywords; /* all keywords; ends with an entry without name */
 	unsigned options;
-	bool foreign;             /* compiling a built-in document */
+	bool foreign;             /* a built-in document is being compiled */
 	const char *place;
 	struct error *err;
 };
 
-/* What of an object or array was evaluated so far, for unevaluatedProperties and
+/* The parts of an object or array that were evaluated so far, for unevaluatedProperties and
  * unevaluatedItems. */
 struct seen {
-	json_t *properties;       /* an object with the names of evaluated properties; NULL: none yet */
+	json_t *properties;       /* an object whose keys are the evaluated properties; NULL: none
+	                             yet */
 	bool all_properties;
-	size_t items;             /* how many from the first on */
-	struct buffer contained;  /* a byte for each further item: whether it was evaluated */
+	size_t items;             /* this many items at the beginning were evaluated */
+	struct buffer contained;  /* a byte for each item after these: whether it was evaluated */
 };
 
-/* The resources that a check is in, innermost first. */
+/* The resources through which a check has come, innermost first (the dynamic scope). */
 struct scope {
 	const struct resource *resource;
 	const struct scope *outer;
@@ -109,21 +111,23 @@ struct scope {
 struct check {
 	struct buffer pointer;    /* JSON pointer of the current value */
 	struct buffer *why;       /* NULL: no message is needed */
-	struct seen *seen;        /* of the current value; NULL: not needed */
+	struct seen *seen;        /* NULL: not needed for the current value */
 	const struct scope *scope;
 	unsigned depth;
 	long work;                /* steps left */
-	const char *stopped;      /* a limit was reached: the result is unknown, and the check fails */
+	const char *stopped;      /* which limit was reached: the result is unknown, so the check
+	                             fails */
 };
 
 enum {
 	KEYWORD_SAME = 1,         /* its subschemas apply to the value itself */
-	KEYWORD_LAST = 2,         /* it is about what other keywords have left over */
+	KEYWORD_LAST = 2,         /* it depends on what other keywords have evaluated: compiled
+	                             last */
 };
 
 struct keyword {
 	const char *name;
-	unsigned drafts;          /* that have it */
+	unsigned drafts;          /* the drafts that have the keyword */
 	char type;                /* types of values that it applies to ("anos"); 0: any */
 	unsigned flags;
 	int (*compile)(struct compiler *c, struct rule *r);
@@ -191,9 +195,10 @@ void seen_item(struct seen *seen, size_t index);
 int check_node(struct check *c, const struct node *n, json_t *value);
 /* Counts this much work: 0, or -1 if the check has been stopped. */
 int check_spend(struct check *c, long work);
-/* Whether a pattern matches; also false if the check is stopped because of it. */
+/* Whether a pattern matches. Also false if the limit on work is reached; then the check is
+ * stopped. */
 bool check_matches(struct check *c, const struct pattern *p, const char *text, size_t len);
-/* Makes the message about the current value (the first one is kept). Returns -1. */
+/* Makes the message about the current value, unless there is one already. Returns -1. */
 int check_fail(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "item" or "items", by the count. */
 const char *check_plural(const char *unit, size_t count);
@@ -204,23 +209,23 @@ bool schema_type_known(const json_t *name);
 /* The rule of a node for a keyword, or NULL. */
 const struct rule *node_rule(const struct node *n, const char *keyword);
 
-/* Reports an invalid value of a rule's keyword. Returns -1. */
+/* Refuses the schema because of the value of a rule's keyword. Returns -1. */
 int rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Makes a node of a subschema and adds it to the list; takes ownership of the pointer. NULL if
- * it is not a schema. */
+/* Makes a node for a subschema and adds it to the list; takes ownership of the pointer. NULL with
+ * an error if the document is not a schema. */
 struct node *node_make(struct compiler *c, json_t *document, char *pointer,
     struct resource *resource);
-/* Compiles all nodes from n on, including those that this adds. */
+/* Compiles all nodes from n on, including those that are added meanwhile. */
 int nodes_compile(struct compiler *c, struct node *n);
 
 /* Begins a document: determines its draft, and makes a resource for its root. */
 int document_begin(struct compiler *c, json_t *document);
 /* Resolves all references. */
 int references_resolve(struct compiler *c);
-/* Refuses schemas that refer to themselves for the same value. */
+/* Refuses a schema that refers to itself for the same value: checking it would never end. */
 int circles_refuse(struct compiler *c);
-/* The node of an anchor ($dynamicAnchor only, if dynamic); NULL if there is none. */
+/* The node with an anchor; if dynamic, only $dynamicAnchor counts. NULL if there is none. */
 struct node *resource_anchor(const struct resource *resource, const char *name, bool dynamic);
 void resources_free(struct schema *s);
 

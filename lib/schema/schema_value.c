@@ -13,7 +13,7 @@
 #include "schema/compare.h"
 #include "schema/schema_rule.h"
 
-#define SHOWN_BYTES 100 /* of a value in a message */
+#define SHOWN_BYTES 100 /* length of a value in a message */
 
 static const struct {
 	const char *name;
@@ -68,7 +68,7 @@ schema_write_shown_value(const json_t *value, char out[SHOWN_BYTES + 4])
 	return out;
 }
 
-/* Fails with the relation ("at least " …) between the rule's value and the current one. */
+/* Fails with a message that names the relation ("at least " …) and the rule's value. */
 static int
 schema_fail_comparison(struct check *c, const char *relation, const struct rule *r,
     const json_t *value)
@@ -154,7 +154,7 @@ rule_check_multiple(struct check *c, const struct rule *r, json_t *value)
 	    schema_fail_comparison(c, "a multiple of ", r, value);
 }
 
-/* The number of code points, items or properties. */
+/* The length of the current value: code points, items or properties. */
 static size_t
 size_of(const json_t *value, const char **unit)
 {

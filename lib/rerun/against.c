@@ -1,9 +1,10 @@
 /*
  * Both sides are read in canonical form, in the order of their lines, and the counterpart of an
- * event is found by its id. What is compared is a line with the members that count, written for
- * both in the same way, with digests last, so that the first difference says what differs, and not
- * only that something does. A missing child run is reported after all other recorded events, since
- * these may be the reason, and the end of the run after what the replay did in addition.
+ * event is found by its id. Of each event, only some members are compared. They are written for
+ * both sides in the same way, digests last: so the first difference usually says what differs, not
+ * only that something does. A missing child run may be the effect of an earlier difference, so it
+ * is reported only if all other recorded events agree; and the end of the run only if the replay
+ * has no additional events either.
  */
 #include "rerun/against.h"
 
@@ -18,8 +19,9 @@
 /* The two sides of the comparison. */
 struct against {
 	struct canonical recording, replay;
-	struct map unknown;        /* starts that only the replay has, by their calls */
-	struct map taken;          /* of the recording; read when it is first needed */
+	struct map unknown;        /* calls that only the replay has, by name: their starts */
+	struct map taken;          /* calls of the recording that a replay does not make again;
+	                              filled in when first needed */
 	bool taken_known;
 	int attempt;
 	struct difference *difference;
@@ -27,14 +29,14 @@ struct against {
 
 /* ---- which members are compared ---- */
 
-/* Never compared. A digest is compared instead of files. */
+/* Members that are not compared. Instead of files, their digest is. */
 static const char *const dropped[] = { KEY_ATTEMPT, KEY_CALL, KEY_FILES, KEY_CLAIMS,
 	KEY_REUSED_FROM, KEY_APPROVAL, KEY_PARTS, KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_MADE_AGAIN, KEY_PROGRAM_CHANGED,
 	KEY_DIRECTORY, KEY_VARIABLES, KEY_START, KEY_COMPARED_WITH, NULL };
-/* These show that something differs, but not what: they are compared last. */
+/* Digests show only that something differs, so they are compared last. */
 static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, KEY_REQUEST_SHA256,
 	NULL };
-/* Members of the end of the run that are compared; others may contain paths. */
+/* Members of run.completed that are compared; others may contain paths. */
 static const char *const end_keys[] = { KEY_STATUS, KEY_EXIT_CODE, NULL };
 
 static void
@@ -47,7 +49,7 @@ put_member(struct buffer *out, struct span key, struct span value)
 	buffer_append(out, value.at, value.len);
 }
 
-/* The members of an object whose keys are listed. */
+/* Writes the members of an object whose keys are listed. */
 static void
 put_listed(struct buffer *out, struct span object, const char *const *names)
 {
@@ -56,9 +58,10 @@ put_listed(struct buffer *out, struct span object, const char *const *names)
 			put_member(out, member.key, member.value);
 }
 
-/* What is compared of an event, from its canonical line. Where in its stream it was, and what its step is
- * called, is told by the event itself (own), though what is compared be of another; in an earlier attempt the
- * step may have had another path (pathed: it counts). */
+/* Writes what is compared of an event, from its canonical line. own is the event's own line: type,
+ * path, iteration and name come from it, even if line is that of another event, from which a result
+ * was reused. pathed: the path is compared; a step may have had another path in an earlier
+ * attempt. */
 static void
 put_comparable(struct buffer *out, struct span line, struct span own, const char *iteration, bool pathed)
 {
@@ -95,15 +98,15 @@ buffer_span(const struct buffer *b)
 /* ---- calls that a replay does not make again ---- */
 
 /*
- * The calls of a recording whose ends a replay takes from it: commands whose effects are not
- * repeated, or that ran elsewhere, and calls that ended because of something around them (a time
- * limit, a signal). Calls inside these are not made again, nor is what a tool ran whose result is
- * taken. Tools are looked at before calls: whether a call is made depends on the tool that made it.
- * The name of a call begins with those of all enclosing calls, so looking up its prefixes tells
- * whether it is inside one that is taken.
+ * A replay takes some results from the recording instead of making the call again: those of
+ * commands whose effects must not be repeated or that ran elsewhere, and of calls that were ended
+ * from outside (a time limit, a signal). It does not make the calls inside these either, nor those
+ * of a tool whose result it takes. So the events of tools are read before those of calls. The name
+ * of a call begins with those of all enclosing calls, so looking up its prefixes tells whether it
+ * is inside one whose result is taken.
  */
 
-/* What is not repeated: the calls inside it, or the whole call. */
+/* What the replay does not make again: only the calls inside a call, or the call itself, too. */
 enum { INSIDE, ITSELF };
 
 static bool
@@ -115,11 +118,11 @@ start_is_taken(struct span payload)
 	    span_member(payload, KEY_VIA).at != NULL;
 }
 
-/* What is known of a recording while it is read. */
+/* State while a recording is read. */
 struct reading {
 	struct map *taken;
 	struct canonical *recording;
-	bool *tools;       /* nodes of tool.call whose result is taken */
+	bool *tools;       /* for each node: it is a tool.call whose result is taken */
 };
 
 static void
@@ -133,7 +136,7 @@ against_note_event(struct reading *r, uint32_t i, struct span payload)
 	bool ended = code != NULL && error_is_of_circumstances(error_from_name(code, strlen(code)));
 
 	if (event_type_starts_call((enum event_type)node->type)) {
-		/* A call made by a tool whose result is taken is not made either. */
+		/* The tool's result is taken, so the call that the tool made is not made again. */
 		if (call != NULL && parent != GRAPH_NONE && r->tools[parent])
 			map_put(r->taken, call, strlen(call), ITSELF);
 		else if (call != NULL && start_is_taken(payload))
@@ -149,7 +152,7 @@ against_note_event(struct reading *r, uint32_t i, struct span payload)
 	free(call);
 }
 
-/* Reads the events of tools, or those of calls. */
+/* Reads the events of tools (tools is true), or those of calls. */
 static int
 read_events(struct reading *r, bool tools, struct error *err)
 {
@@ -173,7 +176,7 @@ read_events(struct reading *r, bool tools, struct error *err)
 	return failed;
 }
 
-/* Lists them. -1: *err. */
+/* Fills in the map of calls that a replay does not make again. -1: *err. */
 static int
 taken_read(struct map *taken, struct canonical *recording, struct error *err)
 {
@@ -187,7 +190,8 @@ taken_read(struct map *taken, struct canonical *recording, struct error *err)
 	return failed;
 }
 
-/* Whether the call is not made again: an enclosing call is taken, or a tool ran it. */
+/* Whether the replay does not make the call: a call around it is taken, or a tool whose result is
+ * taken made it. */
 static bool
 taken_encloses(const struct map *taken, const char *call)
 {
@@ -220,7 +224,8 @@ against_describe_event(struct against *a, enum difference_kind kind, struct cano
 
 #define ITERATION_SIZE 24
 
-/* An item may have had another position in an earlier attempt: then the position is "". */
+/* The number of an item in its group; "" for an event of an earlier attempt, where the item may
+ * have had another number. */
 static void
 iteration_of(const struct against *a, const struct graph_node *recorded, struct span line,
     char iteration[ITERATION_SIZE])
@@ -234,8 +239,8 @@ iteration_of(const struct against *a, const struct graph_node *recorded, struct 
 	}
 }
 
-/* Writes what is compared of an event; nothing if that is not available. If a call took over its
- * result from another, that one is used instead; it may be in another recording. */
+/* Writes what is compared of an event. If a call reused the result of another call, that call's
+ * event is written instead; if that is in another recording, nothing is written. */
 static int
 put_event(struct against *a, struct canonical *c, const struct graph_node *recorded,
     const struct graph_node *node, bool around, struct buffer *out, struct error *err)
@@ -263,7 +268,7 @@ put_event(struct against *a, struct canonical *c, const struct graph_node *recor
 	return failed;
 }
 
-/* Appends why a call failed, by its last end, and its stderr; nothing if it succeeded. */
+/* Appends the message with which a call last failed, and its stderr; nothing if it succeeded. */
 static int
 read_failure(struct canonical *c, const char *call, struct buffer *failure, struct buffer *errors,
     struct error *err)
@@ -285,13 +290,14 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 		failed = canonical_read(c, node, &line, err);
 		payload = span_member(buffer_span(&line), KEY_PAYLOAD);
 		error = span_member(payload, KEY_ERROR);
-		/* The compared form may lack the message. */
+		/* The canonical form may lack the message, so read the original line. */
 		whole = failed == 0 && span_type(error) == 'o' ? graph_line(&c->graph, node, err) : NULL;
 		if (whole != NULL) {
 			span_decode(span_path(span_of(whole, node->length), KEY_PAYLOAD, KEY_ERROR, KEY_MESSAGE,
 			    NULL), failure);
 			span_decode(span_member(payload, KEY_STDERR), errors);
-			/* A single line is at the end of the message already. */
+			/* If stderr is a single line, the message ends with it: do not print it
+			 * twice. */
 			if (text_ends(buffer_string(failure), buffer_string(errors)) ||
 			    (errors->len > 1 && errors->data[errors->len - 1] == '\n' &&
 			    errors->len - 1 <= failure->len && memcmp(failure->data + failure->len -
@@ -304,7 +310,7 @@ read_failure(struct canonical *c, const char *call, struct buffer *failure, stru
 	return failed;
 }
 
-/* A call that failed only in the replay gives the reason. */
+/* If the call failed only in the replay, adds why it failed. */
 static int
 against_describe_failure(struct against *a, struct error *err)
 {
@@ -323,13 +329,15 @@ against_describe_failure(struct against *a, struct error *err)
 	return failed;
 }
 
-/* 1: they differ, and *d describes how, for the recorded event. */
+/* Compares a recorded event with that of the replay. 1: they differ, and *d describes how; 0: they
+ * do not; -1: *err. */
 static int
 against_compare_events(struct against *a, const struct graph_node *recorded,
     const struct graph_node *replayed, struct error *err)
 {
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
-	/* In an earlier attempt another call may have had the name. */
+	/* Leave out stderr on both sides if either is a call around another run: in an earlier
+	 * attempt, another call may have had the name. */
 	int around = canonical_is_around(&a->recording, recorded, err), differ;
 
 	if (around == 0)
@@ -352,8 +360,8 @@ against_compare_events(struct against *a, const struct graph_node *recorded,
 
 /* ---- calls that have no counterpart by their ids ---- */
 
-/* Lists the calls that were not recorded: one of them may replace a recorded call that was not
- * made again. */
+/* Lists the calls that only the replay has. A recorded call that the replay does not have may have
+ * one of these as its counterpart, by name. */
 static int
 list_unknown(struct against *a, struct error *err)
 {
@@ -375,8 +383,8 @@ list_unknown(struct against *a, struct error *err)
 	return failed;
 }
 
-/* A recorded event that the replay does not have. It is no difference if it belongs to a call
- * that no replay makes. */
+/* Handles a recorded event that the replay does not have. That is no difference if the event
+ * belongs to a call that no replay makes again. */
 static int
 compare_missing(struct against *a, const struct graph_node *node, struct error *err)
 {
@@ -404,23 +412,24 @@ compare_missing(struct against *a, const struct graph_node *node, struct error *
 
 /* ---- all of them ---- */
 
-/* Whether the end of an attempt depends on its work: a signal or a time limit from outside does
- * not occur again. */
+/* Whether the status of an attempt's end is compared: it is not if a signal or a time limit from
+ * outside ended the attempt, which does not happen again in a replay. */
 static bool
 end_counts(const struct canonical *c)
 {
 	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
 	struct span line = buffer_span(&c->bytes);
 
-	/* Nor does an end because nobody read any more. */
+	/* Nor if it ended because its reader closed the pipe. */
 	return span_one_of(span_path(line, KEY_PAYLOAD, KEY_STATUS, NULL), from_inside) != NULL &&
 	    !span_is(span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL),
 	    error_name(ERROR_DOWNSTREAM_CLOSED));
 }
 
-/* What the last attempt recorded, but for its end: that comes after what the replay
- * did more. A child run starts before those whose lines it reads, and is not made again if
- * they are others: it is looked at when it ends. */
+/* Compares the recorded events of the last attempt: without its end, or (ends) only its end, which
+ * is compared after events that only the replay has. A child run that is missing is reported only
+ * if nothing else differs: it may be missing because the lines that it would have read are
+ * others. */
 static int
 compare_recorded(struct against *a, bool ends, struct error *err)
 {
@@ -435,7 +444,7 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 		if (got < 0)
 			return -1;
 		line = buffer_span(&a->recording.bytes);
-		/* A decision came from outside: a replay does not have it. */
+		/* Skip decisions: they came from outside, and a replay has none. */
 		if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
 		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
 		    span_type(span_path(line, KEY_PAYLOAD, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's')
@@ -450,9 +459,9 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 	return differ != 0 || child == NULL ? differ : compare_missing(a, child, err);
 }
 
-/* Finds events that only the replay has, or made again although an earlier attempt recorded
- * them. An attempt that did not end, or was ended from outside, does not tell what would
- * have followed. */
+/* Finds events that only the replay has, and compares events that it made again with those of an
+ * earlier attempt. If the recorded attempt has no end, or was ended from outside, additional events
+ * are no difference: it is not known what would have followed. */
 static int
 compare_replayed(struct against *a, struct error *err)
 {
@@ -484,7 +493,8 @@ compare_replayed(struct against *a, struct error *err)
 	return differ;
 }
 
-/* The first difference has caused the others, even if no event shows how. */
+/* Puts events in the order in which they were recorded: of several differences, the first one has
+ * caused the others, even where the graph does not show it. */
 static void
 order_by_time(struct canonical *c)
 {

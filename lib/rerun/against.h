@@ -4,8 +4,8 @@
  *
  * Causes, attempts and numbers of calls are not compared: a resumed recording has the events of one
  * call in several attempts, its replay has them in one. For a result taken over from an earlier
- * attempt (reused_from) the original is compared. Calls inside of a call whose end the replay takes
- * from the recording are not compared.
+ * attempt (reused_from) the original is compared. If the replay takes the result of a call from the
+ * recording, the calls inside that call are not compared.
  */
 #ifndef AWF_RERUN_AGAINST_H
 #define AWF_RERUN_AGAINST_H

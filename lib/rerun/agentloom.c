@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "transcript/event_keys.h"
 
-/* Of several rows with one stop_reason, the first one is used for writing. */
+/* If several rows have the same stop_reason, the first one is used to write it. */
 static const struct {
 	const char *stop, *finish;
 } reasons[] = {

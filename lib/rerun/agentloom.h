@@ -4,8 +4,8 @@
  *
  * The hash is the SHA-256 of what Python's json.dumps(…, sort_keys=True) makes of the messages, the
  * model, the temperature and the token limit; in the older form, only of the messages. Requests
- * with tools, thinking or other parameters have no hash: what AgentLoom makes of those depends on
- * its providers.
+ * with tools, thinking or other parameters have no hash here: AgentLoom hashes those differently
+ * for each provider.
  */
 #ifndef AWF_RERUN_AGENTLOOM_H
 #define AWF_RERUN_AGENTLOOM_H
@@ -33,7 +33,8 @@ bool agentloom_hash_old(const struct agentloom_request *r, char out[DIGEST_SIZE]
 
 /* AgentLoom's finish_reason for a stop_reason. */
 const char *agentloom_finish_reason(struct span stop_reason);
-/* The stop_reason for a finish_reason, which is the API's own word; NULL if it is unknown. */
+/* The stop_reason for a finish_reason, which is the word of the provider's API; NULL if it is
+ * unknown. */
 const char *agentloom_stop_reason(struct span finish_reason);
 
 #endif

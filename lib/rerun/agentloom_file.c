@@ -1,6 +1,7 @@
 /*
  * The text is kept in memory and read by spans. The kind of file is recognized by its first line:
- * an object that is incomplete there, or has none of the members that recorded single answers have.
+ * it is a JSON object that does not end in that line, or that has none of the members of a single
+ * recorded answer.
  */
 #include "rerun/agentloom_file.h"
 

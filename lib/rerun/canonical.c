@@ -2,9 +2,9 @@
  * The canonical form of a transcript, and the first difference of two.
  *
  * Members are removed while a line is copied. The lists of removed keys share one array: each is
- * the tail of a longer one. Whether a call contains a run is recognized by names, since the name of
- * a call begins with those of the calls around it; if two recordings are compared, a call that
- * contains one in either counts as such in both.
+ * the tail of a longer one. Whether a call contains a child run is found by names: the name of a
+ * call begins with those of the calls around it. When two recordings are compared, a call that
+ * contains a child run in one of them is treated as such in both.
  */
 #include "rerun/canonical.h"
 
@@ -16,11 +16,11 @@
 #include "base/text.h"
 #include "transcript/event_keys.h"
 
-#define SHOWN_COLUMNS 72 /* of a value */
-#define SHOWN_BEFORE 24  /* bytes before the first difference */
-#define SHOWN_LINES 5    /* of a failed call's stderr */
+#define SHOWN_COLUMNS 72 /* columns of a value */
+#define SHOWN_BEFORE 24  /* bytes shown before the first difference */
+#define SHOWN_LINES 5    /* lines shown of a failed call's stderr */
 #define SHOWN_ERROR_COLUMNS 200
-#define SHOWN_CHANGED 16 /* differing lines of a text */
+#define SHOWN_CHANGED 16 /* lines shown where two texts differ */
 
 /* Keys that are removed; NULL-terminated. */
 static const char *const line_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, NULL };
@@ -29,13 +29,13 @@ static const char *const drops_of_cut_off[] = {
 	KEY_CHANGED, KEY_CHANGED_MORE, KEY_COMMIT, KEY_DELAY_MS, KEY_DURATION_MS, KEY_FAR_END, KEY_PARTS,
 	KEY_SEAL, KEY_TOOL_CALL, KEY_TRY, KEY_VIA, NULL };
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
-static const char *const *const payload_drops = drops_of_cut_off + 4; /* of any other call */
+static const char *const *const payload_drops = drops_of_cut_off + 4; /* of all other calls */
 static const char *const retry_drops[] = { KEY_DURATION_MS, NULL };
-/* The message of an error ends with the last words of stderr (proc/last_words.h). */
+/* The message of an error ends with the end of stderr (proc/last_words.h). */
 static const char *const error_drops[] = { KEY_MESSAGE, NULL };
 
-/* Which keys are removed from an object, and from some of its members, or from each
- * element of these. */
+/* Which keys are removed from an object, and from some of its members, or from each element of a
+ * member that is a list. */
 struct form {
 	const char *const *drops;
 	const struct form_member {
@@ -68,7 +68,7 @@ form_member_find(const struct form *form, struct span key)
 	return NULL;
 }
 
-/* Writes a value; anything but an object unchanged. */
+/* Writes an object without the removed keys, any other value unchanged. */
 static void
 write_object(struct span value, const struct form *form, struct buffer *out)
 {
@@ -111,8 +111,8 @@ canonical_write_line(struct span line, bool around, struct buffer *out)
 		"downstream_closed", NULL };
 	struct span code = span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL);
 
-	/* How far it got depends on chance. The end of a run has the message of a call, which may
-	 * contain another run. */
+	/* A call that was cut off has written an amount of stderr that depends on chance. The
+	 * message at the end of a run may be that of a call around another run. */
 	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
 	    around || span_is(code, error_name(ERROR_DIVERGENCE)) ||
 	    span_is(span_member(line, KEY_TYPE), "run.completed") ? &around_form : &plain_form, out);
@@ -124,7 +124,7 @@ canonical_line(const char *line, size_t len, struct buffer *out)
 	canonical_write_line(span_of(line, len), false, out);
 }
 
-/* Adds all calls around a call whose stderr is not as recorded. */
+/* Adds the names of all calls around a call whose stderr cannot be the same in a replay. */
 static int
 find_around(struct canonical *c, struct map *around, struct error *err)
 {
@@ -365,7 +365,7 @@ difference_excerpt(struct span value, size_t from, struct buffer *out)
 struct changed_lines {
 	struct buffer *out;
 	size_t count;
-	bool long_ones; /* too long to show the part that differs */
+	bool long_ones; /* the values are too long to be shown whole */
 };
 
 static void
@@ -485,7 +485,8 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	if (got_a < 0 || got_b < 0)
 		differ = -1;
 	/* If the two orders differ here, one of the two events is missing in the other transcript,
-	 * or has other causes there; otherwise the smaller one would come first in both. */
+	 * or has other causes there; otherwise the one with the smaller id would come first in
+	 * both. */
 	if (differ == 0 && got_a == 1)
 		differ = compare_event(d, DIFFERENCE_FIRST_ONLY, &a, &b, err);
 	if (differ == 0 && got_b == 1)
@@ -539,7 +540,7 @@ difference_text(const struct difference *d, const char *first, const char *secon
 		text_visible(out, d->pointer.data, d->pointer.len, 0);
 		buffer_format(out, " differs\n  %s: %s\n", first,
 		    d->first.len > 0 ? d->first.data : "(absent)");
-		/* For an end, the failure below says enough. */
+		/* If the end of a call differs, the failure printed below says enough. */
 		if (d->failure.len == 0 || d->type != EVENT_STEP_COMPLETED)
 			buffer_format(out, "  %s: %s\n", second,
 			    d->second.len > 0 ? d->second.data : "(absent)");

@@ -34,25 +34,29 @@ void canonical_line(const char *line, size_t len, struct buffer *out);
 /* An iteration over the events of a transcript in causal order. */
 struct canonical {
 	struct graph graph;
-	struct map around;             /* calls that contain one whose stderr is not as recorded */
+	struct map around;             /* calls around a call whose stderr cannot be the same in a
+	                                  replay */
 	uint32_t *order;
 	uint32_t next;
-	const struct graph_node *node; /* of the current event */
+	const struct graph_node *node; /* the current event */
 	struct buffer bytes;           /* its canonical form, without LF */
 };
 
 /* Errors as for graph_open() and graph_order(); c is closed then. */
 int canonical_open(struct canonical *c, const char *path, struct error *err);
-/* Opens two for comparison: a call whose stderr is removed in one, since something in it
- * was cancelled, loses it in the other too, as a replay may not make that call. Opens both
- * or neither. */
+/* Opens two transcripts for comparison. If stderr of a call is removed in one, because a call in it
+ * was cancelled, it is removed in the other, too, since a replay may not make the cancelled call.
+ * Opens both or neither. */
 int canonical_open_both(struct canonical *a, struct canonical *b, const char *first,
     const char *second, struct error *err);
-/* 1: node and bytes are set, until the next call; 0: no more events; -1: *err. */
+/* Goes to the next event. 1: node and bytes are set, and valid until the next call; 0: there is
+ * none; -1: *err. */
 int canonical_next(struct canonical *c, struct error *err);
-/* Whether an event ends a call with another run in it, whose stderr is left out: 1, 0, or -1 with *err. */
+/* Whether an event is the end of a call around another run, whose stderr is removed: 1, 0, or -1
+ * with *err. */
 int canonical_is_around(struct canonical *c, const struct graph_node *node, struct error *err);
-/* Appends the canonical form of an event, without LF; around: with what is left out of such an end. */
+/* Appends the canonical form of an event, without LF; around: as the end of a call around another
+ * run. */
 int canonical_read_as(struct canonical *c, const struct graph_node *node, bool around, struct buffer *out,
     struct error *err);
 int canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
@@ -79,19 +83,19 @@ struct difference {
 	struct buffer first, second; /* both values as printable, shortened JSON; "" if absent */
 	struct buffer lines;         /* for texts of several lines: the differing ones, printable */
 	struct buffer failure;       /* why the call failed only in the second; "" if it did not */
-	struct buffer errors;        /* its stderr then */
+	struct buffer errors;        /* stderr of that failed call */
 };
 
 /* 0: no difference; 1: *d is the first one; -1: *err. Call difference_free() in all cases. */
 int canonical_compare(const char *first, const char *second, struct difference *d,
     struct error *err);
-/* Sets the event of *d. */
+/* Describes the event at which two transcripts differ. */
 int difference_event(struct difference *d, enum difference_kind kind, struct canonical *c,
     const struct graph_node *node, struct error *err);
-/* Sets the first difference of two JSON values that differ; the other members of *d are set. */
+/* Finds the first difference inside two JSON values that differ, and stores it in *d. */
 void difference_values(struct difference *d, struct span first, struct span second);
-/* Appends an excerpt of a text that differs from another at byte `from`: from a little before that,
- * shortened and printable. Nothing if it is absent. */
+/* Appends an excerpt of a text that differs from another at byte `from`: it begins a little before
+ * that byte, is shortened, and is printable. Appends nothing if the value is absent. */
 void difference_excerpt(struct span value, size_t from, struct buffer *out);
 /* Appends lines for users, each with LF; the names are those of the two transcripts
  * ("recording", "replay"). */

@@ -1,4 +1,5 @@
-/* A call that waits for a person's answer whether it is a recorded one has no child run yet. */
+/* A call that ended as waiting, because a person must first confirm which recorded run it is, has
+ * not started its child run: the child is removed from the list again. */
 #include "rerun/child_runs.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 struct child_runs {
 	char (*ids)[ID_SIZE];
 	size_t count;
-	struct map known; /* by id, including those no longer in the list */
+	struct map known; /* all ids that were ever in the list */
 };
 #define CHILD_RUNS_INIT { NULL, 0, MAP_INIT }
 

@@ -1,4 +1,4 @@
-/* In a directory, it is the latest run, or the only one. */
+/* If the argument is a directory, its latest run is used, or the only one. */
 #include "rerun/found_run.h"
 
 #include <stdlib.h>

@@ -6,8 +6,9 @@
 #include "storage/storage.h"
 
 struct found_run {
-	struct storage storage; /* that contains it; root NULL: a file outside of a storage */
-	char *transcript;       /* its path; both are to be freed by the caller */
+	struct storage storage; /* the storage that contains the run; root NULL: the file is in
+	                           none */
+	char *transcript;       /* path of the transcript; the caller frees it and the storage */
 };
 
 /* argument: RUN as for storage_resolve(), or the directory of a storage, whose latest run is used.

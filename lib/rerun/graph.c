@@ -4,7 +4,7 @@
  * capacity of an array of n is the power of two at or above n, so it need not be stored.
  *
  * The order follows from the edges by Kahn's algorithm, with a heap of the nodes that wait for
- * nothing. Nodes that are left over when the heap is empty are on, or behind, a circle.
+ * nothing. Nodes that are left when the heap is empty are on a cycle, or caused by nodes on one.
  */
 #include "rerun/graph.h"
 
@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "transcript/event_keys.h"
 
-#define CIRCLE_SHOWN 8 /* events of a circle that a message lists */
+#define CIRCLE_SHOWN 8 /* most events of a cycle that a message lists */
 
 bool
 graph_id_read(struct span value, struct uuid *id)
@@ -79,7 +79,7 @@ graph_set_damaged_error(const struct graph *g, const char *what, struct error *e
 	    "line %u is damaged: %s (see awf-verify)", g->lines, what);
 }
 
-/* false: it is not an id. */
+/* Parses an id; false if it is not one. */
 static bool
 add_cause(struct graph *g, struct graph_node *node, struct span id)
 {
@@ -91,8 +91,8 @@ add_cause(struct graph *g, struct graph_node *node, struct span id)
 	return true;
 }
 
-/* The parent first, then the links; links into other runs are objects. false: there is something
- * else. */
+/* Adds the parent, then the links; links to other runs are objects and are skipped. False if
+ * anything else is in the list. */
 static bool
 add_causes(struct graph *g, struct graph_node *node, const struct event_view *event)
 {
@@ -131,7 +131,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	node.unlike = event_type_starts_call(event.type) ? event.child_run_id.at != NULL :
 	    event_type_ends_call(event.type) &&
 	    span_is(span_path(event.payload, KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_CANCELLED));
-	/* The attempt that the event itself contains; 0: none. */
+	/* The attempt that the event itself names; 0: it names none. */
 	if ((event.type == EVENT_RUN_STARTED || event_type_starts_call(event.type)) &&
 	    span_integer(span_member(event.payload, KEY_ATTEMPT), &attempt) && attempt >= 1 &&
 	    attempt <= INT32_MAX)
@@ -166,7 +166,7 @@ graph_open_damaged(struct graph *g, const char *path,
 			break;
 		}
 		warn(err);
-		g->cause_count = causes; /* drop what was read of a damaged line */
+		g->cause_count = causes; /* drop the causes of a damaged line */
 	}
 	if (got == 0 && g->count > 1)
 		qsort(g->nodes, g->count, sizeof *g->nodes, by_id);
@@ -222,10 +222,10 @@ cause_of(const struct graph *g, const struct graph_node *node, uint32_t i)
 	return &g->nodes[g->causes[node->cause + i]];
 }
 
-/* Of several faults the one of the earliest line is reported. */
+/* Of several errors, the one in the earliest line is reported. */
 struct fault {
 	const struct graph_node *node;
-	uint32_t cause; /* which of its causes */
+	uint32_t cause; /* index of the wrong cause among the node's causes */
 };
 
 static void
@@ -249,9 +249,9 @@ graph_set_cause_error(const struct fault *fault, struct uuid cause, const char *
 	    (long long)node->seq, uuid_write(cause, other), wrong);
 }
 
-/* Converts causes from ids to nodes. Events of a missing attempt that a later attempt passes on
- * count as known from the start: the first attempt in a transcript, such as that of a replay, may
- * be a later one. Only a run.started, and an event of an unknown type, may have no parent. */
+/* Converts causes from ids to nodes. If the transcript begins with a later attempt, as that of a
+ * replay may, a link to an event of an earlier attempt becomes a link to the first run.started.
+ * Only run.started and events of unknown type may have no parent. */
 static int
 find_causes(struct graph *g, struct error *err)
 {
@@ -336,8 +336,8 @@ find_attempts(struct graph *g, struct error *err)
 
 /* ---- Kahn's algorithm ---- */
 
-/* Run.started first in an attempt, run.completed last. Nodes are kept by id, so the index
- * decides where nothing else does. */
+/* The order of the heap: by attempt; in an attempt, run.started first and run.completed last;
+ * otherwise by index, that is by id. */
 static bool
 goes_first(const struct graph *g, uint32_t left, uint32_t right)
 {
@@ -383,7 +383,7 @@ heap_take(struct sorting *s)
 static void
 graph_sort_nodes(struct sorting *s, struct graph *g)
 {
-	/* The reversed edges: counted, then filled in from the end. */
+	/* Reverse the edges: count them, then fill them in from the end. */
 	for (size_t i = 0; i < g->cause_count; i++)
 		s->first_effect[g->causes[i]]++;
 	for (uint32_t i = 1; i <= g->count; i++)
@@ -414,7 +414,7 @@ graph_sort_nodes(struct sorting *s, struct graph *g)
 	}
 }
 
-/* A cause of a waiting node that is itself waiting; there always is one. */
+/* A cause of a waiting node that is waiting itself; there always is one. */
 static uint32_t
 waiting_cause(const struct sorting *s, uint32_t node, uint32_t from)
 {
@@ -425,7 +425,7 @@ waiting_cause(const struct sorting *s, uint32_t node, uint32_t from)
 	return from;
 }
 
-/* There is a circle: finds the shortest one through a node that is on a circle. */
+/* Reports a cycle: finds a node on a cycle, and the shortest cycle through it. */
 static void
 graph_set_cycle_error(const struct sorting *s, struct error *err)
 {
@@ -437,7 +437,7 @@ graph_set_cycle_error(const struct sorting *s, struct error *err)
 	struct buffer way = BUFFER_INIT;
 	char text[ID_SIZE];
 
-	/* Following causes among the waiting nodes leads to a node that was visited before. */
+	/* Follow waiting causes until a node comes for the second time: it is on a cycle. */
 	while (s->waits[start] == 0)
 		start++;
 	while (!seen[start]) {
@@ -445,7 +445,8 @@ graph_set_cycle_error(const struct sorting *s, struct error *err)
 		start = g->causes[g->nodes[start].cause + waiting_cause(s, start, 0)];
 	}
 
-	/* The shortest way from there to itself through waiting causes, by breadth-first search. */
+	/* Breadth-first search along waiting causes for the shortest way from that node back to
+	 * itself. */
 	memset(next, 0xff, g->count * sizeof *next);
 	queue[tail++] = start;
 	while (next[start] == GRAPH_NONE) {

@@ -43,8 +43,8 @@ struct graph_node {
 	uint8_t type;        /* enum event_type */
 	bool parented;
 	bool foreign;        /* made by another program */
-	bool unlike;         /* the call's stderr cannot be replayed: it starts a call that is a
-	                        run, or ends one that was cancelled */
+	bool unlike;         /* stderr of the call cannot be the same in a replay: the call is
+	                        another run, or was cancelled */
 };
 
 struct graph {
@@ -52,8 +52,8 @@ struct graph {
 	struct window window;      /* on the line that was read last */
 	struct graph_node *nodes;  /* sorted by id, so an index identifies an id */
 	uint32_t count;
-	struct uuid *named;    /* causes; NULL after graph_order() */
-	uint32_t *causes;          /* the same causes as nodes, after graph_order() */
+	struct uuid *named;    /* ids of all causes; NULL after graph_order() */
+	uint32_t *causes;          /* the same causes as indexes of nodes, after graph_order() */
 	size_t cause_count;
 	uint32_t lines;            /* read so far, including damaged ones */
 };

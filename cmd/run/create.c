@@ -2,7 +2,7 @@
  * Makes the run. The order matters: find where the run belongs, wait for its turn, copy the
  * workspace, record the call in the parent, and only then make the run. So a failure before that
  * leaves no run, and one after the parent's record is recorded there as the end of the call. A
- * detached run is made by the process that then executes it.
+ * detached run is made by the new process, which then executes it.
  */
 #include "run/job.h"
 
@@ -16,7 +16,7 @@
 #include "run/detach.h"
 #include "storage/audit.h"
 
-/* The members of run.started. id NULL: a new id is made. */
+/* The members of run.started. id NULL: run_create() makes an id. */
 static struct run_spec
 describe_run(struct job *j, const char *id)
 {
@@ -61,9 +61,9 @@ create_was_signalled(void)
 	return signals_held() != 0;
 }
 
-/* Copies the workspace, without the storage if that lies inside of it, to the place of the new
- * run's snapshot (for replays), *copy. If something cannot be copied completely, the whole snapshot
- * is dropped. */
+/* Copies the workspace to the place of the new run's snapshot, *copy, which replays use; without
+ * the storage, if that lies in the workspace. If something cannot be copied completely, the whole
+ * snapshot is dropped. */
 static int
 create_copy_snapshot(const struct job *j, char **copy, struct error *err)
 {
@@ -111,13 +111,14 @@ reopen_input(struct job *j, struct error *err)
 	return input_reopen(&j->input, &j->run.storage, j->run.id, source, sync, err);
 }
 
-/* Starts a further attempt of the run that this process has locked. */
+/* Starts a further attempt of the run, whose lock this process has. */
 int
 job_attempt(struct job *j, struct error *err)
 {
 	struct run_spec spec = describe_run(j, NULL);
 
-	spec.snapshot = j->resume.settings.snapshot; /* the recorded setting stays */
+	spec.snapshot = j->resume.settings.snapshot; /* a resumed run keeps the setting that was
+	                                                recorded */
 	if (place_set_around(&j->place, j->run.directory, err) != 0 || reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
 		return -1;
@@ -142,7 +143,7 @@ make_detached_run(struct job *j, struct error *err)
 
 	if (old == -1)
 		return -1;
-	if (old) { /* the new process has the run */
+	if (old) { /* the other process, which was forked, executes the run */
 		if (detach_wait(&d, err) != 0 || place_detached(&j->place, err) != 0)
 			return -1;
 		printf("%s\n", j->place.id);
@@ -154,8 +155,7 @@ make_detached_run(struct job *j, struct error *err)
 	return made;
 }
 
-/* Records the call in the parent, then makes the run. Returns GO, the status to exit
- * with, or -1. */
+/* Records the call in the parent, then makes the run. Returns GO, the exit status, or -1. */
 static int
 begin_run(struct job *j, struct error *err)
 {
@@ -174,8 +174,8 @@ begin_run(struct job *j, struct error *err)
 	return made;
 }
 
-/* Waits until it is this run's turn. Returns GO, STATUS_OK if it must not run
- * (--overlap), or -1. */
+/* Waits until it is this run's turn. Returns GO, STATUS_OK if --overlap does not let it run, or
+ * -1. */
 int
 job_take_turn(struct job *j, struct error *err)
 {
@@ -199,8 +199,8 @@ job_take_turn(struct job *j, struct error *err)
 	return STATUS_OK;
 }
 
-/* Builds the history of a child that is resumed or forked from its own record. Most questions are
- * asked when the parent is resumed, before anything runs. */
+/* Builds the history of a child that is resumed, or that is forked from its own transcript. Most
+ * questions to the user were asked already when the parent was resumed, before anything ran. */
 static int
 create_build_nested_resume(struct job *j, struct error *err)
 {
@@ -227,8 +227,9 @@ create_build_nested_resume(struct job *j, struct error *err)
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
 }
 
-/* Refuses an id (--id) that a run has already, so that starting it twice runs it once. If two
- * processes start it at the same time, the second fails when it makes its directory. */
+/* Refuses an id (--id) that a run has already: so a caller who starts a run twice with one id gets
+ * one run. If two processes start it at the same time, the second one fails when it makes the run's
+ * directory. */
 static int
 check_id(const char *id, struct error *err)
 {
@@ -248,7 +249,7 @@ check_id(const char *id, struct error *err)
 	return !taken ? 0 : error_set(err, ERROR_BLOCKED, "--id", "there is a run %s already", id);
 }
 
-/* Returns GO, the status to exit with, or -1. */
+/* Returns GO, the exit status, or -1. */
 int
 job_create(struct job *j, struct error *err)
 {
@@ -273,7 +274,7 @@ job_create(struct job *j, struct error *err)
 	if (status != GO)
 		return status;
 
-	/* Resume the child within its parent's call. */
+	/* Resume the child; its parent gets a call for that. */
 	if (n->way == NESTED_AGAIN) {
 		const struct resume_plan plan = { .answers = nested_answers_of(&n->answers) };
 

@@ -1,8 +1,9 @@
 /*
  * A fork(2), and a pipe on which the new process reports its result as the bytes of a struct error
- * (both processes are the same program). The new run's id overwrites the old one in the memory of
- * the initial environment, because AWF finds the processes of a run by /proc/PID/environ, which
- * shows that memory. Descriptors without close-on-exec were not opened by awf-run, and are closed.
+ * (both processes are the same program). If awf-run is started inside of another run, it overwrites
+ * that run's id in the memory of its initial environment: AWF finds the processes of a run by
+ * /proc/PID/environ, which shows that memory. Descriptors without close-on-exec were not opened by
+ * awf-run, and are closed.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include "run/detach.h"
@@ -27,11 +28,11 @@ detach_new_process(const char *run_id)
 	DIR *own;
 
 	descendants_detach();
-	/* /proc/PID/environ would still show the id of the run around this one. */
+	/* Otherwise /proc/PID/environ would show the id of the outer run. */
 	if (value != NULL && strlen(value) == strlen(run_id))
 		memcpy(value, run_id, strlen(run_id) + 1);
 
-	/* Nobody waits for this output, and terminal input is not meant for it. */
+	/* Nobody reads its output, and what is typed on the terminal is not for it. */
 	if (isatty(STDIN_FILENO))
 		dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
@@ -39,7 +40,7 @@ detach_new_process(const char *run_id)
 	if (null > STDERR_FILENO)
 		close(null);
 
-	/* Descriptors inherited to be passed on, such as those of <(…). */
+	/* Close descriptors that were inherited, such as those of <(…). */
 	own = opendir("/proc/self/fd");
 	while (own != NULL && (entry = readdir(own)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
@@ -57,7 +58,7 @@ detach_fork(struct detachment *d, const char *run_id, struct error *err)
 	int ends[2];
 	pid_t pid;
 
-	/* Processes that end a run's leftovers see in /proc that this one is detached. */
+	/* Whoever ends the leftover processes of a run sees in /proc that this one is detached. */
 	if (access("/proc/self/stat", F_OK) != 0)
 		return error_set(err, ERROR_SYSTEM, "--detach", "/proc is not mounted: without it a run "
 		    "that goes on by itself cannot be told from what is left over");
@@ -80,7 +81,7 @@ detach_tell(struct detachment *d, const struct error *why)
 {
 	const struct error none = ERROR_INIT;
 
-	/* If the old process has gone, the write fails, and that does not matter. */
+	/* If the old process has ended, the write fails; that does no harm. */
 	file_write(d->report, why != NULL ? why : &none, sizeof none);
 	close(d->report);
 }

@@ -1,6 +1,6 @@
 /*
- * The file exists while the workflow runs, and is printed after that. SIGINT from a terminal
- * reaches the workflow too; this process waits for the workflow's end.
+ * The file DRY_RUN_FILE exists while the workflow runs, and is printed after that. SIGINT from a
+ * terminal reaches the workflow, too; this process then still waits for the workflow to end.
  */
 #include "run/dry_run.h"
 
@@ -50,7 +50,7 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 
 		environment_set(&environment, "AWF_WORKFLOW_DIR", workflow.directory);
 		environment_set(&environment, DRY_RUN_FILE, file);
-		/* Without AWF_RUN_ID its steps belong to no run: they record nothing. */
+		/* Without AWF_RUN_ID the steps belong to no run, and record nothing. */
 		environment_unset(&environment, "AWF_RUN_ID");
 		inputs_export(s->inputs, &environment);
 		spec.environment = environment.list;
@@ -67,7 +67,7 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 	return code;
 }
 
-/* Prints the steps' lines; control characters are escaped on a terminal. */
+/* Prints what the steps have written; on a terminal, control characters are escaped. */
 static int
 dry_run_print_file(const char *file, struct error *err)
 {

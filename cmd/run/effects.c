@@ -1,8 +1,8 @@
 /*
- * Prints one line for each effect that may have happened and that a person must decide about, and
- * for each recorded call that no call has claimed. If several lines would be equal, because their
- * commands differ only after what fits in a line, each shows its beginning and the part from
- * which they differ.
+ * Prints a line for each effect that may or may not have happened, so that a person must decide
+ * about it; and for each recorded call that no call of this run has used. If commands differ only
+ * after the part that fits into a line, their lines would be equal; then each shows its beginning
+ * and the part from which they differ.
  */
 #include "run/job.h"
 
@@ -16,24 +16,24 @@
 #include "proc/message.h"
 #include "program.h"
 
-#define TIME_SIZE 19 /* columns of a timestamp without its fraction */
-#define WHAT_COLUMNS 72 /* of the description of an effect */
-#define HEAD_COLUMNS 24 /* of its beginning, if a later part is shown as well */
+#define TIME_SIZE 19 /* length of a timestamp without its fraction */
+#define WHAT_COLUMNS 72 /* columns for the description of an effect */
+#define HEAD_COLUMNS 24 /* columns for its beginning if a later part is shown as well */
 #define BEFORE 12       /* bytes that are shown before the difference */
 #define PASSES 8
 
-/* A line to be printed. */
+/* A line about an effect. */
 struct told_effect {
 	const struct history_doubt *doubt;
 	struct buffer text;          /* description of the effect, printable */
 	size_t from;                 /* show the part from this byte on; 0: only the beginning */
 	size_t first;                /* index of the first line that looks the same */
-	size_t differs;              /* in that line: the first byte in which any of its
-	                                equals differs */
+	size_t differs;              /* in the first of the equal lines: the first byte at which any
+	                                of the texts differs */
 };
 
-/* Combining marks take no column, and any number may follow a character, so the bytes are
- * limited too. */
+/* The number of bytes is limited, too, since combining marks have no column, and any number of them
+ * may follow a character. */
 static void
 show_part(struct buffer *out, const char *at, size_t columns)
 {
@@ -73,8 +73,8 @@ first_difference(const char *a, const char *b)
 	return a[i] == b[i] ? SIZE_MAX : i;
 }
 
-/* Where different effects would print equal lines, lets each show the part that differs. Returns
- * whether there were any. */
+/* Finds effects that differ but whose lines would be equal, and makes each line show the part that
+ * differs. Returns whether there were any. */
 static bool
 effects_show_differences(struct told_effect *list, size_t count)
 {
@@ -107,7 +107,8 @@ effects_show_differences(struct told_effect *list, size_t count)
 	return any;
 }
 
-/* The undecided effects, or all. To be freed by the caller. */
+/* Makes the lines about effects that nobody has decided about yet, or about all. The caller frees
+ * them. */
 static struct told_effect *
 effects_list_texts(const struct history_doubt *doubts, size_t doubt_count, bool undecided,
     size_t *count)

@@ -16,11 +16,11 @@
 /* Adds an input. ERROR_USAGE with the place --input if the text is not KEY=VALUE or the
  * key exists. */
 int inputs_add(char ***inputs, const char *text, struct error *err);
-/* Adds those of others whose keys are not in the list. */
+/* Adds those inputs of others whose keys are not in the list yet. */
 void inputs_complete(char ***inputs, char *const *others);
 /* Appends the inputs as a JSON object. */
 void inputs_write(char *const *inputs, struct buffer *json);
-/* Sets the variables, and removes those of an outer run. */
+/* Sets the variables AWF_INPUT_…, and removes those of an outer run. */
 void inputs_export(char *const *inputs, struct environment *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Used by all parts of a job: the run's name, and messages on stderr. */
+/* Functions for all parts of a job: the run's name, and messages on stderr. */
 #include "run/job.h"
 
 #include <limits.h>

@@ -36,7 +36,7 @@ struct job {
 	struct run run;
 	struct input input;
 	struct printed printed;
-	bool input_open;           /* opened before the start, by a further attempt */
+	bool input_open;           /* job_attempt() has already opened input */
 	struct environment environment;
 	struct supervision supervision;
 	struct terminal terminal;
@@ -48,36 +48,38 @@ struct job {
 	struct resume resume;
 };
 
-/* Returned by preparing functions if the run is to be started; any other value is the status
- * to exit with. */
+/* Result of the functions that prepare a run: start it. Any other result is the exit status. */
 enum { GO = -2 };
 
-/* job.c: the name of the workflow; messages of one line on stderr. */
+/* job.c: the name of the workflow; printing one-line messages on stderr. */
 const char *job_name(const struct job *j);
 void job_warn(const struct error *err);
 void job_repaired(const char *text);
-/* effects.c: prints a line for each effect that may have happened. Returns STATUS_WAITING. */
+/* effects.c: prints a line for each effect that may or may not have happened. Returns
+ * STATUS_WAITING. */
 int job_ask(const struct resume *r);
-/* Prints the recorded calls that no call has claimed; only the first get a line each. */
+/* Prints the recorded calls that no call of this run has used; only the first ones get a line
+ * each. */
 void job_tell_unclaimed(const struct history_summary *s);
 
-/* Everything up to the start of the run. Returns GO, the status to exit with, or -1. */
+/* prepare.c: does everything up to the start of the run. Returns GO, the exit status, or -1. */
 int job_prepare(struct job *j, struct error *err);
-/* Prints the id of the run, or of the run that is resumed instead (--print-id, --id-file). */
+/* Prints the id of the new run, or of the run that is resumed (--print-id, --id-file). */
 int job_tell_id(const struct job *j, const char *id, struct error *err);
-/* Absolute path of the directory that the workflow is started in. To be freed by the caller. */
+/* Absolute path of the directory in which the workflow is started. To be freed by the caller. */
 char *job_workspace(const struct job *j);
-/* This process's environment without API keys, which only providers may see. */
+/* Copies this process's environment without API keys, which only providers may see. */
 int job_keyless(struct environment *e, struct error *err);
 
-/* create.c: makes a new run, or resumes the child in its place. These functions return GO, the
- * status to exit with, or -1. */
+/* create.c: makes a new run; for a child, this may mean to resume it. All these functions return
+ * GO, the exit status, or -1. */
 int job_create(struct job *j, struct error *err);
-/* Waits for this run's turn. STATUS_OK: it must not run. */
+/* Waits until it is this run's turn. STATUS_OK: --overlap does not let it run. */
 int job_take_turn(struct job *j, struct error *err);
-/* Starts a further attempt of the run that this process has locked. */
+/* Starts a further attempt of the run, whose lock this process has. */
 int job_attempt(struct job *j, struct error *err);
-/* Opens the workflow's input; puts the history of a forked run where steps look it up. */
+/* Opens the workflow's input. For a fork, stores the history of the forked run where the steps look
+ * for it. */
 int job_open_input(struct job *j, struct error *err);
 int job_build_fork(struct job *j, struct error *err);
 

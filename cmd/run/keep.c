@@ -1,8 +1,8 @@
 /*
  * A mark is written to a temporary file, gets its times, and is renamed, so that nobody sees it
- * incomplete. If several runs end at once, each may search all runs; which of their marks remains
- * does not matter, as each is true. After the clock was set back a mark may lie in the future; it
- * is then ignored.
+ * incomplete. If several runs end at the same time, each may search all runs; it does not matter
+ * whose mark remains, as all are correct. A mark from the future, which may exist after the clock
+ * was set back, is ignored.
  */
 #include "run/keep.h"
 
@@ -21,10 +21,12 @@
 #include "storage/storage.h"
 
 #define FEW_RUNS 100
-#define PARTS 100 /* of the age: a run may be removed late by one of them */
+#define PARTS 100 /* the result of a search is used for 1/100 of the age; so runs may be removed
+                     that much too late */
 #define SECOND INT64_C(1000000)
 
-/* Whether the mark says that no run remains which ended long before this time. */
+/* Whether the mark says that a search, not long ago, has removed the runs that ended before about
+ * this time. */
 static bool
 is_done(const char *mark, int64_t before)
 {
@@ -37,7 +39,7 @@ is_done(const char *mark, int64_t before)
 	return looked <= now && now - looked < late && before - clock_of(&status.st_mtim) < late;
 }
 
-/* Writes the mark. If that fails, the next run searches again; this run does not fail. */
+/* Writes the mark. If that fails, there is no error: the next run searches again. */
 static void
 mark_done(const char *directory, const char *mark, int64_t before)
 {

@@ -1,5 +1,5 @@
 /*
- * A directory that was renamed to "ID.gone" belongs to nobody, and is removed. Any other is
+ * A directory with the name "ID.gone" was about to be removed, so it is removed. Any other is
  * removed only by a process that holds its lock (run_lock.h), and only if the transcript says that
  * the run has ended.
  */

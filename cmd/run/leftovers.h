@@ -1,7 +1,7 @@
 /*
- * Removes what killed owners have left in runs/: directories of runs that had recorded their end,
- * or whose removal had begun. Later runs call this when they end. The directory of a run that died
- * before its end stays until the run is resumed or pruned.
+ * Removes what awf-run processes that were killed have left in runs/: directories of runs whose end
+ * was recorded, or whose removal had begun. Later runs call this when they end. The directory of a
+ * run without a recorded end stays until the run is resumed or pruned.
  */
 #ifndef AWF_RUN_LEFTOVERS_H
 #define AWF_RUN_LEFTOVERS_H

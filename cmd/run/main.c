@@ -4,8 +4,8 @@
  * What the code relies on:
  *  - The run exists, with its lock held, before the workflow starts, and until
  *    the last process of the workflow has ended.
- *  - The results of calls are read from the transcript, never from an exit status
- *    that a shell may have lost.
+ *  - Whether calls have failed is read from the transcript, because a shell may lose their exit
+ *    statuses.
  *  - Whatever ends the workflow, run.completed is written after its last event.
  */
 #include <signal.h>
@@ -37,7 +37,7 @@
 #include "storage/storage.h"
 #include "transcript/call.h"
 
-/* What the run has cost so far. */
+/* The cost of the run so far. */
 static int
 read_cost(struct cost *c, const struct run *run, struct error *err)
 {
@@ -81,7 +81,7 @@ run_workflow(struct job *j)
 	const struct workflow *w = &j->workflow;
 	struct guardian_service workers;
 	char *script;
-	/* The output of a child is recorded by its parent. */
+	/* The output of a child is not stored here: its parent records it. */
 	bool keeps_printed = !j->place.nested_in && !j->settings.no_transcript &&
 	    redactor_redaction(&j->redactor) == NULL;
 
@@ -103,7 +103,8 @@ run_workflow(struct job *j)
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
 	inputs_export(j->settings.inputs, e);
-	/* Shells read a script while they execute it: sandboxed programs must not write to it. */
+	/* Sandboxed programs must not be able to write to the script: a shell reads it while
+	 * executing it. */
 	environment_unset(e, "AWF_WORKFLOW_FILE");
 	if (script != NULL)
 		environment_set(e, "AWF_WORKFLOW_FILE", script);
@@ -132,8 +133,8 @@ run_workflow(struct job *j)
 	terminal_close(&j->terminal);
 }
 
-/* Whether the record of a child run that is not kept, and that ends waiting, tells that nothing in it has
- * changed anything: then it begins once more without a question. */
+/* Whether nothing in a child run has changed anything, if the run keeps no transcript and ends as
+ * waiting. Such a run can simply be started again, without a question to the user. */
 static bool
 is_unchanged(const struct job *j)
 {
@@ -150,7 +151,7 @@ is_unchanged(const struct job *j)
 	return unchanged;
 }
 
-/* Writes run.completed, and drops the run directory. */
+/* Writes run.completed, and removes the run's directory. */
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
     const char *stdout_sha256, struct error *err)
@@ -175,7 +176,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	int64_t count = 0;
 	int failed;
 
-	/* Recorded calls that a further attempt did not use, because they were edited or have
+	/* Tell the user which recorded calls were made again, because they were edited or have
 	 * another input. */
 	if (history_open(&h, j->run.directory, &none) == 0 && h != NULL)
 		count = history_unused(h, &text);
@@ -192,7 +193,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	buffer_free(&text);
 
 	failed = run_finish(&j->run, &end, err);
-	/* This also removes what its child runs left. */
+	/* This also removes directories that child runs have left. */
 	if (!run_in_environment())
 		leftovers_remove(&j->run.storage);
 	return failed;
@@ -210,7 +211,7 @@ run_finish_job(struct job *j)
 	struct cost cost;
 
 	overlap_ended(&j->overlap);
-	/* Who cancelled it: a run that takes its place (--overlap), or a person. */
+	/* Who cancelled it: a run that takes its place (--overlap cancel-other), or a person. */
 	by = cancelled_by(j->run.directory);
 	if (report_successor(j, id)) {
 		s->interrupted = false;
@@ -228,8 +229,8 @@ run_finish_job(struct job *j)
 		conclusion_fail(e, &err);
 	if (printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
-	/* For --on-complete, --on-failure and the report. With --no-transcript the record is
-	 * removed with the run. */
+	/* Now, for --on-complete, --on-failure and the report: with --no-transcript the transcript
+	 * is removed when the run is finished. */
 	if (notice_wanted(&j->settings) || report_tells_cost(j)) {
 		sum = COST_UNKNOWN;
 		if (read_cost(&cost, &j->run, &warning) != 0) {
@@ -256,8 +257,8 @@ run_finish_job(struct job *j)
 	return e->exit_code;
 }
 
-/* After the end is recorded: runs --on-complete or --on-failure, and --keep. Failures there are
- * only warned of. */
+/* Called when the end is recorded: executes --on-complete or --on-failure, and --keep. If they
+ * fail, only a warning is printed. */
 static void
 follow_up(struct job *j, const char *name)
 {
@@ -265,7 +266,7 @@ follow_up(struct job *j, const char *name)
 	struct environment environment = { NULL, 0, 0 };
 	const struct keep_spec keep = { s->keep, name, j->run.id, job_warn };
 	struct error warning;
-	/* A child's stdout is its result, so output of these commands goes to stderr. */
+	/* A child's stdout is its result, so the command's output goes to stderr. */
 	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
 	if (notice_wanted(s) &&

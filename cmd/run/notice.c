@@ -1,7 +1,7 @@
 /*
- * The command's stdin is prepared when the run's end is recorded and the run is still open, so that
- * an error in recording it is in the text too. The command is started later, with the whole text in
- * place, so nobody has to feed it.
+ * The text for the command's stdin is made right after the run's end was recorded, so that it also
+ * tells an error in recording it. The command is started later, with the whole text stored for it,
+ * so that this process need not write to a pipe while it waits.
  */
 #include "run/notice.h"
 
@@ -60,8 +60,8 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 	buffer_byte(out, '\n');
 }
 
-/* Waits until the command ends, a signal arrives, or it has taken too long (*err). Returns the
- * signal to end it with: the one that arrived, or SIGTERM. */
+/* Waits until the command ends, a signal arrives, or its time is over (*err). Returns the signal
+ * with which to end it: the one that arrived, else SIGTERM. */
 static int
 wait_for(struct guardian *g, struct error *err)
 {
@@ -87,11 +87,11 @@ wait_for(struct guardian *g, struct error *err)
 	return SIGTERM;
 }
 
-/* Runs a command with the text (at most 64 KiB) on stdin, which it may ignore; out is its stdout (a
- * descriptor or PROCESS_…), stderr is this process's. environment ends with NULL. A guardian ends
- * the processes that it leaves, as in a run. Called with the signals that cancel held
- * (supervise.h); one that arrives ends the command. Returns -1 with *err, without a place, if it
- * could not be run, failed, or took too long. */
+/* Runs a command with the text (at most 64 KiB) as its stdin; out is its stdout (a descriptor or
+ * PROCESS_…), stderr is this process's. environment ends with NULL. A guardian ends processes that
+ * the command leaves behind. The caller has blocked the signals that cancel a run (supervise.h); if
+ * one arrives, the command is ended. Returns -1 with *err, without a place, if the command could
+ * not be run, failed, or took too long. */
 static int
 notice_run_command(const char *command, struct span text, int out, char *const *environment,
     struct error *err)
@@ -106,7 +106,7 @@ notice_run_command(const char *command, struct span text, int out, char *const *
 
 	*err = (struct error)ERROR_INIT;
 	process_shell(argv, command);
-	signals_drop(); /* they were sent to the run */
+	signals_drop(); /* discard pending signals: they were meant for the run */
 	if (guardian_start(&g, &spec, NULL, &unused, err) != 0)
 		return -1;
 	number = wait_for(&g, err);
@@ -129,7 +129,7 @@ notice_send(const struct settings *s, const struct conclusion *e,
 	const char *command = success ? s->on_complete : s->on_failure;
 	struct error why;
 
-	/* A run that waits is not at its end: it goes on when a person has decided. */
+	/* A run that waits for a person has not ended: it goes on after the decision. */
 	if (command == NULL || strcmp(e->status, "waiting") == 0 ||
 	    notice_run_command(command, span_of(summary->data, summary->len), out, environment,
 	    &why) == 0)

@@ -17,8 +17,8 @@ bool notice_wanted(const struct settings *s);
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome, int64_t cost);
 /* Executes the command for this kind of end, if there is one, with the summary on stdin; out is its
- * stdout (a descriptor or PROCESS_…). Processes that it leaves are ended. Returns -1 with *err
- * (place: the option) for the caller to warn of. */
+ * stdout (a descriptor or PROCESS_…). Processes that it leaves behind are ended. Returns -1 with
+ * *err (place: the option), which the caller prints as a warning. */
 int notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err);
 

@@ -1,7 +1,7 @@
 /*
- * A table says what each policy does. The queue is locked whenever others are examined or something
- * is changed, but not during the wait. Each run waits, by its pidfd, only for the run directly
- * before it, so that one end wakes one run.
+ * A table says what each policy does. The queue is locked while other runs are examined and while
+ * it is changed, but not while this run waits. Each run waits, by a pidfd, only for the process of
+ * the run directly before it, so that the end of a run wakes one other.
  */
 #include "run/overlap.h"
 
@@ -19,14 +19,15 @@
 #include "start/supervise.h"
 #include "storage/run.h"
 
-enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
+enum { LOOK_OFTEN_MS = 50 }; /* time between looks if the system does not report the end of a
+                                process */
 
-/* What a run does if other runs of its name live. */
+/* What a run does if other runs of its name are alive. */
 static const struct policy {
 	const char *name;
-	bool looks;      /* examines other runs at all */
-	bool cancels;    /* running and waiting ones */
-	size_t room;     /* how many may wait, including this one */
+	bool looks;      /* it examines other runs */
+	bool cancels;    /* it cancels other runs, running and waiting ones */
+	size_t room;     /* most runs that may wait, including this one */
 } policies[] = {
 	{ "allow-all", false, false, 0 },
 	{ "skip", true, false, 0 },
@@ -47,7 +48,7 @@ policy_named(const char *name)
 	return &policies[0];
 }
 
-/* Reads the queue's others: all live runs of the name except those that this run is inside of. */
+/* Reads the queue: all live runs of the name, except the runs that this run is inside of. */
 static int
 overlap_read_queue(struct overlap *o, struct error *err)
 {
@@ -70,7 +71,7 @@ overlap_read_queue(struct overlap *o, struct error *err)
 	return 0;
 }
 
-/* With the queue locked: takes a place in it. 1: done; 0: the policy allows none. */
+/* Joins the queue, which is locked. 1: done; 0: the policy does not let this run wait. */
 static int
 find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
@@ -82,7 +83,7 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 		return -1;
 	for (size_t i = 0; i < q->count; i++)
 		waiting += q->others[i].state == QUEUE_WAITING;
-	/* If none runs, the first that waits is about to run, and does not count as waiting. */
+	/* If no run is running, the first waiting one is about to run: do not count it. */
 	if (waiting == q->count && waiting > 0)
 		waiting--;
 	if (q->count > 0 && waiting >= policy->room) {
@@ -92,14 +93,14 @@ find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err
 	if (queue_draw(q, q->count > 0 ? QUEUE_WAITING : QUEUE_RUNNING, spec->run_id, spec->policy,
 	    err) != 0)
 		return -1;
-	/* Each held its lock just now, so the pid is still its own. */
+	/* A moment ago each of these held the lock of its run, so its pid was not reused. */
 	for (size_t i = 0; policy->cancels && i < q->count; i++)
 		if (q->others[i].pid > 0 && q->others[i].state != QUEUE_ENDING)
 			kill(q->others[i].pid, SIGTERM);
 	return 1;
 }
 
-/* Finds a later run that cancels those before it (cancel-other). */
+/* Finds a later run in the queue that cancels those before it (cancel-other). */
 static bool
 find_successor(struct overlap *o)
 {
@@ -113,8 +114,8 @@ find_successor(struct overlap *o)
 	return o->by[0] != '\0';
 }
 
-/* Waits in line: for the run directly before this one, or if none is left, for a run without a
- * ticket. The queue is locked at the beginning and at the end. */
+/* Waits for the end of the run directly before this one, until no earlier one is left. The queue is
+ * locked when this is called and when it returns. */
 static int
 wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
@@ -145,8 +146,8 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 				return -1;
 			continue;
 		}
-		/* SIGTERM may come from a run that takes this one's place, or be meant to end
-		 * this process. */
+		/* Was SIGTERM sent by a run that takes the place of this one, or to end this
+		 * process? */
 		if (number == SIGTERM && queue_look(q, err) == 0 && find_successor(o))
 			return OVERLAP_SKIPPED;
 		return error_set(err, ERROR_CANCELLED, spec->name,
@@ -154,8 +155,8 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 		    strsignal(number));
 	}
 
-	/* If the process of the run before was killed, its guardian needs a moment to end
-	 * the workflow. */
+	/* If the previous run's process was killed, its guardian may still be ending the workflow:
+	 * wait for that. */
 	INVARIANT(q->lock != -1 && q->ticket != -1);
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", last);
 	if (*last != '\0')
@@ -178,7 +179,8 @@ overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *e
 	if (!looks)
 		return 0;
 	queue_tell(&o->queue, spec->told, run_in_environment());
-	/* A run of a single step has no lineage, but is around this one as well. */
+	/* If this run is inside of another, that one counts as well, even if it is a run of a
+	 * single step, which has no lineage. */
 	if (run_in_environment()) {
 		directory = storage_run_directory(&o->storage, getenv("AWF_RUN_ID"));
 		got = lineage_read(&o->around, directory, err);

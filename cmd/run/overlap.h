@@ -1,9 +1,9 @@
 /*
- * Overlap: what a run does while other runs of the same name live (awf-run --overlap).
- * storage/queue.h keeps the order and whose turn it is. All live runs of the name count, also
- * those started with allow-all, which themselves examine no others. Runs that this run is inside
- * of do not count: they wait for it. A process counts until it exits, including its work after the
- * end of its run.
+ * Overlap: what a run does while other runs of the same name are alive (awf-run --overlap).
+ * storage/queue.h stores their order and whose turn it is. All live runs of the name count, even
+ * those with allow-all, which do not examine others themselves. Runs that this run is inside of do
+ * not count, since they wait for it. A run counts until its process exits, that is also while the
+ * process works after the end of the run.
  */
 #ifndef AWF_RUN_OVERLAP_H
 #define AWF_RUN_OVERLAP_H
@@ -23,7 +23,7 @@ struct overlap_spec {
 	const char *name;             /* of the workflow */
 	const char *policy;           /* one of overlap_policies */
 	const char *run_id;           /* of the new run */
-	const char *told;             /* name to show in lists; NULL: it is masked */
+	const char *told;             /* name for lists; NULL: the run is masked */
 };
 
 struct overlap {
@@ -38,17 +38,17 @@ struct overlap {
 
 enum { OVERLAP_SKIPPED = 1 };
 
-/* Waits until it is this run's turn, with the signals that cancel held (supervise.h). Returns 0
- * if it is, until overlap_leave(); OVERLAP_SKIPPED if the run must not start; -1: ERROR_SYSTEM,
- * or ERROR_CANCELLED if a signal arrived, which is held again. Call overlap_leave() whatever
- * the result. */
+/* Waits until it is this run's turn. The caller has blocked the signals that cancel a run
+ * (supervise.h). Returns 0 if it is this run's turn, which ends with overlap_leave();
+ * OVERLAP_SKIPPED if the run must not start; or -1 with ERROR_SYSTEM, or with ERROR_CANCELLED if a
+ * signal arrived, which is then blocked again. Call overlap_leave() whatever the result. */
 int overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *err);
 bool overlap_taken(const struct overlap *o);
-/* The run has got this id. */
+/* Records the id that the run has got. */
 void overlap_begun(struct overlap *o, const char *run_id);
-/* The run has ended: the rest of this process's work cannot be cancelled. */
+/* Records that the run has ended: what this process still does cannot be cancelled. */
 void overlap_ended(struct overlap *o);
-/* Whether a waiting run has cancelled this one to take its place; sets that run's id. */
+/* Whether a run that waits has cancelled this one to take its place; sets that run's id. */
 bool overlap_successor(struct overlap *o, char successor[ID_SIZE]);
 void overlap_leave(struct overlap *o);
 

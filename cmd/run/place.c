@@ -1,7 +1,8 @@
 /*
- * At top level each of these functions does nothing; inside of another run it is a step in the life
- * of a child (cmd/run_resume/child.h). So callers need not distinguish. If standard input was read
- * to compare it with the recorded input, the workflow gets a descriptor with the same bytes.
+ * Each of these functions does nothing for a run at top level; for a run inside of another, it is a
+ * step of a child's start or end (cmd/run_resume/child.h). So callers need not distinguish. To
+ * compare standard input with the recorded input, it is read; then the workflow gets a descriptor
+ * with the same bytes.
  */
 #include "run/place.h"
 
@@ -40,8 +41,8 @@ place_describe_start(const struct place_spec *spec)
 	};
 }
 
-/* The call needs a person's answer whether it is a recorded one. Records that as the call's end;
- * nothing of it was run. Returns -1. */
+/* A person must say whether the call is a recorded one. Records this question as the end of the
+ * call, of which nothing was run. Returns -1. */
 static int
 record_question(struct place *p, const struct child_start *start, struct error *err)
 {
@@ -101,7 +102,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	}
 	memcpy(p->id, c->run_id, sizeof p->id);
 	p->lineage = c->lineage;
-	/* A child gives its workflow less time to end than its parent gives to the child. */
+	/* The time in which a workflow must end is shorter for a child than for its parent. */
 	descendants_hurry(HURRY_FIRST_MS + (int)(lineage_depth(&p->lineage) - 1) * HURRY_MORE_MS);
 	return 0;
 }
@@ -128,7 +129,7 @@ place_begin(struct place *p, const struct place_spec *spec, struct error *err)
 	return 0;
 }
 
-/* Everything is recorded, so a signal may end the process from here on. */
+/* Prints the result. Everything is recorded by now, so signals may end the process again. */
 static int
 print_result(const struct data *result, struct error *err)
 {
@@ -152,7 +153,7 @@ print_result(const struct data *result, struct error *err)
 	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* Outputs the recorded result of the call. Returns the recorded exit status. */
+/* Outputs the recorded result of the call as this one's. Returns the recorded exit status. */
 int
 place_replay(struct place *p, const struct place_spec *spec, struct error *err)
 {
@@ -187,7 +188,7 @@ place_detached(struct place *p, struct error *err)
 	if (!p->nested_in)
 		return 0;
 	data_from_text(&result, p->id, strlen(p->id));
-	result.no_newline = false; /* it is printed with a newline */
+	result.no_newline = false; /* print the result with a newline */
 	failed = child_completed(&p->child, &end, err);
 	data_free(&result);
 	return failed;
@@ -232,10 +233,11 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 
 	if (!p->nested_in)
 		return 0;
-	/* The end of the call, whatever the run's own end is. */
+	/* The end of the call may differ from that of the run. */
 	if (error.code == ERROR_NONE && p->output.closed)
 		error_set(&error, ERROR_DOWNSTREAM_CLOSED, NULL, "nobody reads its output any more");
-	/* Its failure is not to be caught while a question in it is open. */
+	/* While a question inside the run is open, the call ends as waiting: the workflow must not
+	 * handle it as a failure. */
 	else if (p->waits && error.code != ERROR_NONE && error_of_work(error.code))
 		error_set(&error, ERROR_WAITING, NULL, "waiting for a person");
 	if (!p->output.overflow)

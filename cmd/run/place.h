@@ -18,26 +18,30 @@
 #include "storage/redactor.h"
 
 struct place {
-	char id[ID_SIZE];          /* of the new run; may be given by the user at top level */
-	char completed[ID_SIZE];   /* event id of its run.completed */
+	char id[ID_SIZE];          /* id of the new run; at top level the user may have chosen it */
+	char completed[ID_SIZE];   /* event id for its run.completed */
 	struct lineage lineage;
-	struct run_cause cause;    /* of a child */
-	bool nested_in;            /* it is one, and its call is this process's: */
-	bool asked;                /* it has asked whether it is a recorded one, and recorded that */
-	bool waits;                /* a call in it does, whatever else came of it */
-	bool unchanged;            /* it waits, keeps no transcript, and nothing in it has changed anything */
+	struct run_cause cause;    /* for a child */
+	bool nested_in;            /* it is a child; this process is its call */
+	bool asked;                /* whether it is a recorded child was asked, and the question
+	                              recorded */
+	bool waits;                /* a call in it waits for a person, even if the run ended
+	                              otherwise */
+	bool unchanged;            /* the run waits and keeps no transcript, but nothing in it has
+	                              changed anything */
 	struct child child;
-	struct nested nested;      /* what it takes over */
-	char *around;              /* the run directory of a parent that goes on; NULL */
-	char *left_call, *left_path; /* the call in it, the path of its step, */
-	char *left_directory;      /* and where it was made, once place_leave() */
-	struct redactor redactor;   /* of its parent */
+	struct nested nested;      /* the recorded child that it continues or reuses */
+	char *around;              /* run directory of the parent, if that was resumed; NULL */
+	char *left_call, *left_path; /* set by place_leave(): the call in the parent, the path of
+	                                its step, */
+	char *left_directory;      /* and the directory in which it was made */
+	struct redactor redactor;   /* the parent's */
 	struct output output;
 };
 
 #define PLACE_INIT { .output = { .stream = -1, .source = -1 } }
 
-/* The run to be made there. */
+/* The run that is to be made. */
 struct place_spec {
 	const char *name;          /* of the run */
 	const char *id;            /* for the new run; NULL: make one */
@@ -48,43 +52,45 @@ struct place_spec {
 	const char *workspace;     /* working directory; NULL: the current one */
 	bool detached;
 	bool tried;                  /* --try */
-	bool no_input;             /* the run must not read stdin */
+	bool no_input;             /* the run does not read stdin */
 	bool unrecorded;           /* nothing is recorded */
 };
 
-/* Finds the place from the environment; endless nesting is refused (ERROR_USAGE). nested.way says
- * whether the child was recorded before. Call place_free() whatever the result. */
+/* Finds out from the environment where the run is made; refuses endless nesting (ERROR_USAGE).
+ * nested.way says whether the child was recorded before. Call place_free() whatever the result. */
 int place_find(struct place *p, const struct place_spec *spec, struct error *err);
 
-/* The place of an existing run: it goes on where this process is, without becoming a child. */
+/* For a run that is resumed by itself: it goes on in this process, even if it was a child. */
 int place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
     struct error *err);
 
-/* Records the call in the parent; nothing at top level. */
+/* Records the call in the parent; does nothing at top level. */
 int place_begin(struct place *p, const struct place_spec *spec, struct error *err);
-/* Outputs the recorded result of a child as this call's result. Returns the exit status, or -1. */
+/* Outputs the recorded result of a child as the result of this call. Returns the exit status, or
+ * -1. */
 int place_replay(struct place *p, const struct place_spec *spec, struct error *err);
 int place_reuse(struct place *p, const struct place_spec *spec, struct error *err);
-/* The child is detached: its call ends, with the child's id as result, and the child's process no
- * longer belongs to the parent. */
+/* For a detached child: ends the call with the child's id as result; the child's process does not
+ * belong to the parent any more. */
 int place_detached(struct place *p, struct error *err);
 void place_leave(struct place *p);
 int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);
 
-/* It waits for a person and starts nothing; so its parent waits too. */
+/* The child waits for a person and starts nothing, so the parent ends as waiting, too. */
 void place_waits(struct place *p);
-/* It ends without an end in its parent's transcript: because it waits, or because of an error of
- * the machine, which is then reported by a way that needs no disk space. */
+/* The child ends, but no end is recorded in the parent: because it waits, or because of an error of
+ * the machine, which is then reported in a way that needs no disk space. */
 void place_unrecorded(struct place *p, const struct error *why);
 
-/* No run will be made, and the parent must not take the call for dead. */
+/* No run is made (--overlap): the parent must not think that the call has died. */
 void place_skipped(struct place *p);
 
-/* Lets calls of the run be compared with what its parent did, if the parent is resumed. */
+/* Stores, if the parent was resumed, where calls of the run are to be compared with what the parent
+ * did before. */
 int place_set_around(const struct place *p, const char *run_directory, struct error *err);
-/* Sets up the input that comes from the parent, before the workflow runs. */
+/* Sets up the workflow's input, which comes from the parent. */
 int place_nest_input(const struct place *p, struct input *in, const char *run_directory,
     struct error *err);
 /* Sets *output to where the workflow's stdout goes; NULL: this process's stdout. -1 with *err. */

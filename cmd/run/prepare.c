@@ -1,8 +1,8 @@
 /*
- * Everything that can be refused is refused before anything is made: keys, the mask, the
- * workflow, the state of a run that is to be resumed. Then signals are held, the run waits for
- * its turn, and takes the run's lock. With the lock held the state is checked again, as another
- * resume may have come first.
+ * Everything that may be refused is checked before anything is made: keys, the mask, the workflow,
+ * the state of a run that is to be resumed. Then signals are blocked, the run waits for its turn,
+ * and this process takes the run's lock. Then the state is checked again, because another process
+ * may have resumed the run meanwhile.
  */
 #include "run/job.h"
 
@@ -93,7 +93,7 @@ find_workflow(struct job *j, struct error *err)
 	return failed;
 }
 
-/* Changes to the directory of the recorded run, and applies its recorded settings. */
+/* Changes to the directory of the recorded run, and restores its recorded settings. */
 static int
 prepare_apply_record(struct job *j, struct error *err)
 {
@@ -101,7 +101,7 @@ prepare_apply_record(struct job *j, struct error *err)
 	const struct resume *r = &j->resume;
 	char here[PATH_MAX], *told;
 
-	/* --input has precedence over a recorded input of the same key. */
+	/* An input given with --input replaces a recorded one with the same key. */
 	inputs_complete(&s->inputs, r->settings.inputs);
 	s->no_input |= r->settings.no_input;
 	if (run_in_environment())
@@ -125,7 +125,7 @@ prepare_apply_record(struct job *j, struct error *err)
 	if (told != NULL && !run_in_environment())
 		message_print(PROGRAM, "%s", told);
 	free(told);
-	/* A relative path of --id-file refers to the directory that the user is in. */
+	/* --id-file is relative to the directory in which the user has started awf-run. */
 	if (s->id_file != NULL && *s->id_file != '/' && getcwd(here, sizeof here) != NULL)
 		s->id_file = s->pinned_id_file = path_join(here, s->id_file);
 	if (chdir(r->directory) != 0)
@@ -136,8 +136,8 @@ prepare_apply_record(struct job *j, struct error *err)
 	return 0;
 }
 
-/* Finds the programs that the workflow's command line runs besides its script: sh x.sh, ./x
- * | awf-step … */
+/* Finds the programs that the workflow's command line runs besides its script, for example in: sh
+ * x.sh, or ./x | awf-step … */
 static void
 find_programs(struct job *j)
 {
@@ -155,7 +155,7 @@ find_programs(struct job *j)
 	free(workspace);
 }
 
-/* Checks and prepares what every run needs, new or resumed. */
+/* Checks and prepares what a run needs, whether it is new or resumed. */
 static int
 prepare_words(struct job *j, struct error *err)
 {
@@ -166,7 +166,8 @@ prepare_words(struct job *j, struct error *err)
 	if (refuse_keys(&j->settings, err) != 0 ||
 	    redactor_open(&j->redactor, j->settings.mask, err) != 0)
 		return -1;
-	/* The filter of --mask belongs to the user and gets the environment, without API keys. */
+	/* The filter of --mask is the user's own program: it gets the whole environment except API
+	 * keys. */
 	if (redactor_redaction(&j->redactor) != NULL) {
 		if (j->settings.snapshot)
 			return error_set(err, ERROR_USAGE, "--snapshot",
@@ -181,7 +182,7 @@ prepare_words(struct job *j, struct error *err)
 	for (char **name = w->ignored; name != NULL && *name != NULL; name++)
 		if (!list_has(j->settings.ignored, *name))
 			list_add(&j->settings.ignored, *name);
-	/* The path of the script that the command line names. */
+	/* Make the path of the script absolute. */
 	if (w->script >= 0 && getcwd(here, sizeof here) != NULL) {
 		joined = path_join(*w->argv[w->script] == '/' ? "" : here, w->argv[w->script]);
 		j->script = path_normal(joined);
@@ -201,8 +202,8 @@ prepare_report_success(const struct resume *r)
 	return STATUS_OK;
 }
 
-/* Tells the user which files have changed since they were recorded. For a child, its
- * parent does this. */
+/* Prints which files have changed since they were recorded. For a child, its parent has done
+ * this. */
 static void
 prepare_report_changes(const struct resume *r, bool redo_changed)
 {
@@ -244,7 +245,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	if (decided == -1)
 		status = -1;
 	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
-		status = prepare_report_success(r); /* another resume came first */
+		status = prepare_report_success(r); /* another process has resumed it first */
 	else if (decided == 0)
 		status = job_ask(r);
 	else if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
@@ -257,7 +258,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	return status;
 }
 
-/* Questions are asked before the new run is made. */
+/* Prepares a fork. The user is asked about effects before the new run is made. */
 static int
 prepare_fork(struct job *j, const struct storage *s, struct error *err)
 {
@@ -288,7 +289,8 @@ prepare_new(struct job *j, struct error *err)
 	return prepare_words(j, err) != 0 ? -1 : job_create(j, err);
 }
 
-/* A resumed run reads the stored input; refuses another input, as it would be ignored. */
+/* Refuses standard input that differs from the run's stored input: a resumed run reads the stored
+ * input, so the other one would be ignored. */
 static int
 refuse_other_input(const struct job *j, const struct storage *s, struct error *err)
 {
@@ -312,9 +314,8 @@ refuse_other_input(const struct job *j, const struct storage *s, struct error *e
 	return -1;
 }
 
-/* --continue: resumes the latest run of the name if it died or was ended from outside of its
- * work: by a reboot, a batch system, or the death of its guardian. This is decided when it is
- * this run's turn. */
+/* --continue: waits for this run's turn, then resumes the latest run of the name if that died or
+ * was ended from outside: by a reboot, by a batch system, or because its guardian died. */
 static int
 prepare_continue(struct job *j, const struct storage *s, struct error *err)
 {
@@ -344,7 +345,7 @@ prepare_continue(struct job *j, const struct storage *s, struct error *err)
 	}
 	if (refuse_other_input(j, s, err) != 0)
 		return -1;
-	/* The run that died has its own workflow, name and inputs. */
+	/* The workflow, name and inputs of the run that died are used. */
 	given->words += list_count(given->words);
 	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
 	given->tools_policy = TOOLS_UNSAID;
@@ -354,7 +355,7 @@ prepare_continue(struct job *j, const struct storage *s, struct error *err)
 	return prepare_resume(j, s, err);
 }
 
-/* GO, or the status to exit with; -1. */
+/* Returns GO, the exit status, or -1. */
 int
 job_prepare(struct job *j, struct error *err)
 {
@@ -368,7 +369,7 @@ job_prepare(struct job *j, struct error *err)
 	ceiling_lower(s->allow_tools, s->tools_policy);
 	if (s->resume == NULL && s->fork == NULL && !s->go_on)
 		return prepare_new(j, err);
-	/* Calls that are not in the recording would ask models and change things. */
+	/* In a replay, calls that are not in the recording would ask models and change things. */
 	if (run_in_environment() && run_environment_recreated())
 		return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
 		    "inside of a replay, as it would do all for real");

@@ -1,6 +1,7 @@
 /*
  * The last stderr lines of a failed call are in its step.completed event, which is read again from
- * the transcript. For a group or a workflow inside, they are those of the call in it that failed.
+ * the transcript. For a group or a child workflow, they are those of the call inside it that
+ * failed.
  */
 #include "run/report.h"
 
@@ -29,7 +30,7 @@
 #include "view/screen.h"
 #include "view/view.h"
 
-#define FAILED_MOST ((size_t)700) /* bytes of an error message if more text follows it */
+#define FAILED_MOST ((size_t)700) /* most bytes of an error message that is followed by more text */
 #define LINES_MOST 5
 #define INDENT "  | "
 
@@ -42,14 +43,14 @@ report_successor(struct job *j, char id[ID_SIZE])
 	    overlap_successor(&j->overlap, id);
 }
 
-/* Whether this is a call within another run, which records its messages. */
+/* Whether this run is inside of another, whose transcript gets its messages. */
 static bool
 is_recorded(void)
 {
 	return environment_text("AWF_CALL") != NULL;
 }
 
-/* Whether a user is watching on a terminal; then a normal end is reported too. */
+/* Whether a user is watching on a terminal: then success is reported, too. */
 static bool
 is_watched(const struct job *j)
 {
@@ -65,7 +66,8 @@ report_tells_cost(const struct job *j)
 	    (j->conclusion.error.code != ERROR_NONE || is_watched(j) || j->settings.max_cost != NULL);
 }
 
-/* " after 12.4s, 1.7k in, 320 out, $0.0310": of this attempt, except for the cost. */
+/* Appends the figures of this attempt, " after 12.4s, 1.7k in, 320 out, $0.0310"; the cost is that
+ * of all attempts. */
 static void
 report_add_figures(const struct job *j, int64_t cost, struct buffer *out)
 {
@@ -86,7 +88,7 @@ report_add_figures(const struct job *j, int64_t cost, struct buffer *out)
 }
 
 /* By how much the cost exceeds --max-cost, in nano-dollars; 0: not at all. Calls are started as
- * long as the limit is not reached, so the last one may exceed it. */
+ * long as the limit is not reached, so it may be exceeded. */
 static int64_t
 over_limit(const struct job *j, int64_t cost)
 {
@@ -96,7 +98,7 @@ over_limit(const struct job *j, int64_t cost)
 	    cost - limit : 0;
 }
 
-/* Where the last lines of a text begin; removes the LF at its end from *len. */
+/* The beginning of the last lines of a text; *len is reduced by the LF at its end. */
 static const char *
 last_lines(const char *text, size_t *len)
 {
@@ -133,8 +135,8 @@ report_print_last_stderr(const struct job *j)
 		span_decode(span_member(event.payload, KEY_STDERR), &text);
 	len = text.len;
 	at = last_lines(buffer_string(&text), &len);
-	/* A single line is already in the reason, apart from colours and the like, unless it
-	 * was cut there. */
+	/* If stderr has only one line, it is already in the error's message, except for colours and
+	 * the like; but there it may be cut off. */
 	last_words(at, len, &words);
 	if (words.len > 0 && words.len <= len && memchr(at, '\n', len) == NULL &&
 	    !text_ends(buffer_string(&words), "…"))
@@ -158,7 +160,7 @@ report_print_last_stderr(const struct job *j)
 	free(blobs);
 }
 
-/* Prints who may decide about what the run waits for. */
+/* Prints who may make the decision that the run waits for. */
 static void
 report_print_decider(const struct job *j)
 {
@@ -172,8 +174,9 @@ report_print_decider(const struct job *j)
 	free(by);
 }
 
-/* The command that resumes the run. It repeats --max-cost, which is not recorded; if the limit was
- * reached, USD stands for a new one that the user must choose. To be freed by the caller. */
+/* The command that resumes the run. It repeats --max-cost, which is not recorded; if that limit was
+ * reached, it has USD in its place, for which the user must insert a higher one. To be freed by the
+ * caller. */
 static char *
 resume_command(const struct job *j, const char *run)
 {
@@ -186,14 +189,15 @@ resume_command(const struct job *j, const char *run)
 	return memory_format("awf-run --max-cost %s --resume %s", limit, run);
 }
 
-/* Counted failures that were not printed. */
+/* Failures that steps have counted instead of printing each. */
 struct counted {
 	const char *run;           /* name of the run */
-	struct buffer reason;      /* kind of the failure that is the reason of the run's failure */
-	size_t more;               /* how many are of that kind */
+	struct buffer reason;      /* the kind of failure because of which the run failed */
+	size_t more;               /* number of counted failures of this kind */
 };
 
-/* Failures of the reason's kind are counted to be printed with it; each other kind gets a line. */
+/* Adds failures of the run's own kind to c->more, to be printed with the reason; prints a line for
+ * each other kind. */
 static void
 report_print_counted(void *context, const char *text, size_t more)
 {
@@ -212,8 +216,8 @@ report_print_counted(void *context, const char *text, size_t more)
 	buffer_free(&line);
 }
 
-/* Prints the counted failures. If the first failed call is the reason of the run's failure, returns
- * how many are of the same kind. */
+/* Prints the failures that steps have counted. If the first failed call is the reason why the run
+ * failed, returns how many more failures are of the same kind. */
 static size_t
 report_print_failures(const struct job *j, bool first_failed)
 {
@@ -229,7 +233,7 @@ report_print_failures(const struct job *j, bool first_failed)
 	return c.more;
 }
 
-/* Prints what failed or waits, and why. */
+/* Prints what failed or waits, with the reason. */
 static void
 report_print_reason(const struct job *j, const char *run)
 {
@@ -250,7 +254,7 @@ report_print_reason(const struct job *j, const char *run)
 		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
 		    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
 		    run, more);
-	else if (waits && o->decisions > 0) /* the run was alive when a person decided */
+	else if (waits && o->decisions > 0) /* decided while the run was still alive */
 		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: %s",
 		    command);
 	else if (*e->step == '\0')
@@ -267,7 +271,7 @@ report_print_reason(const struct job *j, const char *run)
 		buffer_free(&text);
 	}
 
-	/* The step that succeeded later may have repeated the work, or done other work. */
+	/* A later step, which succeeded, may have done the same work, or other work. */
 	if (*o->repeated_by != '\0' && first_failed) {
 		const struct error failed = line;
 		const size_t len = strlen(failed.message);
@@ -285,8 +289,9 @@ report_print_reason(const struct job *j, const char *run)
 		report_print_last_stderr(j);
 }
 
-/* Whether to suggest resuming the run: some work need not be done again. A terminal failure or a
- * person's denial would end it again, and a run inside of another is resumed with that one. */
+/* Whether to print the command that resumes the run: only if some work need not be done again. Not
+ * after a terminal failure or a person's denial, which would end the run again; and not inside of
+ * another run, which is resumed instead. */
 static bool
 goes_on(struct job *j)
 {

@@ -1,7 +1,7 @@
 /*
  * One table lists the options and the member of the settings that each is stored in; a table of
- * rules says which go together (base/options.h). An option given with its default value counts as
- * not given; --mask counts as given if the environment sets it.
+ * rules says which may be combined (base/options.h). An option given with its default value counts
+ * as not given; --mask counts as given if the environment sets it.
  */
 #include "run/settings.h"
 
@@ -25,7 +25,7 @@
 
 #define NAME_LIMIT 128
 
-/* Each is a bit of options.said. */
+/* Bits of options.said. */
 enum {
 	OPT_WORKFLOW = 1,             /* -c or a command line; not an option itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
@@ -43,7 +43,7 @@ const char run_usage[] =
     "awf-run [options] --resume RUN\n"
     "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
 
-/* These functions leave the error's place empty: the caller sets it to the option. */
+/* These functions do not set the error's place; the caller sets it to the option. */
 static int
 check_name(const char *name, struct error *err)
 {
@@ -207,7 +207,7 @@ set_workspace(struct settings *s, const char *path, struct error *err)
 	return 0;
 }
 
-/* Handles an option that is not simply stored in a member. */
+/* Handles an option for which it is not enough to store its value. */
 static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
@@ -224,7 +224,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 #define WORKFLOW SAID(OPT_WORKFLOW)
 #define AGAIN (SAID(OPT_RESUME) | SAID(OPT_FORK))
 #define RECORDED (AGAIN | SAID(OPT_CONTINUE))
-/* The first broken rule is reported. */
+/* Of several violated rules, the first is reported. */
 static const struct option_rule rules[] = {
 	{ SAID(OPT_SEAL), SAID(OPT_NO_TRANSCRIPT), 0, "not with %s: there would be nothing to seal" },
 	{ SAID(OPT_SNAPSHOT), SAID(OPT_NO_TRANSCRIPT), 0, "not with %s: there would be nothing to replay" },
@@ -256,8 +256,8 @@ check_options(const struct settings *s, struct options *o, struct error *err)
 {
 	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
 
-	/* The options given, without those that have their default value, plus a mask from the
-	 * environment. */
+	/* Count as given: options, unless they have their default value; a workflow; a mask from
+	 * the environment. */
 	if (s->pipeline != NULL || *s->words != NULL)
 		o->said |= WORKFLOW;
 	if (strcmp(s->overlap, overlap_policies[0]) == 0)

@@ -1,8 +1,7 @@
 /*
- * Bytes are relayed in both directions, through one buffer each; a reader that is slow stops the
- * other side: while bytes cannot be written, no more are read. For the view the transcript is
- * read ten times a second, as by any other program, so that events cost nothing here, however
- * many there are.
+ * Bytes are relayed in both directions, through one buffer for each. If a reader is slow, no more
+ * is read from the other side until its bytes were written. For the view, the transcript is read
+ * ten times a second, as any other program would read it; so the number of events does not matter.
  */
 #define _GNU_SOURCE /* TIOCGWINSZ, memmem() */
 #include "run/terminal.h"
@@ -23,17 +22,16 @@
 #include "io/file.h"
 #include "io/polling.h"
 
-#define REST_MS 50             /* without output, until the view is drawn below it */
-#define WRITER_MS 50           /* for the writer of stdin to close it */
-#define LEFT_MS 1000           /* to drain the pseudo-terminal */
-#define FLUSH_MS 10000         /* for the terminal to accept more of the remaining output */
+#define REST_MS 50             /* the view is drawn when there was no output for this long */
+#define WRITER_MS 50           /* how long to wait whether the writer of stdin closes it */
+#define LEFT_MS 1000           /* most time to read what is left in the pseudo-terminal */
+#define FLUSH_MS 10000         /* most time without progress when the remaining output is written */
 #define PIECE ((size_t)65536)
-#define TYPED ((size_t)4096)   /* read ahead of the workflow */
+#define TYPED ((size_t)4096)   /* bytes read before the workflow reads them */
 
 /* ---- may this process use the terminal ---- */
 
-/* Whether the descriptor is the terminal itself, or something whose other end does not use
- * the terminal. */
+/* Whether a descriptor is the terminal itself, or leads to something that does not use it. */
 static bool
 leaves_terminal(int fd, dev_t terminal)
 {
@@ -44,7 +42,8 @@ leaves_terminal(int fd, dev_t terminal)
 	if (S_ISCHR(status.st_mode))
 		return status.st_rdev == terminal || !isatty(fd);
 	if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
-		/* The process at the other end may read from the terminal: cat, ssh, a pager. */
+		/* The process at the other end may read from the terminal, as cat, ssh and pagers
+		 * do; so the pipe must have no writer any more. */
 		return fd == STDIN_FILENO && (poll_one(fd, 0, clock_monotonic() + WRITER_MS) & POLLHUP) != 0;
 	return S_ISREG(status.st_mode);
 }
@@ -88,7 +87,7 @@ open_pseudo_terminal(struct terminal *t)
 	    ioctl(t->fd, TIOCGWINSZ, &size) == 0 && ioctl(t->master, TIOCSWINSZ, &size) == 0;
 }
 
-/* ---- taking it, and giving it back ---- */
+/* ---- taking the terminal, and giving it back ---- */
 
 static void
 terminal_set_raw(struct terminal *t)
@@ -153,8 +152,9 @@ give_back(struct terminal *t)
 	t->guardian.modes->taken = t->taken = false;
 }
 
-/* This process was stopped, and a shell has used the terminal: what was drawn has scrolled up. If
- * this process is in the background, the terminal still belongs to the shell. */
+/* This process was stopped and continued. The shell has used the terminal meanwhile, so what was
+ * drawn has scrolled up. If this process is in the background now, the terminal still belongs to
+ * the shell. */
 static void
 go_on(struct terminal *t)
 {
@@ -195,7 +195,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	return 0;
 }
 
-/* A child run died: the outer run's own messages will report the consequences. */
+/* A child run has died: the outer run itself will report what follows from that. */
 static void
 on_warning(void *context, const struct error *warning)
 {
@@ -213,7 +213,7 @@ begin_view(struct terminal *t, const struct run *run)
 
 	t->callbacks = (struct follow_callbacks){ on_line, on_warning, t };
 	follow_begin(&t->follow, &t->callbacks, true);
-	t->follow.live = true; /* read by polling, without inotify */
+	t->follow.live = true; /* live: read by polling, without inotify */
 	t->follow.level = MODEL_INSIDE;
 	live_feed_begin(&t->feed, &run->storage);
 	t->feed.view.colour = terminal_colour(t->fd, "auto");
@@ -238,9 +238,8 @@ print_told(struct terminal *t)
 	buffer_clear(&t->told);
 }
 
-/* Moves to the start of an empty line. The cursor may stand after something that others
- * printed: writing width - 1 blanks then wraps into the next line; from column 0 it stays in
- * the same line. */
+/* Moves to the start of an empty line. If other output has left the cursor within a line, writing
+ * width - 1 blanks wraps into the next line; if it is in column 0, it stays in the same line. */
 static void
 begin_line(struct terminal *t)
 {
@@ -270,7 +269,7 @@ terminal_update_view(struct terminal *t, int64_t now)
 	size_t count;
 
 	t->look_at = now + SCREEN_INTERVAL;
-	follow_read(&t->follow, &none); /* on errors the view shows less */
+	follow_read(&t->follow, &none); /* after an error the view just shows less */
 	if (!t->taken || t->out.len > 0 || now - t->printed_at < REST_MS ||
 	    !terminal_output_rests(&t->output) || !reads_lines(t))
 		return;
@@ -289,10 +288,11 @@ terminal_update_view(struct terminal *t, int64_t now)
 	buffer_free(&lines);
 }
 
-/* ---- what is typed ---- */
+/* ---- keyboard input ---- */
 
-/* Reads what was typed. After the workflow's end its pseudo-terminal no longer makes signals of
- * keys, so that is done here, for the processes that are left. */
+/* Reads what the user typed. After the end of the workflow its pseudo-terminal does not turn keys
+ * into signals any more; so this function returns the signal, for processes that the workflow has
+ * left. */
 static int
 relay_input(struct terminal *t)
 {
@@ -323,7 +323,7 @@ pass_input(struct terminal *t)
 		buffer_drop(&t->in, (size_t)put);
 }
 
-/* ---- callbacks of supervise_workflow() ---- */
+/* ---- callbacks for supervise_workflow() ---- */
 
 static bool
 is_terminal(const void *context, int fd)
@@ -401,8 +401,9 @@ on_step(void *context, const struct pollfd *fds, nfds_t count)
 	return number;
 }
 
-/* The workflow has stopped: this process stops too, as if it were the workflow's own, so that a
- * shell continues both. Without a shell that could do that, the workflow is continued. */
+/* The workflow was stopped. Stops this process's group too, so that the shell notices and later
+ * continues both. If there is no such shell, SIGTSTP does nothing, and the workflow is continued at
+ * once. */
 static void
 on_stopped(void *context, int signal_number)
 {
@@ -453,8 +454,9 @@ on_finish(void *context)
 	const int64_t deadline = clock_monotonic() + LEFT_MS;
 	struct error none;
 
-	/* The workflow has closed it, or only processes that are not waited for have it: read what
-	 * it contains, but do not follow a program that keeps writing. */
+	/* The workflow has closed the pseudo-terminal; or only processes have it that are not
+	 * waited for. Read what is left in it, but for LEFT_MS at most: a program may go on
+	 * writing. */
 	file_close(&t->guardian.slave);
 	while (clock_monotonic() < deadline && (relay_output(t) ||
 	    (poll_one(t->master, POLLIN, clock_monotonic() + REST_MS) & POLLIN) != 0))
@@ -492,8 +494,8 @@ terminal_open(struct terminal *t, const struct run *run)
 	}
 	terminal_output_begin(&t->output, SCREEN_HEIGHT);
 	terminal_resize(t);
-	/* Input typed before the workflow begins is passed on; a program that prompts
-	 * may flush it. */
+	/* Input that was typed before is passed to the workflow; programs that prompt may discard
+	 * it. */
 	terminal_set_raw(t);
 	relay_input(t);
 	pass_input(t);

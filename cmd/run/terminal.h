@@ -3,12 +3,13 @@
  * relays between the two, and draws the live view of the run (view/live_view.h) below the output.
  *
  * What the code relies on, and keeps:
- *  - The terminal is used only if nobody else uses it: this process is in its foreground; stderr is
- *    the terminal; stdout is the terminal, a file or a device; stdin too, or a pipe that has no
- *    writer left; no outer run has a view; and nobody else holds its lock, flock(2) of the device.
- *  - Every byte of output is written once, in order. The view is erased before, and drawn only when
- *    the output is at rest (run/terminal_output.h) for REST_MS and the workflow, if it reads the
- *    terminal, reads lines with echo.
+ *  - The terminal is used only if no other program uses it: this process is in its foreground;
+ *    stderr is the terminal; stdout is the terminal, a file or a device; so is stdin, or it is a
+ *    pipe without a writer; no outer run has a view; and no other process holds its lock, flock(2)
+ *    of the device.
+ *  - Every byte of output is written once, in order. Before output is written, the view is erased.
+ *    It is drawn again only if no output has come for REST_MS, the cursor is in a state that allows
+ *    it (run/terminal_output.h), and the workflow's terminal is in line mode with echo.
  *  - In the background nothing is read and nothing drawn.
  *  - The terminal's modes are restored when the workflow has ended, when it is stopped, and when
  *    this process is killed (proc/guardian.h).
@@ -40,17 +41,17 @@ struct terminal {
 	/* Used by terminal.c only. */
 	struct guardian_terminal guardian;
 	dev_t device;
-	int fd;                     /* of the terminal; -1: it is closed */
-	int master;                 /* of the pseudo-terminal */
-	char name[64];              /* of the pseudo-terminal, for GPG_TTY */
+	int fd;                     /* the terminal; -1: it was closed */
+	int master;                 /* the master of the pseudo-terminal */
+	char name[64];              /* path of the pseudo-terminal, for GPG_TTY */
 	pid_t group;                /* process group of the workflow; 0: not started */
-	bool taken;                 /* it is in raw mode, and is read */
+	bool taken;                 /* the terminal is in raw mode, and is read */
 	bool ended;                 /* the workflow has ended */
 	bool begun;                 /* something was drawn or printed */
-	struct buffer in, out;      /* bytes for the workflow, bytes for the terminal */
+	struct buffer in, out;      /* pending bytes for the workflow, and for the terminal */
 	struct terminal_output output;
-	int64_t printed_at;         /* last output of the workflow; monotonic ms */
-	int64_t look_at;            /* when the transcript is read next */
+	int64_t printed_at;         /* when the workflow last wrote, monotonic ms */
+	int64_t look_at;            /* when the transcript is to be read next */
 
 	/* The view. */
 	struct screen screen;
@@ -58,15 +59,15 @@ struct terminal {
 	struct follow_callbacks callbacks;
 	struct live_feed feed;
 	struct cost cost;
-	struct buffer told;         /* lines that wait to be printed */
+	struct buffer told;         /* permanent lines that are to be printed */
 };
 
 #define TERMINAL_INIT { .fd = -1, .master = -1, .guardian = { .slave = -1, .terminal = -1 } }
 
-/* Takes over the terminal for a run that has begun. Returns false, and changes nothing, if
- * it may not. */
+/* Takes over the terminal for a run that has begun. False, with nothing changed, if that is not
+ * possible. */
 bool terminal_open(struct terminal *t, const struct run *run);
-/* Sets variables for the workflow: that a view is shown, and which terminal it has. */
+/* Sets the workflow's variables that say that a view is shown, and on which terminal. */
 void terminal_export(const struct terminal *t, struct environment *e);
 void terminal_close(struct terminal *t);
 

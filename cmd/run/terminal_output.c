@@ -1,6 +1,6 @@
 /*
- * A state machine over the bytes of a terminal's output (ECMA-48 and xterm's additions). Text in
- * UTF-8 is handled byte by byte: all that matters is that its line is not empty.
+ * A state machine over the bytes that are written to a terminal (ECMA-48 and xterm's additions).
+ * UTF-8 text is handled byte by byte: only whether a line is empty matters.
  */
 #include "run/terminal_output.h"
 
@@ -55,7 +55,7 @@ terminal_output_next_line(struct terminal_output *t)
 	struct terminal_cursor *c = &t->cursor;
 
 	if (!c->known && ++t->lines >= t->height) {
-		c->known = true; /* everything known has scrolled away */
+		c->known = true; /* the unknown part of the screen has scrolled away */
 		c->below = 0;
 	}
 	if (c->below > 0)
@@ -64,8 +64,8 @@ terminal_output_next_line(struct terminal_output *t)
 		c->clean = c->known;
 }
 
-/* Parses the next number of a control sequence, at *at; -1 after the last. An empty one
- * is `missing`. */
+/* Parses the next number of a control sequence, at *at; -1 at the end. `missing` is the value of an
+ * empty number. */
 static long
 terminal_output_parse_number(const char **at, long missing)
 {
@@ -102,7 +102,7 @@ set_style(struct terminal_output *t, const char *at)
 			t->style |= FOREGROUND;
 		else if ((value >= 40 && value < 49) || (value >= 100 && value < 108))
 			t->style |= BACKGROUND;
-		if (value == 38 || value == 48) /* 5;N or 2;R;G;B */
+		if (value == 38 || value == 48) /* colour as 5;N or 2;R;G;B */
 			for (long left = terminal_output_parse_number(&at, 0) == 5 ? 1 : 3;
 			    left > 0; left--)
 				terminal_output_parse_number(&at, 0);
@@ -207,7 +207,7 @@ end_sequence(struct terminal_output *t, char final)
 		c->clean |= c->known && c->at_start && count != 1;
 		break;
 	case 'r':
-		/* A region of all rows is the whole screen, and no region. */
+		/* A scrolling region of all rows counts as no region. */
 		t->region = count > 1 || (at != NULL &&
 		    terminal_output_parse_number(&at, 0) < (long)t->height);
 		terminal_output_forget_cursor(t);
@@ -289,8 +289,8 @@ terminal_output_take(struct terminal_output *t, const char *bytes, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		const char byte = bytes[i];
 
-		/* CAN and SUB abort a sequence; other control characters have their
-		 * effect within it. */
+		/* CAN and SUB abort a control sequence; other control characters in it work as
+		 * usual. */
 		if (byte == '\030' || byte == '\032') {
 			t->state = OUTPUT_TEXT;
 			continue;

@@ -584,7 +584,7 @@ struct service {
 	struct pool_slot *slot;     /* of a worker; NULL: stdin and stdout are the only client */
 	struct provider *clients[POOL_CLIENTS];
 	size_t count, most;
-	struct pollfd fds[1 + 2 * POOL_CLIENTS]; /* the listener; of each client, in and out */
+	struct pollfd fds[1 + POOL_CLIENTS]; /* the listener, and each client; or stdin and stdout */
 };
 
 static struct provider *
@@ -643,10 +643,12 @@ service_fill_fds(struct service *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct provider *p = s->clients[i];
 		const bool reads = !p->input_ended && provider_unread_bytes(p) <= provider_input_limit(p);
-		struct pollfd *fds = s->fds + 1 + 2 * i;
 
-		fds[0] = (struct pollfd){ reads ? p->in : -1, POLLIN, 0 };
-		fds[1] = (struct pollfd){ p->out, provider_unsent_bytes(p) > 0 ? POLLOUT : 0, 0 };
+		s->fds[1 + i] = (struct pollfd){ p->out, provider_unsent_bytes(p) > 0 ? POLLOUT : 0, 0 };
+		if (s->slot == NULL)
+			s->fds[0] = (struct pollfd){ reads ? p->in : -1, POLLIN, 0 };
+		else if (reads)
+			s->fds[1 + i].events |= POLLIN;
 	}
 }
 
@@ -689,11 +691,11 @@ static void
 service_read_clients(struct service *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const struct pollfd *fds = s->fds + 1 + 2 * i;
+		const short out = s->fds[1 + i].revents, in = s->slot == NULL ? s->fds[0].revents : out & POLLIN;
 
-		if ((fds[1].revents & ~POLLOUT) != 0)
+		if ((out & ~(POLLIN | POLLOUT)) != 0)
 			provider_lose_reader(s->clients[i]);
-		else if (fds[0].revents != 0)
+		else if (in != 0)
 			provider_read_client(s->clients[i]);
 	}
 }
@@ -714,7 +716,7 @@ service_run(struct service *s, struct error *err)
 		    (clock_monotonic() - idle_since >= WORKER_IDLE_MS && pool_retires(s->slot))))
 			return s->slot == NULL && err->code != ERROR_NONE ? -1 : 0;
 		service_fill_fds(s);
-		if (s->api->wait(s->api->context, s->fds, 1 + 2 * s->count,
+		if (s->api->wait(s->api->context, s->fds, 1 + s->count,
 		    s->slot == NULL ? INT_MAX : WORKER_IDLE_MS, err) == -1)
 			return -1;
 		service_read_clients(s);

@@ -78,8 +78,9 @@ patience_of(int ms)
 #define AUDIT_LOCK_MS patience_of(2000)
 #define LIMIT_LOCK_MS patience_of(30000)
 
-/* For a worker that lives to say so: it may just be starting, or have dozens of requests. */
-#define WORKER_HELLO_MS patience_of(5000)
+/* For a worker that lives to say so: it may just be starting, or have dozens of requests, on a
+ * busy machine. */
+#define WORKER_HELLO_MS (2000 + patience_of(3000))
 /* For a worker to wait for its next client. */
 #define WORKER_IDLE_MS patience_of(60000)
 

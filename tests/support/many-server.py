@@ -8,7 +8,9 @@ The last word of what the user says in a request is how it is answered, after th
 ok             at once
 wait:SECONDS   after that time
 hang           never
+together:N     once N of these are there
 large:BYTES    with so many, in pieces of 16 KiB
+later:BYTES    the same, half a second later
 needs:KEY      at once, if that is the key of the request; else with status 401, after half a second
 reset          the connection is reset, after half an answer
 
@@ -25,7 +27,7 @@ import sys
 import time
 
 LOG = open(sys.argv[2], "a", encoding="utf-8", buffering=1)
-STATE = {"connections": 0, "at_once": 0}
+STATE = {"connections": 0, "at_once": 0, "together": 0}
 
 
 def log(event, said, connection):
@@ -52,14 +54,20 @@ async def answer(writer, said, key):
     how, _, argument = said.split()[-1].partition(":")
     if how == "hang":
         await asyncio.sleep(3600)
+    if how == "together":
+        STATE["together"] += 1
+        while STATE["together"] < int(argument):
+            await asyncio.sleep(0.02)
     if how == "wait":
         await asyncio.sleep(float(argument))
     if how == "needs" and key != argument:
         await asyncio.sleep(0.5)
         writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
         return
+    if how == "later":
+        await asyncio.sleep(0.5)
     writer.write(HEAD)
-    if how == "large":
+    if how in ("large", "later"):
         for begin in range(0, int(argument), 16384):
             await send(writer, chunk({"content": "x" * min(16384, int(argument) - begin)}))
     else:

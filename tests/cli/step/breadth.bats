@@ -28,7 +28,7 @@ items() { awf-step -r -i lines -m openai/m -p '{{data}}' "$@"; }
 export -f ask events items
 
 @test "150 at once are asked at once, by three workers" {
-	seq 150 | sed 's/$/ wait:2/' >in
+	seq 150 | sed 's/$/ together:150/' >in
 	run -0 awf-run -- bash -c 'items -j 150 all; ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l' <in
 	same "$(head -n 150 <<<"$output" | sort -n -k 2)" "$(sed 's/^/said /' in)"
 	same "${lines[-1]}" 3
@@ -56,9 +56,9 @@ export -f ask events items
 
 @test "a step that is stopped does not keep the others waiting" {
 	run -0 awf-run -n -- bash -c '
-		echo | awf-step -r -m openai/m -p "first large:20000000" slow | wc -c >slow &
+		echo | awf-step -r -m openai/m -p "first later:20000000" slow | wc -c >slow &
 		until [ -n "$(events begin)" ]; do sleep 0.01; done
-		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first large")
+		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first later")
 		kill -STOP $step
 		others=
 		for i in 1 2 3; do name=s$i ask "$i large:2000000" | wc -c & others="$others $!"; done
@@ -207,9 +207,9 @@ export -f ask events items
 	run -0 awf-run -- bash -c 'items -j 40 all' <in
 	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
 	run -0 awf-run -n -- bash -c '
-		echo | awf-step -r -m openai/m -p "first large:50000000" slow | wc -c >slow &
+		echo | awf-step -r -m openai/m -p "first later:50000000" slow | wc -c >slow &
 		until events begin | grep -q first; do sleep 0.01; done
-		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first large")
+		step=$(pgrep -f "^[^ ]*awf-step -r -m openai/m -p first later")
 		kill -STOP $step
 		others=
 		for i in 1 2 3; do name=s$i ask "$i large:2000000" | wc -c & others="$others $!"; done

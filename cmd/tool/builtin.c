@@ -206,19 +206,15 @@ int
 builtin_open(const char *path, struct error *err)
 {
 	const char *results = getenv(TOOL_RESULTS);
+	/* The rest of a result that was too long for the model (turn/result_cut.h). The workspace has none:
+	 * a file of such a name there is another tool's, which wants it to be taken for one. */
+	char *kept = results != NULL && strchr(path, '/') == NULL &&
+	    strncmp(path, TOOL_RESULT_NAME, strlen(TOOL_RESULT_NAME)) == 0 ? path_join(results, path) : NULL;
 	/* A pipe without a writer must not be waited for. */
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = open(kept != NULL ? kept : path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat status;
 
-	/* The rest of a result that was too long for the model (turn/result_cut.h). */
-	if (fd == -1 && errno == ENOENT && results != NULL && strchr(path, '/') == NULL &&
-	    strncmp(path, TOOL_RESULT_NAME, strlen(TOOL_RESULT_NAME)) == 0) {
-		char *kept = memory_format("%s/%s", results, path);
-
-		fd = open(kept, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		free(kept);
-	}
-
+	free(kept);
 	if (fd == -1)
 		return builtin_errno(path, false, err);
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))

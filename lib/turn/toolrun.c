@@ -610,13 +610,11 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 		return far_process(t, run, input);
 	if (t->run_directory != NULL && strcmp(path_base(tool->argv[0]), TOOL_OWN_PREFIX "read") == 0)
 		results = result_directory(t->run_directory);
-	if (results != NULL && access(results, F_OK) != 0) {
-		free(results);
-		results = NULL;
-	}
 	if (results != NULL && sandbox_holds(&run->sandbox)) {
+		/* Told even if it does not exist yet, or ever: it says where no result is. */
 		sandbox_set_variable(&run->environment, TOOL_RESULTS, results);
-		list_add(&readable, results);
+		if (access(results, F_OK) == 0)
+			list_add(&readable, results);
 	} else if (results != NULL) {
 		environment_set(&run->environment, TOOL_RESULTS, results);
 	}

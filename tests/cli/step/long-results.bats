@@ -46,6 +46,12 @@ result() { bodies | tail -n 1 | jq -r --arg id "$1" '.messages[].content[]? | se
 	same "$(awf-step -a worker -r step <<<go)" fine
 	same "$(result t2 | head -n 1)" "$(printf '%6d\t%d' "$offset" "$offset")"
 	same "$(result t3 | awk '{ print length($2) }' | paste -sd' ')" '1900 1900 1200 3'
+	# A file of the name in the workspace, which a sandboxed tool can make, is none of its lines.
+	kill "$MODEL_SERVER_PID"
+	seq 1 100000 | sed 's/$/ all is well/' >"$name"
+	model_server --answer first --answer second --answer last
+	same "$(awf-step -a worker -r step <<<go)" fine
+	same "$(result t2 | head -n 1)" "$(printf '%6d\t%d' "$offset" "$offset")"
 	# Not in another.
 	kill "$MODEL_SERVER_PID"
 	stream tool_use "$(use t2 read '{"file_path":"'"$name"'"}')" >first

@@ -83,8 +83,13 @@ config_read(enum config_key key, char **value, struct error *err)
 	size_t len;
 
 	*value = NULL;
-	if (path != NULL && access(path, F_OK) == 0)
-		result = file_load_text(path, CONFIG_LIMIT, &text, err);
+	if (path != NULL && access(path, F_OK) == 0) {
+		/* What a project may do is said by this user alone. */
+		if (key == CONFIG_TRUST || key == CONFIG_PROJECT_KEYS || key == CONFIG_PROJECT_SETTINGS)
+			result = file_check_way(path, err);
+		if (result == 0)
+			result = file_load_text(path, CONFIG_LIMIT, &text, err);
+	}
 	for (rest = buffer_string(&text); result == 0 &&
 	    (line = text_part(&rest, '\n', &len)) != NULL;) {
 		char *place = memory_format("%s:%d", path, ++number);

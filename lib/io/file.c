@@ -22,6 +22,7 @@
 #include "io/polling.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
+#define LINKS_MOST 40 /* on the way to a file, as Linux limits them */
 #define FIRST_LINE 256 /* of a script, as Linux limits it */
 
 void
@@ -190,6 +191,85 @@ file_check_private(int fd, const char *path, struct error *err)
 		return error_set(err, ERROR_SYSTEM, path,
 		    "holds keys and is open to others; run: chmod 600 %s", path);
 	return 0;
+}
+
+/* Whether this user and root alone decide what is there. In a user namespace root has another number. */
+static bool
+is_ours(const struct stat *st)
+{
+	struct stat root;
+
+	return st->st_uid == geteuid() || st->st_uid == 0 || (stat("/", &root) == 0 && st->st_uid == root.st_uid);
+}
+
+/* In a directory with the sticky bit, such as /tmp, others cannot replace what is ours. */
+static bool
+others_may_change(const struct stat *st)
+{
+	return !S_ISLNK(st->st_mode) && !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0) &&
+	    ((st->st_mode & S_IWOTH) != 0 || ((st->st_mode & S_IWGRP) != 0 && st->st_gid != getegid()));
+}
+
+/* Checks a part of the way to a file, whose state becomes *st. 1; 0: it does not exist. */
+static int
+check_part_of_way(const char *part, const char *path, struct stat *st, struct error *err)
+{
+	if (lstat(part, st) != 0)
+		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, part, "unable to look at it");
+	if (!is_ours(st))
+		return error_set(err, ERROR_SYSTEM, path, "%s belongs to another user, who could put another file in "
+		    "its place: make it yours (chown)", part);
+	if (others_may_change(st))
+		return error_set(err, ERROR_SYSTEM, path, "others may write to %s, who could put another file in its "
+		    "place: chmod go-w", part);
+	return 1;
+}
+
+int
+file_check_way(const char *path, struct error *err)
+{
+	char here[PATH_MAX], *at = memory_text("");
+	char *rest = *path == '/' || getcwd(here, sizeof here) == NULL ? memory_text(path) : path_join(here, path);
+	int result = 1, links = 0;
+	size_t done = 0;
+	struct stat st;
+
+	while (result == 1 && rest[done += strspn(rest + done, "/")] != '\0') {
+		const size_t len = strcspn(rest + done, "/");
+		char *name = memory_copy(rest + done, len), *part = memory_format("%s/%s", at, name);
+		ssize_t target = -1;
+
+		done += len;
+		result = check_part_of_way(part, path, &st, err);
+		if (result == 1 && S_ISLNK(st.st_mode)) {
+			target = ++links > LINKS_MOST ? -1 : readlink(part, here, sizeof here - 1);
+			if (target == -1)
+				result = error_set(err, ERROR_SYSTEM, path, "unable to follow the link %s", part);
+		}
+		if (target != -1) {
+			char *both;
+
+			here[target] = '\0';
+			both = memory_format("%s/%s", here, rest + done);
+			free(rest);
+			rest = both;
+			done = 0;
+			free(part);
+			part = memory_text(*here == '/' ? "" : at);
+		} else if (strcmp(name, "..") == 0) {
+			free(part);
+			part = *at == '\0' ? memory_text("") : path_directory(at);
+		} else if (strcmp(name, ".") == 0) {
+			free(part);
+			part = memory_text(at);
+		}
+		free(name);
+		free(at);
+		at = part;
+	}
+	free(at);
+	free(rest);
+	return result == -1 ? -1 : 0;
 }
 
 int

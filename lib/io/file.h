@@ -44,6 +44,11 @@ bool file_unchanged(const struct stat *was, const struct stat *is);
  * otherwise -1 with ERROR_SYSTEM at path. */
 int file_check_private(int fd, const char *path, struct error *err);
 
+/* Checks that nobody but this user and root can write to a file, or put another in its place: by any
+ * directory or link on the way to it, beginning at the root. Members of the user's own group may. ENOENT is no
+ * error. -1: ERROR_SYSTEM at path. */
+int file_check_way(const char *path, struct error *err);
+
 /* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must not be a symbolic link either.
  * Anything but a regular file or a directory is refused with ENXIO, without blocking. -1 with
  * errno. */

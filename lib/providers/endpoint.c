@@ -119,6 +119,8 @@ endpoint_read_file(const char *path, bool users, struct buffer *out, struct erro
 		;
 	else if (users && stat(directory, &st) == 0 && endpoint_check_owner(&st, directory, err) != 0)
 		;
+	else if (users && file_check_way(path, err) != 0)
+		;
 	else if (file_read(fd, &text, FILE_LIMIT) == -1)
 		error_errno(err, ERROR_SYSTEM, path, "unable to read");
 	else

@@ -308,7 +308,38 @@ repeats_nothing() {
 	chmod 777 "$XDG_CONFIG_HOME/awf/endpoints"
 	ask 4 work/m
 	chmod 755 "$XDG_CONFIG_HOME/awf/endpoints"
+	# Nor one that others can put another in the place of: by a directory above, or one that a link leads to, or past.
+	for directory in "$XDG_CONFIG_HOME/awf" "$XDG_CONFIG_HOME"; do
+		chmod 777 "$directory"
+		ask 4 work/m
+		[[ $stderr == *"others may write to $directory,"* ]]
+		chmod 755 "$directory"
+	done
+	mkdir "$HOME/dot" "$HOME/past" "$HOME/dot/kept"
+	mv "$XDG_CONFIG_HOME/awf/endpoints/work.json" "$HOME/dot/kept/work.json"
+	ln -s ../dot/kept/work.json "$HOME/past/work.json"
+	for link in "$HOME/dot/kept/work.json" "$HOME/past/work.json"; do
+		ln -sf "$link" "$XDG_CONFIG_HOME/awf/endpoints/work.json"
+		for directory in "$(dirname "$link")" "$HOME/dot" "$HOME"; do
+			chmod 777 "$directory"
+			ask 4 work/m
+			[[ $stderr == *"others may write to $directory,"* ]]
+			chmod 755 "$directory"
+		done
+	done
 	as_nobody
+	chmod 1777 "$HOME/dot" # as /tmp
+	ask 0 work/m 'tools: [look]'
+	as_meant
+	# The same of what says which definitions may run.
+	chat_text cold >replies
+	rm "$XDG_DATA_HOME/awf/trust"
+	ask 2 work/m 'headers: {x-title: a}'
+	echo "trust = $(awf trust --digests)" >"$XDG_CONFIG_HOME/awf/config"
+	ask 0 work/m 'headers: {x-title: a}'
+	chmod 666 "$XDG_CONFIG_HOME/awf/config"
+	ask 2 work/m 'headers: {x-title: a}'
+	[[ $stderr == *'nobody has allowed that'* ]]
 }
 
 @test "22: a key does not leave this machine without encryption" {

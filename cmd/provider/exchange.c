@@ -15,12 +15,14 @@
 
 #include "api/told_cost.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "foreign.h"
 #include "strict.h"
 #include "transcript/event_keys.h"
 
 #define PROGRAM_BEGIN "awf-provider-"
+#define MODELS_LIST_LIMIT ((size_t)32 << 20)
 
 const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
     "application/pdf", NULL };
@@ -649,7 +651,8 @@ static int
 exchange_get_models(struct client *client, struct destination *destination, struct http_answer *answer,
     struct error *err)
 {
-	struct http_request request = { .method = "GET", .take = ignore_bytes };
+	struct http_request request = { .method = "GET", .take = ignore_bytes, .limit = MODELS_LIST_LIMIT,
+		.total_ms = MODELS_LIST_LIMIT_MS };
 	struct buffer url = BUFFER_INIT;
 	int result;
 

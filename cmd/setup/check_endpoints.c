@@ -319,7 +319,7 @@ check_endpoints(struct findings *f, const struct demands *d)
 /* ---- --ask ---- */
 
 /* For a command that prints the key, a connection and an answer. */
-#define ASK_LIMIT_MS 90000
+#define ASK_LIMIT_MS 150000 /* it may be asked twice, with a new key */
 
 static void
 judge_server(struct findings *f, const char *name, const struct subprocess *asked)

@@ -167,6 +167,8 @@ patience_of(int ms)
 #define CONNECT_LIMIT_MS 10000
 /* For a program to answer --check or --schema. */
 #define CHECK_LIMIT_MS 10000
+/* For a server to send the list of its models. */
+#define MODELS_LIST_LIMIT_MS patience_of(60000)
 /* For a worker that was started to say that it listens. */
 #define WORKER_START_MS 5000
 /* For an HTTP client to send the head of a request, its body, and the next request; and to accept a

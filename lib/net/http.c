@@ -71,6 +71,7 @@ struct transfer {
 	const char *wrong;       /* what is wrong with the answer; NULL: nothing */
 	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
+	int64_t began;
 	int64_t idle_since;
 	int64_t barren_since;    /* when progress was last seen */
 	int64_t progress;
@@ -235,7 +236,7 @@ is_barren(struct transfer *t)
 static bool
 transfer_is_late(struct transfer *t, int64_t *left_ms, struct error *err)
 {
-	const int64_t limit_ms = idle_limit(t), now = clock_monotonic();
+	const int64_t limit_ms = idle_limit(t), total_ms = t->call->request.total_ms, now = clock_monotonic();
 	curl_off_t sent = 0;
 
 	*left_ms = limit_ms;
@@ -252,6 +253,8 @@ transfer_is_late(struct transfer *t, int64_t *left_ms, struct error *err)
 	*left_ms = t->idle_since + limit_ms - now;
 	if (*left_ms <= 0)
 		error_set(err, ERROR_NETWORK, NULL, "no byte arrived for %lld ms", (long long)limit_ms);
+	else if (total_ms > 0 && now - t->began >= total_ms)
+		error_set(err, ERROR_NETWORK, NULL, "the answer had not ended after %lld ms", (long long)total_ms);
 	else if (is_barren(t))
 		error_set(err, ERROR_NETWORK, NULL, "for %lld ms nothing but keep-alives arrived",
 		    (long long)(now - t->barren_since));
@@ -295,7 +298,7 @@ transfer_begin(struct transfer *t, struct http *h)
 	t->authorities = request->way != NULL && request->way->ca != NULL ? NULL : h->authorities;
 
 	memset(&t->call->answer, 0, sizeof t->call->answer);
-	t->idle_since = clock_monotonic();
+	t->began = t->idle_since = clock_monotonic();
 	t->heads = t->taken = 0;
 	t->headed = t->cut = t->held = false;
 	t->message[0] = '\0';

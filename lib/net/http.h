@@ -52,6 +52,7 @@ struct http_request {
 	size_t body_len;
 	int64_t idle_timeout_ms;     /* time limit for a period without a byte: then ERROR_NETWORK;
 	                                0: 300 s */
+	int64_t total_ms;            /* time limit for all of it, however much comes; 0: none */
 	int (*take)(void *context, const char *bytes, size_t len); /* called with bytes of a 2xx body */
 	void *context;
 	size_t limit;                /* bytes of a 2xx body, above which it is ERROR_NETWORK; 0:

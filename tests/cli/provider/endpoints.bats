@@ -526,6 +526,32 @@ certificates() {
 	same "$(request 1 .path)" '"http://llm.example/v1/chat/completions"'
 }
 
+@test "a list of models that does not end has a limit of size and of time" {
+	cat >endless.py <<-'END'
+		import socket, sys, threading, time
+		listener = socket.create_server(("127.0.0.1", 0))
+		print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+		def answer(client):
+		    path = client.recv(9999).split()[1]
+		    status = b"500 x" if path.startswith(b"/fails") else b"200 OK"
+		    client.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\n\r\n[")
+		    try:
+		        while True:
+		            client.sendall(b" " if b"slow" in path else b" " * 1000000)
+		            if b"slow" in path: time.sleep(0.1)
+		    except OSError: pass
+		while True: threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+	END
+	python3 -S endless.py >endless.url 3>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s endless.url
+	for way in 'fast:is larger than any that is expected' 'slow:had not ended after' 'fails-slow:had not ended after'; do
+		endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$(cat endless.url)/${way%%:*}\",\"key\":{\"optional\":true},\"timeouts\":{\"first\":1,\"idle\":1}}"
+		run -3 --separate-stderr timeout 30 awf doctor --ask work
+		[[ $output == *"${way#*:}"* ]] || { echo "$way: $output" >&2; false; }
+	done
+}
+
 @test "timeouts of an endpoint: a server that is silent" {
 	python3 -c '
 import socket, sys, time

@@ -1,9 +1,9 @@
 /*
- * The process to signal is the owner of the run's lock: its awf-run, or the awf-step that is a run
- * by itself. For a run that waits for its turn it is the holder of its ticket. The owner is looked
- * up again after a descriptor was opened for the process, so that the signal reaches no other
- * process that has its pid by now. Before the signal, a file in the run's directory says who
- * cancels it.
+ * The signal goes to the process that has the run's lock: awf-run, or awf-step if that is a run by
+ * itself. For a queued run, it goes to the process that waits. The owner is looked up again after a
+ * descriptor was opened for the process, so that the signal cannot reach another process that got
+ * the same pid meanwhile. Before it is sent, the name of who cancels is written into a file in the
+ * run's directory.
  */
 #include "decide/cancel.h"
 
@@ -24,11 +24,12 @@
 #include "storage/origin.h"
 #include "storage/queue.h"
 
-enum { LOOK_OFTEN_MS = 50 }; /* where the system does not report the end of a process */
-#define PREFIX_LEAST 4 /* bytes of an id, as for storage_resolve() */
+enum { LOOK_OFTEN_MS = 50 }; /* time between looks if the system does not report the end of a
+                                process */
+#define PREFIX_LEAST 4 /* shortest prefix of an id, as for storage_resolve() */
 
-/* Finds the runs that wait for their turn and whose ids begin with prefix: returns how many, and
- * sets the id of one and its process. */
+/* Finds the queued runs whose ids begin with prefix: returns how many there are, and sets the id
+ * and the process of one. */
 static size_t
 find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], pid_t *pid)
 {
@@ -49,7 +50,7 @@ find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], p
 	return found;
 }
 
-/* Whether the run lives or waits for its turn, and which process owns it. */
+/* Finds the process of a run. False if the run is neither alive nor queued. */
 static bool
 find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
@@ -58,7 +59,7 @@ find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 	return storage_run_owner(s, run_id, pid) || find_queued(s, run_id, same, pid) == 1;
 }
 
-/* Resolves RUN; a run without a transcript by its id. */
+/* Finds the run that a name stands for; a run without a transcript is found by its id. */
 static int
 cancel_find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
 {
@@ -112,7 +113,7 @@ not_alive(const struct storage *s, const char *run_id, struct error *err)
 	return -1;
 }
 
-/* Records who cancels it, signals it, and waits for its end. */
+/* Records who cancels the run, sends SIGTERM, and waits for the end. */
 static int
 cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_t pid, int fd,
     struct error *err)
@@ -127,7 +128,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 	pid_t owner;
 
 	cancelled_note(directory, by);
-	/* With the process's descriptor, or on systems without pidfds with its pid. */
+	/* By a pidfd; by the pid on systems without pidfds. */
 #ifdef SYS_pidfd_send_signal
 	if (fd >= 0)
 		failed = (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
@@ -138,7 +139,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 		error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
 	while (failed == 0 && find_owner(s, run_id, &owner) && owner == pid) {
 		now = clock_monotonic();
-		if (now >= end) /* it may ignore the signal */
+		if (now >= end) /* the process may ignore the signal */
 			failed = error_set(err, ERROR_SYSTEM, run_id,
 			    "process %ld does not end after SIGTERM", (long)pid);
 		else
@@ -146,8 +147,8 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 			    fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);
 	}
 
-	/* Read from the record how the run ended that was alive; a run that keeps no record says
-	 * nothing. */
+	/* If the run was alive, its transcript tells how it has ended; if it has none, assume that
+	 * it was cancelled. */
 	if (failed != 0) {
 		cancelled_forget(directory);
 	} else if (begun && summary_read_ends(&summary, path, &none) == 0) {

@@ -1,6 +1,6 @@
 /*
- * The data of a decision comes as bytes, or from a reader of state lines, in the form in which the
- * step reads its command's stdout (-O).
+ * The data of a decision is given as bytes, or by a reader of state lines; it has the form in which
+ * the step reads its command's stdout (-O).
  */
 #include "decide/deciding.h"
 
@@ -22,7 +22,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
-#define VALUE "value" /* the form of an answer that must match a schema */
+#define VALUE "value" /* form of an answer to a question with a schema */
 
 const char *
 deciding_task(const char *text, char run_id[ID_SIZE])
@@ -34,7 +34,8 @@ deciding_task(const char *text, char run_id[ID_SIZE])
 	return text + ID_SIZE;
 }
 
-/* Whether that run is this one, or was started inside it, at any depth: 1, 0, or -1 with *err. */
+/* Whether the run named run_id is this run, or was started inside of it at any depth: 1, 0, or -1
+ * with *err. */
 static int
 is_inside(const struct storage *storage, const char *inner, const char *run_id, struct error *err)
 {
@@ -56,7 +57,8 @@ is_inside(const struct storage *storage, const char *inner, const char *run_id, 
 	return inside;
 }
 
-/* The same for a process, from the environment with which it was started. */
+/* The same for the run of a process, found in the environment with which the process was
+ * started. */
 static int
 is_started_inside(const struct storage *storage, pid_t pid, const char *run_id, struct error *err)
 {
@@ -89,9 +91,9 @@ deciding_allowed(const struct storage *s, const char *run_id, enum decision_verd
 		    "here, and may be part of the run");
 	inside = own ? is_inside(s, getenv("AWF_RUN_ID"), run_id, err) : 0;
 	storage_run_owner(s, run_id, &owner);
-	/* If a process has removed the variables from its environment, one of its ancestors
-	 * usually has them; if these have removed them too, the process is still a descendant of
-	 * the awf-run. */
+	/* If a process has removed AWF's variables from its environment, one of its ancestors
+	 * usually has them. If these have removed them too, the process is still a descendant of
+	 * the run's awf-run. */
 	for (pid_t pid = asker; inside == 0 && pid > 1 && process_stat(pid, &status);
 	    pid = status.parent)
 		inside = pid == owner ? 1 : is_started_inside(s, pid, run_id, err);
@@ -115,7 +117,7 @@ deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
 
 /* ---- questions ---- */
 
-/* The question in the start of a call, as a span of the line; .at NULL: there is none. */
+/* The question in a call's step.started, as a span of that line; .at NULL: there is none. */
 static struct span
 load_question(const struct deciding *d, struct event_place begin, struct buffer *line)
 {
@@ -142,8 +144,8 @@ is_named(const struct model_call *c, const char *call, bool task)
 	return task ? strcmp(c->id, call) == 0 : call_is_named(call, c->id, c->step->path, c->iteration);
 }
 
-/* Finds the process that asks, if exactly one call of this name does: 1; 0: none does; -1:
- * several do. */
+/* Connects to the process that asks a question in the call with this name. 1; 0: there is none; -1:
+ * several calls of the name ask. */
 static int
 find_question(struct deciding *d, const char *call, bool task, struct error *err)
 {
@@ -184,7 +186,7 @@ find_question(struct deciding *d, const char *call, bool task, struct error *err
 	return found != NULL;
 }
 
-/* The call waits, or did: prints its question, if it has one. */
+/* Notes the question of a call whose process does not ask any more, if it has one. */
 static void
 note_question(struct deciding *d)
 {
@@ -196,7 +198,7 @@ note_question(struct deciding *d)
 	buffer_free(&line);
 }
 
-/* Finds a call whose command has not ended yet: 1; 0: there is none; -1: *err. */
+/* Finds the call with this name whose command is still running: 1; 0: there is none; -1: *err. */
 static int
 find_working(struct deciding *d, struct error *err)
 {
@@ -221,7 +223,8 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	d->named = memory_text(call);
 	d->task = task;
 
-	/* If it waited, and a resume asks the question again, it is answered there. */
+	/* First look for a process that asks right now: after a resume, a call that has waited
+	 * before may be asking again. */
 	if (verdict == DECISION_COMPLETED || verdict == DECISION_FAILED) {
 		int found = find_question(d, call, task, err);
 
@@ -248,8 +251,8 @@ deciding_find(struct deciding *d, const char *call, bool task, struct error *err
 	return 0;
 }
 
-/* Whether an answer would fit a question to which nobody waits for the answer any more; what
- * else the step demands of it, a resume finds out. */
+/* Checks an answer to a question that nobody asks right now against the question's schema. The
+ * step's other demands are checked when the run is resumed. */
 static int
 check_schema(const struct deciding *d, struct error *err)
 {
@@ -387,8 +390,9 @@ deciding_complete(struct deciding *d, struct state_reader *reader, struct error 
 
 /* ---- the record ---- */
 
-/* While the command works, its time to complete does not run yet: a heartbeat changes nothing. If
- * the command has ended meanwhile, its call waits, or has failed. */
+/* For a call whose command is still running, the result is recorded for its end. The time limit for
+ * the result begins only after the command has ended, so a heartbeat changes nothing. If the
+ * command ends meanwhile, the call now waits, or has failed. */
 static int
 record_decision(struct deciding *d, struct error *err)
 {

@@ -1,15 +1,16 @@
 /*
- * Making a decision: which call of which run, what, and with what data (decide/decision.h describes
- * its record). Nothing is executed; awf-run --resume does that afterwards.
+ * Makes a decision about a call of a run, with its data (decide/decision.h describes how it is
+ * recorded). Nothing is executed; awf-run --resume does that afterwards.
  *
  * Everything is checked before the record is changed: the run, whether the caller may decide about
  * it, the waiting call, the key, then the data. So invalid data never causes a decision.
  * deciding_record() is called last, and checks under the transcript's lock that there is no
  * earlier decision.
  *
- * A call that asks, and whose process lives (decide/open_question.h), is answered in the same way:
- * that process gets the answer and says whether it accepts it. For a call whose command has handed
- * its work on and has not ended yet, the result is recorded, and the call finds it when it ends.
+ * A question that a process asks right now (decide/open_question.h) is answered with the same
+ * functions: the process gets the answer, and says whether it accepts it. If the call's command has
+ * handed its work to somebody else but is still running, the result is recorded, and the call finds
+ * it when the command ends.
  */
 #ifndef AWF_DECIDE_DECIDING_H
 #define AWF_DECIDE_DECIDING_H
@@ -30,14 +31,18 @@ struct deciding {
 	char *directory;          /* of the run */
 	bool opened;
 	const struct waiting *at; /* NULL before deciding_find() */
-	struct waiting asks;      /* used as `at` if the call asks or works */
-	struct working working;   /* the call whose command has not ended yet; .call NULL: none */
-	char *named;              /* the call as the caller named it, and whether as a task */
+	struct waiting asks;      /* the value of `at` if a process asks, or the command is still
+	                             running */
+	struct working working;   /* the call, if its command is still running; .call NULL: it is
+	                             not */
+	char *named;              /* the call as the caller has named it; task: it is the name of a
+	                             task */
 	bool task;
-	bool repeats;             /* it has its result: the given one must be the same */
+	bool repeats;             /* the call has its result already: the given one must be the
+	                             same */
 	bool asked;               /* it is a question (awf-step --ask) */
 	int question;             /* connection to the asking process; -1: none */
-	char *schema;             /* of the answer, JSON Schema; NULL: none */
+	char *schema;             /* JSON Schema of the answer; NULL: none */
 	struct decision decision;
 	struct data *results;
 	struct seal_key seal;
@@ -49,39 +54,41 @@ struct deciding {
  * returns the part after the slash; NULL: it is neither. */
 const char *deciding_task(const char *text, char run_id[ID_SIZE]);
 
-/* A run must not approve or deny what waits in it, or in a run that it is inside of: ERROR_USAGE if
- * the asking process belongs to such a run, judged by its environment, those of its ancestors, and
- * whether one of them is the run's awf-run. A process that cannot be examined is refused too,
- * unless it is this one. */
+/* A run must not approve or deny what waits in it, or in a run that it is inside of. ERROR_USAGE if
+ * the process that wants to decide (asker) belongs to such a run: by its environment, by those of
+ * its ancestors, or because one of them is the run's awf-run. A process that cannot be examined is
+ * refused, too, unless it is this one. */
 int deciding_allowed(const struct storage *s, const char *run_id, enum decision_verdict verdict,
     pid_t asker, struct error *err);
 
-/* Opens a run of the storage. ERROR_USAGE: it is masked, or was recorded elsewhere. Call
- * deciding_close() whatever the functions return; *d is DECIDING_INIT before. */
+/* Opens a run of the storage. ERROR_USAGE: it is masked, or was recorded elsewhere. *d must be
+ * DECIDING_INIT before; call deciding_close() whatever these functions return. */
 int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
     enum decision_verdict verdict, struct error *err);
-/* Finds the call that waits for the verdict, or still works, by its path or id or, with task, by
- * its task or token. ERROR_USAGE: none, or several; ERROR_BLOCKED: it was decided before, or the
- * token is of another try. A call that already has its result is found too, as the given result may
- * be the same. */
+/* Finds the call that waits for such a decision, or whose command is still running: by its path or
+ * id; with task, by its task or token. ERROR_USAGE: there is none, or several; ERROR_BLOCKED: it
+ * was decided before, or the token is that of another try. A call that already has its result is
+ * found, too, since the given result may be the same. */
 int deciding_find(struct deciding *d, const char *call, bool task, struct error *err);
 /* Loads the key that signs the decision from a file (NULL: the user's); demanded: it must exist. */
 int deciding_sign(struct deciding *d, const char *seal_file, bool demanded, struct error *err);
 
-/* Whether the end of the run is sealed, and by which key: 1, 0, or -1 with *err. */
+/* Whether the end of the run is sealed, and with which key: 1, 0, or -1 with *err. */
 int deciding_sealed(const struct deciding *d, char public_key[DIGEST_SIZE], struct error *err);
 
-/* Loads what is to be approved: the input of the call. */
+/* Loads the data that is to be approved: the call's input. */
 int deciding_approve(struct deciding *d, struct error *err);
-/* After that: replaces it by something else in the same form; the same value is no edit. */
+/* After deciding_approve(): replaces the data by other data in the same form. If the value is the
+ * same, it does not count as edited. */
 int deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *err);
 /* The form in which the call expects its result (-O). */
 enum input_form deciding_form(const struct deciding *d);
-/* Reads the result or results of the call with a reader of that form; NULL: none. */
+/* Reads the result or results of the call with a reader for deciding_form(); NULL: there is
+ * none. */
 int deciding_complete(struct deciding *d, struct state_reader *reader, struct error *err);
 
-/* Records the decision; decision.by and decision.reason are set before. ERROR_BLOCKED: the call no
- * longer waits. ERROR_SCHEMA: the asking process does not accept the answer. */
+/* Records the decision; the caller has set decision.by and decision.reason. ERROR_BLOCKED: the call
+ * does not wait any more. ERROR_SCHEMA: the process that asks does not accept the answer. */
 int deciding_record(struct deciding *d, struct error *err);
 void deciding_close(struct deciding *d);
 

@@ -1,7 +1,7 @@
 /*
- * The waiting calls are read from the transcript; under its lock, only lines that were added since
- * are read. Then the append calls a function of ours, which refuses or completes the event. So the
- * check and the line are one atomic step.
+ * The waiting calls are found in the transcript. When the decision is appended, the transcript's
+ * lock is held, and only lines that were added since are read; then a function of this file refuses
+ * the event or builds it. So the check and the append are one atomic step.
  */
 #include "decide/decision.h"
 
@@ -20,7 +20,7 @@
 #include "transcript/event_keys.h"
 #include "transcript/transcript.h"
 
-#define LISTED 8 /* calls listed in a message */
+#define LISTED 8 /* most calls that a message lists */
 
 static const struct {
 	const char *word, *command;
@@ -58,7 +58,7 @@ decision_edit(const struct data *original, const char *bytes, size_t len, struct
 		data_from_text(edited, bytes, len);
 	else if (edited->json.len == 0)
 		return -1;
-	/* An editor ends the last line with an LF, which is no change. */
+	/* Editors add an LF at the end of the last line; that is no change. */
 	return edited->base64 != original->base64 || edited->json.len != was.len ||
 	    memcmp(edited->json.data, was.at, was.len) != 0;
 }
@@ -95,7 +95,7 @@ decision_write_limits(enum waiting_for what, const char *form, int64_t timeout_m
 	writer_member_string(w, KEY_DEADLINE, clock_text(clock_wall() + timeout_ms * 1000, deadline));
 }
 
-/* ---- what waits ---- */
+/* ---- waiting calls ---- */
 
 int
 undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
@@ -134,8 +134,8 @@ decision_names_waiting(const struct waiting *at, const char *path, bool task)
 	    call_is_named(path, at->call, at->path, at->iteration);
 }
 
-/* Whether the name means several tries including this one, or an earlier try than this one,
- * which waits. */
+/* Whether the name is a task with several tries, of which this is one, or the token of an earlier
+ * try, while this one waits. */
 static bool
 is_other_try(const struct waiting *at, const char *path, bool task)
 {
@@ -143,7 +143,8 @@ is_other_try(const struct waiting *at, const char *path, bool task)
 	    (!at->over || strcmp(path, at->task) == 0);
 }
 
-/* Appends the calls that wait for this; if path is not NULL, only those with that name. */
+/* Appends a list of the calls that wait for this kind of decision; if path is not NULL, only those
+ * with that name. */
 static void
 list_calls(const struct undecided *u, enum waiting_for what, const char *path,
     struct buffer *out)
@@ -163,7 +164,7 @@ list_calls(const struct undecided *u, enum waiting_for what, const char *path,
 		buffer_format(out, " and %zu more", listed - LISTED);
 }
 
-/* Refuses a name under which no call waits. */
+/* Makes the error for a name that no waiting call has. */
 static int
 refuse_unknown(const struct undecided *u, const char *path, enum decision_verdict verdict,
     struct error *err)
@@ -206,7 +207,7 @@ refuse_over(const struct waiting *at, struct error *err)
 	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
 }
 
-/* The name of the work is that of a try which has ended, or of several tries. */
+/* Makes the error for a token of a try that has ended, or a task with several tries. */
 static int
 refuse_other_try(const char *name, const char *task, struct error *err)
 {
@@ -244,8 +245,8 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 		else if (at->what != decision_about(verdict))
 			other = at;
 		else if (found == NULL || at->attempt > found->attempt || strcmp(at->call, found->call) != 0) {
-			/* A call that had this name in an earlier attempt, and that this attempt
-			 * has not reached, is not meant. */
+			/* If the call waits in several attempts, only the latest counts; it may
+			 * have been reached again or not. */
 			count = found != NULL && strcmp(at->call, found->call) == 0 ? count : count + 1;
 			found = at;
 		}
@@ -288,7 +289,7 @@ undecided_find_completed(const struct undecided *u, const char *path, bool task)
 	return found;
 }
 
-/* ---- what it is about ---- */
+/* ---- the call's data ---- */
 
 int
 undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
@@ -326,9 +327,9 @@ undecided_input(struct undecided *u, const struct waiting *at, struct data *data
 	return failed != 0 ? -1 : 0;
 }
 
-/* ---- whether it is the same ---- */
+/* ---- comparing results ---- */
 
-/* Whether a given value is the recorded one. */
+/* Whether a given value is equal to the recorded one. */
 static bool
 is_same_data(const struct data *data, struct span recorded)
 {
@@ -336,7 +337,7 @@ is_same_data(const struct data *data, struct span recorded)
 	    memcmp(data->json.data, recorded.at, recorded.len) == 0;
 }
 
-/* Whether the marks of texts without a final LF are the recorded ones. */
+/* Whether the given texts lack a final LF in the same places as the recorded ones. */
 static bool
 is_same_form(const struct results *results, struct span payload)
 {
@@ -355,7 +356,7 @@ is_same_form(const struct results *results, struct span payload)
 	return same;
 }
 
-/* 1: the decision is the recorded one; 0: it differs; -1: *err. */
+/* 1: the decision is equal to the recorded one; 0: it differs; -1: *err. */
 static int
 is_same_decision(const struct undecided *u, struct event_place place, const struct decision *d,
     struct error *err)
@@ -403,19 +404,20 @@ undecided_repeat(struct undecided *u, const struct waiting *at, const struct dec
 
 struct deciding {
 	struct undecided *undecided;
-	size_t index;             /* of the wait */
-	const struct working *working; /* its end is still to come; NULL */
+	size_t index;             /* of the waiting call in the model */
+	const struct working *working; /* the call, if its command is still running; NULL */
 	const struct decision *decision;
 	struct buffer payload;
 	char parent[ID_SIZE], *path;
-	bool repeats;             /* the same decision was made before */
-	bool ended;               /* the try that it is about has ended */
+	bool repeats;             /* the same result was recorded before */
+	bool ended;               /* the try for which the result is has ended */
 };
 
-/* The event that the decision is about, in the members of the event and its payload. */
+/* The event that is the subject of the decision: its members, and those of its payload. */
 struct decided {
 	const char *name, *kind, *call, *path;
-	const char *end;          /* the end event that it is about */
+	const char *end;          /* id of that event: the call's end; of a running call, its
+	                             start */
 	int64_t iteration;
 };
 
@@ -463,7 +465,7 @@ write_decision(struct deciding *g, const struct decided *about, const struct wai
 	e->payload = span_of(g->payload.data, g->payload.len);
 }
 
-/* Under the lock: checks that the call still waits, and builds the event if so. */
+/* Called with the lock held: checks that the call still waits, and builds the event if so. */
 static int
 decision_check_and_write(void *context, struct event *e, struct error *err)
 {
@@ -491,7 +493,7 @@ decision_check_and_write(void *context, struct event *e, struct error *err)
 	return 0;
 }
 
-/* Appends the event that the function builds under the lock, and syncs it. */
+/* Appends the event that a function builds while the lock is held, and syncs it. */
 static int
 append_decision(struct deciding *g, int (*function)(void *, struct event *, struct error *),
     struct error *err)
@@ -531,7 +533,7 @@ undecided_decide(struct undecided *u, const struct waiting *at, const struct dec
 
 /* ---- decisions before the end of a call ---- */
 
-/* The running try of a call that began at that place; -1: *err. */
+/* The number of the running try of the call that began at `begin`; -1: *err. */
 static int64_t
 find_try(const char *path, struct event_place begin, const char *started, struct error *err)
 {
@@ -563,7 +565,8 @@ working_free(struct working *w)
 	memset(w, 0, sizeof *w);
 }
 
-/* 1: the open call has a command that may end as pending; 0: it does not; -1: *err. */
+/* Reads a call that may end as pending, and is still running. 1; 0: it is no such call; -1:
+ * *err. */
 static int
 read_working(const struct undecided *u, const struct model_call *c, struct working *w,
     struct error *err)
@@ -641,7 +644,8 @@ undecided_find_working(const struct undecided *u, const char *path, bool task, s
 	return found;
 }
 
-/* Under the lock: checks whether the try is still running, and whether it has its result. */
+/* Called with the lock held: checks whether the try is still running, and whether it has its result
+ * already. */
 static int
 decide_early(void *context, struct event *e, struct error *err)
 {

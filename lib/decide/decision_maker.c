@@ -1,6 +1,6 @@
 /*
- * The user's name comes from id(1): the user database may need shared libraries, which a statically
- * linked program cannot load.
+ * The user's name is read from id(1): looking it up directly may need shared libraries (NSS), which
+ * a statically linked program cannot load.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 #include "io/polling.h"
 #include "proc/process.h"
 
-/* The name of this process's user, or the uid of a named user; "" if id(1) does not tell. */
+/* Asks id(1) for the name of this process's user (name NULL), or for the uid of a user; "" if it
+ * fails. */
 static void
 ask_id(const char *name, char text[LOGIN_NAME_MAX])
 {

@@ -1,6 +1,6 @@
 /*
- * A killed process leaves the name of its socket, on which nobody listens: a client that connects
- * finds out. No other socket ever has that name, because no other call has its event id.
+ * A process that was killed leaves its socket's file, on which nobody listens: connecting to it
+ * fails. The name is never used again, as it contains the event id of the call.
  */
 #define _GNU_SOURCE /* accept4() */
 #include "decide/open_question.h"
@@ -22,7 +22,7 @@
 #include "storage/private_socket.h"
 
 #define QUESTIONS "questions"
-#define CLIENTS 16 /* that may wait to be accepted */
+#define CLIENTS 16 /* clients that may wait to be accepted */
 /* Members of a line. */
 #define DATA "data"
 #define NO_NEWLINE "no_newline"
@@ -194,7 +194,7 @@ question_answer(int fd, const struct open_question_answer *answer, struct error 
 
 	question_write_answer(&text, answer);
 	line_input_begin(&input, fd, "the call");
-	/* A call that has just ended may have sent its reason without reading all of this. */
+	/* A call that is about to end may have replied without reading all of this. */
 	file_write(fd, text.data, text.len);
 	buffer_free(&text);
 	result = line_input_next(&input, &line, &len, err);

@@ -1,13 +1,12 @@
 /*
- * The first and last lines of all transcripts tell which runs exist, newest first. Parents lead
- * from each run to its root, and a list, linked by index, leads from a root to all runs inside it.
- * Only roots are checked against the rule; sizes are computed only if the rule or the caller asks
- * for them.
- *
- * For a root, prune first takes its lock and those of all runs inside, as many as descriptors
- * allow, and only then renames transcripts and removes files. The name that is removed last is
- * claimed by flock(2), so that only one process reports that a run was removed. `latest` is set
- * again, and checked until two looks agree, as a run may begin in between.
+ * The first and last lines of all transcripts tell which runs exist; they are sorted, the newest
+ * first. For each run, its root is found, that is the outermost run around it, and each root has a
+ * linked list of the runs inside it. Only roots are checked against the rule; sizes are computed
+ * only if the rule or the caller needs them. Before a root is removed, its lock and those of all
+ * runs inside are taken, as many as there are descriptors for; only then transcripts are renamed
+ * and files removed. The file that is removed last is locked by flock(2), so that only one process
+ * reports that a run was removed. At the end `latest` is set again, and once more if a new run has
+ * begun meanwhile.
  */
 #include "decide/prune.h"
 
@@ -41,27 +40,27 @@
 #include "workspace/sandboxed_times.h"
 #include "workspace/unreviewed.h"
 
-#define NESTING_LIMIT 64 /* levels of runs inside runs */
+#define NESTING_LIMIT 64 /* most levels of runs inside runs */
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
-#define HELD_LIMIT 256 /* locks held at once: each needs a descriptor */
+#define HELD_LIMIT 256 /* most locks at a time: each needs a descriptor */
 #define NO_RUN SIZE_MAX
 
-/* A run as it was found. */
+/* A run that exists. */
 struct found {
 	char run_id[ID_SIZE];
 	struct summary summary;
-	int64_t size;      /* of its transcript; -1: it has none */
-	int64_t bytes;     /* of all its files; 0 unless asked for */
-	bool pruned;       /* is being removed already */
+	int64_t size;      /* of its transcript; -1: there is none */
+	int64_t bytes;     /* of all its files; 0 if not needed */
+	bool pruned;       /* an earlier prune has begun to remove it */
 	bool protected;
-	bool elsewhere;    /* it is recorded elsewhere: it has an origin file */
-	size_t root;       /* the outermost run around it, or itself */
+	bool elsewhere;    /* recorded elsewhere: it has an origin file */
+	size_t root;       /* index of the outermost run around it, or its own */
 	size_t next;       /* another run with the same root */
-	bool held;         /* its lock is held already, */
+	bool held;         /* its lock was already taken */
 	int lock;          /* as this */
-	int origin;        /* origin_hold(), while its lock is held */
+	int origin;        /* descriptor of origin_hold(), while the run is locked */
 };
 
 /* A replay that was kept, or is in progress. */
@@ -75,19 +74,19 @@ struct pruner {
 	const struct prune_spec *spec;
 	bool sync;
 	int64_t now;
-	struct found *runs; /* in the order of their starts, the newest first */
-	struct retention_item *items; /* one for each run; only those of roots are used */
+	struct found *runs; /* sorted by start, the newest first */
+	struct retention_item *items; /* one for each run, but only those of roots are used */
 	size_t **origins;  /* theirs */
 	size_t count;
 	struct map index;
-	struct map names;  /* names of the runs that stay, and their digests */
+	struct map names;  /* names of the runs that are kept, and digests of these names */
 	struct replay *replays;
 	size_t replay_count;
 	bool failed;
 	struct error *err;
 };
 
-/* Keeps the first error and warns of the others. */
+/* Stores the first error, and passes the others to warn(). */
 static void
 prune_keep_error(struct pruner *p, const struct error *error)
 {
@@ -98,7 +97,7 @@ prune_keep_error(struct pruner *p, const struct error *error)
 	p->failed = true;
 }
 
-/* Calls take() for each entry of a directory of the storage; a missing directory has none. */
+/* Calls take() for each entry of a directory of the storage; does nothing if that is missing. */
 static int
 each_name(struct pruner *p, const char *directory,
     void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
@@ -117,8 +116,9 @@ each_name(struct pruner *p, const char *directory,
 
 /* ---- which runs exist ---- */
 
-/* The age of a transcript without a time is that of its file; if the system does not allow
- * reading it, its run may wait, or live. A transcript that is gone was removed just now. */
+/* Adds the run of a transcript to the list. If the transcript cannot be parsed, its file's time is
+ * used; if the system does not let us read it, the run may be alive or waiting, so it is kept. If
+ * the file is gone, the run has just been removed. */
 static void
 prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 {
@@ -145,7 +145,8 @@ prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 			run->protected = error.code == ERROR_SYSTEM;
 		}
 		run->elsewhere = origin_check_own(p->storage, run->run_id, NULL) != 0;
-		/* The recorder of the run elsewhere is responsible for the times in it. */
+		/* Times in a run that was recorded elsewhere were written by others: use the file's
+		 * time. */
 		if (run->elsewhere)
 			run->summary.started = run->summary.ended = clock_of(&status.st_mtim);
 		run->protected |= storage_run_alive(p->storage, run->run_id) ||
@@ -155,7 +156,7 @@ prune_add_transcript(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
-/* Each replay directory holds one run. */
+/* Adds the run of a replay's directory, which contains one transcript. */
 static void
 prune_add_replay(struct pruner *p, const char *directory, const char *name)
 {
@@ -216,7 +217,7 @@ prune_load_runs(struct pruner *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		map_put(&p->index, p->runs[i].run_id, ID_SIZE - 1, i);
 
-	/* A run that is being replayed is kept. */
+	/* Keep runs that are being replayed. */
 	for (size_t i = 0; i < p->replay_count; i++) {
 		const struct storage place = { .root = p->replays[i].place };
 		size_t at = prune_find_run(p, p->replays[i].run_id);
@@ -248,7 +249,7 @@ prune_load_runs(struct pruner *p, struct error *err)
 
 /* ---- which runs are removed ---- */
 
-/* A list of everything that the storage has of a run besides its transcript and its directory. */
+/* Lists all files and directories of a run besides its transcript and its run directory. */
 static char **
 run_parts(const struct pruner *p, const char *run_id)
 {
@@ -311,7 +312,8 @@ prune_plan(struct pruner *p)
 	retention_plan(p->items, p->count, &spec->rule);
 }
 
-/* Whether a run is removed: by the plan, or because that was decided earlier. */
+/* Whether a run is removed: because of the rule, or because an earlier prune has begun to remove
+ * it. */
 static bool
 prune_removes_run(const struct pruner *p, size_t at)
 {
@@ -342,7 +344,8 @@ add_path(const struct pruner *p, char ***paths, char *path)
 	free(path);
 }
 
-/* Passes a root and all inside it to the program that keeps copies; false: that failed. */
+/* Passes the files of a root and of all runs inside it to the caller's archive function; false if
+ * that failed. */
 static bool
 archive_family(struct pruner *p, size_t root)
 {
@@ -371,7 +374,7 @@ archive_family(struct pruner *p, size_t root)
 
 /* ---- latest ---- */
 
-/* The newest run of a workflow at top level; "" if there is none. */
+/* Finds the newest run at top level; "" if there is none. */
 static int
 find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 {
@@ -400,8 +403,8 @@ find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 	return 0;
 }
 
-/* Sets `latest`, unless it names a run that exists, or names nothing. A run that begins
- * meanwhile has its transcript before it becomes the latest: a second look finds it. */
+/* If `latest` names a run that is gone, sets it to the newest run. A new run has its transcript
+ * before it becomes the latest, so checking a second time finds a run that has begun meanwhile. */
 static void
 mend_latest(struct pruner *p)
 {
@@ -436,9 +439,9 @@ mend_latest(struct pruner *p)
 
 /* ---- removing ---- */
 
-/* What prune_lock_run() returns instead of a descriptor. */
+/* Results of prune_lock_run() that are no descriptors. */
 enum {
-	NO_ROOM = -1,  /* for a lock, because the disk is full */
+	NO_ROOM = -1,  /* the disk is full: the run is removed without a lock */
 	NOT_OURS = -2  /* to remove */
 };
 
@@ -455,7 +458,7 @@ drop_lock(const struct pruner *p, const struct found *run, int lock)
 	free(directory);
 }
 
-/* Releases a lock that prune_lock_run() took, or would have taken. */
+/* Releases what prune_lock_run() has taken; lock may be NO_ROOM. */
 static void
 prune_unlock_run(const struct pruner *p, struct found *run, int lock)
 {
@@ -463,9 +466,9 @@ prune_unlock_run(const struct pruner *p, struct found *run, int lock)
 	file_close(&run->origin);
 }
 
-/* Takes the run's lock; NOT_OURS also if the run has changed since it was found. A lock that
- * another process has just released may be free now. While it is held, no more lines of the run
- * can be received. */
+/* Takes the run's lock. NOT_OURS if another process has it, or if the run has changed since it was
+ * listed. Tries several times, as another process may be releasing the lock. While it is held, no
+ * more lines of the run can be received. */
 static int
 prune_lock_run(struct pruner *p, struct found *run)
 {
@@ -501,9 +504,10 @@ prune_lock_run(struct pruner *p, struct found *run)
 	return lock;
 }
 
-/* If something cannot be removed, the transcript's name stays, for the next prune to try again.
- * So that name is removed last, after the run's directory and with it the run's lock; another
- * process that takes the lock then finds the name claimed. */
+/* Removes a run whose lock is held. Its renamed transcript is removed last, after the run's
+ * directory and thereby its lock: if anything else cannot be removed, that file tells the next
+ * prune to try again. flock(2) on it shows another process, which may take the run's lock then,
+ * that this one is about to remove it. */
 static void
 prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 {
@@ -511,7 +515,7 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	char *path = storage_pruned(p->storage, run->run_id);
 	char *origin = layout_origin(p->storage->root, run->run_id);
 	char **parts = run_parts(p, run->run_id);
-	bool ends = true; /* this process reports that the run is removed */
+	bool ends = true; /* this process removes the last file, and reports the run as removed */
 	struct error error;
 	int claim = -1;
 
@@ -522,8 +526,8 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 		ends = false;
 	}
 	list_free(parts);
-	/* A file that cannot be opened or locked, as on some file systems, cannot be locked by
-	 * another process either. */
+	/* If the file cannot be opened or locked, as on some file systems, no other process can
+	 * lock it either; so go on. */
 	if (ends && (claim = file_open_plain(path, O_RDONLY, 0)) < 0)
 		ends = run->size < 0 || errno != ENOENT;
 	else if (ends)
@@ -532,7 +536,8 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	if (ends && audit_pruned(p->storage, &line, &error) != 0)
 		p->spec->warn(&error);
 	drop_lock(p, run, lock);
-	/* A sender that waits finds everything of the run gone, and no run of ours in its place. */
+	/* A client that waits to send more of the run must find all of it gone, its origin
+	 * included. */
 	if (ends && run->origin != -1)
 		unlink(origin);
 	file_close(&run->origin);
@@ -547,7 +552,7 @@ prune_remove_locked_run(struct pruner *p, struct found *run, int lock)
 	free(path);
 }
 
-/* Releases those locks of runs inside a root that are still held. */
+/* Releases the locks of those runs inside a root that were not removed. */
 static void
 let_family_go(struct pruner *p, size_t root)
 {
@@ -558,10 +563,10 @@ let_family_go(struct pruner *p, size_t root)
 	}
 }
 
-/* Locks all runs inside a root before any of them is removed; false: one of them lives or has
- * changed since it was found, so all are kept. While a family is being removed a run may still
- * become alive if it is beyond the limit of locks, if a full disk left it without a lock, or if
- * it began inside after the runs were listed. */
+/* Locks all runs inside a root before any of them is removed. False: one of them is alive, or has
+ * changed since it was listed; then all are kept. A run inside may still become alive while they
+ * are removed, if it is beyond HELD_LIMIT, if a full disk left it without a lock, or if it began
+ * after the runs were listed. */
 static bool
 prune_lock_family(struct pruner *p, size_t root)
 {
@@ -584,8 +589,8 @@ prune_lock_family(struct pruner *p, size_t root)
 	return true;
 }
 
-/* Without the name of its transcript a run does not exist. The root's is renamed last, so that
- * it is known until then which runs were inside it. */
+/* Renames the transcripts; without its transcript a run does not exist any more. The root's is
+ * renamed last: until then it can be found out which runs were inside it. */
 static void
 remove_run(struct pruner *p, size_t at)
 {
@@ -629,7 +634,7 @@ remove_run(struct pruner *p, size_t at)
 	prune_remove_locked_run(p, run, lock);
 }
 
-/* Removes files that belong to no transcript and are old enough. */
+/* Removes a file or directory that is old enough and whose run has no transcript. */
 static void
 prune_remove_left_over(struct pruner *p, const char *directory, const char *name)
 {
@@ -659,8 +664,8 @@ prune_remove_left_over(struct pruner *p, const char *directory, const char *name
 	free(path);
 }
 
-/* The file of a workspace that is gone, or of what was made in it; its first line is the
- * workspace's path. */
+/* Removes a file about a workspace, or about what was made in it, if the workspace is gone; its
+ * first line is the workspace's path. */
 static void
 prune_remove_workspace_mark(struct pruner *p, const char *directory, const char *name)
 {
@@ -691,8 +696,8 @@ find_names(struct pruner *p)
 	}
 }
 
-/* Files about a name that no run has any more. A run that begins meanwhile works without them,
- * only slower. */
+/* Removes a file about a name that no run has any more. If a run of that name begins meanwhile, it
+ * works without the file, only more slowly. */
 static void
 prune_remove_unused_name(struct pruner *p, const char *directory, const char *name)
 {
@@ -709,7 +714,7 @@ prune_runs(const struct storage *s, const struct prune_spec *spec, struct error 
 	static const struct {
 		const char *directory;
 		void (*take)(struct pruner *p, const char *directory, const char *name);
-		bool always; /* in a dry run too */
+		bool always; /* also in a dry run */
 	} sweeps[] = {
 		{ "runs", prune_remove_left_over, true }, { "blobs", prune_remove_left_over, true },
 		{ "inputs", prune_remove_left_over, true },
@@ -732,7 +737,7 @@ prune_runs(const struct storage *s, const struct prune_spec *spec, struct error 
 	} else {
 		p.sync = mode != SYNC_NONE;
 		prune_plan(&p);
-		/* The oldest first; runs inside a root are removed with it. */
+		/* Begin with the oldest; runs inside a root are removed with it. */
 		for (size_t i = p.count; i > 0; i--) {
 			size_t root = p.runs[i - 1].root;
 

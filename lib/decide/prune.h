@@ -4,11 +4,11 @@
  *
  * What the code relies on, and keeps:
  *   - A run and the runs that were started inside of it are removed or kept together: their age is
- *     that of the last one to end, their size the sum. If one of them lives, waits or is being
- *     replayed, or cannot be read and might, all are kept.
+ *     that of the last one to end, their size the sum. If one of them is alive, waits or is being
+ *     replayed, or may do so because it cannot be read, all are kept.
  *   - A process that removes a run holds its lock (storage/run_lock.h), so nobody resumes it
- *     meanwhile, and of two that prune only one removes it. Only if a full disk leaves no room for
- *     a lock it is removed without one: then nobody can resume it either.
+ *     meanwhile, and of two that prune only one removes it. Only if the disk is too full to make a
+ *     lock, it is removed without one: then nobody can resume it either.
  *   - A run is removed by renaming its transcript to <run-id>.pruned, which is on disk before
  *     anything else is removed; that file is removed last, after a line in the audit trail. The
  *     next prune, by whatever rule, finishes the removal of runs with such a file, and of the runs
@@ -16,9 +16,9 @@
  *   - A run is archived before it is renamed, together with those inside of it, and not again
  *     later. If the process is killed between the two, the runs are complete, and the next prune
  *     archives them once more.
- *   - While a run that is recorded elsewhere is being removed, nobody can send more of it. What
- *     such a run says about itself does not keep or remove any other: its age is that of its file,
- *     and it does not count as inside of, or forked from, this storage's own runs.
+ *   - While a run that is recorded elsewhere is being removed, nobody can send more of it. Its
+ *     contents do not influence which other runs are removed: its age is that of its file, and even
+ *     if it says so, it does not count as inside of, or forked from, the storage's own runs.
  *   - If the run that `latest` names is removed, it is set to the newest remaining run.
  *   - Files that belong to no transcript (of a run that was killed and keeps none, or that was
  *     killed before it had one) are removed when they are a day old. Marks of a workspace are
@@ -36,7 +36,7 @@
 
 struct pruned {
 	const char *run_id;
-	const char *name;     /* of the workflow; "" if it is not known */
+	const char *name;     /* name of the workflow; "" if it is not known */
 	const char *status;
 	int64_t ended;        /* µs since 1970 */
 	int64_t bytes;
@@ -44,22 +44,23 @@ struct pruned {
 
 struct prune_spec {
 	struct retention_rule rule;
-	const char *name;     /* of the workflow; NULL: all runs, and files that belong to none */
+	const char *name;     /* only runs of this workflow; NULL: all runs, and files that belong
+	                         to none */
 	const char *spared;   /* a run to keep; NULL: none */
-	bool own;             /* skip runs recorded elsewhere (storage/origin.h) */
+	bool own;             /* only runs that were not recorded elsewhere (storage/origin.h) */
 	bool dry;             /* only report what would be removed */
 	void (*told)(const struct pruned *run);   /* called for each removed run; NULL */
-	/* Called before a run and those inside of it, whose locks are held, are removed. paths: all
-	 * their files, relative to the storage's root; ends with NULL. -1 with *err: all of them
-	 * are kept, which counts as a failure to remove them. NULL: nothing is archived. */
+	/* Called before a root and the runs inside it are removed, with their locks held. paths:
+	 * all their files, relative to the storage's root; ends with NULL. -1 with *err: all of
+	 * them are kept, and *err counts as a failure to remove them. NULL: nothing is archived. */
 	int (*archive)(void *context, const struct pruned *run, char *const *paths,
 	    struct error *err);
 	void *context;        /* for archive */
 	void (*warn)(const struct error *warning);
 };
 
-/* -1 with *err if the storage cannot be read or something cannot be removed: *err is the first
- * error; the others are passed to warn(), and everything else was done. */
+/* -1 if the storage cannot be read, or something cannot be removed. *err is the first error;
+ * further ones are passed to warn(). Everything that can be removed is removed nevertheless. */
 int prune_runs(const struct storage *s, const struct prune_spec *spec, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Each file found is loaded as a step would load it, with everything that it names. Files that load
- * are reported by directory, those that do not one by one. */
+/* Each definition is loaded as a step would load it, with everything that it refers to. Those that
+ * load are reported by directory, the others one by one. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -24,15 +24,16 @@
 /* A kind of definition. */
 struct kind {
 	enum finding_group group;
-	/* Lists the directories in which it is looked for. */
+	/* Lists the directories in which definitions of this kind are. */
 	char **(*directories)(const char *workflow_directory);
 	/* Adds the names that an entry of a directory defines to a list. -1: the entry
 	 * is invalid. */
 	int (*names)(const char *directory, const char *entry, char ***names, struct error *err);
-	/* Loads it. -1: it is invalid; 1: it is hidden by another, which *err names. */
+	/* Loads the definition. -1: it is invalid; 1: it is never used, because another one of the
+	 * name is found first, which *err names. */
 	int (*load)(struct findings *f, struct demands *d, const char *path, const char *name,
 	    struct error *err);
-	/* Reports other entries of a directory; NULL: nothing to report. */
+	/* Reports further entries of a directory; NULL: nothing is reported. */
 	void (*rest)(struct findings *f, const char *directory, char *const *entries);
 };
 
@@ -42,7 +43,7 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* The file's name without `end`; NULL if it does not end so. */
+/* The name of a file without the suffix `end`; NULL if it has another suffix. */
 static char *
 before_end(const char *file, const char *end)
 {
@@ -83,7 +84,8 @@ load_agent(struct findings *f, struct demands *d, const char *path, const char *
 
 	if (agent_load(&a, path, err) != 0)
 		return -1;
-	/* An agent may leave model and provider to the command line: use any. */
+	/* If neither the agent nor a default says which model, the command line does: use any name
+	 * here. */
 	if (a.model == NULL && model_default(&usual, &place, err) != 0) {
 		agent_free(&a);
 		return -1;
@@ -123,7 +125,8 @@ tool_names(const char *directory, const char *entry, char ***names, struct error
 	return result;
 }
 
-/* Loads the tool of a file, like (*load)(). stops: it need not have a program (stop_when). */
+/* Loads the tool in a file, as (*load)() does. stops: it is named in an agent's stop_when, so it
+ * needs no program. */
 static int
 load_tool_of(struct tool *t, const char *path, const char *name, bool stops, struct error *err)
 {
@@ -154,7 +157,7 @@ load_tool(struct findings *f, struct demands *d, const char *path, const char *n
 	return loaded;
 }
 
-/* Adds the files that the tools of an entry would execute. */
+/* Adds the files that the tools in a file would execute. */
 static void
 add_commands(const char *directory, const char *entry, char ***files)
 {
@@ -175,8 +178,8 @@ add_commands(const char *directory, const char *entry, char ***files)
 	free(path);
 }
 
-/* Reports programs that a step would execute to ask for their description, which is not done here:
- * executables that no tool definition of the directory names. */
+/* Reports executables that no tool definition of the directory names. A step would execute them to
+ * ask for a tool's description; doctor does not. */
 static void
 definitions_list_programs(struct findings *f, const char *directory, char *const *entries)
 {
@@ -214,7 +217,7 @@ skill_names(const char *directory, const char *entry, char ***names, struct erro
 	return 0;
 }
 
-/* Loads it for an agent that uses only this skill. */
+/* Loads the skill for an agent that uses only this one. */
 static int
 load_skill(struct findings *f, struct demands *d, const char *path, const char *name,
     struct error *err)

@@ -1,6 +1,6 @@
-/* The files of an endpoint are loaded as a step would, and what they name is looked for: variables by
- * their names, files, and commands, which are not run. Nobody is asked but by
- * ask_endpoint(), where the endpoint's program asks. */
+/* The file of each endpoint is loaded as a step would load it; then it is checked whether the
+ * variables, files and commands that it names exist. Commands are not run. Only ask_endpoint()
+ * sends a request, by running the endpoint's provider. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +17,17 @@
 #include "providers/provider_find.h"
 #include "setup/doctor.h"
 
-/* What is told of one. */
+/* What is reported about an endpoint. */
 struct told {
 	const struct endpoint *endpoint;
 	const struct keys *keys;
-	struct buffer has;     /* where its key is from */
-	struct buffer lacks;   /* without which it cannot be asked */
-	struct buffer doubts;  /* what may be meant so */
-	bool keyed;            /* a key of it is there */
+	struct buffer has;     /* where its key comes from */
+	struct buffer lacks;   /* what is missing, so that no request is possible */
+	struct buffer doubts;  /* what may be a mistake */
+	bool keyed;            /* a key for it was found */
 };
 
-/* Adds a part, behind a semicolon. */
+/* Appends a part of a report, separated by a semicolon. */
 __attribute__((format(printf, 2, 3))) static void
 add_part(struct buffer *text, const char *format, ...)
 {
@@ -46,7 +46,7 @@ key_place(const char *variable)
 	return environment_text(variable) != NULL ? "the environment" : "the keys file";
 }
 
-/* Names of variables, of which one is enough. */
+/* Checks variables for a key: names is a name or a list of names, of which one must be set. */
 static void
 check_key_variables(struct told *t, struct span names, bool optional)
 {
@@ -152,7 +152,7 @@ check_endpoint_key(struct told *t)
 	free(file);
 }
 
-/* Variables of its URL and of its headers. */
+/* Checks the variables in its URL and in its headers. */
 static void
 check_variables(struct told *t)
 {
@@ -212,7 +212,7 @@ check_files(struct told *t)
 	free(unix_socket);
 }
 
-/* Where it is, without what stands before the host and behind the path. */
+/* The endpoint's URL without user and password, query and fragment. */
 static char *
 endpoint_where(const struct endpoint *e)
 {
@@ -234,7 +234,7 @@ endpoint_where(const struct endpoint *e)
 	return buffer_take(&where);
 }
 
-/* A server of this machine, as its file says. */
+/* Whether the URL leads to this machine. */
 static bool
 is_local(const char *where)
 {
@@ -245,12 +245,12 @@ is_local(const char *where)
 	return local;
 }
 
-/* Whether it is told of. */
+/* Adds a finding about an endpoint. False if nothing is reported about it. */
 static bool
 check_endpoint(struct findings *f, const struct demands *d, const struct endpoint *e,
     const struct keys *keys)
 {
-	/* Those of the APIs' own makers are among the providers. */
+	/* Endpoints of the model makers themselves are reported among the providers. */
 	static const char *const providers[] = { "anthropic", "google", "openai", "openai-responses", NULL };
 	const char *name = endpoint_name(e), *who = demands_who(d, name);
 	struct told t = { .endpoint = e, .keys = keys };
@@ -264,7 +264,8 @@ check_endpoint(struct findings *f, const struct demands *d, const struct endpoin
 	check_files(&t);
 	told = endpoint_is_users(e) ||
 	    ((who != NULL || t.keyed || is_local(where)) && text_index(name, providers) == -1);
-	/* A command that many machines have says little. */
+	/* A command for the key, such as gcloud, exists on many machines: that alone is no reason
+	 * to report an endpoint that comes with AWF. */
 	if (!endpoint_is_users(e) && who == NULL && endpoint_has_command(e))
 		told = false;
 	status = t.lacks.len > 0 && (who != NULL || endpoint_is_users(e)) ? FINDING_WRONG :
@@ -296,7 +297,7 @@ check_endpoints(struct findings *f, const struct demands *d)
 	struct keys keys;
 	size_t others = 0;
 
-	keys_load(&keys, &ignored); /* check_providers() tells what is wrong with them */
+	keys_load(&keys, &ignored); /* check_providers() reports errors in the keys file */
 	for (char **name = names; name != NULL && *name != NULL; name++) {
 		struct error err = ERROR_INIT;
 		struct endpoint *e;
@@ -318,8 +319,9 @@ check_endpoints(struct findings *f, const struct demands *d)
 
 /* ---- --ask ---- */
 
-/* For a command that prints the key, a connection and an answer. */
-#define ASK_LIMIT_MS 150000 /* it may be asked twice, with a new key */
+/* Time for the command that prints the key, the connection and the answer; the server may be asked
+ * twice, the second time with a new key. */
+#define ASK_LIMIT_MS 150000
 
 static void
 judge_server(struct findings *f, const char *name, const struct subprocess *asked)

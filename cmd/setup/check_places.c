@@ -1,5 +1,6 @@
-/* Makes a sandbox and a replay's isolation without running anything in them. The storage and price
- * tables are read with the functions that other programs use. */
+/* Checks sandboxes, storage and prices. A sandbox, and a replay's isolation, are made without
+ * running anything in them. The storage and the price tables are read with the functions that other
+ * programs use. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 
 /* ---- sandbox ---- */
 
-/* Reports what the user has configured for systems that lack a part of the sandbox. */
+/* Reports what the user has configured to happen if the system lacks a part of the sandbox. */
 static void
 check_lacking(struct findings *f)
 {
@@ -47,8 +48,8 @@ do_nothing(void *context)
 	return EXIT_SUCCESS;
 }
 
-/* Tries a sandbox twice: in AWF's own directory, which is no home directory, for what the machine
- * supports; and in the current directory, where a step would be started. */
+/* Tries two sandboxes: one in AWF's own directory, which is no home directory, to see what the
+ * machine supports; and one in the current directory, where a step would be started. */
 static void
 check_tools_sandbox(struct findings *f)
 {
@@ -140,8 +141,8 @@ check_storage(struct findings *f)
 	}
 	if (there)
 		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
-	/* Free space of the storage's file system, or of the nearest directory above it
-	 * that exists. */
+	/* Report the free space of the storage's file system; if the storage does not exist yet, of
+	 * that on which it would be made. */
 	at = memory_text(s.root);
 	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && path_climb(&at))
 		;

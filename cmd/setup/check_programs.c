@@ -1,5 +1,5 @@
-/* Executes each with --version. Programs that are missing, cannot be executed or have another
- * version are reported by name, the others together. */
+/* Executes each program of AWF with --version. Programs that are missing, cannot be executed or
+ * have another version are reported one by one, the others together. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "ru
 static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run", "awf-init",
 	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
 	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-trust", NULL };
-/* Built only if the library was available. */
+/* Programs that are built only if a library is available. */
 static const struct { const char *name, *library; } optional[] = {
 	{ "awf-mirror-postgresql", "libpq" },
 	{ "awf-mirror-sqlite", "libsqlite3" },
@@ -71,7 +71,7 @@ check_set(struct findings *f, char *const *names, const char *directories, const
 		char *wanted = memory_format("%s " AWF_VERSION "\n", b->name);
 
 		if (b->error.code != ERROR_NONE) {
-			/* The last line of stderr, or how it ended. */
+			/* Show the last line of stderr, or how the program ended. */
 			size_t len = b->errors.len, start;
 
 			while (len > 0 && strchr("\n\r ", b->errors.data[len - 1]) != NULL)
@@ -195,7 +195,7 @@ check_programs(struct findings *f)
 		free(path);
 	}
 	good = check_set(f, parts, list, "in none of", &home);
-	/* The definitions of AWF's tools must be beside them. */
+	/* The definitions of AWF's tools must be in the same installation. */
 	for (const char *const *name = tools; home != NULL && *name != NULL; name++) {
 		char *file = memory_format("%s.tool.json", *name), *path = path_join(home, file);
 

@@ -1,5 +1,5 @@
-/* Each provider is executed with --check and with the keys that it would get, all at the same time.
- * Values of keys are not examined here. */
+/* Each provider is executed with --check and the keys that it would get, all of them at the same
+ * time. The values of keys are not checked here. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "providers/throttle.h"
 #include "setup/doctor.h"
 
-/* Prints only the names; the values are secret. */
+/* Reports which keys there are; only their names, as the values are secret. */
 static void
 check_keys(struct findings *f, struct keys *keys)
 {
@@ -43,7 +43,7 @@ check_keys(struct findings *f, struct keys *keys)
 	free(path);
 }
 
-/* Reports which model is asked if an agent names none. */
+/* Reports which model is used if an agent names none. */
 static void
 check_model(struct findings *f, struct demands *d)
 {
@@ -78,8 +78,8 @@ check_model(struct findings *f, struct demands *d)
 	free(said);
 }
 
-/* Reports a provider's answer, with its path if it is not part of AWF. who: the agent that needs
- * it; NULL: none. */
+/* Reports the answer of a provider to --check; with its path, if it is not part of AWF. who: an
+ * agent that uses it; NULL: none does. */
 static void
 providers_judge_answer(struct findings *f, const struct subprocess *b, const struct keys *keys,
     const char *who)
@@ -127,7 +127,8 @@ providers_judge_answer(struct findings *f, const struct subprocess *b, const str
 	free(directory);
 }
 
-/* "anthropic: 4 at once (2 under way), 50 a minute (12 begun), down after 5 failures" */
+/* Reports the limits of a provider: "anthropic: 4 at once (2 under way), 50 a minute (12 begun),
+ * down after 5 failures". */
 static void
 providers_describe_limits(struct findings *f, const struct storage *storage,
     const struct limits_line *line)
@@ -164,7 +165,7 @@ providers_describe_limits(struct findings *f, const struct storage *storage,
 	buffer_free(&text);
 }
 
-/* Prints nothing if no limits are configured. */
+/* Reports the limits of all providers; nothing if none are configured. */
 static void
 check_limits(struct findings *f)
 {
@@ -176,7 +177,7 @@ check_limits(struct findings *f)
 	    (file.count > 0 && storage_locate(&storage, &err) == -1))
 		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
 	for (size_t i = 0; i < file.count && storage.root != NULL; i++)
-		/* Only the last line for a provider counts. */
+		/* If several lines are about one provider, only the last one counts. */
 		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits)
 			providers_describe_limits(f, &storage, &file.list[i]);
 	storage_close(&storage);

@@ -1,5 +1,5 @@
 /*
- * Shared by the checks of awf doctor: findings, which providers are needed and why, and executing
+ * Shared by the checks of awf doctor: findings; which providers are needed, and by whom; executing
  * several programs at the same time.
  */
 
@@ -18,7 +18,7 @@
 
 /* ---- findings ---- */
 
-/* Escapes control characters and hides API keys. To be freed by the caller. */
+/* Escapes control characters, and replaces API keys by stars. To be freed by the caller. */
 static char *
 checks_visible_text(const char *text)
 {
@@ -38,7 +38,7 @@ findings_add(struct findings *f, enum finding_group group, enum finding_status s
 	struct buffer message = BUFFER_INIT;
 	va_list list;
 
-	/* Not truncated: in a truncated text part of a key might not be recognized. */
+	/* The text must be complete: a part of a key might not be recognized. */
 	va_start(list, format);
 	buffer_format_list(&message, format, list);
 	va_end(list);

@@ -32,10 +32,10 @@
 #include "transcript/event.h"
 
 #define PROGRAM "awf"
-#define RUNS_MOST 30           /* runs to offer */
-#define READ_MOST 120          /* most recently changed runs to read */
-#define READ_MOST_MS 30        /* time to read a transcript */
-#define LINES_BETWEEN 64       /* between two looks at the clock */
+#define RUNS_MOST 30           /* most runs that are offered */
+#define READ_MOST 120          /* most runs that are examined, by the time of their last change */
+#define READ_MOST_MS 30        /* most time to read a transcript */
+#define LINES_BETWEEN 64       /* lines that are read between two looks at the clock */
 #define SHORT_ID 8             /* as in storage_short_id() */
 
 /* Prints a candidate unless it has control characters; what: its description, may be NULL. */
@@ -192,7 +192,7 @@ complete_names(const char *ignored)
 
 /* ---- calls of a run ---- */
 
-/* Reads as much as the time allows. Returns false if there is no such run. */
+/* Reads a transcript as far as the time allows. False if there is no such run. */
 static bool
 complete_read_run(const char *run, struct model *m)
 {
@@ -227,7 +227,7 @@ complete_read_run(const char *run, struct model *m)
 	return found;
 }
 
-/* The paths of a run's steps; without a name those of the latest run. */
+/* Offers the paths of a run's steps; if no run is named, of the latest. */
 static void
 complete_steps(const char *run)
 {
@@ -246,7 +246,7 @@ complete_steps(const char *run)
 	list_free(seen);
 }
 
-/* The calls of a run that wait for somebody. */
+/* Offers the calls of a run that wait for a person. */
 static void
 complete_waiting(const char *run)
 {
@@ -258,7 +258,8 @@ complete_waiting(const char *run)
 			const struct waiting *w = &m.waits.list[i];
 			bool twice = list_has(seen, w->path);
 
-			/* The step's path is enough, unless several of its calls wait. */
+			/* Offer the path of the step, or the call if several calls of the step
+			 * wait. */
 			if (!w->over)
 				complete_print_candidate(twice ? w->call : w->path,
 				    waiting_word(w->what));
@@ -300,7 +301,7 @@ complete_providers(const char *ignored)
 	offer_list(provider_list_all());
 }
 
-/* Model aliases, and providers followed by a slash, after which any model may be named. */
+/* Offers model aliases; and providers followed by a slash, after which the user types a model. */
 static void
 complete_models(const char *ignored)
 {
@@ -338,7 +339,7 @@ main(int argc, char **argv)
 	char *const *words = argv + (argc > 0);
 	static const struct kind {
 		const char *name;
-		bool of;         /* it takes an argument */
+		bool of;         /* the kind has an argument */
 		void (*complete)(const char *of);
 	} kinds[] = {
 		{ "runs", true, complete_runs },

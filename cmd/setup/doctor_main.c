@@ -1,7 +1,7 @@
 /*
  * awf-doctor, started by `awf doctor`: reports what AWF has, and what is missing (doctor.h). Agents
- * are checked first, though reported last, as they determine which keys are needed. Findings are
- * kept in the order in which they are made, and printed by group.
+ * are checked first, although they are printed last, because they determine which providers are
+ * needed. Findings are collected, and printed by group.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@
 #define VERSION_PROGRAM "awf-doctor"
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
-#define NAME_WIDTH 16 /* the message of a longer name starts further right */
+#define NAME_WIDTH 16 /* column of the messages; after a longer name the message is further to the
+                         right */
 
 enum { OPT_JSON = 1, OPT_QUIET, OPT_ASK };
 
@@ -50,8 +51,8 @@ static const struct {
 	[FINDING_WRONG] = { "wrong", "\033[31m" },
 };
 
-/* Writes one line for each finding below its group, and a summary if `sum`; or one JSON object per
- * line. quiet: only what is wrong, and nothing if all is well. */
+/* Prints the findings as lines below the names of their groups, and with `sum` a summary; or as
+ * JSON objects, one per line. quiet: prints only what is wrong, or nothing if nothing is. */
 static void
 write_findings(const struct findings *f, bool json, bool quiet, bool sum, struct buffer *out)
 {

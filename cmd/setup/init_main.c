@@ -1,6 +1,7 @@
 /*
  * awf-init, started by `awf init`: makes a first workflow by copying share/init: two agents, a
- * tool, a workflow that uses them, and recorded model answers for it.
+ * tool, a workflow that uses them, and recorded answers of models, so that the workflow can be
+ * tried without a key.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 #define PROGRAM "awf"
 #define TOOL_END ".tool.json"
-/* Characters that a shell does not interpret. */
+/* Characters that need no quotes in a shell. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 
 enum { OPT_EXAMPLES = 1 };
@@ -53,9 +54,9 @@ init_print_usage_error(const char *place, const char *what)
 	return program_fail(PROGRAM, &err);
 }
 
-/* Copies the entries of share to the directory, which is made if needed. ERROR_USAGE, and nothing
- * is written, if one of them exists; after any other failure none of them is left. *made: the
- * directory was made. */
+/* Copies the entries of share into a directory, which is made if it does not exist. If one of them
+ * exists already, nothing is copied (ERROR_USAGE); after any other error, what was copied is
+ * removed again. *made: the directory was made here. */
 static int
 entries_copy(const char *share, const char *directory, bool *made, struct error *err)
 {
@@ -100,7 +101,7 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 		free(from);
 		free(to);
 	}
-	/* Including what was copied of the entry that failed. */
+	/* Remove what was copied, including the parts of the entry that failed. */
 	while (failed != 0 && done-- > 0) {
 		char *path = path_join(directory, names[done]);
 
@@ -116,7 +117,7 @@ entries_copy(const char *share, const char *directory, bool *made, struct error 
 	return failed;
 }
 
-/* Lists what the tools just made in the current directory execute. */
+/* Lists what the new tools in the current directory would execute. */
 static void
 tools_describe(struct trust_items *items)
 {
@@ -140,8 +141,8 @@ tools_describe(struct trust_items *items)
 		closedir(entries);
 }
 
-/* Records that the user trusts what awf init makes. In a new directory later edits are trusted too;
- * in an existing one only the tools that were made. */
+/* Records that the user trusts the tools that awf init has made. If the directory is new, later
+ * edits are trusted, too; in an existing directory only the tools themselves. */
 static int
 trust_made(const char *directory, bool made, struct error *err)
 {
@@ -149,7 +150,7 @@ trust_made(const char *directory, bool made, struct error *err)
 	struct error ignored = ERROR_INIT;
 	int failed;
 
-	/* This fails if other users can write to the directory. */
+	/* This is refused if other users can write to the directory. */
 	if (made && trust_record_edits(directory, &ignored) == 0)
 		return 0;
 	if (chdir(directory) != 0)
@@ -160,7 +161,7 @@ trust_made(const char *directory, bool made, struct error *err)
 	return failed;
 }
 
-/* Prints how to run the workflow, in the directory or here ("."). */
+/* Prints how to run the workflow, in a directory or in this one ("."). */
 static void
 run_tell(const char *directory, const char *command)
 {

@@ -61,8 +61,8 @@ static const struct option_rule rules[] = {
 	{ ALL, ALL, 0, NULL },
 };
 
-/* Adds what an agent would execute. Loading it fails if a program that describes its tool itself is
- * not allowed yet; tell: report such errors, once everything is allowed. */
+/* Adds what an agent would execute. Loading an agent fails if one of its tools is described by a
+ * program that is not allowed yet. tell: report such errors, when everything has been allowed. */
 static void
 agent_gather(struct trust_items *all, const char *name, bool tell)
 {
@@ -75,7 +75,7 @@ agent_gather(struct trust_items *all, const char *name, bool tell)
 	if (team_load(&team, &source, name, &err) != 0) {
 		team_free(&team);
 		team = (struct team){ .members = NULL };
-		/* It may leave its model to the step. */
+		/* An agent may leave the choice of its model to the step: use any model here. */
 		source.model = "replay/any";
 		if (team_load(&team, &source, name, &err) != 0 && tell)
 			message_print(PROGRAM, "%s: not looked into: %s", name, err.message);
@@ -116,8 +116,9 @@ project_gather(struct trust_items *all, bool tell)
 	list_free(tools);
 }
 
-/* Adds those that are not allowed to the list, each as its file and what it runs. Returns how many there are that were
- * not in it; *open: the first that is not allowed; NULL: all are. */
+/* Adds the items that are not allowed to the list `noted`, each as its file and what it runs.
+ * Returns how many of them are new in the list. *open: the first item that is not allowed; NULL:
+ * all are. */
 static size_t
 open_items_note(const struct trust_items *items, char ***noted, const struct trust_item **open)
 {
@@ -143,7 +144,8 @@ open_items_note(const struct trust_items *items, char ***noted, const struct tru
 	return more;
 }
 
-/* What is allowed may show more: tools of a program that says itself what it is. */
+/* Shows what is not allowed, and asks, until everything is allowed: once a program is allowed, it
+ * is executed to describe its tools, which may bring new items. */
 static int
 project_show_and_ask(bool yes)
 {
@@ -161,12 +163,14 @@ project_show_and_ask(bool yes)
 		trust_items_free(&items);
 		project_gather(&items, false);
 		more = open_items_note(&items, &noted, &open);
-		if (open != NULL && more == 0) { /* the same again, which was allowed a moment ago */
+		if (open != NULL && more == 0) { /* the items that were just allowed are still not
+		                                    allowed */
 			failed = error_set(&err, ERROR_DEFINITION, open->file, "a file that counts for it changed meanwhile, so "
 			    "it is not allowed: call awf trust again, and let nothing write here, such as its own output");
 			break;
 		}
-		/* The question shows what is open itself. */
+		/* If the user is asked, the question itself shows the items that are not
+		 * allowed. */
 		if (open == NULL || yes || !terminal_question_possible())
 			trust_items_describe(&items, first, &shown);
 		fputs(buffer_string(&shown), stdout);

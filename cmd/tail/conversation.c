@@ -15,7 +15,7 @@
 #include "view/view.h"
 
 #define INDENT 4
-#define NARROWEST ((size_t)24) /* columns of text, however narrow the terminal is */
+#define NARROWEST ((size_t)24) /* fewest columns for text, even on a narrower terminal */
 #define TAB ((size_t)8)
 #define DIM "\033[2m"
 
@@ -48,7 +48,7 @@ add_indented(struct conversation *c, const char *text, size_t len, unsigned inde
 	buffer_byte(c->out, '\n');
 }
 
-/* A line of text, whose continuation lines have the same indentation. */
+/* Appends a line of text, wrapped; its continuation lines have the same indentation. */
 static void
 add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 {
@@ -93,7 +93,7 @@ add_line(struct conversation *c, const char *text, size_t len, unsigned indent)
 	buffer_free(&visible);
 }
 
-/* A text, under the heading that is pending, if there is one. */
+/* Appends a text; above it c->heading, if it is not NULL, which is then set to NULL. */
 static void
 conversation_add_text(struct conversation *c, const char *text, size_t len)
 {
@@ -114,7 +114,7 @@ conversation_add_text(struct conversation *c, const char *text, size_t len)
 	c->heading = NULL;
 }
 
-/* A string as its text, an object by its members, anything else as JSON. */
+/* Appends a value: a string as its text, an object member by member, anything else as JSON. */
 static void
 add_value(struct conversation *c, const char *heading, struct span value)
 {
@@ -143,8 +143,8 @@ add_value(struct conversation *c, const char *heading, struct span value)
 	buffer_free(&text);
 }
 
-/* The tool calls of a model, and their results, for a program that runs its tools itself
- * (awf-step --models): nothing else shows these. */
+/* Appends the tool calls of a model, and their results, for a program that runs its tools itself
+ * (awf-step --models): they are in no other events. */
 static void
 add_tool(struct conversation *c, struct span block)
 {
@@ -226,7 +226,7 @@ add_error(struct conversation *c, struct span error)
 	buffer_free(&text);
 }
 
-/* The result of a call; for an agent, that is in its last answer. */
+/* Appends the result of a call; that of an agent was already shown as its last answer. */
 static void
 add_result(struct conversation *c, struct span payload)
 {

@@ -33,8 +33,8 @@
 #define BUFFER_DEFAULT 256
 #define LIST_DEFAULT 20
 #define PATHS_SUGGESTED 1000
-#define NAMES_SUGGESTED 1000 /* of the newest runs */
-#define SLEEP_UNWATCHED 10 /* ms, if nothing reports changes */
+#define NAMES_SUGGESTED 1000 /* newest runs whose names are compared with a misspelt one */
+#define SLEEP_UNWATCHED 10 /* ms between checks if changes are not reported */
 
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
@@ -63,21 +63,21 @@ struct tail {
 	int64_t since;
 	struct globs names;
 	struct filter filter;
-	bool passed;               /* a line did */
-	char **seen;               /* paths that did not match; ends with NULL */
+	bool passed;               /* a line has passed the filter */
+	char **seen;               /* paths that did not match, for suggestions; ends with NULL */
 
 	struct storage storage;
 	struct served served;
 	struct printer printer;
 	struct projector projector;
 	struct cost cost;
-	int64_t line_cost;         /* of the shown event, or of the run that ended with it */
+	int64_t line_cost;         /* cost of the shown event; of the whole run for its end */
 	bool told_unknown;
-	struct buffer projected;   /* lines that replace an event */
+	struct buffer projected;   /* lines that are printed instead of an event */
 	struct follow_callbacks callbacks;
 	struct follow follow;
-	struct live_feed live;     /* begun if the printer draws it */
-	struct followed *subject;  /* the run whose end is waited for; NULL: none yet */
+	struct live_feed live;     /* started only if the printer draws it */
+	struct followed *subject;  /* the run for whose end awf-tail waits; NULL: none yet */
 	int64_t checked_at;
 };
 
@@ -128,7 +128,7 @@ static const struct option_spec options_table[] = {
 
 #define SAID(id) OPTION_SAID(id)
 #define LIVE (SAID(OPT_FOLLOW) | SAID(OPT_FOREVER))
-/* Options that select events, and options for their format. */
+/* Options that select events, and those that set their format. */
 #define SOME_EVENTS (SAID(OPT_AFTER) | SAID(OPT_TYPE) | SAID(OPT_PATH) | SAID(OPT_GREP) | SAID(OPT_ERRORS))
 #define OF_THE_LOG (SOME_EVENTS | SAID(OPT_LINES) | SAID(OPT_SINCE) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) | \
     SAID(OPT_FULL) | SAID(OPT_JSON) | SAID(OPT_INLINE) | SAID(OPT_AS) | SAID(OPT_DROP))
@@ -187,10 +187,10 @@ print_warning(const char *text)
 	message_print(PROGRAM, "%s", text);
 }
 
-/* A file may have any number of faults. */
+/* A damaged file may cause any number of warnings, so similar ones are counted. */
 static struct folded_messages warnings = FOLDED_MESSAGES_INIT(print_warning);
 
-/* With -f, each is reported as it comes. */
+/* With -f, each warning is printed at once. */
 static void
 tail_print_or_fold_warning(const struct error *warning)
 {
@@ -206,7 +206,7 @@ tail_print_or_fold_warning(const struct error *warning)
 	folded_messages_add(&warnings, NULL, text);
 }
 
-/* Handles an operand, or an option that has no member. */
+/* Handles an operand, or an option for which it is not enough to store its value. */
 static int
 accept_value(struct tail *t, struct options *o, int id, struct error *err)
 {
@@ -237,7 +237,7 @@ accept_value(struct tail *t, struct options *o, int id, struct error *err)
 	}
 }
 
-/* 0, or the id of --help or --version, or -1. */
+/* Reads the options. 0, the id of --help or --version if that was given, or -1. */
 static int
 tail_read_options(struct tail *t, int argc, char **argv, struct error *err)
 {
@@ -256,7 +256,7 @@ tail_read_options(struct tail *t, int argc, char **argv, struct error *err)
 		clock_text(t->since, t->filter.since);
 	if (t->projector.projection != NULL && t->projector.projection->document != NULL)
 		o.said |= SAID(AS_DOCUMENT);
-	/* With -F, the server's latest run is followed by those that become the latest. */
+	/* With -F, a server's latest run is followed, then each run that becomes the latest. */
 	if ((o.said & SAID(OPT_FOREVER)) != 0 && t->at_server && text_ends(t->run, "/@"))
 		o.said &= ~SAID(WITH_RUN);
 	if ((o.said & (SAID(OPT_JSON) | SAID(OPT_LIST))) == SAID(OPT_JSON))
@@ -276,14 +276,14 @@ tail_is_live(const struct tail *t)
 	return (t->said & LIVE) != 0;
 }
 
-/* Whether the values of blobs are inserted into their lines. */
+/* Whether blobs are put back into their lines. */
 static bool
 wants_blobs(const struct tail *t)
 {
 	return has_option(t, OPT_INLINE) || has_option(t, OPT_FULL);
 }
 
-/* Warns about what is read, after erasing the status line; place may be NULL. */
+/* Erases the status line, then warns about what was read; place may be NULL. */
 static void tail_warn_of_place(struct tail *t, const char *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void
@@ -314,8 +314,8 @@ tail_warn_of_torn_end(struct tail *t, const char *place, int64_t bytes)
 		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
 }
 
-/* Every line, shown or not, is passed to the model of its run, if the model is needed. The end
- * of a run shows the cost of all of it. */
+/* Passes a line, shown or not, to the model of its run, if a model is needed. When a run ends, the
+ * cost of all of it is shown. */
 static void
 tail_add_line_to_model(struct tail *t, struct followed *run, const char *line, size_t len)
 {
@@ -358,7 +358,7 @@ note_path(struct tail *t, const char *line, size_t len, enum verdict verdict)
 	free(path);
 }
 
-/* Nothing matched: a user who misspelt a type or a path must not believe that there was nothing. */
+/* If no line has matched, checks whether the user has misspelt a type or a path. */
 static void
 tail_suggest_filters(struct tail *t)
 {
@@ -395,7 +395,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	int failed = 0;
 
 	tail_add_line_to_model(t, run, line, len);
-	/* Every line is projected, shown or not, because the lines of a projection are numbered. */
+	/* Project lines that are not shown, too: a projection numbers its lines. */
 	buffer_clear(&t->projected);
 	if (t->projector.projection)
 		failed = projector_line(&t->projector, run->path, run->reader.line_start, line, len,
@@ -419,9 +419,9 @@ on_warning(void *context, const struct error *warning)
 	printer_warn(&t->printer, warning);
 }
 
-/* Positions the reader of a run where --after, --since and -n say. The lines before are read too
- * where they are needed. A child run that began before the time has later events, and the status
- * line may depend on earlier ones: then all lines are read. */
+/* Moves the reader of a run to where --after, --since and -n say. Earlier lines must be read as
+ * well in some cases: a child run that began before that time has later events, and the status line
+ * may depend on them. */
 static int
 start_reading(struct tail *t, struct followed *run, struct error *err)
 {
@@ -460,7 +460,7 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 	return 0;
 }
 
-/* Adds the run of the command line, or the latest. */
+/* Adds the run that the command line names, or the latest. */
 static int
 add_subject(struct tail *t, struct error *err)
 {
@@ -476,8 +476,8 @@ add_subject(struct tail *t, struct error *err)
 	return t->subject ? start_reading(t, t->subject, err) : -1;
 }
 
-/* Waits until a transcript may have grown, or stdout can be written to. Dies of SIGPIPE, as a
- * writer would, when nobody reads stdout any more. */
+/* Waits until transcripts may have grown, or stdout can be written to. If nobody reads stdout any
+ * more, this process dies of SIGPIPE, as if it had written. */
 static void
 wait_for_change(struct tail *t)
 {
@@ -499,8 +499,9 @@ wait_for_change(struct tail *t)
 	}
 }
 
-/* The server has a different recording than the one that was shown: the common beginning is not
- * shown again. The model is built again; projections read the recording themselves. */
+/* The server's recording differs from the one that was shown; the beginning that both have in
+ * common is not shown again. The model is built again from the new lines; projections read the
+ * recording themselves. */
 static int
 start_over(struct tail *t, const struct served_change *change, struct error *err)
 {
@@ -528,7 +529,7 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 			    t->printer.live != NULL)
 				live_feed_take(&t->live, &placed);
 		}
-		/* It was reported before. */
+		/* These ends were printed before: drop them. */
 		if (t->printer.live != NULL)
 			live_view_told(&t->live.view, 0, &t->projected);
 		reader_seek(&run->reader, position);
@@ -541,7 +542,7 @@ start_over(struct tail *t, const struct served_change *change, struct error *err
 	return 0;
 }
 
-/* Handles a change of the server's copy. -1: nothing more will come. */
+/* Handles the changes that the server has sent. -1: no more will come. */
 static int
 tail_read_served_changes(struct tail *t, struct error *err)
 {
@@ -564,7 +565,7 @@ tail_read_served_changes(struct tail *t, struct error *err)
 		}
 }
 
-/* One round: shows everything that there is now. */
+/* Shows everything that is new. */
 static int
 follow_round(struct tail *t, struct error *err)
 {
@@ -608,7 +609,7 @@ follow_to_end(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* -F: adds every run that becomes the latest. */
+/* -F: follows every run that becomes the latest. */
 static int
 follow_forever(struct tail *t, struct error *err)
 {
@@ -626,7 +627,7 @@ follow_forever(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* Waits for a run that begins, or is resumed, after the one that has ended. */
+/* The latest run has ended: waits until another begins, or this one is resumed. */
 static int
 wait_for_run(struct tail *t, struct error *err)
 {
@@ -647,7 +648,7 @@ wait_for_run(struct tail *t, struct error *err)
 	return 0;
 }
 
-/* No run was named: follows the latest if it lives, else the next one. */
+/* The user named no run: follows the latest if it is alive, else the next one. */
 static int
 follow_default(struct tail *t, struct error *err)
 {
@@ -677,7 +678,7 @@ write_whole(const struct buffer *out, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* A value is data, and may be anything. */
+/* Writes a JSON value, whose contents are data, harmless for a terminal. */
 static int
 write_json(const struct buffer *out, struct error *err)
 {
@@ -686,7 +687,8 @@ write_json(const struct buffer *out, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
-/* Unchanged lines do not depend on earlier ones. */
+/* If lines are printed unchanged, they do not depend on earlier ones: so request only those that
+ * are needed. */
 static void
 choose_range(const struct tail *t, struct served_range *range)
 {
@@ -701,7 +703,7 @@ choose_range(const struct tail *t, struct served_range *range)
 		range->last = t->lines;
 }
 
-/* The copy of a server's run replaces the storage. */
+/* Opens a copy of a server's run, which is read instead of the storage. */
 static int
 tail_open_served_run(struct tail *t, struct error *err)
 {
@@ -716,7 +718,7 @@ tail_open_served_run(struct tail *t, struct error *err)
 		return -1;
 	t->storage.root = memory_text(t->served.storage.root);
 	t->run = has_option(t, OPT_FOREVER) ? NULL : t->served.run_id;
-	t->follow.since = 0; /* show everything, whatever the server's clock says */
+	t->follow.since = 0; /* the copy is new: show all of it, whatever the clocks say */
 	return 0;
 }
 
@@ -739,15 +741,15 @@ show_runs(struct tail *t, struct error *err)
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = tail_is_live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 
-	/* Bytes after the last line are in progress while the run lives; afterwards they are
-	 * damage. */
+	/* While the run is alive, bytes after the last LF belong to a line that is being written;
+	 * later they are damage. */
 	for (size_t i = 0; failed == 0 && !end_signal && i < t->follow.count; i++) {
 		struct followed *run = t->follow.runs[i];
 
 		if (run->open && !transcript_alive(run->path, run->run_id))
 			tail_warn_of_torn_end(t, run->path, reader_unfinished(&run->reader));
 	}
-	/* A document is written after everything was read. */
+	/* A document is complete only after everything was read. */
 	if (failed != 0 || !has_option(t, AS_DOCUMENT))
 		return failed;
 	buffer_clear(&t->projected);
@@ -755,12 +757,12 @@ show_runs(struct tail *t, struct error *err)
 	return write_json(&t->projected, err);
 }
 
-/* number: of the line, for messages. */
+/* Prints a line of stdin; number: of the line, for messages. */
 static int
 print_line(struct tail *t, const char *line, size_t len, int64_t number, struct error *err)
 {
 	static const char no_run[ID_SIZE];
-	static char begun[ID_SIZE]; /* the run whose first event was read */
+	static char begun[ID_SIZE]; /* the run whose run.started was read */
 	static int64_t began;
 	struct event_view event;
 	struct event_head head;
@@ -788,7 +790,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	return failed;
 }
 
-/* Prints or keeps each line of stdin as it arrives. */
+/* Reads the lines of stdin as they come: prints each, or with -n keeps the last ones. */
 static int
 read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
     struct error *err)
@@ -846,7 +848,7 @@ show_stdin(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* If no run is listed, checks whether its name was perhaps misspelt. */
+/* No run was listed: checks whether its name was misspelt. */
 static void
 tail_suggest_run_names(const struct tail *t)
 {
@@ -880,7 +882,7 @@ list_runs(struct tail *t, struct error *err)
 		.names = &t->names,
 		.status = t->status,
 		.since = t->since,
-		/* One more shows whether there are more. */
+		/* ask for one more, to know whether there are more */
 		.count = has_option(t, OPT_LINES) ? (size_t)t->lines : LIST_DEFAULT + 1,
 		.children = has_option(t, OPT_CHILDREN),
 		.waits = has_option(t, OPT_JSON),
@@ -917,8 +919,8 @@ list_runs(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* SIGPIPE ends this program like other filters. On a terminal the status line must be erased
- * before any other signal ends it. */
+/* SIGPIPE ends this program at once, as other filters. Other signals first erase the status line on
+ * a terminal. */
 static void
 set_up_signals(const struct tail *t)
 {
@@ -934,7 +936,7 @@ set_up_signals(const struct tail *t)
 	sigaction(SIGWINCH, &action, NULL);
 }
 
-/* Whether the live view is drawn or, if not, the status line. */
+/* Chooses between the live view, the status line, and neither. */
 static int
 choose_view(struct tail *t, struct error *err)
 {
@@ -956,7 +958,7 @@ choose_view(struct tail *t, struct error *err)
 	t->live.view.ends = true;
 	t->live.view.colour = terminal_colour(STDOUT_FILENO, t->color);
 	t->live.view.utf8 = locale_is_utf8();
-	/* Without prices the view shows no costs. */
+	/* Show costs in the view if prices can be loaded. */
 	if (has_option(t, OPT_COST) || cost_begin(&t->cost, &none) == 0)
 		t->live.view.cost = &t->cost;
 	p->live = &t->live;
@@ -993,7 +995,8 @@ tail_show_runs(struct tail *t, struct error *err)
 	failed = has_option(t, WITH_STDIN) ? show_stdin(t, err) : show_runs(t, err);
 	if (failed == 0 && !t->passed && !tail_is_live(t) && !has_option(t, OPT_LINES))
 		tail_suggest_filters(t);
-	/* Lines of other writers are shown too; awf-verify checks the chain. */
+	/* Lines without a "prev" are shown, but nothing protects them from changes; only awf-verify
+	 * checks the chain. */
 	unchained = p->unchained;
 	if (unchained > 0)
 		tail_warn_of_place(t, NULL,
@@ -1009,7 +1012,7 @@ tail_show_runs(struct tail *t, struct error *err)
 	return failed;
 }
 
-/* The exit status, after everything was shown. */
+/* The exit status when everything was shown. */
 static int
 status_of(const struct tail *t)
 {

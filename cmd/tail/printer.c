@@ -1,7 +1,7 @@
 /*
- * Each event passes the filter, then the view, then the outlet; the status line is erased before
- * and drawn again only when there is no event to show. The view also gets the events that the
- * filter holds back, because it takes the names of items from them.
+ * Each event goes through the filter, the view and the outlet. The status line is erased before an
+ * event is printed, and drawn again when there are no more. The view also gets the events that the
+ * filter rejects, because it finds the names of items in them.
  */
 #include "tail/printer.h"
 
@@ -37,12 +37,12 @@ printer_warn(struct printer *p, const struct error *warning)
 	if (p->screen.drawn) {
 		screen_erase(&p->screen, &p->text);
 		put_extra(p);
-		outlet_flush(&p->outlet, NULL); /* a failure will occur again */
+		outlet_flush(&p->outlet, NULL); /* if this fails, the next write reports it */
 	}
 	p->warn(warning);
 }
 
-/* At once, or at most every so often. */
+/* Warns about dropped events: at once (now), else only once in WARNING_INTERVAL. */
 static void
 printer_warn_of_dropped(struct printer *p, bool now)
 {
@@ -71,7 +71,7 @@ printer_print_event(struct printer *p, const struct origin *origin, const char *
 			buffer_byte(&p->whole, '\n');
 			line = p->whole.data;
 		} else {
-			p->incomplete = true; /* the line stays as it is */
+			p->incomplete = true; /* print the line without its blobs */
 			printer_warn(p, &warning);
 		}
 	}
@@ -89,7 +89,7 @@ printer_print_event(struct printer *p, const struct origin *origin, const char *
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
 	if (p->full && *verdict != VERDICT_DAMAGED) {
-		/* A pager is between this program and the terminal. */
+		/* stdout may lead to a pager: use the width of the terminal at stderr. */
 		size_t width = p->view.width > 0 ? p->view.width : terminal_width(STDERR_FILENO);
 		struct conversation c = { .width = width > 0 ? width : SCREEN_WIDTH, .colour = p->view.colour, .out = &p->text };
 
@@ -118,7 +118,7 @@ printer_line(struct printer *p, const struct origin *origin, const struct event_
 	return 0;
 }
 
-/* Writes what has ended, and below it what is in progress. */
+/* Draws the live view: permanent lines about what has ended, and below them what is in progress. */
 static void
 draw_live(struct printer *p)
 {

@@ -16,7 +16,7 @@ struct arena_piece {
 	void *bytes[];
 };
 
-/* size bytes, aligned to a multiple of align. */
+/* Allocates size bytes, aligned to a multiple of align. */
 static char *
 arena_allocate(struct arena *a, size_t size, size_t align)
 {

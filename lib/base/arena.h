@@ -15,9 +15,9 @@ struct arena {
 
 #define ARENA_INIT { NULL }
 
-/* size bytes of zeros, aligned for pointers. */
+/* Allocates size bytes of zeros, aligned for pointers. */
 void *arena_zero(struct arena *a, size_t size);
-/* The bytes, with a NUL after them. */
+/* A copy of the bytes, with a NUL after them. */
 char *arena_copy(struct arena *a, const char *bytes, size_t len);
 /* Frees everything. */
 void arena_free(struct arena *a);

@@ -28,7 +28,7 @@ make_room(struct buffer *b, size_t len)
 
 	INVARIANT(buffer_holds(b));
 	if (len >= SIZE_MAX / 2 - b->len)
-		memory_array(NULL, SIZE_MAX, 2); /* ends the program */
+		memory_array(NULL, SIZE_MAX, 2); /* this fails, and ends the program */
 	need = b->len + len + 1;
 	if (need <= b->capacity)
 		return;
@@ -134,7 +134,7 @@ buffer_string(const struct buffer *b)
 	INVARIANT(buffer_holds(b));
 	if (!b->data)
 		return "";
-	b->data[b->len] = '\0'; /* users of buffer_reserve() only add to len */
+	b->data[b->len] = '\0'; /* callers of buffer_reserve() add to len, but write no NUL */
 	return b->data;
 }
 

@@ -34,7 +34,7 @@ void buffer_clear(struct buffer *b);
 /* Hands the bytes over to the caller, who frees them: NUL-terminated, never NULL. b is then
  * empty. */
 char *buffer_take(struct buffer *b);
-/* b->data, or "" for a buffer that never held anything. */
+/* b->data, or "" if nothing was ever appended. */
 const char *buffer_string(const struct buffer *b);
 bool buffer_equal(const struct buffer *b, const char *text);
 void buffer_free(struct buffer *b);

@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 enum {
-	CHARACTER_HIDDEN = 1 << 0,       /* a control, invisible, or no character */
+	CHARACTER_HIDDEN = 1 << 0,       /* a control character, an invisible one, or no
+	                                    character */
 	CHARACTER_WIDE = 1 << 1,         /* two columns */
-	CHARACTER_NO_COLUMN = 1 << 2,    /* drawn over the one before it */
+	CHARACTER_NO_COLUMN = 1 << 2,    /* drawn over the character before it */
 	CHARACTER_PICTOGRAPH = 1 << 3,   /* may be joined with another by U+200D */
 	CHARACTER_EMOJI_VARIES = 1 << 4, /* U+FE0E and U+FE0F make it text or an emoji */
 	CHARACTER_IDEOGRAPH = 1 << 5,    /* U+FE00 to U+FE02 and U+E0100 to U+E01EF choose its form */
@@ -20,7 +21,7 @@ enum {
 	                                    choose its form */
 	CHARACTER_JOINS_NEXT = 1 << 7,   /* in cursive scripts: joins the next letter */
 	CHARACTER_JOINS_BEFORE = 1 << 8, /* in cursive scripts: joins the previous letter */
-	CHARACTER_MARK = 1 << 9,         /* does not separate such letters */
+	CHARACTER_MARK = 1 << 9,         /* a mark, which may stand between two such letters */
 	CHARACTER_VIRAMA = 1 << 10       /* U+200C and U+200D after it determine the form
 	                                    of a conjunct */
 };

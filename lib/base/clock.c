@@ -15,7 +15,7 @@
 
 #define SECOND 1000000LL /* in microseconds */
 #define DAY 86400LL      /* in seconds */
-/* The sum of a time and a duration must not overflow. */
+/* so that a time plus a duration cannot overflow */
 #define DURATION_LIMIT (INT64_MAX / 4)
 
 int64_t
@@ -85,7 +85,7 @@ clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 	unsigned of_day;
 
 	wall = wall < first ? first : wall > last ? last : wall;
-	seconds = (wall - first) / SECOND; /* since year 0, so that nothing is negative */
+	seconds = (wall - first) / SECOND; /* counted from year 0, so that nothing is negative */
 	day = seconds / DAY;
 	of_day = (unsigned)(seconds % DAY);
 	if (day != cached_day) {
@@ -123,7 +123,7 @@ clock_local(int64_t wall, struct tm *local)
 	return (int)(fraction / 1000);
 }
 
-/* Exactly count digits at *at, as a number within [min, max]. */
+/* Parses exactly count digits at *at, as a number in [min, max]. */
 static bool
 clock_parse_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value)
 {
@@ -180,14 +180,14 @@ parse_instant(const char *at, int64_t *wall)
 	    !clock_parse_byte(&at, ":") || !clock_parse_digits(&at, 2, 0, 59, &minute) ||
 	    !clock_parse_byte(&at, ":") || !clock_parse_digits(&at, 2, 0, 60, &second))
 		return false;
-	/* ".123456789": to microseconds, further digits dropped. */
+	/* Parse ".123456789": to microseconds; further digits are dropped. */
 	if (clock_parse_byte(&at, ".")) {
 		if (*at < '0' || *at > '9')
 			return false;
 		for (; *at >= '0' && *at <= '9'; at++, unit /= 10)
 			fraction += unit * (*at - '0');
 	}
-	/* "Z", or the offset east of UTC: "+01:30". */
+	/* Parse "Z", or the offset east of UTC, such as "+01:30". */
 	sign = *at == '-' ? -1 : 1;
 	if (!clock_parse_byte(&at, "Zz") &&
 	    (!clock_parse_byte(&at, "+-") || !clock_parse_digits(&at, 2, 0, 23, &east_hours) ||
@@ -212,8 +212,8 @@ static const struct {
 	{"w", 7 * DAY * 1000},
 };
 
-/* A decimal number and a unit, in milliseconds; bare is the unit of a number without one (0:
- * refused). */
+/* Parses a decimal number and a unit, as milliseconds; bare is the unit of a number without one (0:
+ * such a number is refused). */
 static int
 parse_amount(const char *text, int64_t bare, int64_t *ms)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLOCK_TEXT_SIZE 28 /* 2026-11-21T08:15:30.123456Z and a NUL */
+#define CLOCK_TEXT_SIZE 28 /* for 2026-11-21T08:15:30.123456Z and a NUL */
 
 int64_t clock_wall(void);      /* microseconds since 1970 */
 int64_t clock_monotonic(void); /* milliseconds */
@@ -16,17 +16,18 @@ int64_t clock_monotonic(void); /* milliseconds */
 struct timespec;
 int64_t clock_of(const struct timespec *t);
 
-/* RFC 3339, UTC, six digits of fraction. Returns out. */
+/* The time as text: RFC 3339, UTC, six digits of fraction. Returns out. */
 char *clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE]);
-/* In the time zone of the user, before 1970 too. Returns the milliseconds of its second. */
+/* Converts a time, even before 1970, to the user's time zone. Returns the milliseconds within its
+ * second. */
 struct tm;
 int clock_local(int64_t wall, struct tm *local);
-/* RFC 3339 with any offset and fraction, a date (midnight UTC), or an age before
- * now such as "2d", "90m" (units ms s m h d w). 0, or -1 if it is none. */
+/* Parses a time: RFC 3339 with any offset and fraction; a date (midnight UTC); or an age before
+ * now, such as "2d" or "90m" (units ms s m h d w). 0, or -1 if it is none of these. */
 int clock_parse(const char *text, int64_t now, int64_t *wall);
 
-/* "30" (seconds), "500ms", "20m", "2h", "1.5s", "3d". Milliseconds; -1 if it is
- * none, negative, or does not fit. */
+/* Parses a duration to milliseconds: "30" (seconds), "500ms", "20m", "2h", "1.5s", "3d". 0, or -1
+ * if it is no duration, is negative, or does not fit. */
 int duration_parse(const char *text, int64_t *ms);
 /* Short text for people: "350ms", "1.2s", "3m05s", "2h10m". */
 char *duration_text(int64_t ms, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* Numbers for people. */
+/* Prints numbers for people. */
 #include "base/count.h"
 
 #include <stdio.h>

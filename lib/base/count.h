@@ -1,6 +1,6 @@
 /*
- * Adding up numbers from outside: a sum that does not fit stays at the largest, or
- * the smallest, number there is.
+ * Adds up numbers that come from outside: a sum that does not fit becomes the largest, or the
+ * smallest, possible number.
  */
 #ifndef AWF_BASE_COUNT_H
 #define AWF_BASE_COUNT_H

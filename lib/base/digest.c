@@ -148,7 +148,7 @@ base64_encode(const void *bytes, size_t len, struct buffer *out)
 	INVARIANT(out->len - before == digits);
 }
 
-/* One more than the value of a digit; 0: no digit. */
+/* value of a digit, plus 1; 0: not a digit */
 static const unsigned char base64_values[256] = {
 	['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7,
 	['H'] = 8, ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,
@@ -183,7 +183,7 @@ base64_decode(const char *text, size_t len, struct buffer *out)
 			bits = bits << 6 | (value - 1);
 		}
 		if ((pad == 1 && (bits & 0xff)) || (pad == 2 && (bits & 0xffff)))
-			return -1; /* bits that no encoder sets */
+			return -1; /* unused bits are set, which no encoder does */
 		to[0] = (unsigned char)(bits >> 16);
 		to[1] = (unsigned char)(bits >> 8);
 		to[2] = (unsigned char)bits;

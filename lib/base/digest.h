@@ -33,9 +33,10 @@ int digest_fd(int fd, char sha256[DIGEST_SIZE]);
 /* The same with BLAKE2b, in a third of the time. */
 int digest_fd_blake2b(int fd, char out[DIGEST_SIZE]);
 
-void hex_encode(const unsigned char *bytes, size_t len, char *out); /* 2 len + NUL */
+void hex_encode(const unsigned char *bytes, size_t len, char *out); /* out: 2 * len digits and a
+                                                                       NUL */
 void base64_encode(const void *bytes, size_t len, struct buffer *out);
-/* Appends the decoded bytes; -1 if it is not base64 (out is as before then). */
+/* Appends the decoded bytes; -1 if it is not base64, with out unchanged. */
 int base64_decode(const char *text, size_t len, struct buffer *out);
 
 #endif

@@ -57,7 +57,7 @@ static const struct {
 	[ERROR_CUT_OFF] = {"cut_off", CLASS_WORK, STATUS_WORK, "provider"},
 };
 
-/* One line, with no character cut in half where the text did not fit. */
+/* Makes it one line; if the text did not fit, removes a character that was cut in half. */
 static void
 make_line(char *text)
 {

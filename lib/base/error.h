@@ -49,8 +49,8 @@ enum error_code {
 	ERROR_DIVERGENCE,
 	ERROR_SYSTEM,
 	/* what ran at the far end of a launcher (awf-launchers(7)) */
-	ERROR_LOST,          /* how it ended is not known */
-	ERROR_CANNOT_LAUNCH, /* nothing was begun */
+	ERROR_LOST,          /* it is not known how the command ended */
+	ERROR_CANNOT_LAUNCH, /* the command was not started */
 	/* what providers answer (awf-provider(7)) */
 	ERROR_RATE_LIMIT,
 	ERROR_OVERLOADED,
@@ -64,7 +64,7 @@ enum error_code {
 	ERROR_CODES
 };
 
-/* Whether trying again can help, and who has to act. */
+/* Whether trying again can help, and who must act. */
 enum error_class {
 	CLASS_CALLER,    /* the caller must change something */
 	CLASS_WORK,      /* the work itself failed */
@@ -93,8 +93,8 @@ int error_set(struct error *err, enum error_code code, const char *place,
 int error_errno(struct error *err, enum error_code code, const char *place,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The static analyzer sees one file at a time, and cannot know that these functions always
- * return -1. */
+/* A static analyzer that sees one file at a time cannot know that these functions always return
+ * -1. */
 #ifdef __clang_analyzer__
 #define error_set(...) (error_set(__VA_ARGS__), -1)
 #define error_errno(...) (error_errno(__VA_ARGS__), -1)
@@ -103,7 +103,7 @@ int error_errno(struct error *err, enum error_code code, const char *place,
 /* "place: message" into buf, cut to fit; returns buf. */
 const char *error_text(const struct error *err, char *buf, size_t size);
 
-/* Name as it stands in transcripts ("exit_status"); never NULL. */
+/* The code's name in transcripts ("exit_status"); never NULL. */
 const char *error_name(enum error_code code);
 /* The code of a name of len bytes, or ERROR_NONE if there is no such code. */
 enum error_code error_from_name(const char *name, size_t len);

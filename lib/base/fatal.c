@@ -1,4 +1,4 @@
-/* As programs meet it. */
+/* The version for programs: prints the line and exits. */
 #include "base/fatal.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ is_of_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
 }
 
-/* Whether the number after a word is a part of what happened, such as an exit status. */
+/* Whether the number after a word says what happened, such as an exit status. */
 static bool
 word_counts(const char *word, size_t len)
 {
@@ -52,7 +52,7 @@ append_number(struct buffer *out)
 void
 folded_kind(struct buffer *out, const char *message)
 {
-	bool counts = false; /* the number that comes next */
+	bool counts = false; /* whether the next number says what happened */
 
 	while (*message != '\0') {
 		const char *word = message;
@@ -79,7 +79,7 @@ folded_count(struct buffer *out, const char *kind, size_t count)
 	buffer_format(out, "%s %s and %zu more like it", kind, locale_choose("…", "..."), count);
 }
 
-/* Counts a message of this kind. NULL: there are too many kinds. */
+/* Counts a message of a kind. NULL: there are too many kinds. */
 static struct folded_kind *
 count_kind(struct folded_messages *f, const char *text)
 {

@@ -19,15 +19,15 @@
 #include "base/buffer.h"
 #include "base/map.h"
 
-#define FOLDED_SHOWN 3           /* of a kind */
+#define FOLDED_SHOWN 3           /* messages of a kind that are printed */
 #define FOLDED_KINDS_MOST 100
 
 struct folded_messages {
 	void (*print)(const char *text); /* one line */
 
-	struct map kinds;            /* index in list for each kind */
+	struct map kinds;            /* kind to index in list */
 	struct folded_kind {
-		char *text;              /* the kind, as printed with the count */
+		char *text;              /* the kind, as it is printed with the count */
 		size_t count;            /* of all */
 	} *list;
 	size_t count;

@@ -15,11 +15,11 @@
 
 #define RANDOM_CHUNK 256 /* the most that getentropy() returns at once */
 #define ID_BYTES 16
-#define LOW_DASH 18 /* followed by the lower 8 bytes */
+#define LOW_DASH 18 /* offset of the last dash, after which the lower 8 bytes continue */
 
 static _Thread_local unsigned char pool[RANDOM_CHUNK];
 static _Thread_local size_t pool_left;
-static _Thread_local pid_t pool_owner; /* the process that filled it */
+static _Thread_local pid_t pool_owner; /* the process that filled the pool */
 static bool fork_watched;
 
 static void
@@ -157,8 +157,8 @@ random_bytes(void *out, size_t size)
 	while (size > 0) {
 		size_t chunk = size < RANDOM_CHUNK ? size : RANDOM_CHUNK;
 
-		/* Fails only if the kernel has no random numbers at all: an id that might repeat
-		 * would be worse than none. */
+		/* This fails only if the kernel has no random numbers at all. Then no id is better
+		 * than one that may repeat. */
 		if (getentropy(to, chunk) != 0)
 			fatal_exit("unable to get random numbers");
 		to += chunk;

@@ -11,7 +11,7 @@
 
 #define ID_SIZE 37 /* 36 characters and a NUL */
 
-/* One as a number, of any version: the order of these is that of the texts. */
+/* A UUID of any version as a number; numbers are ordered as their texts are. */
 struct uuid {
 	uint64_t high, low;
 };
@@ -23,9 +23,9 @@ char *id_derive(const char *text, char out[ID_SIZE]);
 bool id_valid(const char *text, size_t len);
 /* Parses a UUID; false if the text is not one. */
 bool uuid_read(const char *text, size_t len, struct uuid *id);
-/* Its text. Returns out. */
+/* Writes a UUID as text. Returns out. */
 char *uuid_write(struct uuid id, char out[ID_SIZE]);
-/* size bytes of random numbers. */
+/* Fills out with size random bytes. */
 void random_bytes(void *out, size_t size);
 
 #endif

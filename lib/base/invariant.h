@@ -13,7 +13,8 @@
 
 extern const int invariants_checked; /* 0; 1 in programs that tests run (lib/base/patience.c) */
 
-/* The condition has no effect of its own: it may not be evaluated. The analyzer takes it for true. */
+/* The condition must have no side effects: it may not be evaluated. A static analyzer takes it as
+ * given. */
 #ifdef __clang_analyzer__
 #define INVARIANT(condition) ((void)((condition) || (invariant_fail(#condition, __FILE__, __LINE__), 0)))
 #else

@@ -13,13 +13,13 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 
-/* The parts that differ after equal lines at both ends were removed. */
+/* What is left after equal lines at the beginning and the end were removed. */
 struct middle {
-	size_t first;       /* its first line, in both texts */
+	size_t first;       /* number of its first line in both texts */
 	int64_t old, now;   /* lines */
 };
 
-/* A removed or added line, after this many lines of the middle. */
+/* A removed or added line, and after how many lines of the middle it is. */
 struct edit {
 	size_t old, now;
 	bool added;
@@ -83,22 +83,24 @@ find_middle(const struct line_diff *d)
 	return (struct middle){ first, (int64_t)(old - first), (int64_t)(now - first) };
 }
 
-/* How far the diagonals reached after `edits` edits: that of diagonal k at [k], with k from
- * -edits to edits. They are stored one after another. */
+/* For each diagonal k from -edits to edits: how far it reached after that many edits, as element
+ * [k]. The arrays for 0, 1, 2 … edits are stored one after another. */
 static int32_t *
 line_diff_reached_at(int32_t *reach, int64_t edits)
 {
 	return reach + edits * edits + edits;
 }
 
-/* Whether the path to diagonal k with one edit more comes from k + 1, by an added line. */
+/* Whether the path with one more edit comes to diagonal k from k + 1, by an added line, and not
+ * from k - 1. */
 static bool
 comes_by_added(const int32_t *before, int64_t edits, int64_t k)
 {
 	return k == -edits || (k != edits && before[k - 1] < before[k + 1]);
 }
 
-/* The least number of edits, or -1 above LINE_DIFF_EDITS; *reach is the stored data, to free(). */
+/* Returns the smallest number of edits, or -1 if it exceeds LINE_DIFF_EDITS; *reach is the stored
+ * data, which the caller frees. */
 static int64_t
 find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 {
@@ -106,7 +108,7 @@ find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 	for (int64_t edits = 0; edits <= LINE_DIFF_EDITS; edits++) {
 		int32_t *now, *before;
 
-		/* At each power of two, room for as many edits again. */
+		/* At each power of two, make room for twice as many edits. */
 		if ((edits & (edits - 1)) == 0)
 			*reach = memory_array(*reach, edits == 0 ? 1 : (size_t)(4 * edits * edits), sizeof **reach);
 		now = line_diff_reached_at(*reach, edits);
@@ -120,7 +122,8 @@ find_edits(const struct line_diff *d, const struct middle *m, int32_t **reach)
 				x++;
 			now[k] = (int32_t)x;
 			if (x >= m->old && x - k >= m->now) {
-				/* A path beyond an end was there with fewer edits. */
+				/* A path that leaves the texts would have ended with fewer
+				 * edits. */
 				INVARIANT(x == m->old && x - k == m->now);
 				return edits;
 			}
@@ -146,7 +149,7 @@ add_change(struct line_diff *d, struct line_change change)
 	d->added += change.added;
 }
 
-/* Traces the path back from the end, and then adds the edits in order. */
+/* Follows the path back from the end, then adds the edits in order. */
 static void
 add_edits(struct line_diff *d, const struct middle *m, int32_t *reach, int64_t edits)
 {

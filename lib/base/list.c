@@ -1,4 +1,4 @@
-/* Lists are short: their end is searched for each time, and they grow by one. */
+/* Lists are short: for each addition their end is searched for, and they grow by one element. */
 #include "base/list.h"
 
 #include <stdlib.h>

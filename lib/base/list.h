@@ -14,9 +14,9 @@ bool list_has(char *const *list, const char *text);
 const char *list_repeated(char *const *list);
 /* Adds a copy. */
 void list_add(char ***list, const char *text);
-/* Adds the text itself, which must be free()able. */
+/* Adds the text itself and takes ownership of it. */
 void list_take(char ***list, char *text);
-/* The non-empty parts of a text between separators; text may be NULL. */
+/* Lists the non-empty parts of a text between separators; text may be NULL. */
 char **list_split(const char *text, char separator);
 /* The words into which a shell would split a text, if it has only plain words (no quotes or
  * expansions) and the first one can be a program name; otherwise NULL. */

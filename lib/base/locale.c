@@ -1,6 +1,6 @@
 /*
- * setlocale() would read files at the start of every program, only to find out what the variables
- * say.
+ * The environment variables are examined directly: setlocale() would read files at the start of
+ * every program.
  */
 #include "base/locale.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-/* "UTF-8", "utf8": before an @modifier, if there is one. */
+/* Whether the value names UTF-8 ("UTF-8", "utf8"), perhaps followed by an @modifier. */
 static bool
 names_utf8(const char *charset)
 {

@@ -11,12 +11,12 @@
 
 #include "base/buffer.h"
 
-/* Whether the character set is UTF-8: by LC_ALL, LC_CTYPE or LANG, the first that is set and not
- * empty. None of them: the POSIX locale, whose characters are ASCII. */
+/* Whether the character set is UTF-8, according to the first of LC_ALL, LC_CTYPE and LANG that is
+ * set and not empty. If none is, it is the POSIX locale, with ASCII. */
 bool locale_is_utf8(void);
-/* In a line for display, from this byte on: unless the locale is UTF-8, replaces what programs draw
- * (branches, symbols, the ellipsis of truncated text) by ASCII of the same width. Other characters
- * in data are not changed. */
+/* For a line that is displayed: unless the locale is UTF-8, replaces the characters with which
+ * programs draw (branches, symbols, the ellipsis of truncated text), from this byte on, by ASCII of
+ * the same width. Other characters are not changed. */
 void locale_draw(struct buffer *line, size_t from);
 /* The first text if the locale is UTF-8, otherwise the second. */
 const char *locale_choose(const char *utf8, const char *ascii);

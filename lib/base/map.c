@@ -32,7 +32,8 @@ hash_of(const char *key, size_t len)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The slot of a key in the table: its entry's number, counted from 1, or 0 where that belongs. */
+/* The slot of a key in the table. It contains the number of the key's entry, counted from 1; or 0
+ * if there is no entry, which then belongs there. */
 static uint32_t *
 map_find_place(const struct map *m, const char *key, size_t len, uint32_t hash)
 {
@@ -65,7 +66,7 @@ map_grow(struct map *m)
 	}
 }
 
-/* Looks up every entry: its key must find it, with its own number. */
+/* Whether each key is found and leads to its own entry. */
 static bool
 map_holds(const struct map *m)
 {

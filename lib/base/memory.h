@@ -10,7 +10,7 @@
 void *memory_alloc(size_t size);               /* uninitialised */
 void *memory_zero(size_t count, size_t size);  /* zeroed array */
 void *memory_grow(void *old, size_t size);     /* realloc() */
-/* Resizes an array of count elements; overflow is the same. */
+/* Resizes an array to count elements of a size; ends the program if the product overflows, too. */
 void *memory_array(void *old, size_t count, size_t size);
 char *memory_text(const char *text);           /* strdup() */
 char *memory_copy(const char *bytes, size_t len); /* with a NUL after it */

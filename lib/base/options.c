@@ -1,8 +1,8 @@
 /*
- * Each word is searched for in the program's table, then in that of the options of every program.
- * After each letter of a group of short options parsing can pause, so that each option is stored,
- * or returned to the caller, before the next. The given options are a set, one bit for each id
- * below 64; the rules are checked with that set at the end.
+ * Each option is searched for in the program's table, then in that of the options that all programs
+ * have. Parsing pauses after each letter of a group of short options, so that each is stored, or
+ * returned to the caller, before the next. The given options are a set, one bit for each id below
+ * 64; the rules are checked with that set at the end.
  */
 #include "base/options.h"
 
@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Options of every program, after its own table. */
+/* Options of all programs, besides their own tables. */
 static const struct option_spec common[] = {
 	{OPTION_HELP, 'h', "help", "[=all]", "print this help"},
 	{OPTION_VERSION, 0, "version", NULL, "print the version"},
@@ -50,7 +50,7 @@ options_begin(struct options *o, const struct option_spec *table, int argc, char
 	*o = (struct options){.table = table, .argc = argc, .argv = argv, .next = 1};
 }
 
-/* The option of a long name of len bytes, or of a letter; NULL: there is none. */
+/* Finds an option by its long name of len bytes, or by its letter; NULL: there is none. */
 static const struct option_spec *
 find_option(const struct option_spec *table, const char *name, size_t len, char letter)
 {
@@ -64,7 +64,7 @@ find_option(const struct option_spec *table, const char *name, size_t len, char 
 	return NULL;
 }
 
-/* name: the long one; NULL: a letter, for which nothing is suggested. */
+/* name: the long name; NULL: it was a letter, for which no suggestion is made. */
 static int
 options_set_unknown_error(const struct options *o, const char *place, const char *name,
     struct error *err)
@@ -90,14 +90,14 @@ options_set_unknown_error(const struct options *o, const char *place, const char
 	    o->hint != NULL ? o->hint : "see --help");
 }
 
-/* Only after = then, so that a letter has none. */
+/* Whether the argument is optional; it then must follow an =, so only long options can have one. */
 static bool
 argument_optional(const struct option_spec *s)
 {
 	return strncmp(s->argument, "[=", 2) == 0;
 }
 
-/* The names of options of messages: "--lines" or "-n". */
+/* The name of an option for a message: "--lines" or "-n". */
 static const char *
 long_text(const struct option_spec *s, char text[OPTION_TEXT])
 {
@@ -117,7 +117,7 @@ store_number(void *member, size_t size, long long number)
 {
 	const int narrow = (int)number;
 
-	/* Whatever integer type it is, it has this size. */
+	/* The member may have any integer type; only its size matters. */
 	if (size == sizeof narrow)
 		memcpy(member, &narrow, sizeof narrow);
 	else
@@ -125,7 +125,7 @@ store_number(void *member, size_t size, long long number)
 	return 0;
 }
 
-/* name: as the user wrote it. */
+/* name: the option as the user wrote it. */
 static int
 store_option(struct options *o, const struct option_spec *s, const char *name, struct error *err)
 {
@@ -186,7 +186,8 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 	return failed != 0 ? -1 : store_number(member, to->size, number);
 }
 
-/* Its id if it is the program's own, or an option of every program; 0: it was stored. */
+/* Handles an option: returns its id if the program handles it itself, or if all programs have it; 0
+ * if its argument was stored. */
 static int
 accept_option(struct options *o, const struct option_spec *s, bool by_name, struct error *err)
 {
@@ -221,7 +222,7 @@ has_sections(const struct option_spec *table)
 	return table->id == OPTION_SECTION;
 }
 
-/* name is that of an unknown option. */
+/* name: that of an unknown option. */
 static int
 unknown_long(const struct options *o, const char *word, size_t len, struct error *err)
 {
@@ -232,7 +233,7 @@ unknown_long(const struct options *o, const char *word, size_t len, struct error
 	return -1;
 }
 
-/* word is "--name" or "--name=value". As accept_option(). */
+/* Handles "--name" or "--name=value". Returns as accept_option(). */
 static int
 next_long(struct options *o, const char *word, struct error *err)
 {
@@ -257,7 +258,7 @@ next_long(struct options *o, const char *word, struct error *err)
 	return accept_option(o, s, true, err);
 }
 
-/* The next letter of a group such as "-vn5". As accept_option(). */
+/* Handles the next letter of a group such as "-vn5". Returns as accept_option(). */
 static int
 next_short(struct options *o, struct error *err)
 {
@@ -316,9 +317,11 @@ options_next(struct options *o, struct error *err)
 }
 
 #define HELP_COLUMNS 80
-#define HELP_LEFT 26  /* columns of an option at most; the text of a longer one is put below it */
+#define HELP_LEFT 26  /* width of the left column; the text of a longer option begins in the next
+                         line */
 
-/* The left column of an option, as "  -n, --lines N"; its width. all: there are sections. */
+/* Formats the left column of an option, "  -n, --lines N", and returns its width. all: print the
+ * argument of --help, because the table has sections. */
 static int
 help_left(char *text, size_t size, const struct option_spec *s, bool all)
 {
@@ -330,7 +333,8 @@ help_left(char *text, size_t size, const struct option_spec *s, bool all)
 	    argument && !argument_optional(s) ? " " : "", argument ? argument : "");
 }
 
-/* Text in the right column, which begins at `left`; its first line has begun. */
+/* Prints text in the right column, which begins at `left`. The left column of its first line was
+ * printed already. */
 static void
 help_text(FILE *out, const char *text, int left)
 {
@@ -369,7 +373,7 @@ options_help(FILE *out, const char *usage, const struct option_spec *table, int 
 		line += len + (line[len] == '\n');
 	}
 	fputc('\n', out);
-	/* The same columns for the whole output. */
+	/* Use the same width for all options. */
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
 			int len = s->help == NULL || s->id == OPTION_SECTION ? 0 :
@@ -382,7 +386,7 @@ options_help(FILE *out, const char *usage, const struct option_spec *table, int 
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
 			int len;
 
-			if (s->help == NULL) /* a pseudo option */
+			if (s->help == NULL) /* a row that is no option */
 				continue;
 			if (s->id == OPTION_SECTION && id != OPTION_HELP_ALL)
 				break;
@@ -500,7 +504,7 @@ option_text(const struct options *o, int id, char text[OPTION_TEXT])
 	return text;
 }
 
-/* Adds the options of a set, in the order of the table, as "--name", "-a or -m" or "-a, -m or -t". */
+/* Appends the options of a set, in the order of the table: "--name", "-a or -m", "-a, -m or -t". */
 static void
 add_options(const struct options *o, uint64_t set, struct buffer *out)
 {
@@ -515,7 +519,7 @@ add_options(const struct options *o, uint64_t set, struct buffer *out)
 	}
 }
 
-/* The option of a set that was given last, or first; 0: none was. */
+/* The option of a set that was given last (or first); 0: none was. */
 static int
 said_of(const struct options *o, uint64_t set, bool last)
 {
@@ -553,7 +557,8 @@ int
 options_check(const struct options *o, const struct option_rule *rules, size_t count, struct error *err)
 {
 	for (const struct option_rule *rule = rules; rule < rules + count; rule++) {
-		const bool one = rule->options == rule->with; /* of them at most */
+		const bool one = rule->options == rule->with; /* only one of these options may be
+		                                                 given */
 		const bool alone = rule->option != 0;
 		int id, other;
 

@@ -1,5 +1,6 @@
-/* The settings of installed programs: full waiting times, and no invariant is checked. In a file
- * of its own, so that a program that defines them itself does not link it. */
+/* The values for installed programs: times are not divided, and invariants are not checked. They
+ * are in a file of their own, so that a program that defines other values does not link this
+ * one. */
 #include "base/patience.h"
 
 #include "base/invariant.h"

@@ -21,7 +21,7 @@
 #define HIDDEN_REST 4
 #define UNMISTAKABLE_LENGTH 32
 #define UNMISTAKABLE_WITH_DIGIT 16
-#define SPELLED_LENGTH 6 /* of a character: \u0041 */
+#define SPELLED_LENGTH 6 /* longest escaped form of a byte: \u0041 */
 
 enum {
 	ZERO_WIDTH_NON_JOINER = 0x200c,
@@ -30,10 +30,10 @@ enum {
 	BLACK_FLAG = 0x1f3f4,
 	TAGS = 0xe0000
 };
-/* Characters of a piece of text. No emoji has more than 10. */
+/* most characters in a piece of text; no emoji has more than 10 */
 #define LONGEST_SEQUENCE 16
 
-/* How many of the first bytes are ASCII. */
+/* The number of ASCII bytes at the beginning. */
 static size_t
 ascii_length(const char *bytes, size_t len)
 {
@@ -164,7 +164,7 @@ name_valid(const char *text)
 	return len >= 1 && len <= 128 && text[len] == '\0';
 }
 
-/* Edits from a to b: a byte added, dropped or changed, or two neighbours swapped
+/* The number of edits from a to b: adding, dropping or changing a byte, or swapping two neighbours
  * (optimal string alignment). */
 static size_t
 text_edit_distance(const char *a, const char *b)
@@ -332,7 +332,7 @@ selects_form(uint32_t code, unsigned flags)
 	return code >= 0xe0100 && code <= 0xe01ef && (flags & CHARACTER_IDEOGRAPH) != 0;
 }
 
-/* Whether a letter follows that joins to the one before it, apart from marks in between. */
+/* Whether the next letter, after any marks, joins to the letter before it. */
 static bool
 joined_letter_follows(const char *bytes, size_t len)
 {
@@ -352,7 +352,8 @@ joined_letter_follows(const char *bytes, size_t len)
 	return false;
 }
 
-/* Length of what makes an ASCII character a keycap: U+FE0F and U+20E3. 0: nothing does. */
+/* The length of U+FE0F and U+20E3 after an ASCII character, which make it a keycap; 0 if they do
+ * not follow. */
 static size_t
 keycap_ending_length(const char *bytes, size_t len)
 {
@@ -362,11 +363,12 @@ keycap_ending_length(const char *bytes, size_t len)
 	    strchr("0123456789#*", *bytes) != NULL ? sizeof ending - 1 : 0;
 }
 
-/* Length of the tags that make U+1F3F4 the flag of a part of a country. 0: others, or none. */
+/* The length of the tags after U+1F3F4 that make it the flag of a part of a country; 0 if there are
+ * none, or others. */
 static size_t
 flag_tags_length(const char *bytes, size_t len)
 {
-	/* All that emoji-sequences.txt has. */
+	/* all that are in emoji-sequences.txt */
 	static const char *const flags[] = { "gbeng\x7f", "gbsct\x7f", "gbwls\x7f", NULL };
 	char tags[7] = "";
 	size_t at = 0;
@@ -383,8 +385,9 @@ flag_tags_length(const char *bytes, size_t len)
 	return text_index(tags, flags) >= 0 ? at : 0;
 }
 
-/* Appends to a piece, so far one visible character, what changes its appearance. Unicode
- * Technical Standard 51 (emoji); RFC 5892, appendix A (U+200C and U+200D in words). */
+/* Appends to a piece, which so far is one visible character, the characters that change its
+ * appearance: Unicode Technical Standard 51 (emoji); RFC 5892, appendix A (U+200C and U+200D in
+ * words). */
 static void
 add_to_piece(struct text_piece *piece, const char *bytes, size_t len)
 {
@@ -404,7 +407,7 @@ add_to_piece(struct text_piece *piece, const char *bytes, size_t len)
 		if (selects_form(code, flags))
 			flags &= ~(unsigned)(CHARACTER_EMOJI_VARIES | CHARACTER_IDEOGRAPH | CHARACTER_VARIES);
 		else if (code >= 0x1f3fb && code <= 0x1f3ff && (flags & CHARACTER_PICTOGRAPH) != 0)
-			flags = CHARACTER_PICTOGRAPH; /* the colour of a skin */
+			flags = CHARACTER_PICTOGRAPH; /* a skin colour */
 		else if (code == ZERO_WIDTH_JOINER && (flags & CHARACTER_PICTOGRAPH) != 0) {
 			const unsigned m = utf8_decode(at + n, left - n, &joined);
 
@@ -469,7 +472,8 @@ text_piece_append(struct buffer *out, const char *at, struct text_piece piece)
 void
 text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
 {
-	size_t columns = 0, keep = out->len; /* what is kept if a "…" must follow */
+	size_t columns = 0, keep = out->len; /* length and columns up to which the text fits if a
+	                                        "…" must follow */
 	struct text_piece piece;
 
 	for (size_t i = 0; i < len; i += piece.len) {
@@ -506,8 +510,8 @@ text_line(char *text)
 	text[kept] = '\0';
 }
 
-/* How many bytes at `at` are the character c of a secret: itself, or escaped as in JSON or a
- * URL. 0: they are another. */
+/* How many bytes at `at` stand for the character c of a secret: as it is, or escaped as in JSON or
+ * in a URL. 0: they stand for another character. */
 static size_t
 secret_character_length(const char *at, size_t len, unsigned char c)
 {
@@ -598,7 +602,8 @@ text_hide_in_data(char *bytes, size_t len, char *const *secrets)
 			text_hide(bytes, len, *secrets);
 }
 
-/* Whether bytes are the beginning of a secret, up to their end, where an escape may be incomplete. */
+/* Whether the bytes are the beginning of a secret that goes on after them; an escape at their end
+ * may be incomplete. */
 static bool
 secret_begins(const char *bytes, size_t len, const char *secret)
 {

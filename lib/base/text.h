@@ -11,17 +11,17 @@
 
 #include "base/buffer.h"
 
-/* Whether bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
- * forms). NUL counts as a character. Fast on ASCII. */
+/* Whether bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). NUL is allowed.
+ * Fast on ASCII. */
 bool utf8_valid(const char *bytes, size_t len);
-/* How many of the first len bytes end in a whole character (0 to 3 fewer). */
+/* The largest length, at most len, at which no character is cut in half (up to 3 less than len). */
 size_t utf8_whole(const char *bytes, size_t len);
 
-/* Length of the well-formed character that bytes begin with, and *code its number;
- * 0 if they begin with none. */
+/* Decodes the character at the beginning of bytes: returns its length, and sets *code to its
+ * number; 0 if there is no well-formed one. */
 unsigned utf8_decode(const char *bytes, size_t len, uint32_t *code);
 void utf8_append(struct buffer *out, uint32_t code);
-/* Appends bytes, with U+FFFD for each that is no UTF-8. */
+/* Appends bytes, with U+FFFD in place of each that is not part of valid UTF-8. */
 void utf8_mend(const char *bytes, size_t len, struct buffer *out);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
@@ -29,10 +29,10 @@ bool name_valid(const char *text);
 /* The index of a text in a NULL-terminated list; -1: not found. */
 int text_index(const char *text, const char *const *list);
 bool text_ends(const char *text, const char *end);
-/* The next part of a text with separators between, and its length; NULL after the last. *at is
- * the text at first, NULL in the end. */
+/* The next part of a text whose parts are separated by a character, and its length; NULL after the
+ * last one. *at must be the text at first; it is NULL at the end. */
 const char *text_part(const char **at, char separator, size_t *len);
-/* Whether one of the parts equals these bytes. list may be NULL. */
+/* Whether a part of the list equals these bytes. list may be NULL. */
 bool text_has_part(const char *list, char separator, const char *part, size_t len);
 /* The value of an environment variable if it is not empty; otherwise NULL. */
 const char *environment_text(const char *name);
@@ -40,8 +40,8 @@ const char *environment_text(const char *name);
 /* The candidate that the user probably meant by a misspelt word; NULL: none is similar enough.
  * candidates is NULL-terminated. */
 const char *text_suggest(const char *word, const char *const *candidates);
-/* " (did you mean 'CANDIDATE'?)", or "" if none is near; candidates may be NULL. In memory of
- * its own. */
+/* " (did you mean 'CANDIDATE'?)", or "" if no candidate is similar; candidates may be NULL. To be
+ * freed by the caller. */
 char *text_hint(const char *word, const char *const *candidates);
 
 /* "A, B, C" for a NULL-terminated list. To be freed by the caller. */
@@ -52,29 +52,30 @@ char *text_list(const char *const *words);
  * variation selectors), and code points that are not characters. */
 bool text_is_hidden(uint32_t code);
 
-/* The first piece of a text, for displaying it: a visible character, or one that must not be
- * printed. An invisible character that changes the appearance of the one before it belongs to the
- * same piece: in emoji, in ideographs with variants, in words of Arabic and Indic scripts. */
+/* The first piece of a text that is displayed: a visible character, or one that must not be
+ * printed. An invisible character that changes the appearance of the one before it is part of the
+ * same piece: in emoji, in ideographs with variants, and in words of Arabic and Indic scripts. */
 enum text_piece_kind {
 	TEXT_SHOWN,
-	TEXT_HIDDEN, /* text_is_hidden(), and it belongs to nothing */
-	TEXT_BROKEN  /* a byte that is no UTF-8 */
+	TEXT_HIDDEN, /* text_is_hidden(), and it changes no character before it */
+	TEXT_BROKEN  /* a byte that is not valid UTF-8 */
 };
 struct text_piece {
 	enum text_piece_kind kind;
 	size_t len;    /* bytes, 1 at least */
 	uint32_t code; /* its first character; unless TEXT_BROKEN */
-	bool undecided; /* what follows the bytes may belong to it: an emoji, a joiner in a word */
+	bool undecided; /* more bytes are needed to know whether the piece goes on: an emoji, or a
+	                   joiner in a word */
 };
 struct text_piece text_piece(const char *bytes, size_t len);
-/* Appends the piece, which begins at `at`, as text_visible() shows it; its columns. */
+/* Appends the piece, which begins at `at`, as text_visible() does; returns its columns. */
 size_t text_piece_append(struct buffer *out, const char *at, struct text_piece piece);
-/* The columns that a character which is shown has in a terminal, where terminals differ the most:
- * 0, 1 or 2. What makes the one before it an emoji (U+FE0F) counts as 1. */
+/* How many columns a visible character has in a terminal: 0, 1 or 2; where terminals differ, the
+ * largest number. U+FE0F, which makes the character before it an emoji, counts as 1. */
 size_t text_columns(uint32_t code);
-/* Appends text for a terminal: hidden characters come out as \n, \t, \x1b, \u202e,
- * \U000e0041 …; bytes that are no UTF-8 as \xff. At most width columns (0: no limit), with "…"
- * where it was cut. */
+/* Appends text for a terminal: hidden characters are written as \n, \t, \x1b, \u202e, \U000e0041 …;
+ * bytes that are not UTF-8 as \xff. If width is not 0, the text is cut to that many columns, with
+ * "…" at its end. */
 void text_visible(struct buffer *out, const char *bytes, size_t len, size_t width);
 /* The same for a message, in place: LF and tab become a space; other such characters and invalid
  * UTF-8 become "?". */
@@ -83,10 +84,11 @@ void text_line(char *text);
 /* A short text: "512 B", "1.2 KiB". Returns out. */
 char *size_text(int64_t bytes, char *out, size_t size);
 
-/* Length of the byte order mark at the beginning, which editors and shells on Windows write: 3, or
- * 0 if there is none. RFC 8259, section 8.1: a JSON parser may ignore it. */
+/* The length of a byte order mark at the beginning, which editors and shells on Windows write: 3,
+ * or 0 if there is none. A JSON parser may ignore it (RFC 8259, section 8.1). */
 size_t text_byte_order_mark(const char *bytes, size_t len);
-/* How many of the first bytes are in the set: strspn() for bytes without a final NUL. */
+/* The number of bytes at the beginning that are in the set: like strspn(), for bytes without a
+ * final NUL. */
 size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 
 /* Replaces a secret (which may be NULL) by stars wherever it occurs in the bytes, unchanged or
@@ -97,15 +99,17 @@ size_t text_prefix_of(const char *bytes, size_t len, const char *set);
 void text_hide(char *bytes, size_t len, const char *secret);
 /* The same for each of a list (NULL: none). */
 void text_hide_all(char *bytes, size_t len, char *const *secrets);
-/* The same in data, such as what a model says or writes into files: only secrets that nobody mentions by
- * chance, of at least 16 characters with a digit, or of 32. So a placeholder for a key changes no data. */
+/* The same for data, such as what a model writes: hides only secrets that nobody writes by chance,
+ * with at least 16 characters and a digit, or at least 32 characters. So a placeholder for a key
+ * does not change data. */
 void text_hide_in_data(char *bytes, size_t len, char *const *secrets);
-/* How many bytes at the end of data may be the beginning of such a secret, whose rest has yet to come. */
+/* How many bytes at the end of data may be the beginning of such a secret, which may go on in the
+ * next data. */
 size_t text_secret_begun(const char *bytes, size_t len, char *const *secrets);
 /* Whether text_hide() would hide anything. */
 bool text_has(const char *bytes, size_t len, const char *secret);
-/* For text whose beginning was cut off: if it begins with the rest of the secret, at least 4
- * characters, masks that. */
+/* For text whose beginning was cut off: hides the end of the secret, of at least 4 characters, if
+ * the text begins with it. */
 void text_hide_rest(char *bytes, size_t len, const char *secret);
 
 #endif

@@ -148,7 +148,7 @@ base64_encode(const void *bytes, size_t len, struct buffer *out)
 	INVARIANT(out->len - before == digits);
 }
 
-/* value of a digit, plus 1; 0: not a digit */
+/* Values of base64 digits, plus 1; 0: not a digit. */
 static const unsigned char base64_values[256] = {
 	['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7,
 	['H'] = 8, ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,

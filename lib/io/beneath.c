@@ -1,7 +1,7 @@
 /*
- * openat2() with RESOLVE_BENEATH does it in one call, safe from races. Kernels and seccomp
- * filters without it (ENOSYS, EPERM) get a walk: each part is opened with O_NOFOLLOW from
- * the one before, so no link is followed and no ".." climbs.
+ * openat2() with RESOLVE_BENEATH does it in one call, without races. If the kernel or a seccomp
+ * filter does not have it (ENOSYS, EPERM), each part of the path is opened with O_NOFOLLOW from the
+ * directory before it; links are not followed then, and ".." cannot leave the root.
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "io/beneath.h"
@@ -34,7 +34,7 @@ struct how {
 #define NO_MAGIC_LINKS 0x02U
 #define BENEATH 0x08U
 
-/* Opens one part of a path; rest: what follows it. Closes directory, unless it is root. */
+/* Opens the next part of a path; rest: what follows it. Closes directory, unless it is root. */
 static int
 open_part(int root, int directory, const char *part, const char *rest, int flags)
 {
@@ -159,7 +159,7 @@ beneath_there(const char *root, const char *path)
 	return fd != -1;
 }
 
-/* Makes an error of errno, which is kept. */
+/* Makes an error from errno, which stays the same. */
 static int
 beneath_set_error(const char *root, const char *path, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* The file is small: it is read completely whenever a key is asked for, so an invalid line is
+/* The file is small: for each key that is needed it is read completely, so an invalid line is
  * always reported. The last line for a key counts. */
 #include "io/config.h"
 

@@ -1,4 +1,4 @@
-/* The table is made when it is asked for, as tests use shorter times. */
+/* The table is built at run time, because the times in it are shorter in tests. */
 #include "io/connection_limits.h"
 
 #include "base/invariant.h"

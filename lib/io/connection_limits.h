@@ -36,26 +36,28 @@ enum connection_kind {
 struct connection_limits {
 	const char *name;
 	size_t connections;      /* at the same time, by default */
-	size_t strangers;        /* of these may be unauthenticated if all places are taken */
-	size_t head_bytes;       /* of a head, or of a line with credentials; 0: clients are
+	size_t strangers;        /* how many of these may be unauthenticated when all are in use */
+	size_t head_bytes;       /* size of a head, or of a line with credentials; 0: clients are
 	                            authenticated by their user id */
-	size_t body_bytes;       /* of a request or line that is kept in memory */
-	size_t bodies_bytes;     /* of all of these together; 0: no limit except for the
-	                            connections */
-	size_t address_bytes;    /* of those from one address; 0: as for all */
+	size_t body_bytes;       /* size of a request or line, which is kept in memory */
+	size_t bodies_bytes;     /* sum for all connections; 0: only the number of connections
+	                            limits it */
+	size_t address_bytes;    /* sum for connections from one address; 0: only the limit for
+	                            all */
 	int64_t idle_ms;         /* between requests; 0: no limit */
 	int64_t head_ms;
 	int64_t body_ms;         /* 0: no limit */
-	int64_t stall_ms;        /* for accepting a byte of a response */
-	bool patient;            /* an authenticated client may be idle, or stall, without limit */
-	int64_t leave_ms;        /* for a client to read why it was refused; */
-	size_t leave_bytes;      /* of its data are dropped meanwhile */
+	int64_t stall_ms;        /* how long a client may take to accept a byte of a response */
+	bool patient;            /* an authenticated client may be idle, or stall, without a
+	                            limit */
+	int64_t leave_ms;        /* how long a client may take to read why it was refused, */
+	size_t leave_bytes;      /* and how many bytes from it are discarded meanwhile */
 };
 
 /* Times are those of base/patience.h. */
 struct connection_limits connection_limits_of(enum connection_kind which);
-/* Changes the number of connections; unauthenticated clients keep their share, but at least
- * CONNECTION_STRANGERS_LEAST. */
+/* Sets the number of connections; the share for unauthenticated clients stays the same, but is at
+ * least CONNECTION_STRANGERS_LEAST. */
 #define CONNECTION_STRANGERS_LEAST 16
 void connection_limits_resize(struct connection_limits *limits, size_t connections);
 /* Reduces the connections to what the limit of open files allows, after raising that as far

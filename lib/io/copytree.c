@@ -35,10 +35,11 @@ struct identity {
 };
 
 struct copier {
-	struct identity skipped[2]; /* the copy itself, and what the caller excludes */
+	struct identity skipped[2]; /* the copy itself, and the directory that the caller
+	                               excludes */
 	size_t skipped_count;
 	struct buffer path;         /* of the current file, for messages */
-	bool (*stopped)(void);      /* whether to stop; NULL: never */
+	bool (*stopped)(void);      /* asks whether to stop; NULL: never */
 	bool shares;                /* share blocks, until the file system refuses */
 	struct error *err;
 };
@@ -120,8 +121,8 @@ copy_bytes(int from, int to, off_t size)
 	return ftruncate(to, size);
 }
 
-/* The owner is set first, since chown() clears the set-user-ID bit. If the owner cannot be set,
- * that bit would give another user's rights, and is not kept. */
+/* Set the owner first, since chown() clears the set-user-ID bit. If the owner cannot be set, leave
+ * that bit cleared: it would give the rights of another user. */
 static int
 copy_attributes(int to, const struct stat *st)
 {
@@ -181,14 +182,14 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 	return failed;
 }
 
-/* Not part of copy_entry(), which is recursive: the buffer is large. */
+/* A function of its own, because copy_entry() is recursive and this buffer is large. */
 static int
 copy_link(struct copier *c, int from_directory, int to_directory, const char *name,
     const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
-	char text[PATH_MAX] = ""; /* the longest that a link can be, whatever its size
-	                             is said to be */
+	char text[PATH_MAX] = ""; /* PATH_MAX is the most that a link can have, even if its reported
+	                             size is wrong */
 
 	if (readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
 	    symlinkat(text, to_directory, name) != 0 ||

@@ -22,8 +22,8 @@
 #include "io/polling.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
-#define LINKS_MOST 40 /* on the way to a file, as Linux limits them */
-#define FIRST_LINE 256 /* of a script, as Linux limits it */
+#define LINKS_MOST 40 /* most links that Linux follows in a path */
+#define FIRST_LINE 256 /* Linux reads no more of a script's first line */
 
 void
 file_close(int *fd)
@@ -59,12 +59,14 @@ file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop
 		bool stopped = stop && *stop != 0;
 		ssize_t n;
 
-		/* Continue only while the reader accepts bytes, even if slowly. */
+		/* After *stop was set, continue only while the reader accepts bytes, however
+		 * slowly. */
 		if (stopped && poll_one(fd, POLLOUT, clock_monotonic() + STOPPED_MS) == 0) {
 			errno = EINTR;
 			return -1;
 		}
-		/* A pipe that polls writable accepts this much without blocking. */
+		/* A pipe that poll(2) reports as writable accepts PIPE_BUF bytes without
+		 * blocking. */
 		n = write(fd, at, stopped && len > PIPE_BUF ? PIPE_BUF : len);
 		if (n < 0) {
 			if (!file_wait_to_retry(fd, POLLOUT))
@@ -90,15 +92,16 @@ file_read(int fd, struct buffer *b, size_t limit)
 	struct stat st;
 	off_t at;
 
-	/* First read the rest of a regular file, and one byte more to see its end. */
+	/* For a regular file: read the rest in one call; one byte more shows that nothing
+	 * follows. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (at = lseek(fd, 0, SEEK_CUR)) >= 0 &&
 	    st.st_size > at)
 		chunk = (size_t)(st.st_size - at) + 1;
 	for (;;) {
 		INVARIANT(b->len >= before && b->len - before <= limit);
 		size_t room = limit - (b->len - before);
-		size_t ask = chunk <= room ? chunk : room + 1; /* one more to detect that it
-		                                                  is too large */
+		size_t ask = chunk <= room ? chunk : room + 1; /* one byte above the limit, to see
+		                                                  that the file is too large */
 		char *to = buffer_reserve(b, ask);
 		ssize_t n = read(fd, to, ask);
 
@@ -311,7 +314,7 @@ make_one(const char *path, mode_t mode, bool sync, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 }
 
-/* First try the last directory only: usually its parent exists. */
+/* First make only the last directory: usually its parent exists. */
 static int
 make_path(const char *path, mode_t mode, bool sync, struct error *err)
 {

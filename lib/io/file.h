@@ -1,7 +1,7 @@
 /*
- * Files: whole reads and writes, and directories; with the paths of files (path.h), and replacing
- * one at once (replacement.h).
- * Every descriptor made here is CLOEXEC.
+ * Files: reading and writing them whole, and directories. This header includes those for paths
+ * (path.h) and for replacing a file atomically (replacement.h). Every descriptor made here is
+ * CLOEXEC.
  */
 #ifndef AWF_IO_FILE_H
 #define AWF_IO_FILE_H
@@ -21,12 +21,12 @@ void file_close(int *fd);
 /* Writes all len bytes, continuing after EINTR and partial writes, and waiting if the descriptor is
  * non-blocking. 0, or -1 with errno. */
 int file_write(int fd, const void *bytes, size_t len);
-/* The same, but once *stop is set (by a signal handler), it continues only while the reader
- * accepts bytes; otherwise it returns -1 with EINTR. */
+/* The same, but when *stop is set by a signal handler, it continues only while the reader accepts
+ * bytes, and otherwise returns -1 with EINTR. */
 int file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop);
 /* Appends the rest of fd to b; -1 with errno: EFBIG above limit bytes. */
 int file_read(int fd, struct buffer *b, size_t limit);
-/* The same for a file with this path; errors: ERROR_SYSTEM. */
+/* The same; errors are ERROR_SYSTEM with path as place. */
 int file_read_named(int fd, const char *path, size_t limit, struct buffer *b, struct error *err);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);

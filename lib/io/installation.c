@@ -43,7 +43,7 @@ installation_directory_has(const char *directory, const char *name)
 	return there;
 }
 
-/* Takes over path. */
+/* Takes ownership of path. */
 static char *
 installation_parent_directory(char *path)
 {
@@ -146,7 +146,7 @@ installation_join_path(void)
 	own = find_holder(list, path_base(program));
 	step = find_holder(list, "awf-step");
 	if (own != NULL) {
-		/* Whether PATH finds this program, or another with its name. */
+		/* Does PATH find this program, or another one of the same name? */
 		char *holder = memory_copy(own, strcspn(own, ":"));
 		char *path = path_join(holder, path_base(program));
 

@@ -16,43 +16,43 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A range of bytes; length 0 means all from start on, including later ones. */
+/* A range of bytes; length 0: everything from start on, even bytes that are added later. */
 struct lock_range { off_t start, len; };
 
 #define LOCK_WHOLE ((struct lock_range){ 0, 0 })
 
 /* ---- of a process ---- */
 
-/* Does not wait. -1 with errno: EAGAIN or EACCES if another process has it. */
+/* Takes the lock without waiting. -1 with errno: EAGAIN or EACCES if another process has it. */
 int lock_take(int fd, struct lock_range range);
 /* Waits for the lock. When *stop (may be NULL) is not 0, it stops waiting: -1 with EINTR, if
  * another process still has the lock. */
 int lock_wait(int fd, struct lock_range range, const volatile int *stop);
 void lock_release(int fd, struct lock_range range);
-/* Whether another process has the lock: 1, 0, or -1 with errno. *pid (may be NULL) is set to
- * that process, or 0 if it is unknown, as in another pid namespace. */
+/* Whether another process has the lock: 1, 0, or -1 with errno. *pid (may be NULL) is set to that
+ * process, or to 0 if it is in another pid namespace. */
 int lock_look(int fd, struct lock_range range, pid_t *pid);
 
-/* Whether several writers to a descriptor must lock it: true for pipes and files, which may
- * have several writers. False for a device: all programs would share the lock on /dev/null. */
+/* Whether several processes that write to a descriptor should lock it: yes for pipes and files. Not
+ * for devices: for example, all programs would share one lock on /dev/null. */
 bool lock_applies(int fd);
 
 /* ---- of an open file ---- */
 
-/* Does not wait. -1 with errno: EWOULDBLOCK if it is held elsewhere. */
+/* Takes the lock without waiting. -1 with errno: EWOULDBLOCK if somebody else has it. */
 int lock_file_take(int fd);
-/* Waits; -1 with errno, EINTR after a signal. */
+/* Waits for the lock; -1 with errno: EINTR after a signal. */
 int lock_file_wait(int fd);
-/* The same, but others may share it. */
+/* The same for a shared lock. */
 int lock_file_share(int fd);
-/* These try until the time is over: -1 with errno, then EWOULDBLOCK. */
+/* Try until the time is over: then -1 with EWOULDBLOCK. Other errors: -1 with errno. */
 int lock_file_within(int fd, int timeout_ms);
 int lock_file_share_within(int fd, int timeout_ms);
 void lock_file_release(int fd);
 /* Locks bytes; independent of the locks above. */
 int lock_file_take_range(int fd, struct lock_range range);
 void lock_file_release_range(int fd, struct lock_range range);
-/* Whether it is held elsewhere: 1, 0, or -1 with errno. */
+/* Whether somebody else has locked these bytes: 1, 0, or -1 with errno. */
 int lock_file_look_range(int fd, struct lock_range range);
 
 /* Whether any process has this file open for writing; fd must be open read-only. 1, 0, or -1 if

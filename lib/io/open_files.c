@@ -1,4 +1,4 @@
-/* A limit that cannot be read counts as none. */
+/* If the limit cannot be read, no limit is assumed. */
 #include "io/open_files.h"
 
 #include <stdint.h>

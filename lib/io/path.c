@@ -119,7 +119,8 @@ path_home(void)
 	return home != NULL && home[0] == '/' ? home : NULL;
 }
 
-/* A path below a directory of the XDG specification, which says to ignore relative ones. */
+/* A path below a directory that an XDG variable names; a relative value of the variable must be
+ * ignored. */
 static char *
 path_xdg(const char *variable, const char *usual, const char *name)
 {
@@ -144,8 +145,7 @@ path_data(const char *name)
 	return path_xdg("XDG_DATA_HOME", ".local/share", name);
 }
 
-/* An empty element of the list is skipped: unlike in the traditional $PATH it is not the
- * current directory. */
+/* Empty elements of the list are skipped; in PATH they traditionally mean the current directory. */
 char *
 path_search(const char *list, const char *name)
 {

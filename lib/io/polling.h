@@ -19,7 +19,7 @@ int poll_until(struct pollfd *fds, size_t count, int64_t deadline);
  * of what its handler sets and the wait. */
 int poll_unblocked(struct pollfd *fds, size_t count, int64_t deadline, const sigset_t *mask);
 
-/* Returns the revents of one descriptor (-1: none); 0: nothing, or poll(2) failed. */
+/* Waits for one descriptor (-1: none) and returns its revents; 0: none, or poll(2) failed. */
 short poll_one(int fd, short events, int64_t deadline);
 short poll_now(int fd, short events);
 

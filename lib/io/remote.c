@@ -1,7 +1,7 @@
 /*
- * Which file systems keep their locks on another machine or nowhere, and which can be mounted
- * by any user. The numbers are Linux's (statfs(2)); on other systems nothing is known, and
- * nothing is refused.
+ * File systems that keep locks on another machine, or have none; and file systems that any user can
+ * mount. The numbers are Linux's (statfs(2)). On other systems nothing is known about file systems,
+ * and none is refused.
  */
 #include "io/file.h"
 

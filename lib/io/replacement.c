@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-#define LINKS_MOST 40 /* in a row, Linux's limit */
+#define LINKS_MOST 40 /* most links that Linux follows in a path */
 
 /* Changes the mode only if it differs, since a sandbox may forbid changing modes. */
 static int
@@ -40,8 +40,8 @@ open_temporary(const struct replacement *r, mode_t mode)
 	return open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-/* A function of its own, because its buffer is large and rarely needed, and a caller of the library
- * may have a small stack. */
+/* A function of its own: its buffer is large, but rarely needed, and a program that uses the
+ * library may have a small stack. */
 static int
 copy_content(int from, int to)
 {
@@ -54,8 +54,8 @@ copy_content(int from, int to)
 	return (int)len;
 }
 
-/* Links the unnamed file under its temporary name. If a sandbox or a missing /proc prevents that,
- * its content is copied. */
+/* Gives the unnamed file its temporary name. If a sandbox or a missing /proc prevents that, copies
+ * it into a file with that name. */
 static int
 name_unnamed(struct replacement *r)
 {
@@ -81,8 +81,8 @@ name_unnamed(struct replacement *r)
 	return 0;
 }
 
-/* Where the symbolic links at the end of a path lead, even if nothing exists there. NULL with
- * errno: a cycle. */
+/* The target of symbolic links at the end of a path, even if nothing exists there. NULL with errno
+ * if they form a cycle. */
 static char *
 link_target(const char *path)
 {
@@ -124,7 +124,7 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 		r->path = memory_text(path);
 		return 0;
 	}
-	/* A symbolic link stays; the file that it names is replaced or made. */
+	/* A symbolic link is kept; its target is replaced or made. */
 	r->path = link_target(path);
 	if (r->path == NULL)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to follow");
@@ -157,7 +157,7 @@ replacement_commit(struct replacement *r, bool sync, struct error *err)
 
 	INVARIANT(fd >= 0 && r->path != NULL && (renames || !r->unnamed));
 
-	/* Sync before the file gets the temporary name, and again if it was copied. */
+	/* Sync the file before it gets the temporary name; and again, if it was copied. */
 	if (sync && renames && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
 	if (status == 0 && renames && r->unnamed && name_unnamed(r) != 0)

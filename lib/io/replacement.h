@@ -12,10 +12,10 @@
  * that, and then renamed. The permissions of an existing file are kept (except set-user-ID and
  * the like, as the owner may change). If path is a device or a pipe, it is written to directly. */
 struct replacement {
-	int fd;          /* to be written to */
-	char *path;      /* of the file, with symbolic links followed */
-	char *temporary; /* NULL: not a regular file */
-	bool unnamed;    /* it does not have the temporary name yet */
+	int fd;          /* the caller writes to it */
+	char *path;      /* path of the file that is replaced: links are resolved */
+	char *temporary; /* temporary name; NULL: path is no regular file */
+	bool unnamed;    /* the file does not have the temporary name yet */
 };
 /* -1 with *err; errno is set too. */
 int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);

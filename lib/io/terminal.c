@@ -1,4 +1,4 @@
-/* Sequences of harmless bytes are copied at once; the rest character by character. */
+/* Harmless bytes are copied as a whole; only the rest is examined character by character. */
 #include "io/terminal.h"
 
 #include <stdarg.h>
@@ -15,8 +15,8 @@ terminal_is(int fd)
 	return fd >= 0 && isatty(fd);
 }
 
-/* Appends the harmless bytes at the beginning of text; returns how many. The last one before other
- * bytes is left out: it may form one character with what follows. */
+/* Appends the harmless bytes at the beginning of text, except the last one, which may form one
+ * character with what follows; returns how many were appended. */
 static size_t
 append_plain(struct buffer *out, const char *bytes, size_t len)
 {
@@ -31,8 +31,8 @@ append_plain(struct buffer *out, const char *bytes, size_t len)
 	return plain;
 }
 
-/* Appends text; returns how many bytes were used. more: leave bytes that may belong to a
- * later character. */
+/* Appends text; returns how many of its bytes were used. more: text follows, so bytes at the end
+ * that may belong to a character with the following ones are not used. */
 static size_t
 append_text(struct buffer *out, const char *bytes, size_t len, bool more)
 {
@@ -52,7 +52,7 @@ append_text(struct buffer *out, const char *bytes, size_t len, bool more)
 	return len;
 }
 
-/* Whether a terminal would show all of it without interpreting any of it. */
+/* Whether a terminal displays all of the text, and interprets nothing in it. */
 static bool
 is_harmless(const char *bytes, size_t len)
 {

@@ -20,14 +20,15 @@ void terminal_text(struct buffer *out, const char *bytes, size_t len);
 /* The same for JSON, whose meaning is kept: hidden characters become \u001b, \u202e,
  * \udb40\udc41. */
 void terminal_json(struct buffer *out, const char *bytes, size_t len);
-/* Prints to stdout like printf(); for a terminal, text passes terminal_text(). */
+/* Prints to stdout like printf(); if it is a terminal, as terminal_text() does. */
 void terminal_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints JSON and LF to stdout; for a terminal, the JSON passes terminal_json(). */
+/* Prints JSON and an LF to stdout; if it is a terminal, as terminal_json() does. */
 void terminal_print_json(const char *bytes, size_t len);
-/* Writes JSON to a descriptor; for a terminal, it passes terminal_json(). 0, or -1 with errno. */
+/* Writes JSON to a descriptor; if it is a terminal, as terminal_json() does. 0, or -1 with
+ * errno. */
 int terminal_write_json(int fd, const char *bytes, size_t len);
-/* For text that arrives in pieces: bytes that may be part of a character or emoji are kept in cut
- * for the next piece; len 0 ends the text. */
+/* For text that comes in pieces: bytes at the end that may be a part of a character or emoji are
+ * kept in cut for the next piece. len 0 ends the text. */
 void terminal_piece(struct buffer *out, struct buffer *cut, const char *bytes, size_t len);
 
 #endif

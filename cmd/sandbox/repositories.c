@@ -218,10 +218,8 @@ make_unnamed_file(int at, const char *content, size_t len, mode_t mode)
 	return fd;
 }
 
-/* Copies files into unnamed files now, so that they can be put back even if the command fills the
- * disk: then only names must be written. */
-static void
-copy_items(struct repositories *r)
+void
+repositories_copy(struct repositories *r)
 {
 	static char nothing[BALLAST];
 	size_t copies = 0;
@@ -241,6 +239,7 @@ copy_items(struct repositories *r)
 		}
 		free(directory);
 	}
+	look_release();
 }
 
 void
@@ -273,8 +272,6 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 		qsort(r->seen, r->seen_count, sizeof *r->seen, repositories_compare_seen);
 	if (r->hidden_count > 0)
 		qsort(r->hidden, r->hidden_count, sizeof *r->hidden, repositories_compare_texts);
-	copy_items(r);
-	look_release();
 	return look_check(err);
 }
 
@@ -312,15 +309,21 @@ repositories_find_again(struct repositories *r, const struct repositories *befor
 }
 
 void
+repositories_free_item(struct odd_item *item)
+{
+	file_close(&item->copy);
+	free(item->path);
+	free(item->repository);
+	list_free(item->settings);
+	free(item->content);
+}
+
+void
 repositories_free(struct repositories *r)
 {
-	repositories_forget_copies(r);
-	for (size_t i = 0; i < r->count; i++) {
-		free(r->items[i].path);
-		free(r->items[i].repository);
-		list_free(r->items[i].settings);
-		free(r->items[i].content);
-	}
+	file_close(&r->ballast);
+	for (size_t i = 0; i < r->count; i++)
+		repositories_free_item(&r->items[i]);
 	free(r->items);
 	free(r->root);
 	list_free(r->found);

@@ -5,7 +5,7 @@
  * called plain; anything else is odd. If a repository contains only plain files, git executes
  * nothing that a sandboxed program has written.
  *
- *    repositories_find() → the command → repositories_settle()
+ *    repositories_find() → repositories_copy() → the command → repositories_settle()
  *
  * Odd items in all repositories of the workspace are found before the command starts, and again
  * after all of its processes have ended. Those that are new or changed are set aside, and the
@@ -96,6 +96,9 @@ struct repositories {
  * directory, in addition to HOME; NULL. -1 (ERROR_BLOCKED): something could not be examined, so
  * changes by the command could not be detected. */
 int repositories_find(struct repositories *r, int workspace, const char *root, const char *home, struct error *err);
+/* Copies what may have to be put back to unnamed files, so that it can be put back even if the
+ * command fills the disk. Called last before the command starts. */
+void repositories_copy(struct repositories *r);
 /* Whether a repository was found at a path relative to the workspace. */
 bool repositories_have(const struct repositories *r, const char *path);
 /* Examines the workspace again, and sets aside odd items that the command has made. Skips paths in
@@ -103,6 +106,7 @@ bool repositories_have(const struct repositories *r, const char *path);
  * (lists of absolute paths). What cannot be examined is left as it is. Returns a list of messages
  * about both. */
 char **repositories_settle(const struct repositories *before, char *const *kept, char *const *opened);
+void repositories_free_item(struct odd_item *item);
 /* Closes the copies, in a process that does not put things back. */
 void repositories_forget_copies(struct repositories *r);
 void repositories_free(struct repositories *r);

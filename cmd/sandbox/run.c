@@ -53,6 +53,7 @@
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/look.h"
+#include "sandbox/overlap.h"
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
 #include "sandbox/resolve.h"
@@ -86,7 +87,9 @@ struct command {
 	struct unreviewed_call made;
 	struct sandboxed_time time;  /* when the command may have changed the workspace */
 	struct repositories repositories; /* state before the command */
+	struct overlap overlap;  /* with other sandboxed programs */
 	char **held;             /* paths that mounts keep read-only; a list */
+	struct statx *held_as;   /* what they named */
 	pid_t successor;         /* process that settles the repositories if this one is
 	                            killed; 0: none */
 	int successor_input;
@@ -482,14 +485,45 @@ find_held(struct command *c, struct error *err)
 	for (char **kept = c->places->kept; kept != NULL && *kept != NULL; kept++) {
 		int fd = resolve_exact(*kept);
 
-		if (fd != -1) {
-			close(fd);
-			list_add(&c->held, *kept);
-		} else {
+		if (fd == -1) {
 			look_tells(AT_FDCWD, *kept);
+			continue;
 		}
+		c->held_as = memory_array(c->held_as, list_count(c->held) + 1, sizeof *c->held_as);
+		if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_CTIME | STATX_BTIME, &c->held_as[list_count(c->held)]) == 0)
+			list_add(&c->held, *kept);
+		else
+			look_tells(AT_FDCWD, *kept);
+		close(fd);
 	}
 	return look_check(err);
+}
+
+/* Whether a path still names what it named. If the file system has no birth time, a change counts
+ * as another file. */
+static bool
+is_same(const char *path, const struct statx *was)
+{
+	struct statx is;
+
+	return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_CTIME | STATX_BTIME, &is) == 0 &&
+	    is.stx_ino == was->stx_ino && is.stx_dev_major == was->stx_dev_major && is.stx_dev_minor == was->stx_dev_minor &&
+	    ((is.stx_mask & was->stx_mask & STATX_BTIME) != 0 ?
+	    is.stx_btime.tv_sec == was->stx_btime.tv_sec && is.stx_btime.tv_nsec == was->stx_btime.tv_nsec :
+	    is.stx_ctime.tv_sec == was->stx_ctime.tv_sec && is.stx_ctime.tv_nsec == was->stx_ctime.tv_nsec);
+}
+
+/* The paths that mounts have kept until now. A mount is on the file, not on the name: if somebody
+ * outside gave the name to another file, the command could write to it. */
+static char **
+still_held(const struct command *c)
+{
+	char **held = NULL;
+
+	for (size_t i = 0; c->namespaces && c->held != NULL && c->held[i] != NULL; i++)
+		if (is_same(c->held[i], &c->held_as[i]))
+			list_add(&held, c->held[i]);
+	return held;
 }
 
 /* Whether a path of the workspace is among the files that the user's git executes, which are kept
@@ -516,10 +550,15 @@ find_repositories(struct command *c, struct error *err)
 	int failed = account_home(&home, err);
 
 	if (failed == 0)
+		failed = overlap_begin(&c->overlap, err);
+	if (failed == 0)
 		failed = repositories_find(r, p->workspace_fd, p->workspace, home, err);
+	if (failed == 0)
+		failed = overlap_join(&c->overlap, r, err);
 	free(home);
 	if (failed != 0)
 		return -1;
+	repositories_copy(r);
 	for (size_t i = 0; i < r->count; i++)
 		if (!r->items[i].plain && !is_used(r, p->workspace, r->items[i].path))
 			places_keep(p, r->items[i].path);
@@ -548,13 +587,21 @@ check_unknown(const struct command *c, struct error *err)
 }
 
 static char **
-settle_repositories(const struct command *c)
+settle_repositories(struct command *c)
 {
-	return c->repositories.root == NULL ? NULL : repositories_settle(&c->repositories,
-	    c->namespaces ? c->held : NULL, c->places->opened);
+	char **held, **lines;
+
+	if (c->repositories.root == NULL)
+		return NULL;
+	overlap_lock(&c->overlap);
+	held = still_held(c);
+	lines = repositories_settle(&c->repositories, held, c->places->opened);
+	list_free(held);
+	overlap_unlock(&c->overlap);
+	return lines;
 }
 
-enum { SUCCESSOR_INPUT = 3, SUCCESSOR_WORKSPACE, SUCCESSOR_FILES };
+enum { SUCCESSOR_INPUT = 3, SUCCESSOR_WORKSPACE, SUCCESSOR_RECORD, SUCCESSOR_FILES };
 enum { SUCCESSOR_LOOKS = 3, SUCCESSOR_PAUSE_MS = 100 };
 enum { SAY_DONE = 'd', SAY_NO_NAMESPACES = 'n' };
 
@@ -566,7 +613,7 @@ be_successor(struct command *c, int input)
 {
 	const struct timespec pause = { 0, SUCCESSOR_PAUSE_MS * 1000000L };
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int workspace;
+	int workspace, record;
 	ssize_t got;
 	char said;
 
@@ -575,10 +622,13 @@ be_successor(struct command *c, int input)
 	/* These may have one of the numbers. */
 	input = fcntl(input, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
 	workspace = fcntl(c->repositories.workspace, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
+	record = fcntl(c->overlap.fd, F_DUPFD_CLOEXEC, SUCCESSOR_FILES);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	if (dup2(input, SUCCESSOR_INPUT) == -1 || dup2(workspace, SUCCESSOR_WORKSPACE) == -1)
 		_exit(EXIT_FAILURE); /* it could not receive messages, or might get others */
+	/* It stays locked until all is settled. */
+	c->overlap.fd = record == -1 ? -1 : dup2(record, SUCCESSOR_RECORD);
 	closefrom(SUCCESSOR_FILES);
 	c->repositories.workspace = SUCCESSOR_WORKSPACE;
 	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0) {
@@ -591,6 +641,7 @@ be_successor(struct command *c, int input)
 		list_free(settle_repositories(c));
 		nanosleep(&pause, NULL);
 	}
+	overlap_end(&c->overlap);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -634,6 +685,7 @@ end_repositories(struct command *c)
 	if (count > LINES_TOLD)
 		message_print(PROGRAM, "and %zu more like it", count - LINES_TOLD);
 	list_free(lines);
+	overlap_end(&c->overlap);
 	sandbox_signal_successor(c, SAY_DONE);
 	if (c->successor != 0) {
 		close(c->successor_input);
@@ -781,7 +833,7 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 {
 	struct places places;
 	struct command c = { .settings = s, .places = &places, .report = -1,
-		.look = PUBLIC_LOOK_INIT, .repositories = { .ballast = -1 }, .made = { NULL, -1 }, .time = { NULL, -1 },
+		.look = PUBLIC_LOOK_INIT, .repositories = { .ballast = -1 }, .overlap = OVERLAP_INIT, .made = { NULL, -1 }, .time = { NULL, -1 },
 		.view = { .temporary = s->temporary, .processes = s->limits.processes,
 		    .configuration = -1 },
 		.watch = { .limits = &s->limits } };
@@ -804,8 +856,10 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 	parts->seccomp = c.seccomp;
 	public_end(&c.look);
 	file_close(&c.view.configuration);
+	overlap_end(&c.overlap);
 	repositories_free(&c.repositories);
 	list_free(c.held);
+	free(c.held_as);
 	places_free(&places);
 	environment_free(&c.environment);
 	environment_free(&c.variables);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "sandbox/places.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "io/installation.h"
 #include "proc/project_files.h"
@@ -92,7 +94,7 @@ static void
 add_resolved(struct places *p, struct resolved *r)
 {
 	add_found(p, r->path, r->fd, PLACE_READ);
-	*r = (struct resolved){ -1, NULL, false };
+	*r = (struct resolved){ -1, NULL, false, false };
 }
 
 /* Whether the path is or contains a home directory, which must not be readable as a whole. */
@@ -288,6 +290,86 @@ hide_below(struct places *p, const char *parent, const char *name)
 	free(path);
 }
 
+/* Whether it is in a directory of the system, which everybody reads and no sandboxed program
+ * changes. */
+static bool
+is_of_system(const struct places *p, const char *path)
+{
+	bool is = false;
+
+	for (size_t i = 0; !is && system_places[i] != NULL; i++)
+		is = path_within(path, system_places[i]);
+	return is && !path_within(path, p->workspace);
+}
+
+/* Handles what a link in the user's configuration leads to: it is hidden like the configuration
+ * itself, except for definitions and instructions, which are kept. */
+static int
+hide_link(struct places *p, const char *path, bool definition, bool read_only, struct error *err)
+{
+	struct resolved r;
+	int failed = 0;
+
+	if (resolve_path(&r, path, p->workspace_fd) == -1) {
+		look_tells(AT_FDCWD, path);
+		return 0;
+	}
+	if (r.here && !read_only)
+		failed = error_set(err, ERROR_BLOCKED, path, "leads to %s by another link in the workspace, which a "
+		    "sandboxed program could replace: link to %s itself", r.path, r.path);
+	else if (definition)
+		list_add(&p->linked, r.path);
+	else if (!is_of_system(p, r.path))
+		places_hide_path(p, r.path);
+	resolved_free(&r);
+	return failed;
+}
+
+/* Does so for all links in a directory of the configuration, and in the directories in it. */
+static int
+hide_links(struct places *p, const char *directory, bool top, bool definitions, bool read_only, struct error *err)
+{
+	static const char *const defined[] = { "agents", "tools", "skills", "AGENTS.md", NULL };
+	DIR *dir = opendir(directory);
+	const struct dirent *entry;
+	struct stat st;
+	int failed = 0;
+
+	if (dir == NULL)
+		look_tells(AT_FDCWD, directory);
+	while (dir != NULL && failed == 0 && (entry = readdir(dir)) != NULL) {
+		const bool definition = definitions || (top && text_index(entry->d_name, defined) != -1);
+		char *path;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    look_status(dirfd(dir), entry->d_name, &st) != 0)
+			continue;
+		path = path_join(directory, entry->d_name);
+		if (S_ISLNK(st.st_mode))
+			failed = hide_link(p, path, definition, read_only, err);
+		if (failed == 0 && top && !S_ISREG(st.st_mode) && path_is_directory(path))
+			failed = hide_links(p, path, false, definition, read_only, err);
+		free(path);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return failed;
+}
+
+/* Hides a directory of the configuration, and what its links lead to. */
+static int
+hide_configuration(struct places *p, const char *parent, const char *name, bool read_only, struct error *err)
+{
+	char *path = parent == NULL ? NULL : path_join(parent, name);
+	const bool there = path != NULL && path_is_directory(path);
+	int failed = there ? hide_link(p, path, false, read_only, err) : 0;
+
+	if (there && failed == 0)
+		failed = hide_links(p, path, true, false, read_only, err);
+	free(path);
+	return failed;
+}
+
 /* Finds the directory that the command starts in; one given by the user must be in the workspace
  * after following links. */
 static int
@@ -330,10 +412,12 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	/* AWF's own directories are hidden, and those that the user names. */
 	places_hide_path(p, storage);
 	places_hide_path(p, getenv("AWF_AUDIT_LOG"));
-	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
+	if (hide_configuration(p, getenv("XDG_CONFIG_HOME"), "awf", s->read_only, err) == -1)
+		return -1;
 	hide_below(p, getenv("XDG_DATA_HOME"), "awf");
 	for (char **home = p->homes; home != NULL && *home != NULL; home++) {
-		hide_below(p, *home, ".config/awf");
+		if (hide_configuration(p, *home, ".config/awf", s->read_only, err) == -1)
+			return -1;
 		hide_below(p, *home, ".local/share/awf");
 	}
 	for (char **hidden = s->hidden; hidden != NULL && *hidden != NULL; hidden++)
@@ -530,6 +614,8 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 	for (char **path = scripts; path != NULL && *path != NULL; path++)
 		places_keep(p, *path);
 	list_free(scripts);
+	for (char **path = p->linked; path != NULL && *path != NULL; path++)
+		places_keep(p, *path);
 	keep_listed(p, "AWF_TOOL_PATH", true);
 	keep_listed(p, "AWF_PROVIDER_PATH", false);
 	keep_listed(p, "PATH", false);
@@ -549,6 +635,7 @@ places_free(struct places *p)
 	free(p->list);
 	list_free(p->hidden);
 	list_free(p->homes);
+	list_free(p->linked);
 	list_free(p->kept);
 	list_free(p->opened);
 	if (p->workspace_fd != -1)

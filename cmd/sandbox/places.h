@@ -29,6 +29,7 @@ struct places {
 	char **kept;         /* paths in the workspace that must not be changed; ends with NULL */
 	char **opened;       /* paths there that may be changed although they would be
 	                        kept; likewise */
+	char **linked;       /* what links in the user's agents, tools and skills lead to; likewise */
 	char **homes;        /* $HOME and the user's home directory; ends with NULL; NULL: none */
 	char *workspace;
 	int workspace_fd;    /* O_PATH */

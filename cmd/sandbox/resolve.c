@@ -36,7 +36,7 @@ struct walk {
 	struct buffer path;   /* of the top directory; "" is the root */
 	char *rest;           /* remaining names, without a leading slash */
 	struct stat workspace;
-	bool has_workspace, strayed;
+	bool has_workspace, strayed, here;
 	int links;
 };
 
@@ -124,9 +124,10 @@ resolve_follow_link(struct walk *w, int link)
 		errno = ELOOP;
 		return -1;
 	}
-	for (size_t i = 1; !w->strayed && w->has_workspace && i < w->depth; i++)
-		w->strayed = fstat(w->stack[i].fd, &st) == 0 &&
+	for (size_t i = 1; !w->here && w->has_workspace && i < w->depth; i++)
+		w->here = fstat(w->stack[i].fd, &st) == 0 &&
 		    resolve_is_same_file(&st, &w->workspace);
+	w->strayed = w->strayed || w->here;
 	if (!w->strayed)
 		w->strayed = w->path.len > 0 && grounds_have(buffer_string(&w->path));
 	rest = memory_format("%s/%s", target, w->rest);
@@ -175,7 +176,7 @@ resolve_path(struct resolved *r, const char *path, int workspace)
 	bool up = false;
 	int failed = 0, reason;
 
-	*r = (struct resolved){ -1, NULL, false };
+	*r = (struct resolved){ -1, NULL, false, false };
 	if (*path != '/' && getcwd(here, sizeof here) == NULL)
 		return -1;
 	whole = *path == '/' ? memory_text(path) : path_join(here, path);
@@ -199,6 +200,7 @@ resolve_path(struct resolved *r, const char *path, int workspace)
 			r->path = w.path.len == 0 ? memory_text("/") :
 			    memory_copy(w.path.data, w.path.len);
 			r->strayed = w.strayed;
+			r->here = w.here;
 		}
 		while (w.depth > 0)
 			close(w.stack[--w.depth].fd);
@@ -216,5 +218,5 @@ resolved_free(struct resolved *r)
 	if (r->fd != -1)
 		close(r->fd);
 	free(r->path);
-	*r = (struct resolved){ -1, NULL, false };
+	*r = (struct resolved){ -1, NULL, false, false };
 }

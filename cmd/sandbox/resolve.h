@@ -14,6 +14,7 @@ struct resolved {
 	int fd;        /* O_PATH */
 	char *path;    /* absolute, without links */
 	bool strayed;  /* a link in such a directory was followed */
+	bool here;     /* one in the workspace was */
 };
 
 /* workspace: an open directory that such programs may write to; -1: none. Returns -1 with errno if

@@ -421,7 +421,7 @@ static int
 make_temporary(struct places *p, struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
-	struct resolved r = { -1, NULL, false };
+	struct resolved r = { -1, NULL, false, false };
 
 	if (parent == NULL || *parent != '/' || resolve_path(&r, parent, p->workspace_fd) == -1 ||
 	    r.strayed || path_within(r.path, p->workspace) || grounds_have(r.path))

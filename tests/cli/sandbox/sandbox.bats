@@ -174,6 +174,47 @@ $(cat /etc/hosts)"
 	done
 }
 
+@test "what links in the configuration lead to is hidden as the configuration is, and definitions are kept" {
+	"$BUILD/libexec/awf/awf-sandbox" --check | grep -q '"namespaces":true' || skip 'no namespaces'
+	mkdir -p dot/endpoints dot/agents "$XDG_CONFIG_HOME/awf/endpoints" "$XDG_CONFIG_HOME/awf/agents"
+	for file in keys config mcp.json endpoints/e.json endpoints/f.json agents/a.md AGENTS.md; do
+		echo "# secret" >"dot/$file"
+		[ "$file" = endpoints/f.json ] || ln -s "$PWD/dot/$file" "$XDG_CONFIG_HOME/awf/$file"
+	done
+	for _ in files directory; do
+		cat >change <<-'X'
+			for file in keys config mcp.json endpoints/e.json agents/a.md AGENTS.md; do
+				echo evil >>dot/$file
+				mv -f dot/$file dot/moved
+				ln -sf ../evil dot/$file
+			done
+			mv dot other
+			cat dot/keys dot/config dot/mcp.json dot/endpoints/e.json
+		X
+		run in_sandbox sh change
+		[[ "$output" != *secret* ]]
+		for file in keys config mcp.json endpoints/e.json agents/a.md AGENTS.md; do
+			[ ! -L "dot/$file" ]
+			[ "$(cat "dot/$file")" = "# secret" ]
+		done
+		[ "$(in_sandbox cat dot/agents/a.md dot/AGENTS.md)" = "$(printf "# secret\n# secret")" ]
+		rm -r "$XDG_CONFIG_HOME/awf/endpoints"
+		ln -s "$PWD/dot/endpoints" "$XDG_CONFIG_HOME/awf/endpoints"
+	done
+	run -1 in_sandbox cat dot/endpoints/f.json
+	# A link in the workspace could be replaced, and what contains the workspace cannot be hidden.
+	ln -s keys dot/link
+	ln -sf "$PWD/dot/link" "$XDG_CONFIG_HOME/awf/keys"
+	run -77 in_sandbox true
+	[[ "$output" == *'by another link in the workspace'* ]]
+	ln -sf "$PWD/dot/keys" "$XDG_CONFIG_HOME/awf/keys"
+	ln -s "$PWD" "$XDG_CONFIG_HOME/awf/here"
+	run -77 in_sandbox true
+	[[ "$output" == *'can be no workspace'* ]]
+}
+
+in_sandbox() { "$BUILD/libexec/awf/awf-sandbox" -q -- "$@"; }
+
 @test "the step's input and output, status and arguments pass" {
 	same "$(printf 'a  b' | awf-step -r --sandbox workspace x -- cat)" 'a  b'
 	same "$(printf '%s' "$("$sandbox" -- printf '[%s]' 'a b' '' '*')")" '[a b][][*]'

@@ -111,6 +111,7 @@ record_item(struct record *c, struct odd_item *item)
 	record_text(c, &item->path);
 	record_text(c, &item->repository);
 	record_bytes(c, &item->mode, sizeof item->mode);
+	record_bytes(c, &item->changed, sizeof item->changed);
 	record_list(c, &item->settings);
 	record_content(c, &item->content, &item->len);
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

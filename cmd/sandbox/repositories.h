@@ -47,6 +47,7 @@ struct odd_item {
 	size_t len;
 	bool whole;          /* the content can be put back */
 	int copy;            /* an unnamed file with the content, on the same disk; -1: none */
+	struct timespec changed; /* st_mtim */
 	bool linked;         /* it is a file with several names */
 	bool plain;
 	bool leads;          /* it is odd because git would write to the place that it names */

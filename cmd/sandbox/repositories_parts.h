@@ -3,6 +3,7 @@
  *
  *  repository_item.c      opening files that may be moved meanwhile; items and directories that are found
  *  repository_judge.c     the contents of a repository
+ *  repository_index.c     the indexes that the command has changed
  *  repositories_used.c    files that git's settings name
  *  repositories.c         the directories of the workspace, in both passes
  *  repositories_settle.c  setting aside, and putting back
@@ -104,10 +105,18 @@ void repositories_judge_each(struct walk *w, int at, const char *directory, cons
 /* Judges the contents of a repository. one_by_shape: it is recognized by its contents, so it may
  * also contain files that are not git's. */
 void repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape);
+/* Whether a directory is in worktrees/ of a repository. */
+bool repository_is_linked_part(const char *directory);
 /* Whether git would recognize a directory with these contents as a repository. */
 bool repository_has_shape(DIR *dir);
 /* Compares two elements of a list of texts, for qsort() and bsearch(). */
 int repositories_compare_texts(const void *a, const void *b);
+
+/* ---- repository_index.c ---- */
+
+/* Has git read the content of all files again of which an index of a repository may say something
+ * wrong. Adds the indexes in which that was not possible to a list. */
+void repositories_distrust_indexes(const struct repositories *before, const char *repository, char ***failed);
 
 /* ---- repositories_used.c ---- */
 

@@ -316,6 +316,21 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	free(directory);
 }
 
+/* Does not let git trust the indexes that the command has changed; one that cannot be replaced is set
+ * aside. */
+static void
+settle_indexes(const struct repositories *before, const struct repositories *after, char *const *opened, char ***done)
+{
+	char **failed = NULL;
+
+	for (char **path = after->found; path != NULL && *path != NULL; path++)
+		if (!is_within(after->root, *path, opened))
+			repositories_distrust_indexes(before, *path, &failed);
+	for (char **path = failed; path != NULL && *path != NULL; path++)
+		settle_item(before, after, &(struct odd_item){ .path = *path, .hides = true }, done);
+	list_free(failed);
+}
+
 char **
 repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
 {
@@ -351,6 +366,7 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
 			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
 	}
+	settle_indexes(before, &after, opened, &done);
 	for (char *const *name = look_names(); *name != NULL; name++)
 		list_take(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
 		    "of it, so look before git is used there", *name));

@@ -21,7 +21,6 @@
 #include "sandbox/look.h"
 #include "sandbox/repositories.h"
 
-#define DATA_LIMIT ((size_t)256 << 20)
 #define REF_LIMIT ((size_t)4 << 10)
 #define SHA1_LENGTH 20
 #define SHA256_LENGTH 32
@@ -84,8 +83,8 @@ is_said_in(int at, const char *file, const char *section, const char *name, cons
 	return said;
 }
 
-static size_t
-object_name_length(int at, bool linked)
+size_t
+repository_object_name_length(int at, bool linked)
 {
 	return is_said_in(at, linked ? "../../config" : "config", "[extensions]", "objectformat", "sha256") ?
 	    SHA256_LENGTH : SHA1_LENGTH;
@@ -136,8 +135,8 @@ is_index_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
 	struct index_look look = { true, GIT_INDEX_ASSUMED | (is_sparse(at, linked) ? 0 : GIT_INDEX_SKIPPED), hidden };
 	struct buffer content = BUFFER_INIT;
-	bool known = load_data(at, name, &content, DATA_LIMIT) &&
-	    git_index_read(buffer_string(&content), content.len, object_name_length(at, linked),
+	bool known = load_data(at, name, &content, REPOSITORY_DATA_LIMIT) &&
+	    git_index_read(buffer_string(&content), content.len, repository_object_name_length(at, linked),
 	    repository_data_check_path, &look) != -1;
 
 	buffer_free(&content);
@@ -197,7 +196,7 @@ static bool
 are_packed_refs_plain(int at, const char *name)
 {
 	struct buffer content = BUFFER_INIT;
-	bool plain = load_data(at, name, &content, DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
+	bool plain = load_data(at, name, &content, REPOSITORY_DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
 	/* the text of a buffer ends with a NUL */
 	char *rest = content.len == 0 ? NULL : content.data, *line, *ref;
 
@@ -219,7 +218,7 @@ static bool
 are_resolutions_plain(int at, const char *name)
 {
 	struct buffer content = BUFFER_INIT;
-	bool plain = load_data(at, name, &content, DATA_LIMIT);
+	bool plain = load_data(at, name, &content, REPOSITORY_DATA_LIMIT);
 
 	for (size_t start = 0; plain && start < content.len;) {
 		const char *entry = content.data + start, *end = memchr(entry, '\0', content.len - start);

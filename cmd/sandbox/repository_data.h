@@ -7,9 +7,14 @@
 #define AWF_SANDBOX_REPOSITORY_DATA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buffer.h"
 
+#define REPOSITORY_DATA_LIMIT ((size_t)256 << 20)
+
+/* In bytes; arguments as below. */
+size_t repository_object_name_length(int at, bool linked);
 /* Whether a file in a repository's own directory leads nowhere else. at: that directory. linked: it
  * belongs to a linked work tree, in worktrees/. hidden: the paths in an index whose changes git
  * status does not report are appended, each with a NUL. */

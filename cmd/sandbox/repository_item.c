@@ -25,6 +25,7 @@
 #include "sandbox/look.h"
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
+#define INDEX_LIMIT ((size_t)32 << 20) /* of some 300,000 files */
 
 int
 repositories_open_unnoted(int root, const char *path, int flags)
@@ -124,7 +125,7 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	if (fd == -1)
 		look_tells(at, name);
 	*whole = fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	if (*whole && file_read(fd, content, CONTENT_LIMIT) != 0) {
+	if (*whole && file_read(fd, content, strcmp(name, "index") == 0 ? INDEX_LIMIT : CONTENT_LIMIT) != 0) {
 		look_tells(at, name);
 		*whole = false;
 	}
@@ -186,6 +187,7 @@ repositories_add_item(struct walk *w, int at, const char *directory, const char 
 		return NULL;
 	}
 	item.mode = st.st_mode;
+	item.changed = st.st_mtim;
 	item.linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
 	item.waits = repositories_is_special(st.st_mode);
 	if (content != NULL) {

@@ -98,8 +98,8 @@ is_linked_here(const struct walk *w, int at, const char *directory)
 	return here;
 }
 
-static bool
-is_linked_part(const char *directory)
+bool
+repository_is_linked_part(const char *directory)
 {
 	char *parent = path_directory(directory);
 	bool is = strcmp(path_base(parent), "worktrees") == 0;
@@ -113,7 +113,7 @@ judge_commondir(struct walk *w, int at, const char *directory, const char *name)
 {
 	char *line = repositories_load_line(at, name);
 
-	if (!is_linked_part(directory) || strcmp(line, "../..") != 0 || !is_linked_here(w, at, directory))
+	if (!repository_is_linked_part(directory) || strcmp(line, "../..") != 0 || !is_linked_here(w, at, directory))
 		repositories_add_item(w, at, directory, name, NULL, NULL);
 	free(line);
 }
@@ -121,7 +121,7 @@ judge_commondir(struct walk *w, int at, const char *directory, const char *name)
 static void
 judge_gitdir(struct walk *w, int at, const char *directory, const char *name)
 {
-	if (!is_linked_part(directory) || !is_linked_here(w, at, directory))
+	if (!repository_is_linked_part(directory) || !is_linked_here(w, at, directory))
 		repositories_add_item(w, at, directory, name, NULL, NULL);
 }
 
@@ -550,7 +550,7 @@ judge_data(struct walk *w, int at, const char *directory, const char *name)
 	struct buffer hidden = BUFFER_INIT;
 	struct odd_item *item;
 
-	if (!repository_data_is_plain(at, name, is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
+	if (!repository_data_is_plain(at, name, repository_is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
 	} else if (hides_more(w, directory, &hidden)) {
 		item = repositories_add_item(w, at, directory, name, NULL, NULL);

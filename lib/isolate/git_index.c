@@ -5,6 +5,7 @@
 #include "isolate/git_index.h"
 
 #include <limits.h>
+#include <sodium/crypto_hash_sha256.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,9 +13,12 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/sha1.h"
 
 #define HEADER 12          /* of the file */
 #define EXTENSION_HEADER 8
+#define SIZE 36            /* in an entry: where the size of its file is */
+#define STATUS 40          /* in an entry: length of what is known of its file, at the beginning */
 #define NAME_LENGTH 0xfffu /* in an entry's flags; this value means a longer path */
 
 struct reading {
@@ -55,7 +59,7 @@ read_dropped(const struct reading *r, size_t *name, size_t *dropped)
 static bool
 read_entry(struct reading *r)
 {
-	enum { MODE = 24, STATUS = 40, FLAGS = 2 };
+	enum { MODE = 24, FLAGS = 2 };
 	const size_t start = r->at, fixed = STATUS + r->hash + FLAGS;
 	size_t name, dropped = r->path.len, length, said;
 	const unsigned char *end, *flags;
@@ -146,28 +150,186 @@ read_extensions(const struct reading *r)
 	return flags;
 }
 
+/* Reads it all. Returns flags, as git_index_read(). */
+static int
+read_index(struct reading *r)
+{
+	uint32_t count;
+	int flags = -1;
+	bool known = r->len >= HEADER + r->hash && memcmp(r->bytes, "DIRC", 4) == 0;
+
+	if (known) {
+		r->version = number_at(r->bytes + 4);
+		count = number_at(r->bytes + 8);
+		known = r->version >= 2 && r->version <= 4;
+		while (known && count-- > 0)
+			known = read_entry(r);
+	}
+	if (known)
+		flags = read_extensions(r);
+	if (flags != -1 && (((r->unordered || r->empty) && (flags & GIT_INDEX_SPLIT) == 0) ||
+	    (r->directories && (flags & GIT_INDEX_SPARSE) == 0)))
+		flags = -1;
+	return flags;
+}
+
 int
 git_index_read(const char *bytes, size_t len, size_t hash, git_index_take *take, void *context)
 {
 	struct reading r = { .bytes = (const unsigned char *)bytes, .len = len, .at = HEADER, .hash = hash,
 		.path = BUFFER_INIT, .take = take, .context = context };
-	uint32_t count;
-	int flags = -1;
-	bool known = len >= HEADER + hash && memcmp(bytes, "DIRC", 4) == 0;
+	const int flags = read_index(&r);
 
-	if (known) {
-		r.version = number_at(r.bytes + 4);
-		count = number_at(r.bytes + 8);
-		known = r.version >= 2 && r.version <= 4;
-		while (known && count-- > 0)
-			known = read_entry(&r);
-	}
-	if (known)
-		flags = read_extensions(&r);
-	if (flags != -1 && (((r.unordered || r.empty) && (flags & GIT_INDEX_SPLIT) == 0) ||
-	    (r.directories && (flags & GIT_INDEX_SPARSE) == 0)))
-		flags = -1;
 	buffer_free(&r.path);
 	free(r.starts);
 	return flags;
+}
+
+/* ---- what is known of files ---- */
+
+/* Takes the paths of an index, each with its NUL. */
+static void
+take_path(void *context, const char *path, int flags)
+{
+	(void)flags;
+	buffer_append(context, path, strlen(path) + 1);
+}
+
+/* Goes through the entries of an index, in their order. */
+struct entries {
+	struct reading reading;
+	struct buffer paths;
+	const char *path;   /* of the next one */
+	size_t next;
+};
+
+/* False: it is not an index, and has no entries. */
+static bool
+entries_read(struct entries *e, const char *bytes, size_t len, size_t hash)
+{
+	*e = (struct entries){ .reading = { .bytes = (const unsigned char *)bytes, .len = len, .at = HEADER, .hash = hash,
+		.path = BUFFER_INIT, .take = take_path, .context = &e->paths }, .paths = BUFFER_INIT };
+	if (len == 0 || read_index(&e->reading) == -1) {
+		e->reading.count = 0;
+		return false;
+	}
+	e->path = buffer_string(&e->paths);
+	return true;
+}
+
+static const unsigned char *
+entries_at(const struct entries *e, size_t i)
+{
+	return e->reading.bytes + (e->reading.starts[i] >> 1);
+}
+
+static void
+entries_skip(struct entries *e)
+{
+	e->path += strlen(e->path) + 1;
+	e->next++;
+}
+
+static void
+entries_free(struct entries *e)
+{
+	buffer_free(&e->reading.path);
+	free(e->reading.starts);
+	buffer_free(&e->paths);
+}
+
+/* Whether the next entry is in another index too, with all that is known of its file. Both are
+ * sorted by path; a path has up to four entries. */
+static bool
+is_entry_known(const struct entries *e, struct entries *other)
+{
+	const size_t fixed = STATUS + e->reading.hash;
+	const char *path;
+	size_t i;
+
+	while (other->next < other->reading.count && strcmp(other->path, e->path) < 0)
+		entries_skip(other);
+	path = other->path;
+	for (i = other->next; i < other->reading.count && strcmp(path, e->path) == 0; i++, path += strlen(path) + 1)
+		if (memcmp(entries_at(e, e->next), entries_at(other, i), fixed) == 0)
+			return true;
+	return false;
+}
+
+/* The file that a split index names, at the beginning of an extension; NULL: none of these. */
+static const struct git_index_base *
+find_base(const unsigned char *extension, size_t hash, const struct git_index_base *bases, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(extension, "link", 4) == 0 && number_at(extension + 4) >= hash &&
+		    memcmp(extension + EXTENSION_HEADER, bases[i].from, hash) == 0)
+			return &bases[i];
+	return NULL;
+}
+
+/* Appends the extensions without which the entries could not be read, or a conflict not be resolved
+ * again. */
+static void
+append_needed_extensions(const struct reading *r, const struct git_index_base *bases, size_t count, struct buffer *out)
+{
+	static const char *const needed[] = { "link", "sdir", "REUC" };
+	const struct git_index_base *base;
+
+	for (size_t at = r->at, size; at < r->len - r->hash; at += size) {
+		size = EXTENSION_HEADER + number_at(r->bytes + at + 4);
+		for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+			if (memcmp(r->bytes + at, needed[i], 4) == 0)
+				buffer_append(out, r->bytes + at, size);
+		if ((base = find_base(r->bytes + at, r->hash, bases, count)) != NULL)
+			memcpy(out->data + out->len - size + EXTENSION_HEADER, base->to, r->hash);
+	}
+}
+
+bool
+git_index_has_base(const char *bytes, size_t len, size_t hash, const struct git_index_base *bases, size_t count)
+{
+	struct entries e;
+	bool has = false;
+
+	if (entries_read(&e, bytes, len, hash))
+		for (size_t at = e.reading.at; !has && at < len - hash; at += EXTENSION_HEADER + number_at(e.reading.bytes + at + 4))
+			has = find_base(e.reading.bytes + at, hash, bases, count) != NULL;
+	entries_free(&e);
+	return has;
+}
+
+static void
+append_checksum(struct buffer *out, size_t start, size_t hash)
+{
+	unsigned char sum[crypto_hash_sha256_BYTES];
+	const char *bytes = out->data + start;
+
+	if (hash == SHA1_BYTES)
+		sha1(bytes, out->len - start, sum);
+	else
+		crypto_hash_sha256(sum, (const unsigned char *)bytes, out->len - start);
+	buffer_append(out, sum, hash);
+}
+
+int
+git_index_distrust(const char *bytes, size_t len, size_t hash, const struct buffer *known,
+    const struct git_index_base *bases, size_t base_count, struct buffer *out)
+{
+	const size_t start = out->len;
+	struct entries is, was;
+	int failed = -1;
+
+	entries_read(&was, buffer_string(known), known->len, hash);
+	if (entries_read(&is, bytes, len, hash)) {
+		buffer_append(out, bytes, is.reading.at);
+		for (; is.next < is.reading.count; entries_skip(&is))
+			if (!is_entry_known(&is, &was))
+				memset(out->data + start + (is.reading.starts[is.next] >> 1) + SIZE, 0, STATUS - SIZE);
+		append_needed_extensions(&is.reading, bases, base_count, out);
+		append_checksum(out, start, hash);
+		failed = 0;
+	}
+	entries_free(&is);
+	entries_free(&was);
+	return failed;
 }

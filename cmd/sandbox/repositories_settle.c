@@ -210,7 +210,13 @@ set_aside(const struct repositories *before, const struct repositories *r, const
 		*directory = '\0';
 	if (at != -1 && !beside && repositories_is_there(at, name)) {
 		wanted = flat_name(repository, path);
+		place = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
 		to = open_aside_directory(r, repository);
+		if (to == -1) { /* on a full disk; git does not list this directory either */
+			to = open_changeable(r, repository);
+			free(place);
+			place = memory_text(repository);
+		}
 		moved = to == -1 ? NULL : rename_aside(at, name, to, wanted);
 		if (moved == NULL && to != -1 && errno == EACCES) {
 			make_movable(at, name);
@@ -220,7 +226,7 @@ set_aside(const struct repositories *before, const struct repositories *r, const
 		free(wanted);
 		file_close(&to);
 		free(directory);
-		directory = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+		directory = place;
 	} else if (at != -1) {
 		moved = rename_aside(at, name, at, name);
 		reason = errno;

@@ -1227,3 +1227,23 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	cd "$WORK"
 	umount "$small"
 }
+
+@test "without room for one more file on the disk what was there is put back all the same" {
+	small="$BATS_TEST_TMPDIR/small"
+	mkdir "$small"
+	[ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16m,nr_inodes=400 none "$small" || skip 'takes a file system to fill'
+	mkdir "$small/work"
+	cd "$small/work"
+	git init -q . && echo a >f && git add . && git commit -qm one && git branch work && git pack-refs --all
+	"$sandbox" -q -- sh -c 'for name in packed-refs HEAD index refs/heads/x; do rm -f .git/$name; mkfifo .git/$name; done
+		for i in $(seq 1000); do : >x$i; done' 2>"$BATS_TEST_TMPDIR/said" >/dev/null || true
+	left=$(find .git -type p ! -name '*.unreviewed')$(grep 'could not be' "$BATS_TEST_TMPDIR/said" || true)
+	rm -f x*
+	status=$(timeout 5 git status -s; git branch --format='%(refname:short)')
+	aside=$(find .git -name '*.unreviewed')
+	cd "$WORK"
+	umount "$small"
+	same "$left" ''
+	same "$status" "$(printf 'main\nwork')"
+	[ "$(wc -l <<<"$aside")" = 4 ]
+}

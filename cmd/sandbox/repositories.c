@@ -268,6 +268,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	repositories_add_directory(&w, memory_text(""));
 	repositories_examine_all(&w);
 	end_walk(&w);
+	repositories_close_again();
 	if (r->seen_count > 0)
 		qsort(r->seen, r->seen_count, sizeof *r->seen, repositories_compare_seen);
 	if (r->hidden_count > 0)
@@ -300,7 +301,7 @@ repositories_find_again(struct repositories *r, const struct repositories *befor
 	for (size_t i = 0; i < before->seen_count; i++) {
 		const struct seen_directory *seen = &before->seen[i];
 
-		if (look_status(r->workspace, *seen->path == '\0' ? "." : seen->path, &st) == 0 &&
+		if (repositories_status(r->workspace, *seen->path == '\0' ? "." : seen->path, &st) == 0 &&
 		    S_ISDIR(st.st_mode) && !is_unchanged(seen, &st))
 			repositories_add_directory(&w, memory_text(seen->path));
 	}

@@ -44,8 +44,13 @@ typedef void judge(struct walk *w, int at, const char *directory, const char *na
 int repositories_open_unnoted(int root, const char *path, int flags);
 /* The same; a path that cannot be examined is noted (sandbox/look.h). */
 int repositories_open(int root, const char *path, int flags);
-/* Opens a directory for listing; NULL: it is not a directory, or cannot be entered. */
+/* Opens a directory for listing; NULL: it is not a directory, or belongs to somebody else who does
+ * not allow that. If it is the user's, and closed, it is opened up. */
 DIR *repositories_open_directory(int root, const char *path);
+/* Like look_status(), and opens up directories in the same way. */
+int repositories_status(int root, const char *path, struct stat *st);
+/* Gives the directories that were opened up the modes that they had. */
+void repositories_close_again(void);
 /* Whether an entry with this name exists, of any kind. */
 bool repositories_is_there(int at, const char *name);
 /* The next entry except "." and ".."; NULL at the end. */
@@ -91,10 +96,10 @@ int repositories_compare_seen(const void *a, const void *b);
 const struct seen_directory *repositories_find_seen(const struct repositories *r, const char *path);
 /* Adds a file, by its path in the workspace, that git reads as data: it is checked in each pass. */
 void repositories_add_data(struct walk *w, const char *path);
-/* Examines the directory with the items that were set aside in a repository, since somebody will
- * look at them there: as any directory of the workspace, for anything that git would recognize as a
- * repository. */
-void repositories_examine_aside(struct walk *w, const char *repository);
+/* Examines a directory inside of a repository as any directory of the workspace, for anything that
+ * git would recognize as a repository: the one with the items that were set aside, since somebody
+ * will look at them there, and those that git does not know. */
+void repositories_examine_inside(struct walk *w, const char *directory, const char *name);
 
 /* ---- repository_judge.c ---- */
 

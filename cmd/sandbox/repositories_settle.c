@@ -28,6 +28,7 @@
 #define NUMBERS_ASIDE 10         /* tries with numbered names; then names are random, so that nobody
                                     can have taken them before */
 #define NAMES_ASIDE 20
+#define ROUNDS 8                 /* of setting aside directories that contain others */
 #define FLAT_LENGTH 200          /* limit for the name of an item from a deeper directory */
 
 /* Whether an item is unchanged. Settings may have been removed, but not added. */
@@ -267,7 +268,18 @@ put_back(const struct repositories *r, const struct odd_item *item)
 	return done;
 }
 
+/* Adds a line once; takes ownership of it. */
 static void
+tell(char ***done, char *line)
+{
+	if (list_has(*done, line))
+		free(line);
+	else
+		list_take(done, line);
+}
+
+/* Returns whether a directory was set aside, in which something else may be a repository. */
+static bool
 settle_item(const struct repositories *before, const struct repositories *after,
     const struct odd_item *item, char ***done)
 {
@@ -285,14 +297,16 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
 	lost = aside != NULL && !made && was != NULL && was->whole && !back;
 	if (aside != NULL)
-		list_take(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
+		tell(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
 		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
 		    lost ? strerror(errno) : ""));
 	else if (reason != ENOENT) /* it may have been renamed together with its repository */
-		list_take(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
+		tell(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
 		    path, harm, strerror(reason)));
+	made = made || aside == NULL;
 	free(aside);
 	free(path);
+	return !made && S_ISDIR(item->mode);
 }
 
 /* A mount protected this name of a file, but the command could change the file through another hard
@@ -337,49 +351,66 @@ settle_indexes(const struct repositories *before, const struct repositories *aft
 	list_free(failed);
 }
 
-char **
-repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
+/* Judges everything again, and settles it. Returns whether that has to be done once more. */
+static bool
+settle_all(const struct repositories *before, struct repositories *after, char *const *kept, char *const *opened,
+    char ***done)
 {
-	struct repositories after;
-	char **done = NULL;
-	bool emptied = true;
+	bool again = false;
 
-	if (before->ballast != -1)
-		emptied = ftruncate(before->ballast, 0) == 0;
-	(void)emptied; /* if not, there may still be enough space */
-	repositories_find_again(&after, before);
+	repositories_find_again(after, before);
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 
 		if (item->linked && item->whole && is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened))
-			restore_linked(before, item, &done);
+			restore_linked(before, item, done);
 	}
 	/* First set aside anything in place of the directory for set-aside items, then the rest. */
-	for (size_t i = 0; i < 2 * after.count; i++) {
-		const struct odd_item *item = &after.items[i % after.count], *was = repositories_find_item(before, item->path);
+	for (size_t i = 0; i < 2 * after->count; i++) {
+		const struct odd_item *item = &after->items[i % after->count], *was = repositories_find_item(before, item->path);
 
-		if (is_aside_directory(before, &after, item->path) == (i < after.count) &&
+		if (is_aside_directory(before, after, item->path) == (i < after->count) &&
 		    (was == NULL || was->plain || !is_as_before(was, item)) &&
-		    !is_within(after.root, item->path, kept) && !is_within(after.root, item->path, opened))
-			settle_item(before, &after, item, &done);
+		    !is_within(after->root, item->path, kept) && !is_within(after->root, item->path, opened) &&
+		    settle_item(before, after, item, done))
+			again = true;
 	}
 	/* Put back items that were removed from a repository that still exists. */
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];
 
-		if ((!item->plain || item->sparse) && !item->waits && repositories_find_item(&after, item->path) == NULL && !is_within(before->root, item->path, kept) &&
+		if ((!item->plain || item->sparse) && !item->waits && repositories_find_item(after, item->path) == NULL &&
+		    !is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
-			list_take(&done, memory_format("%s: was removed, and is there again", item->path));
+			tell(done, memory_format("%s: was removed, and is there again", item->path));
+	}
+	return again;
+}
+
+char **
+repositories_settle(const struct repositories *before, char *const *kept, char *const *opened)
+{
+	struct repositories after = { .workspace = -1, .ballast = -1 };
+	char **done = NULL;
+	bool emptied = true, again = true;
+
+	if (before->ballast != -1)
+		emptied = ftruncate(before->ballast, 0) == 0;
+	(void)emptied; /* if not, there may still be enough space */
+	for (int i = 0; again && i < ROUNDS; i++) {
+		repositories_free(&after);
+		again = settle_all(before, &after, kept, opened, &done);
+		for (char *const *name = look_names(); *name != NULL; name++)
+			tell(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
+			    "of it, so look before git is used there", *name));
 	}
 	settle_indexes(before, &after, opened, &done);
-	for (char *const *name = look_names(); *name != NULL; name++)
-		list_take(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
-		    "of it, so look before git is used there", *name));
 	for (char **unknown = before->unknown; unknown != NULL && *unknown != NULL; unknown++)
 		if (is_within(before->root, *unknown, kept))
-			list_take(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
+			tell(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
 			    "could be changed", *unknown));
 	repositories_free(&after);
+	repositories_close_again();
 	return done;
 }

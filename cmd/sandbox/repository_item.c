@@ -1,7 +1,7 @@
 /*
  * Files in the workspace are opened by their path from the top without following symbolic links, so
- * that nothing that is moved meanwhile leads outside. A directory that its owner may enter but not
- * list is made listable for a moment: git enters it too.
+ * that nothing that is moved meanwhile leads outside. A directory that its owner may not list or
+ * enter is opened up for as long as the workspace is examined: the owner may do so later, too.
  */
 #define _GNU_SOURCE
 #include "sandbox/repositories_parts.h"
@@ -58,24 +58,93 @@ repositories_join_path(const char *directory, const char *name)
 	return *directory == '\0' ? memory_text(name) : path_join(directory, name);
 }
 
+/* The directories that were opened up, and their modes before. */
+static struct {
+	struct opened { char *path; int root; mode_t mode; } *list;
+	size_t count;
+} opened;
+
+/* Sets the mode of a directory that is open with O_PATH. */
+static bool
+change_mode(int fd, mode_t mode)
+{
+	char link[48];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	return chmod(link, mode & 07777) == 0;
+}
+
+/* Opens up the directories of a path, as far as they are the user's. Returns whether there were
+ * any. */
+static bool
+open_up(int root, const char *path)
+{
+	const size_t before = opened.count;
+	bool there = true;
+
+	for (size_t len = 0; there && len <= strlen(path); len++) {
+		char *part;
+		struct stat st;
+		int fd;
+
+		if (len > 0 && path[len] != '/' && path[len] != '\0')
+			continue;
+		part = memory_copy(path, len);
+		fd = repositories_open_unnoted(root, part, O_PATH | O_DIRECTORY);
+		there = fd != -1;
+		if (there && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (~st.st_mode & (S_IRUSR | S_IXUSR)) != 0 &&
+		    change_mode(fd, st.st_mode | S_IRUSR | S_IXUSR)) {
+			opened.list = memory_array(opened.list, opened.count + 1, sizeof *opened.list);
+			opened.list[opened.count++] = (struct opened){ part, root, st.st_mode };
+			part = NULL;
+		}
+		free(part);
+		file_close(&fd);
+	}
+	return opened.count > before;
+}
+
+void
+repositories_close_again(void)
+{
+	/* The last one first, as it is inside of others. */
+	while (opened.count > 0) {
+		struct opened *last = &opened.list[--opened.count];
+		int fd = repositories_open_unnoted(last->root, last->path, O_PATH | O_DIRECTORY);
+
+		if (fd != -1)
+			change_mode(fd, last->mode);
+		file_close(&fd);
+		free(last->path);
+	}
+	free(opened.list);
+	opened.list = NULL;
+}
+
+int
+repositories_status(int root, const char *path, struct stat *st)
+{
+	if (fstatat(root, path, st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    (errno == EACCES && open_up(root, path) && fstatat(root, path, st, AT_SYMLINK_NOFOLLOW) == 0))
+		return 0;
+	look_tells(root, path);
+	return -1;
+}
+
 DIR *
 repositories_open_directory(int root, const char *path)
 {
-	int fd = repositories_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK), entry;
-	char link[48];
+	const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+	int fd = repositories_open_unnoted(root, path, flags);
 	struct stat st;
 	DIR *dir;
 
-	if (fd == -1 && errno == EACCES && (entry = repositories_open(root, path, O_PATH | O_DIRECTORY)) != -1) {
-		if (fstat(entry, &st) == 0 && (st.st_mode & S_IXUSR) != 0) {
-			snprintf(link, sizeof link, "/proc/self/fd/%d", entry);
-			if (chmod(link, (st.st_mode & 07777) | S_IRUSR) == 0) {
-				fd = repositories_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-				chmod(link, st.st_mode & 07777);
-			}
-		}
-		close(entry);
-	}
+	if (fd == -1 && errno == EACCES && open_up(root, path))
+		fd = repositories_open_unnoted(root, path, flags);
+	else if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IXUSR) == 0)
+		open_up(root, path);
+	if (fd == -1)
+		look_tells(root, *path == '\0' ? "." : path);
 	dir = fd == -1 ? NULL : fdopendir(fd);
 	if (dir == NULL && fd != -1) {
 		look_tells(fd, ".");
@@ -342,9 +411,9 @@ repositories_find_seen(const struct repositories *r, const char *path)
 }
 
 void
-repositories_examine_aside(struct walk *w, const char *repository)
+repositories_examine_inside(struct walk *w, const char *directory, const char *name)
 {
-	char *path = repositories_join_path(repository, REPOSITORY_ASIDE_DIRECTORY);
+	char *path = repositories_join_path(directory, name);
 
 	if (w->before == NULL || repositories_find_seen(w->before, path) == NULL)
 		repositories_add_directory(w, path);

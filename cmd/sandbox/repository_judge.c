@@ -150,6 +150,38 @@ repositories_judge_each(struct walk *w, int at, const char *directory, const cha
 	free(path);
 }
 
+/* Adds what makes git recognize a directory of a repository as another repository, or look for one
+ * there. */
+static void
+judge_place(struct walk *w, DIR *dir, const char *path)
+{
+	char *file = repositories_join_path(path, "HEAD");
+
+	repositories_begin_judgement(w);
+	if (repositories_is_there(dirfd(dir), REPOSITORY))
+		repositories_add_item(w, dirfd(dir), path, REPOSITORY, NULL, NULL);
+	if (repository_has_shape(dir) && repositories_find_item(w->r, file) == NULL)
+		repositories_add_item(w, dirfd(dir), path, "HEAD", NULL, NULL);
+	free(file);
+}
+
+/* Judges each name in a directory of a repository, and what they make together. */
+static void
+judge_entries(struct walk *w, int at, const char *directory, const char *name, judge *one)
+{
+	char *path = repositories_join_path(directory, name);
+	struct stat st;
+	DIR *dir;
+
+	repositories_judge_each(w, at, directory, name, one);
+	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode) && w->depth < DEPTH &&
+	    (dir = repositories_open_directory(w->r->workspace, path)) != NULL) {
+		judge_place(w, dir, path);
+		closedir(dir);
+	}
+	free(path);
+}
+
 /* Adds every file in hooks, unless its name is one that git never executes; directories are
  * searched, as hooks may run files in them. */
 static void
@@ -158,7 +190,7 @@ judge_hook(struct walk *w, int at, const char *directory, const char *name)
 	struct stat st;
 
 	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
-		repositories_judge_each(w, at, directory, name, judge_hook);
+		judge_entries(w, at, directory, name, judge_hook);
 	else if (!text_ends(name, ".sample"))
 		repositories_add_item(w, at, directory, name, NULL, NULL);
 }
@@ -166,13 +198,13 @@ judge_hook(struct walk *w, int at, const char *directory, const char *name)
 static void
 judge_hooks(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_hook);
+	judge_entries(w, at, directory, name, judge_hook);
 }
 
 static void
 judge_all_odd(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, repositories_judge_odd);
+	judge_entries(w, at, directory, name, repositories_judge_odd);
 }
 
 /* Whether it is neither a file nor a directory: a symbolic link, or a special file. */
@@ -234,7 +266,7 @@ judge_info_entry(struct walk *w, int at, const char *directory, const char *name
 static void
 judge_info(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_info_entry);
+	judge_entries(w, at, directory, name, judge_info_entry);
 }
 
 static void
@@ -268,9 +300,13 @@ judge_new_objects(struct walk *w, int at, const char *directory, const char *nam
 		if (kind != S_IFREG && kind != S_IFDIR && look_status(dirfd(dir), entry->d_name, &st) == 0 &&
 		    !repositories_is_earlier(&st.st_ctim, &w->before->began))
 			add_leading(w, dirfd(dir), path, entry->d_name);
+		else if (kind == S_IFDIR)
+			repositories_examine_inside(w, path, entry->d_name);
 	}
-	if (dir != NULL)
+	if (dir != NULL) {
+		judge_place(w, dir, path);
 		closedir(dir);
+	}
 	free(path);
 }
 
@@ -285,7 +321,7 @@ judge_links(struct walk *w, int at, const char *directory, const char *name)
 	if (S_ISDIR(st.st_mode) && deep)
 		judge_new_objects(w, at, directory, name);
 	else if (S_ISDIR(st.st_mode))
-		repositories_judge_each(w, at, directory, name, judge_links);
+		judge_entries(w, at, directory, name, judge_links);
 	else if (!S_ISREG(st.st_mode))
 		add_leading(w, at, directory, name);
 }
@@ -303,25 +339,29 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 }
 
 /* Judges an entry of objects/. Only info, and symbolic links in place of a directory such as pack
- * or 0a, can be odd: git writes through such a link, and packs what it finds there. The rest is
- * data in git's own format, whatever it contains. */
+ * or 0a, can be odd: git writes through such a link, and packs what it finds there. Files are data
+ * in git's own format, whatever they contain. */
 static void
 judge_object(struct walk *w, int at, const char *directory, const char *name)
 {
+	struct stat st;
+
 	if (strcmp(name, "info") == 0)
-		repositories_judge_each(w, at, directory, name, judge_object_info);
+		judge_entries(w, at, directory, name, judge_object_info);
 	else if (strcmp(name, "pack") == 0 && !is_no_file(at, name))
-		repositories_judge_each(w, at, directory, name, judge_links);
+		judge_entries(w, at, directory, name, judge_links);
 	else if (is_no_file(at, name))
 		add_leading(w, at, directory, name);
 	else if (strlen(name) == 2)
 		judge_new_objects(w, at, directory, name);
+	else if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
+		repositories_examine_inside(w, directory, name);
 }
 
 static void
 judge_objects(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_object);
+	judge_entries(w, at, directory, name, judge_object);
 }
 
 /* Whether the command made a hard link to a file: what git writes to one name would change the
@@ -354,7 +394,7 @@ judge_files(struct walk *w, int at, const char *directory, const char *name)
 	if (look_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
-		repositories_judge_each(w, at, directory, name, judge_files);
+		judge_entries(w, at, directory, name, judge_files);
 	else if (!S_ISREG(st.st_mode) || is_shared(w, at, directory, name))
 		add_leading(w, at, directory, name);
 }
@@ -370,13 +410,13 @@ judge_ref(struct walk *w, int at, const char *directory, const char *name)
 	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || !repository_ref_is_plain(at, name))
 		add_leading(w, at, directory, name);
 	else if (S_ISDIR(st.st_mode))
-		repositories_judge_each(w, at, directory, name, judge_ref);
+		judge_entries(w, at, directory, name, judge_ref);
 }
 
 static void
 judge_refs(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_ref);
+	judge_entries(w, at, directory, name, judge_ref);
 }
 
 /* Whether each line of a todo list begins with one of these words, none of which runs a command. */
@@ -477,7 +517,7 @@ static void judge_part(struct walk *w, int at, const char *directory, const char
 static void
 judge_parts(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_part);
+	judge_entries(w, at, directory, name, judge_part);
 }
 
 static void judge_linked_part(struct walk *w, int at, const char *directory, const char *name);
@@ -485,7 +525,7 @@ static void judge_linked_part(struct walk *w, int at, const char *directory, con
 static void
 judge_linked(struct walk *w, int at, const char *directory, const char *name)
 {
-	repositories_judge_each(w, at, directory, name, judge_linked_part);
+	judge_entries(w, at, directory, name, judge_linked_part);
 }
 
 /* The names in a repository that git reads as more than data. */
@@ -585,11 +625,16 @@ repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape)
 				read_by_git[i].judge(w, dirfd(dir), path, entry->d_name);
 				judged = true;
 			}
-		if (judged || text_ends(entry->d_name, REPOSITORY_ASIDE))
-			continue;
 		kind = repositories_entry_kind(dir, entry);
-		if (kind == S_IFDIR && strcmp(entry->d_name, REPOSITORY_ASIDE_DIRECTORY) == 0) {
-			repositories_examine_aside(w, path);
+		if (judged || (text_ends(entry->d_name, REPOSITORY_ASIDE) && kind != S_IFDIR))
+			continue;
+		if (kind == S_IFDIR && (strcmp(entry->d_name, REPOSITORY_ASIDE_DIRECTORY) == 0 ||
+		    (is_data(entry->d_name) && strcmp(entry->d_name, REPOSITORY) != 0))) {
+			repositories_examine_inside(w, path, entry->d_name);
+			continue;
+		}
+		if (strcmp(entry->d_name, REPOSITORY) == 0 && !one_by_shape) {
+			repositories_add_item(w, dirfd(dir), path, entry->d_name, NULL, NULL);
 			continue;
 		}
 		if (kind == S_IFSOCK && strncmp(entry->d_name, daemon, sizeof daemon - 1) == 0)
@@ -626,7 +671,7 @@ judge_part(struct walk *w, int at, const char *directory, const char *name)
 		if (repository_has_shape(dir))
 			repository_judge(w, dir, path, false);
 		else
-			repositories_judge_each(w, at, directory, name, judge_part);
+			judge_entries(w, at, directory, name, judge_part);
 		closedir(dir);
 	}
 	free(path);

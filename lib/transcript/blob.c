@@ -1,8 +1,8 @@
 /*
- * A blob that exists may be of a process that was killed before it synced it: so its size is
- * compared, and file and directory are synced again, before anything relies on it. Each large
- * string of a payload is replaced by null and named by a JSON Pointer (RFC 6901), unless no pointer
- * leads to it. To put them back, the pointers are sorted and the line is copied once.
+ * If a blob exists already, the process that wrote it may have been killed before it synced it: so
+ * its size is compared, and file and directory are synced again, before anything relies on it. Each
+ * large string of a payload is replaced by null and named by a JSON Pointer (RFC 6901), unless no
+ * pointer leads to it. To put them back, the pointers are sorted and the line is copied once.
  */
 #include "transcript/blob.h"
 
@@ -179,8 +179,8 @@ blob_reference(const char *at, const char *sha256, size_t bytes, const char *enc
 struct externalise {
 	const char *directory;
 	bool sync;
-	struct buffer pointer;  /* of the value that is being visited */
-	const char *copied;     /* the value up to here was copied to out */
+	struct buffer pointer;  /* pointer to the value that is being visited */
+	const char *copied;     /* the value is copied to out up to here */
 	struct buffer *out, *refs;
 	struct error *err;
 };
@@ -296,7 +296,7 @@ patch_apply(struct span value, const struct patch *patch,
 
 	for (; patch < end && patch->place.at < value.at + value.len; patch++) {
 		if (patch->place.at < copied)
-			continue; /* named twice, or inside refs */
+			continue; /* it is named twice, or is inside refs */
 		buffer_append(out, copied, (size_t)(patch->place.at - copied));
 		buffer_append(out, buffer_string(&patch->text), patch->text.len);
 		copied = patch->place.at + patch->place.len;

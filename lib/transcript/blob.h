@@ -23,7 +23,7 @@ int blob_write(const char *directory, const void *bytes, size_t len, bool sync,
  * it got this name. For blobs that many processes write again and again. */
 int blob_keep(const char *directory, const void *bytes, size_t len, bool sync,
     char name[DIGEST_SIZE], struct error *err);
-/* Makes the file at path, which fd is open to, the blob called name. */
+/* Makes the file at path, to which fd is open, the blob with this name. */
 int blob_take(const char *directory, const char *path, int fd, bool sync, const char *name,
     struct error *err);
 /* Whether the text is a valid name of a blob, and therefore safe as a part of a path. */

@@ -14,9 +14,9 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-#define NAME_SIZE 129 /* of the longest name, with its NUL */
+#define NAME_SIZE 129 /* room for the longest name and a NUL */
 
-/* Ids are valid or "" for none; an event of the call has the call's path. */
+/* Whether ids are valid, or "" for none, and the path is that of the call. */
 static bool
 call_holds(const struct call *c)
 {
@@ -84,7 +84,7 @@ call_retry_text(long long next, long long tries, long long delay_ms, struct buff
 	add_seconds(delay_ms, out);
 }
 
-/* Text from a transcript, made harmless for a terminal. */
+/* Appends text from a transcript, with control characters escaped. */
 static void
 add_visible(struct span text, struct buffer *out)
 {
@@ -153,7 +153,7 @@ name_length(const char *text)
 	return name_valid(name) ? len : 0;
 }
 
-/* Skips ":" and a number; NULL if text does not begin with them. */
+/* Skips ":" and a number; NULL if text does not begin that way. */
 static const char *
 pass_number(const char *text)
 {

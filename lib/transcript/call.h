@@ -21,11 +21,11 @@ struct call {
 	const char *path;           /* dotted */
 	const char *id;             /* NAME:OCCURRENCE:ITEM chain */
 	int64_t iteration;
-	char last[ID_SIZE];         /* event id that the next event follows */
+	char last[ID_SIZE];         /* event id of the parent of the next event */
 	struct buffer links;        /* the inside of a JSON array: further causes of
 	                               the next event */
 	char next[ID_SIZE];         /* id of the next event; "": a new one */
-	const struct event_raw *raws; /* bytes that the next event has */
+	const struct event_raw *raws; /* bytes for values of the next event that are not UTF-8 */
 	size_t raw_count;
 };
 
@@ -35,17 +35,18 @@ struct call {
  * NULL); unless parent was given, it becomes the last event. */
 int call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err);
-/* The next event follows these (the first is its parent, others its links): the
- * results of several tool calls. */
+/* Sets several events as causes of the next one, such as the results of several tool calls: the
+ * first is its parent, the others become links. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
-/* Appends an event that no later event has as its cause. id NULL: a new id. */
+/* Appends an event that is not the cause of any later event. id NULL: a new id. */
 int call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
     struct span payload, struct error *err);
 /* Adds a cause of the next event. */
 void call_add_link(struct call *c, const char *id);
-/* The next event follows an event of an earlier attempt, and also the event `own` of this call. */
+/* The next event's parent is an event of an earlier attempt (recorded); the event `own` of this
+ * call becomes a link. */
 void call_follow_recorded(struct call *c, const char *recorded, const char *own);
-/* Gives the next event its id. */
+/* Sets the id of the next event. */
 void call_name_next(struct call *c, const char *id);
 /* Whether text is the id of a call (NAME:OCCURRENCE:ITEM, separated by slashes), or the path of a
  * step (names separated by dots). For values from the environment. */
@@ -61,21 +62,20 @@ bool call_is_named(const char *name, const char *call, const char *path, int64_t
 bool call_is_member(const char *id);
 /* The name of a call's step, to be freed by the caller: send for brief:0:0/send:1:0. */
 char *call_id_name(const char *id);
-/* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
- * block for each branch. argv, commands: end with NULL; NULL: a step that was refused before it
+/* Write members of payloads: an error, {"code": …, "message": …}; and the block of what is run, or
+ * one block for each branch. argv, commands: end with NULL; NULL if a step was refused before it
  * had any. */
 void call_write_error(struct writer *w, const char *key, const struct error *error);
 void call_write_command(struct writer *w, char *const *argv);
 void call_write_branches(struct writer *w, char *const *commands);
-/* Gets the enclosing call and path of this process from the environment; "": none. ERROR_SYSTEM if
- * AWF cannot have set these values. */
+/* Reads the enclosing call and the path of this process from the environment; "": none.
+ * ERROR_SYSTEM if AWF cannot have set these values. */
 int call_around(const char **call, const char **path, struct error *err);
-/* The try of the enclosing call in which this process runs: the number of tries that have
- * failed before. */
+/* In which try of the enclosing call this process runs: how many tries have failed before. */
 int64_t call_try_around(void);
 #define CALL_TRY "AWF_TRY" /* the variable that contains it */
-/* The call of an agent's tool that this process runs in, by an id that is the same in each attempt of the
- * run; NULL: in none. */
+/* The tool call of an agent that started this process, by an id that is the same in every attempt
+ * of the run; NULL: none did. */
 const char *call_tool_around(void);
 #define CALL_TOOL "AWF_TOOL_CALL" /* the variable that contains it */
 /* ", try 2 of 3 in 2.5 s", for people. */

@@ -1,6 +1,6 @@
 /*
- * Finds the line of a checkpoint by bisection, and hashes only that line. Whether the lines before
- * it are unchanged is found out by the check of the chain.
+ * Finds the line of a checkpoint by bisection, and hashes only that line. That the lines before it
+ * are unchanged is shown by the check of the chain.
  */
 #include "transcript/checkpoint.h"
 

@@ -27,7 +27,8 @@ struct checkpoints {
 	size_t count;
 };
 
-/* ERROR_SYSTEM if the file cannot be read, ERROR_USAGE if a line is no checkpoint. */
+/* Loads a file of checkpoints. ERROR_SYSTEM if it cannot be read, ERROR_USAGE if a line is not a
+ * checkpoint. */
 int checkpoints_load(struct checkpoints *c, const char *path, struct error *err);
 /* Searches for the checkpoints of a run in its transcript. *missing: the number of the first line
  * in the file of checkpoints whose checkpoint is not in the transcript, or 0; *found: how many

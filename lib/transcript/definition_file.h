@@ -17,23 +17,24 @@
 #include "json/scan.h"
 #include "transcript/event.h"
 
-#define DEFINITION_FILE_LIMIT ((size_t)256 << 20) /* of any that is kept */
+#define DEFINITION_FILE_LIMIT ((size_t)256 << 20) /* largest file that is stored */
 
-/* One element of `files`, as it was recorded. */
+/* An element of `files`, as it was recorded. */
 struct definition_file {
-	char *path;                /* absolute, without "." and ".." */
-	char *config;              /* its path in the user's configuration; NULL: not there */
+	char *path;                /* absolute path without "." and ".." */
+	char *config;              /* path inside the user's configuration directory; NULL: it is
+	                              not there */
 	char sha256[DIGEST_SIZE];  /* "": not recorded */
-	bool kept;                 /* in a blob of that name */
+	bool kept;                 /* its bytes are in the blob named by sha256 */
 	bool executable;
-	bool program;              /* run by a command: not part of the call's definition */
+	bool program;              /* a command runs it: it is not part of the call's definition */
 };
 
-/* Reads an element; a string is a path alone. False if it is none, or names no absolute
- * path. */
+/* Reads an element; a string is only a path. False if it is not an element, or its path is not
+ * absolute. */
 bool definition_file_read(struct definition_file *f, struct span element);
 void definition_file_free(struct definition_file *f);
-/* Whether the file at path has its bytes. */
+/* Whether the file at path has the recorded bytes. */
 bool definition_file_is_at(const struct definition_file *f, const char *path);
 
 /* The files that a recording names: the latest version of each path, and the earlier versions
@@ -49,7 +50,7 @@ void definition_files_put(struct definition_files *files, const struct definitio
  * _begin the first. */
 void definition_files_add(struct definition_files *files, struct span payload);
 void definition_files_begin(struct definition_files *files, struct span payload);
-/* The one of that path; NULL. */
+/* The file with a path; NULL if there is none. */
 const struct definition_file *definition_files_find(const struct definition_files *files,
     const char *path);
 /* Adds the files of an event, if it names any. */

@@ -85,12 +85,12 @@ event_seq(const char *line, size_t len, int64_t *seq)
 	return seq_head(line, len, seq) != NULL;
 }
 
-/* Where the value of each key is stored. Writers keep this order, so each key is searched for
- * from the previous one on. */
+/* The keys of a line, with the place in struct event_view for their values. Writers keep this
+ * order, so a key is searched for from the previous one on. */
 static const struct {
 	const char *name;
 	size_t len;
-	size_t offset; /* of its span in struct event_view */
+	size_t offset; /* offset of the value's span in struct event_view */
 } view_keys[] = {
 #define VIEW_KEY(name, member) { name, sizeof name - 1, offsetof(struct event_view, member) }
 	VIEW_KEY(KEY_TIMESTAMP, timestamp),
@@ -139,7 +139,7 @@ event_unquote(struct span value)
 	return span_of(value.at + 1, value.len - 2);
 }
 
-/* An integer of a line, or 0 if the value is not one. */
+/* An integer of a line; 0 if the value is not an integer. */
 static int64_t
 view_integer(struct span value)
 {
@@ -174,8 +174,8 @@ event_view(const char *line, size_t len, struct event_view *view)
 	return 0;
 }
 
-/* The source is the first member of a foreign event, so this check costs nothing. An event that
- * begins or ends an attempt or a call is never foreign. */
+/* `source` is always the first member of a foreign event's payload, so its first bytes decide. An
+ * event that begins or ends an attempt or a call is never foreign. */
 bool
 event_is_foreign(enum event_type told, struct span payload)
 {
@@ -225,8 +225,8 @@ event_time(const char *line, size_t len)
 	    SPAN_NONE;
 }
 
-/* Reads a head if it is byte for byte as AWF writes it, with causes that are events of the same
- * file. */
+/* Reads the head of a line if it is byte for byte as AWF writes it, and its causes are events of
+ * the same file. Otherwise false. */
 static bool
 usual_head(const char *line, size_t len, struct event_head *head)
 {
@@ -341,7 +341,7 @@ event_write_links(struct writer *w, struct span links)
 
 #define PREV_HEAD "\"" KEY_PREV "\":\""
 #define PREV_HEAD_LEN (sizeof PREV_HEAD - 1)
-#define PREV_LEN (PREV_HEAD_LEN + DIGEST_SIZE - 1 + 2) /* with the closing "} */
+#define PREV_LEN (PREV_HEAD_LEN + DIGEST_SIZE - 1 + 2) /* with the closing quote and brace */
 
 bool
 event_line_chained(const char *line, size_t len)

@@ -45,13 +45,13 @@ bool event_type_ends_call(enum event_type type);
 
 struct seal_key;
 
-/* An event to be appended. Pointers stay the caller's. */
+/* An event to be appended. The caller owns what the pointers point to. */
 struct event {
 	enum event_type type;
-	const char *type_name;       /* of EVENT_TYPES: a foreign event's own */
-	const char *event_id;        /* NULL: made by transcript_append() */
-	const char *parent_run_id;   /* NULL: that of the first line, if it has one, is put here
-	                                by transcript_append() */
+	const char *type_name;       /* type of a foreign event (EVENT_TYPES) */
+	const char *event_id;        /* NULL: transcript_append() makes one */
+	const char *parent_run_id;   /* NULL: transcript_append() copies it from the first line, if
+	                                that has one */
 	const char *child_run_id;    /* NULL: absent */
 	const char *parent_event_id; /* NULL: null */
 	struct span links;           /* the inside of a JSON array; empty: absent */
@@ -63,17 +63,17 @@ struct event {
 	size_t raw_count;
 	/* Signs the line; seal_write() wrote the payload's last member. NULL: no seal. */
 	const struct seal_key *seal;
-	/* Filled by transcript_append(). */
+	/* Set by transcript_append(). */
 	int64_t seq;
 	char id[ID_SIZE];
 	char timestamp[CLOCK_TEXT_SIZE];
 };
 
-/* The name of its type. */
+/* The name of the event's type. */
 const char *event_named(const struct event *e);
 
 struct event_raw {
-	const char *at; /* JSON pointer from the line, "/payload/result" */
+	const char *at; /* JSON pointer to the value in the line, such as "/payload/result" */
 	const void *bytes;
 	size_t len;
 };
@@ -83,8 +83,7 @@ struct event_raw {
 struct event_view {
 	int64_t seq;
 	enum event_type type;      /* EVENT_TYPES if unknown, and of foreign events */
-	enum event_type told;      /* the same, but of a foreign event the type that
-	                              it stands for */
+	enum event_type told;      /* the type that the line names, even in a foreign event */
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, payload, refs, prev;
 	int64_t iteration;
@@ -94,7 +93,7 @@ int event_view(const char *line, size_t len, struct event_view *view);
 /* The same for a line from any source: false if it is incomplete (event_line_whole()), not
  * JSON, nested too deep, or not an event. */
 bool event_view_whole(const char *line, size_t len, struct event_view *view);
-/* What precedes the path in a line. Spans are of the text between the quotes. */
+/* The beginning of a line, up to its path. Spans are of the text between the quotes. */
 struct event_head {
 	int64_t seq;
 	enum event_type type; /* EVENT_TYPES if unknown */

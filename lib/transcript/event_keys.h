@@ -24,18 +24,18 @@
 #define KEY_REFS "refs"
 #define KEY_PREV "prev"
 
-/* A value that stands in a blob. */
+/* A value that is in a blob. */
 #define KEY_AT "at"
 #define KEY_SHA256 "sha256"
 #define KEY_BYTES "bytes"
 #define KEY_ENCODING "encoding"
 
-/* What the start and the end of a call have in common. */
+/* Members of both the start and the end of a call. */
 #define KEY_NAME "name"
 #define KEY_KIND "kind"
 #define KEY_CALL "call"
 
-/* A run begins, and ends. */
+/* Start and end of a run. */
 #define KEY_ARGV "argv"
 #define KEY_CWD "cwd"
 #define KEY_STORAGE "storage"
@@ -75,7 +75,7 @@
 #define KEY_INTERRUPTED "interrupted"
 #define KEY_SEAL "seal"
 
-/* A call begins, and ends. */
+/* Start and end of a call. */
 #define KEY_INPUT_SHA256 "input_sha256"
 #define KEY_INPUT "input"
 #define KEY_NO_NEWLINE "no_newline"
@@ -167,7 +167,7 @@
 #define KEY_WAIT "wait"
 #define KEY_SESSION_ID "session_id"
 
-/* Requests of programs to model APIs, and what these answered. */
+/* A program's request to a model API, and the answer. */
 #define KEY_REQUEST "request"
 #define KEY_RESPONSE "response"
 #define KEY_HEADERS "headers"
@@ -194,8 +194,8 @@
 #define KEY_TOOL_NAME "tool_name"
 #define KEY_TOOL_INPUT "tool_input"
 #define KEY_TOOL_CONTENT "tool_content"
-#define KEY_TOOL_BLOCKS "tool_blocks" /* in requests alone */
-#define KEY_MOVED "moved"             /* likewise, of messages */
+#define KEY_TOOL_BLOCKS "tool_blocks" /* only in requests */
+#define KEY_MOVED "moved"             /* only in requests, in messages */
 #define KEY_IS_ERROR "is_error"
 #define KEY_COMMAND "command"
 #define KEY_MEDIA_TYPE "media_type"

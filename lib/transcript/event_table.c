@@ -18,13 +18,13 @@
 	{ key, sizeof key - 1, KIND_##kind, flags, &(shape), NULL, 0 }
 #define WORD(key, flags, ...) \
 	{ key, sizeof key - 1, KIND_WORD, flags, NULL, (const char *const[]){ __VA_ARGS__, NULL }, 0 }
-/* The members that form_check() stores. */
+/* A member whose value form_check() stores in struct form. */
 #define KEPT(key, kind, flags, into) \
 	{ key, sizeof key - 1, KIND_##kind, flags, NULL, NULL, offsetof(struct form, into) }
 #define SHAPED_KEPT(key, kind, flags, shape, into) \
 	{ key, sizeof key - 1, KIND_##kind, flags, &(shape), NULL, offsetof(struct form, into) }
 
-/* The checker marks the members of an object that it has met in 64 bits. */
+/* form_check() marks the members that it has met in 64 bits, so a shape has at most 64 members. */
 #define COUNT(shape) \
 	(sizeof (shape) / sizeof *(shape) + \
 	0 * sizeof (char[sizeof (shape) / sizeof *(shape) <= 64 ? 1 : -1]))
@@ -42,7 +42,7 @@ static const struct event_member link_members[] = {
 	MEMBER(KEY_RUN_ID, UUID, REQUIRED),
 	MEMBER(KEY_EVENT_ID, UUID, REQUIRED),
 };
-/* Or only its id, if the event is of this run. */
+/* A link to an event of another run; a link to an event of this run is only its id. */
 static const struct event_shape link_shape = SHAPE(link_members, "event", "a link",
     "An event of this run, or of another.", false);
 
@@ -147,7 +147,7 @@ static const struct event_member file_members[] = {
 	MEMBER(KEY_EXECUTABLE, BOOL, NULLABLE),
 	MEMBER(KEY_PROGRAM, BOOL, NULLABLE),
 };
-/* Or only its path, as older versions wrote it. */
+/* A file; older versions wrote only its path. */
 static const struct event_shape file_shape = SHAPE(file_members, "file", "a file",
     "What a run or step is made of; a string is a path alone.", false);
 
@@ -317,7 +317,7 @@ static const struct event_member step_completed_members[] = {
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
-/* Of events that other programs report; a foreign event begins with its source. */
+/* Members of events that other programs report; a foreign event begins with its source. */
 #define EMITTED_MEMBERS \
 	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
 	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \

@@ -1,7 +1,7 @@
 /*
- * Conditions are checked in the order of their cost: seq and type at the head of the line, whether
- * the line is JSON, the expression over its bytes, then the members. The patterns are matched with
- * the event types once, not for each line.
+ * Cheap conditions are checked first: seq and type at the beginning of the line, then whether the
+ * line is JSON, the regular expression, and the members. The patterns are matched with the event
+ * types once, not for each line.
  */
 #include "transcript/filter.h"
 
@@ -151,7 +151,7 @@ filter_event(struct filter *f, const struct event_head *head, const char *line, 
 
 	if (event_view(line, len, &event) != 0)
 		return VERDICT_DAMAGED;
-	/* Timestamps have one form, so they are ordered as their texts are. */
+	/* Timestamps have one form, so comparing their texts compares the times. */
 	if (f->since[0] != '\0' && span_copy(event.timestamp, timestamp, sizeof timestamp) &&
 	    strcmp(timestamp, f->since) < 0)
 		return VERDICT_NO;
@@ -186,8 +186,7 @@ filter_seek_last(struct filter *f, struct reader *r, int64_t count, int64_t floo
 		first = r->position;
 	}
 	INVARIANT(found <= count && first >= r->position);
-	/* If every line passes, damaged lines before the first of them count among the last
-	 * lines too. */
+	/* If every line passes, damaged lines before the first of them count, too. */
 	reader_seek(r, found < count && filter_open(f) ? floor : first);
 	return got == -1 ? -1 : 0;
 }

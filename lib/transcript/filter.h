@@ -28,12 +28,13 @@ bool globs_match(const struct globs *g, const char *text);
 void globs_free(struct globs *g);
 
 struct filter {
-	int64_t after;                /* only a higher seq; 0: all */
-	char since[CLOCK_TEXT_SIZE];  /* not earlier; "": all */
+	int64_t after;                /* only events with a higher seq; 0: all */
+	char since[CLOCK_TEXT_SIZE];  /* only events at this time or later; "": all */
 	struct globs types, paths;
-	bool known[EVENT_TYPES];      /* which of AWF's ten types pass */
-	bool errors;                  /* failed calls, tools and runs alone */
-	bool unchained;               /* the line asked about last does not end in its "prev" */
+	bool known[EVENT_TYPES];      /* for each of AWF's ten types: whether it passes */
+	bool errors;                  /* only failed calls, tools and runs */
+	bool unchained;               /* the last line that was checked does not end in its
+	                                 "prev" */
 	bool grep;
 	regex_t pattern;
 	struct buffer scratch;
@@ -43,13 +44,12 @@ enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_DAMAGED };
 
 void filter_begin(struct filter *f);
 void filter_types(struct filter *f, const char *list);
-/* An extended regular expression over the line as it stands in the file; one alone
- * (ERROR_USAGE). */
+/* Sets an extended regular expression, which is matched against the line as it is in the file. Only
+ * one may be set (ERROR_USAGE). */
 int filter_grep(struct filter *f, const char *pattern, struct error *err);
 /* Whether everything passes. */
 bool filter_open(const struct filter *f);
-/* line without its LF; head as event_peek() found it, which says by a seq of 0 that it found
- * none. */
+/* line: without its LF; head: set by event_peek(), with a seq of 0 if that found none. */
 enum verdict filter_event(struct filter *f, const struct event_head *head, const char *line,
     size_t len);
 /* Moves the reader to the beginning of the last `count` lines that pass, searching from the
@@ -62,7 +62,7 @@ void filter_free(struct filter *f);
 /* Whether the event reports a failure of its own: a call, a tool or a run with an error. A call
  * that was skipped because an earlier one failed does not count. */
 bool event_failed(const struct event_view *event);
-/* Whether a member says something: it is there, and neither null nor false. */
+/* Whether a member has a value other than null and false. */
 bool member_set(struct span value);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/memory.h"
 
 #define FIRST_CAPACITY ((size_t)512)
-#define SLACK ((size_t)128) /* slots after the last home */
+#define SLACK ((size_t)128) /* slots after the last home slot */
 #define ENDED ((uint64_t)1)
 
 void
@@ -74,7 +74,7 @@ fingerprints_hold(const struct fingerprints *set)
 	    set->slots[set->length - 1] == 0;
 }
 
-/* The slot that holds the fingerprint, or into which it belongs. */
+/* The slot that contains the fingerprint, or where it must be inserted. */
 static size_t
 slot_of(const struct fingerprints *set, uint64_t fingerprint)
 {
@@ -100,7 +100,7 @@ fingerprints_find(const struct fingerprints *set, uint64_t fingerprint)
 	return state_at(set, slot_of(set, fingerprint), fingerprint);
 }
 
-/* At most seven eighths of the capacity are used: with more, searches become long. */
+/* Whether more than seven eighths of the capacity are used; searches would become long. */
 static bool
 fingerprints_is_full(const struct fingerprints *set, size_t count)
 {
@@ -108,9 +108,10 @@ fingerprints_is_full(const struct fingerprints *set, size_t count)
 }
 
 /*
- * Adds a quarter more slots if the table is full, and room at the end. All entries move to the
- * front, then to the end of the longer array, then from there up to their new slots: no new slot
- * lies behind the entry that moves to it, so no entry is overwritten before it has moved.
+ * If the table is full, adds a quarter more slots; makes room after the last home slot. All entries
+ * are moved to the front, then to the end of the longer array, and then one by one down to their
+ * new slots. A new slot never comes after the place from which its entry is moved, so no entry is
+ * overwritten before it was moved.
  */
 static void
 fingerprints_grow(struct fingerprints *set)
@@ -123,7 +124,7 @@ fingerprints_grow(struct fingerprints *set)
 	}
 	if (fingerprints_is_full(set, count))
 		set->capacity += set->capacity / 4;
-	/* The slots that the ascending entries need when spread over the capacity. */
+	/* Compute how many slots the entries, in ascending order, need with this capacity. */
 	for (size_t i = 0; i < count; i++) {
 		size_t at = fingerprints_home_slot(set->slots[i], set->capacity);
 

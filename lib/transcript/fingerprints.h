@@ -21,7 +21,7 @@
 struct fingerprints {
 	uint64_t *slots;    /* ascending, 0 where empty; the last is always empty */
 	size_t length;      /* of slots */
-	size_t capacity;    /* number of home slots; the length is greater */
+	size_t capacity;    /* number of home slots; the array is longer */
 	size_t count;
 	size_t open;        /* entries that have not ended */
 	unsigned char key[crypto_shorthash_KEYBYTES];
@@ -33,9 +33,9 @@ void fingerprints_begin(struct fingerprints *set);
 /* The fingerprint of bytes in this set. */
 uint64_t fingerprints_of(const struct fingerprints *set, const void *bytes, size_t len);
 enum fingerprint_state fingerprints_find(const struct fingerprints *set, uint64_t fingerprint);
-/* Adds one as open if it is absent. Returns what it was before. */
+/* Adds a fingerprint as open if it is absent. Returns its state before. */
 enum fingerprint_state fingerprints_add(struct fingerprints *set, uint64_t fingerprint);
-/* Ends an entry if it is open. Returns its previous state. */
+/* Ends a fingerprint if it is open. Returns its state before. */
 enum fingerprint_state fingerprints_end(struct fingerprints *set, uint64_t fingerprint);
 void fingerprints_free(struct fingerprints *set);
 

@@ -1,6 +1,6 @@
 /*
- * Checks a line in one descent, guided by the event table: a shape lists the members of an object
- * and what each must be.
+ * Checks a line recursively, guided by the event table: a shape lists the members of an object, and
+ * what each must be.
  */
 #include "transcript/form.h"
 
@@ -65,7 +65,7 @@ form_accept_byte(struct cursor *c, char byte)
 	return true;
 }
 
-/* Any value; checks all of it. */
+/* Checks a value of any kind as JSON. */
 static bool
 is_any(struct cursor *c, struct span *value)
 {
@@ -168,7 +168,7 @@ two_digits(const char *at)
 	return (at[0] - '0') * 10 + (at[1] - '0');
 }
 
-/* 2026-11-21T08:15:30.123456Z; checks the separators, then the numbers. */
+/* Checks a time such as 2026-11-21T08:15:30.123456Z: the separators, then the numbers. */
 static bool
 is_time(const char *at)
 {
@@ -438,7 +438,7 @@ check_object(struct cursor *c, const struct event_shape *shape)
 	return true;
 }
 
-/* A line that is not JSON gets this message before any other. */
+/* For a line that is not JSON, this message comes before any other. */
 static int
 form_check_json(struct cursor *c)
 {
@@ -456,7 +456,7 @@ is_within(struct span value, const char *line, size_t len)
 	return value.at >= line && value.at + value.len <= line + len;
 }
 
-/* What is certain of a line after the check; the callers rely on it. */
+/* What must be true of a line that has passed; callers rely on it. */
 static bool
 form_holds(const struct form *form, const char *line, size_t len)
 {
@@ -484,8 +484,8 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		form_set_fault(&c, FORM_JSON, c.at, "something follows the object");
 		return form_check_json(&c);
 	}
-	/* Its payload has the form of an event of its type, but its contents must not be used as
-	 * such. */
+	/* The payload has the form of its type, but readers must not treat the event as one of that
+	 * type. */
 	form->foreign = event_is_foreign(form->type, form->payload);
 	if (form->foreign)
 		form->type = EVENT_TYPES;
@@ -501,7 +501,7 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 	return 0;
 }
 
-/* Checks one object of a shape, with nothing after it. */
+/* Checks that the text is one object of a shape, and nothing else. */
 static int
 check_alone(const char *text, size_t len, const struct event_shape *shape, struct form_fault *found)
 {

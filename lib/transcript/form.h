@@ -18,42 +18,42 @@
 #include "transcript/event.h"
 
 enum form_rule {
-	FORM_JSON,     /* it is no JSON */
-	FORM_SCHEMA,   /* the schema refuses it */
-	FORM_NOTATION  /* valid for the schema, but not for awf-transcript(5) */
+	FORM_JSON,     /* not JSON */
+	FORM_SCHEMA,   /* the published schema refuses it */
+	FORM_NOTATION  /* the schema accepts it, but awf-transcript(5) does not */
 };
 
 struct form_fault {
 	enum form_rule rule;
-	size_t at;          /* byte of the line */
+	size_t at;          /* offset in the line */
 	struct error what;  /* ERROR_SCHEMA */
 };
 
 /* The parts of a checked line. Spans are of values, strings with their quotes; .at is NULL if the
  * part is absent. */
 struct form {
-	struct span other;  /* for parts that are not kept */
+	struct span other;  /* for values that are not needed */
 	struct span payload;
 	int64_t seq;
 	enum event_type type;               /* EVENT_TYPES for foreign events, too */
 	bool foreign;
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, refs;
-	struct span attempt, call, call_id; /* of the payload */
+	struct span attempt, call, call_id; /* members of the payload */
 	struct span files, output;          /* `files` and `stdout` of the payload */
-	struct span asks, decides;          /* of its approval */
-	struct span task;                   /* of a call about which a decision is possible
-	                                       before it ends */
-	struct span public_key, signature;  /* of its seal */
-	struct span unknown_key;            /* the first one; quotes included */
+	struct span asks, decides;          /* members of payload.approval */
+	struct span task;                   /* set for a call about which a decision is possible
+	                                       before its end */
+	struct span public_key, signature;  /* members of payload.seal */
+	struct span unknown_key;            /* the first unknown key, with its quotes */
 };
 
-/* line without its LF. 0, or -1 with *fault. */
+/* Checks a line, without its LF. 0, or -1 with *fault. */
 int form_check(const char *line, size_t len, struct form *form, struct form_fault *fault);
 
-/* Checks output of a provider by the same rules, so that it can be recorded if it passes: an
- * answer (its `blocks`, `model`, `stop_reason`, `usage`), and the payload of a tool.call or
- * tool.result. Other keys are ignored. */
+/* Checks the output of a provider in the same way, so that it can be recorded: an answer (its
+ * `blocks`, `model`, `stop_reason`, `usage`), and the payloads of tool.call and tool.result. Other
+ * keys are ignored. */
 int form_check_answer(const char *line, size_t len, struct form_fault *fault);
 int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
 /* Checks the payload of an event as form_check() does within a line. For a type that is not one of

@@ -1,8 +1,8 @@
 /*
- * Only this file forms these paths. Whether a run has an owner is asked of the lock that its
- * process holds while it lives, never of a file that could be left behind. For a run that is
- * recorded elsewhere no process here can hold the lock: it counts as alive until the time in its
- * origin file, that of its last change.
+ * All these paths are formed in this file only. Whether a run has an owner is found out from the
+ * lock that the owner holds while it lives, never from a file that could be left behind. For a run
+ * that is recorded elsewhere, no process here holds the lock: it counts as alive until the time to
+ * which its origin file's modification time is set.
  */
 #include "transcript/layout.h"
 

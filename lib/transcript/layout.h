@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Paths, in memory of their own. */
+/* Paths; to be freed by the caller. */
 char *layout_transcript(const char *root, const char *run_id);
 char *layout_blobs(const char *root, const char *run_id);
 /* The path of another run's transcript, in the same directory. */

@@ -1,7 +1,7 @@
 /*
- * A line is built behind a gap for seq and timestamp, with zeros in the places of prev and a
- * signature, so that under the lock only these have to be filled in. Blobs are written while the
- * line is built, before it can name them.
+ * A line is built with room before it for seq and timestamp, and with zeros in the places of prev
+ * and of a signature; so only these have to be filled in while the transcript is locked. Blobs are
+ * written while the line is built, before the line can name them.
  */
 #include "transcript/line.h"
 
@@ -18,12 +18,12 @@
 #define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
 #define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
 #define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
-#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* bytes from the digest in prev to
-                                                                 the end of the line */
+#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* length of the end of a line, from
+                                                                 the digest in prev on */
 #define PAYLOAD "/" KEY_PAYLOAD
-#define LINE_KEPT ((size_t)1 << 20) /* memory kept for the next line */
+#define LINE_KEPT ((size_t)1 << 20) /* bytes of memory that are kept for the next line */
 
-/* Whether the values that event_raw replaces are null, as they must be. */
+/* Whether null is in all places whose values event_raw has. */
 static bool
 raws_in_place(const struct event *e)
 {
@@ -37,7 +37,7 @@ raws_in_place(const struct event *e)
 	return true;
 }
 
-/* Whether readers will accept it as the line of this seq that follows prev. */
+/* Whether readers will accept it as the line with this seq after a line with this digest. */
 static bool
 line_holds(const struct line *l, int64_t seq, const char *prev)
 {

@@ -37,7 +37,7 @@ linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
 	INVARIANT(l->count <= l->capacity);
 }
 
-/* Order: by run, then as linkage_confirm_claims() searches. */
+/* Orders claims by run, then as linkage_confirm_claims() searches them. */
 static int
 linkage_compare_claims(const void *a, const void *b)
 {
@@ -49,8 +49,8 @@ linkage_compare_claims(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->event_id, right->event_id);
 }
 
-/* Whether these are claims about one run, in the order in which linkage_confirm_claims()
- * searches. */
+/* Whether the claims are about one run, and in the order in which linkage_confirm_claims() searches
+ * them. */
 static bool
 claims_hold(const struct linkage_claim *claims, size_t count)
 {
@@ -61,8 +61,7 @@ claims_hold(const struct linkage_claim *claims, size_t count)
 	return count > 0;
 }
 
-/* Marks those claims that have this kind and are about this event; returns how many became
- * confirmed. */
+/* Confirms the claims of this kind about this event; returns how many were not confirmed before. */
 static size_t
 linkage_confirm_claims(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
     const char *event_id)

@@ -22,8 +22,8 @@ enum linkage_kind {
 struct linkage_claim {
 	enum linkage_kind kind;
 	char run_id[ID_SIZE];   /* the other run */
-	char event_id[ID_SIZE]; /* of LINKAGE_EVENT, else "" */
-	int64_t line, byte;     /* the place in this transcript that says so */
+	char event_id[ID_SIZE]; /* for LINKAGE_EVENT, else "" */
+	int64_t line, byte;     /* line and byte of this transcript that make the claim */
 	bool found;
 };
 
@@ -32,12 +32,12 @@ struct linkage {
 	size_t count, capacity;
 };
 
-/* Adds a claim; ids are JSON strings that were checked; event_id may be absent. */
+/* Adds a claim. The ids are JSON strings that were checked before; event_id may be absent. */
 void linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
     struct span event_id, int64_t line, int64_t byte);
 
-/* Reads each transcript of directory that is claimed about, once. *wrong is the
- * earliest claim that does not hold, or NULL. -1: one could not be read. */
+/* Reads each transcript in directory about which there are claims, once. *wrong is the first claim
+ * that is not true, or NULL. -1: a transcript could not be read. */
 int linkage_check(struct linkage *l, const char *directory, const char *run_id,
     const struct linkage_claim **wrong, struct error *err);
 void linkage_free(struct linkage *l);

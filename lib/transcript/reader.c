@@ -1,9 +1,9 @@
 /*
- * Finds the last LF of the file from its end, then reads the lines before it in chunks. For a line
- * longer than a chunk its end is found before the line is read, so that a line above the limit is
- * never held in memory. If the file ends earlier than expected, it was cut meanwhile: this is no
- * error, the last LF is searched for again. A seq or a time is found by bisection over bytes: from
- * the middle back to the beginning of a line, which is then compared.
+ * Finds the last LF of the file from its end, then reads the lines before it in chunks. If a line
+ * is longer than a chunk, its end is found before the line is read, so that a line above the limit
+ * is never held in memory. If the file ends earlier than expected, it was truncated meanwhile; that
+ * is no error: the last LF is searched for again. A seq or a time is found by bisection over bytes:
+ * from the middle back to the beginning of a line, which is then compared.
  */
 #include "transcript/reader.h"
 
@@ -23,10 +23,10 @@
 #define READER_CHUNK ((int64_t)1 << 18)
 #define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* The search misses lines only if this
                                                            many in a row have a wrong time. */
-/* So many lines with a wrong time, in a row, would have to be met for any to be missed. */
+/* reader_seek_since() misses lines only if this many lines in a row have a wrong time. */
 #define SINCE_LINES 8
 
-/* Whether all bytes in memory are before the last LF that was seen. */
+/* Whether all bytes in memory come before the last LF that was seen. */
 static bool
 reader_holds(const struct reader *r)
 {
@@ -64,7 +64,8 @@ reader_close(struct reader *r)
 	window_free(&r->chunk);
 }
 
-/* The LF that was seen is gone since the file was cut: the next call searches for it again. */
+/* The file was truncated before the LF that was seen: the next call searches for the last LF
+ * again. */
 static int
 reader_unsettled(struct reader *r)
 {
@@ -126,9 +127,9 @@ reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 	if (most > READER_LINE_MOST)
 		most = READER_LINE_MOST;
 
-	/* Search for the LF of the line at `position`, which is known to exist, in the bytes
-	 * held, then in a chunk, then in the following bytes, which are held only as far as one
-	 * line needs. */
+	/* The end of the line at `position` is known to exist. Search for its LF in the bytes in
+	 * memory, then in a chunk, then in further bytes, of which no more are kept than a line
+	 * needs. */
 	before = r->position - r->chunk.at;
 	size = (int64_t)r->chunk.bytes.len - before;
 	if (before < 0 || size < 0)
@@ -188,7 +189,7 @@ reader_seek(struct reader *r, int64_t position)
 	r->position = position;
 }
 
-/* Whether a line is before or after the target, if its first bytes show that. */
+/* Whether a line comes before the target of a bisection, as far as its first bytes show. */
 enum place { PLACE_UNKNOWN, PLACE_BEFORE, PLACE_BEHIND };
 
 /* The target of a bisection: the first line that is not before a seq, or a time. */
@@ -196,7 +197,8 @@ struct sought {
 	enum place (*place)(const struct sought *s, const char *head, size_t len);
 	int64_t seq;
 	const char *time;
-	int lines; /* how many lines in a row must be before it until only the rest is searched */
+	int lines; /* if this many lines in a row come before the target, so do the lines before
+	              them */
 };
 static enum place
 place_by_seq(const struct sought *s, const char *head, size_t len)
@@ -316,8 +318,8 @@ reader_previous(struct reader *r, const char **line, size_t *len, struct error *
 	if (end == 0)
 		return 0;
 
-	/* Search backwards for its beginning, as for the end: in the bytes held, then in a
-	 * chunk, then in the bytes before that. */
+	/* Search backwards for the beginning of the line: in the bytes in memory, then in a chunk,
+	 * then in the bytes before it. */
 	size = end - r->chunk.at;
 	if (size < 0 || size > (int64_t)r->chunk.bytes.len)
 		size = 0;

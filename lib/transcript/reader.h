@@ -25,47 +25,47 @@ struct reader {
 	char *path;
 	int64_t position;      /* of the next line */
 	int64_t line_start;    /* of the last line that was returned */
-	int64_t settled;       /* just after the last LF that was seen */
-	struct window chunk;   /* bytes before settled */
+	int64_t settled;       /* offset after the last LF that was seen */
+	struct window chunk;   /* bytes before that offset */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *err);
-/* 1: *line and *len (without LF) are set, valid until the next call; 0: no whole
- * line there now; -1: *err (ERROR_SYSTEM, or ERROR_INVALID_INPUT for a line above
+/* Reads the next line. 1: *line and *len (without LF) are set, valid until the next call; 0: there
+ * is no complete line at present; -1: *err (ERROR_SYSTEM, or ERROR_INVALID_INPUT for a line above
  * 256 MiB). */
 int reader_next(struct reader *r, const char **line, size_t *len, struct error *err);
-/* Bytes after the last LF, as of now (0: none). */
+/* How many bytes follow the last LF now; 0: none. */
 int64_t reader_unfinished(struct reader *r);
-/* Positions after the line whose seq is seq (or the last below it), by bisection:
- * O(log size) reads. Lines without a seq are passed over. */
+/* Moves to the position after the line with this seq, or after the last one with a lower seq, by
+ * bisection: O(log size) reads. Lines without a seq are skipped. */
 int reader_seek_after(struct reader *r, int64_t seq, struct error *err);
-/* Positions after the last line whose time is before `since` (clock_text()), by bisection,
- * assuming that times never decrease. If they do, later lines may be before the position, and
- * earlier ones after it. Lines without a time at its usual place are skipped. */
+/* Moves to the position after the last line whose time is before `since` (clock_text()), by
+ * bisection. This assumes that times never decrease; if they do, some lines after the position may
+ * be earlier, and some before it later. Lines without a time at its usual place are skipped. */
 int reader_seek_since(struct reader *r, const char since[CLOCK_TEXT_SIZE], struct error *err);
-/* Positions at the last count lines (fewer if there are fewer), reading from the
+/* Moves to the beginning of the last count lines, or of all if there are fewer, reading from the
  * end. */
 int reader_seek_last(struct reader *r, int64_t count, struct error *err);
-/* The line before the position, which is then where it begins: as reader_next(), but backwards,
- * in what was there when the position was found. */
+/* Reads the line before the position, and moves the position to its beginning. Otherwise like
+ * reader_next(), but lines that were added since are not seen. */
 int reader_previous(struct reader *r, const char **line, size_t *len, struct error *err);
-/* Lets go of memory that long lines have needed: for who keeps many open. */
+/* Frees memory that long lines have needed: for callers that keep many readers open. */
 void reader_trim(struct reader *r);
-/* Positions at a byte (just after a LF, or 0). */
+/* Moves to an offset, which must be 0 or just after an LF. */
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);
 
-/* The place of a line in its file, without the LF. length 0: there is none. */
+/* Where a line is in its file, and its length without the LF. length 0: there is none. */
 struct event_place {
 	int64_t offset;
 	uint32_t length;
 };
-/* Appends the line at a place of the file at path, as it is there now. ERROR_SYSTEM. */
+/* Appends the line at a place of the file at path. ERROR_SYSTEM if it cannot be read. */
 int event_load(const char *path, struct event_place place, struct buffer *line,
     struct error *err);
 
-/* Whether the transcript at path exists and has a line. One that a crash left empty belongs to a
- * run that never began. */
+/* Whether the transcript at path exists and has a line. A run whose transcript was left empty by a
+ * crash has never begun. */
 bool transcript_begun(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Writes the event as it will be recorded, passes it to the filter, and compares the answer with it
- * member by member in both directions, so that nothing fixed is changed, missing or new. The table
- * of event shapes tells which members are fixed, and which are data in which no digest is searched
- * for. Bytes that go into blobs are found in the answer by their pointers.
+ * member by member in both directions, so that nothing fixed is changed, missing or new. The event
+ * table says which members are fixed, and which are data, in which no digests are searched for.
+ * Bytes that will be stored in blobs are found in the answer by their pointers.
  */
 #include "transcript/redaction.h"
 
@@ -18,10 +18,11 @@
 
 #define PAYLOAD "/" KEY_PAYLOAD
 #define QUOTED(key) span_of("\"" key "\"", sizeof key + 1)
-#define MARK_PURPOSE "filter\n" /* separates this use of the key from its other uses */
+#define MARK_PURPOSE "filter\n" /* makes these digests different from others that are made with the
+                                   key */
 #define DIGEST_PURPOSE "digest\n"
 
-/* Whether any object has a member with this key, a raw token, that has one of the flags. */
+/* Whether a shape has a member with this key (a raw token) that has one of the flags. */
 static bool
 redaction_key_has_flag(struct span key, unsigned flags)
 {
@@ -35,7 +36,7 @@ redaction_key_has_flag(struct span key, unsigned flags)
 	return false;
 }
 
-/* sha256, input_sha256 … */
+/* Whether a key is that of a digest: sha256, input_sha256 … */
 static bool
 is_digest_name(struct span key)
 {
@@ -71,9 +72,10 @@ redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE])
 	return mark;
 }
 
-/* What the filter is given. */
+/* ---- what the filter is given ---- */
 
-/* Appends a value of AWF's own with its digests keyed, without the member `dropped`. */
+/* Appends a value that AWF has made, with its digests replaced by keyed ones, and without the
+ * member `dropped`. */
 static void
 put_keyed(const struct redaction *r, struct span value, const char *dropped, struct buffer *out)
 {
@@ -116,8 +118,8 @@ put_keyed(const struct redaction *r, struct span value, const char *dropped, str
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }
 
-/* The payload, with the bytes of raws as base64 in their places; raws are in the order of their
- * places. */
+/* Writes the payload, with the bytes of raws as base64 in their places; raws are in the order of
+ * their places. */
 static void
 put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
@@ -179,7 +181,7 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 	writer_object_end(&w);
 }
 
-/* What it answers. */
+/* ---- what the filter answers ---- */
 
 static bool
 redaction_same_span(struct span a, struct span b)
@@ -196,7 +198,7 @@ redaction_set_changed_error(struct span key, struct error *err)
 	    "written", (int)key.len, key.at);
 }
 
-/* The value of a raw key; .at NULL if there is none. */
+/* The value of a member; .at NULL if there is none. key: a raw token. */
 static struct span
 member_of(struct span object, struct span key)
 {
@@ -207,7 +209,7 @@ member_of(struct span object, struct span key)
 	return value;
 }
 
-/* Whether all fixed members of one payload are the same in the other. */
+/* Whether all fixed members of one payload have the same values in the other. */
 static int
 check_fixed(struct span payload, struct span other, bool step, struct error *err)
 {
@@ -218,7 +220,8 @@ check_fixed(struct span payload, struct span other, bool step, struct error *err
 	return 0;
 }
 
-/* Whether the answer is the event that was sent, and still a valid event. */
+/* Whether the answer is the event that was sent, with nothing fixed changed, and has a valid
+ * form. */
 static int
 check_answer(enum event_type type, struct span sent, struct span answer, struct error *err)
 {
@@ -247,10 +250,10 @@ check_answer(enum event_type type, struct span sent, struct span answer, struct 
 	return 0;
 }
 
-/* Replaces the event by the answer. */
+/* ---- replacing the event ---- */
 
-/* Keeps the payload, with null for the bytes that go into blobs. The filter may have changed the
- * order of members, so each is searched for again. If the filter replaced base64 by another
+/* Keeps the answer's payload, with null for bytes that will be stored in blobs. The filter may have
+ * changed the order of members, so each is searched for again. If it has replaced base64 by another
  * text, that text stays in the payload. */
 static void
 keep_payload(struct redaction *r, const struct event *e, struct span payload)

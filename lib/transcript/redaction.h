@@ -32,27 +32,28 @@
 #define REDACTION_PLACE "--mask" /* of errors */
 
 struct redaction {
-	/* Gives the filter a line, without its LF, and appends its answer, likewise. */
+	/* Passes a line without its LF to the filter, and appends its answer, without LF. */
 	int (*pass)(void *context, struct span line, struct buffer *answer, struct error *err);
-	/* Lets the filter end; NULL: there is nothing to end. */
+	/* Ends the filter; NULL: there is nothing to end. */
 	void (*end)(void *context);
 	void *context;
-	const char *program;            /* what tells this filter from another */
+	const char *program;            /* the filter's command, which distinguishes it from other
+	                                   filters */
 	unsigned char key[DIGEST_BYTES]; /* the run's */
 
-	/* The event that passed last. */
+	/* The event that has passed the filter last. */
 	struct buffer payload;
 	struct event_raw *raws;
 	struct buffer *bytes;           /* of raws */
 	size_t raw_count;
 };
 
-/* Replaces payload and raws of an event, whose id is set, by what came of the filter;
- * they are valid until the next call. ERROR_SYSTEM: nothing of it may be written. */
+/* Passes an event, whose id is set, through the filter, and replaces its payload and raws by the
+ * result, which is valid until the next call. ERROR_SYSTEM: nothing of the event may be written. */
 int redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct error *err);
-/* A member of the payload that passed last. */
+/* A member of the payload that has passed the filter last. */
 struct span redaction_member(const struct redaction *r, const char *name);
-/* Forgets the event that passed last. */
+/* Frees the event that has passed the filter last. */
 static inline void
 redaction_forget_raws(struct redaction *r)
 {
@@ -66,7 +67,7 @@ redaction_forget_raws(struct redaction *r)
 	buffer_clear(&r->payload);
 }
 
-/* Ends the filter, frees what was kept. */
+/* Ends the filter, and frees everything. */
 static inline void
 redaction_close(struct redaction *r)
 {
@@ -76,15 +77,16 @@ redaction_close(struct redaction *r)
 	buffer_free(&r->payload);
 }
 
-/* What tells, in the run's directory, by which filter its events pass. */
+/* A digest that is stored in the run's directory, and shows whether a process has the run's
+ * filter. */
 char *redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE]);
 
-/* Payloads are made of AWF's own members and of data. key is a raw token. */
+/* Payloads consist of members that AWF defines, and of data. key: a raw token. */
 /* Whether a member holds data of users, models and tools: any key and value may
  * change in it. */
 bool redaction_is_data(struct span key);
-/* Whether another member identifies the event or is a word that readers go by: it
- * must not change. step: the event is of a step's call. */
+/* Whether a member identifies the event, or is a word on which readers depend, so that it must not
+ * change. step: the event is one of a step's call. */
 bool redaction_is_fixed(struct span key, bool step);
 
 #endif

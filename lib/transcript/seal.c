@@ -24,7 +24,8 @@
 #include "transcript/event_keys.h"
 
 #define SECRET_WORD "awf-secret-key-" SEAL_ALGORITHM " "
-#define SECRET_SIZE (sizeof SECRET_WORD - 1 + DIGEST_SIZE) /* the line, with its LF */
+#define SECRET_SIZE (sizeof SECRET_WORD - 1 + DIGEST_SIZE) /* the line in a secret key's file, with
+                                                              its LF */
 #define PUBLIC_LIMIT ((size_t)256)
 
 _Static_assert(sizeof ((struct seal_key *)0)->secret == crypto_sign_ed25519_SECRETKEYBYTES,
@@ -84,7 +85,8 @@ seal_key_make(const char *path, struct error *err)
 	memcpy(public_key, key.public_key, DIGEST_SIZE - 1);
 	memcpy(public_key + DIGEST_SIZE - 1, "\n", 2);
 
-	/* The public key first, so that a secret key without it is never left behind. */
+	/* Write the public key first: a secret key without its public key must not be left
+	 * behind. */
 	failed = write_new(public_path, 0644, public_key, err);
 	if (failed == 0) {
 		failed = write_new(path, 0600, secret, err);
@@ -214,7 +216,7 @@ seal_write(struct writer *w, const struct seal_key *key)
 	writer_object_end(w);
 }
 
-/* The line with an empty signature: what is signed. */
+/* Builds the text that is signed: the line with an empty signature. */
 static void
 signed_text(const char *line, size_t len, size_t at, struct buffer *text)
 {

@@ -23,7 +23,7 @@
 #define SEAL_ALGORITHM "ed25519"
 #define SEAL_SIGNATURE ((size_t)128) /* hex digits */
 #define SEAL_BACK (SEAL_SIGNATURE + 3) /* distance of the signature from the end of a payload that
-                                          seal_write() ends */
+                                          seal_write() has ended */
 
 struct seal_key {
 	unsigned char secret[64];
@@ -37,21 +37,22 @@ int seal_key_make(const char *path, struct error *err);
  * It may be a pipe, so that other processes of the same user cannot read the key; from then on
  * they cannot read this process's memory either (PR_SET_DUMPABLE of prctl(2), where it exists). */
 int seal_key_load(struct seal_key *key, const char *path, struct error *err);
-/* The same for a file, or, with NULL, for the user's own key. 1; 0: there is no key, and
- * `demanded` is false; -1: as above, or ERROR_USAGE at --seal if a key is demanded and the user
+/* Loads the key in a file; with NULL, the user's own key. 1; 0: there is no key, and none is
+ * demanded; -1: as for seal_key_load(), or ERROR_USAGE at --seal if a key is demanded and the user
  * has no home directory. */
 int seal_key_find(struct seal_key *key, const char *path, bool demanded, struct error *err);
 void seal_key_forget(struct seal_key *key);
-/* A public key: 64 hex digits, or the name of a file that holds them. ERROR_USAGE if
- * it is neither. */
+/* Reads a public key: 64 hex digits, or the name of a file that contains them. ERROR_USAGE if it is
+ * neither. */
 int seal_public_key(const char *text, char public_key[DIGEST_SIZE], struct error *err);
 
-/* The member `seal`, the last of its payload, with room for the signature. */
+/* Writes the member `seal`, which must be the last of its payload, with zeros in the place of the
+ * signature. */
 void seal_write(struct writer *w, const struct seal_key *key);
-/* Puts the signature in at byte `at` of the line, which has no LF. */
+/* Writes the signature into the line, which has no LF, at offset `at`. */
 void seal_sign(const struct seal_key *key, char *line, size_t len, size_t at);
-/* Whether the signature, a span of SEAL_SIGNATURE digits within the line, is the
- * line's by a public key of 64 digits. */
+/* Whether a signature, a span of SEAL_SIGNATURE digits in the line, is valid for the line and a
+ * public key of 64 digits. */
 bool seal_valid(struct span line, const char *public_key, const char *signature);
 
 #endif

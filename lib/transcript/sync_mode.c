@@ -1,5 +1,5 @@
 /*
- * Finds the value of the variable in a table of words, in the order of the modes.
+ * Finds the value of the variable in a table of words, which are in the order of the modes.
  */
 #include "transcript/sync_mode.h"
 

@@ -1,4 +1,4 @@
-/* Copies a megabyte at a time. The file may be new, so its name is synced too. */
+/* Copies a megabyte at a time. The target may be a new file, so its name is synced, too. */
 #include "transcript/torn.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * Torn lines: what a killed writer left after the last whole line. It is appended
- * to <run-id>.torn beside the transcript, and synced there before anybody cuts it
- * off here.
+ * Torn lines: bytes after the last complete line, which a killed process has left. They are
+ * appended to <run-id>.torn next to the transcript and synced, before they may be cut off from the
+ * transcript.
  */
 #ifndef AWF_TRANSCRIPT_TORN_H
 #define AWF_TRANSCRIPT_TORN_H
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "transcript/window.h"
 
-/* <path minus .jsonl>.torn, in memory of its own. */
+/* The path of that file; to be freed by the caller. */
 char *torn_path(const char *path);
 /* Copies the bytes [from, to) of the transcript at path into that file. */
 int torn_keep(const char *path, struct window *w, int64_t from, int64_t to, struct error *err);

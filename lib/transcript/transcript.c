@@ -1,6 +1,7 @@
 /*
- * Under the lock the file is caught up with, backwards from its end, at most to where this
- * process last saw it end. Signals are blocked while the lock is held.
+ * When the lock was taken, the lines that other processes have added are read, backwards from the
+ * end of the file, at most to where this process saw it end before. Signals are blocked while the
+ * lock is held.
  */
 #include "transcript/transcript.h"
 
@@ -60,8 +61,8 @@ open_as(struct transcript *t, const char *path, int flags, const char *blobs, co
 
 	INVARIANT(strlen(run_id) < ID_SIZE);
 	*t = (struct transcript){ .fd = fd, .owner = getpid(), .lock_ms = TRANSCRIPT_LOCK_MS };
-	/* t owns the descriptor from here on: running out of memory may longjmp away
-	 * (lib/shared). */
+	/* Set this first: if memory runs out, this function may be left by longjmp() (lib/shared),
+	 * and the caller must close the descriptor. */
 	t->path = memory_text(path);
 	t->blobs = memory_text(blobs);
 	memcpy(t->run_id, run_id, strlen(run_id) + 1);
@@ -164,7 +165,7 @@ transcript_unlock(struct transcript *t, const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* The end of the file. All of these functions run under the lock. */
+/* The end of the file. All these functions are called with the lock held. */
 
 static void
 tail_forget(struct transcript *t)
@@ -215,7 +216,8 @@ transcript_learn_tail(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* A file that does not begin like a transcript must not be cut; a power failure may have left zeros anywhere. */
+/* Refuses a file that does not begin like a transcript: nothing may be cut off from it. Zeros are
+ * accepted, as a power failure may have left them anywhere. */
 static int
 tail_check_beginning(struct transcript *t, struct error *err)
 {
@@ -231,7 +233,8 @@ tail_check_beginning(struct transcript *t, struct error *err)
 	return 0;
 }
 
-/* Moves [t->size, end) away; nothing is cut off before it is safely elsewhere. */
+/* Moves the bytes [t->size, end) to the .torn file; they are cut off only when they are safe
+ * there. */
 static int
 tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
@@ -265,7 +268,8 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 		return 0;
 	if (tail_check_beginning(t, err) == -1)
 		return -1;
-	/* Only a last line that is not complete is torn: where no line is whole, more than that is lost. */
+	/* Only an incomplete last line is torn. If no line at all is complete, more than that is
+	 * lost. */
 	if (t->size == 0 && window_line_start(&t->tail, 0, status.st_size) != 0)
 		return error_set(err, ERROR_SYSTEM, t->path, "its first line is damaged; see awf-verify");
 	if (tail_repair(t, status.st_size, err) == -1)
@@ -306,7 +310,7 @@ transcript_trim(struct transcript *t)
 		line_free(&t->line);
 }
 
-/* Moves away what follows the last whole line or, with moved NULL, [at, end). */
+/* Moves the bytes after the last complete line; if moved is NULL, the bytes [at, end). */
 static int
 transcript_repair_file(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
 {

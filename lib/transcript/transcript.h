@@ -43,26 +43,28 @@ struct transcript {
 	char *blobs;              /* directory of this run's blobs */
 	char run_id[ID_SIZE];
 	char parent_run_id[ID_SIZE]; /* from its first line; "": not a child run */
-	bool parent_known;        /* that was looked at */
+	bool parent_known;        /* parent_run_id was read */
 	enum sync_mode sync;
 	int fd;
-	pid_t owner;              /* who opened fd */
-	int64_t size;             /* bytes known to be whole lines */
+	pid_t owner;              /* the process that opened fd */
+	int64_t size;             /* up to here the file is known to have complete lines */
 	int64_t seq;              /* of the last line */
-	int64_t wall;             /* its timestamp, µs */
+	int64_t wall;             /* timestamp of the last line, µs */
 	enum event_type last;     /* its type */
-	bool decided;             /* another than this appended it, and it is a decision */
+	bool decided;             /* another process has appended the last line, and it is a
+	                             decision */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
 	bool locked;              /* the file's lock is held */
-	int lock_ms;              /* so long the lock is waited for: 30 s, if it is not set */
-	bool busy;                /* the lock was not had when it was asked for last */
-	bool masked;              /* events pass a filter first: */
-	struct redaction *redaction;  /* the caller's until transcript_close(); NULL: not had */
+	int lock_ms;              /* how long to wait for the lock; 0: 30 s */
+	bool busy;                /* the lock could not be taken in time */
+	bool masked;              /* events must pass a filter: */
+	struct redaction *redaction;  /* the filter; owned by the caller, who frees it after
+	                                 transcript_close(); NULL: not known */
 	struct line line;         /* made last */
 	struct window tail;       /* the end of the file, as far as it was read */
-	int64_t moved;            /* bytes of torn tails that this moved away */
-	/* Called when a torn tail was moved away; text is one line. May be NULL. */
+	int64_t moved;            /* bytes of torn lines that this process has moved */
+	/* Called when a torn line was moved; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
 };
 
@@ -83,9 +85,9 @@ int transcript_open(struct transcript *t, const char *path, const char *blobs,
  * ERROR_INVALID_INPUT for JSON that is not minified or a line above 256 MiB. */
 int transcript_append(struct transcript *t, struct event *e, struct error *err);
 
-/* As transcript_append(), but decide() is asked first, under the lock, and sees
- * the file up to the last whole line; it may change the event. -1 from it leaves
- * the file alone. (Claims of resume are chosen so.) */
+/* Like transcript_append(), but decide() is called first, with the lock held and the file read up
+ * to its last complete line; it may change the event. If it returns -1, nothing is appended. (A
+ * resume decides in this way which recorded call an event belongs to.) */
 int transcript_append_deciding(struct transcript *t, struct event *e,
     int (*decide)(void *context, struct event *e, struct error *err), void *context,
     struct error *err);
@@ -106,18 +108,18 @@ int transcript_extend(struct transcript *t, struct span lines, int64_t seq, cons
 
 /* fdatasync(), outside the lock, unless SYNC_NONE. */
 int transcript_sync(struct transcript *t, struct error *err);
-/* For use after a call that was interrupted in the middle: releases the lock; the next append reads
- * the end of the file again. */
+/* For use after a call that was left in the middle (lib/shared): releases the lock; the next append
+ * reads the end of the file again. */
 void transcript_forget(struct transcript *t);
-/* Lets go of memory that long lines have needed: for who keeps many open. */
+/* Frees memory that long lines have needed: for callers that keep many transcripts open. */
 void transcript_trim(struct transcript *t);
 void transcript_close(struct transcript *t);
 
-/* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
- * the number of bytes; 0: the file was whole. Takes the lock. */
+/* Moves the bytes after the last complete line to <path minus .jsonl>.torn. *moved is their number;
+ * 0: there were none. Takes the lock. */
 int transcript_repair(const char *path, int64_t *moved, struct error *err);
-/* Moves the bytes from `at` on to that file, if the transcript still ends at `end`: damage that was
- * found by checking the whole chain. Takes the lock. */
+/* Moves the bytes from `at` on to that file, if the transcript still ends at `end`: for damage that
+ * only checking the whole chain finds. Takes the lock. */
 int transcript_cut(const char *path, int64_t at, int64_t end, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The line is made before the lock is taken (transcript/line.h), with blobs written and filters
- * asked.
+ * Before the lock is taken, the line is made (transcript/line.h), blobs are written, and the filter
+ * has masked the event.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,10 +16,11 @@
 #include "transcript/transcript.h"
 #include "transcript/transcript_file.h"
 
-/* The members of line 1 before its causes have one form, and fit into this many bytes. */
+/* The members of the first line before its causes have a fixed form, and fit into this many
+ * bytes. */
 #define FIRST_IDS ((size_t)256)
 
-/* Checks that in a masked run only text that the filter has passed is written of an event. */
+/* Checks that of an event of a masked run only text is written that has passed the filter. */
 static bool
 event_is_masked(const struct transcript *t, const struct event *e)
 {
@@ -27,7 +28,7 @@ event_is_masked(const struct transcript *t, const struct event *e)
 	    (e->payload.at == NULL || e->payload.at == t->redaction->payload.data));
 }
 
-/* Reads the parent of the run from the first line, once. */
+/* Reads the parent run's id from the first line; only the first call does. */
 static void
 find_parent_run(struct transcript *t)
 {
@@ -47,7 +48,7 @@ find_parent_run(struct transcript *t)
 	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
 }
 
-/* Builds t->line, except for the parts that are known only under the lock. */
+/* Builds t->line, except for what is known only with the lock held. */
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -69,7 +70,7 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 	return line_make(&t->line, &place, e, err);
 }
 
-/* Appends t->line; the caller has caught up with the file. */
+/* Appends t->line; the caller has read the file up to its end. */
 static int
 append_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -94,8 +95,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 		return 0;
 	}
 
-	/* Writing the rest finds out why the write was short. Its LF is written separately,
-	 * since a reader would take the line for complete before it is cut off. */
+	/* Writing the rest shows why the write was short. Its LF is not written with it, since a
+	 * reader would then take the line for complete before it is cut off. */
 	int cause = errno;
 	if (n != -1) {
 		size_t rest = line.len - (size_t)n;
@@ -108,8 +109,8 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
-/* Appends lines that were built elsewhere; the caller has caught up with the file. Lines that
- * are complete in the file before a write fails stay there. */
+/* Appends lines that were built elsewhere; the caller has read the file up to its end. If a write
+ * fails, lines that are complete in the file stay there. */
 static int
 append_lines(struct transcript *t, struct span lines, struct error *err)
 {
@@ -140,10 +141,10 @@ append_lines(struct transcript *t, struct span lines, struct error *err)
 	return result;
 }
 
-/* Asked under the lock. */
+/* Called with the lock held. */
 typedef int decide_function(void *context, struct event *e, struct error *err);
 
-/* Called after the lock is released: the reader of the text may be slow. */
+/* Called after the lock was released, because the reader of the text may be slow. */
 static void
 transcript_report_repair(const struct transcript *t, int64_t moved)
 {
@@ -159,7 +160,7 @@ transcript_report_repair(const struct transcript *t, int64_t moved)
 	free(torn);
 }
 
-/* ahead: the line is built before the lock is taken. */
+/* ahead: build the line before the lock is taken. */
 static int
 transcript_append_event(struct transcript *t, struct event *e, bool ahead, decide_function *decide,
     void *context, struct error *err)
@@ -183,7 +184,7 @@ transcript_append_event(struct transcript *t, struct event *e, bool ahead, decid
 	transcript_report_repair(t, moved);
 	if (result == -1)
 		return -1;
-	/* Outside the lock, because it takes time. */
+	/* Outside the lock, because hashing takes time. */
 	struct span line = line_span(&t->line);
 	digest_blake2b(line.at, line.len - 1, t->prev);
 	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;

@@ -1,6 +1,7 @@
 /*
  * Reads the file once, in pieces of whole lines. A second thread checks the chain of a piece while
- * the first checks everything else and reads the next piece: hashing takes as long as both.
+ * the first checks everything else in it and reads the next piece: hashing takes about as long as
+ * both.
  *
  * What the code relies on:
  *   - The last LF is searched for first, and nothing behind it is read as a line: a writer may cut
@@ -55,27 +56,27 @@ verify_rule_name(enum verify_rule rule)
 struct chain {
 	char digest[DIGEST_SIZE]; /* of the last line */
 	int64_t line;             /* its number, 0 at the start */
-	int64_t start, before;    /* offsets where it and the line before it begin */
+	int64_t start, before;    /* offsets at which that line and the line before it begin */
 	bool broken;              /* the last line's prev is wrong */
 };
 
 /* Whole lines. */
 struct piece {
 	struct buffer text;
-	int64_t at;              /* offset in the file */
+	int64_t at;              /* offset of its first byte in the file */
 };
 
 struct verify {
 	const struct verify_spec *spec;
 	struct verify_report *report;
 	const char *path;
-	char *directory;         /* of the transcript */
+	char *directory;         /* directory of the transcript */
 	char *root;              /* the root of the storage: the parent of the
 	                            transcript's directory */
 	int fd;
 	int64_t settled;         /* end of the last whole line */
 	struct piece piece, next;
-	int unread;              /* errno of reading the next piece, or 0 */
+	int unread;              /* errno if the next piece could not be read, or 0 */
 	struct verify_lines lines;
 	struct chain chain;
 };
@@ -137,7 +138,7 @@ read_piece(const struct verify *v, struct piece *p, int64_t at, int64_t len)
 	return 0;
 }
 
-/* The bytes of the piece up to its last LF. */
+/* The part of the piece up to its last LF. */
 static size_t
 whole_lines(const struct buffer *piece)
 {
@@ -171,7 +172,7 @@ find_settled(struct verify *v, int64_t *size)
 	return 0;
 }
 
-/* Reads the next piece, from byte `at`; it is empty if the next line is above the limit, or is
+/* Reads the next piece, from byte `at`. It is empty if the next line is above the limit, or is
  * gone. */
 static void
 read_next(struct verify *v, int64_t at)
@@ -247,7 +248,8 @@ check_piece(struct verify *v, struct error *err)
 	if (!v->chain.broken || (report->faulty && v->chain.line >= report->line))
 		return result;
 
-	/* The changed line may be the one that prev is about, so that line is not proved either. */
+	/* The line that was changed may be the one before, so that one is not proved intact
+	 * either. */
 	snprintf(text, sizeof text, "prev is not the digest of line %lld: "
 	    "that line or this one was changed", (long long)v->chain.line - 1);
 	fault_at(v, VERIFY_CHAIN, v->chain.line, v->chain.start,
@@ -322,8 +324,8 @@ check_linkage(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Checks seals and checkpoints: is this the transcript that was meant? A fault is reported for
- * the last line. */
+/* Checks seals and checkpoints, which show that this is the expected transcript. A fault is
+ * reported for the last line. */
 static int
 check_meant(struct verify *v, struct error *err)
 {
@@ -366,7 +368,7 @@ check_meant(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Warns of what is worth a look, but not a fault. */
+/* ---- warnings about what is unusual, but no fault ---- */
 
 static void
 name_attempt(const struct verify *v, int64_t attempt, int64_t line)
@@ -375,13 +377,14 @@ name_attempt(const struct verify *v, int64_t attempt, int64_t line)
 	    (long long)attempt);
 }
 
-/* Warns of what has begun and not ended, unless a living run may still end it. */
+/* Warns about calls and attempts that have begun and not ended, unless the run is alive and may
+ * still end them. */
 static int
 name_unended(struct verify *v, struct error *err)
 {
 	const struct verify_report *report = v->report;
 	struct form form;
-	struct form_fault wrong; /* never, since each line was checked before */
+	struct form_fault wrong; /* cannot fail, since each line was checked before */
 	struct reader reader;
 	const char *text;
 	size_t len;
@@ -431,7 +434,7 @@ name_unknown(const struct verify *v, const char *what, const struct verify_unkno
 		    "%lld)", what, unknown->name, what, (long long)unknown->lines);
 }
 
-/* Whether a process writes the run that the file is named after. */
+/* Whether the run that the file is named after is being written by a process. */
 static bool
 run_alive(const struct verify *v)
 {
@@ -447,7 +450,7 @@ run_alive(const struct verify *v)
 	return layout_run_alive(v->root, run_id);
 }
 
-/* A reported fault lies within the file; the proved part ends before it. */
+/* A fault must lie within the file, and the part that is proved intact before it. */
 static bool
 report_holds(const struct verify_report *report)
 {
@@ -508,8 +511,8 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 	if (fstat(v.fd, &status) != 0 || !S_ISREG(status.st_mode)) {
 		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
 	} else {
-		/* If the run has a living writer, an apparent fault may be its work in progress:
-		 * check again, and report what is found twice. */
+		/* While the run is being written, a fault may only be work in progress: check
+		 * again, and report it if it is found twice. */
 		result = verify_check_all(&v, run_alive(&v), err);
 		if (result == 0 && report->faulty && run_alive(&v))
 			result = verify_check_all(&v, true, err);
@@ -525,8 +528,8 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 
 /* Repair. */
 
-/* Whether a line had to be on disk before anything followed from it. The start of a step is of
- * such a kind, but is synced only if the step changes something: without it, the step is made
+/* Whether lines of this kind must be on disk before the run goes on. The start of a step is synced
+ * only if the step changes something: if the line is lost otherwise, the step is simply made
  * again. */
 static bool
 was_synced(const char *line, size_t len, enum event_type type)
@@ -540,8 +543,9 @@ was_synced(const char *line, size_t len, enum event_type type)
 	return effects.at != NULL && !span_one_of(effects, harmless);
 }
 
-/* Whether a complete line of a synced kind is at byte `from` or later: 1, and *err says which;
- * 0; -1 with *err. A torn line was never acknowledged. */
+/* Whether there is a complete line that must have been on disk at byte `from` or later: 1, and *err
+ * names it; 0; -1 with *err. A torn line does not count: it was not complete, so nothing followed
+ * from it. */
 static int
 find_synced(const char *path, int64_t from, struct error *err)
 {
@@ -557,8 +561,8 @@ find_synced(const char *path, int64_t from, struct error *err)
 		size_t begin = len;
 		struct event_head head;
 
-		/* Lost bytes may be zeros, among them a lost line feed: then the line behind
-		 * them begins after the last zero. */
+		/* The lost bytes may have become zeros, among them an LF; then the next line begins
+		 * after the last zero. */
 		while (begin > 0 && line[begin - 1] != '\0')
 			begin--;
 		line += begin;

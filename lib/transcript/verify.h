@@ -34,7 +34,7 @@ enum verify_rule {
 	VERIFY_BLOBS,   /* refs name blobs that exist and have the right digest */
 	VERIFY_LINKAGE, /* parent, child and linked runs agree */
 	VERIFY_SEAL,    /* seals are signatures of their lines, by the right key */
-	VERIFY_CHECKPOINTS, /* checkpoints that were kept elsewhere are there */
+	VERIFY_CHECKPOINTS, /* checkpoints that were kept elsewhere are in it */
 	VERIFY_RULES
 };
 
@@ -43,7 +43,7 @@ const char *verify_rule_name(enum verify_rule rule);
 
 struct verify_report {
 	int64_t lines, bytes, attempts, calls, tool_calls, blobs;
-	int64_t size;            /* of the file; bytes counts up to its last LF */
+	int64_t size;            /* size of the file; bytes: up to its last LF */
 	int64_t unfinished;      /* bytes after the last LF, in a live run */
 	char run_id[ID_SIZE];
 	char head[DIGEST_SIZE];  /* digest of the last line */
@@ -51,30 +51,31 @@ struct verify_report {
 	bool alive;              /* the run is being written */
 	bool faulty;             /* the following members describe the first fault */
 	enum verify_rule rule;
-	int64_t line, byte;      /* from 1; from 0 in the file */
+	int64_t line, byte;      /* line counted from 1, byte of the file from 0 */
 	struct error fault;
 	bool damage;             /* a crash may have caused it */
-	int64_t intact;          /* bytes before it that are proved */
+	int64_t intact;          /* the bytes before this one are proved intact */
 };
 
 struct verify_spec {
-	/* Told of what is no fault but worth a look; text is one line. */
+	/* Called for what is unusual but no fault; text is one line. */
 	void (*warn)(void *context, int64_t line, const char *text);
 	/* Called for each line that passed the check by itself, without its LF, with its offset, so
 	 * that a caller that continues to read need not read it again. It may start again with
 	 * offset 0, and the lines are valid only if the report has no fault. May be NULL. */
 	void (*take)(void *context, const char *line, size_t len, int64_t at);
 	void *context;
-	bool unknown; /* warn of unknown types and keys too */
-	bool one_thread; /* none is made for the chain */
+	bool unknown; /* warn about unknown types and keys, too */
+	bool one_thread; /* check the chain in the same thread */
 	const char *seal_key;      /* the key that must have sealed the last line, 64 hex
 	                              digits; NULL */
-	const struct checkpoints *checkpoints; /* that must be there; NULL */
+	const struct checkpoints *checkpoints; /* checkpoints that must be in the transcript;
+	                                          NULL */
 };
 
-/* Checks the transcript at path; blobs, runs and other transcripts are looked for
- * in the storage that its directory is part of. 0: checked, *report says the
- * verdict; -1: it could not be read to the end (ERROR_SYSTEM). */
+/* Checks the transcript at path; blobs and other runs are looked for in the storage to which its
+ * directory belongs. 0: *report is the result; -1: the transcript could not be read to its end
+ * (ERROR_SYSTEM). */
 int verify_transcript(const char *path, const struct verify_spec *spec,
     struct verify_report *report, struct error *err);
 

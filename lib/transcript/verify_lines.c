@@ -1,9 +1,9 @@
 /*
- * A row of checks, each of which may rely on those before it; if none finds a fault, what later
- * lines need is remembered. These are sets of fingerprints (open, ended), so memory grows by eight
- * bytes for each id. Ends are matched with starts: for calls by attempt and call, for tools by the
- * event that called them, for waits by the event that waits. A blob that many lines name is read
- * once.
+ * Checks are made one after another, and each may rely on those before it. If none finds a fault,
+ * the ids and calls that later lines may refer to are stored as fingerprints (open or ended), so
+ * memory grows by eight bytes for each id. Ends are matched with starts: for calls by attempt and
+ * call, for tools by the event that called them, for waits by the event that waits. A blob that
+ * many lines name is read once.
  */
 #include "transcript/verify_lines.h"
 
@@ -49,7 +49,7 @@ verify_fault(struct verify_lines *v, enum verify_rule rule, const char *at, cons
 /* The text of a string token, for messages; ids need no decoding. */
 #define TEXT(span) (int)((span).len - 2), (span).at + 1
 
-/* Whether the event is on an earlier line; mostly it is on the last one. */
+/* Whether the cause of an event is on an earlier line; mostly it is on the last one. */
 static bool
 is_known(const struct verify_lines *v, struct span event_id)
 {
@@ -59,7 +59,7 @@ is_known(const struct verify_lines *v, struct span event_id)
 	    FINGERPRINT_ABSENT;
 }
 
-/* Checks seq, time, and whether the line is of this run. */
+/* Checks seq and time, and that the line belongs to this run. */
 static bool
 check_order(struct verify_lines *v, const struct form *form)
 {
@@ -79,7 +79,7 @@ check_order(struct verify_lines *v, const struct form *form)
 	}
 	if (memcmp(form->run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
 		return verify_fault(v, VERIFY_IDS, form->run_id.at, "run_id is not that of line 1");
-	/* Older versions wrote it only on run.started. */
+	/* Older versions wrote parent_run_id only into run.started. */
 	if (form->parent_run_id.at &&
 	    memcmp(form->parent_run_id.at + 1, v->parent_run_id, ID_SIZE - 1) != 0)
 		return verify_fault(v, VERIFY_IDS, form->parent_run_id.at,
@@ -87,8 +87,8 @@ check_order(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Checks that parent and links are earlier events. The event's own id is added after that, so
- * that an event cannot be its own cause, and must be new. */
+/* Checks that parent and links are earlier events. The event's own id is added afterwards, so an
+ * event cannot be its own cause; and it must be a new id. */
 static bool
 check_causes(struct verify_lines *v, const struct form *form)
 {
@@ -127,8 +127,8 @@ check_causes(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Matching ends with starts: an open call, wait or tool call is identified by its kind, by what
- * it belongs to, and by a name within that. */
+/* The fingerprint by which an end is matched with its start: of the kind (call, wait, tool call),
+ * of what it belongs to, and of its name there. */
 static uint64_t
 verify_lines_fingerprint(struct verify_lines *v, const struct fingerprints *set, char kind,
     const void *owner, size_t len, struct span name)
@@ -158,9 +158,10 @@ tool_fingerprint(struct verify_lines *v, struct span event, const struct form *f
 	return verify_lines_fingerprint(v, &v->calls, 't', event.at, event.len, form->call_id);
 }
 
-/* Ends what was started: a call, a wait, or a tool call. A decision, wherever it stands, ends a
- * wait once; a wait is identified by the event of its end. A decision that comes before that end
- * is about the start of the call, and each try may have one. */
+/* Checks that a line ends something that was started: a call, a wait, or a tool call. A decision
+ * ends a wait, wherever the decision is in the file, but only once; a wait is identified by the
+ * event that ended its call as waiting. A decision that comes before that event refers to the
+ * call's start instead; then there may be one for each try. */
 static bool
 check_end(struct verify_lines *v, const struct form *form)
 {
@@ -296,12 +297,12 @@ check_blob(struct verify_lines *v, struct span ref)
 	return sound;
 }
 
-/* Places in a line, as fingerprints: a place consists of the enclosing place and a key or index. So
- * a single pass finds the values of any number of refs. */
+/* Places of values in a line, as fingerprints. A place is identified by the enclosing place and a
+ * key or index. So one pass over the line finds the values of any number of refs. */
 struct places {
-	struct fingerprints set;  /* the places named by refs; ended: there is a null there */
+	struct fingerprints set;  /* the places that refs name; ended: null was found there */
 	struct buffer name;
-	uint64_t other;           /* a place with another value; 0: none */
+	uint64_t other;           /* a place where something other than null was found; 0: none */
 };
 
 static uint64_t
@@ -335,7 +336,7 @@ place_of_pointer(struct places *p, struct span pointer)
 	return place;
 }
 
-/* Ends the places that have null in a value. */
+/* Ends the places at which a value has null. */
 static void
 find_nulls(struct places *p, struct span value, uint64_t place)
 {
@@ -355,7 +356,7 @@ find_nulls(struct places *p, struct span value, uint64_t place)
 	}
 }
 
-/* Checks the values that are in blobs. */
+/* Checks that each ref names a null in the line and a blob that exists. */
 static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
@@ -385,8 +386,8 @@ check_refs(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Checks the kept copies of files, and of the workflow's output. A transcript outside a storage
- * may be without them. */
+/* Checks the stored copies of files and of the workflow's output. If the transcript is outside of a
+ * storage, they may be missing. */
 static bool
 check_kept(struct verify_lines *v, const struct form *form)
 {
@@ -416,7 +417,7 @@ check_kept(struct verify_lines *v, const struct form *form)
 	return sound;
 }
 
-/* Notes what the line claims about another run; it is checked after all lines. */
+/* Notes what the line claims about another run; claims are checked after all lines. */
 static void
 note_run(struct verify_lines *v, enum linkage_kind kind, struct span run_id)
 {
@@ -496,8 +497,8 @@ note_pairs(struct verify_lines *v, const struct form *form)
 	}
 }
 
-/* Every line ends what an earlier seal had sealed, except a decision about a call that is signed
- * with the same key. */
+/* Notes with which key the transcript is sealed. A line after a sealed one clears that, except a
+ * decision about a call that is signed with the same key. */
 static void
 note_seal(struct verify_lines *v, const struct form *form)
 {
@@ -510,7 +511,7 @@ note_seal(struct verify_lines *v, const struct form *form)
 		sealed_by[0] = '\0';
 }
 
-/* An invariant of the state after lines without a fault. */
+/* Invariant: the state after a line without a fault. */
 static bool
 lines_hold(const struct verify_lines *v)
 {
@@ -523,7 +524,7 @@ lines_hold(const struct verify_lines *v)
 	    v->blobs.count == (size_t)report->blobs;
 }
 
-/* Remembers a line without a fault. */
+/* Stores what later lines need to know of a line without a fault. */
 static void
 note_line(struct verify_lines *v, const struct form *form)
 {

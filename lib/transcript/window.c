@@ -1,7 +1,7 @@
 /*
- * A range that is not in the buffer is read whole. Searches go by blocks of 16 KiB, backwards or
- * forwards, and begin with the bytes in the buffer. ENODATA: the file is shorter now than the
- * caller had seen it.
+ * A range that is not in the buffer is read as a whole. Searches read blocks of 16 KiB, backwards
+ * or forwards; they begin with the bytes that are in the buffer. ENODATA means that the file is
+ * shorter now than when the caller looked.
  */
 #include "transcript/window.h"
 
@@ -13,7 +13,7 @@
 #include "base/invariant.h"
 #include "json/bytes.h"
 
-#define WINDOW_BLOCK ((int64_t)16 << 10) /* read at once when searching */
+#define WINDOW_BLOCK ((int64_t)16 << 10) /* bytes read at once when searching */
 
 void
 window_begin(struct window *w, int fd)

@@ -1,6 +1,6 @@
 /*
- * A window on a file: the bytes read last, and where lines begin and end around
- * them. It reads with pread() alone, so the file's offset stays out of it.
+ * A window on a file: the bytes that were read last; and finding where lines begin and end. It
+ * reads only with pread(), so the descriptor's file offset is neither used nor changed.
  */
 #ifndef AWF_TRANSCRIPT_WINDOW_H
 #define AWF_TRANSCRIPT_WINDOW_H
@@ -16,7 +16,7 @@ struct window {
 };
 
 void window_begin(struct window *w, int fd);
-/* Forgets the bytes: the next look reads the file again. */
+/* Forgets the bytes, so that the file is read again. */
 void window_forget(struct window *w);
 /* The bytes [from, to) of the file, valid until the next call. NULL with errno;
  * ENODATA if the file ends before to. */
@@ -27,7 +27,7 @@ int64_t window_line_start(struct window *w, int64_t floor, int64_t end);
 /* Just after the first LF within [from, limit), or limit if there is none. -1 with
  * errno. */
 int64_t window_line_end(struct window *w, int64_t from, int64_t limit);
-/* Likewise, with the memory, if that is more than is of use for most. */
+/* Forgets the bytes; also frees the memory if it is more than most uses need. */
 #define WINDOW_KEPT ((size_t)512 << 10)
 void window_trim(struct window *w);
 void window_free(struct window *w);

@@ -1,4 +1,4 @@
-/* If a block does not have its name or size, the label leaves it out. */
+/* A block without a name or size gets a label without it. */
 #include "storage/attached.h"
 
 #include <stddef.h>
@@ -40,7 +40,7 @@ attached_text(struct span block, struct buffer *out)
 	return type != NULL;
 }
 
-/* The number of bytes that a block of an output has in a blob; -1: none. */
+/* The size of the bytes that a block of an output has in a blob; -1: it has none. */
 static long long
 bytes_of_block(struct span refs, size_t number)
 {

@@ -1,6 +1,6 @@
 /*
- * How an attachment is shown: never its bytes. The block of one, in message.user, has its
- * media type, its name and how many bytes it is.
+ * How attachments are shown: by a label, never by their bytes. In message.user, the block of an
+ * attachment has its media type, its name and its size.
  */
 #ifndef AWF_STORAGE_ATTACHED_H
 #define AWF_STORAGE_ATTACHED_H
@@ -13,11 +13,10 @@
 
 /* Appends "[image/png x.png, 12.0 KiB]"; name NULL, bytes -1: not known. */
 void attached_label(const char *media_type, const char *name, int64_t bytes, struct buffer *out);
-/* The same from a block; false if it is no attachment. */
+/* The same from the block of a message; false if the block is no attachment. */
 bool attached_text(struct span block, struct buffer *out);
-/* Appends a line for each content block of a tool's result, some of which have their bytes in
- * blobs: its text, or a description. refs: those of the event. False if it is not such a
- * result. */
+/* Appends a line for each content block of a tool's result, even if its bytes are in a blob: its
+ * text, or a description. refs: those of the event. False if output is no such result. */
 bool attached_output(struct span output, struct span refs, struct buffer *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * If inputs are too long for a line, they are written again and again, with strings cut shorter
- * each time, and at last without the members that do not fit. A line is written by one write()
+ * If inputs are too long for a line, they are written again with strings cut shorter, several times
+ * if necessary, and at last without the members that do not fit. A line is written by one write()
  * under flock(2) with O_APPEND; if the disk takes only a part of it, that part is cut off again.
  * The file is opened with O_NONBLOCK, since the user may have named a pipe that nobody reads.
  */
@@ -25,11 +25,11 @@
 
 #define MASK "\"***\""
 #define ELLIPSIS "\xe2\x80\xa6"
-/* Bytes of a name or message: two of them, six times as long when escaped, leave room for the
- * rest of a line. */
+/* Most bytes of a name or message. Even if two of them become six times as long by escapes, there
+ * is room for the rest of the line. */
 #define TEXT_LIMIT 300
 
-/* Strings of inputs are cut to these lengths, one after the other, until the line fits. */
+/* Strings of inputs are cut to the first of these lengths with which the line is short enough. */
 static const size_t cuts[] = { 1024, 512, 256, 128, 64, 32, 16, 8 };
 
 /* Whether a key (raw token, quotes included) names a secret, in upper or lower case and with any
@@ -52,9 +52,8 @@ audit_key_is_secret(struct span key)
 	return found;
 }
 
-/* Appends value with secrets masked, and with strings and numbers longer than limit cut to
- * strings of that length. room: members of the object are left out from the first that would
- * make out longer than this. */
+/* Appends value with secrets masked; strings and numbers longer than limit are cut, and become
+ * strings. The members of the object end where out would become longer than room. */
 static void
 write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 {
@@ -116,7 +115,7 @@ audit_inputs(struct span inputs, size_t limit, struct buffer *out)
 	return 1;
 }
 
-/* text NULL: null. */
+/* text NULL: writes null. */
 static void
 audit_write_text(struct writer *w, const char *key, const char *text)
 {
@@ -129,7 +128,7 @@ audit_write_text(struct writer *w, const char *key, const char *text)
 		writer_bytes(w, text, len > TEXT_LIMIT ? utf8_whole(text, TEXT_LIMIT) : len);
 }
 
-/* attempt 0: the line has none. */
+/* attempt 0: the line has no attempt. */
 static void
 write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall,
     const char *run_id, int attempt, const char *name)
@@ -147,8 +146,8 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	audit_write_text(w, "name", name);
 }
 
-/* Ends the line, appends it to the file, and frees it. The file that the user chose may be a
- * symbolic link, as the storage may, or a pipe; but the write never waits for a reader. */
+/* Ends the line, appends it to the file, and frees it. A file that the user has chosen may be a
+ * symbolic link or a pipe, and so may the storage; writing to a pipe never waits for a reader. */
 static int
 audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 {
@@ -176,7 +175,7 @@ audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 	if (failed != 0)
 		goto end;
 
-	/* One write, at the end; a part written to a full disk is cut off again. */
+	/* One write at the end; if the disk is full, the part that was written is cut off again. */
 	if (fd >= 0 && lock_file_within(fd, AUDIT_LOCK_MS) == 0 && fstat(fd, &status) == 0)
 		written = write(fd, line->data, line->len);
 	if (written >= 0 && written < (ssize_t)line->len) {

@@ -16,7 +16,7 @@
 #include "json/scan.h"
 #include "storage/storage.h"
 
-#define AUDIT_LINE_LIMIT 4096 /* with the LF */
+#define AUDIT_LINE_LIMIT 4096 /* with its LF */
 
 struct audit_start {
 	const char *run_id;
@@ -36,23 +36,23 @@ struct audit_end {
 	const char *error;     /* NULL: none */
 };
 struct audit_skip {
-	const char *run_id;    /* NULL: it never had one */
-	const char *name;      /* NULL: it is masked */
+	const char *run_id;    /* NULL: it got none */
+	const char *name;      /* NULL: the run is masked */
 	const char *policy;    /* of --overlap */
-	const char *by;        /* the run that it made way for; "" if that is not known */
+	const char *by;        /* the run because of which it was skipped; "" if not known */
 };
 struct audit_prune {
-	const char *run_id, *name, *status;  /* as it was recorded */
+	const char *run_id, *name, *status;  /* as recorded in the transcript */
 };
 
-/* -1 with *err for a warning; the run goes on. */
+/* -1 with *err, which is printed as a warning; the run goes on. */
 int audit_started(const struct storage *s, const struct audit_start *a, struct error *err);
 int audit_completed(const struct storage *s, const struct audit_end *a, struct error *err);
 int audit_pruned(const struct storage *s, const struct audit_prune *a, struct error *err);
 int audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err);
 
-/* Appends inputs with secrets masked, cut to at most limit bytes: long values are
- * shortened step by step, then dropped. Returns whether anything was cut. */
+/* Appends inputs with secrets masked, in at most limit bytes: long values are shortened, if
+ * necessary several times, then members are left out. Returns whether anything was shortened. */
 int audit_inputs(struct span inputs, size_t limit, struct buffer *out);
 
 #endif

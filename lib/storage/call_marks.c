@@ -1,6 +1,6 @@
 /*
- * Of a process's variables, only those that differ from the start of its attempt are examined and
- * recorded.
+ * Only those variables of a process are examined and recorded that differ from the start of its
+ * attempt.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "transcript/event_keys.h"
 
 #define ENTRY_DIGITS (MARKS_NAME_DIGITS + MARKS_VALUE_DIGITS)
-#define SHOWN_MOST 32        /* bytes of a value that are shown */
+#define SHOWN_MOST 32        /* longest value that is shown */
 
 extern char **environ;
 
-/* Whether a value is a number, a word, or a file's name, which nobody takes for a secret. */
+/* Whether a value is a number, a word, or the name of a file, and so certainly no secret. */
 static bool
 is_harmless(const char *name, const char *value)
 {
@@ -54,8 +54,8 @@ add_mark(struct call_marks *m, char *name)
 	return &m->list[m->count++];
 }
 
-/* A name as it is recorded: a name that is not UTF-8 becomes an equals sign, which no name has,
- * and hex digits. */
+/* The name as it is recorded: if it is not UTF-8, an equals sign, which no name contains, and hex
+ * digits. */
 static char *
 name_of_record(const char *name, size_t len)
 {
@@ -160,8 +160,8 @@ marks_free(struct call_marks *m)
 	*m = (struct call_marks){ .list = NULL };
 }
 
-/* A variable is null if it is unset, otherwise "BYTES[:FORM][~][ TEXT]"; ~: the form leaves out
- * a part of a new path. */
+/* Writes a variable: null if it is unset, otherwise "BYTES[:FORM][~][ TEXT]"; ~ means that the form
+ * leaves out a part of a new path. */
 void
 marks_write(const struct call_marks *m, struct writer *w)
 {
@@ -191,7 +191,7 @@ marks_write(const struct call_marks *m, struct writer *w)
 	writer_object_end(w);
 }
 
-/* ---- compared ---- */
+/* ---- comparing marks ---- */
 
 void
 marks_read_start(struct span started, struct buffer *out)
@@ -205,7 +205,7 @@ marks_read_start(struct span started, struct buffer *out)
 	span_decode(table, out);
 }
 
-/* Parses a recorded value into a mark; `shown` is not read. */
+/* Parses a recorded value into a mark, except for `shown`. */
 static void
 read_value(struct span value, struct call_mark *mark)
 {
@@ -234,7 +234,7 @@ marks_agree(const struct call_mark *a, const struct call_mark *b)
 	return strcmp(a->bytes, b->bytes) == 0 || strcmp(a->form, b->form) == 0;
 }
 
-/* The value with which the recorded attempt was started. */
+/* Makes the mark of a variable with the value that it had when the recorded attempt was started. */
 static void
 find_started(const struct attempt_start *s, const char *table, const char *name, struct call_mark *mark)
 {
@@ -261,7 +261,8 @@ find_mark(const struct call_marks *m, const char *name)
 	    bsearch(&wanted, m->list, m->count, sizeof wanted, compare_marks);
 }
 
-/* This process's own value, for a variable unchanged since the attempt's start. */
+/* Makes the mark of this process's value, for a variable that has not changed since the attempt's
+ * start. */
 static void
 find_own(const struct attempt_start *s, const char *name, struct call_mark *mark)
 {
@@ -380,7 +381,7 @@ marks_have(const struct recorded_marks *r, const char *name)
 	    span_member(span_of(r->variables, strlen(r->variables)), name).at != NULL;
 }
 
-/* A variable that neither record has is as at the attempt's start. */
+/* If neither record has the variable, both calls had the value of the attempt's start. */
 bool
 marks_recorded_differ(const struct recorded_marks *a, const struct recorded_marks *b,
     const char *name)
@@ -412,8 +413,8 @@ number_of(struct buffer *text)
 	return number;
 }
 
-/* Collects, as text, what identifies a call: byte by byte, or, for what differs in each attempt,
- * its form only. */
+/* Collects what identifies a call, as text: `form` contains only normalized forms, `bytes` also
+ * what differs in each attempt. */
 struct identity {
 	struct buffer form, bytes;
 	bool new_path;
@@ -442,7 +443,8 @@ identity_end(struct identity *i, const char *directory, uint64_t *exact)
 	*exact = number_of(&i->bytes);
 	if (!i->new_path)
 		*exact = 0;
-	else if (strchr(directory, '*') != NULL) /* its form does not tell which new directory it was */
+	else if (strchr(directory, '*') != NULL) /* only its form is known, not which new directory
+	                                            it was */
 		*exact = MARKS_NEVER_EXACT;
 	return number_of(&i->form);
 }

@@ -34,67 +34,70 @@
 
 #define MARK_SIZE 13       /* a digest: 12 digits of base64 and a NUL */
 #define MARKS_KEY_BYTES 32
-#define MARKS_KEY_FILE "variables.key" /* in the storage */
-#define START_FILE "start" /* in the run directory */
-#define MARKS_OWN "AWF_OWN_VARIABLES" /* names that awf-step --models has set, spaces between */
-#define MARKS_DIRECTORY "." /* stands for the directory where differences are named */
+#define MARKS_KEY_FILE "variables.key" /* name of the key's file in the storage */
+#define START_FILE "start" /* name of the file in the run directory */
+#define MARKS_OWN "AWF_OWN_VARIABLES" /* names of the variables that awf-step --models has set,
+                                         separated by spaces */
+#define MARKS_DIRECTORY "." /* stands for the directory in lists of differences */
 #define MARKS_NEVER_EXACT UINT64_MAX
 
 struct attempt_start;
 
 struct call_mark {
 	char *name;
-	char bytes[MARK_SIZE], form[MARK_SIZE]; /* both "": it is unset */
-	bool new_path;             /* the form leaves out a part of a new path */
-	char *shown;               /* the value, if it is certainly no secret; NULL */
+	char bytes[MARK_SIZE], form[MARK_SIZE]; /* both "" if the variable is unset */
+	bool new_path;             /* form leaves out a part of a new path */
+	char *shown;               /* the value, if it is certainly no secret; else NULL */
 };
 
-/* Of one process; all its calls have the same. */
+/* The marks of a process; all its calls have the same. */
 struct call_marks {
-	bool known;                /* false: the run has none */
-	char *directory;           /* below the workspace, or absolute; random parts of new paths are
-	                              '*'; NULL: the workspace itself */
+	bool known;                /* false: the run has no marks */
+	char *directory;           /* relative to the workspace, or absolute; '*' in place of random
+	                              parts of new paths; NULL: the workspace itself */
 	struct call_mark *list;         /* by name */
 	size_t count;
 	struct attempt_start *start; /* state at the start of the attempt */
 };
 
-/* The storage's key: 1; 0: it has none, and none is to be made. */
+/* Reads the storage's key; with make, creates it if there is none. 1; 0: there is none; -1:
+ * *err. */
 int marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES],
     struct error *err);
 struct start_spec {
-	char *const *environment;  /* that the attempt is started with */
-	char *const *ignored;      /* names, or beginnings with a star, that the user said to ignore;
-	                              ends with NULL; may be NULL */
-	const char *outer;         /* run directory of the outer run: what its workflow has set
-	                              counts as set by this workflow too; NULL: none */
-	bool unmarked;             /* its calls are not distinguished by marks */
+	char *const *environment;  /* environment with which the attempt is started */
+	char *const *ignored;      /* variables that the user has excluded: names, or beginnings of
+	                              names followed by a star; ends with NULL; may be NULL */
+	const char *outer;         /* run directory of the outer run; variables that its workflow
+	                              has set also count as set by this one; NULL: none */
+	bool unmarked;             /* its calls get no marks */
 };
 /* Writes the START_FILE of an attempt. */
 int marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
     const struct start_spec *spec, struct error *err);
-/* Reads it: 1; 0: the run has none. workspace: absolute, without links; NULL: not known. */
+/* Reads the START_FILE. 1; 0: the run has none; -1: *err. workspace: absolute, with links resolved;
+ * NULL: not known. */
 int attempt_start_open(struct attempt_start **opened, const char *run_directory,
     const char *workspace, struct error *err);
-/* Whether the workflow has set the variable to that value since. */
+/* Whether the workflow has set the variable to this value since the attempt was started. */
 bool attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
     const char *value);
 void attempt_start_free(struct attempt_start *s);
-/* Writes the members of run.started about environ, and about ignored variables. */
+/* Writes the members of run.started about the environment and about excluded variables. */
 void marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored,
     struct writer *w);
 
-/* Finds the marks of this process in the run of that directory, whose workspace is absolute, without
- * links (NULL: not known); its calls begin in a directory, absolute (NULL: the current one). 1; 0:
- * nothing is known of the run's; -1. */
+/* Determines the marks of this process. run_directory: of its run; workspace: absolute, with links
+ * resolved (NULL: not known); directory: absolute, where its calls begin (NULL: the current one).
+ * 1; 0: the run has no START_FILE; -1: *err. */
 int marks_find(struct call_marks *m, const char *run_directory, const char *workspace,
     const char *directory, struct error *err);
-/* Writes the marks as members of a call's start; nothing if there are none. */
+/* Writes the marks into a call's start event; nothing if there are none. */
 void marks_write(const struct call_marks *m, struct writer *w);
 void marks_free(struct call_marks *m);
 
-/* Adds a variable that no call is to depend on to a list (base/list.h): a name, or the beginning of
- * names and a star. An error of that code at the place if it is neither. */
+/* Adds a variable on which no call shall depend to a list (base/list.h): its name, or the beginning
+ * of names followed by a star. Otherwise an error with this code and place. */
 int marks_ignore(char ***list, const char *name, enum error_code code, const char *place,
     struct error *err);
 /* Whether a variable never distinguishes calls: it belongs to a shell, make, parallel or AWF. */
@@ -102,45 +105,47 @@ bool marks_name_listed(const char *name, size_t len);
 
 /* The recorded marks of a call. */
 struct recorded_marks {
-	const char *start;         /* of its attempt: marks_read_start(); "": not recorded */
-	const char *directory;     /* "": the workspace */
-	const char *variables;     /* JSON of the member; "": none */
+	const char *start;         /* of the call's attempt, from marks_read_start(); "": not
+	                              recorded */
+	const char *directory;     /* "": the workspace itself */
+	const char *variables;     /* JSON of the member `variables`; "": none */
 };
-/* run.started's part as text, to be kept. */
+/* Copies what comparisons need from a run.started, as text. */
 void marks_read_start(struct span started, struct buffer *out);
 
-/* A number that is equal for marks that agree in everything that matters; 0 for calls without
- * marks. *exact: 0 if they contain no new paths; otherwise equal for marks that agree byte by byte,
- * or MARKS_NEVER_EXACT. */
+/* A number that is equal for marks that are equal in their normalized forms; 0 for calls without
+ * marks. *exact: 0 if no new paths occur; otherwise a number that is equal for marks that are equal
+ * byte by byte, or MARKS_NEVER_EXACT if that cannot be known. */
 uint64_t marks_identity(const struct call_marks *m, uint64_t *exact);
 uint64_t marks_recorded_identity(const struct recorded_marks *r, uint64_t *exact);
 
-/* The same of all but the marks of these names (each with a newline; MARKS_DIRECTORY is one), and but for what
- * the call ignores. */
+/* The same without the marks that are named (each name ends with a newline; MARKS_DIRECTORY is
+ * one), and without variables that the call excludes. */
 uint64_t marks_rest_identity(const struct recorded_marks *r, const struct call_marks *m, const char *names);
 
-/* How a call's marks differ from recorded ones: -1: not to be compared, as the record has none,
- * or they are under another key. Else in how many they do; each is appended to names (may be NULL),
- * with a newline: a name, or MARKS_DIRECTORY. */
+/* In how many marks a call differs from a recorded one; their names, or MARKS_DIRECTORY, are
+ * appended to names (may be NULL), each with a newline. -1: they cannot be compared, because the
+ * record has none, or they were made with another key. */
 int marks_difference(const struct call_marks *m, const struct recorded_marks *r,
     struct buffer *names);
-/* Whether the new paths in a record are those of the call, which the normalized form does not tell.
- * If not, appends the first variable that differs, or MARKS_DIRECTORY, to name (may be NULL). */
+/* Whether the new paths in a record are the same as those of the call: their normalized forms do
+ * not show that. If not, appends the first variable that differs, or MARKS_DIRECTORY, to name (may
+ * be NULL). */
 bool marks_same_paths(const struct call_marks *m, const struct recorded_marks *r, struct buffer *name);
-/* Whether two recorded calls of an attempt had other new paths, but for variables that are ignored:
- * a call cannot tell which of them it is. The first variable in which they differ is appended to name
- * (may be NULL), or MARKS_DIRECTORY. */
+/* Whether two recorded calls of an attempt had different new paths, apart from excluded variables:
+ * then a call cannot know which of the two it is. The first variable in which they differ, or
+ * MARKS_DIRECTORY, is appended to name (may be NULL). */
 bool marks_paths_differ(const struct call_marks *m, const struct recorded_marks *a,
     const struct recorded_marks *b, struct buffer *name);
-/* Whether the workflow had set, or unset, the variable for the call. */
+/* Whether the variable is in a call's record: the workflow had set or unset it. */
 bool marks_have(const struct recorded_marks *r, const char *name);
 /* Whether two recorded calls of the same attempt had different values of a variable. */
 bool marks_recorded_differ(const struct recorded_marks *a, const struct recorded_marks *b,
     const char *name);
-/* Appends the value of a recorded variable; false: the record does not have it. */
+/* Appends the text of a recorded value; false if the record does not contain the text. */
 bool marks_shown(struct span value, struct buffer *out);
-/* Appends a recorded variable for messages, after a comma if needed: STAGE=prod, or TOKEN if its
- * value is not known, or "HOME unset". */
+/* Appends a recorded variable to a message, after a comma if needed: "STAGE=prod"; "TOKEN", if the
+ * record does not contain the text; or "HOME unset". */
 void marks_describe(const char *name, struct span value, struct buffer *out);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The form of a value, in which parts that differ between attempts without meaning are replaced by
- * marks: values of the attempt's start, under the same name or in PATH, HOME and TMPDIR; the
- * workspace; random parts of new paths. They are searched for wherever a path or a word may begin.
+ * The normalized form of a value, in which parts that differ between attempts without any
+ * significance are replaced by placeholders: values of the attempt's start, under the same name or
+ * in PATH, HOME and TMPDIR; the workspace; random parts of new paths. They are searched for
+ * wherever a path or a word may begin.
  */
 #define _GNU_SOURCE /* statx() */
 #include <fcntl.h>
@@ -22,7 +23,8 @@ marks_is_separator(char c)
 	return c == '\0' || strchr(SEPARATORS, c) != NULL;
 }
 
-/* Where the path occurs as a path in the text, from `from` on; NULL: nowhere. */
+/* Where a path occurs in a text, from `from` on, as a whole or as the beginning of a longer path;
+ * NULL: nowhere. */
 static const char *
 find_path(const char *from, const char *text, const char *path)
 {
@@ -35,7 +37,8 @@ find_path(const char *from, const char *text, const char *path)
 	return NULL;
 }
 
-/* How often lower case, upper case and digits alternate, which is often in random text. */
+/* How often the text changes between lower case, upper case and digits; random text does so
+ * often. */
 static size_t
 turns_of(const char *text, size_t len)
 {
@@ -77,7 +80,7 @@ find_random(const char *name, size_t len, size_t *from, size_t *count)
 	return false;
 }
 
-/* Whether it was made since the attempt began, for its owner only. */
+/* Whether the path was made since the attempt began, for its owner only. */
 static bool
 is_new(const struct attempt_start *s, const char *path, size_t len)
 {
@@ -94,8 +97,8 @@ is_new(const struct attempt_start *s, const char *path, size_t len)
 	    (made->tv_sec == s->written.tv_sec && made->tv_nsec >= s->written.tv_nsec));
 }
 
-/* For a new path, and everything below it, leaves out random parts and the enclosing directory,
- * which TMPDIR may have chosen. */
+/* Leaves out the random parts of a new path, and of everything below it; and the directory that
+ * contains it, which TMPDIR may have chosen. */
 bool
 marks_form_path(const struct attempt_start *s, const char *path, size_t len, struct buffer *out)
 {
@@ -122,8 +125,8 @@ marks_form_path(const struct attempt_start *s, const char *path, size_t len, str
 	return new_path;
 }
 
-/* Where the text contains, as a word or as the beginning of a path, a value of the attempt's
- * start; NULL: nowhere. */
+/* Where a text contains a value of the attempt's start, as a word or as the beginning of a path;
+ * NULL: nowhere. */
 static const char *
 find_started_with(const struct attempt_start *s, const struct start_entry *entry, const char *text)
 {
@@ -137,8 +140,8 @@ find_started_with(const struct attempt_start *s, const struct start_entry *entry
 	return NULL;
 }
 
-/* Appends the value without the variable's value at the attempt's start and the separator next
- * to it. */
+/* Appends a value; in it, the value that the variable had at the attempt's start, and the separator
+ * next to that, are left out. */
 static void
 add_without_start(const struct attempt_start *s, const struct start_entry *entry, const char *value,
     struct buffer *out)
@@ -154,7 +157,7 @@ add_without_start(const struct attempt_start *s, const struct start_entry *entry
 		return;
 	}
 	if (entry == NULL || entry->value_len == 0) {
-		/* x:$NAME, where NAME was empty. */
+		/* x:$NAME with an empty NAME leaves a separator. */
 		while (*value == ':')
 			value++;
 		for (len = strlen(value); len > 0 && value[len - 1] == ':';)
@@ -163,7 +166,7 @@ add_without_start(const struct attempt_start *s, const struct start_entry *entry
 	buffer_append(out, value, len);
 }
 
-/* Replaces values that the attempt's start has under other names by marks. */
+/* Replaces values that other variables had at the attempt's start by placeholders. */
 static void
 mark_started_with(const struct attempt_start *s, const char *name, char mark, struct buffer *text)
 {
@@ -189,7 +192,7 @@ marks_form(const struct attempt_start *s, const struct start_entry *entry, const
 	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
 	bool new_path = false;
 
-	/* A path that begins where a word begins. */
+	/* Paths are searched for at the beginnings of words. */
 	for (at = value; *at != '\0';) {
 		size_t len = strcspn(at, SEPARATORS);
 

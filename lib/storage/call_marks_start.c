@@ -1,11 +1,10 @@
 /*
- * START_FILE is a head, entries sorted by the hash of a name, and texts: names, what is ignored,
- * and which of the names an outer workflow has set. awf-step reads it at once and looks up each of
- * its variables, so a call in an unchanged environment costs one hash (SipHash, with a key of its
- * own) for each variable. The file has no values: whether a text is one of them, or contains it, is
- * found by length and hash.
- *
- * In run.started each variable is 20 digits: 8 of its name, 12 of its value.
+ * START_FILE consists of a head, entries sorted by the hash of a name, and texts: names; which
+ * variables are excluded; which of them an outer workflow has set. awf-step reads it as a whole and
+ * looks up each of its own variables, so a call in an unchanged environment needs one hash
+ * (SipHash, with the file's own key) for each variable. The file contains no values: whether a text
+ * is or contains one is found out by length and hash. In run.started each variable has 20 digits: 8
+ * for its name, 12 for its value.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +104,7 @@ attempt_start_ignores(const struct attempt_start *s, const char *name, size_t le
 
 /* ---- the key ---- */
 
-/* The storage itself may be a symbolic link; the file may not. */
+/* Opens the key file. The storage's directory may be a symbolic link, but not the file. */
 static int
 key_open(const char *path, int flags)
 {
@@ -122,7 +121,8 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 	if (fd < 0 && errno == ENOENT && !make) {
 		result = 0;
 	} else if (fd < 0 && errno == ENOENT) {
-		/* The key file appears complete, and only one process makes it. */
+		/* Write it to another name first, then link it: so it is complete when it appears,
+		 * and only one process can make it. */
 		random_bytes(key, MARKS_KEY_BYTES);
 		made = memory_format("%s.%s", path, id_new(id));
 		fd = key_open(made, O_WRONLY | O_CREAT | O_EXCL);
@@ -134,7 +134,8 @@ marks_key(const char *storage, bool make, unsigned char key[MARKS_KEY_BYTES], st
 		file_close(&fd);
 		unlink(made);
 		free(made);
-		/* What is recorded with the key is useless without it. */
+		/* What is recorded with the key is useless without the key, so it must be on
+		 * disk. */
 		if (result == 1)
 			result = file_sync_name(path, err) == 0 ? 1 : -1;
 		if (result == 1)
@@ -172,7 +173,8 @@ marks_add_text(struct buffer *texts, const char *text, size_t len)
 	return at;
 }
 
-/* The names of variables that the workflow of the outer run has set, or of a run around that. */
+/* Appends the names of variables that the outer run's workflow has set, or that of a run around
+ * it. */
 static int
 add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err)
 {

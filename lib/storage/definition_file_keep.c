@@ -1,6 +1,6 @@
 /*
- * If a file's bytes are kept, its digest is remembered only after its blob is on disk: whoever
- * finds the digest has nothing more to do (storage/kept_digest.h).
+ * If a file's bytes are stored, its digest is cached only after its blob is on disk: if the cache
+ * has a digest, nothing else has to be done for the file (storage/kept_digest.h).
  */
 #include "storage/definition_file_keep.h"
 
@@ -16,7 +16,7 @@
 
 enum kind { DEFINITION, SECRET, PROGRAM, SOURCED };
 
-/* Whether the bytes of a file in this state are to be kept. */
+/* Whether the bytes of a file in this state are stored. */
 static bool
 definition_file_is_kept(const struct stat *st, enum kind kind)
 {
@@ -24,7 +24,7 @@ definition_file_is_kept(const struct stat *st, enum kind kind)
 	    DEFINITION_EXECUTABLE_LIMIT : (int64_t)DEFINITION_FILE_LIMIT);
 }
 
-/* Whether the state of a file is enough to look its digest up. */
+/* Whether the cached digest of a file in this state may be used. */
 static bool
 state_tells(const char *path, const struct stat *st, enum kind kind)
 {
@@ -32,8 +32,8 @@ state_tells(const char *path, const struct stat *st, enum kind kind)
 	    kept_digest_state_tells(path, st);
 }
 
-/* The name under which its digest is remembered; for a file whose bytes are kept, the name says
- * that its blob is on disk. */
+/* The name of its entry in the cache; for a file whose bytes are stored, the name says that its
+ * blob is on disk. */
 static void
 name_digest(const struct stat *st, enum kind kind, struct buffer *name)
 {
@@ -43,8 +43,8 @@ name_digest(const struct stat *st, enum kind kind, struct buffer *name)
 	buffer_text(name, definition_file_is_kept(st, kind) ? ".kept" : ".digest");
 }
 
-/* Reads a file: its state and digest, which is remembered; keeps its bytes if they are to be
- * kept. 0: it cannot be read; -1: its blob cannot be written; 1: done. */
+/* Reads a file: its state, and its digest, which is cached; stores its bytes, if they are to be
+ * stored. 1; 0: it cannot be read; -1: its blob cannot be written. */
 static int
 definition_file_read_and_keep(const struct run *r, const char *path, enum kind kind,
     struct stat *st, char sha256[DIGEST_SIZE], struct error *err)
@@ -99,7 +99,7 @@ write_element(const struct run *r, const char *path, enum kind kind, struct writ
 		return found;
 	writer_object(w);
 	writer_member_string(w, KEY_PATH, path);
-	/* The part of the path below the user's configuration directory. */
+	/* Its path inside the user's configuration directory. */
 	config = path_config("");
 	if (config != NULL && strncmp(path, config, strlen(config)) == 0)
 		writer_member_string(w, KEY_CONFIG, path + strlen(config));

@@ -20,7 +20,7 @@
 
 #define DEFINITION_EXECUTABLE_LIMIT ((int64_t)1 << 20)
 
-/* Writes an element: the path (absolute) and what its bytes are, which are kept. */
+/* Stores the bytes of a file, and writes an element of `files` about it; path is absolute. */
 int definition_file_keep(const struct run *r, const char *path, struct writer *w,
     struct error *err);
 /* The same, but the content is not stored: it may be secret. */

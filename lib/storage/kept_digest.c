@@ -16,9 +16,9 @@
 #include "base/memory.h"
 #include "io/file.h"
 
-#define TICK_US 2500000 /* of the slowest clock, and a margin for a clock that is behind */
+#define TICK_US 2500000 /* two seconds, and a margin in case that clock is behind */
 
-/* Directories of a system's programs, which are nobody's work. */
+/* Directories for programs of the system; users do not work there. */
 static const char *const system_directories[] = {
 	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/share",
 	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/libexec",
@@ -34,16 +34,16 @@ among_systems(const char *path)
 	return false;
 }
 
-/* Whether root alone can write it. */
+/* Whether only root can write it. */
 static bool
 is_roots(const char *path, struct stat *st)
 {
 	return lstat(path, st) == 0 && st->st_uid == 0 && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Whether it may be a file that root alone can write, by its state and, if this process is root,
- * its path: most files are the user's own, and the parts of their paths need not be checked. A
- * file reached only through a link to a directory is not. */
+/* A quick check whether only root can write a file: by its state and, if this process is root, by
+ * its path. Most files belong to the user, so that the directories above them need not be checked.
+ * For root, a file does not count if it is only reached through a link to a directory. */
 static bool
 may_be_roots(const char *path, const struct stat *st)
 {
@@ -68,8 +68,8 @@ kept_digest_state_tells(const char *path, const struct stat *st)
 	bool tells = real != NULL && (geteuid() != 0 || among_systems(real)) &&
 	    !file_is_users_mount(real) && is_roots("/", &part);
 
-	/* From the root down: each part of the path is a name in a directory that was checked
-	 * before. */
+	/* Check from the root down, so that each part of the path is a name in a directory that was
+	 * checked before. */
 	for (char *end = real, byte; tells && *end != '\0'; *end = byte) {
 		end += 1 + strcspn(end + 1, "/");
 		byte = *end;
@@ -148,7 +148,7 @@ digest_reading_end(struct digest_reading *r)
 	return same;
 }
 
-/* The name under which something is remembered about a text and files in these states. */
+/* The name of the cache entry for a text and files in these states. */
 static void
 name_files(const struct buffer *text_and_states, struct buffer *name)
 {
@@ -159,7 +159,7 @@ name_files(const struct buffer *text_and_states, struct buffer *name)
 	    digest_sha256(text_and_states->data, text_and_states->len, sha256));
 }
 
-/* Whether it is remembered, for the files to which their names lead now. */
+/* Whether there is an entry for the files that are at these paths now. */
 static bool
 find_files(const char *directory, struct span text, const char *const *paths,
     char sha256[DIGEST_SIZE])

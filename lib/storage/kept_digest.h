@@ -30,23 +30,25 @@ void kept_digest_state(const struct stat *st, struct buffer *name);
 /* Whether the cache has an entry with that name. directory: of the run. Call
  * kept_digest_state_tells() before. */
 bool kept_digest_find(const char *directory, const char *name, char sha256[DIGEST_SIZE]);
-/* Keeps it. That it cannot be costs time alone, and is no error. */
+/* Adds an entry. Failing costs only time, so it is no error. */
 void kept_digest_keep(const char *directory, const char *name, const char *sha256);
 
 /* A file that is read for its digest. */
 struct digest_reading {
 	int fd;
-	struct stat st;  /* as it was when reading began */
-	bool old;        /* a later change would be visible in the state, unless
-	                    somebody hides it */
-	bool tells;      /* and nobody can */
+	struct stat st;  /* state when reading began */
+	bool old;        /* the file is old enough: a change after reading would change its state,
+	                    unless a user prevents that */
+	bool tells;      /* no user can prevent that: only root can write the file */
 };
 
 /* Opens a regular file. -1 with errno. */
 int digest_reading_begin(struct digest_reading *r, const char *path);
-/* Whether the file is still in that state, which a change since would show, if nobody hides it. */
+/* Whether the file has the same state as when reading began. That shows that it was not changed,
+ * unless a user prevents it. */
 bool digest_reading_unchanged(const struct digest_reading *r);
-/* Closes it. Returns whether what was read is the content of a file with that state. */
+/* Closes the file. Returns whether what was read is certainly the content of a file with this
+ * state. */
 bool digest_reading_end(struct digest_reading *r);
 
 /* The digest of a text followed by the contents of files (NULL-terminated), cached or computed.

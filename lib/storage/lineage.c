@@ -1,6 +1,6 @@
 /*
- * A script is identified by device and inode, since one file may be named in many ways. A child run
- * copies its parent's lines, so one small file answers, however deep the run is nested.
+ * A script is identified by device and inode, since a file may have several names. A child run
+ * copies its parent's lines, so one small file is enough, however deep the run is nested.
  */
 #include "storage/lineage.h"
 
@@ -16,7 +16,7 @@
 #include "io/file.h"
 
 #define LINEAGE_FILE "lineage"
-#define SIZE_LIMIT ((size_t)4096) /* of the file */
+#define SIZE_LIMIT ((size_t)4096) /* largest file */
 
 /* Reads the lines of the file; false if one is not valid. */
 static bool

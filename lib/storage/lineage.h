@@ -1,9 +1,9 @@
 /*
  * Lineage: the enclosing runs of a run, outermost first, and the run itself last. It is used to
  * refuse a workflow that starts itself again inside its own run, and a depth of more than
- * LINEAGE_LIMIT runs, before anything is created. A line for each in runs/<id>/lineage, "RUN_ID
- * DEVICE INODE"; a child's begins with its parent's, so it is known even if a parent has ended
- * that a detached child outlives.
+ * LINEAGE_LIMIT runs, before anything is created. runs/<id>/lineage has a line for each, "RUN_ID
+ * DEVICE INODE". A child's file begins with the lines of its parent, so that it is complete even
+ * when a detached child outlives its parent.
  */
 #ifndef AWF_STORAGE_LINEAGE_H
 #define AWF_STORAGE_LINEAGE_H
@@ -26,12 +26,13 @@ struct lineage {
 	size_t count;
 };
 
-/* That of the run whose directory it is; none if it has none, as a run of one step. */
+/* Reads the lineage of a run from its directory. Empty if there is no file, as for a run of a
+ * single step. */
 int lineage_read(struct lineage *l, const char *run_directory, struct error *err);
-/* Adds a run. ERROR_USAGE: one of the others runs the same script (NULL: none), or there
- * are too many. */
+/* Adds a run. ERROR_USAGE: one of the runs around it has the same script (NULL: it has none), or
+ * there are too many. */
 int lineage_add(struct lineage *l, const char *run_id, const char *script, struct error *err);
-/* Its depth: 0 for a run at top level. */
+/* How deep the last run is nested: 0 at top level. */
 size_t lineage_depth(const struct lineage *l);
 int lineage_write(const struct lineage *l, const char *run_directory, struct error *err);
 

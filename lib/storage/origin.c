@@ -1,8 +1,8 @@
 /*
- * The file is a line of JSON, written and synced before there is a transcript. If the file is empty
- * and a transcript exists, the run is this storage's own: the file was created just before the
- * transcript was seen, and is removed again. If it names an owner and the transcript has no line, a
- * crash has left it, and the next sender may have the run.
+ * The file is a line of JSON, written and synced before there is a transcript. A process that
+ * claims a run first creates an empty file. If it then finds a transcript, the run is this
+ * storage's own, and the file is removed again. If the file names a sender but the transcript has
+ * no line, a crash has left it, and the next sender may claim the run.
  */
 #include "storage/origin.h"
 
@@ -26,13 +26,13 @@
 #include "transcript/reader.h"
 
 #define TEXT_LIMIT ((size_t)4096)
-#define UNKNOWN "unknown" /* of a file that names nobody (yet) */
-#define CLAIM_TRIES 100   /* each fails only because the file was removed meanwhile */
+#define UNKNOWN "unknown" /* the sender's name if the file does not contain one */
+#define CLAIM_TRIES 100   /* a try fails only if the file was removed at that moment */
 
 static const char *const kinds[] = { [ORIGIN_LINES] = "lines", [ORIGIN_EVENTS] = "events",
 	[ORIGIN_ANY] = "any" };
 
-/* Reads the file: the name, NULL if there is none, and what is sent. */
+/* Reads the file: returns the name, or NULL if there is none, and sets what is sent. */
 static char *
 read_text(int fd, char **kind)
 {
@@ -63,7 +63,7 @@ origin_name(const struct storage *s, const char *run_id)
 		free(kind);
 		close(fd);
 	}
-	/* Whatever the file has, the run is not one of ours. */
+	/* Whatever the file contains, the run was not recorded here. */
 	if (name == NULL && (fd != -1 || errno != ENOENT))
 		name = memory_text(UNKNOWN);
 	free(path);
@@ -142,8 +142,8 @@ origin_path_exists(const char *path)
 	return lstat(path, &status) == 0;
 }
 
-/* Whether the id is of a run of this storage that has no transcript: it keeps none, has none
- * yet, or waits for its turn. */
+/* Whether a run of this storage without a transcript has the id: it keeps none, has none yet, or is
+ * queued. */
 static bool
 is_taken(const struct storage *s, const char *run_id)
 {
@@ -161,7 +161,8 @@ is_taken(const struct storage *s, const char *run_id)
 	return taken;
 }
 
-/* Synced whatever AWF_SYNC says: a run whose origin was lost would count as one of ours. */
+/* Sync it whatever AWF_SYNC says: without its origin, the run would count as one of this storage's
+ * own. */
 static int
 origin_write_file(struct origin *o, const struct storage *s, const char *name,
     enum origin_kind kind, struct error *err)
@@ -189,7 +190,7 @@ origin_write_file(struct origin *o, const struct storage *s, const char *name,
 	return failed;
 }
 
-/* Under the lock: whose run it is. */
+/* Claims the run, with the lock held. */
 static int
 origin_claim_locked(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, struct error *err)

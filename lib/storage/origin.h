@@ -3,9 +3,10 @@
  * events (lib/ingest).
  *
  * What the code relies on, and keeps:
- *   - A run belongs to who has sent its first line: the file origins/<run-id> says so from before
- *     the transcript is made until all of the run is removed. Nobody else can add to it. A run
- *     without such a file is this storage's own, and nobody can send any of it.
+ *   - A run belongs to the sender of its first line. The file origins/<run-id> names that sender;
+ *     it exists from before the transcript is made until all of the run is removed. Nobody else can
+ *     add to the run. A run without such a file is this storage's own, and nobody can send any of
+ *     it.
  *   - A run can only be resumed, forked, cancelled or approved in the storage where it is
  *     recorded. All code that does so calls origin_check_own() first.
  *   - No process here holds a lock while such a run is running, as its programs are elsewhere. It
@@ -31,8 +32,8 @@
 /* What the sender sends of the run. */
 enum origin_kind {
 	ORIGIN_LINES,  /* the lines of its transcript, which are the same here */
-	ORIGIN_EVENTS, /* events of another program: their lines are made here */
-	ORIGIN_ANY     /* either: what the run is made of is known where it came from */
+	ORIGIN_EVENTS, /* events of another program, for which lines are made here */
+	ORIGIN_ANY     /* what is sent need not be checked, because it is known at its source */
 };
 
 /* ---- for all ---- */
@@ -49,28 +50,28 @@ int origin_check_own_at(const char *transcript, const char *run_id, struct error
 struct origin {
 	char *path;
 	int fd;         /* -1: not open */
-	int lock_ms;    /* so long its lock is waited for */
+	int lock_ms;    /* how long to wait for its lock */
 };
 
-/* Whether an origin can be called so: some text, without control characters. */
+/* Whether a text is valid as the name of a sender: not empty, without control characters. */
 bool origin_name_valid(const char *name);
-/* Records this origin for the run if it has none, and takes the exclusive lock, so that its
- * transcript can be created. -1: ERROR_BLOCKED: it has another origin, is this storage's own, is
- * sent as something else, or is being removed; ERROR_SYSTEM. */
+/* Claims a run for a sender, if it has no origin or already this one, and takes the exclusive lock,
+ * so that its transcript can be created. -1 with ERROR_BLOCKED: it belongs to another sender, is
+ * this storage's own, is sent as something else, or is being removed; or with ERROR_SYSTEM. */
 int origin_claim(struct origin *o, const struct storage *s, const char *run_id, const char *name,
     enum origin_kind kind, int lock_ms, struct error *err);
-/* Shares the lock: 1; 0: the run was removed since it was claimed; -1: ERROR_SYSTEM. */
+/* Takes a shared lock instead: 1; 0: the run was removed since it was claimed; -1: ERROR_SYSTEM. */
 int origin_share(struct origin *o, struct error *err);
 /* Releases the lock. */
 void origin_release(struct origin *o);
-/* The run lives until then, µs since 1970. */
+/* Extends the lease: the run counts as alive until this time, µs since 1970. */
 int origin_lease(struct origin *o, int64_t until, struct error *err);
 void origin_close(struct origin *o);
 
 /* ---- for removing ---- */
 
-/* Holds the lock alone, as long as *fd is open; -1: it is a run of this storage's own. -1 if
- * somebody writes just now: that is not waited for. */
+/* Takes the exclusive lock of a run's origin; it is held while *fd is open. *fd is -1 if the run is
+ * this storage's own. Returns -1 at once if another process is writing. */
 int origin_hold(const struct storage *s, const char *run_id, int *fd);
 
 #endif

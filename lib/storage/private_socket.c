@@ -1,6 +1,6 @@
 /*
- * The mode of a socket becomes that of its name when it is bound, so there is no moment in which
- * another user could connect.
+ * When a socket is bound, its name gets the mode that the socket has. So there is no moment at
+ * which another user could connect.
  */
 #define _GNU_SOURCE /* O_PATH, struct ucred */
 #include "storage/private_socket.h"
@@ -61,8 +61,8 @@ int
 private_socket_connect(int directory, const char *name)
 {
 	struct sockaddr_un a = private_socket_address(directory, name);
-	/* Not blocking: a client that waits for room in a queue which nobody reads would wait
-	 * for ever. */
+	/* Non-blocking: connecting would wait forever if the listener's queue is full and nobody
+	 * accepts. */
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||

@@ -10,15 +10,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The directory of this name in that of a run, for the functions below; -1 with errno. */
+/* Opens a directory inside a run's directory, for the functions below; -1 with errno. */
 int private_socket_directory(const char *run_directory, const char *name);
 struct sockaddr_un private_socket_address(int directory, const char *name);
-/* Binds a socket of a type (SOCK_STREAM …); -1 with errno. */
+/* Makes a socket of a type (SOCK_STREAM …) and binds it to a name; -1 with errno. */
 int private_socket_bind(int directory, const char *name, int type);
-/* Connects to one, a stream that does not block, whose other side is of this user; -1: there is
- * none, or nobody listens there. */
+/* Connects to a stream socket with this name, which belongs to this user, and returns a
+ * non-blocking descriptor; -1: there is none, or no process listens. */
 int private_socket_connect(int directory, const char *name);
-/* Whether the other side of a connection is of this user. */
+/* Whether the process at the other end of a connection runs as this user. */
 bool private_socket_is_ours(int fd);
 
 #endif

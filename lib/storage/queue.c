@@ -27,7 +27,7 @@
 
 #define LOCK_PAUSE_NS 2000000
 #define NUMBER_DIGITS 19
-#define TICKET_LIMIT 96          /* of the part before its JSON */
+#define TICKET_LIMIT 96          /* length of a ticket before its JSON */
 #define TOLD_LIMIT ((size_t)64 << 10)
 
 static const char *const states[] = { "waiting", "running", "ending " };
@@ -79,7 +79,8 @@ queue_lock(struct queue *q, struct error *err)
 			q->lock = fd;
 			break;
 		}
-		/* Another process has the lock, or the file was removed. */
+		/* Another process has the lock, or the file was removed and made again: try
+		 * again. */
 		file_close(&fd);
 		if (clock_monotonic() >= deadline) {
 			failed = error_set(err, ERROR_SYSTEM, path,
@@ -106,7 +107,7 @@ add_entry(struct queue *q, const struct queue_entry *entry)
 	q->others[q->count++] = *entry;
 }
 
-/* The number in a ticket's name; 0: it is no ticket. */
+/* The number that is a ticket's name; 0: it is no ticket. */
 static long long
 ticket_number(const char *name)
 {
@@ -115,7 +116,7 @@ ticket_number(const char *name)
 	return strtoll(name, NULL, 10);
 }
 
-/* Reads a ticket. One that cannot be read counts all the same, since it is locked. */
+/* Reads a ticket. If it cannot be read, it counts nevertheless, since it is locked. */
 static void
 read_ticket(int fd, struct queue_entry *entry)
 {
@@ -141,8 +142,8 @@ by_number(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-/* Checks the order of the others that queue.h promises: those without a ticket first, then by
- * number, and none of them is this process's. */
+/* Checks the order of the others that queue.h promises: first those without a ticket, then by
+ * number; and that this process is not among them. */
 static bool
 queue_others_hold(const struct queue *q)
 {
@@ -186,7 +187,7 @@ queue_look(struct queue *q, struct error *err)
 			add_entry(q, &entry);
 			q->last = entry.number > q->last ? entry.number : q->last;
 		} else {
-			/* Nobody holds it. */
+			/* Nobody has locked it, so its process has ended. */
 			read_ticket(fd, &entry);
 			memcpy(q->gone, entry.run_id, sizeof q->gone);
 			if (unlink(path) != 0)
@@ -307,8 +308,8 @@ queue_close(struct queue *q)
 		unlink(path);
 		free(path);
 		file_close(&q->ticket);
-		/* The last process removes the directory. A process that has opened the lock in
-		 * it checks its name again. */
+		/* The last process removes the directory. A process that had opened the lock file
+		 * before will notice that its name is gone. */
 		if (locked && queue_look(q, &none) == 0 && q->count == 0) {
 			path = path_join(q->directory, "lock");
 			unlink(path);
@@ -326,7 +327,8 @@ queue_close(struct queue *q)
 
 /* ---- lists ---- */
 
-/* Whether the run of a ticket waits; if so, reports it. A ticket without JSON gives no details. */
+/* Reports the run of a ticket if it is waiting. If the ticket has no JSON, details are not
+ * known. */
 static bool
 read_waiting(const char *path, struct queued *run)
 {
@@ -381,7 +383,7 @@ queued_list(const struct storage *s, struct queued **list, size_t *count, struct
 		if (found->d_name[0] == '.')
 			continue;
 		path = memory_format("%s/queues/%s", s->root, found->d_name);
-		/* If it is removed meanwhile, nobody waits in it. */
+		/* If the directory is removed meanwhile, nobody is waiting in it. */
 		queue = storage_opendir(path);
 		while (queue != NULL && (ticket = readdir(queue)) != NULL)
 			if (ticket_number(ticket->d_name) != 0) {

@@ -1,12 +1,12 @@
 /*
  * The queue of a workflow's name: the awf-run processes that run it or wait for their turn, in the
- * order in which they came. cmd/run/overlap decides what follows from that.
+ * order in which they came. cmd/run/overlap decides which of them may run.
  *
- *     queues/<SHA-256 of the name>/lock       F_WRLCK held while the queue is looked at
- *                                             or changed, and no longer
+ *     queues/<SHA-256 of the name>/lock       F_WRLCK held only while the queue is examined
+ *                                             or changed
  *     queues/<SHA-256 of the name>/<NUMBER>   a ticket: "STATE RUN-ID POLICY JSON\n"; the
- *                                             JSON is for lists: name, child. F_WRLCK
- *                                             held by whose it is, as long as it lives
+ *                                             JSON is for lists: name, child. F_WRLCK held by its
+ *                                             process while that lives
  *
  * What the code relies on, and keeps:
  *   - A ticket is created and locked while `lock` is held. So a ticket that is not locked while
@@ -35,12 +35,12 @@
 enum queue_state {
 	QUEUE_WAITING,
 	QUEUE_RUNNING,
-	QUEUE_ENDING    /* its run has ended, but its process still works */
+	QUEUE_ENDING    /* its run has ended, but its process has not */
 };
 
 struct queue_entry {
-	long long number;     /* of its ticket; 0: it has none */
-	pid_t pid;            /* 0: cannot be told */
+	long long number;     /* number of its ticket; 0: it has none */
+	pid_t pid;            /* 0: not known */
 	enum queue_state state;
 	char run_id[ID_SIZE];
 	char policy[16];      /* "" without a ticket */
@@ -51,43 +51,43 @@ struct queue {
 	char *name;           /* of the workflow */
 	char *directory;
 	int lock;             /* -1: not locked */
-	int ticket;           /* -1: no ticket is held */
+	int ticket;           /* -1: this process has no ticket */
 	long long number;     /* of it */
 	char run_id[ID_SIZE]; /* in it */
 	char policy[16];
 	char *told;           /* its JSON */
-	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
+	struct queue_entry *others; /* as last examined: first those without a ticket, then by
+	                               number */
 	size_t count;
-	long long last;       /* the highest number of theirs */
-	char gone[ID_SIZE];   /* the run of a process that died and left a ticket; "": none */
+	long long last;       /* highest number among them */
+	char gone[ID_SIZE];   /* run whose process has died and left its ticket; "": none */
 };
 
 /* The storage must exist, and outlive the queue. */
 void queue_open(struct queue *q, const struct storage *s, const char *name);
-/* Sets what the next ticket shows in lists; name NULL: nothing. */
+/* Sets what lists show of the ticket that this process will draw; name NULL: nothing. */
 void queue_tell(struct queue *q, const char *name, bool child);
-/* Locks the queue, for a look and what follows from it; waits at most 30 s.
- * ERROR_SYSTEM. */
+/* Locks the queue, before it is examined or changed; waits at most 30 s. ERROR_SYSTEM. */
 int queue_lock(struct queue *q, struct error *err);
 void queue_unlock(struct queue *q);
 
-/* These want the queue locked. ERROR_SYSTEM. */
-int queue_look(struct queue *q, struct error *err); /* sets others: the processes with tickets */
-int queue_look_at_runs(struct queue *q, struct error *err); /* adds who has none */
+/* The queue must be locked for these functions. ERROR_SYSTEM. */
+int queue_look(struct queue *q, struct error *err); /* sets others to the processes with tickets */
+int queue_look_at_runs(struct queue *q, struct error *err); /* adds those without a ticket */
 int queue_draw(struct queue *q, enum queue_state state, const char *run_id, const char *policy,
     struct error *err);
 int queue_sign(struct queue *q, enum queue_state state, const char *run_id, struct error *err);
 
-/* Gives the ticket back, if there is one, and frees everything. */
+/* Gives up the ticket, if this process has one, and frees everything. */
 void queue_close(struct queue *q);
 
-/* A run that waits for its turn. */
+/* A queued run. */
 struct queued {
 	char run_id[ID_SIZE];
-	char *name;           /* of the workflow; "": not shown */
+	char *name;           /* name of the workflow; "": not shown */
 	bool child;
 	int64_t came;         /* µs since 1970 */
-	pid_t pid;            /* the waiting process; 0: unknown */
+	pid_t pid;            /* the process that waits; 0: not known */
 };
 /* Lists the waiting processes in all queues of a storage, the last one to arrive first. Nothing is
  * locked or removed, so arrivals and departures meanwhile may be missed. ERROR_SYSTEM. */

@@ -1,7 +1,7 @@
 /*
- * The filter is a shell that is used as a line peer (proc/peer.h). If it writes anything besides
- * the one answer, before or behind it, the filter is ended. The pid of the process that started it
- * tells a process made by fork() that it has no filter yet.
+ * The filter is a shell that is used as a line peer (proc/peer.h). If it writes anything before or
+ * after its one answer, it is ended. The pid of the process that has started the filter is stored,
+ * so that a child made by fork() notices that it has none of its own.
  */
 #include "storage/redactor.h"
 
@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "proc/libexec.h"
 
-/* Ignored signals stay ignored in all that the shell starts. */
+/* Makes the shell, and everything that it starts, ignore these signals. */
 #define SHIELD "trap '' HUP INT QUIT TERM; "
 #define PREFIX "awf-mask-"
 
@@ -51,7 +51,7 @@ redactor_open(struct redactor *r, const char *command, struct error *err)
 	size_t len;
 
 	memset(r, 0, sizeof *r);
-	/* The filter of the enclosing run, if the run began with it. */
+	/* If this run is inside of a masked run, use the filter of that run. */
 	if (run_in_environment() && run_environment_masked()) {
 		int failed = run_enter(&around, err);
 
@@ -73,7 +73,7 @@ redactor_open(struct redactor *r, const char *command, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "unable to tell the current directory");
 
-	/* Its first word may name a program in AWF's own directory. */
+	/* The first word may be the name of a program in AWF's own directory. */
 	len = strspn(text, letters);
 	own = libexec_path();
 	name = memory_format(PREFIX "%.*s", (int)len, text);
@@ -94,7 +94,8 @@ redactor_join(struct redactor *r, struct run *run, struct error *err)
 	const char *directory = environment_text(REDACTOR_DIRECTORY);
 
 	memset(r, 0, sizeof *r);
-	/* Without the directory it is not the command that the run has set, as its mark shows. */
+	/* The digest (redaction_mark()) covers the directory, too: without it, this is not the
+	 * command that the run has set. */
 	if (command != NULL)
 		redactor_set_command(r, memory_text(command),
 		    memory_text(directory != NULL ? directory : ""));
@@ -154,12 +155,12 @@ redactor_start_filter(struct redactor *r, struct error *err)
 	if (started == 0)
 		r->owner = getpid();
 	else if (err != NULL)
-		err->code = ERROR_SYSTEM; /* the command is not at fault, so it is an error of
-		                             the system */
+		err->code = ERROR_SYSTEM; /* the event is not invalid; the filter failed */
 	return started;
 }
 
-/* A filter that a parent started belongs to the parent: a child made by fork() forgets it. */
+/* A filter that the parent process has started belongs to the parent: a child made by fork()
+ * forgets it. */
 static void
 redactor_end_filter(void *context)
 {
@@ -173,7 +174,7 @@ redactor_end_filter(void *context)
 	peer_free(&r->filter);
 }
 
-/* Nothing is passed on any more. */
+/* Makes every later event fail. */
 static int
 give_up(struct redactor *r, const char *why)
 {
@@ -193,8 +194,8 @@ redactor_give_up_ended(struct redactor *r)
 	return give_up(r, why);
 }
 
-/* Works until the whole line is sent and a whole line has arrived. If a filter stops reading,
- * its end is noticed. */
+/* Sends the whole line and reads a whole line. If the filter does not read any more, its end is
+ * noticed. */
 static int
 redactor_exchange_line(struct redactor *r, struct span line, struct buffer *answer)
 {

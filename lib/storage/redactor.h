@@ -5,14 +5,14 @@
  * What the code relies on, and keeps:
  *   - Each process that appends to the transcript has a filter of its own, started with its first
  *     event; a child made by fork() starts another.
- *   - For each line to the filter one line is read back, before anything else is done. A filter
- *     that exits, is late or writes more is killed, and every later event of the process fails:
- *     nothing is written unmasked.
+ *   - After each line that is sent to the filter, its answer is read before anything else is done.
+ *     A filter that exits, is late or writes more is killed, and every later event of the process
+ *     fails: nothing is written unmasked.
  *   - The filter survives the signals that cancel a run, so that the ends of cancelled calls can
  *     still be masked: it ignores them, has a process group of its own, and is not ended with the
  *     other descendants. It ends at the end of its input.
- *   - Its command is in the environment of the run's processes, never in the storage. The
- *     directory of the run has a mark of it (storage/run.h).
+ *   - Its command is in the environment of the run's processes, never in the storage. The run's
+ *     directory has a digest of it (storage/run.h).
  */
 #ifndef AWF_STORAGE_REDACTOR_H
 #define AWF_STORAGE_REDACTOR_H
@@ -32,14 +32,14 @@
 #define REDACTOR_DIRECTORY "AWF_MASK_DIR"
 
 struct redactor {
-	struct redaction redaction;  /* for run_create(); the run's then */
-	char *command;           /* NULL: there is no filter */
-	char *directory;         /* where it runs: where awf-run was started */
+	struct redaction redaction;  /* for run_create(), after which it is used by the run */
+	char *command;           /* NULL: no filter */
+	char *directory;         /* directory in which it runs: that in which awf-run was started */
 	char *program;           /* both */
 	struct environment environment;
 	struct peer filter;
 	pid_t owner;             /* pid of the process that started it; 0: not started */
-	struct error broken;     /* why nothing passes any more; ERROR_NONE: it works */
+	struct error broken;     /* why every further event fails; ERROR_NONE: the filter works */
 };
 
 /* Sets the filter of a new run: command, otherwise $AWF_MASK (NULL or "": none). If its first
@@ -47,13 +47,13 @@ struct redactor {
  * run the filter of that run is used, and no other. ERROR_USAGE, ERROR_SYSTEM; free r
  * whatever the result. */
 int redactor_open(struct redactor *r, const char *command, struct error *err);
-/* Gives a run that was entered its filter, if it has one. */
+/* Sets the filter of a run that was entered by run_enter(), if the run is masked. */
 int redactor_join(struct redactor *r, struct run *run, struct error *err);
-/* The environment of the filter, instead of this process's. */
+/* Sets the environment of the filter, instead of that of this process. */
 void redactor_environment(struct redactor *r, const struct environment *e);
-/* Sets the variables by which processes of the run find its filter. */
+/* Sets the variables in which processes of the run find the filter's command. */
 void redactor_export(const struct redactor *r, struct environment *e);
-/* For run_spec; NULL: there is no filter. */
+/* The filter for run_spec; NULL: none. */
 struct redaction *redactor_redaction(struct redactor *r);
 void redactor_free(struct redactor *r);
 

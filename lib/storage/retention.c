@@ -1,14 +1,14 @@
 /*
- * One pass from the newest to the oldest decides. The origin of a fork that stays is protected in
- * this pass, since it is usually older and comes later; if it is not, further passes follow until
- * no pass protects anything more.
+ * One pass from the newest to the oldest decides. If a fork is kept, its origin is protected:
+ * usually the origin is older, so this pass has not come to it yet. Otherwise further passes
+ * follow, until a pass protects nothing more.
  */
 #include "storage/retention.h"
 
 #include "base/count.h"
 #include "base/invariant.h"
 
-/* Protects what an item that stays was forked from. Returns whether any of that was to be
+/* Protects the runs from which a kept item was forked. Returns whether any of them was to be
  * removed. */
 static bool
 protect_origins(struct retention_item *items, const struct retention_item *item)
@@ -25,7 +25,8 @@ protect_origins(struct retention_item *items, const struct retention_item *item)
 	return rescued;
 }
 
-/* What is protected or was not selected stays, and with each its origins. */
+/* Checks that everything is kept that is protected or not selected, or from which a kept run was
+ * forked. */
 static bool
 retention_plan_holds(const struct retention_item *items, size_t count)
 {
@@ -42,7 +43,7 @@ retention_plan_holds(const struct retention_item *items, size_t count)
 void
 retention_plan(struct retention_item *items, size_t count, const struct retention_rule *rule)
 {
-	int64_t staying = 0, bytes = 0; /* of the items that stay so far */
+	int64_t staying = 0, bytes = 0; /* of the items that are kept so far */
 	bool full = false, rescued = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -66,11 +67,12 @@ retention_plan(struct retention_item *items, size_t count, const struct retentio
 				bytes = more;
 			}
 		}
-		/* An origin is older, so its turn comes later in this loop. */
+		/* An origin is usually older, so this loop comes to it later. */
 		if (!item->goes)
 			protect_origins(items, item);
 	}
-	/* Unless the origin began later, or the clocks were wrong. */
+	/* Origins that came earlier in the loop, because they began later or the clocks were
+	 * wrong. */
 	while (rescued) {
 		rescued = false;
 		for (size_t i = 0; i < count; i++)

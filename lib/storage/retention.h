@@ -30,10 +30,10 @@ struct retention_item {
 	size_t origin_count;
 	bool selected;
 	bool protected;
-	bool goes;          /* filled by retention_plan() */
+	bool goes;          /* result of retention_plan(): it is removed */
 };
 
-/* The items are in order, the newest start first. */
+/* The items are sorted by start, the newest first. */
 void retention_plan(struct retention_item *items, size_t count,
     const struct retention_rule *rule);
 

@@ -1,14 +1,13 @@
 /*
- * Records of one length, so that each is a range of a file, with a lock (fcntl(2)) on its bytes. A
- * lock far behind them makes processes register one after another. State, mark and reason are
- * overwritten in place by one small pwrite(). A record is read again after its lock was found free:
- * its process may have ended between the two looks.
- *
- * At top level a file has the processes of one name, and an occurrence is a position in it.
- * Processes inside calls share one file for many calls; its records are searched, from the end for
- * the last of a name. Such a file is named after the call, without its numbers, of which sixteen
- * share a file. So when a process asks about calls inside its own, the answer is never in the file
- * in which it is registered itself.
+ * All records have the same length, so that each is a range of a file, with a lock (fcntl(2)) on
+ * its bytes. A lock far beyond them makes processes register one after another. State, mark and
+ * reason are overwritten in place by one small pwrite(). A record whose lock is free is read again,
+ * because its process may have ended between reading the record and looking at the lock. At top
+ * level there is a file for each name, and the occurrence of a process is the position of its
+ * record. Processes inside of calls share one file for many calls; to find the last occurrence of a
+ * name, its records are searched from the end. The file is named after the call, with its numbers
+ * divided by 16, so that 16 of them share a file. A process that asks about calls inside of its own
+ * call therefore never needs the file in which it is registered itself.
  */
 #include "storage/roster.h"
 
@@ -33,16 +32,18 @@
 #include "storage/run_lock.h"
 #include "storage/storage.h"
 
-/* Of one process: state, mark, pid, its stdout, a reason, the key of its enclosing call, its
- * occurrence, its name, LF. */
+/* Length of the record of a process: state, mark, pid, its stdout, a reason, key of its enclosing
+ * call, occurrence, name, LF. */
 #define RECORD 320
 #define RECORD_BEGUN 'B'
 #define RECORD_ENDED 'E'
 #define RECORD_ENDED_EMPTY 'N' /* ended successfully without printing anything */
-#define RECORD_TRIED 't'       /* its mark, or '-' */
+#define RECORD_TRIED 't'       /* mark of a process whose death does not matter (--try); otherwise
+                                  '-' */
 #define RECORD_STDOUT 14       /* offset of its stdout in a record */
 #define STDOUT_SIZE 49
-#define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it, or blanks */
+#define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* offset of the error of the machine, or
+                                                       blanks */
 #define REASON_SIZE 64
 #define RECORD_CALL (RECORD_REASON + REASON_SIZE + 1)
 #define CALL_SIZE (ROSTER_CALL - 1)
@@ -50,21 +51,23 @@
 #define OCCURRENCE_SIZE 20
 #define RECORD_NAME (RECORD_OCCURRENCE + OCCURRENCE_SIZE + 1)
 #define NAME_SIZE (RECORD - RECORD_NAME - 1)
-#define BEGIN_LOCK ((off_t)1 << 40) /* locked while a process registers */
-/* Further processes would have no room before that, or, with 32 bits, no number. */
+#define BEGIN_LOCK ((off_t)1 << 40) /* byte that is locked while a process registers */
+/* More processes would reach that byte; or, with 32 bits, exceed a long. */
 #define OCCURRENCE_LIMIT (BEGIN_LOCK / RECORD < LONG_MAX ? BEGIN_LOCK / RECORD : LONG_MAX)
 #define FILE_NAME_LIMIT 200
-#define ENCLOSED '+'           /* first byte of the name of a file of calls; no step's name has it */
-#define TOGETHER 16            /* numbers of calls that share one file */
+#define ENCLOSED '+'           /* first byte of the name of a file for calls; no step's name begins
+                                  with it */
+#define TOGETHER 16            /* how many numbers of calls share a file */
 
 /* Where the processes directly inside a call ("": at top level) are registered. */
 struct place {
-	char call[ROSTER_CALL]; /* key of the call in their records */
-	char *file;             /* name of the file; NULL: at top level, the process's name */
+	char call[ROSTER_CALL]; /* key of the call, as in the records */
+	char *file;             /* name of the file; NULL: top level, the file has the process's
+	                           name */
 };
 
-/* The file is named after the call, with "+" for slashes and its numbers rounded down to those
- * that share the file; a name that is too long is replaced by its digest. */
+/* A file is named after the call, with "+" for slashes, and each number divided by TOGETHER; a name
+ * that is too long is replaced by its digest. */
 static void
 place_find(struct place *p, const char *enclosing)
 {
@@ -93,14 +96,14 @@ place_find(struct place *p, const char *enclosing)
 	buffer_free(&name);
 }
 
-/* The range whose lock shows that the process of a record lives. */
+/* The bytes of a record whose lock shows that its process lives. */
 static struct lock_range
 record_range(off_t at)
 {
 	return (struct lock_range){ at, RECORD };
 }
 
-/* An identity of a pipe or socket that is the same at both ends; "" for anything else. */
+/* Identifies a pipe or socket by a text that is the same at both ends; "" for anything else. */
 static void
 name_pipe(int fd, char text[STDOUT_SIZE])
 {
@@ -112,13 +115,13 @@ name_pipe(int fd, char text[STDOUT_SIZE])
 		    (unsigned long long)st.st_ino);
 }
 
-/* Goes through the records of a file that have a certain call and name (NULL: any). */
+/* Goes through those records of a file that have this call and name (NULL: any). */
 struct scan {
 	int fd;
 	const char *call, *name;
-	off_t at;              /* of the record that was found last */
-	off_t next;            /* of the next record */
-	size_t count, looked;  /* of the records in the buffer */
+	off_t at;              /* offset of the record that was found last */
+	off_t next;            /* offset of the next record */
+	size_t count, looked;  /* records in the buffer, and how many of them were examined */
 	char records[RECORD * 32];
 };
 
@@ -132,7 +135,8 @@ scan_begin(struct scan *s, int fd, const char *call, const char *name)
 	s->count = s->looked = 0;
 }
 
-/* Matches too if the record was not written completely, since its call and name are unknown. */
+/* Whether a record matches. One that was not written completely does, too, since its call and name
+ * are not known. */
 static bool
 record_is(const char *record, const char *call, const char *name)
 {
@@ -144,7 +148,7 @@ record_is(const char *record, const char *call, const char *name)
 	    record[RECORD_NAME + len] == ' ')));
 }
 
-/* The next record that matches; NULL: there are no more. */
+/* The next record that matches; NULL: there are none. */
 static const char *
 scan_next(struct scan *s)
 {
@@ -170,7 +174,7 @@ scan_next(struct scan *s)
 	}
 }
 
-/* A field of a record, without the blanks behind it. */
+/* Copies a field of a record, without the blanks at its end. */
 static void
 read_field(const char *record, size_t at, size_t size, char *text)
 {
@@ -189,13 +193,13 @@ read_occurrence(const char *record)
 	return strtol(text, NULL, 10);
 }
 
-/* How many of this name have begun in the call, among the records before end. The last of them
- * has the number, so usually only the end of the file is read. -1 with errno. */
+/* How many processes with this name have begun in the call, among the records before end. The last
+ * of their records has the number, so usually only the end of the file is read. -1 with errno. */
 static long
 next_occurrence(int fd, off_t end, const char *call, const char *name)
 {
 	char records[RECORD * 32];
-	long unknown = 0; /* records not written completely: they may match */
+	long unknown = 0; /* incomplete records, which may be of this name */
 
 	while (end > 0) {
 		off_t from = end > (off_t)sizeof records ? end - (off_t)sizeof records : 0;
@@ -245,7 +249,8 @@ roster_append_record(struct roster *r, const struct roster_entry *e)
 	if (lock_wait(r->fd, begin, NULL) == -1)
 		return -1;
 	if (fstat(r->fd, &st) == 0) {
-		/* A process killed while it registered may have left part of a record. */
+		/* If a process was killed while it registered, the file may end with a part of a
+		 * record: begin after it. */
 		const off_t at = (st.st_size + RECORD - 1) / RECORD * RECORD;
 
 		r->occurrence = *r->enclosing == '\0' ? (long)(at / RECORD) :
@@ -261,7 +266,7 @@ roster_append_record(struct roster *r, const struct roster_entry *e)
 		if (put == RECORD)
 			r->record = at;
 		else if (put >= 0)
-			errno = ENOSPC; /* or a limit: writing the rest would find out which */
+			errno = ENOSPC; /* or a limit; only writing the rest would show which */
 	}
 	cause = errno;
 	lock_release(r->fd, begin);
@@ -314,7 +319,7 @@ enter_end(struct roster *r, char state)
 	if (r->fd == -1 || r->record == -1)
 		return;
 	INVARIANT((off_t)r->record % RECORD == 0);
-	/* If this fails, the process counts as dead in the roster, which is safe. */
+	/* If this fails, the process counts as dead, which is safe. */
 	if (pwrite(r->fd, &state, 1, (off_t)r->record) == 1)
 		r->record = -1;
 }
@@ -339,8 +344,8 @@ roster_fail(struct roster *r, const struct error *why)
 
 	if (r->fd == -1 || r->record == -1)
 		return;
-	/* The place with the message; else the message alone; else its end, such as errno's
-	 * text: the first that fits. */
+	/* Use the first of these that fits: the place with the message, only the message, the end
+	 * of the message (such as errno's text). */
 	if (strlen(text) > REASON_SIZE)
 		text = why->message;
 	if (strlen(text) > REASON_SIZE && (last = strrchr(text, ':')) != NULL && last[1] == ' ')
@@ -354,8 +359,8 @@ roster_fail(struct roster *r, const struct error *why)
 		r->record = -1;
 }
 
-/* Whether a record has begun, has not ended, and its lock is free. own: the record of this
- * process in this file, -1 if it has none. */
+/* Whether the process of a record has begun and not ended, and its lock is free. own: offset of
+ * this process's own record in this file, or -1. */
 static bool
 record_dead(int fd, off_t at, off_t own)
 {
@@ -365,7 +370,7 @@ record_dead(int fd, off_t at, off_t own)
 		return false;
 	if (lock_look(fd, record_range(at), NULL) != 0)
 		return false;
-	/* It may have ended between the two looks. */
+	/* The process may have ended just before its lock was looked at. */
 	return pread(fd, &state, 1, at) == 1 && state == RECORD_BEGUN;
 }
 
@@ -378,8 +383,8 @@ record_ended(int fd, off_t at, off_t own)
 	    (state == RECORD_ENDED || state == RECORD_ENDED_EMPTY);
 }
 
-/* Asks is() about the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM". False for a
- * text that is no call. */
+/* Calls is() for the record of the process that made a call, "ENCLOSING/NAME:OCC:ITEM". False if
+ * the text is no call. */
 static bool
 ask_record(struct roster *r, const char *call, bool (*is)(int fd, off_t at, off_t own))
 {
@@ -439,16 +444,16 @@ roster_ended(struct roster *r, const char *call)
 
 /* Iterates over the files in which processes are registered. */
 struct files {
-	int own;             /* this process's own file, which comes first and stays open; -1: none */
-	char *path;          /* then this one, a file of calls; NULL: none */
+	int own;             /* this process's own file comes first, and is not closed; -1: none */
+	char *path;          /* then this file of calls; NULL: none */
 	DIR *dir;            /* then the files in this directory; NULL: none */
-	bool all;            /* of calls, too */
-	const char *besides; /* except this one; NULL */
+	bool all;            /* include files of calls */
+	const char *besides; /* except this file; NULL */
 	int flags, fd;
 };
 
-/* The files of processes directly inside a call of a run; *call gets the key of the call in
- * their records. */
+/* Selects the file with processes directly inside of a call of a run; *call gets the key of the
+ * call. */
 static void
 files_of_call(struct files *f, const char *run_directory, const char *enclosing, int flags,
     char call[ROSTER_CALL])
@@ -467,7 +472,7 @@ files_of_call(struct files *f, const char *run_directory, const char *enclosing,
 	free(directory);
 }
 
-/* The files of processes inside the call in which this process is. */
+/* Selects the files with processes inside of the call in which this process is. */
 static void
 files_beside(struct files *f, const struct roster *r)
 {
@@ -476,7 +481,7 @@ files_beside(struct files *f, const struct roster *r)
 		f->dir = storage_opendir(r->directory);
 }
 
-/* Opens the next file; -1: there are no more. */
+/* Opens the next file; -1: there is none. */
 static int
 files_next(struct files *f)
 {
@@ -511,8 +516,8 @@ files_close(struct files *f)
 		closedir(f->dir);
 }
 
-/* Why the machine failed the process of a record; "" if unknown. The record is read again,
- * because the reason is written just before the lock is released. */
+/* The error of the machine because of which the process of a record died; "" if not known. The
+ * record is read again, because the reason is written just before the lock is released. */
 static void
 read_reason(int fd, off_t at, char reason[ROSTER_REASON])
 {
@@ -523,7 +528,7 @@ read_reason(int fd, off_t at, char reason[ROSTER_REASON])
 	reason[got > 0 ? got : 0] = '\0';
 }
 
-/* The record of the next process in the scan that died and was not only tried; NULL: there is
+/* The record of the next process in the scan that has died, except those with --try; NULL: there is
  * none. */
 static const char *
 next_died(struct scan *s, off_t own)
@@ -536,8 +541,8 @@ next_died(struct scan *s, off_t own)
 	return record;
 }
 
-/* Finds a process in a call that died: the first whose reason is known, else the first. own: the
- * record of this process, which is left out. */
+/* Finds a process in a call that has died: the first whose reason is known, else the first. own:
+ * record of this process, which is skipped. */
 static bool
 find_died(struct files *f, const char *call, off_t own, const char *enclosing,
     struct roster_death *death)
@@ -620,12 +625,12 @@ roster_forgive(const char *run_directory, const char *enclosing)
 		scan_begin(&scan, files.fd, call, NULL);
 		while (next_died(&scan, -1) != NULL)
 			if (pwrite(files.fd, &tried, 1, scan.at + 1) != 1)
-				break; /* it counts then, which is safe */
+				break; /* the process still counts as dead, which is safe */
 	}
 	files_close(&files);
 }
 
-/* Reports what became of the processes in a file that write to a pipe. */
+/* Finds out from a file what happened to the processes that write to a pipe. */
 static void
 roster_scan_upstream(struct scan *s, off_t own, const char *pipe, struct upstream *u)
 {
@@ -683,7 +688,7 @@ roster_all_ended(const struct roster *r, const char *name)
 	struct scan scan;
 	int fd = -1;
 
-	/* This process lives, and has its own name. */
+	/* This process is alive, and has its name itself. */
 	if (strcmp(name, r->name) != 0)
 		fd = beside ? r->fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	scan_begin(&scan, fd, r->call, name);
@@ -715,12 +720,12 @@ roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *wri
 		roster_end(writer);
 	if (why.code != ERROR_NONE) {
 		roster_fail(writer, &why);
-		roster_close(writer); /* reported as dead only without its lock */
+		roster_close(writer); /* only a process without its lock counts as dead */
 	}
 	return why.code == ERROR_NONE;
 }
 
-/* A name is reported once for each file: it may have many processes. */
+/* A name is reported once for each file, as many processes may have it. */
 bool
 roster_busy(const char *run_directory, struct buffer *names)
 {

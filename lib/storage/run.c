@@ -1,8 +1,7 @@
 /*
  * A run is made from the inside out: directory and lock, key, transcript, marks, and last its first
  * event, with which others see it; if any of this fails, everything is removed again. A step reads
- * the same files, and trusts what it finds there, not the environment alone, which only says where
- * they are.
+ * the same files; it takes from the environment only where they are.
  */
 #include "storage/run.h"
 
@@ -66,7 +65,8 @@ run_write_file(const struct run *r, const char *name, const void *bytes, size_t 
 	return failed;
 }
 
-/* A transcript that is not kept is, with its blobs, in the run directory. */
+/* The place of blobs, or of a transcript: if the transcript is not kept, they are in the run
+ * directory. */
 static char *
 transcript_path(const struct run *r)
 {
@@ -90,8 +90,8 @@ open_transcript(struct run *r, const char *path, bool create, struct error *err)
 	return failed;
 }
 
-/* Whether run.started records a variable: those that any program may depend on, those that say
- * where steps find their definitions, and those whose names the user gave. */
+/* Whether run.started records a variable: those on which any program may depend, those that say
+ * where steps find definitions, and those that the user has named. */
 static bool
 is_recorded(const char *variable, char *const *names)
 {
@@ -122,11 +122,12 @@ run_cause_read(struct run_cause *cause, const struct event_view *started)
 			event_copy_id(span_member(link.value, KEY_EVENT_ID), cause->event_id);
 }
 
-/* Makes the attempt a span of a trace, outer; NULL: of a trace of its own. */
+/* Makes the attempt a span of the trace outer; if that is NULL, of a trace of its own. */
 static void
 enter_trace(struct run *r, const struct traceparent *outer)
 {
-	struct traceparent own = { .flags = 1 }; /* all that is recorded is sampled */
+	struct traceparent own = { .flags = 1 }; /* everything is recorded, so the sampled flag is
+	                                            set */
 
 	r->traced = outer != NULL;
 	if (outer != NULL)
@@ -137,9 +138,9 @@ enter_trace(struct run *r, const struct traceparent *outer)
 	traceparent_write(&own, r->traceparent);
 }
 
-/* Finds the trace that the environment or the first attempt names; a child run is in the span of
- * the call that started it. If somebody resumes a child run by hand, the environment is not that
- * of its parent. false: there is no trace. */
+/* Finds the trace that the environment names, or that of the first attempt. A child run belongs to
+ * the span of the call that started it; but if a user resumes a child run by itself, the
+ * environment is not that of its parent. False: there is no trace. */
 static bool
 find_trace(const struct run_spec *spec, struct traceparent *outer)
 {
@@ -160,7 +161,7 @@ find_trace(const struct run_spec *spec, struct traceparent *outer)
 	return true;
 }
 
-/* event_id NULL: a new id. */
+/* event_id NULL: a new id is made. */
 static int
 append_started(struct run *r, const char *event_id, const struct run_cause *cause,
     struct span payload, struct error *err)
@@ -187,14 +188,14 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 	return failed;
 }
 
-/* Warns of a failure that does not fail the run. */
+/* Warns about an error because of which the run does not fail. */
 static void
 run_announce_start(struct run *r, const struct run_spec *spec)
 {
 	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
 	struct error err = ERROR_INIT;
 
-	/* Only the recorded name and inputs may be passed on. */
+	/* A masked run passes on only the recorded name and inputs, which the filter has masked. */
 	if (r->transcript.masked) {
 		free(r->name);
 		r->name = span_text(redaction_member(r->transcript.redaction, KEY_NAME));
@@ -208,7 +209,7 @@ run_announce_start(struct run *r, const struct run_spec *spec)
 		run_warn(r, &err);
 }
 
-/* Records for the steps which directory is the run's workspace. */
+/* Stores which directory is the run's workspace, for its steps. */
 static int
 write_workspace(const struct run *r, const char *workspace, struct error *err)
 {
@@ -268,7 +269,8 @@ write_environment(struct writer *w, const struct run_spec *spec)
 	writer_object_end(w);
 }
 
-/* Records the script, and the programs that its words run. For a pipeline, its text is in argv. */
+/* Writes the script, and the programs that are run by the words of the command line. A pipeline's
+ * text is in argv. */
 static int
 keep_files(struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
 {
@@ -296,7 +298,7 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
 		.outer = outer, .unmarked = unmarked };
 	int failed = 0;
 
-	/* The storage's key is used only for what is compared with other attempts. */
+	/* The storage's key is used only if calls may be compared with those of other attempts. */
 	if (unmarked)
 		random_bytes(key, MARKS_KEY_BYTES);
 	else
@@ -319,7 +321,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	struct writer w;
 	int failed;
 
-	/* A run of one step has no calls to distinguish; a masked run is never resumed. */
+	/* A run of one step has only one call; and a masked run is never resumed, so its calls are
+	 * not compared. */
 	marked = workflow && (r->keep_transcript || spec->compared) && !r->transcript.masked;
 	if (marked && write_start(r, spec, key, false, err) != 0)
 		return -1;
@@ -368,14 +371,16 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	if (failed == 0)
 		failed = append_started(r, NULL, spec->cause,
 		    span_of(payload.data, payload.len), err);
-	/* If its mask refuses the run, nothing of it is left behind. */
+	/* START_FILE is written after run.started: if the mask refuses that, no file is left
+	 * behind. */
 	if (failed == 0 && workflow && !marked)
 		failed = write_start(r, spec, key, true, err);
 	buffer_free(&payload);
 	return failed;
 }
 
-/* Makes a file above a limit (RLIMIT_FSIZE) an error instead of the end of the process. */
+/* Ignores SIGXFSZ, so that exceeding the limit for file sizes (RLIMIT_FSIZE) is an error and does
+ * not end the process. */
 static void
 run_init(struct run *r)
 {
@@ -385,7 +390,8 @@ run_init(struct run *r)
 	r->transcript.fd = -1;
 }
 
-/* A run that could not be created leaves nothing behind. Files of another run with its id stay. */
+/* Removes everything of a run that could not be created; but no files of another run with its
+ * id. */
 static void
 run_abandon_new(struct run *r)
 {
@@ -541,7 +547,7 @@ run_set_environment(const struct run *r, struct environment *e, const char *dire
 	environment_set(e, "AWF_PARENT", r->started);
 	environment_set(e, "AWF_WORKFLOW_DIR", directory);
 	environment_set(e, TRACEPARENT, r->traceparent);
-	/* TRACESTATE belongs to a trace that was begun elsewhere. */
+	/* TRACESTATE belongs to a trace of somebody else. */
 	if (!r->traced)
 		environment_unset(e, "TRACESTATE");
 }
@@ -597,7 +603,7 @@ run_enter_environment(struct run *r, struct error *err)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
 
-	/* Whether its owner lives, and which attempt it is. */
+	/* Check that the run's owner is alive, and read the number of the attempt. */
 	fd = open_file(r, "lock");
 	if (fd < 0 && errno == ENOENT)
 		return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
@@ -691,7 +697,7 @@ run_environment_directory(void)
 	return path;
 }
 
-/* Whether the directory of the run in the environment has this mark. */
+/* Whether the directory of the run in the environment has this digest of a filter. */
 static bool
 environment_marked(const char *mark)
 {
@@ -729,7 +735,7 @@ run_write_error(struct writer *w, const struct error *error)
 	writer_object_end(w);
 }
 
-/* Nothing is written about what was not kept. */
+/* Writes the digest and size of a stored stdin or stdout; nothing if it was not stored. */
 static void
 write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
 {
@@ -777,7 +783,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 			NULL };
 		char *message = NULL;
 
-		/* The error as it may be shown; for a masked run, as it was recorded. */
+		/* The error for the audit file; for a masked run as the filter has masked it. */
 		if (end->error == NULL || end->error->code == ERROR_NONE)
 			message = NULL;
 		else if (!r->transcript.masked)

@@ -1,14 +1,14 @@
 /*
- * A run from the view of its programs: its ids and paths, its directory with the lock and the key,
- * its transcript. awf-run creates one; an awf-step inside opens it, found in the environment; an
- * awf-step without one creates a run of its own. The directory runs/<id>/ may be removed when the
- * run has ended; only the transcript is the record.
+ * A run as its programs see it: its ids and paths, its directory with the lock and the key, its
+ * transcript. awf-run creates a run; an awf-step inside of it opens the run that the environment
+ * names; an awf-step outside of a run creates one of its own. The directory runs/<id>/ may be
+ * removed when the run has ended; only the transcript is the record.
  *
  *    runs/<id>/lock   held by the owner while the run lives (storage/run_lock.h)
  *    runs/<id>/key    32 random bytes, for the tokens of state lines
- *    runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
- *                     command itself may contain what it masks, so it is only in the
- *                     environment, and is checked against this mark
+ *    runs/<id>/mask   of a masked run: a digest of its filter (redaction_mark()). The
+ *                     command itself may contain secrets, so it is only in the
+ *                     environment, and is checked against this digest
  *    runs/<id>/start  state at the start of the attempt (storage/call_marks.h)
  *    runs/<id>/lineage the runs around it (storage/lineage.h)
  *    runs/<id>/roster/
@@ -40,80 +40,83 @@ struct run {
 	struct transcript transcript;
 	char started[ID_SIZE];        /* event id of this attempt's run.started;
 	                                 after run_enter(): $AWF_PARENT */
-	int64_t attempt_from;         /* offset in the transcript at which it begins */
+	int64_t attempt_from;         /* offset in the transcript at which the attempt begins */
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
-	char traceparent[TRACEPARENT_SIZE]; /* for processes of the run that are in no call */
-	bool traced;                  /* it is part of a trace that began outside */
-	char redaction_mark[DIGEST_SIZE]; /* the mark of its filter; "": it is not masked */
-	int lock_fd;                  /* -1 unless this process owns the run */
-	bool keep_transcript;         /* otherwise it is in the run directory and
-	                                 removed with that */
-	bool audited;                 /* the audit file has an entry for it */
+	char traceparent[TRACEPARENT_SIZE]; /* for processes of the run outside of calls */
+	bool traced;                  /* it belongs to a trace that was begun outside */
+	char redaction_mark[DIGEST_SIZE]; /* digest of its filter; "": it is not masked */
+	int lock_fd;                  /* -1 if another process owns the run */
+	bool keep_transcript;         /* false: it is in the run directory, and is removed with
+	                                 that */
+	bool audited;                 /* the audit file has a line about its start */
 	void (*warn)(const struct error *err);
 };
 
-/* What started a child run: its step.call_workflow.started. */
+/* What has started a child run: a step.call_workflow.started of its parent. */
 struct run_cause {
 	char run_id[ID_SIZE], event_id[ID_SIZE]; /* "" for a run at top level */
 };
-/* Reads it from a run.started. */
+/* Reads the cause from a run.started. */
 void run_cause_read(struct run_cause *cause, const struct event_view *started);
 
 /* The members of run.started; texts may be NULL, spans absent. */
 struct run_spec {
-	const char *id;               /* NULL: a new one */
+	const char *id;               /* NULL: a new one is made */
 	const char *name;
 	const char *kind;             /* "workflow", or "step" for a run of one step */
 	char *const *argv;
 	struct span inputs;           /* JSON object of --input values */
-	char *const *ignored;         /* variables that no call depends on: names, or beginnings with a
-	                                 star; ends with NULL; may be NULL */
-	char *const *environment;     /* names recorded besides PATH LANG LC_* TZ;
-	                                 ends with NULL; may be NULL */
+	char *const *ignored;         /* variables on which no call depends: names, or beginnings of
+	                                 names followed by a star; ends with NULL; may be NULL */
+	char *const *environment;     /* variables to be recorded besides PATH LANG LC_* TZ; ends
+	                                 with NULL; may be NULL */
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
-	const char *script;           /* the file of the workflow, absolute; NULL: none */
-	/* Other files of the workspace that it is run by, or sources; absolute; end with NULL; may
-	 * be NULL. */
+	const char *script;           /* file of the workflow, absolute; NULL: none */
+	/* Other files in the workspace that the command line executes, or sources; absolute; end
+	 * with NULL; may be NULL. */
 	char *const *programs, *const *sourced;
 	struct redaction *redaction;  /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
-	const char *forked_at;        /* the PATH left out of it */
-	const char *traceparent;      /* of the first attempt, if this one is started
-	                                 outside of a trace */
-	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
-	const struct run_cause *cause; /* NULL: it is no child */
-	const struct lineage *lineage; /* NULL: it starts none */
-	const char *inside_of;        /* id of the run whose end ends this one; NULL */
+	const char *forked_at;        /* the PATH given with --at */
+	const char *traceparent;      /* of the first attempt; used if this one is started outside
+	                                 of a trace */
+	const char *workspace;        /* directory of --workspace, absolute; NULL: the current
+	                                 one */
+	const struct run_cause *cause; /* NULL: the run is no child */
+	const struct lineage *lineage; /* NULL: the run cannot start others */
+	const char *inside_of;        /* id of the run that ends this one when it ends; NULL */
 	bool snapshot;                /* the storage has a snapshot of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
-	bool compared;                /* its calls are compared with those of a run around it that goes on */
-	bool latest;                  /* becomes `latest` (top-level live runs) */
+	bool compared;                /* its calls are compared with those of an outer run that was
+	                                 resumed */
+	bool latest;                  /* make it `latest`: a run at top level, and no replay */
 	void (*repaired)(const char *text);
-	void (*warn)(const struct error *err); /* audit file, latest */
+	void (*warn)(const struct error *err); /* for errors with the audit file or `latest` */
 };
 
 /* Creates directory, lock, key and transcript, and appends run.started. If that fails,
  * nothing is left. */
 int run_create(struct run *r, const struct run_spec *spec, struct error *err);
 
-/* A further attempt at a run whose owner is gone. run_reopen() makes the run this
- * process's: the lock is held, the run directory is empty but for it, the transcript is
- * open; ERROR_SYSTEM if another process has it. Then either run_restart() makes a key
- * and records the attempt (-1: let it go), or run_let_go() leaves the run as it was. */
+/* A further attempt of a run whose owner has ended. run_reopen() makes this process the owner: it
+ * holds the lock, the run directory is empty except for the lock, and the transcript is open;
+ * ERROR_SYSTEM if another process is the owner. Then call either run_restart(), which makes a key
+ * and records the attempt (after -1, call run_let_go()), or run_let_go(), which leaves the run as
+ * it was. */
 int run_reopen(struct run *r, const char *id, struct error *err);
 int run_restart(struct run *r, int attempt, const struct run_spec *spec, struct error *err);
 void run_let_go(struct run *r);
 
-/* A run that is made once more from its recording (awf-replay, awf-verify --determinism). */
+/* A run that is a replay of a recording (awf-replay, awf-verify --determinism). */
 struct run_recorded {
-	const char *root;             /* of its own storage, absolute; created if needed */
+	const char *root;             /* storage for the replay, absolute; created if needed */
 	const char *id;
-	const char *source;           /* of the storage with the recording; NULL: none */
-	const char *started;          /* event id of run.started */
+	const char *source;           /* storage that contains the recording; NULL: none */
+	const char *started;          /* event id for run.started */
 	const char *name;
 	int attempt;
 	struct span payload;          /* of run.started */
@@ -121,35 +124,37 @@ struct run_recorded {
 	const struct lineage *lineage;
 	unsigned char key[DIGEST_BYTES];
 };
-/* Like run_create(), in a storage of its own, with the given ids and run.started; without entries
- * in the audit file and `latest`. */
+/* Like run_create(), but in another storage, with given ids and a given run.started, and without
+ * changes in the audit file and of `latest`. */
 int run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err);
 
-/* Sets the variables by which steps find the run; directory: of the workflow. */
+/* Sets the variables in which steps find the run; directory: of the workflow. */
 void run_set_environment(const struct run *r, struct environment *e, const char *directory);
 /* The workspace of the run's attempt, absolute, to be freed by the caller; NULL: unknown. */
 char *run_workspace(const struct run *r);
-/* Names the file to which steps add what they would do (awf-run --dry-run). */
+/* The variable with the file to which steps append what they would do (awf-run --dry-run). */
 #define DRY_RUN_FILE "AWF_DRY_RUN"
 /* Whether the environment names a run (AWF_RUN_ID is set). */
 bool run_in_environment(void);
-/* Enters the run of AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE, AWF_PARENT. Fails
- * with "run has ended" (ERROR_SYSTEM) if its lock is free. */
+/* Enters the run that AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE and AWF_PARENT name. Fails with "run
+ * has ended" (ERROR_SYSTEM) if nobody holds its lock. */
 int run_enter(struct run *r, struct error *err);
-/* Gives a run that was entered its filter, if it is masked; until then nothing can be
- * appended to it. ERROR_SYSTEM if it is another run's filter; NULL: none is known. */
+/* Sets the filter of a run that was entered; if the run is masked, nothing can be appended before.
+ * redaction NULL: the process knows no filter. ERROR_SYSTEM if the filter is another one than the
+ * run's. */
 int run_redact(struct run *r, struct redaction *redaction, struct error *err);
-/* Its directory, in memory of its own; NULL if it names none. It need not be there. */
+/* The run directory that the environment names, to be freed by the caller; NULL if it names none.
+ * It may not exist. */
 char *run_environment_directory(void);
-/* Whether the run that the environment names is masked; is one that run_recreate() made. */
+/* Whether the run in the environment is masked; whether run_recreate() has made it. */
 bool run_environment_masked(void);
 bool run_environment_recreated(void);
-/* The storage of its recording, to be freed by the caller; NULL if that is in none, or the run was
- * not made by run_recreate(). */
+/* The storage that contains the recording of a replay, to be freed by the caller; NULL if the
+ * recording is in no storage, or the run is no replay. */
 char *run_source(const struct run *r);
 
 struct run_end {
-	const char *event_id;         /* NULL: a new one */
+	const char *event_id;         /* NULL: a new one is made */
 	const char *status;           /* success failed cancelled timeout waiting */
 	int exit_code;
 	const struct error *error;    /* code ERROR_NONE or NULL: null */
@@ -158,13 +163,14 @@ struct run_end {
 	const char *stdout_sha256;    /* NULL: stdout was not kept */
 	int64_t stdout_bytes;
 	struct span usage;            /* JSON object, absent: none */
-	bool interrupted;             /* something outside ended it, that did not mean its work */
-	const struct seal_key *seal;  /* signs it; NULL: no seal */
+	bool interrupted;             /* ended from outside, without the intention to end its work
+	                                 (reboot, batch system) */
+	const struct seal_key *seal;  /* key of the seal; NULL: none */
 };
-/* Appends run.completed, syncs it, writes the audit line, drops the directory. The
- * latter two even if the former fail. */
+/* Appends run.completed and syncs it, writes the audit line, and removes the run directory; the
+ * last two even if the first fails. */
 int run_finish(struct run *r, const struct run_end *end, struct error *err);
-/* Writes the value of the member error: null if there is none. */
+/* Writes the member error: null if there was none. */
 void run_write_error(struct writer *w, const struct error *error);
 void run_close(struct run *r);
 

@@ -23,11 +23,11 @@
 #include "storage/storage.h"
 
 #define LOCK_TEXT_SIZE 64
-#define REASON_SIZE 256 /* why the machine failed a step; spaces if it did not */
-#define TAKE_TRIES 100 /* each fails only because an owner left meanwhile */
+#define REASON_SIZE 256 /* room for the error of the machine in a step, or spaces */
+#define TAKE_TRIES 100 /* a try fails only if an owner has just given up the run */
 
-/* Removes everything below a directory, without following links, except the name `spared` (NULL:
- * nothing). */
+/* Removes everything in a directory, without following links, except the name `spared` (NULL:
+ * none). */
 static void
 remove_contents(int fd, const char *spared)
 {
@@ -78,7 +78,8 @@ run_directory_drop(const char *directory)
 	char *gone = memory_format("%s" RUN_DIRECTORY_GONE, directory);
 
 	if (rename(directory, gone) != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
-		empty_directory(gone, NULL); /* left by an owner that was killed here */
+		empty_directory(gone, NULL); /* left by an owner that was killed while removing
+		                                it */
 		rename(directory, gone);
 	}
 	run_directory_empty(gone);
@@ -141,7 +142,7 @@ run_lock_take_over(const char *directory, struct error *err)
 			reason = errno;
 			unable_to_lock(directory, err);
 		}
-		/* The directory was removed meanwhile, or it cannot be locked. */
+		/* The directory was removed meanwhile; or it cannot be locked. */
 		if (!had)
 			file_close(&fd);
 	}
@@ -176,7 +177,7 @@ run_lock_fail(const char *directory, const struct error *why)
 
 	snprintf(reason, sizeof reason, "%-*.*s", REASON_SIZE, REASON_SIZE,
 	    error_text(why, whole, sizeof whole));
-	/* If this fails, only the step's own message tells the reason. */
+	/* If this fails, only the message of the step itself says why. */
 	if (fd >= 0)
 		(void)!pwrite(fd, reason, REASON_SIZE, LOCK_TEXT_SIZE);
 	file_close(&fd);

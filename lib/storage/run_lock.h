@@ -1,7 +1,7 @@
 /*
  * The lock of a run: runs/<id>/lock, on which the owner of the run holds F_WRLCK while it lives. It
- * contains "PID ATTEMPT\n", followed by room for an error of the machine in a step that could not
- * even enter the roster: that overwrites existing bytes, which is possible on a full disk.
+ * contains "PID ATTEMPT\n", followed by room for the error of a step that could not even register
+ * in the roster because of the machine. Overwriting these bytes is possible even on a full disk.
  *
  * What the code relies on:
  *   - The kernel releases the lock with its process. Closing any descriptor of the file releases it
@@ -17,23 +17,25 @@
 
 #include "base/error.h"
 
-/* Makes the directory, which must be new, and the lock. The descriptor, or -1. */
+/* Makes the directory, which must not exist, and the lock, and takes that. Returns the descriptor,
+ * or -1. */
 int run_lock_make(const char *directory, struct error *err);
-/* Locks a run whose owner is gone, whether its directory is there or not; what the
- * directory holds beside the lock is removed. ERROR_SYSTEM if another process has the
- * lock, naming it. The descriptor, or -1 with errno, EAGAIN if another process has it. */
+/* Takes the lock of a run whose owner has ended, even if the directory is gone; everything else in
+ * the directory is removed. Returns the descriptor, or -1 with errno: EAGAIN if another process has
+ * the lock, which the ERROR_SYSTEM names. */
 int run_lock_take_over(const char *directory, struct error *err);
-/* Says whose it is. */
+/* Writes the pid of this process and the attempt into the lock file. */
 int run_lock_sign(int fd, const char *directory, int attempt, struct error *err);
-/* Records that an error of the machine failed a step so early that nothing else tells. Not for the
- * owner of the lock, who would lose it. Only the last one is kept. */
+/* Stores an error of the machine because of which a step failed so early that nothing else is known
+ * about it. Only the last one is kept. The owner of the lock must not call this, as it would lose
+ * the lock. */
 void run_lock_fail(const char *directory, const struct error *why);
-/* Whether that happened in this attempt; *why is ERROR_SYSTEM then. */
+/* Whether a step has failed in this way in this attempt; *why is then an ERROR_SYSTEM. */
 bool run_lock_failed(int fd, struct error *why);
 
 /* Suffix of the name of a directory that is being removed. */
 #define RUN_DIRECTORY_GONE ".gone"
-/* Removes the directory with all in it, as far as that can be done. */
+/* Removes the directory and everything in it, as far as possible. */
 void run_directory_drop(const char *directory);
 /* The same for a directory that was renamed already. */
 void run_directory_empty(const char *gone);

@@ -1,6 +1,6 @@
 /*
- * The program that copies is a peer that is sent nothing: its stdin stays open as long as the copy
- * is wanted. It writes one JSON object a line.
+ * The program that copies is a peer to which nothing is sent: its stdin stays open as long as the
+ * copy is needed. It writes one JSON object per line.
  */
 #include "storage/served.h"
 
@@ -42,7 +42,8 @@ served_start_fetcher(struct served *s, const char *url, unsigned what,
 	char *list = libexec_path(), *program = path_search(list, FETCHER);
 	const char *argv[7 + sizeof options / sizeof *options] = { program };
 	char after[24], last[24];
-	/* Signals from the terminal end this program; let that one live long enough to clean up. */
+	/* A signal from the terminal ends this program; the other must live a little longer, to
+	 * clean up. */
 	const struct process_spec spec = { .argv = (char *const *)(uintptr_t)argv,
 		.err = PROCESS_INHERIT, .group = true };
 	size_t words = 1;
@@ -73,7 +74,7 @@ served_start_fetcher(struct served *s, const char *url, unsigned what,
 	return failed;
 }
 
-/* ---- the lines that it writes ---- */
+/* ---- what the program writes ---- */
 
 static void
 served_read_error(struct error *err, struct span line)
@@ -89,7 +90,7 @@ served_read_error(struct error *err, struct span line)
 	free(message);
 }
 
-/* Processes a line. Returns its type, or NULL if the caller need not handle it. */
+/* Handles a line. Returns its type if the caller must handle it, too; otherwise NULL. */
 static const char *
 served_read_line(struct served *s, struct span line, struct served_change *change)
 {
@@ -116,7 +117,7 @@ served_read_line(struct served *s, struct span line, struct served_change *chang
 	return type;
 }
 
-/* It has ended without writing a reason. */
+/* The program has ended without saying why. */
 static void
 served_set_end_error(struct served *s, struct served_change *change)
 {
@@ -127,7 +128,7 @@ served_set_end_error(struct served *s, struct served_change *change)
 	    process_status_text(wait_status, text, sizeof text));
 }
 
-/* The next line that is of interest, of those received so far; NULL. */
+/* The next of the received lines that the caller must handle; NULL: there is none. */
 static const char *
 served_next_line(struct served *s, struct served_change *change)
 {
@@ -234,7 +235,7 @@ served_close(struct served *s)
 {
 	if (s->peer.process.pid != 0)
 		peer_end(&s->peer);
-	/* If it was killed, the copy is still there. */
+	/* If the program was killed, it has not removed the copy. */
 	if (s->storage.root != NULL)
 		copytree_remove(s->storage.root, NULL);
 	peer_free(&s->peer);

@@ -1,8 +1,8 @@
 /*
  * INPUT_AUTO is decided by the first value of the input: a state line begins with a brace, so input
  * with another first byte is text. Values are framed across reads without being parsed, and each is
- * checked when it is complete. On a pipe, socket or shared file, lines are written under a lock of
- * the whole file (fcntl(2)), which lines longer than PIPE_BUF need.
+ * checked when it is complete. On a pipe, socket or shared file, lines are written while the whole
+ * file is locked (fcntl(2)): otherwise lines longer than PIPE_BUF could be mixed with others.
  */
 #include "storage/state.h"
 
@@ -36,7 +36,8 @@ data_from_text(struct data *d, const char *bytes, size_t len)
 	d->no_newline = !d->base64 && !newline;
 	if (!d->base64)
 		json_quote(&d->json, bytes, newline ? len - 1 : len);
-	/* An escape takes up to six bytes: a hundred megabytes of NULs would become six hundred. */
+	/* A byte may become an escape of six: a hundred megabytes of NULs would become six
+	 * hundred. */
 	if (d->json.len > DATA_LIMIT) {
 		buffer_free(&d->json);
 		d->base64 = true;
@@ -272,7 +273,7 @@ state_reader_fill(struct state_reader *r, struct error *err)
 	do
 		got = read(r->fd, buffer_reserve(&r->pending, want + 1), want);
 	while (got == -1 && errno == EINTR && (r->signal_number == NULL || *r->signal_number == 0));
-	/* If input never pauses, no read is interrupted, so look here. */
+	/* If input never pauses, no read is interrupted: check for a signal here. */
 	if (r->signal_number != NULL && *r->signal_number != 0)
 		return error_set(err, ERROR_CANCELLED, NULL, "ended by signal %d", *r->signal_number);
 	if (got == -1)
@@ -335,7 +336,8 @@ only_space(const char *bytes, size_t len)
 	return text_prefix_of(bytes, len, " \t\r\n") == len;
 }
 
-/* `{"data":`, however spaced: a beginning like that of a state line is not truncated text. */
+/* Whether the text begins with `{"data":`, with any white space: if such a line breaks off, it is
+ * an incomplete state line, not text. */
 static bool
 begins_like_state(const char *bytes, size_t len)
 {
@@ -352,8 +354,8 @@ begins_like_state(const char *bytes, size_t len)
 	return true;
 }
 
-/* Skips a byte order mark at the beginning of the input if JSON may follow; in text it is data.
- * False: more input is needed to know. */
+/* Skips a byte order mark at the beginning if JSON may follow; in text it belongs to the data.
+ * False: more input is needed to decide. */
 static bool
 skip_byte_order_mark(struct state_reader *r)
 {
@@ -418,8 +420,8 @@ state_recognise_form(struct state_reader *r, struct error *err)
 	return 0;
 }
 
-/* If lines that are state lines were taken for plain data, their metadata, which differs in each
- * attempt, would become data. The first line tells. */
+/* If state lines were read as plain data, their metadata, which differs in each attempt, would
+ * become data. The first line shows whether they are. */
 static int
 refuse_state(const struct state_reader *r, const char *at, size_t len, struct error *err)
 {
@@ -436,7 +438,8 @@ refuse_state(const struct state_reader *r, const char *at, size_t len, struct er
 	    "the step before makes items of its output)");
 }
 
-/* Length of text up to an end byte; an LF is part of the text, a NUL is not; -1: all of it. */
+/* Sets the length of a text up to an end byte: including it if it is LF, excluding it if it is NUL;
+ * or of all input (-1). */
 static int
 state_read_text(struct state_reader *r, int end, struct item *item, struct error *err)
 {

@@ -14,87 +14,89 @@
 #include "base/error.h"
 #include "json/scan.h"
 
-/* A value as steps pass it on. */
+/* A value that steps pass to each other. */
 struct data {
 	struct buffer json;  /* minified JSON, never empty once set */
-	bool no_newline;     /* text that did not end in LF */
-	bool base64;         /* bytes that are no UTF-8, as a base64 string */
+	bool no_newline;     /* a text without LF at its end */
+	bool base64;         /* bytes that are not UTF-8, as a base64 string */
 };
 
-/* The advice when a part is requested of data that is text and looks like JSON:
+/* A hint for users who select a part of data that is a text but looks like JSON:
  * span_holds_json(). */
 #define DATA_HOLDS_JSON "the data is text that looks like JSON; -i json"
 
-/* Longest data that makes a line; the rest is room for its metadata. */
+/* Longest data in a line; the rest of a line's limit is room for metadata. */
 #define DATA_LIMIT (SCAN_LINE_LIMIT - ((size_t)1 << 20))
 
-/* Bytes as a text item: loses one final LF; base64 if they are no UTF-8, or too many
- * of them need escapes for DATA_LIMIT. */
+/* Makes a text of bytes: one LF at the end is dropped; it becomes base64 if it is not UTF-8, or if
+ * its escapes would exceed DATA_LIMIT. */
 void data_from_text(struct data *d, const char *bytes, size_t len);
-/* Bytes that must be one JSON value; -1 says what is wrong. */
+/* Makes a value of bytes, which must be one JSON value; -1 with what is wrong. */
 int data_from_json(struct data *d, const char *bytes, size_t len, struct error *err);
 void data_null(struct data *d);
 void data_copy(struct data *to, const struct data *from);
-/* Whether it is bytes in base64. After jq has replaced the data, it may not be, although the
- * metadata still says so. */
+/* Whether the data is bytes in base64. After jq has replaced the data, it may be something else
+ * although the metadata still says so. */
 bool data_binary(const struct data *d);
 /* Whether it is an empty text. */
 bool data_nothing(const struct data *d);
-/* The bytes that a command gets: text with its LF, binary decoded, JSON as one
- * line, null as nothing. */
+/* Appends the bytes that a command gets as input: text with its LF, base64 decoded, JSON as one
+ * line, nothing for null. */
 void data_feed(const struct data *d, struct buffer *out);
-/* What -r prints: as data_feed(), but null is "null". */
+/* Appends what -r prints: like data_feed(), but "null" for null. */
 void data_raw(const struct data *d, struct buffer *out);
 void data_free(struct data *d);
 
 /* One item of input. */
 struct item {
 	struct data data;
-	struct buffer metadata;  /* the state line's, JSON; empty: it was no state */
-	struct buffer line;      /* the state line as it came, minified; may be empty */
-	bool foreign;            /* of another run: only data and error are taken */
+	struct buffer metadata;  /* metadata of the state line, JSON; empty: the item was no state
+	                            line */
+	struct buffer line;      /* the state line itself, minified; may be empty */
+	bool foreign;            /* of another run: only its data and error are used */
 };
-/* metadata.error of an item that failed before, .at NULL if none. */
+/* metadata.error of an item that has failed; .at NULL: it has not. */
 struct span item_error(const struct item *item);
-/* Fills *error from {"code", "message"}; false if it is none. A code of a later version
- * counts as exit_status. */
+/* Fills *error from an object with code and message; false if it is not one. An unknown code, which
+ * a later version may write, becomes exit_status. */
 bool state_error(struct span object, struct error *error);
-/* Fills an item from a line that state_is(). */
+/* Fills an item from a state line (state_is()). */
 void item_take_state(struct item *item, struct span line, const char *run_id);
-/* A text of the metadata in memory of its own, or NULL. */
+/* A text in the metadata, to be freed by the caller; NULL: there is none. */
 char *item_metadata(const struct item *item, const char *key);
 void item_free(struct item *item);
 
 enum input_form { INPUT_AUTO, INPUT_TEXT, INPUT_LINES, INPUT_NUL, INPUT_JSON, INPUT_STATE,
 	INPUT_NONE };
 
-/* Reads items from a descriptor, in pieces as they come. */
+/* Reads items from a descriptor, piece by piece. */
 struct state_reader {
 	int fd;
-	enum input_form form;      /* INPUT_AUTO until recognised */
-	const char *run_id;        /* of this run; "" */
-	bool no_states;            /* state lines are an error in other forms than their own */
-	const volatile int *signal_number; /* non-zero ends the reading; NULL */
+	enum input_form form;      /* INPUT_AUTO until the form was recognized */
+	const char *run_id;        /* of this run; "": no run */
+	bool no_states;            /* refuse state lines unless the form is theirs */
+	const volatile int *signal_number; /* reading ends when it is not 0; NULL */
 	struct buffer pending;
-	size_t taken;              /* bytes of pending that items have used */
-	size_t seen;               /* bytes after taken already searched for an end */
+	size_t taken;              /* bytes at the beginning of pending that belong to returned
+	                              items */
+	size_t seen;               /* bytes after these that contain no end of an item */
 	size_t consumed;           /* bytes of input before pending, for messages */
 	struct framer framer;
-	bool eof;                  /* nothing more to read */
-	bool any_byte;             /* there was input at all */
-	bool done;                 /* the last item was taken */
+	bool eof;                  /* the end of the input was read */
+	bool any_byte;             /* the input was not empty */
+	bool done;                 /* the last item was returned */
 };
 void state_reader_begin(struct state_reader *r, int fd, enum input_form form,
     const char *run_id);
-/* Instead of a descriptor: takes over bytes that are all of the input. */
+/* Reads from bytes instead of a descriptor; takes ownership of them. */
 void state_reader_give(struct state_reader *r, struct buffer *bytes);
-/* 1: an item; 0: none among the bytes read so far (r->done: nor will there be);
- * -1: ERROR_INVALID_INPUT naming the byte. A state line that breaks off at the
- * end is an error, not text. */
+/* Returns the next item from the bytes that were read. 1; 0: no item is complete (if r->done is
+ * set, none will come); -1: ERROR_INVALID_INPUT, with the number of the byte. A state line that
+ * breaks off at the end is an error, not text. */
 int state_reader_take(struct state_reader *r, struct item *item, struct error *err);
-/* One read(). -1: ERROR_SYSTEM, or ERROR_CANCELLED by a signal. */
+/* Reads once. -1: ERROR_SYSTEM, or ERROR_CANCELLED after a signal. */
 int state_reader_fill(struct state_reader *r, struct error *err);
-/* Both, until there is an item (1), the end (0) or an error (-1). */
+/* Reads until there is an item (1), the end (0) or an error (-1). */
 int state_reader_next(struct state_reader *r, struct item *item, struct error *err);
 void state_reader_free(struct state_reader *r);
 
@@ -102,8 +104,8 @@ void state_reader_free(struct state_reader *r);
  * with UUIDs run_id and event_id. */
 bool state_is(struct span value);
 
-/* What makes a new state line's metadata. NULL and absent values are left out,
- * but previous_agent is null then. */
+/* What is written into the metadata of a new state line. Members that are NULL or absent are left
+ * out, except previous_agent, which is null then. */
 struct state_spec {
 	const char *run_id, *event_id;
 	int64_t seq;
@@ -113,19 +115,20 @@ struct state_spec {
 	int64_t step_index;
 	const char *timestamp;
 	int64_t execution_time_ms, tool_calls_count;
-	const unsigned char *key;    /* of the run, for the token of a result; NULL: none */
+	const unsigned char *key;    /* key of the run, for the token of a result; NULL: no token */
 	int attempt;
 	struct span error, failure;  /* JSON objects */
-	struct span attachments;     /* JSON array: of the item that the line stands for */
-	const char *skipped;         /* why the call that made the line did nothing; NULL */
-	long part;                   /* number within the outputs of one call, -1: one */
+	struct span attachments;     /* JSON array, of the item from which the line is made */
+	const char *skipped;         /* why the call that writes the line did nothing; NULL */
+	long part;                   /* number of this output of a call with several; -1: it has
+	                                one */
 };
-/* Appends the line, LF included. */
+/* Appends the line, with LF. */
 void state_write(const struct state_spec *spec, const struct data *data, struct buffer *out);
 
-/* Writes whole lines to fd: under a POSIX write lock on a pipe, socket or regular
- * file, so that processes sharing it never splice. -1 with errno: EINTR if *stop was
- * set and nobody took the bytes; the last line may be cut then. */
+/* Writes whole lines to fd; a pipe, socket or regular file is locked meanwhile (POSIX write lock),
+ * so that lines of several processes are not mixed. -1 with errno: EINTR if *stop was set and
+ * nobody has read the bytes; then the last line may be incomplete. */
 int state_put(int fd, const char *bytes, size_t len, const volatile int *stop);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A file is opened by its last name from a directory that was opened without following that name,
- * and must be a regular file: a link or FIFO that somebody has put there is refused. So is a
- * storage that another user could replace, by the rights of any directory above it. Runs are found
- * by reading the directory; there is no index that could be wrong.
+ * To open a file, its directory is opened first, without following a link of that name; then the
+ * file, which must be a regular file: a link or FIFO that somebody has put there is refused. So is
+ * a storage that another user could replace because of the permissions of a directory above it.
+ * Runs are found by reading the directory; there is no index that could be wrong.
  */
 #include "storage/storage.h"
 
@@ -33,7 +33,7 @@
 #define PREFIX_MIN 4
 #define SHORT_ID 8
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
-#define NAMES_SUGGESTED 1000 /* among the newest runs */
+#define NAMES_SUGGESTED 1000 /* newest runs whose names are compared with a misspelt one */
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
 	"snapshots" };
@@ -83,7 +83,8 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 {
 	struct stat status;
 
-	/* An existing directory may be gone when it is looked at: queues come and go. */
+	/* A directory that exists may be gone when it is opened, as queues come and go: try
+	 * again. */
 	do {
 		if (mkdir(path, 0700) == 0)
 			return sync ? file_sync_name(path, err) : 0;
@@ -98,10 +99,11 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 	return 0;
 }
 
-/* In a user namespace, all owners outside it, root too, are shown as this user. */
+/* In a user namespace, root and all owners outside of it are shown as this user. */
 #define UNKNOWN_USER 65534
 
-/* Another user who may rename in a directory above could put his own storage in its place. */
+/* A user who may rename entries of a directory above the storage could replace the storage: refuse
+ * it. */
 static int
 refuse_foreign_parent(const char *root, const char *parent, struct error *err)
 {
@@ -118,7 +120,7 @@ refuse_foreign_parent(const char *root, const char *parent, struct error *err)
 	return 0;
 }
 
-/* Checks the directories above an existing one: the root, or where it would be made. */
+/* Checks all directories above one that exists; root: the storage's, or where it would be made. */
 static int
 refuse_foreign_parents(const char *root, const char *directory, struct error *err)
 {
@@ -134,7 +136,7 @@ refuse_foreign_parents(const char *root, const char *directory, struct error *er
 	return failed;
 }
 
-/* If others may write here, they could put another run in the place of ours. */
+/* Users who may write into the storage could replace runs: refuse it. */
 static int
 refuse_foreign(const char *root, struct error *err)
 {
@@ -159,7 +161,7 @@ storage_check(const struct storage *s, bool *there, struct error *err)
 	enum sync_mode mode;
 	int failed = sync_mode_from_environment(&mode, err);
 
-	/* The directory itself, or its nearest existing ancestor. */
+	/* Find the directory itself, or its nearest ancestor that exists. */
 	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
 	    path_climb(&nearest))
 		;
@@ -176,8 +178,8 @@ storage_check(const struct storage *s, bool *there, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, nearest, *there ? "unable to write in it" :
 		    "unable to make the storage in it (AWF_STORAGE names another place)");
 
-	/* Check what storage_make_directory() would find: the directory is writable, or does not
-	 * exist. */
+	/* Check what storage_make_directory() would check: each directory can be written to, or
+	 * does not exist yet. */
 	for (size_t i = 0; failed == 0 && i < sizeof directories / sizeof directories[0]; i++) {
 		char *path = path_join(s->root, directories[i]);
 
@@ -318,9 +320,9 @@ storage_set_latest(const struct storage *s, const char *run_id, struct error *er
 	char *target = memory_format("transcripts/%s" SUFFIX, run_id);
 	int failed = 0;
 
-	/* Another process that sets the same link at the same time makes the same link, and may
-	 * have renamed this one: then the link is in place. */
-	unlink(temporary); /* of an attempt that was killed here */
+	/* Another process that sets `latest` at the same time may have renamed this temporary link:
+	 * then `latest` is set. */
+	unlink(temporary); /* left by an attempt that was killed here */
 	if ((symlink(target, temporary) != 0 && errno != EEXIST) ||
 	    (rename(temporary, latest) != 0 && errno != ENOENT)) {
 		failed = error_errno(err, ERROR_SYSTEM, latest, "unable to point it to this run");
@@ -542,8 +544,8 @@ storage_run_elsewhere(const struct storage *s, const char *run_id)
 	return there;
 }
 
-/* The latest run of ours with this name, or of a workflow file with it: a user who has just run
- * that means it, whatever else had the name before. */
+/* Finds the latest run that was recorded here and has this name, or the name of the workflow file
+ * NAME.awf: a user who has just run that means this run, even if other runs had the name before. */
 static int
 resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
 {
@@ -620,14 +622,16 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
 	if (S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");
-	if (!S_ISREG(status.st_mode)) /* a pipe has a path too, which leads nowhere: /dev/fd/63 */
+	if (!S_ISREG(status.st_mode)) /* a pipe has a path, too, such as /dev/fd/63, but it has no
+	                                 storage */
 		return error_set(err, ERROR_SYSTEM, argument, "is no regular file");
-	/* Transcripts are not opened through a link; but the user may name a link. */
+	/* Transcripts are not opened through links; but if the user names a link, its target is
+	 * used. */
 	ref->path = lstat(argument, &status) == 0 && S_ISLNK(status.st_mode) ?
 	    realpath(argument, NULL) : NULL;
 	if (ref->path == NULL)
 		ref->path = memory_text(argument);
-	/* It may be in the storage, under a run's name. */
+	/* The file may be in a storage, with a run's id as its name. */
 	if (transcript_name(path_base(ref->path), ref->run_id)) {
 		char *parent = path_directory(ref->path), *own = path_join(s->root, "transcripts");
 
@@ -680,7 +684,7 @@ storage_run_alive(const struct storage *s, const char *run_id)
 bool
 transcript_alive(const char *path, const char *run_id)
 {
-	/* transcripts/<id>.jsonl, or runs/<id>/<id>.jsonl if it is not kept. */
+	/* It is transcripts/<id>.jsonl, or, if it is not kept, runs/<id>/<id>.jsonl. */
 	static const char *const roots[] = { "..", "../.." };
 	char *directory = path_directory(path);
 	bool alive = false;

@@ -1,7 +1,7 @@
 /*
- * The claim has one field per line; a call and a path have no LF (call_id_valid(),
- * call_path_valid()), so no other claim has this text (asserted). Tokens are compared in constant
- * time.
+ * The claim has one field per line. A call and a path contain no LF (call_id_valid(),
+ * call_path_valid()), so two claims never have the same text (asserted). Tokens are compared in
+ * constant time.
  */
 #include "storage/token.h"
 
@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/invariant.h"
 
-/* Whether each text of a claim stands on one line. */
+/* Whether no text of a claim contains an LF. */
 static bool
 claim_has_lines(const struct token_claim *claim)
 {

@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "base/invariant.h"
 
-/* Offsets of the parts of VERSION-TRACE-SPAN-FLAGS, and the flags that are known. */
+/* Offsets of the parts of VERSION-TRACE-SPAN-FLAGS; KNOWN_FLAGS: the flags of level 1. */
 enum { TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, LENGTH = 55, KNOWN_FLAGS = 3 };
 
 /* The value of one or two lower-case hex digits; for more, 0 only if all are 0. -1 if there is
@@ -43,7 +43,7 @@ traceparent_read(const char *text, struct traceparent *t)
 		return false;
 	version = traceparent_parse_hex(text, 2);
 	flags = traceparent_parse_hex(text + FLAGS_AT, 2);
-	/* Later versions may append more; ff is not a version. */
+	/* Later versions may have further parts; ff is not a valid version. */
 	if (version == -1 || version == 0xff || flags == -1 || text[TRACE_AT - 1] != '-' ||
 	    text[SPAN_AT - 1] != '-' || text[FLAGS_AT - 1] != '-' ||
 	    (len > LENGTH && (version == 0 || text[LENGTH] != '-')) ||
@@ -57,7 +57,7 @@ traceparent_read(const char *text, struct traceparent *t)
 	return true;
 }
 
-/* Checks that a trace context that was written can be read. */
+/* Whether a trace context that was written can be read again. */
 static bool
 text_reads_back(const char *text)
 {

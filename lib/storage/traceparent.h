@@ -26,22 +26,22 @@ struct traceparent {
 	unsigned flags;  /* the flags of level 1, among them that the id is random */
 };
 
-/* Reads VERSION-TRACE-SPAN-FLAGS; false if text, which may be NULL, is none that is valid. */
+/* Reads VERSION-TRACE-SPAN-FLAGS; false if text, which may be NULL, is not a valid one. */
 bool traceparent_read(const char *text, struct traceparent *t);
-/* Its text, of version 00. Returns out. */
+/* Writes it, as version 00. Returns out. */
 char *traceparent_write(const struct traceparent *t, char out[TRACEPARENT_SIZE]);
 
-/* A run's own trace: its id without the dashes. Returns out. */
+/* The id of a run's own trace: the run's id without dashes. Returns out. */
 char *trace_id_of_run(const char *run_id, char out[TRACE_ID_SIZE]);
-/* The span that an event began, and that of an attempt. Return out. */
+/* The id of the span that an event has begun; and of the span of an attempt. Return out. */
 char *span_id_of_event(const char *event_id, char out[SPAN_ID_SIZE]);
 char *span_id_of_attempt(const char *run_id, int64_t attempt, char out[SPAN_ID_SIZE]);
 
-/* Writes what is within the span of an event, in the trace of an environment that is within
- * another one; "" if that is in none. Returns out. */
+/* Writes the trace context for what happens inside of the span of an event, in the trace that the
+ * environment e is in; "" if it is in none. Returns out. */
 char *traceparent_within(const struct environment *e, const char *event_id,
     char out[TRACEPARENT_SIZE]);
-/* Puts that environment there. */
+/* Puts the environment into the span of an event. */
 void traceparent_enter(struct environment *e, const char *event_id);
 
 #endif

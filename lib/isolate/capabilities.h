@@ -10,9 +10,9 @@ struct capabilities {
 
 /* -1 with errno. */
 int capabilities_get(struct capabilities *c);
-/* Drops all other capabilities for good: without a bit in the bounding set, executing a file does
- * not restore it. A process that may not change that set gets none from files once no_new_privs is
- * set. -1 with errno. */
+/* Drops all other capabilities for good: they are removed from the bounding set, too, so that
+ * executing a file does not restore them. If the process may not change that set, no_new_privs has
+ * the same effect. -1 with errno. */
 int capabilities_keep(const struct capabilities *kept);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A parser for a part of git-config(1)'s syntax that is never more lenient than git: whatever is
- * not a plain line for git (quotes, comments after a value, a setting on the line of a section
- * header, continued lines) is odd.
+ * A parser for a part of git-config(1)'s syntax that is never more lenient than git: any line that
+ * is not in the plain form (quotes, comments after a value, a setting on the line of a section
+ * header, continued lines) is reported as odd.
  */
 #include "isolate/git_config.h"
 
@@ -13,8 +13,9 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-/* In lower case; "*" stands for a subsection. No value of these is run, or leads to a file that is
- * read as settings, and none has git call a remote of its own accord, as those of a partial clone do. */
+/* In lower case; "*" stands for a subsection. git executes no value of these settings, reads no
+ * further settings from a file that they name, and does not contact a remote because of them, as it
+ * would for a partial clone. */
 static const char *const plain[] = {
 	"advice.*", "branch.*.description", "branch.*.merge", "branch.*.mergeoptions", "branch.*.pushremote",
 	"branch.*.rebase", "branch.*.remote", "branch.*.vscode-merge-base", "branch.autosetupmerge",
@@ -48,7 +49,7 @@ static const char *const plain_options[] = {
 
 struct reader {
 	const char *const *plain;
-	char *section;     /* in lower case; NULL: not understood */
+	char *section;     /* in lower case; NULL: it could not be parsed */
 	char *subsection;  /* NULL: none */
 	char **odd;
 };
@@ -159,7 +160,8 @@ read_all(const char *const *names, const char *text, size_t len)
 	struct reader r = { .plain = names };
 	const char *end = text + len;
 
-	/* With continued lines the meaning depends on the context, so the whole text is odd. */
+	/* With continued lines, the meaning of a line depends on others, so the whole text is
+	 * reported. */
 	if (memchr(text, '\0', len) != NULL || (len > 0 && text[len - 1] == '\\'))
 		list_take(&r.odd, memory_copy(text, len));
 	for (const char *at = text; r.odd == NULL && at < end; at++)

@@ -15,19 +15,19 @@
 #include "base/memory.h"
 #include "base/sha1.h"
 
-#define HEADER 12          /* of the file */
+#define HEADER 12          /* length of the file's header */
 #define EXTENSION_HEADER 8
 #define SIZE 36            /* in an entry: where the size of its file is */
 #define STATUS 40          /* in an entry: length of what is known of its file, at the beginning */
-#define NAME_LENGTH 0xfffu /* in an entry's flags; this value means a longer path */
+#define NAME_LENGTH 0xfffu /* part of an entry's flags; this value: the path is longer */
 
 struct reading {
 	const unsigned char *bytes;
 	size_t len, at, hash;
 	uint32_t version;
 	struct buffer path;    /* of the previous entry */
-	size_t *starts;        /* offsets of the entries, shifted left by one; the lowest bit is set
-	                          if an entry reuses nothing of the previous path */
+	size_t *starts;        /* offset of each entry, times two; plus one if it reuses nothing of
+	                          the previous path */
 	size_t count;
 	bool unordered, empty, directories;
 	git_index_take *take;
@@ -40,7 +40,7 @@ number_at(const unsigned char *bytes)
 	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* In version 4 an entry begins with how many bytes of the previous path to drop. */
+/* In version 4 an entry begins with the number of bytes to remove from the previous path. */
 static bool
 read_dropped(const struct reading *r, size_t *name, size_t *dropped)
 {
@@ -123,7 +123,7 @@ is_end_known(const struct reading *r)
 	return at == NULL || memcmp(at, "EOIE", 4) != 0 || number_at(at + EXTENSION_HEADER) == r->at;
 }
 
-/* Reads the extensions after the entries and returns their flags; -1. */
+/* Reads the extensions after the entries, and returns their flags; -1: invalid. */
 static int
 read_extensions(const struct reading *r)
 {

@@ -16,15 +16,16 @@
 
 #define GIT_INDEX_HASH 32 /* the longest checksum */
 
-/* What git does not look for changes of in the work tree, as git-update-index(1) says it of a path. */
+/* Flags of a path whose changes in the work tree git does not look for (git-update-index(1)). */
 #define GIT_INDEX_ASSUMED 1 /* --assume-unchanged */
-#define GIT_INDEX_SKIPPED 2 /* --skip-worktree, which a sparse checkout says of what is not there */
+#define GIT_INDEX_SKIPPED 2 /* --skip-worktree; a sparse checkout sets it for files that are not
+                               there */
 
-/* Called with each path, in the index's order; with some of the flags above. */
+/* Called with each path, in the order of the index, and its flags. */
 typedef void git_index_take(void *context, const char *path, int flags);
 
-/* hash: length of an object name in bytes, 20 or 32. Returns flags of those above; -1: not an
- * index, damaged, or of an unknown version. Some paths may have been passed to take by then. */
+/* hash: length of an object name in bytes, 20 or 32. Returns the flags of the index; -1 if it is no
+ * index, is damaged, or has an unknown version; some paths may have been passed to take before. */
 int git_index_read(const char *bytes, size_t len, size_t hash, git_index_take *take, void *context);
 
 /* A file sharedindex.*, which other files name by its checksum, that has got another one. */

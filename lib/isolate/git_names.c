@@ -53,8 +53,8 @@ is_ignored(uint32_t code)
 	    (code >= 0x206a && code <= 0x206f) || code == 0xfeff;
 }
 
-/* Whether it is ".git" in any case, with characters that NTFS or HFS+ ignore, or its short
- * name on NTFS. */
+/* Whether a part of a path is ".git" for some file system: in any case, with characters that NTFS
+ * or HFS+ ignore, or as its short name on NTFS. */
 static bool
 is_repository(const char *part, size_t len)
 {
@@ -62,7 +62,7 @@ is_repository(const char *part, size_t len)
 	char *text;
 	bool is;
 
-	for (size_t at = 0; at < len && part[at] != ':';) { /* after it, a stream of NTFS */
+	for (size_t at = 0; at < len && part[at] != ':';) { /* what follows is a stream of NTFS */
 		uint32_t code = 0;
 		size_t one = utf8_decode(part + at, len - at, &code);
 

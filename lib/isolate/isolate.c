@@ -48,9 +48,9 @@ struct isolation {
 	int report;
 };
 
-/* Capabilities over files: without them a root user could not write to read-only files as when the
- * workflow was recorded, and without the last one could not make a user namespace for a sandbox.
- * They give no power over mounts, processes or the kernel. */
+/* Capabilities over files: without them root could not write to read-only files, as it could when
+ * the workflow was recorded; and without the last one it could not make a user namespace for a
+ * sandbox. They give no power over mounts, processes or the kernel. */
 static const int over_files[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP
 };
@@ -100,8 +100,9 @@ be_function(void *context)
 	_exit(status);
 }
 
-/* Leaves open only: the report at REPORT_FD; /dev/null as stdin; stdout and stderr, which become
- * /dev/null if they are not open for writing (a directory there would be a way out). */
+/* Closes all descriptors except the report's, which becomes REPORT_FD; stdin, which becomes
+ * /dev/null; and stdout and stderr, which become /dev/null unless they are open for writing (a
+ * directory there would be a way out). */
 static int
 isolate_close_descriptors(struct isolation *c, struct error *err)
 {
@@ -137,8 +138,8 @@ isolate_enter_namespaces(struct isolation *c, struct error *err)
 	};
 	const char *host = c->spec->host_name;
 
-	/* Keys in the caller's session keyring must not be visible. If there are no keyrings, or
-	 * the call is forbidden, that is so inside too. */
+	/* Keys in the caller's session keyring must not be visible. If the kernel has no keyrings
+	 * or forbids the call, the same holds inside. */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
 	    errno != EPERM && errno != EACCES)
 		return isolate_refused(err, "leave the session's keys");
@@ -188,7 +189,8 @@ end_at_once(void *context)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Called with all signals blocked, so that the first process never runs with unblocked signals. */
+/* Starts the first process. All signals are blocked, so that it never runs with unblocked
+ * signals. */
 static int
 isolate_run_function(struct isolation *c, struct isolate_end *end, struct error *err)
 {
@@ -223,7 +225,7 @@ isolate_run_function(struct isolation *c, struct isolate_end *end, struct error 
 	if (pid > 0) {
 		end->signal_number = passing_wait(pid, pid, &status);
 		if (end->signal_number == -1)
-			end->signal_number = 0; /* its report counts */
+			end->signal_number = 0; /* its own report is used instead */
 		if (!keeper_hear(ends[0], &r))
 			error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
 		else if (r.what == KEEPER_REFUSED)

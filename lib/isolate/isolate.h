@@ -41,42 +41,43 @@
 /* Directories that are private and empty, besides HOME and /dev/shm; ends with NULL. */
 extern const char *const isolate_private[];
 
-/* Something shown at another path than its own: a directory, or a file below a
- * private directory. */
+/* Something that is shown at another path: a directory, or a file below a private directory. */
 struct isolate_shown {
 	const char *at, *source;     /* absolute; at need not exist */
-	bool itself;                 /* of a file: if `at` is a symbolic link, replace the link;
-	                                otherwise the file that it points to */
+	bool itself;                 /* for a file: if `at` is a symbolic link, replace the link
+	                                itself, not its target */
 };
 
 struct isolate_spec {
 	const char *workspace;       /* absolute; need not exist if source is given */
-	const char *source;          /* shown as the workspace; NULL: the workspace itself */
-	const char *scratch;         /* existing directory on disk for the changes, which are
-	                                removed at the end; NULL, or if an overlay cannot write
-	                                there: memory */
+	const char *source;          /* directory that is shown as the workspace; NULL: the
+	                                workspace itself */
+	const char *scratch;         /* existing directory on disk, in which changes are stored
+	                                until the end; NULL: they are kept in memory, also if an
+	                                overlay cannot use the directory */
 	const char *const *visible;  /* absolute; ends with NULL; may be NULL. Missing paths
 	                                are skipped */
-	const char *const *writable; /* likewise, but these must exist */
-	const struct isolate_shown *shown; /* visible too; ends with at NULL; may be NULL */
-	const struct isolate_shown *files; /* regular files to be shown at their paths, outside of
-	                                      the workspace, in place of what is there; ends with at
+	const char *const *writable; /* the same, but these must exist */
+	const struct isolate_shown *shown; /* further visible directories and files; ends with at
 	                                      NULL; may be NULL */
-	const char *directory;       /* to start in; NULL: the workspace */
-	const char *host_name;       /* NULL: the machine's */
-	pid_t first_pid;             /* of the function's process, above 1; 0: 2 */
+	const struct isolate_shown *files; /* regular files that are shown in place of other files
+	                                      outside of the workspace; ends with at NULL; may be
+	                                      NULL */
+	const char *directory;       /* working directory at the start; NULL: the workspace */
+	const char *host_name;       /* NULL: the machine's own */
+	pid_t first_pid;             /* pid of the process that calls the function, above 1; 0: 2 */
 };
 
 struct isolate_end {
-	int wait_status;   /* of the function's process: its exit status is what the
+	int wait_status;   /* of the process that called the function; its exit status is what the
 	                      function returned */
 	int signal_number; /* last signal passed on to it; 0: none */
 };
 
 /* Runs inside(context) isolated and waits for its end, passing on SIGHUP, SIGINT, SIGQUIT and
- * SIGTERM. The process should have one thread. -1 (ERROR_SYSTEM): the message names the part that
- * the system refused, or says that this process cannot wait for children (it ignores SIGCHLD, or
- * has set SA_NOCLDWAIT); then inside was not run. */
+ * SIGTERM. The process should have one thread. -1 (ERROR_SYSTEM): inside was not run; the message
+ * names the part that the system refused, or says that this process cannot wait for children (it
+ * ignores SIGCHLD, or has set SA_NOCLDWAIT). */
 int isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void *context,
     struct isolate_end *end, struct error *err);
 

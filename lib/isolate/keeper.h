@@ -14,8 +14,9 @@
 struct keeper_report {
 	enum {
 		KEEPER_KILLED,
-		KEEPER_NO_NAMESPACES, /* nothing has run: error says why */
-		KEEPER_REFUSED,       /* error says what was refused, and why */
+		KEEPER_NO_NAMESPACES, /* nothing was run; error says why */
+		KEEPER_REFUSED,       /* nothing was run; error says what the system refused, and
+		                         why */
 		KEEPER_ENDED          /* the program has ended, with wait_status */
 	} what;
 	int wait_status;

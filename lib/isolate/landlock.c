@@ -1,7 +1,7 @@
 /*
- * Uses landlock(7) by its system calls, as no library has them. Constants of newer kernels are
- * defined here, so that a program built with older headers can use them; a kernel gets only the
- * rights and fields that its version knows.
+ * landlock(7) is used by system calls, as no library has functions for it. Constants of newer
+ * kernels are defined here, so that the program can be built with older headers; a kernel gets only
+ * the rights and fields that its version knows.
  */
 #define _GNU_SOURCE
 #include "isolate/landlock.h"
@@ -17,7 +17,7 @@
 
 #include "base/invariant.h"
 
-/* Not in older headers. */
+/* Missing in older headers. */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15)
 #define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
@@ -52,7 +52,7 @@ landlock_version(void)
 int
 landlock_begin(struct landlock *l, int version, bool network, struct error *err)
 {
-	/* Older kernels do not accept the fields that were added at the end. */
+	/* Fields were added at the end; older kernels do not accept them. */
 	struct ruleset { uint64_t files, net, scope; } r = { ALL, 0, 0 };
 	const size_t size = version >= LANDLOCK_SCOPE ? sizeof r :
 	    version >= LANDLOCK_TCP ? offsetof(struct ruleset, scope) : offsetof(struct ruleset, net);

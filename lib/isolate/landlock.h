@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* Versions of the kernel's interface, named after what each added. */
+/* Versions of the kernel's interface, named by what each has added. */
 enum {
 	LANDLOCK_NONE, LANDLOCK_FILES, LANDLOCK_REFER, LANDLOCK_TRUNCATE, LANDLOCK_TCP,
 	LANDLOCK_DEVICES, LANDLOCK_SCOPE
@@ -25,18 +25,18 @@ enum place_access { PLACE_LIST, PLACE_PUBLIC, PLACE_READ, PLACE_DEVICE, PLACE_WR
 
 struct landlock {
 	int fd;         /* ruleset of the kernel */
-	uint64_t files; /* rights that it handles */
+	uint64_t files; /* the rights that the ruleset controls */
 };
 
-/* LANDLOCK_NONE: the kernel does not have it, or it is switched off. */
+/* LANDLOCK_NONE: the kernel does not have Landlock, or it is switched off. */
 int landlock_version(void);
-/* network: allow TCP. ERROR_BLOCKED. */
+/* network: allow TCP. -1 with ERROR_BLOCKED. */
 int landlock_begin(struct landlock *l, int version, bool network, struct error *err);
-/* Allows access to what is open as fd (O_PATH is enough) and all below it. path: for errors.
- * ERROR_BLOCKED. */
+/* Allows access to the file or directory that is open as fd (O_PATH is enough), and to everything
+ * below it. path: for messages. -1 with ERROR_BLOCKED. */
 int landlock_allow(struct landlock *l, int fd, enum place_access access, const char *path,
     struct error *err);
-/* Requires no_new_privs. Closes the ruleset in any case. ERROR_BLOCKED. */
+/* Needs no_new_privs. Closes the ruleset in any case. -1 with ERROR_BLOCKED. */
 int landlock_enforce(struct landlock *l, struct error *err);
 
 #endif

@@ -20,10 +20,10 @@
 
 #define OPEN_FILES 65536
 #define KEPT_FREE (UINT64_C(1) << 30)
-#define KEPT_PART 20         /* or this fraction of the disk, if that is less */
-#define COUNTING_LOOK 5      /* every fifth check counts processes, */
-#define CLOSER_LOOK 10       /* and every tenth of these counts them one by one */
-#define SMALL_FILE 4096      /* bytes for each file, to compute a limit for the number of files */
+#define KEPT_PART 20         /* space that must remain: at most this part of the disk (1/20) */
+#define COUNTING_LOOK 5      /* processes are counted at every fifth check, */
+#define CLOSER_LOOK 10       /* and at every tenth of these one by one */
+#define SMALL_FILE 4096      /* assumed size of a file, to compute a limit for their number */
 
 bool
 limits_kernel(int major, int minor)
@@ -38,7 +38,8 @@ limits_kernel(int major, int minor)
 void
 limits_volunteer(void)
 {
-	/* Whichever process the kernel kills then, the limits still hold. */
+	/* If this fails, the kernel may kill another process first; the limits hold
+	 * nevertheless. */
 	(void)setting_write("/proc/self/oom_score_adj", "500"); /* of 1000 */
 }
 
@@ -75,8 +76,8 @@ limits_set(const struct limits *l, bool apart, struct error *err)
 	    0;
 }
 
-/* How much space must remain free, given the size, the free space and how much may be used. On a
- * nearly full disk, half of the free space. */
+/* How much space must remain free, given the size of the disk, its free space and how much may be
+ * used; on a nearly full disk, half of the free space. */
 static uint64_t
 limits_space_to_keep(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 {
@@ -116,7 +117,8 @@ watched_spent(const struct watched *w)
 	    (fs.f_files > 0 && fs.f_favail < w->files));
 }
 
-/* Number of processes of the machine; *last: the most recent pid in this namespace. */
+/* The number of processes of the machine; *last is set to the pid that was given last in this
+ * namespace. */
 static long
 count_all(int *last)
 {
@@ -162,13 +164,14 @@ watch_look(struct watch *w)
 		return spent;
 	if (!w->processes || ++w->looks % COUNTING_LOOK != 0)
 		return NULL;
-	/* Count them one by one only if the machine has as many more than before, and now and then,
-	 * since others may have ended meanwhile. */
+	/* Count one by one only if the machine has so many more processes than at the start; and
+	 * sometimes in any case, since other processes may have ended meanwhile. */
 	all = count_all(&last);
 	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
 		return NULL;
 	if (w->apart) {
-		/* In a PID namespace pids are few, and only live processes accept signal 0. */
+		/* In a PID namespace, pids are small numbers; kill() with signal 0 shows which
+		 * exist. */
 		if (last > w->highest)
 			w->highest = last;
 		for (int pid = 2; pid <= w->highest; pid++)

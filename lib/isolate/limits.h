@@ -12,7 +12,7 @@
 
 struct limits {
 	int64_t file_size;  /* maximum size of a file in bytes */
-	int64_t disk;       /* by how many bytes free space may decrease */
+	int64_t disk;       /* by how many bytes the free space may decrease */
 	int64_t processes;
 };
 
@@ -25,28 +25,29 @@ void limits_volunteer(void);
 /* Sets limits of this process and its children. apart: in its own user namespace. ERROR_BLOCKED. */
 int limits_set(const struct limits *l, bool apart, struct error *err);
 
-/* A writable directory. */
+/* What must remain free on the file system of a writable directory. */
 struct watched {
 	int fd;             /* -1: not watched */
-	uint64_t bytes;     /* must remain free, */
-	uint64_t files;     /* and this many inodes */
+	uint64_t bytes;     /* free bytes, */
+	uint64_t files;     /* free inodes */
 };
 
 struct watch {
 	const struct limits *limits;
 	struct watched workspace, temporary;
 	bool processes;     /* count processes */
-	bool apart;         /* in a PID namespace */
-	long before;        /* processes of the machine at the start */
+	bool apart;         /* the program is in a PID namespace */
+	long before;        /* number of processes of the machine at the start */
 	unsigned looks, counts;
-	int highest;        /* highest pid seen in the namespace */
+	int highest;        /* highest pid that was seen in the namespace */
 };
 
-/* temporary NULL: it has its own size limit. */
+/* temporary NULL: the temporary directory has a limit of its own. */
 void watch_begin(struct watch *w, const char *workspace, const char *temporary);
-/* Returns why all processes must be ended; NULL: no limit is exceeded. */
+/* Checks the limits. Returns the reason why all processes must be ended; NULL: no limit is
+ * exceeded. */
 const char *watch_look(struct watch *w);
-/* The same for what was written, when the command has ended. */
+/* Checks, after the command has ended, the limits for what was written. */
 const char *watch_last_look(const struct watch *w);
 
 #endif

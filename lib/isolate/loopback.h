@@ -8,15 +8,15 @@
 
 #include "base/error.h"
 
-#define LOOPBACK_PORT 8080 /* free, as the namespace is new */
+#define LOOPBACK_PORT 8080 /* always free, since the namespace is new */
 
 /* Enables lo in this process's network namespace. -1 with errno. */
 int loopback_start(void);
-/* Enables it, and sends a socket that listens on 127.0.0.1:LOOPBACK_PORT over a Unix socket.
- * ERROR_BLOCKED. */
+/* Enables it, makes a socket that listens on 127.0.0.1:LOOPBACK_PORT, and sends that over a Unix
+ * socket. -1 with ERROR_BLOCKED. */
 int loopback_lend(int over, struct error *err);
-/* Receives such a socket: returns its descriptor, CLOEXEC; -1 with errno, 0 at the end.
- * Does not wait. */
+/* Receives such a socket without waiting: its descriptor, CLOEXEC; -1 with errno, which is 0 at the
+ * end of the connection. */
 int loopback_borrow(int over);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One system call each, with the flags that are always needed; and a replacement for
- * mount_setattr(2).
+ * Each function makes one system call, with the flags that are always needed; except for the
+ * replacement of mount_setattr(2).
  *
  * A remount by mount(2) sets all flags of a mount. So its current flags are given again: omitting
  * one would clear it, which a user namespace is not allowed to do (EPERM). No access time flag is
@@ -94,7 +94,8 @@ set_attributes(const char *path, unsigned flags)
 	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
 }
 
-/* Whether the last call failed because the kernel does not have it or a filter refuses it. */
+/* Whether the last call failed because the kernel does not have it, or because a filter refuses
+ * it. */
 static bool
 is_lacking(void)
 {
@@ -119,7 +120,7 @@ remount_closed(const char *path)
 	return mount(NULL, path, NULL, flags, NULL);
 }
 
-/* Such an error means that the mount is covered. */
+/* Ignores an error which means that the mount is covered by another one. */
 static int
 remount_below(const char *point, void *context)
 {

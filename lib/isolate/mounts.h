@@ -5,12 +5,13 @@
 #ifndef AWF_ISOLATE_MOUNTS_H
 #define AWF_ISOLATE_MOUNTS_H
 
-/* Later mounts are not visible in the parent namespace. */
+/* Gives this process a mount namespace of its own: its later mounts are not visible in the parent
+ * namespace. */
 int mounts_part(void);
 /* Makes the mount at a path read-only and nosuid: with mount_setattr(2), or with mount(2) if that
  * is missing (Linux before 5.12) or refused by a filter. */
 int mount_close(const char *path);
-/* The same for it and all mounts below it. */
+/* The same for the mount at a path and all mounts below it. */
 int mounts_close(const char *path);
 /* Calls use(point, context) for each mount point in /proc/self/mountinfo, until it returns a value
  * other than 0, which is returned. */

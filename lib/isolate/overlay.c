@@ -93,13 +93,13 @@ overlay_mount(const char *source, const char *target, const char *options, unsig
 static int overlay_show_path(const struct overlay_plan *plan, const char *source,
     const char *target, dev_t needed, struct error *err);
 
-/* Shows one entry of a directory that is created. Sockets, pipes and devices are skipped; a private
- * directory is made later. */
+/* Shows an entry of a directory that is created. Sockets, pipes and devices are skipped; private
+ * directories are made later. */
 static int
 show_entry(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
     struct error *err)
 {
-	/* In /, these are made by this program. */
+	/* In /, these are not copied but made here. */
 	static const char *const own[] = { "/dev", "/proc", "/sys", STAGE };
 	char *path = host_path(source), *text;
 	struct stat st;
@@ -130,7 +130,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 	    overlay_show_path(plan, source, target, needed, err) : 0;
 }
 
-/* A directory that the user cannot read stays empty. */
+/* Shows all entries of a directory; one that the user cannot read stays empty. */
 static int
 show_divided(const struct overlay_plan *plan, const char *source, const char *target,
     const struct stat *st, dev_t needed, struct error *err)
@@ -160,7 +160,7 @@ show_divided(const struct overlay_plan *plan, const char *source, const char *ta
 }
 
 /* Shows a directory or file of the host, read-only. If it is on another file system than `needed`,
- * failure is ignored. */
+ * an error is ignored. */
 static int
 overlay_show_path(const struct overlay_plan *plan, const char *source, const char *target,
     dev_t needed, struct error *err)
@@ -178,7 +178,7 @@ overlay_show_path(const struct overlay_plan *plan, const char *source, const cha
 		return show_divided(plan, source, target, &st, needed, err);
 	else
 		failed = overlay_mount(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
-	/* Something may have been mounted in it since the plan was made. */
+	/* A mount point may have appeared in it after the plan was made. */
 	if (failed != 0 && errno == EINVAL && S_ISDIR(st.st_mode))
 		return show_divided(plan, source, target, &st, needed, err);
 	return failed == 0 ? 0 : isolate_refused(err, "lay a read-only overlay over %s", source);
@@ -195,7 +195,7 @@ show_all(const struct overlay_plan *plan, const char *source, const char *target
 	return failed == 0 ? overlay_show_path(plan, source, target, st.st_dev, err) : 0;
 }
 
-/* Fails if changes cannot be kept at UPPER: an overlay marks removed entries with extended
+/* Checks that changes can be stored at UPPER: to mark removed entries, an overlay needs extended
  * attributes, which tmpfs has since Linux 6.6. */
 static int
 show_changed(const char *source, const char *target)
@@ -260,7 +260,7 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 		return -1;
 	switch (place->kind) {
 	case OVERLAY_VISIBLE:
-		/* It may be visible already, in its directory. */
+		/* The file may be visible already, in its directory. */
 		if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
 			return 0;
 		return show_all(plan, place->source, place->target, err);
@@ -282,8 +282,8 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 			return isolate_refused(err, "show another %s", place->target);
 		return 0;
 	case OVERLAY_ALIAS:
-		/* Unless the links to it are visible. If such a name cannot be made, only that name
-		 * is missing. */
+		/* Skip it if its links are visible already. If the name cannot be made, it is only
+		 * missing. */
 		real = realpath(place->target, NULL);
 		if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
 			show_all(plan, place->source, place->target, NULL);
@@ -303,7 +303,7 @@ make_proc(pid_t first_pid, struct error *err)
 
 	if (mkdir("/proc", 0555) != 0 || mount_proc() != 0)
 		return isolate_refused(err, "mount /proc");
-	/* The next process of this namespace gets this pid, or the next free one. */
+	/* The next process in this namespace gets the pid after this one, or the next free one. */
 	snprintf(text, sizeof text, "%ld", (long)first_pid - 1);
 	if (first_pid != 0 && setting_write(LAST_PID, text) != 0)
 		return isolate_refused(err, "choose a pid in " LAST_PID);
@@ -312,8 +312,8 @@ make_proc(pid_t first_pid, struct error *err)
 	if (setting_write(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
 		return isolate_refused(err, "write " CGROUP_LIMIT);
 
-	/* The user may be allowed to write kernel settings: these, and everything in /proc that
-	 * does not belong to a process, become read-only. */
+	/* The user may be allowed to write kernel settings. So everything in /proc that does not
+	 * belong to a process becomes read-only. */
 	directory = opendir("/proc");
 	failed = directory == NULL;
 	while (!failed && (entry = readdir(directory)) != NULL) {
@@ -383,7 +383,7 @@ enter_stage(const char *base, struct error *err)
 	if (chdir("/") != 0 || mkdir(LOWER, 0755) != 0 || mkdir(EMPTY, 0755) != 0 ||
 	    mkdir(UPPER, 0755) != 0)
 		return isolate_refused(err, "prepare the new root");
-	/* Report a missing overlay file system once, instead of at each use. */
+	/* Test once whether overlays are available, to report that as one error. */
 	if (mount("overlay", LOWER, "overlay", MS_RDONLY, SEEN) != 0 || umount(LOWER) != 0)
 		return isolate_refused(err, "mount an overlay");
 	return 0;

@@ -12,33 +12,35 @@
 #include "base/error.h"
 #include "isolate/isolate.h"
 
-/* If two places have the same path, the later kind holds. */
+/* If two places have the same path, the one whose kind comes later is used. */
 enum overlay_kind {
 	OVERLAY_VISIBLE, OVERLAY_PRIVATE, OVERLAY_WORKSPACE, OVERLAY_WRITABLE,
-	OVERLAY_FILE,  /* replaces what is there */
-	OVERLAY_ALIAS  /* also visible under a name that contains hidden symbolic links */
+	OVERLAY_FILE,  /* another file is shown in place of what is there */
+	OVERLAY_ALIAS  /* another name of a visible place, whose path contains hidden symbolic
+	                  links */
 };
 
 struct overlay_place {
 	enum overlay_kind kind;
 	char *target;  /* path inside */
 	char *source;  /* path on the host; NULL: a private directory */
-	mode_t mode;   /* of a private directory */
+	mode_t mode;   /* for a private directory */
 };
 
 struct overlay_plan {
 	struct overlay_place *places; /* parents before children, aliases last */
 	size_t count;
-	char **divided;       /* directories that cannot be shown as a whole, as they contain
-	                         mount points */
+	char **divided;       /* directories that contain mount points, so that they are created and
+	                         their entries shown one by one */
 	size_t divided_count;
 	char *workspace;      /* resolved */
-	char *covered;        /* the same, if something else is shown there; NULL */
+	char *covered;        /* the workspace's path on the host, if something else is shown there;
+	                         NULL */
 	char *source;         /* path on the host that is shown as the workspace */
-	char *scratch;        /* directory that contains upper/ and work/; NULL */
+	char *scratch;        /* directory with upper/ and work/; NULL */
 };
 
-/* Also makes a directory below spec->scratch. */
+/* Makes the plan; and a directory below spec->scratch. */
 int overlay_plan(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err);
 /* Whether a private directory has exactly this path. */
 bool overlay_plan_private(const struct overlay_plan *plan, const char *path);

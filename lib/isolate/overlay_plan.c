@@ -1,9 +1,8 @@
 /*
- * Everything that can be wrong with a path is found here, before a process or a mount is made.
- * Paths are resolved and sorted, so that parents come before what they contain; if two have
- * the same path, the later kind holds. All directories above a mount point (mountinfo), or
- * above a place that must be created, are divided: the view creates them instead of showing
- * them as a whole.
+ * All errors in paths are found here, before a process is started or anything is mounted. Paths are
+ * resolved and sorted, so that parents come before what they contain; if two have the same path,
+ * the later kind holds. All directories above a mount point (mountinfo), or above a place that must
+ * be created, are divided: the view creates them instead of showing them as a whole.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -44,7 +43,7 @@ overlay_plan_is_below(const char *path, const char *directory)
 	return path_within(path, directory) && strcmp(path, directory) != 0;
 }
 
-/* Takes over target and source. */
+/* Takes ownership of target and source. */
 static void
 add_place(struct overlay_plan *plan, enum overlay_kind kind, char *target, char *source,
     mode_t mode)
@@ -60,8 +59,8 @@ add_divided(struct overlay_plan *plan, char *path)
 	plan->divided[plan->divided_count++] = path;
 }
 
-/* Whether a path, symbolic links aside, is in a private directory, or in a workspace that shows
- * something else. */
+/* Whether a path, whose links are resolved, is hidden: it is in a private directory, or in a
+ * workspace as which something else is shown. */
 static bool
 overlay_plan_hides(const struct overlay_plan *plan, const char *path)
 {
@@ -73,8 +72,9 @@ overlay_plan_hides(const struct overlay_plan *plan, const char *path)
 	return false;
 }
 
-/* Paths that are not hidden are visible anyway. A path through hidden symbolic links becomes
- * visible by that name too, if none of its parts is empty, "." or "..". */
+/* Adds an alias for a path that leads through hidden symbolic links, so that the place is visible
+ * under this name, too; unless a part of the path is empty, "." or "..". Paths that are not hidden
+ * are visible anyway. */
 static void
 add_visible(struct overlay_plan *plan, const char *path)
 {
@@ -186,7 +186,7 @@ add_private(struct overlay_plan *plan, const char *path)
 		free(real);
 }
 
-/* Checks the invariant: parents before what they contain, aliases last, each path once. */
+/* Invariant: parents come before what they contain, aliases come last, and no path occurs twice. */
 static bool
 places_hold(const struct overlay_plan *plan)
 {
@@ -218,7 +218,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		add_private(plan, *path);
 	if (path_home() != NULL)
 		add_private(plan, path_home());
-	/* The machine's own /dev/shm is irrelevant: all of /dev is created. */
+	/* It does not matter what the machine's /dev/shm is, because all of /dev is created. */
 	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
@@ -235,7 +235,8 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		char *real = link ? NULL : realpath(f->at, NULL);
 
 		if (real == NULL) {
-			/* Its directory is divided, so that the file can be created. */
+			/* The directory of the file is created, so that the file can be shown in
+			 * it. */
 			char *parent = path_directory(f->at), *directory = realpath(parent, NULL);
 
 			real = path_join(directory != NULL ? directory : parent, path_base(f->at));
@@ -252,7 +253,7 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 		return -1;
 	if (mounts_each(add_mount, plan) != 0)
 		return isolate_refused(err, "read what is mounted from /proc");
-	/* Parents first; of equal paths keep the last kind. */
+	/* Sort parents before what they contain; of equal paths, keep that with the last kind. */
 	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
 	for (size_t i = 0; i < plan->count; i++)
 		if (i + 1 < plan->count &&

@@ -16,7 +16,7 @@
 #include "proc/libexec.h"
 
 #define PROGRAM "awf-sandbox"
-/* In variables rather than arguments, which other users can see. */
+/* Passed in variables, because other users can see arguments. */
 #define VARIABLE_PREFIX "AWF_SANDBOX_SET_"
 
 const char *const sandbox_modes[] = { "none", "workspace", "read-only", NULL };
@@ -47,7 +47,7 @@ sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
 	for (; *policies != NULL; policies++) {
 		const struct sandbox *p = *policies;
 
-		INVARIANT(!p->preset || policies[1] == NULL); /* the preset is last */
+		INVARIANT(!p->preset || policies[1] == NULL); /* a preset must be the last policy */
 		if (p->preset) {
 			if (s.mode == SANDBOX_UNSAID)
 				s.mode = p->mode;
@@ -98,7 +98,7 @@ add_options(char ***words, const char *option, char *const *values)
 		add_option(words, option, *values);
 }
 
-enum { ARGV_PARENT = 2 }; /* after the program and its option comes the pid */
+enum { ARGV_PARENT = 2 }; /* the arguments are: program, --parent, pid */
 
 char **
 sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
@@ -129,7 +129,8 @@ sandbox_words(const struct sandbox *s, const char *workspace, char *const *reada
 	return words;
 }
 
-/* Takes over program and parent, the pid of the process that starts it; parent NULL: any. */
+/* Makes a command line; takes ownership of program and of parent, which is the pid of the process
+ * that starts it (NULL: any process). */
 static char **
 sandbox_make_argv(char *program, char *parent, char *const *options, char *const *argv)
 {
@@ -172,7 +173,7 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	char *program = find_program(), **words;
 	char **options = sandbox_words(s, workspace, readable, passed);
 
-	/* If the program is missing, starting it fails: nothing runs without a sandbox. */
+	/* If awf-sandbox is missing, starting it fails, so that nothing runs without a sandbox. */
 	words = sandbox_make_argv(program != NULL ? program :
 	    memory_text(AWF_LIBEXECDIR "/" PROGRAM),
 	    memory_format("%ld", (long)getpid()), options, argv);

@@ -6,9 +6,9 @@
  *
  *     sandbox_decide() → sandbox_argv() → subprocess or process → sandbox_blocked()
  *
- * awf-sandbox itself runs outside, with AWF's own environment, in this directory: what a
- * definition says of a program's variables and directory is handed to it as data, and holds inside
- * alone (sandbox_set_variable(), the member directory).
+ * awf-sandbox itself runs outside, with AWF's own environment, in this directory: a program's
+ * variables and directory that a definition sets are passed to it as data, and take effect only
+ * inside (sandbox_set_variable(), the member directory).
  *
  * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A program that ends
  * with SANDBOX_REFUSED was refused something by the sandbox, or the sandbox could not be made and
@@ -28,69 +28,71 @@ enum { SANDBOX_REFUSED = 77 }; /* EX_NOPERM of sysexits.h */
 
 /* In order of strictness. */
 enum sandbox_mode { SANDBOX_UNSAID, SANDBOX_NONE, SANDBOX_WORKSPACE, SANDBOX_READ_ONLY };
-/* If the system lacks a part of the sandbox: refuse, or go on with a warning. */
+/* What to do if the system lacks a part of the sandbox: refuse, or go on with a warning. */
 enum sandbox_lacking { SANDBOX_LACKING_UNSAID, SANDBOX_REQUIRES, SANDBOX_PREFERS };
 enum sandbox_network { SANDBOX_NETWORK_UNSAID, SANDBOX_NETWORK_ALLOWED, SANDBOX_NETWORK_DENIED };
 
 struct sandbox {
 	enum sandbox_mode mode;
 	enum sandbox_network network;
-	bool preset; /* used only for what no other policy says: that of a built-in tool */
+	bool preset; /* policy of a built-in tool: used only for what no other policy sets */
 	enum sandbox_lacking lacking;
-	bool told;   /* the warning was printed already */
-	char *const *opened; /* paths that may be changed although AWF uses them; ends with NULL;
-	                        may be NULL */
-	char *const *passed; /* variables that are passed although they hold secrets; ends with
+	bool told;   /* the warning about a missing part was printed */
+	char *const *opened; /* paths that may be changed even if AWF reads them as definitions;
+	                        ends with NULL; may be NULL */
+	char *const *passed; /* variables that are passed even if they contain secrets; ends with
 	                        NULL; may be NULL */
-	const char *directory; /* in the workspace, to start the program in; NULL: the
+	const char *directory; /* directory in the workspace in which the program starts; NULL: the
 	                          current one */
-	int loopback; /* descriptor on which a listening socket is passed out (isolate/loopback.h),
+	int loopback; /* descriptor over which a listening socket is sent out (isolate/loopback.h),
 	                 the only thing that a program without network can reach; 0: none */
 };
 
-/* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */
+/* The modes' names, from SANDBOX_NONE on; ends with NULL. */
 extern const char *const sandbox_modes[];
 const char *sandbox_mode_name(enum sandbox_mode mode); /* NULL for SANDBOX_UNSAID */
 
-extern const char *const sandbox_lackings[]; /* in the order from SANDBOX_REQUIRES on */
+extern const char *const sandbox_lackings[]; /* from SANDBOX_REQUIRES on */
 /* The default: that of the user's configuration (io/config.h), otherwise SANDBOX_REQUIRES. *place:
  * where it is configured, to be freed by the caller, or NULL; place may be NULL. */
 int sandbox_lacking_default(enum sandbox_lacking *lacking, char **place, struct error *err);
 
-/* Combines policies (ends with NULL; a preset is last): a mode, at least SANDBOX_NONE, and whether
- * the network is allowed; in a sandbox it is only if a policy allows it. ERROR_DEFINITION if the
- * network is denied without a sandbox. */
+/* Combines policies (ends with NULL; a preset is last): the result has a mode, at least
+ * SANDBOX_NONE, and says whether the network is allowed; in a sandbox, it is allowed only if a
+ * policy allows it. ERROR_DEFINITION if the network is denied without a sandbox. */
 int sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
     struct error *err);
-/* Whether there is a sandbox. */
+/* Whether the mode is a sandbox. */
 bool sandbox_holds(const struct sandbox *s);
 
-/* The options of awf-sandbox(1) for this sandbox, a new list, never NULL; like sandbox_argv(), but
- * without --parent. */
+/* The options of awf-sandbox(1) for this sandbox, without --parent: a new list, never NULL.
+ * Parameters as for sandbox_argv(). */
 char **sandbox_words(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed);
-/* A command line with given options, for any process to start. NULL: awf-sandbox is
- * not installed. */
+/* A command line with these options, which any process may start. NULL: awf-sandbox is not
+ * installed. */
 char **sandbox_argv_of(char *const *options, char *const *argv);
 
-/* The command line in the sandbox: a new list (base/list.h). workspace NULL: the current directory.
- * readable: files and directories that may be read as well; passed: variables in addition to those
- * of *s; both end with NULL, and may be NULL. The program ends when this process does. */
+/* The command line that runs argv in the sandbox: a new list (base/list.h). workspace NULL: the
+ * current directory. readable: further files and directories that may be read; passed: variables
+ * besides those of *s; both end with NULL, and may be NULL. The program is ended when this process
+ * ends. */
 char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv);
 
-/* Sets a variable for the program only: awf-sandbox sets it when it has restricted itself, so it
- * does not affect awf-sandbox and is not removed as a secret. e: the environment of the process
+/* Sets a variable only for the program: awf-sandbox sets it after it has restricted itself, so that
+ * it does not affect awf-sandbox, and is not removed as a secret. e: the environment of the process
  * that starts the command line. */
 void sandbox_set_variable(struct environment *e, const char *name, const char *value);
-/* For awf-sandbox: moves these variables from its environment into one of their own. */
+/* For awf-sandbox: moves variables that were set in this way out of e. */
 void sandbox_take_variables(struct environment *e, struct environment *variables);
 
-/* Adapts a command line for another process to start: the program ends when that process does. */
+/* Changes a command line so that another process may start it: the program is ended when that
+ * process ends. */
 void sandbox_end_with(char **argv, pid_t process);
 
-/* If the program ended with SANDBOX_REFUSED, makes its error ERROR_BLOCKED, with its stderr as
- * the message. */
+/* If the exit code is SANDBOX_REFUSED, makes the error ERROR_BLOCKED, with the program's stderr as
+ * message. */
 void sandbox_blocked(int exit_code, const char *errors, size_t len, struct error *err);
 
 #endif

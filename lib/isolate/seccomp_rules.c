@@ -60,7 +60,7 @@
 #define FILE_SETATTR 469
 
 #ifdef __s390__
-#define CLONE_FLAGS 1 /* the stack comes first */
+#define CLONE_FLAGS 1 /* the stack is the first argument */
 #else
 #define CLONE_FLAGS 0
 #endif
@@ -78,27 +78,27 @@ struct range {
 #define RESERVE_64 _IOW('X', 42, struct range)
 #define ZERO_RANGE _IOW('X', 57, struct range)
 
-/* Conditions on an argument, given by its index, for the call to be denied. */
+/* Conditions on an argument (place is its index) under which a call is denied. */
 #define BITS(place, mask, bits) { place, SCMP_CMP_MASKED_EQ, mask, bits }
 #define IS(place, value) BITS(place, UINT32_MAX, value)
 #define HAS(place, bit) BITS(place, bit, bit)
-#define TYPE(place, type) BITS(place, 15, type) /* of a socket, without the flags in higher bits */
+#define TYPE(place, type) BITS(place, 15, type) /* type of a socket; higher bits are flags */
 #define OTHER(place, value) { place, SCMP_CMP_NE, value, 0 }
 #define BELOW(place, value) { place, SCMP_CMP_LT, value, 0 }
 #define ABOVE(place, value) { place, SCMP_CMP_GT, value, 0 }
 
 struct rule {
 	int call, error;
-	int latest;                     /* instead of call: number of a call that libseccomp
-	                                   may not know */
-	unsigned conditions;            /* how many, all of which must hold */
+	int latest;                     /* number of a call that libseccomp may not know; then
+	                                   `call` is not used */
+	unsigned conditions;            /* number of conditions, which must all be true */
 	struct scmp_arg_cmp condition[2];
 };
 #define NEVER(number) { .latest = (number), .error = EPERM }
 #define DENY(name) { .call = SCMP_SYS(name), .error = EPERM }
-#define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as on an older kernel */
-#define LACKING(name) { .call = SCMP_SYS(name), .error = EOPNOTSUPP } /* as on another
-                                                                         file system */
+#define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* fails as on an older kernel */
+#define LACKING(name) { .call = SCMP_SYS(name), .error = EOPNOTSUPP } /* fails as on a file system
+                                                                         without it */
 #define LACKING_LATEST(number) { .latest = (number), .error = EOPNOTSUPP }
 #define FAIL_IF(reason, number, ...) \
 	{ .call = (number), .error = (reason), .conditions = 1, .condition = { __VA_ARGS__ } }
@@ -121,7 +121,7 @@ static const struct rule always[] = {
 	DENY(open_by_handle_at), DENY(name_to_handle_at), DENY(io_uring_setup), DENY(io_uring_enter),
 	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
 	UNKNOWN(socketcall),
-	/* observing what others do, and attributes of their files */
+	/* observing what other programs do; attributes of their files */
 	UNKNOWN(inotify_init), UNKNOWN(inotify_init1), LACKING(getxattr),
 	LACKING(lgetxattr), LACKING_LATEST(GETXATTRAT), LACKING(listxattr),
 	LACKING(llistxattr), LACKING_LATEST(LISTXATTRAT), LACKING_LATEST(FILE_GETATTR),
@@ -134,19 +134,19 @@ static const struct rule always[] = {
 	DENY(clock_adjtime), DENY(clock_adjtime64), DENY(adjtimex), DENY(sethostname),
 	DENY(setdomainname), DENY(iopl), DENY(ioperm), DENY(uselib), DENY(_sysctl), DENY(sysfs),
 	DENY(modify_ldt), DENY(vm86), DENY(vm86old),
-	/* an inherited terminal must not get input or be disabled; cmd/sandbox/terminals.c restores
-	 * its other settings */
+	/* the terminal must not be given input or be disabled; cmd/sandbox/terminals.c restores its
+	 * other settings */
 	DENY_IF(ioctl, IS(1, TIOCSTI)), DENY_IF(ioctl, IS(1, TIOCLINUX)),
 	DENY_IF(ioctl, IS(1, TIOCSETD)), DENY_IF(ioctl, IS(1, TIOCEXCL)), DENY_IF(ioctl, IS(1, TIOCCONS)),
 	DENY_IF(ioctl, IS(1, KDSETMODE)), DENY_IF(ioctl, IS(1, KDSKBMODE)), DENY_IF(ioctl, IS(1, KDSKBENT)),
 	DENY_IF(ioctl, IS(1, KDSKBSENT)), DENY_IF(ioctl, IS(1, 0x4b51 /* KDSKBMUTE */)), DENY_IF(ioctl, IS(1, VT_SETMODE)),
 	DENY_IF(ioctl, IS(1, VT_LOCKSWITCH)), DENY_IF(ioctl, IS(1, VT_ACTIVATE)),
-	/* allocating blocks without writing; punching a hole is allowed, as it frees them */
+	/* allocating blocks without writing them; punching a hole is allowed, as it frees blocks */
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(fallocate), OTHER(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE_64)),
 	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, ZERO_RANGE)),
-	/* setting the set-user-ID bit; the mode of open() matters only if it may create a file */
+	/* setting the set-user-ID bit; open() has a mode only if it may create a file */
 	DENY_IF(creat, HAS(1, S_ISUID)), DENY_IF(mknod, HAS(1, S_ISUID)),
 	DENY_IF(mknodat, HAS(2, S_ISUID)),
 	DENY_IF_BOTH(open, HAS(1, O_CREAT), HAS(2, S_ISUID)),
@@ -175,7 +175,7 @@ _Static_assert(AF_INET == 2 && AF_INET6 == 10, "the families between them are co
 _Static_assert(SOCK_STREAM + SOCK_DGRAM == 3 && SOCK_RAW == 3 && SOCK_RDM == 4 &&
     SOCK_SEQPACKET == 5, "the types without a name are counted up");
 
-/* Namespaces protect files and processes outside, so only one mode bit is denied. */
+/* Namespaces protect other files and processes, so only one bit of modes is denied. */
 static const struct rule with_namespaces[] = {
 	DENY_IF(chmod, HAS(1, S_ISUID)), DENY_IF(fchmod, HAS(1, S_ISUID)),
 	DENY_IF(fchmodat, HAS(2, S_ISUID)), { .latest = FCHMODAT2, .error = EPERM, .conditions = 1, .condition = { HAS(2, S_ISUID) } },
@@ -193,7 +193,7 @@ static const struct rule without_namespaces[] = {
 	DENY(shmget), DENY(shmat), DENY(shmctl), DENY(semget), DENY(semctl), DENY(semop),
 	DENY(semtimedop), DENY(semtimedop_time64), DENY(msgget), DENY(msgctl), DENY(msgsnd),
 	DENY(msgrcv), DENY(mq_open), DENY(mq_unlink), UNKNOWN(ipc),
-	/* of other processes (0 is the process itself); and the times of an open file */
+	/* for other processes (0 is this one); and the times of an open file */
 	DENY(ioprio_set), DENY_IF(prlimit64, OTHER(0, 0)), DENY_IF(setpriority, OTHER(0, 0)),
 	DENY_IF(setpriority, OTHER(1, 0)), DENY_IF(sched_setaffinity, OTHER(0, 0)),
 	DENY_IF(sched_setscheduler, OTHER(0, 0)), DENY_IF(sched_setparam, OTHER(0, 0)),
@@ -212,7 +212,7 @@ seccomp_check_code(int code)
 
 /* ---- writing the filters ---- */
 
-/* Architecture that the filters are for. */
+/* The architecture for which filters are written. */
 static uint32_t target;
 
 static void
@@ -275,7 +275,7 @@ struct part {
 };
 #define PART(rules) (struct part){ rules, sizeof (rules) / sizeof *(rules) }
 
-/* Returns the number of instructions. */
+/* Writes a part as C. Returns the number of instructions. */
 static unsigned
 filter_write(unsigned number)
 {
@@ -284,7 +284,7 @@ filter_write(unsigned number)
 		number & SECCOMP_NETWORK ? PART(with_network) : PART(without_network),
 		number & SECCOMP_ALONE ? PART(without_namespaces) : PART(with_namespaces),
 	};
-	/* On another architecture the same number is another call. */
+	/* On another architecture the number means another call. */
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	struct sock_filter instruction;
 	FILE *program = tmpfile();
@@ -298,7 +298,7 @@ filter_write(unsigned number)
 	}
 	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
 	    SCMP_ACT_ERRNO(ENOSYS)));
-	/* a search tree instead of a list */
+	/* generate a search tree instead of a list */
 	seccomp_check_code(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2));
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		rules_add(filter, parts[i].rules, parts[i].count);

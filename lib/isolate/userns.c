@@ -1,8 +1,9 @@
 /*
  * What the code relies on: a process in a new user namespace does nothing until its parent has
- * written the id maps and sent a byte; its ids are then those outside (asserted). If the byte does
- * not arrive, the parent has died; if the parent dies later, PDEATHSIG kills the process
- * (tests/cli/sandbox/isolate.bats: "when it ends, by SIGKILL too, nothing goes on running").
+ * written the id maps and sent a byte; from then on its ids are the same as outside (asserted). If
+ * the byte does not arrive, the parent has died; if the parent dies later, PDEATHSIG kills the
+ * process (tests/cli/sandbox/isolate.bats: "when it ends, by SIGKILL too, nothing goes on
+ * running").
  */
 #define _GNU_SOURCE
 #include "isolate/userns.h"
@@ -48,8 +49,8 @@ read_known(const char *name, struct buffer *map)
 	free(path);
 }
 
-/* Maps all ids if the user may do that (root), otherwise only the user's own: then groups can be
- * mapped only after setgroups() was disabled. */
+/* Maps all ids if the user may do that (root). Otherwise only the user's own ids are mapped; the
+ * group only after setgroups() was disabled. */
 static int
 write_map(pid_t pid, const char *name, unsigned long id, bool all)
 {

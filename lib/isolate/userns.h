@@ -1,6 +1,6 @@
 /*
- * User namespaces: forks into a new one in which the user's ids are those outside. The child does
- * nothing until they are, and dies when its parent does.
+ * User namespaces: forks a child into a new one in which its ids are the same as outside. The child
+ * does nothing until the ids are mapped, and dies when its parent dies.
  */
 #ifndef AWF_ISOLATE_USERNS_H
 #define AWF_ISOLATE_USERNS_H

@@ -30,7 +30,7 @@ struct looked {
 	dev_t device;
 	ino_t inode;
 	off_t size;
-	struct timespec changed;  /* ctime, which nobody can set */
+	struct timespec changed;  /* ctime, which programs cannot set */
 };
 
 struct changed_look {
@@ -40,8 +40,8 @@ struct changed_look {
 	size_t seen;              /* directories too */
 };
 
-/* Looks at everything below an open directory, which it closes; path is that of the directory
- * with a slash, or empty. -1: it is too much. */
+/* Lists everything below an open directory, which it closes; path: of that directory, with a slash,
+ * or empty. -1: there are too many files. */
 static int
 changed_scan_directory(struct changed_look *look, int fd, struct buffer *path, dev_t device,
     const struct stat *storage, int depth)
@@ -54,7 +54,7 @@ changed_scan_directory(struct changed_look *look, int fd, struct buffer *path, d
 
 	if (directory == NULL) {
 		close(fd);
-		return 0; /* the call cannot either, most likely */
+		return 0; /* the call can most likely not open it either */
 	}
 	while (result == 0 && (entry = readdir(directory)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
@@ -109,7 +109,7 @@ compare_paths(const void *a, const void *b, void *names)
 	    (const char *)names + ((const struct looked *)b)->path);
 }
 
-/* NULL: there is too much to look at. */
+/* Lists the files of the workspace. NULL: there are too many. */
 static struct changed_look *
 changed_scan_workspace(int root, const struct stat *storage)
 {
@@ -130,8 +130,8 @@ changed_scan_workspace(int root, const struct stat *storage)
 	return look;
 }
 
-/* What HEAD in the workspace's .git names, and its commit; NULL if there is none. The commit is
- * in the file of the branch, else in packed-refs. */
+/* Reads which branch HEAD in the workspace's .git names, and the commit of that; NULL if there is
+ * none. The commit is in the file of the branch, or else in packed-refs. */
 static void
 read_head(int root, char **branch, char **commit)
 {
@@ -146,7 +146,7 @@ read_head(int root, char **branch, char **commit)
 		*branch = memory_copy(text.data + 5, strcspn(text.data + 5, "\n"));
 	close(fd);
 	if (*branch == NULL) {
-		buffer_free(&text); /* detached: there is no branch that a commit could move */
+		buffer_free(&text); /* HEAD is detached: no commit can move a branch */
 		return;
 	}
 	buffer_format(&path, ".git/%s", *branch);
@@ -177,7 +177,7 @@ open_workspace(struct changed *c)
 	return c->root == -1 ? -1 : 0;
 }
 
-/* The bytes of the file; *exists: whether it exists. -1: it cannot be read. */
+/* Reads a file; *exists: whether it exists. -1: it cannot be read. */
 static int
 changed_read_file(const struct changed *c, struct buffer *bytes, bool *exists)
 {
@@ -204,8 +204,8 @@ goes_up(const char *path)
 	return false;
 }
 
-/* The path as the tool uses it, which keeps "..": only the system can resolve that, as a
- * directory may be a link. */
+/* The path as the tool uses it, with "..": only the system can resolve that, since a directory may
+ * be a link. */
 static char *
 plain_path(const char *here, const char *path)
 {
@@ -253,9 +253,9 @@ changed_begin_all(struct changed *c, const char *run_directory)
 	if (open_workspace(c) == 0 && stat(storage, &c->storage) == 0) {
 		char *path = path_join(run_directory, "changing");
 
-		/* Registers this call among those that watch the workspace in this run, and sees
-		 * whether another one does at the same time. A later call must find the lock on
-		 * this one's byte. */
+		/* Register this call among those of the run that watch the workspace, and find out
+		 * whether others do at the same time. Later calls find this one by the lock on its
+		 * byte. */
 		c->overlap = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 		free(path);
 		if (c->overlap != -1) {
@@ -280,7 +280,7 @@ changed_share(struct changed *c)
 	c->shared = true;
 }
 
-/* Appends what happened to a file; sha256 NULL: unknown. */
+/* Appends an element about a changed file; sha256 NULL: not known. */
 static void
 add_file(struct changed *c, const char *path, const char *change, const char *sha256,
     bool observed)
@@ -336,7 +336,7 @@ end_file(struct changed *c)
 	buffer_free(&after);
 }
 
-/* The present digest of a file; NULL if it is too long, or cannot be read. */
+/* The digest of a file as it is now; NULL if it is too long, or cannot be read. */
 static const char *
 digest_file(const struct changed *c, const char *path, off_t size, char sha256[DIGEST_SIZE])
 {
@@ -360,7 +360,7 @@ digest_file(const struct changed *c, const char *path, off_t size, char sha256[D
 	return n == 0 ? sha256 : NULL;
 }
 
-/* Both lists are sorted by path. */
+/* Compares the two lists, which are sorted by path. */
 static void
 end_look(struct changed *c)
 {
@@ -403,8 +403,8 @@ changed_end(struct changed *c)
 	if (c->look != NULL)
 		end_look(c);
 	if (c->root != -1 && c->path == NULL) {
-		/* A commit moves the branch that HEAD names; if HEAD names another branch, that
-		 * was a checkout. */
+		/* If HEAD names the same branch as before, and that has another commit, a commit
+		 * was made; if HEAD names another branch, that was a checkout. */
 		read_head(c->root, &branch, &head);
 		if (branch != NULL && c->branch != NULL && strcmp(branch, c->branch) == 0 &&
 		    head != NULL && (c->head == NULL || strcmp(head, c->head) != 0)) {

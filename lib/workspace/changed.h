@@ -24,47 +24,49 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define CHANGED_LOOKED 20000                 /* files and directories in a look */
-#define CHANGED_TOLD 200                     /* files that an event names */
-#define CHANGED_BYTES ((int64_t)64 << 20)    /* of a file whose digest is computed */
+#define CHANGED_LOOKED 20000                 /* most files and directories that are examined */
+#define CHANGED_TOLD 200                     /* most files that an event lists */
+#define CHANGED_BYTES ((int64_t)64 << 20)    /* largest file whose digest is computed */
 
 struct changed_look;
 
 struct changed {
 	int root;                    /* the workspace */
-	char *path;                  /* the one file, relative to it; NULL: all */
+	char *path;                  /* path of the one file in it; NULL: all files are compared */
 	bool existed;
 	struct buffer before;        /* its bytes */
-	struct changed_look *look;   /* how all was; NULL: too much, or one file */
+	struct changed_look *look;   /* the files before the call; NULL: too many, or only one is
+	                                compared */
 	char *branch, *head;         /* the branch that HEAD names, and its commit; NULL */
-	struct stat storage;         /* which a look leaves out */
+	struct stat storage;         /* is left out */
 	int overlap;                 /* runs/<id>/changing; -1 */
-	off_t place;                 /* of this call in it */
+	off_t place;                 /* this call's byte in that file */
 	bool shared;
 	struct buffer files;         /* the result: elements of a JSON array */
-	int64_t told, more;          /* files that it names, and others */
-	int64_t added, removed;      /* numbers of lines of the one file */
+	int64_t told, more;          /* number of files in `files`, and of further ones */
+	int64_t added, removed;      /* lines added to and removed from the one file */
 	char *commit;                /* NULL */
 };
 
 #define CHANGED_INIT { .root = -1, .overlap = -1 }
 
-/* Before the call. path: as given to the tool, absolute or relative to the current directory; a
- * file outside of the workspace is not examined. What cannot be examined is left out: a call does
- * not fail because of this. */
+/* Called before the call. path: as given to the tool, absolute or relative to the current
+ * directory. A file outside of the workspace is not examined; and what cannot be examined is left
+ * out: a call does not fail because of this. */
 void changed_begin_file(struct changed *c, const char *path);
-/* run_directory is runs/<id>. */
+/* The same for all files. run_directory: runs/<id>. */
 void changed_begin_all(struct changed *c, const char *run_directory);
-/* Other calls of this process run at the same time. */
+/* Marks the changes as shared: other calls of this process run at the same time. */
 void changed_share(struct changed *c);
-/* After the call. Without a beginning nothing has changed. */
+/* Called after the call. Does nothing if neither of the functions above was called. */
 void changed_end(struct changed *c);
-/* A file that another program reports as changed; path as for changed_begin_file(). One outside of
- * the workspace is recorded with its path only. */
+/* Adds a file that another program reports as changed; path as for changed_begin_file(). If it is
+ * outside of the workspace, only its path is recorded. */
 void changed_told(struct changed *c, const char *path);
-/* Takes the recorded changes of another call instead: payload.changed and related members. */
+/* Uses the changes that were recorded for another call instead: payload.changed and related
+ * members. */
 void changed_take(struct changed *c, struct span payload);
-/* The members changed, changed_more and commit, as far as there is something to say. */
+/* Writes the members changed, changed_more and commit; those without a value are left out. */
 void changed_write(const struct changed *c, struct writer *w);
 void changed_free(struct changed *c);
 

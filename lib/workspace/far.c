@@ -1,6 +1,6 @@
 /*
- * A far end has an environment of its own: variables here name programs and places of this machine,
- * so only those that the user names are passed.
+ * The other machine has an environment of its own. Variables here name programs and places of this
+ * machine, so only some, and those that the user names, are passed.
  */
 #include "workspace/far.h"
 

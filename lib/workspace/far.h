@@ -12,21 +12,21 @@
 #include "proc/environment.h"
 #include "proc/via.h"
 
-/* Where something has run. */
+/* What is known about a command that a launcher has run elsewhere. */
 struct far_end {
-	bool begun;                  /* if false, it was not, and nothing else is known */
-	bool told;                   /* its end, and its resource usage, are known */
+	bool begun;                  /* false: it was not started, and nothing else is known */
+	bool told;                   /* its exit status and its resource usage are known */
 	char host[FRAME_HOST_SIZE];
 	int64_t user_ms, system_ms, max_rss_kib;
 };
 
 /* The variables that are passed: those for language, time and tracing; FRAME_MARKER with the call,
- * by which a program recognizes that it runs there; and the given ones, NAME of the environment or
- * NAME=VALUE, NULL-terminated, may be NULL. A list. */
+ * by which a program can see that a launcher runs it; and `variables`, each the NAME of a variable
+ * in the environment or NAME=VALUE (NULL-terminated; may be NULL). Returns a list. */
 char **far_environment(const struct environment *e, char *const *variables, const char *call);
-/* What came of it. */
+/* Copies what the launcher has reported. */
 void far_take(struct far_end *far, const struct via *via);
-/* The member far_end of a call's record; none if it did not begin. */
+/* Writes the member far_end of a call's record; nothing if the command was not started. */
 void far_write(struct writer *w, const struct far_end *far);
 
 #endif

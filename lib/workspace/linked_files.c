@@ -1,7 +1,7 @@
 /*
- * All files of the directory are looked at, with one system call each. If that is too much, every
- * file counts that existed at that time and whose mtime and ctime differ: a file that was written
- * or touched has equal ones.
+ * All files of the directory are examined, with one system call for each. If there are too many, it
+ * is assumed that all files that existed then and whose mtime and ctime differ have several names;
+ * for a file that was written or touched since, the two are equal.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/linked_files.h"
@@ -32,7 +32,7 @@ struct finding {
 	size_t files, directories, found;
 };
 
-/* A file system may keep whole seconds. */
+/* A time in nanoseconds; a file system may store only whole seconds. */
 static int64_t
 time_of(const struct statx_timestamp *t)
 {
@@ -58,7 +58,7 @@ token_write(char token[LINKED_SIZE], const struct statx *st)
 	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
 }
 
-/* Whether a text of words, each preceded by a space, has this word. */
+/* Whether a text of words, each preceded by a space, contains this word. */
 static bool
 has_word(const char *text, size_t len, const char *word)
 {
@@ -80,8 +80,8 @@ is_moved(const struct finding *f, const struct statx *st)
 	return has_word(f->moved, strlen(f->moved), word);
 }
 
-/* Frees the directory. moved: it was moved, or one that encloses it was. false: not everything
- * could be looked at. */
+/* Examines a directory, and frees it. moved: it, or a directory around it, was moved. False: not
+ * everything could be examined. */
 static bool
 find_below(struct finding *f, int fd, bool moved, int depth)
 {
@@ -107,7 +107,7 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 		} else {
 			int below = openat(fd, entry->d_name, DIRECTORY_FLAGS);
 
-			/* No program of this user can look into directories that another user
+			/* No program of this user can change files in a directory that another user
 			 * keeps private. */
 			if (below != -1)
 				whole = find_below(f, below, moved || is_moved(f, &st), depth + 1);

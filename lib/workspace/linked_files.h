@@ -16,8 +16,8 @@
 #include "base/buffer.h"
 
 #define LINKED_MARK " ="
-#define LINKED_UNKNOWN " =?"   /* unknown: too many, or they could not be examined */
-#define LINKED_LIMIT 64        /* more are not noted one by one */
+#define LINKED_UNKNOWN " =?"   /* not known: there are too many, or they could not be examined */
+#define LINKED_LIMIT 64        /* if there are more, they are not noted one by one */
 #define LINKED_SIZE 128
 
 /* Notes the files below a directory that have several names, if they were changed since a time (in
@@ -25,15 +25,15 @@
  * Links are not followed. */
 void linked_files_note(struct buffer *note, const char *directory, int64_t since,
     const char *moved);
-/* What a path names (a link itself), looked at when it is first asked about. */
+/* A file at a path (a link itself), which is examined when needed. */
 struct linked_file {
 	const char *path;
 	bool looked_at, there;
-	char word[LINKED_SIZE];   /* it in a note */
+	char word[LINKED_SIZE];   /* its entry in a note */
 	int64_t born, changed, written;
 };
-/* Whether a note that was made at the time `end` tells that a file is as a sandboxed program left
- * it, though it was changed later. */
+/* Whether a note, made at the time `end`, shows that a file still has the content that a sandboxed
+ * program left, although its ctime is later. */
 bool linked_files_tell(const char *note, size_t len, int64_t end, struct linked_file *file);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Directories are read again if they may have changed: if their ctime is not before the note was
- * made. The kernel updates it whenever an entry is made, renamed or removed.
+ * A directory is read again if it may have changed, that is, unless its ctime is before the time of
+ * the note: the kernel updates it whenever an entry is made, renamed or removed.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/moved_directories.h"
@@ -29,11 +29,11 @@
 struct entry {
 	const char *path;
 	uint64_t inode;
-	bool replaced;   /* it is gone, or a directory above it is */
+	bool replaced;   /* it is gone, or a directory above it was replaced */
 };
 
-/* The directories inside one, or -1: it cannot be read. found() is called with the path and
- * state of each; it returns 1 to go on, anything else ends the walk. */
+/* Calls found() with path and state of each directory inside of one, until it returns something
+ * other than 1. -1: the directory cannot be read. */
 typedef int (*found_function)(void *context, const char *path, const struct stat *status);
 
 static int
@@ -66,8 +66,8 @@ directory_each(int root, const char *path, found_function found, void *context)
 	return result;
 }
 
-/* Directories in which git keeps its objects, which are data: many directories, of which nothing
- * is run. */
+/* Whether a directory contains git's objects: many directories with data, of which nothing is
+ * executed. */
 static bool
 is_of_objects(const char *path)
 {
@@ -78,7 +78,8 @@ is_of_objects(const char *path)
 
 struct noting {
 	struct buffer *note;
-	struct buffer open;      /* paths of directories still to be read, each with a NUL */
+	struct buffer open;      /* directories that are still to be read: their paths, each with a
+	                            NUL */
 	size_t count;
 	bool links_are_counted;  /* the link count of a directory on the device is its number of
 	                            directories plus two */
@@ -131,8 +132,8 @@ directories_note(struct buffer *note, const char *directory)
 	}
 	for (size_t at = 0; result == 1 && at < n.open.len; at += strlen(n.open.data + at) + 1) {
 		path = memory_text(n.open.data + at);
-		/* A directory that cannot be read is left out: what is found in it later counts
-		 * as moved there. */
+		/* Leave out a directory that cannot be read: directories that are found in it later
+		 * count as moved there. */
 		if (directory_each(root, path, note_add, &n) == 0)
 			result = 0;
 		free(path);
@@ -177,7 +178,7 @@ struct comparison {
 	int root;
 	int64_t since;
 	struct buffer *moved;
-	struct buffer made;      /* paths of directories made since, each with a NUL */
+	struct buffer made;      /* paths of directories that were made since, each with a NUL */
 	size_t looked_at;
 	bool any_replaced;
 };
@@ -196,7 +197,7 @@ entry_find(const struct comparison *c, const char *path)
 	return c->count == 0 ? NULL : bsearch(&key, c->entries, c->count, sizeof key, entries_compare);
 }
 
-/* The file system may keep times in whole seconds. */
+/* Whether two times are equal; the file system may store only whole seconds. */
 static bool
 is_since(int64_t seconds, int64_t nanoseconds, int64_t since)
 {
@@ -220,7 +221,7 @@ directory_is_new(void *context, const char *path, const struct stat *status)
 	return 1;
 }
 
-/* A directory that is new; the earlier ones are handled by their entries. */
+/* Notes a new directory; those that existed before are handled by their entries. */
 static int
 directory_is_found(void *context, const char *path, const struct stat *status)
 {
@@ -237,7 +238,7 @@ lies_in_replaced(const struct comparison *c, const char *path)
 	return e != NULL && e->replaced;
 }
 
-/* Finds what is now at the path of an entry. Directories above it come first. */
+/* Finds out what is at the path of an entry now. Directories above it were handled before. */
 static int
 entry_compare(struct comparison *c, struct entry *e)
 {
@@ -254,7 +255,7 @@ entry_compare(struct comparison *c, struct entry *e)
 		result = directory_is_new(c, e->path, &status);
 	} else if (is_since(status.st_ctim.tv_sec, status.st_ctim.tv_nsec, c->since) && !is_of_objects(e->path)) {
 		result = directory_each(c->root, e->path, directory_is_found, c);
-		/* It cannot be read: everything in it may have been moved there. */
+		/* If it cannot be read, everything in it may have been moved there. */
 		if (result == -1)
 			buffer_format(c->moved, " %" PRIu64, e->inode);
 	}
@@ -285,7 +286,7 @@ directories_compare(const char *note, size_t len, const char *directory, int64_t
 	whole = directory_each(c.root, "", directory_is_found, &c) == 1;
 	for (size_t i = 0; whole && i < c.count; i++)
 		whole = entry_compare(&c, &c.entries[i]) == 1;
-	/* Everything inside a directory that was made since is new. */
+	/* Everything inside of a new directory is new, too. */
 	for (size_t i = 0; whole && i < c.made.len; i += strlen(c.made.data + i) + 1) {
 		buffer_clear(&path);
 		buffer_text(&path, c.made.data + i);

@@ -13,16 +13,17 @@
 
 #include "base/buffer.h"
 
-/* More are not noted. */
+/* Largest number of directories in a note. */
 #define DIRECTORIES_LIMIT 20000
 
-/* Appends the note of what is there now to an empty buffer. -1: it is too much, or cannot be looked at. Links are
- * not followed. */
+/* Makes a note of the directories that exist now, in an empty buffer. -1: there are too many, or
+ * they cannot be examined. Links are not followed. */
 int directories_note(struct buffer *note, const char *directory);
-/* Appends " INODE" for each directory that has moved or is new, except those created since this
- * time (in nanoseconds), and those inside of a listed one. -1: too many. */
+/* Appends " INODE" for each directory that is new or was moved; except those that were created
+ * since this time (in nanoseconds), and those inside of one that was appended. -1: there are too
+ * many. */
 int directories_compare(const char *note, size_t len, const char *directory, int64_t since, struct buffer *moved);
-/* Whether the directory of this path had this inode then. */
+/* Whether a directory with this path and inode is in the note. */
 bool directories_noted(const char *note, size_t len, const char *path, size_t path_len, uint64_t inode);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The list has variables that programs were found to need and that contain no secrets: those that
  * build systems with hidden environments pass on by default, and those that their users had to add.
- * A name is in it if the program that uses it is known; a prefix, only if nobody keeps a secret
- * under such a name.
+ * A name is listed if it is known which program uses it; a prefix, only if no variable that begins
+ * with it contains a secret.
  */
 #define _GNU_SOURCE
 #include "workspace/sandbox_environment.h"
@@ -19,7 +19,7 @@
 #include "io/file.h"
 #include "storage/call_marks.h"
 
-#define HINTED "told-variables" /* file in the run directory: the hint was printed */
+#define HINTED "told-variables" /* file in the run directory, made when the hint was printed */
 
 enum { NAMES_TOLD = 3 };
 
@@ -240,8 +240,8 @@ is_passed(char *const *passed, const char *name, size_t len)
 	return false;
 }
 
-/* AWF's own variables are passed if they are listed: it has set others, too, since the run was
- * started. */
+/* Whether a variable of AWF may be passed: only if it is listed, since AWF sets others, too, after
+ * the start of the run. */
 static bool
 is_set_since(const struct attempt_start *start, const char *entry, size_t len)
 {
@@ -290,8 +290,8 @@ sandbox_environment_close(struct environment *e, const char *run_directory,
 
 /* ---- messages ---- */
 
-/* Variables of desktop sessions; a program that can work in a sandbox does not fail without
- * them. */
+/* Variables of desktop sessions. They are not mentioned in hints, since a program that can work in
+ * a sandbox does not fail without them. */
 static const char *const of_sessions[] = { "XDG_*", "DBUS_*", "SSH_*", "GPG_*", "DESKTOP_*", "GNOME_*",
 	"KDE_*", "GTK_*", "QT_*", "GDM*", "VTE_*", "WINDOWID", "WINDOWPATH", "WAYLAND_DISPLAY", "XAUTHORITY",
 	"SESSION_MANAGER", "SYSTEMD_*", "INVOCATION_ID", "JOURNAL_STREAM", "MEMORY_PRESSURE_*",
@@ -308,7 +308,7 @@ is_of_session(const char *name)
 	return false;
 }
 
-/* As a word of its own. */
+/* Whether a text contains a name as a whole word. */
 static bool
 names_it(const char *errors, size_t len, const char *name)
 {
@@ -327,7 +327,7 @@ names_it(const char *errors, size_t len, const char *name)
 	return false;
 }
 
-/* Whether no process of the run has printed it, or is about to. */
+/* Whether this process is the first of the run to print the hint. */
 static bool
 is_first(const char *run_directory)
 {
@@ -375,7 +375,7 @@ sandbox_environment_hint_of(const struct environment *e, char *const *passed,
     char *const *passed_too, const char *run_directory, const char *errors, size_t len, bool only_named,
     struct buffer *out)
 {
-	struct error unread = ERROR_INIT; /* the sandbox has said so */
+	struct error unread = ERROR_INIT; /* ignored: the sandbox reports this error itself */
 	struct environment seen;
 	char **left = NULL, **all = list_copy(passed);
 	bool tells;

@@ -15,22 +15,24 @@
 #include "base/error.h"
 #include "proc/environment.h"
 
-/* Whether the list has the name. */
+/* Whether a variable is in the list. */
 bool sandbox_environment_lists(const char *name, size_t len);
-/* Removes variables that the program must not see. run_directory: of the run whose workflow has set
- * variables; NULL: none. passed: variables to keep, names or beginnings with a star;
- * NULL-terminated; may be NULL. left: gets the names of removed variables (base/list.h); may be
- * NULL. -1: the run's start cannot be read; then only listed and passed variables remain. */
+/* Removes variables that the program must not see. run_directory: of the run whose workflow may
+ * have set variables; NULL: none. passed: variables to keep, as names, or as beginnings followed by
+ * a star; NULL-terminated; may be NULL. left: gets the names of removed variables (base/list.h);
+ * may be NULL. -1: START_FILE of the run cannot be read; then only listed and passed variables are
+ * kept. */
 int sandbox_environment_close(struct environment *e, const char *run_directory,
     char *const *passed, char ***left, struct error *err);
 
-/* A hint for a user whose program failed without these variables: names those mentioned in its
- * stderr (NULL: unknown), otherwise some, and says how to pass one. In a run (NULL: none) it is
- * printed once. False: it was printed before, there is nothing to say, or, with only_named, stderr
- * mentions none. */
+/* Prints a hint for the user whose program failed without these variables: names the variables that
+ * its stderr mentions (NULL: not known), else some of them, and says how to pass one. In a run
+ * (run_directory, may be NULL) it is printed only once. False: it was printed before, there are no
+ * such variables, or only_named is set and stderr mentions none. */
 bool sandbox_environment_hint(char *const *left, const char *run_directory, const char *errors,
     size_t len, bool only_named, struct buffer *out);
-/* The same for a program that was started with this environment and the variables of two lists. */
+/* The same for a program that was started with this environment and with the variables of two
+ * lists. */
 bool sandbox_environment_hint_of(const struct environment *e, char *const *passed,
     char *const *passed_too, const char *run_directory, const char *errors, size_t len, bool only_named,
     struct buffer *out);

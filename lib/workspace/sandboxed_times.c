@@ -1,6 +1,6 @@
 /*
- * A line is appended under the lock of the directory. A file that has grown too long is rewritten,
- * with times that are close together merged.
+ * Lines are appended while the directory is locked. When a file has become too long, it is
+ * rewritten: periods that are close together are merged.
  */
 #define _GNU_SOURCE /* statx() */
 #include "workspace/sandboxed_times.h"
@@ -32,30 +32,31 @@
 #define CALL ".call"
 #define SECOND INT64_C(1000000000)
 #define FILE_LIMIT ((size_t)64 << 20)
-#define MOVED_LIMIT 64            /* at most so many are named in one line */
-#define UNKNOWN " *"              /* instead of names: it is unknown which were moved */
+#define MOVED_LIMIT 64            /* most moved directories that are named in a line */
+#define UNKNOWN " *"              /* in place of names: it is not known which were moved */
 #define LOOKED_AT_LIMIT 10000
 #define DEPTH_LIMIT 8
 #define LINKS_LIMIT 16
-#define LONG ((size_t)64 << 10)   /* size of a file that is to be shortened */
+#define LONG ((size_t)64 << 10)   /* size from which a file is shortened */
 #define IDENTITY_SIZE 64
-#define CLOCK_LOOKS 40            /* the clock of files ticks every 10 ms or more often */
+#define CLOCK_LOOKS 40            /* the clock of files advances at least every 10 ms */
 
 struct span_of_time {
 	int64_t begin, end;
-	const char *moved;   /* inodes of directories that were moved meanwhile, each preceded by
-	                        a space; or UNKNOWN */
+	const char *moved;   /* inodes of directories that were moved in the period, each preceded
+	                        by a space; or UNKNOWN */
 	size_t moved_len;
-	const char *linked;  /* files with several names that it left (workspace/linked_files.h) */
+	const char *linked;  /* files with several names that were left
+	                        (workspace/linked_files.h) */
 	size_t linked_len;
 };
 
-/* What is written after the times. */
+/* What is written after the two times. */
 struct span_names {
 	struct buffer moved, linked;
 };
 
-/* Allocated; NULL: there is no storage. */
+/* The directory with the files; to be freed by the caller; NULL: there is no storage. */
 static char *
 times_directory(void)
 {
@@ -72,7 +73,8 @@ times_directory(void)
 	return path;
 }
 
-/* The identity of a directory. If the file system has no birth time, the device is used. */
+/* The identity of a directory: inode and birth time. If the file system has no birth time, the
+ * device is used. */
 static void
 identity_of(char identity[IDENTITY_SIZE], const struct statx *st)
 {
@@ -84,7 +86,7 @@ identity_of(char identity[IDENTITY_SIZE], const struct statx *st)
 		    st->stx_dev_major, st->stx_dev_minor);
 }
 
-/* "": it is not there. */
+/* The identity of the directory at a path; "" if it does not exist. */
 static void
 directory_identify(char identity[IDENTITY_SIZE], const char *path)
 {
@@ -110,7 +112,8 @@ sandboxed_times_now(void)
 	return sandboxed_times_nanoseconds(&t);
 }
 
-/* The clock of files, which is behind the other. */
+/* The time of the clock that the kernel uses for files, which is a little behind the other
+ * clock. */
 static int64_t
 now_of_files(void)
 {
@@ -124,7 +127,7 @@ now_of_files(void)
 #endif
 }
 
-/* Waits until any later change gets a time after this one. */
+/* Waits until the clock of files has advanced, so that later changes get a later time. */
 static void
 wait_for_files(int64_t time)
 {
@@ -191,7 +194,7 @@ names_free(struct span_names *names)
 	buffer_free(&names->linked);
 }
 
-/* The beginning of the lines in the text of a file; NULL: it is not such a file. */
+/* The beginning of the lines in a file's text; NULL: the file has another form. */
 static const char *
 lines_of(const struct buffer *text)
 {
@@ -200,9 +203,9 @@ lines_of(const struct buffer *text)
 	return at == NULL ? NULL : at + 1;
 }
 
-/* Merges times that are no further apart than a number of seconds, doubling that number until
- * there are few times: at worst, more changes count as a sandboxed program's. The times are in
- * the order of their ends. */
+/* Merges periods that are no more than a number of seconds apart, and doubles that number until few
+ * periods remain. At worst, more changes count as made by a sandboxed program. The periods are
+ * sorted by their ends. */
 static void
 text_shorten(struct buffer *text)
 {
@@ -238,7 +241,7 @@ text_shorten(struct buffer *text)
 	}
 }
 
-/* Adds a time to the file of a directory. -1 with errno. */
+/* Adds a period to the file of a directory. -1 with errno. */
 static int
 time_add(const char *file, const char *path, const struct span_of_time *span, const struct span_names *names)
 {
@@ -271,14 +274,14 @@ time_add(const char *file, const char *path, const struct span_of_time *span, co
 	return failed;
 }
 
-/* A call's file, with the directories that existed when it began. */
+/* The file of a program that runs, with the directories that existed when it began. */
 struct call_note {
 	const char *note;
 	size_t len;
-	bool whole;   /* else it is not known */
+	bool whole;   /* the list of directories is complete */
 };
 
-/* False: it is not the file of a call. */
+/* Parses such a file. False if it has another form. */
 static bool
 call_read(const struct buffer *text, int64_t *begin, struct call_note *n)
 {
@@ -292,8 +295,8 @@ call_read(const struct buffer *text, int64_t *begin, struct call_note *n)
 	return true;
 }
 
-/* Finds the directories that a program may have moved. file: the time file of the workspace,
- * whose name identifies it, since its path may have been given to another directory. */
+/* Finds the directories that a program may have moved. file: the name of the workspace's file
+ * contains its identity, since another directory may have the workspace's path by now. */
 static void
 find_moved(struct buffer *moved, const struct call_note *n, const char *workspace, const char *file, int64_t begin)
 {
@@ -307,7 +310,8 @@ find_moved(struct buffer *moved, const struct call_note *n, const char *workspac
 	buffer_text(moved, UNKNOWN);
 }
 
-/* Ends a program whose lock is held here: the call's file becomes a line. -1 with errno. */
+/* Ends the period of a program whose file is locked here: the file is replaced by a line. -1 with
+ * errno. */
 static int
 call_settle(const char *path, int fd)
 {
@@ -367,12 +371,12 @@ sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct err
 	}
 	buffer_free(&note);
 	t->path = memory_format("%s/%s.%s" CALL, times, identity, id_new(id));
-	/* It appears when it is complete and locked. */
+	/* Make it under a hidden name first: when it appears, it is complete and locked. */
 	hidden = memory_format("%s/.%s", times, id);
 	if (mkdir(times, 0700) != 0 && errno == ENOENT) {
 		char *above = path_directory(times);
 
-		/* A storage that does not exist yet has no runs. */
+		/* A storage that does not exist has no runs whose programs could be noted. */
 		if (mkdir(above, 0700) == 0 || errno == EEXIST)
 			mkdir(times, 0700);
 		free(above);
@@ -413,9 +417,9 @@ sandboxed_time_end(struct sandboxed_time *t, struct error *err)
 	return failed;
 }
 
-/* ---- looks ---- */
+/* ---- checking a file ---- */
 
-/* Whether a change falls into a time. Some file systems keep whole seconds. */
+/* Whether a change was made in a period. Some file systems store only whole seconds. */
 static bool
 change_is_within(const struct timespec *change, const struct span_of_time *span)
 {
@@ -426,22 +430,22 @@ change_is_within(const struct timespec *change, const struct span_of_time *span)
 	return at >= span->begin && at <= span->end;
 }
 
-/* The file that is looked at: the time of its last change, and the directories on its path that
- * were looked at so far, from below. */
+/* The file that is checked: the time of its last change, and the directories above it that were
+ * examined so far, from the innermost. */
 struct look {
 	struct timespec change;
 	const char *path;
-	const char *directory;   /* that which it lies in */
+	const char *directory;   /* the directory that contains it */
 	struct buffer above;     /* struct above */
 };
 
 struct above {
 	uint64_t inode;
 	struct timespec changed;
-	size_t path_len;         /* of that directory: this one's */
+	size_t path_len;         /* length of that directory's path */
 };
 
-/* Whether one of the directories was changed since a time: if not, none was moved. */
+/* Whether one of the directories above was changed since a time: if none was, none was moved. */
 static bool
 any_changed_since(const struct look *l, int64_t since)
 {
@@ -454,7 +458,8 @@ any_changed_since(const struct look *l, int64_t since)
 	return false;
 }
 
-/* Whether one of them was moved in a time that is over, and the file was not changed since. */
+/* Whether one of the directories above was moved in a period that has ended, and the file was not
+ * changed since. */
 static bool
 any_was_moved(const struct look *l, const struct span_of_time *span)
 {
@@ -478,7 +483,8 @@ any_was_moved(const struct look *l, const struct span_of_time *span)
 	return false;
 }
 
-/* Whether one of them has been moved since a program began that is still running. */
+/* Whether one of the directories above was moved since the start of a program that is still
+ * running. */
 static bool
 any_is_moved(const struct look *l, const char *workspace, const struct call_note *n)
 {
@@ -492,7 +498,8 @@ any_is_moved(const struct look *l, const char *workspace, const struct call_note
 	return !n->whole;
 }
 
-/* Whether the change falls into one of a file's times. at: its lines; NULL: it has none. */
+/* Whether the change was made in one of the periods of a directory. at: its lines; NULL: it has
+ * none. */
 static bool
 lines_tell(const char *at, const struct look *l)
 {
@@ -506,8 +513,8 @@ lines_tell(const char *at, const struct look *l)
 	return false;
 }
 
-/* The same for a call's file: usually its beginning is enough, and the note of directories,
- * which may be long, is not read. */
+/* The same for the file of a program that runs: usually the time at its beginning decides, and the
+ * list of directories, which may be long, is not read. */
 static bool
 call_tells(int fd, const char *workspace, const struct look *l)
 {
@@ -531,8 +538,8 @@ call_tells(int fd, const char *workspace, const struct look *l)
 	return tells;
 }
 
-/* Whether the time files of a directory show that something was changed while a sandboxed
- * program ran, or was moved together with a directory. */
+/* Whether the files of a directory show that something was changed while a sandboxed program ran,
+ * or was moved together with a directory. */
 static bool
 directory_tells(const char *times, DIR *dir, const char *directory, const struct look *l)
 {
@@ -556,7 +563,7 @@ directory_tells(const char *times, DIR *dir, const char *directory, const struct
 			tells = call_tells(fd, directory, l);
 		else if (fd != -1 && file_read(fd, &text, FILE_LIMIT) == 0)
 			tells = lines_tell(lines_of(&text), l);
-		/* What a killed program left is ended now. */
+		/* If a program was killed, its period ends now. */
 		if (fd != -1 && *rest == '.' && lock_file_take(fd) == 0 && lock_named(fd, file))
 			call_settle(file, fd);
 		buffer_free(&text);
@@ -605,22 +612,22 @@ sandboxed_times_have(const char *path)
 	return have;
 }
 
-/* ---- looking at many files ---- */
+/* ---- checking many files ---- */
 
-/* A directory on the way to where a walk is. */
+/* A directory that a walk has entered. */
 struct level {
 	struct above above;
-	char **texts;   /* its times; NULL: there are none */
+	char **texts;   /* the lines about it; NULL: there are none */
 	bool runs;      /* a program that can write to it is running, or was killed */
 };
 
 struct sandboxed_walk {
 	char *times;
-	char **names;           /* of the files there, sorted */
+	char **names;           /* names of the files in times/, sorted */
 	size_t name_count;
-	struct level *levels;   /* from the root on */
+	struct level *levels;   /* from the root to the present directory */
 	size_t depth, capacity;
-	size_t told;            /* how many of them have texts or a running program */
+	size_t told;            /* how many levels have texts, or a program that runs */
 };
 
 static int
@@ -629,7 +636,7 @@ names_compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The first name that is not before a text. */
+/* The index of the first name that does not come before a text. */
 static size_t
 names_find(const struct sandboxed_walk *w, const char *text)
 {
@@ -646,7 +653,8 @@ names_find(const struct sandboxed_walk *w, const char *text)
 	return low;
 }
 
-/* Reads the times of a directory. If it cannot be read, sandboxed_times_have() decides. */
+/* Reads the periods of a directory. If they cannot be read, sandboxed_times_have() is used
+ * instead. */
 static void
 level_read(struct sandboxed_walk *w, struct level *level, const char *identity)
 {
@@ -775,7 +783,7 @@ sandboxed_walk_end(struct sandboxed_walk *w)
 	free(w);
 }
 
-/* The path that a link leads to, without links on the way to the link itself. */
+/* The path of a link's target, with links on the way to the link itself resolved. */
 static char *
 link_target(const char *path)
 {
@@ -795,8 +803,8 @@ link_target(const char *path)
 	return joined;
 }
 
-/* Whether a link on the way to a path, or to its target, was made at such a time; the link may
- * be the path's last part. */
+/* Whether a link on the way to a path or to its target was made in such a period; the last part of
+ * the path may be a link, too. */
 static bool
 any_link_have(const char *path, int depth)
 {

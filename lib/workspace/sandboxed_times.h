@@ -34,37 +34,38 @@
 
 #define STORAGE_TIMES STORAGE_SANDBOXED "/times"
 
-/* A sandboxed program that runs. */
+/* A sandboxed program that is running. */
 struct sandboxed_time {
 	char *path;   /* NULL: nothing is noted */
 	int fd;
 };
 
-/* Before it begins: it can write to this directory. Without AWF_STORAGE nothing is noted.
- * ERROR_BLOCKED. */
+/* Called before the program starts: it can write to this directory. Without AWF_STORAGE nothing is
+ * recorded. -1 with ERROR_BLOCKED. */
 int sandboxed_time_begin(struct sandboxed_time *t, const char *directory, struct error *err);
-/* Called when the program and all its processes have ended. Later changes have a later time.
- * ERROR_BLOCKED; the record then stays open until the next check. */
+/* Called when the program and all its processes have ended. Changes after that get a later time. -1
+ * with ERROR_BLOCKED; then the record stays open until the next check. */
 int sandboxed_time_end(struct sandboxed_time *t, struct error *err);
-/* Whether any sandboxed program has run of which a time is kept. */
+/* Whether there is a record about any sandboxed program. */
 bool sandboxed_times_exist(void);
-/* Whether what a path names, a link itself, was changed at such a time, or moved with a directory. */
+/* Whether the file at a path (a link itself) was changed by a sandboxed program, as far as is
+ * known: in such a period, or by moving a directory. */
 bool sandboxed_times_have(const char *path);
-/* The same for many files below a directory, reading the records only once: call it for each
- * directory that a walk enters and leaves. Programs that begin later are not noticed. */
+/* The same for many files below a directory; the records are read only once. Call the functions for
+ * each directory that a walk enters and leaves. Programs that start later are not noticed. */
 struct sandboxed_walk;
-/* The path is absolute and has no links. NULL: no sandboxed program has run of which a time is kept; the
- * functions below take that, too. */
+/* directory: absolute, with links resolved. NULL: there is no record about any sandboxed program;
+ * the functions below accept that. */
 struct sandboxed_walk *sandboxed_walk_begin(const char *directory);
 void sandboxed_walk_enter(struct sandboxed_walk *w, int fd, const char *path);
 void sandboxed_walk_leave(struct sandboxed_walk *w);
-/* path: of something in the directory that was entered last; its status is that of a link itself. */
+/* path: of something in the directory that was entered last; st: its state, of a link itself. */
 bool sandboxed_walk_have(const struct sandboxed_walk *w, const char *path, const struct stat *status);
 void sandboxed_walk_end(struct sandboxed_walk *w);
-/* The same as sandboxed_times_have(), or that which it leads to by links, or one of these. */
+/* The same as sandboxed_times_have(), for a path, its target, and all links on the way. */
 bool sandboxed_times_have_file(const char *path);
-/* The same for everything below it, and for the targets of links; if that is too much to
- * examine, true. */
+/* The same for everything below a path, and for targets of links; true if there is too much to
+ * examine. */
 bool sandboxed_times_have_below(const char *path);
 
 #endif

@@ -1,21 +1,21 @@
 /*
  * A note contains the workspace, a time, names and identities, each followed by NUL. The note of a
- * call has the time of its start, and names with '-' in front if they did not exist then, '+' if
- * they did. The note of a name has the time when the last call that made or changed it ended,
- * and only that name.
+ * running call has the time of its start, and names: with '-' in front if they did not exist then,
+ * with '+' if they did. The note of a single name has the end of the last call that made or changed
+ * it.
  *
  * An identity, with '@' in front, identifies a directory even after it was moved: its inode and
  * birth time. The first is the workspace's, the others are those of what was made: the name and all
  * directories in it. (When a file itself is moved, the kernel updates its ctime.) With '=' in
- * front, it identifies a file that had several names (hard links): as changing another name changes
- * its ctime too, it never counts as reviewed; a copy of it does.
+ * front, it identifies a file that had several names (hard links): because changing another name
+ * changes its ctime, too, it never counts as reviewed; a copy of it may.
  *
  * If a name leads to another place in the workspace by a link, that place is noted too, when
  * the call begins and when it ends.
  *
  * What the code relies on:
- *  - The process that runs a call holds the lock of its note. If nobody holds it, the call was
- *    killed, and whoever finds the note ends it.
+ *  - The process that runs a call holds the lock of its note. If the lock is free, the call was
+ *    killed, and the process that finds the note ends the call.
  *  - The lock of the directory separates a check from the end of a call.
  *  - A note appears when it is complete and locked.
  */
@@ -57,12 +57,12 @@ struct note {
 	const char *workspace;
 	struct timespec time;
 	/* Lists (base/list.h) of texts within bytes. */
-	char **names;               /* one at least */
+	char **names;               /* at least one */
 	char **identities;
-	char **linked;              /* of files with several names */
+	char **linked;              /* identities of files with several names */
 };
 
-/* Allocated; NULL: there is no storage. */
+/* The directory with notes; to be freed by the caller; NULL: there is no storage. */
 static char *
 directory_of_environment(void)
 {
@@ -77,7 +77,7 @@ is_before(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* Some file systems keep whole seconds. */
+/* Whether a time comes before another; some file systems store only whole seconds. */
 static bool
 is_since(const struct stat *st, const struct timespec *time)
 {
@@ -86,8 +86,8 @@ is_since(const struct stat *st, const struct timespec *time)
 	return !is_before(&st->st_ctim, time);
 }
 
-/* The identity of the path's target; empty: there is none. If the file system has no birth time,
- * the device is used. */
+/* The identity of what a path leads to; "" if there is nothing. If the file system has no birth
+ * time, the device is used. */
 static void
 unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int flags)
 {
@@ -105,8 +105,8 @@ unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int fla
 		    (unsigned long long)st.stx_ino, st.stx_dev_major, st.stx_dev_minor);
 }
 
-/* The target of a link in the workspace, relative to it, if it is in the workspace. Allocated;
- * NULL: it is not a link, or leads outside. */
+/* If a path in the workspace is a link, and its target is in the workspace, the target's path,
+ * relative to the workspace; to be freed by the caller. Otherwise NULL. */
 static char *
 led_to(const char *workspace, const char *name)
 {
@@ -146,7 +146,7 @@ unreviewed_add_text(char ***list, size_t *count, char *text)
 	(*list)[*count] = NULL;
 }
 
-/* -1 with errno, EINVAL if it is not a note. */
+/* Reads a note. -1 with errno; EINVAL: it has another form. */
 static int
 note_read(struct note *n, int fd)
 {
@@ -186,7 +186,7 @@ note_free(struct note *n)
 	free(n->linked);
 }
 
-/* Whether something is the workspace of the note, or has its path now: on some file systems the
+/* Whether a directory is the workspace of the note, or has its path: on some file systems the
  * identity of an inode changes with a reboot. */
 static bool
 is_workspace(const struct note *n, const char *identity, const struct stat *st)
@@ -198,8 +198,8 @@ is_workspace(const struct note *n, const char *identity, const struct stat *st)
 	return stat(n->workspace, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* Makes a note and leaves it open and locked; -1 with errno. It is made under a hidden name, in
- * a directory that is created if needed, and which others may remove while it is empty. */
+/* Makes a note, and leaves it open and locked; -1 with errno. It is made under a hidden name, in a
+ * directory that is created if needed, and that other processes may remove while it is empty. */
 static int
 note_write(const char *directory, const char *name, const struct buffer *bytes)
 {
@@ -226,8 +226,7 @@ note_write(const char *directory, const char *name, const struct buffer *bytes)
 
 /* ---- the end of a call ---- */
 
-/* Whether something at a path or below was changed since; what is too much to look at counts as
- * changed. */
+/* Whether something at or below a path was changed since; true if there is too much to examine. */
 static bool
 changed_since(const char *path, const struct timespec *since, int depth, int *looked_at)
 {
@@ -255,7 +254,7 @@ changed_since(const char *path, const struct timespec *since, int depth, int *lo
 	return changed;
 }
 
-/* Whether the workspace is where it was. */
+/* Whether the workspace still has its path. */
 static bool
 is_in_place(const struct note *call)
 {
@@ -265,8 +264,8 @@ is_in_place(const struct note *call)
 	return call->identities == NULL || strcmp(identity, *call->identities) == 0;
 }
 
-/* Collects identities of the path, and of all directories and files with several names below it.
- * What is too much to look at is left out. */
+/* Collects the identities of a path, and of all directories and files with several names below it.
+ * If there is too much to examine, some are left out. */
 static void
 add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at)
 {
@@ -312,8 +311,8 @@ unreviewed_note_doubt(const char *directory, const struct note *call, const char
 	struct timespec now;
 	int fd, looked_at = 0;
 
-	/* The note's name also depends on what was made: that may be elsewhere when the name is
-	 * made again. */
+	/* The name of a note also contains the identity: what was made may have been moved, and the
+	 * same name made again. */
 	unreviewed_identify_path(identity, path, AT_SYMLINK_NOFOLLOW);
 	all = memory_format("%s/%s/%s", call->workspace, name, identity);
 	digest_sha256(all, strlen(all), file);
@@ -335,7 +334,8 @@ unreviewed_note_doubt(const char *directory, const struct note *call, const char
 	return fd == -1 ? -1 : 0;
 }
 
-/* A workspace that was moved meanwhile cannot be looked at: all of its names count as changed. */
+/* Makes notes about everything that the call has made or changed. A workspace that was moved
+ * meanwhile cannot be examined: all names count as changed. */
 static int
 doubt_made(const char *directory, const struct note *call)
 {
@@ -352,7 +352,7 @@ doubt_made(const char *directory, const struct note *call)
 			failed = unreviewed_note_doubt(directory, call, *name + 1);
 		else if (**name == '+')
 			place = led_to(call->workspace, *name + 1);
-		/* The new target of a link that existed before. */
+		/* A link that existed before, and has another target now. */
 		if (place != NULL) {
 			known = memory_format("+%s", place);
 			if (!list_has(call->names, known))
@@ -365,7 +365,7 @@ doubt_made(const char *directory, const struct note *call)
 	return failed;
 }
 
-/* Ends a call whose note's lock is held here. -1 with errno: the note stays. */
+/* Ends a call whose note is locked here. -1 with errno: the note stays. */
 static int
 unreviewed_settle_call(const char *path, int fd)
 {
@@ -417,7 +417,7 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 		return 0;
 	}
 
-	/* The clock of files, which is behind the other. */
+	/* The clock that the kernel uses for files, which is a little behind the other clock. */
 #ifdef CLOCK_REALTIME_COARSE
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 #else
@@ -442,7 +442,7 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 	call->fd = note_write(directory, name, &bytes);
 	if (call->fd != -1)
 		call->path = path_join(directory, name);
-	else if (errno != ENOENT) /* a storage that does not exist yet has no runs */
+	else if (errno != ENOENT) /* a storage that does not exist has no runs to be noted */
 		failed = error_errno(err, ERROR_BLOCKED, directory,
 		    "unable to note what is not there yet");
 	buffer_free(&bytes);
@@ -499,26 +499,26 @@ unreviewed_noted(const char *workspace, const char *name)
 	return noted;
 }
 
-/* ---- looks ---- */
+/* ---- checking a file ---- */
 
-/* The parts of an absolute path, from the first to the last. */
+/* The parts of an absolute path, beginning with the first. */
 struct way {
 	char *path;
 	struct step {
-		size_t end;    /* end of its name in the path */
-		char identity[IDENTITY_SIZE];    /* of what it leads to */
+		size_t end;    /* end of the part's name in the path */
+		char identity[IDENTITY_SIZE];    /* of the file or directory to which it leads */
 		struct stat st;
 	} *steps;
 	size_t count;
 };
 
-/* A file that is looked at: its name, and the ways there, with links and without. */
+/* A file that is checked: its name, and its path, as it is given and with links resolved. */
 struct looked_at {
 	const char *name;
 	struct way ways[2];
 };
 
-/* Frees the path; NULL: it leads nowhere. */
+/* Takes ownership of the path; NULL: it leads nowhere. */
 static void
 way_follow(struct way *w, char *path)
 {
@@ -541,15 +541,18 @@ way_follow(struct way *w, char *path)
 	}
 }
 
-/* A directory may be older than what its owner has seen in it. */
+/* Whether a file or link was not changed since the note's time, so that its owner cannot have
+ * reviewed it later. Directories do not count: they may be older than files that the owner has
+ * reviewed in them. */
 static bool
 not_seen(const struct stat *st, bool last, const struct timespec *time)
 {
 	return (last || S_ISLNK(st->st_mode)) && !is_before(time, &st->st_ctim);
 }
 
-/* Whether the path's target, or a link on its way from `from` on, was changed since the note; of
- * a call, or a directory on its way. */
+/* Whether the target of a path, or a link on its way from `from` on, is as the sandboxed program
+ * left it: for the note of a running call, changed since its start; otherwise, not changed since
+ * its end. */
 static bool
 any_on_way(const struct note *n, bool call, const char *path, const char *from)
 {
@@ -569,8 +572,8 @@ any_on_way(const struct note *n, bool call, const char *path, const char *from)
 	return any;
 }
 
-/* A workspace and what was made in it are recognized by their identities: their paths may
- * contain links, and may have changed. */
+/* Whether a note makes a path suspect. The workspace, and what was made in it, are recognized by
+ * their identities, since paths may contain links, and may have changed. */
 static bool
 doubts_way(const struct note *n, bool call, const struct way *w)
 {
@@ -581,7 +584,7 @@ doubts_way(const struct note *n, bool call, const struct way *w)
 		const char *end = w->path + step->end, *rest = end + 1;
 		bool within = *end == '/';
 
-		/* Whether it is one of the names in the workspace, or inside one. */
+		/* Is it one of the note's names, or inside of one? */
 		if (within && is_workspace(n, step->identity, &step->st))
 			for (char **name = n->names; *name != NULL; name++) {
 				const char *part = call ? *name + 1 : *name;
@@ -602,7 +605,8 @@ doubts_way(const struct note *n, bool call, const struct way *w)
 
 enum { PASSES = 0, REFUSED = -1, AGAIN = 1 };
 
-/* AGAIN: it is the note of a call that was killed. */
+/* Checks a file against a note. AGAIN: it is the note of a call that was killed, which must be
+ * ended first. */
 static int
 ask_note(const char *path, int fd, const struct looked_at *file, struct error *err)
 {
@@ -621,7 +625,7 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 		const struct way *w = &file->ways[i];
 		char identity[IDENTITY_SIZE];
 
-		/* Whether the file at the end of the way had several names. */
+		/* Does the file at the end of the path have several names? */
 		if (w->count > 0 && n.linked != NULL) {
 			memcpy(identity, w->steps[w->count - 1].identity, sizeof identity);
 			*identity = LINKED_MARK;
@@ -643,7 +647,7 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 	return result;
 }
 
-/* Looks once; AGAIN: a call had ended meanwhile. */
+/* Checks a file against all notes. AGAIN: a call had been killed, and was ended now. */
 static int
 unreviewed_check_once(const char *directory, DIR *dir, const struct looked_at *file,
     struct error *err)
@@ -665,7 +669,7 @@ unreviewed_check_once(const char *directory, DIR *dir, const struct looked_at *f
 		else if (errno != ENOENT)
 			result = error_errno(err, ERROR_SYSTEM, path, "unable to read it");
 		if (result == AGAIN) {
-			/* End what a killed call left, unless another process has. */
+			/* End the call that was killed, unless another process has done so. */
 			lock_file_release(dirfd(dir));
 			if (lock_named(fd, path) && unreviewed_settle_call(path, fd) != 0)
 				result = error_errno(err, ERROR_SYSTEM, path,
@@ -692,7 +696,7 @@ unreviewed_check(const char *path, struct error *err)
 	storage_close(&storage);
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir = fd == -1 ? NULL : fdopendir(fd);
-	/* A process that cannot see the storage is in a sandbox. */
+	/* A process that is not allowed to see the storage is in a sandbox itself. */
 	if (dir == NULL && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 		result = error_errno(err, ERROR_SYSTEM, directory, "unable to look in it");
 	if (dir != NULL) {

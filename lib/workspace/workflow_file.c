@@ -1,5 +1,5 @@
 /*
- * The #! line is taken apart as env -S does it, but for quotes and variables, which are refused.
+ * The #! line is split as env -S splits it; but quotes and variables are refused.
  */
 #include "workspace/workflow_file.h"
 
@@ -16,10 +16,10 @@
 #include "io/file.h"
 #include "workspace/sandboxed_times.h"
 
-#define LINE_LIMIT 4096          /* of a #! line */
+#define LINE_LIMIT 4096          /* longest #! line */
 #define SPACE " \t\r"
 
-/* ---- what the file says ---- */
+/* ---- the #! line ---- */
 
 bool
 workflow_file_is(const char *path)

@@ -1,14 +1,14 @@
 /*
- * awf-record: records on stdin what other programs did, or runs recorded elsewhere, and reports on
- * stdout what is on disk.
+ * awf-record: reads from stdin what other programs have done, or runs that are recorded elsewhere;
+ * records it, and acknowledges on stdout what is on disk.
  *
  * What the code relies on:
- *   - lib/ingest has everything about events, lines and runs. This file decides which run events
- *     are recorded in: the named one, the one around this process, or a new one.
- *   - A new run is made when its first event arrives, and ends with stdin.
+ *   - lib/ingest does everything about events, lines and runs. This file decides in which run
+ *     events are recorded: the named one, the one that this process is in, or a new one.
+ *   - A new run is made when its first event arrives, and ends when stdin ends.
  *   - Nothing is acknowledged before it is on disk. So a sender may send again what was not
  *     acknowledged; it is recorded once.
- *   - Received data is synced when there is no more to read, or when it is much.
+ *   - Received data is synced when nothing more can be read at once, or when there is much of it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,8 +37,8 @@
 
 #define PROGRAM "awf-record"
 #define PIECE ((size_t)256 << 10)     /* bytes read at once */
-#define UNSYNCED ((size_t)4 << 20)    /* bytes received before a sync */
-#define UNSYNCED_MS 200               /* or after this time */
+#define UNSYNCED ((size_t)4 << 20)    /* bytes after which received data is synced, */
+#define UNSYNCED_MS 200               /* and the time after which it is */
 #define LEASE_MOST_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
@@ -47,11 +47,11 @@ enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
 struct destination {
 	const char *argument;    /* RUN; NULL: not given */
 	struct run_ref ref;      /* of it */
-	const char *name;        /* of a new run */
+	const char *name;        /* name of a new run */
 	char *const *argv;
-	struct run run;          /* the run around this process, or a new one */
+	struct run run;          /* the run that this process is in, or a new one */
 	bool entered, own;
-	struct transcript guest; /* another process's run */
+	struct transcript guest; /* transcript of another process's run */
 	bool is_guest;
 	struct redactor redactor;
 	struct recorder recorder;
@@ -76,7 +76,7 @@ print_refused(const char *text)
 	message_print(PROGRAM, "%s", text);
 }
 
-/* Senders determine how many lines are refused, so messages are folded. */
+/* A sender may cause any number of refusals, so similar messages are counted. */
 static struct folded_messages refusals = FOLDED_MESSAGES_INIT(print_refused);
 
 static void
@@ -118,7 +118,7 @@ read_first(const char *path, char **name, char **kind, bool *masked, struct erro
 	return got == 1 ? 0 : -1;
 }
 
-/* Continues a run of awf-record that has ended, or died, with a further attempt. */
+/* Continues a run of awf-record that has ended or died, as a new attempt. */
 static int
 record_reopen_run(struct destination *to, const char *name, struct error *err)
 {
@@ -141,7 +141,7 @@ record_reopen_run(struct destination *to, const char *name, struct error *err)
 	return failed;
 }
 
-/* Opens the named run; one that is alive is joined. */
+/* Opens the run that the user has named; if its process is alive, only its transcript. */
 static int
 open_named(struct destination *to, const struct storage *s, struct error *err)
 {
@@ -185,7 +185,7 @@ make_own(struct destination *to, struct error *err)
 	return 0;
 }
 
-/* Opens the run for the events when the first one arrives. */
+/* Opens the run for the events, when the first of them arrives. */
 static int
 open_destination(void *context, struct recorder **recorder, struct error *err)
 {
@@ -269,7 +269,7 @@ record_acknowledge_event(void *context, const struct ingest_taken *taken)
 	buffer_byte(&p->out, '\n');
 }
 
-/* "stdin:LINE: RUN: MESSAGE" */
+/* Prints "stdin:LINE: RUN: MESSAGE" about a refused line. */
 static bool
 record_print_refused_event(void *context, const struct ingest_refusal *refusal)
 {
@@ -330,7 +330,8 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 		struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
 		ssize_t got;
 
-		/* A sender that waits for an acknowledgement gets it before more is read. */
+		/* Acknowledge what was received before waiting for more: the sender may be waiting
+		 * for that. */
 		if (unsynced > 0 && (unsynced >= UNSYNCED || clock_monotonic() - since >= UNSYNCED_MS ||
 		    poll_now(STDIN_FILENO, POLLIN) == 0)) {
 			failed = record_flush_acknowledged(p, in, err);
@@ -361,7 +362,7 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	return failed;
 }
 
-/* Returns the exit status. */
+/* Records everything, and returns the exit status. */
 static int
 record_read_stdin(struct program *p, const struct ingest_spec *spec)
 {
@@ -416,7 +417,7 @@ static const struct option_spec options_table[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
-/* Returns OPTION_END, the id of --help or --version, or -1. */
+/* Reads the options. Returns OPTION_END, the id of --help or --version, or -1. */
 static int
 record_read_options(struct program *p, int argc, char **argv, struct error *err)
 {

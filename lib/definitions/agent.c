@@ -1,8 +1,8 @@
 /*
  * A table of keys, each with its reader, parses the file; rules about several keys are checked
  * afterwards. The name gets its default only after the file has been read. A key that resembles a
- * known one causes a warning, but an error if the meant key would limit the agent: a misspelt limit
- * limits nothing.
+ * known one causes a warning; or an error, if the known one limits the agent, since a misspelt
+ * limit would have no effect.
  */
 #include "definitions/agent.h"
 
@@ -124,7 +124,7 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	return 0;
 }
 
-/* The files of the command are pinned: of a shell text, the words at its beginning. */
+/* Pins the files of a command: of a text for the shell, those that its first words name. */
 static int
 read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -157,7 +157,7 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
 }
 
-/* A schema, or the path of its file, relative to the directory of this one. */
+/* Reads a schema, or the path of its file, relative to the directory of this file. */
 static int
 read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -278,12 +278,12 @@ static const struct definition_synonym synonyms[] = {
 static const char *const strict[] = { "max_tokens", "max_turns", "stuck_after", "max_tokens_total", "timeout",
 	"tools_policy", "output_schema", "sandbox", "network", "project_settings", NULL };
 
-/* These say where a key goes, or run something: an agent's file, which may come from anywhere, has no
- * say in that. */
+/* Keys of endpoints, which say where an API key is sent, or run something. They are refused in an
+ * agent's file, which may come from anywhere. */
 static const char *const of_endpoints[] = { "base_url", "base_env", "api_base", "api_key", "key", "command",
 	"tls", "unix", "insecure", NULL };
 
-/* The same for these, which are options. */
+/* Keys that are refused because they are options of awf-step and awf-run. */
 static const char *const options[] = { "max_cost", "max_children", NULL };
 
 /* The prompt of a JSON file, which has no body. */
@@ -305,7 +305,8 @@ agent_begin(struct agent *a)
 	a->answer.repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 
-/* The tools that end phases are AWF's, and nothing else ends the call. */
+/* Checks that no tool of the agent has the name of a tool that ends phases, and that nothing else
+ * ends the call. */
 static int
 check_phases(const struct agent *a, const struct definition *d, struct error *err)
 {
@@ -360,7 +361,7 @@ agent_translate_dialect(struct agent *a, const struct dialect *dialect, struct d
 	return 0;
 }
 
-/* Adds a warning of the file to the list of doubts. */
+/* Adds a warning about the file to a->doubt. */
 static void
 doubt_add(struct agent *a, const char *place, const char *what, const char *why)
 {
@@ -371,8 +372,8 @@ doubt_add(struct agent *a, const char *place, const char *what, const char *why)
 	free(before);
 }
 
-/* Warns of text that was meant for the prompt and is not in it: the body of a file is the system
- * prompt (-a); the prompt is what -p says. */
+/* Warns about text that was meant for the prompt but is not part of it: with -a, the body of the
+ * file is the system prompt, and the prompt is that of -p. */
 static void
 doubt_prompt(struct agent *a, const struct definition *d)
 {
@@ -455,8 +456,8 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 	return result;
 }
 
-/* The project directory of the step: its repository, or its own directory. Allocated; NULL:
- * unknown. */
+/* The directory of the step's project: its repository, or else its own directory; to be freed by
+ * the caller; NULL: not known. */
 static char *
 project_directory(void)
 {
@@ -476,7 +477,7 @@ project_directory(void)
 	return memory_text(here);
 }
 
-/* A file of the project cannot grant itself the use of the project's settings. */
+/* Refuses a file of a project that says that the project's settings are used. */
 static int
 check_project_settings(const struct agent *a, struct error *err)
 {
@@ -532,7 +533,7 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 {
 	const char *slash = strchr(text, '/');
 	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
-	char *model; /* text may point to the model that is replaced */
+	char *model; /* text may point to a->model, which is replaced */
 
 	if (provider != NULL && provider_check(provider, NULL) == 0) {
 		free(a->provider);
@@ -549,7 +550,8 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 	return 0;
 }
 
-/* *user becomes the user's directory of other programs, allocated, to which the result points. */
+/* *user is set to the user's directories of other programs; the caller frees it after the result,
+ * which points to it. */
 static struct definition_places
 agent_definition_places(char **user, const char *beside, const char *workflow_directory)
 {
@@ -625,7 +627,7 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	return found;
 }
 
-/* Appends those that are missing to an array with room for them. */
+/* Appends the names that are missing to an array, which has room for them. */
 static void
 add_tools(char **all, char *const *tools)
 {

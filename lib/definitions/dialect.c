@@ -1,7 +1,7 @@
 /*
- * One table per program has the AWF names of its tools. Names are read into a set of built-in tools
- * and a list of others; what the file forbids is removed from the set at the end, whichever key
- * came first.
+ * One table per program has the AWF names of its tools. Tools are read into a set of built-in tools
+ * and a list of others; at the end, those that the file forbids are removed, whatever the order of
+ * its keys.
  */
 #include "definitions/dialect.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- tables ---- */
 
-/* Tools that come with AWF and that other programs have too. */
+/* Tools of AWF that other programs have, too. */
 enum built_in { READ = 1, WRITE = 2, EDIT = 4, BASH = 8, GLOB = 16, GREP = 32, ALL = 63 };
 static const struct {
 	const char *name;
@@ -65,7 +65,7 @@ static const struct meaning opencode_tools[] = {
 	{ "read", READ }, { "edit", EDIT | WRITE }, { "bash", BASH }, { "glob", GLOB },
 	{ "grep", GREP }, { "*", ALL }, { NULL, 0 },
 };
-/* Tools that are governed by the rule for another tool: the one for all tools that change files. */
+/* Tools without a rule of their own: the rule for all tools that change files applies to them. */
 static const char *const opencode_aliases[][2] = {
 	{ "write", "edit" }, { "patch", "edit" }, { "apply_patch", "edit" }, { "multiedit", "edit" },
 	{ "list", "glob" }, { NULL, NULL },
@@ -84,8 +84,8 @@ struct dialect {
 	enum program program;
 	const char *name;
 	const char *places[4];        /* parts of the path of its directory; ends with NULL */
-	const char *ends[3];          /* of a file's name */
-	const char *own_keys[8];      /* that no other has */
+	const char *ends[3];          /* suffixes of a file's name */
+	const char *own_keys[8];      /* keys that no other program has */
 	const struct meaning *tools;
 };
 
@@ -106,7 +106,7 @@ static const struct dialect dialects[] = {
 const char dialect_directories[] =
     ".claude/agents:.github/agents:.gemini/agents:.opencode/agent:.opencode/agents";
 
-/* ---- which program a file is of ---- */
+/* ---- which program a file belongs to ---- */
 
 /* Names of models without a version, which only Claude Code has. */
 static bool
@@ -117,7 +117,7 @@ is_claude_alias(const char *model)
 	return model != NULL && text_index(model, names) != -1;
 }
 
-/* Whether the directory of the file ends in this part, with or without further ones below. */
+/* Whether this is a part of the file's directory, at its end or further up. */
 static bool
 lies_in(const char *path, const char *part)
 {
@@ -129,7 +129,7 @@ lies_in(const char *path, const char *part)
 	return at != NULL;
 }
 
-/* The tools of a name in a table, 0: none. */
+/* The built-in tools that a name means in a table; 0: none. */
 static unsigned
 meaning_of(const struct meaning *table, const char *name, bool either_case)
 {
@@ -139,8 +139,8 @@ meaning_of(const struct meaning *table, const char *name, bool either_case)
 	return 0;
 }
 
-/* Names in a list, or in a text separated by commas, except commas within parentheses. Returns a
- * list of its own. */
+/* The names in a list, or in a text, separated by commas that are not inside parentheses. Returns a
+ * list. */
 static char **
 names_of(const json_t *value)
 {
@@ -171,8 +171,8 @@ names_of(const json_t *value)
 	return names;
 }
 
-/* Whether a name is one of the program's and none is an AWF name of a built-in tool: in an AWF
- * file, a list such as "read, Bash" is a mistake. */
+/* Whether a name is one of the program's tools, and none of the names is AWF's name of a built-in
+ * tool: in an AWF file, a list such as "read, Bash" is an error. */
 static bool
 are_claude_names(const json_t *tools)
 {
@@ -244,16 +244,17 @@ struct translation {
 	const struct dialect *dialect;
 	struct definition *d;
 	const char *workflow_directory;
-	unsigned tools;              /* built-in ones that it has */
-	unsigned denied;             /* and the tools that it must not have */
+	unsigned tools;              /* built-in tools that it has */
+	unsigned denied;             /* built-in tools that it must not have */
 	bool all;                    /* it has all tools */
-	bool looks;                  /* it changes nothing */
-	char **others;               /* tools of MCP servers, and its own tools; NULL */
-	const char *servers_key;     /* the key under which the file defines or names servers */
+	bool looks;                  /* it may only read */
+	char **others;               /* tools of MCP servers, and tools of the user; NULL */
+	const char *servers_key;     /* key with which the file defines or names servers */
 	json_t *own;                 /* an object with the servers that it defines */
-	char **servers;              /* otherwise the servers that it or its tools name; NULL */
-	char **forbidden;            /* tools of MCP servers, by AWF's or opencode's names; with
-	                                a star: all that begin so; NULL */
+	char **servers;              /* if there are none, names of the servers in the file; NULL */
+	char **forbidden;            /* tools of MCP servers that it must not have, by AWF's or
+	                                opencode's names; with a star: all with this beginning;
+	                                NULL */
 	char **left_out;             /* NULL */
 };
 
@@ -265,7 +266,7 @@ dialect_value_of(const struct translation *t, const char *key)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* Servers that the file defines; in a list, an object is one. */
+/* The servers that a file defines; in a list, each object is one. */
 static json_t *
 own_servers(const json_t *servers)
 {
@@ -279,8 +280,8 @@ own_servers(const json_t *servers)
 	return own;
 }
 
-/* Whether the agent may have the server: one in the file itself or, if the file has none, one
- * that is found by its name. */
+/* Whether the agent has access to a server: one that the file defines; if it defines none, one that
+ * is found by its name. */
 static bool
 has_server(struct translation *t, const char *name)
 {
@@ -297,7 +298,8 @@ has_server(struct translation *t, const char *name)
 	return has;
 }
 
-/* The AWF names for a name of tools; nothing may follow a star. Allocated. */
+/* The AWF name for a name of tools of a server; nothing may follow a star. To be freed by the
+ * caller. */
 static char *
 fit_pattern(const char *name)
 {
@@ -311,8 +313,9 @@ fit_pattern(const char *name)
 	return pattern;
 }
 
-/* "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool's name
- * in an AWF list, allocated, as is *server. NULL: it is not a tool of a server. */
+/* For "mcp__SERVER", "mcp__SERVER__TOOL", and Copilot's "SERVER/TOOL" and "SERVER/": the tool's
+ * name in an AWF list, and *server; both to be freed by the caller. NULL: it is not the tool of a
+ * server. */
 static char *
 served_tool(const struct translation *t, const char *name, char **server)
 {
@@ -343,7 +346,7 @@ served_tool(const struct translation *t, const char *name, char **server)
 	return ours;
 }
 
-/* The built-in tools of a name, in the program's or AWF's names; 0: none. */
+/* The built-in tools that a name means, as the program's or as AWF's name; 0: none. */
 static unsigned
 built_ins_of(const struct translation *t, const char *name)
 {
@@ -364,7 +367,7 @@ dialect_allow_name(struct translation *t, const char *name)
 	size_t len = strcspn(name, "("), star = strcspn(name, "*");
 	char *ours, *path, *server = NULL;
 
-	/* With limits on its arguments, unless these allow everything. */
+	/* If its arguments are limited, it is left out, unless the limits allow everything. */
 	if (tools == 0 && (strcmp(name + len, "(*)") == 0 || strcmp(name + len, "(:*)") == 0)) {
 		char *bare = memory_copy(name, len);
 
@@ -398,7 +401,7 @@ dialect_allow_name(struct translation *t, const char *name)
 		list_take(&t->others, ours);
 }
 
-/* Whether one name of servers' tools is, or matches, the other. */
+/* Whether two names of servers' tools are equal, or one matches the other. */
 static bool
 dialect_name_covers(const char *one, const char *other)
 {
@@ -406,8 +409,8 @@ dialect_name_covers(const char *one, const char *other)
 	    (text_ends(one, "*") && strncmp(one, other, strlen(one) - 1) == 0);
 }
 
-/* The key of the last rule for a tool, or for its opencode name (NULL: the same): the last one
- * counts. NULL: there is none. */
+/* The key of the last rule for a tool, or for its opencode name (NULL: the same), because the last
+ * rule counts. NULL: there is none. */
 static const char *
 last_rule(json_t *rules, const char *tool, const char *theirs)
 {
@@ -421,7 +424,7 @@ last_rule(json_t *rules, const char *tool, const char *theirs)
 	return last;
 }
 
-/* Whether a rule (a word, or one per pattern of arguments) allows a tool without restriction. */
+/* Whether a rule (a word, or one for each pattern of arguments) allows a tool without limits. */
 static bool
 dialect_rule_allows(json_t *rule)
 {
@@ -436,8 +439,7 @@ dialect_rule_allows(json_t *rule)
 	return allowed;
 }
 
-/* Adds a rule. In a file of the present form, a rule for an alias allows nothing, but may
- * forbid. */
+/* Adds a rule. In a file of the current form, a rule for an alias can forbid, but not allow. */
 static void
 add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 {
@@ -450,8 +452,8 @@ add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 	json_object_set(rules, name, rule);
 }
 
-/* The opencode name of "mcp__SERVER__TOOL", SERVER_TOOL: allocated. NULL: it is not a tool of a
- * server. */
+/* The opencode name of "mcp__SERVER__TOOL", SERVER_TOOL; to be freed by the caller. NULL: it is not
+ * the tool of a server. */
 static char *
 opencode_name(const char *tool)
 {
@@ -462,8 +464,8 @@ opencode_name(const char *tool)
 	return memory_format("%.*s_%s", (int)(between - server), server, between + 2);
 }
 
-/* Removes from an AWF list the tool to which this rule, which does not allow, applies; and a
- * whole server, if it applies to one of its tools. */
+/* For a rule that does not allow a tool: removes the tool from an AWF list; and a whole server, if
+ * the rule is about one of its tools. */
 static bool
 dialect_remove_tools(struct translation *t, json_t *rules, const char *key, const char *forbidden)
 {
@@ -490,8 +492,8 @@ dialect_remove_tools(struct translation *t, json_t *rules, const char *key, cons
 	return any;
 }
 
-/* {edit: deny, bash: {"git *": allow}}: a tool that its last rule does not fully allow is
- * removed. */
+/* Rules such as {edit: deny, bash: {"git *": allow}}: removes each tool that its last rule does not
+ * allow without limits. */
 static void
 apply_rules(struct translation *t, json_t *rules)
 {
@@ -524,7 +526,7 @@ apply_rules(struct translation *t, json_t *rules)
 	}
 }
 
-/* {write: false}, the older form: all tools except these. */
+/* The older form, such as {write: false}: all tools except those that are false. */
 static void
 read_switches(struct translation *t, json_t *switches)
 {
@@ -543,7 +545,7 @@ read_switches(struct translation *t, json_t *switches)
 	json_decref(rules);
 }
 
-/* The rules of the present form, or one word for all tools. */
+/* The rules of the current form, or one word for all tools. */
 static void
 read_permissions(struct translation *t, json_t *said)
 {
@@ -558,8 +560,8 @@ read_permissions(struct translation *t, json_t *said)
 	json_decref(rules);
 }
 
-/* A forbidden name; one with limits forbids the tool as a whole. "All tools of a server except
- * this one" cannot be expressed in a list: all of them are removed then. */
+/* Adds a forbidden name. If only some arguments are forbidden, the whole tool is. "All tools of a
+ * server except one" cannot be expressed in a list: then all of the server are removed. */
 static void
 dialect_forbid_name(struct translation *t, const char *name)
 {
@@ -591,8 +593,9 @@ dialect_forbid_name(struct translation *t, const char *name)
 	free(bare);
 }
 
-/* For an agent that only reads. Those of the project's tools are kept that declare it
- * themselves; MCP servers declare it only after they were started, so their tools are removed. */
+/* Removes all tools that may change something. Of the project's tools, those are kept that declare
+ * that they only read; MCP servers declare this only after they were started, so their tools are
+ * removed. */
 static void
 dialect_make_read_only(struct translation *t)
 {
@@ -636,7 +639,8 @@ read_tools(struct translation *t)
 		read_switches(t, tools);
 	else
 		json_object_foreach(tools, key, on)
-			if (json_is_true(on)) /* if tools are a list, only those in it are meant */
+			if (json_is_true(on)) /* if tools are given as a list, only those in it are
+			                         used */
 				dialect_allow_name(t, key);
 	for (char **name = names; name != NULL && *name != NULL; name++)
 		dialect_allow_name(t, *name);
@@ -672,7 +676,7 @@ rename_key(struct translation *t, const char *theirs, const char *ours, json_t *
 		json_object_del(t->d->document, theirs);
 }
 
-/* Whether the agent has tools of a server. If its list names none, it has none. */
+/* Whether the agent has tools of a server. If it has a list of tools, the list must name one. */
 static bool
 has_tools_of(struct translation *t, const char *server)
 {
@@ -701,8 +705,8 @@ has_tools_of(struct translation *t, const char *server)
 	return has;
 }
 
-/* The servers that the file defines, or else those that it and its tools name, as far as it has
- * tools of them. */
+/* Adds the servers that the file defines; if there are none, those that it and its tools name.
+ * Servers of which it has no tool are left out. */
 static void
 read_servers(struct translation *t)
 {
@@ -732,7 +736,8 @@ read_servers(struct translation *t)
 	list_free(names);
 }
 
-/* "Claude Sonnet 4.5 (copilot)" as the API of its maker names it: allocated; NULL if unknown. */
+/* The name that the maker's API has for "Claude Sonnet 4.5 (copilot)"; to be freed by the caller;
+ * NULL if unknown. */
 static char *
 model_of(const char *text)
 {
@@ -747,7 +752,7 @@ model_of(const char *text)
 	while (len > 0 && strchr(" \t", name[len - 1]) != NULL)
 		name[--len] = '\0';
 	if (strchr(name, '/') != NULL) {
-		/* Resellers of models are not providers here. */
+		/* Drop the name of a reseller, which is no provider here. */
 		model = memory_copy(name, strcspn(name, "/"));
 		known = provider_check(model, NULL) == 0;
 		free(model);
@@ -791,7 +796,7 @@ read_model(struct translation *t, struct dialect_rest *rest)
 	free(model);
 }
 
-/* Skills that do not exist here are left out. */
+/* Adds skills; those that do not exist here are left out. */
 static void
 read_skills(struct translation *t)
 {
@@ -816,8 +821,8 @@ read_skills(struct translation *t)
 	list_free(names);
 }
 
-/* Keys that AWF has under another name with the same values, or that have another meaning than
- * AWF's key of that name. */
+/* Translates keys that AWF has under another name with the same values, and those that have another
+ * meaning than AWF's key of the same name. */
 static void
 read_rest(struct translation *t)
 {
@@ -837,7 +842,7 @@ read_rest(struct translation *t)
 		json_object_del(t->d->document, "description");
 }
 
-/* Keys that are read here, whether or not they are translated. */
+/* Removes the keys that are handled here, whether they were translated or not. */
 static void
 drop_read(struct translation *t)
 {
@@ -867,7 +872,7 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	if (dialect->program == GEMINI && kind != NULL && strcmp(kind, "remote") == 0)
 		return definition_fail(d, "kind", err,
 		    "the agent works elsewhere: agents are not reached over A2A");
-	/* The key that a warning is most likely about. */
+	/* Report the key that the warning is most likely about. */
 	for (size_t i = 0; key == NULL && i < sizeof listing / sizeof *listing; i++)
 		if (dialect_value_of(&t, listing[i]) != NULL)
 			key = listing[i];

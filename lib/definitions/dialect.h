@@ -26,20 +26,20 @@
 
 struct dialect;
 
-/* What a file of another program has that AWF cannot use. */
+/* What AWF cannot use of another program's file. */
 struct dialect_rest {
-	char *left_out;   /* a warning, "FILE:LINE: warning: …", of tools and skills; NULL */
-	char *alias;      /* a model by a name without version, "sonnet"; NULL */
+	char *left_out;   /* a warning about tools and skills, "FILE:LINE: warning: …"; NULL */
+	char *alias;      /* a model's name without version, such as "sonnet"; NULL */
 };
 
-/* Directories, from a project's on, that their agent files lie in; with colons between. */
+/* Directories of their agent files, relative to a project; separated by colons. */
 extern const char dialect_directories[];
-/* The existing directories of the user for these; allocated; NULL: none. */
+/* The user's directories for these that exist; to be freed by the caller; NULL: none. */
 char *dialect_user_directories(void);
 
-/* The dialect of a file; NULL: it is AWF's own. */
+/* The dialect of a file; NULL: it is AWF's own format. */
 const struct dialect *dialect_of(const struct definition *d);
-/* The program, for people. */
+/* The program's name, for messages. */
 const char *dialect_program(const struct dialect *dialect);
 /* Translates the document into AWF's keys; keys that neither program knows are kept. -1,
  * ERROR_DEFINITION: the agent is switched off, or runs elsewhere. The caller frees the

@@ -1,6 +1,6 @@
 /*
- * An entry is an object, or a text that is split at its first slash, because the name of a model
- * may contain more of them.
+ * An entry is an object, or a text that is split at its first slash, because names of models may
+ * contain slashes, too.
  */
 #include "definitions/fallback.h"
 

@@ -21,12 +21,12 @@
 #include "workspace/unreviewed.h"
 
 #define SERVERS "mcpServers"
-/* Where an editor keeps them. */
+/* Editors keep them in this file. */
 #define EDITORS_FILE ".vscode/mcp.json"
 
 /* ---- the keys of a definition ---- */
 
-/* Which transport the definition has, if it says one: a program to start, or a URL. */
+/* Reads the transport, if the definition names one: a program that is started, or a URL. */
 static int
 read_type(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -50,8 +50,8 @@ mcp_config_is_text(const json_t *value)
 	return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
 }
 
-/* A word of a command line, or a value of a variable or header: a text, or what other programs
- * accept as one. Allocated; NULL: it is not. */
+/* Reads a word of a command line, or the value of a variable or header: a text, or what other
+ * programs accept as one. To be freed by the caller; NULL: it is neither. */
 static char *
 word_of(const json_t *value)
 {
@@ -83,7 +83,7 @@ read_words(const struct definition *d, const struct definition_key *key, json_t 
 	return 0;
 }
 
-/* A program, or a whole command line. */
+/* Reads a program, or a whole command line. */
 static int
 read_command(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -103,7 +103,7 @@ read_command(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
-/* Reads names and values into two lists; null means absent. */
+/* Reads names and values into two lists; null means that there are none. */
 static int
 read_pairs(const struct definition *d, const char *key, json_t *value, bool (*is_name)(const char *),
     const char *what, char ***names, char ***values, struct error *err)
@@ -165,7 +165,7 @@ read_headers(const struct definition *d, const struct definition_key *key, json_
 	    err);
 }
 
-/* "*" is all tools; for an empty list, a name that no tool has. */
+/* Reads names of tools. "*" means all; an empty list becomes a name that no tool has. */
 static int
 read_only(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -183,7 +183,7 @@ read_only(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* true if the key means "disabled", false if it means "enabled". */
+/* Reads a key that disables the server if it is true, or one that enables it if it is true. */
 static int
 read_switch(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -198,7 +198,7 @@ read_switch(const struct definition *d, const struct definition_key *key, json_t
 	    definition_fail(d, key->name, err, "the server is switched off");
 }
 
-/* How long it lives. */
+/* Reads how long the server runs: for a step, or for the whole run. */
 static int
 read_keep(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -212,7 +212,7 @@ read_keep(const struct definition *d, const struct definition_key *key, json_t *
 	return index != -1 ? 0 : definition_fail(d, key->name, err, "expected step or run");
 }
 
-/* As in other programs that read the file, a number is in milliseconds. */
+/* Reads a time limit; a number is in milliseconds, as in other programs that use the file. */
 static int
 read_timeout(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -300,7 +300,7 @@ read_definition(struct mcp_definition *m, const char *name, json_t *value, const
 	if (definition_read(&d, known, m, err) != 0)
 		return -1;
 	if (m->command == NULL && m->url == NULL && definition_only(&d, known, err) != 0)
-		return -1; /* one that is misspelt, probably */
+		return -1; /* probably a misspelt one */
 	if ((m->command == NULL) == (m->url == NULL))
 		return error_set(err, ERROR_DEFINITION, m->place, m->url == NULL ?
 		    "no command, and no url" : "a command and a url: which of them?");
@@ -393,8 +393,9 @@ mcp_key_free(struct mcp_key *key)
 	*key = (struct mcp_key){ NULL, NULL, NULL };
 }
 
-/* The servers of a file of any program: {"mcpServers": …}, VS Code's {"servers": …}, inside
- * {"mcp": …} or not, opencode's {"mcp": …}, or nothing but servers. NULL: there are none. */
+/* The servers in a file of any program: in {"mcpServers": …}, in VS Code's {"servers": …}, which
+ * may be inside {"mcp": …}, in opencode's {"mcp": …}, or the file consists only of servers. NULL:
+ * there are none. */
 static json_t *
 servers_of(json_t *document)
 {
@@ -415,7 +416,7 @@ servers_of(json_t *document)
 	return json_object_size(document) > 0 ? document : NULL;
 }
 
-/* The server of a name, as written or as it appears in names of tools. */
+/* The server with a name, as it is written or as it appears in names of tools. */
 static json_t *
 server_of(json_t *servers, const char **name)
 {
@@ -436,7 +437,8 @@ server_of(json_t *servers, const char **name)
 	return json_object_get(servers, *name);
 }
 
-/* Allocated. NULL: it has none, or one that could not be written in braces. */
+/* The default of an input in VS Code's list; to be freed by the caller. NULL: there is none, or it
+ * cannot be written in braces. */
 static char *
 input_default(const json_t *inputs, const char *id, size_t len)
 {
@@ -485,7 +487,7 @@ text_with_defaults(const char *text, const json_t *inputs)
 	return made;
 }
 
-/* Those beside the servers. */
+/* The list of inputs in the same file. */
 static const json_t *
 inputs_of(const json_t *document)
 {
@@ -494,7 +496,7 @@ inputs_of(const json_t *document)
 	return inputs != NULL ? inputs : json_object_get(json_object_get(document, "mcp"), "inputs");
 }
 
-/* Does so in all texts of a definition, except those with a NUL, which are invalid. */
+/* Replaces inputs in all texts of a definition, except those with a NUL, which are invalid. */
 static void
 set_defaults(json_t *value, const json_t *inputs)
 {

@@ -26,28 +26,29 @@
 struct mcp_definition {
 	char *name;                /* A-Z a-z 0-9 - and single _; other characters become _ */
 	char *place;               /* for messages: the file, and the server in it */
-	char *file;                /* that it stands in */
+	char *file;                /* the file that contains it */
 	struct buffer text;        /* the definition as JSON, for the digest of a
 	                              step's definition */
-	/* The following members may contain ${NAME}, ${NAME:-DEFAULT} and the like. */
+	/* These members may contain ${NAME}, ${NAME:-DEFAULT} and the like. */
 	char *command;             /* NULL: it has a URL */
 	char **arguments;
 	char **variables, **values;
-	char *directory;           /* cwd; NULL: that of the step */
-	char *url;                 /* NULL: it is a program */
-	bool sse;                  /* that speaks the transport of 2024-11-05 */
+	char *directory;           /* working directory; NULL: that of the step */
+	char *url;                 /* NULL: it is a program that is started */
+	bool sse;                  /* the server uses the transport of 2024-11-05 */
 	char **headers, **header_values;
 
-	char **only, **without;    /* its tools that may be had, and those that may not; NULL: all */
-	bool keep;                 /* shared by all steps of a run */
-	int64_t timeout_ms;        /* for a call without progress; 0: that of the step */
-	int64_t startup_timeout_ms; /* until its tools are listed */
+	char **only, **without;    /* tools that may be used, and tools that may not; NULL: all
+	                              may */
+	bool keep;                 /* one server for all steps of a run */
+	int64_t timeout_ms;        /* for a call without a sign of progress; 0: that of the step */
+	int64_t startup_timeout_ms; /* for the time until its tools are listed */
 };
 
 /* The key mcp_servers: names for mcp_definition_find(), or an object of definitions. */
 struct mcp_key {
 	char **names;              /* ends with NULL; NULL: no servers */
-	struct mcp_definition *own; /* those of the object; NULL: they are defined elsewhere */
+	struct mcp_definition *own; /* definitions in the object; NULL: they are elsewhere */
 	char *place;               /* FILE:LINE */
 };
 /* A reader of a key (definition.h): the member at offset is a struct mcp_key. */
@@ -55,17 +56,18 @@ int mcp_key_read(const struct definition *d, const struct definition_key *key, j
     void *object, struct error *err);
 void mcp_key_free(struct mcp_key *key);
 
-/* The definition of a name, from .mcp.json and .vscode/mcp.json, here and in the workflow's
- * directory (which may be NULL), and ~/.config/awf/mcp.json, the first of them that has it.
- * ERROR_DEFINITION, listing where was looked; mcp_definition_free() is called either way. */
+/* Finds the definition of a server in the first of these files that has it: .mcp.json and
+ * .vscode/mcp.json, here and in the workflow's directory (which may be NULL), and
+ * ~/.config/awf/mcp.json. ERROR_DEFINITION lists the places. Call mcp_definition_free() whatever
+ * the result. */
 int mcp_definition_find(struct mcp_definition *m, const char *name,
     const char *workflow_directory, struct error *err);
-/* A server's name as it occurs in the names of its tools, mcp__NAME__TOOL: characters that are not
- * allowed there become _, and several _ one. Allocated. */
+/* A server's name as it is in the names of its tools, mcp__NAME__TOOL: characters that are not
+ * allowed there become _, and several _ become one. To be freed by the caller. */
 char *mcp_server_name(const char *name);
-/* Whether one of its tools may be had at all. */
+/* Whether a tool of the server may be used. */
 bool mcp_definition_has(const struct mcp_definition *m, const char *tool);
-/* Copies a definition of an agent file. */
+/* Copies a definition. */
 void mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from);
 void mcp_definition_free(struct mcp_definition *m);
 
@@ -78,7 +80,7 @@ void mcp_definition_free(struct mcp_definition *m);
  * secrets are added to secrets, if that is not NULL. */
 char *mcp_expand(const char *text, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err);
-/* The names of the variables, or keys, whose values a definition takes (base/list.h). */
+/* The names of the variables, or keys, whose values a definition uses (base/list.h). */
 char **mcp_taken_variables(const struct mcp_definition *m);
 
 #endif

@@ -11,8 +11,8 @@
 #include "definitions/trust.h"
 #include "io/file.h"
 
-/* The name under which an input's value is given: "_" replaces what a variable's name cannot
- * contain, and precedes a digit. Allocated. */
+/* The name of the variable for an input: characters that a variable's name cannot contain become
+ * "_", which is also put before a digit. To be freed by the caller. */
 static char *
 input_key(const char *name)
 {
@@ -27,7 +27,7 @@ input_key(const char *name)
 static const char workspace_folder[] = "workspaceFolder", user_home[] = "userHome",
     plugin_root[] = "CLAUDE_PLUGIN_ROOT", project_dir[] = "CLAUDE_PROJECT_DIR";
 
-/* The variable whose value replaces what is in braces, allocated. */
+/* The name of the variable for the text in braces; to be freed by the caller. */
 static char *
 variable_named(const char *name)
 {
@@ -39,7 +39,8 @@ variable_named(const char *name)
 	key = input_key(name + sizeof input - 1);
 	variable = memory_format("AWF_INPUT_%s", key);
 	if (getenv(variable) == NULL) {
-		/* github-token: a key should be in the keys file rather than in a run's inputs. */
+		/* For example github-token: a key belongs into the keys file, not into a run's
+		 * inputs. */
 		free(variable);
 		variable = key;
 		for (char *at = variable; *at != '\0'; at++)
@@ -50,7 +51,7 @@ variable_named(const char *name)
 	return variable;
 }
 
-/* The value of what is in braces, allocated; NULL: it has none. */
+/* The value for the text in braces, to be freed by the caller; NULL: it has none. */
 static char *
 variable_value(const char *name, const char *file, const struct keys *keys, char ***secrets,
     const char *place, struct error *err)
@@ -100,18 +101,18 @@ name_at_github(const char *text, const char *end)
 	return memory_copy(text, (size_t)(end - text));
 }
 
-/* What stands in braces. */
+/* The parts of a variable in braces. */
 struct braces {
 	char *name;            /* in memory of its own */
-	const char *fallback;  /* in the same; NULL: none */
-	const char *end;       /* in the text, after them */
+	const char *fallback;  /* its default, in the memory of name; NULL: none */
+	const char *end;       /* the text after the braces */
 };
 
-/* False: the text does not begin with a variable. */
+/* Parses a variable. False: the text does not begin with one. */
 static bool
 braces_read(struct braces *b, const char *text)
 {
-	/* ${{ secrets.NAME }} of GitHub means ${NAME}. */
+	/* GitHub's ${{ secrets.NAME }} means ${NAME}. */
 	bool twice = strncmp(text, "${{", 3) == 0;
 	const char *end = strncmp(text, "${", 2) != 0 ? NULL :
 	    twice ? strstr(text, "}}") : strchr(text, '}');

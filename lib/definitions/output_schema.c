@@ -1,6 +1,6 @@
 /*
  * The schema is sent to the model as its author wrote it, minified. Markdown fences around an
- * answer are removed: models wrap JSON in them, whatever they are told.
+ * answer are removed, because models write them even if they are told not to.
  */
 #include "definitions/output_schema.h"
 
@@ -17,7 +17,8 @@
 #define FENCE "```"
 #define ANY "{}"
 
-/* Providers need an object, so true is written as {}. No answer could match false. */
+/* Compiles a schema. Providers need a schema that is an object, so true becomes {}; false is
+ * refused, since no answer could be valid. */
 static int
 output_schema_compile(struct output_schema *o, json_t *document, const char *place,
     struct error *err)
@@ -68,7 +69,7 @@ output_schema_load(struct output_schema *o, const char *path, const char *defini
 	return result;
 }
 
-/* The text inside a single fence around it, whatever language the fence names. */
+/* The text inside of one Markdown fence, whatever language the fence names. */
 static struct span
 output_schema_strip_fence(struct span text)
 {

@@ -14,21 +14,21 @@
 #include "schema/schema.h"
 
 struct output_schema {
-	struct schema *schema;   /* NULL: any answer will do */
+	struct schema *schema;   /* NULL: any answer is valid */
 	struct buffer text;      /* JSON, minified */
-	char *path;              /* of its file; NULL: it stands in the agent file */
+	char *path;              /* path of its file; NULL: it is in the agent file */
 };
 
-/* Reads it from a JSON file, which a definition may name (NULL: the user does), or takes the value; ERROR_DEFINITION, of a value without
- * place. Whatever was there is freed. */
+/* Loads the schema from a JSON file, or uses a value. definition: the file that names the JSON
+ * file; NULL: the user does. ERROR_DEFINITION; without a place if it is about a value. An earlier
+ * schema is freed. */
 int output_schema_load(struct output_schema *o, const char *path, const char *definition, struct error *err);
 int output_schema_take(struct output_schema *o, json_t *value, struct error *err);
-/* Appends the JSON of an answer, minified: all of its text, but for white space and one
- * fence (```json) around it. -1, and why in one line, if it is none or breaks the
- * schema. */
+/* Parses an answer and appends it as minified JSON. White space, and one fence (```json) around the
+ * JSON, are ignored. -1 with a line in why: it is not JSON, or does not match the schema. */
 int output_schema_read(const struct output_schema *o, struct span text, struct buffer *json,
     struct buffer *why);
-/* Whether a JSON value keeps to the schema, if there is one: 0, or -1 and why. */
+/* Whether a JSON value matches the schema, if there is one: 0, or -1 with a line in why. */
 int output_schema_check(const struct output_schema *o, struct span value, struct buffer *why);
 void output_schema_free(struct output_schema *o);
 

@@ -1,6 +1,6 @@
 /*
- * A phase is parsed as a definition of its own, with its lines in the file. JSON files have no
- * lines: there its place is the element's number.
+ * Each phase is parsed like a separate definition, with the line numbers that it has in the file.
+ * In JSON files, the number of the element is used instead of a line.
  */
 #include "definitions/phase.h"
 
@@ -28,7 +28,7 @@ read_name(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* White space at the end belongs to the file, not to the phase. */
+/* Trims white space at the end, which is due to the file's format. */
 static int
 read_instructions(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -59,7 +59,7 @@ static const struct definition_key keys[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* The phase is at "FILE:LINE", or "FILE: phases/1". */
+/* Errors in the phase have the place "FILE:LINE", or "FILE: phases/1". */
 static int
 read_phase(struct phase *phase, const struct definition *d, const char *element, json_t *value,
     struct error *err)
@@ -72,7 +72,7 @@ read_phase(struct phase *phase, const struct definition *d, const char *element,
 	json_t *line;
 	int failed = -1;
 
-	/* The lines of what is in the element, by the element's keys. */
+	/* Line numbers of the keys in the element. */
 	if (d->lines != NULL)
 		own.lines = json_object();
 	json_object_foreach(d->lines, key, line)

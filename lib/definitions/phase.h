@@ -1,6 +1,6 @@
 /*
- * Phases of an agent, awf-agent(5), as its file defines them: work in parts that are
- * handed out one at a time. phases.h is what happens with them.
+ * Phases of an agent, awf-agent(5), as its file defines them: parts of the work that the model is
+ * given one after another. phases.h executes them.
  */
 #ifndef AWF_DEFINITIONS_PHASE_H
 #define AWF_DEFINITIONS_PHASE_H
@@ -16,10 +16,10 @@
 #define PHASE_FINISH "finish_workflow"
 
 struct phase {
-	char *name;          /* of the sub-step: A-Z a-z 0-9 _ - */
+	char *name;          /* name of its step: A-Z a-z 0-9 _ - */
 	char *instructions;
-	char **tools;        /* names; ends with NULL; NULL: those of the agent */
-	int64_t max_turns;   /* answers in the phase; 0: limited only by those of the agent */
+	char **tools;        /* names; ends with NULL; NULL: the agent's tools */
+	int64_t max_turns;   /* most answers in the phase; 0: only the agent's limit */
 };
 
 struct agent;

@@ -1,7 +1,7 @@
 /*
  * Every change of a file's contents, name or place updates st_ctime, with one exception: writing to
- * a mapping of it that was modified before. So for files that only root can write the state is
- * compared; files that others can write are read again.
+ * a mapping of it that was modified before. So if only root can write a file, comparing its state
+ * is enough; any other file is read again.
  */
 #include "definitions/pins.h"
 
@@ -15,13 +15,13 @@
 #include "io/file.h"
 #include "storage/kept_digest.h"
 
-#define INTERPRETERS 5 /* of interpreters; the kernel has the same limit */
+#define INTERPRETERS 5 /* most interpreters of interpreters; the kernel has the same limit */
 
 struct pin {
 	char *path;
-	char *name;                /* the name to find in PATH; NULL */
+	char *name;                /* name that is looked up in PATH; NULL */
 	struct stat was;
-	char digest[DIGEST_SIZE];  /* ""; "-" if it cannot be read any more */
+	char digest[DIGEST_SIZE];  /* "": none; "-": the file cannot be read any more */
 };
 
 static struct pin *
@@ -45,7 +45,7 @@ pins_add(struct pins *p, const char *path)
 	pins_add_file(p, path);
 }
 
-/* The path to which PATH leads; NULL. Allocated. */
+/* The path of the program that PATH leads to, to be freed by the caller; NULL. */
 static char *
 pins_search_path(const char *name)
 {
@@ -54,7 +54,7 @@ pins_search_path(const char *name)
 	return list == NULL ? NULL : path_search(list, name);
 }
 
-/* Pins a program, given by name or path, and its interpreters. */
+/* Pins a program, given by name or path, and the interpreters in its first line. */
 static void
 add_program(struct pins *p, const char *word, int depth)
 {
@@ -78,7 +78,7 @@ add_program(struct pins *p, const char *word, int depth)
 	rest = line = file_interpreter(pin->path);
 	free(found);
 
-	/* The interpreter; env runs one more, after its options and variables. */
+	/* The interpreter; if that is env, also the program after its options and variables. */
 	while ((next = strsep(&rest, " \t\r")) != NULL) {
 		if (strncmp(next, "-S", 2) == 0)
 			next += 2;
@@ -117,7 +117,7 @@ pins_add_command(struct pins *p, char *const *argv)
 	}
 }
 
-/* The digest of a file whose state is unchanged; else "-". */
+/* The digest of a file if its state has not changed; otherwise "-". */
 static void
 digest_unchanged(const struct pin *pin, char digest[DIGEST_SIZE])
 {
@@ -155,7 +155,7 @@ pins_describe(const struct pins *p, struct buffer *text)
 	}
 }
 
-/* Whether the file is unchanged, as far as is known. */
+/* Whether a file has not changed, as far as can be known. */
 static bool
 is_same(const struct pin *pin)
 {

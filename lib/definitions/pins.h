@@ -23,19 +23,19 @@ struct pins {
 	size_t count;
 };
 
-/* Adds a file in its present state, unless it was added before. A path that is not an existing
- * regular file is ignored. */
+/* Adds a file with its present state, unless it is there already. Does nothing if the path is not
+ * that of a regular file. */
 void pins_add(struct pins *p, const char *path);
-/* Adds the program of a command line (ends with NULL) with the interpreters of its first line; and
- * its script, if it is a shell or another known interpreter. */
+/* Adds the program of a command line (ends with NULL), and the interpreters that its first line
+ * names; and its script, if the program is a shell or another known interpreter. */
 void pins_add_command(struct pins *p, char *const *argv);
-/* Reads the files that others than root can write, once. For code that runs them outside of a
- * sandbox; to be called before anything runs in one. Of files that were not read, only the state
- * is compared. */
+/* Reads once the files that others than root can write. For callers that run them outside of a
+ * sandbox; must be called before anything runs in a sandbox. Of files that are not read, only the
+ * state is compared. */
 void pins_read(struct pins *p);
-/* Appends a description of the files; equal texts describe the same files. */
+/* Appends a description of the pinned files; equal texts mean equal files. */
 void pins_describe(const struct pins *p, struct buffer *text);
-/* ERROR_BLOCKED names the first file that was changed. */
+/* -1 with ERROR_BLOCKED, naming the first file that has changed. */
 int pins_check(const struct pins *p, struct error *err);
 void pins_free(struct pins *p);
 

@@ -1,7 +1,7 @@
 /*
- * A policy that nobody has set is empty, so that each decision has the same list of possible
- * sources: step, agent, tool. The command of stop_when runs in a sandbox if a tool of the agent
- * does, since it may run what the tool wrote.
+ * A policy that nobody has set is empty, so that every decision combines the same list: step,
+ * agent, tool. The command of stop_when runs in a sandbox if a tool of the agent does, because it
+ * may run what the tool has written.
  */
 #include "definitions/sandboxing.h"
 

@@ -11,18 +11,18 @@
 #include "isolate/sandbox.h"
 #include "json/writer.h"
 
-/* Readers of keys (definition.h); the member at offset is a struct sandbox. A mode, or
- * false, which is none; true or false. */
+/* Readers of the keys (definition.h); the member at offset is a struct sandbox. sandbox: a mode, or
+ * false for none; network: true or false. */
 int sandboxing_mode(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 int sandboxing_network(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 
-/* What holds for a tool that an agent (NULL: no agent's) uses in a step. ERROR_DEFINITION
- * at the tool's file, if it cannot be had. */
+/* Decides about the sandbox of a tool in a step; agent: that uses it; NULL: none. ERROR_DEFINITION
+ * at the tool's file if it is not possible. */
 int sandboxing_decide(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, const struct tool *tool, struct error *err);
-/* The same of what is no tool: a server of tools that an agent names, or a command. */
+/* The same for something that is not a tool: an MCP server that an agent names, or a command. */
 int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, struct error *err);
 
@@ -31,7 +31,7 @@ int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *ste
 int sandboxing_decide_judge(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, const struct tool *tools, size_t count, struct error *err);
 
-/* The members sandbox and network of a call's record; none if there is no sandbox. */
+/* Writes the members sandbox and network of a call's record; nothing if there is no sandbox. */
 void sandboxing_write(const struct sandbox *s, struct writer *w);
 
 #endif

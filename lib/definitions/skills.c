@@ -1,7 +1,7 @@
 /*
- * Files in a project may have been written by a tool, or come with a repository: they are opened
- * beneath the project, so that no link brings a file from outside into a prompt. Files that the
- * user and the system have for all projects are opened normally.
+ * Files in a project may have been written by a tool, or come with a repository: they are opened in
+ * such a way that they must be in the project, so that a link cannot bring a file from outside into
+ * a prompt. Files that the user and the system have for all projects are opened normally.
  */
 #include "definitions/skills.h"
 
@@ -27,17 +27,17 @@
 #define AGENTS_FILE "AGENTS.md"
 
 struct skill {
-	char *path;          /* of its file, as the model is told */
+	char *path;          /* path of its file, as the model sees it */
 	char *name, *description, *body;
 };
 
-/* What is being composed. */
+/* State of skills_compose(). */
 struct composition {
 	struct agent *agent;
 	struct digest digest;
 	struct buffer text;
 	char here[PATH_MAX];
-	char *project;       /* that here lies in */
+	char *project;       /* the project that contains here */
 };
 
 static const struct definition_key keys[] = {
@@ -56,7 +56,8 @@ skill_name_valid(const char *name)
 	    name[len - 1] != '-' && strstr(name, "--") == NULL;
 }
 
-/* Notes a file whose text is in the prompt, and whose bytes are part of the definition. */
+/* Notes a file that was added to the prompt, and whose bytes therefore are part of the
+ * definition. */
 static void
 note_file(struct composition *c, const char *path, const struct buffer *bytes)
 {
@@ -67,8 +68,8 @@ note_file(struct composition *c, const char *path, const struct buffer *bytes)
 	free(joined);
 }
 
-/* Whether files of this owner in directories above are used: the user's, the system's, and those
- * of the owner of this directory. */
+/* Whether files with this owner in directories further up are used: if it is the user, the system,
+ * or the owner of this directory. */
 static bool
 is_trusted(const struct composition *c, uid_t owner)
 {
@@ -77,7 +78,7 @@ is_trusted(const struct composition *c, uid_t owner)
 	if (owner == geteuid() || owner == 0 || (stat(c->here, &status) == 0 &&
 	    owner == status.st_uid))
 		return true;
-	/* In a namespace that does not know root, root's files have another uid. */
+	/* In a user namespace without root, root's files have another uid. */
 	return stat("/proc/sys", &status) == 0 && owner == status.st_uid;
 }
 
@@ -91,8 +92,8 @@ is_root_of_repository(const char *directory)
 	return is;
 }
 
-/* The repository of a directory, as far up as directories can be trusted; without one, the
- * directory itself. Allocated. */
+/* The repository that contains a directory, if the directories on the way up to it can be trusted;
+ * otherwise the directory itself. To be freed by the caller. */
 static char *
 project_of(const struct composition *c, const char *directory)
 {
@@ -107,7 +108,7 @@ project_of(const struct composition *c, const char *directory)
 	return at;
 }
 
-/* Reads a file that belongs to a project; NULL: to the user, or the system. */
+/* Reads a file of a project; project NULL: a file of the user, or of the system. */
 static int
 skills_load_file(const char *project, const char *path, struct buffer *bytes, struct error *err)
 {
@@ -127,8 +128,8 @@ skills_load_file(const char *project, const char *path, struct buffer *bytes, st
 
 /* ---- skills ---- */
 
-/* *user becomes the user's directory, of other programs too, allocated, to which the result
- * points; NULL without a home. */
+/* *user is set to the user's directories, those of other programs included (NULL without a home
+ * directory); the caller frees it after the result, which points to it. */
 static struct definition_places
 skills_definition_places(char **user, const char *workflow_directory)
 {
@@ -165,7 +166,7 @@ skill_find(const char *name, const char *workflow_directory, struct error *err)
 	return path;
 }
 
-/* Reads the file s->path, which is in this directory if it is relative, and checks its contents. */
+/* Reads the file s->path, which is relative to this directory, and checks its contents. */
 static int
 read_skill(struct composition *c, struct skill *s, const char *name,
     const char *workflow_directory, struct error *err)
@@ -194,7 +195,7 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	if (result == 0)
 		result = definition_read(&d, keys, s, err);
 
-	/* Other programs name skills by their directories, too, whatever name they have inside. */
+	/* Other programs name a skill by its directory, whatever name is in its file. */
 	if (result == 0 && s->name == NULL)
 		s->name = memory_text(name);
 	if (result == 0 && s->description == NULL)
@@ -209,7 +210,7 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	return result;
 }
 
-/* whole: with its instructions. */
+/* whole: adds the instructions, too. */
 static int
 add_skill(struct composition *c, const char *name, bool whole, const char *workflow_directory,
     struct error *err)
@@ -223,7 +224,7 @@ add_skill(struct composition *c, const char *name, bool whole, const char *workf
 	if (s.path == NULL)
 		return error_set(err, why.code, c->agent->prompt.skills_place, "skills: %s/" SKILL_FILE ": %s",
 		    name, why.message);
-	/* A path in this directory is given relative to it, so that it is the same wherever the
+	/* Inside this directory, use a relative path, so that the prompt is the same wherever the
 	 * directory is. */
 	if (strncmp(s.path, c->here, len) == 0 && s.path[len] == '/')
 		memmove(s.path, s.path + len + 1, strlen(s.path + len + 1) + 1);
@@ -272,7 +273,7 @@ add_skills(struct composition *c, bool reads, const char *workflow_directory, st
 
 /* ---- AGENTS.md ---- */
 
-/* Whether another user may have made a directory above, or the file in it. */
+/* Whether another user may have made a directory further up, or the file in it. */
 static bool
 is_of_others(const struct composition *c, const char *path)
 {
@@ -281,8 +282,8 @@ is_of_others(const struct composition *c, const char *path)
 	return lstat(path, &status) == 0 && !is_trusted(c, status.st_uid);
 }
 
-/* Adds the file of a directory if it exists, and notes that it was searched for. project NULL:
- * the user's, or the system's; told: the path given to the model, NULL: its own. */
+/* Adds the file of a directory if it exists, and notes that it was searched for. project NULL: it
+ * is the user's, or the system's; told: the path that the model sees; NULL: the file's own. */
 static int
 skills_add_directory(struct composition *c, const char *directory, const char *project,
     const char *told, struct buffer *looked, struct error *err)
@@ -315,8 +316,8 @@ skills_add_directory(struct composition *c, const char *directory, const char *p
 	return result;
 }
 
-/* From the root of the repository, or of the file system, down to this directory. A directory of
- * another user ends the way up. */
+/* Adds the files from the root of the repository, or of the file system, down to this directory.
+ * Directories above one that belongs to another user are not used. */
 static int
 skills_add_project(struct composition *c, const char *directory, const char *told,
     struct buffer *looked, struct error *err)
@@ -339,7 +340,7 @@ skills_add_project(struct composition *c, const char *directory, const char *tol
 	return result;
 }
 
-/* The nearest file comes last, since the last instruction counts most. */
+/* The nearest file comes last, so that its instructions prevail. */
 static int
 add_agents_files(struct composition *c, struct error *err)
 {

@@ -21,12 +21,13 @@
 /* 1 to 64 of a-z 0-9, with single hyphens between them. */
 bool skill_name_valid(const char *name);
 
-/* Where they are looked for; a list (base/list.h). */
+/* The directories in which skills are searched for; a list (base/list.h). */
 char **skill_directories(const char *workflow_directory);
-/* The path of its SKILL.md, allocated. ERROR_DEFINITION lists the places that were searched. */
+/* The path of a skill's SKILL.md, to be freed by the caller. ERROR_DEFINITION lists the places that
+ * were searched. */
 char *skill_find(const char *name, const char *workflow_directory, struct error *err);
-/* Finds what the agent's file asks for and puts it at the end of its system prompt.
- * ERROR_DEFINITION, listing where was looked. */
+/* Finds the files that the agent needs, and adds them to the end of its system prompt.
+ * ERROR_DEFINITION lists the places that were searched. */
 int skills_compose(struct agent *a, bool reads, const char *workflow_directory,
     struct error *err);
 

@@ -1,7 +1,7 @@
 /*
- * A table of keys parses the file. The model is shown the schema's own bytes. A digest of the file,
- * and of files of the command next to it, identifies the tool; pins make sure that it is unchanged
- * when it runs.
+ * A table of keys parses the file. The model gets the bytes of the schema as they are in the file.
+ * The tool is identified by a digest of its file and of those files of its command that are in the
+ * same directory; pins make sure that they are unchanged when the tool runs.
  */
 #include "definitions/tool.h"
 
@@ -28,10 +28,10 @@
 #include "storage/run.h"
 #include "workspace/unreviewed.h"
 
-#define LIST_FILE "tools.json" /* of several tools, or */
+#define LIST_FILE "tools.json" /* file with several tools; or */
 #define LIST_END ".tools.json"
 #define SCHEMA_OPTION "--schema"
-#define ANSWER_SHOWN 60 /* bytes of a program's answer in a message */
+#define ANSWER_SHOWN 60 /* bytes of a program's output in a message */
 #define VIA_KEY "via"
 
 /* Readers of keys, beyond those of definition.h. */
@@ -90,7 +90,7 @@ read_input_schema(const struct definition *d, const struct definition_key *key, 
 	return read_schema(d, key, value, object, err);
 }
 
-/* A text is a file next to the tool file; a list is a command line, in which "./x" and "../x"
+/* A text names a file next to the tool file; a list is a command line, in which "./x" and "../x"
  * are relative to the tool file. */
 static int
 read_command(const struct definition *d, const struct definition_key *key, json_t *value,
@@ -134,7 +134,7 @@ read_effects(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
-/* The annotations that an MCP server would give, used if the file has no `effects`. */
+/* Reads annotations as MCP servers give them; used if the file has no `effects`. */
 static int
 read_annotations(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -239,7 +239,8 @@ check_executable(const struct tool *t, struct error *err)
 	return 0;
 }
 
-/* The file without the member that says where the tool runs, which does not change what it does. */
+/* Copies the file without the member that says where the tool runs, which does not change what the
+ * tool does. */
 static void
 leave_out_via(struct buffer *text)
 {
@@ -256,9 +257,9 @@ leave_out_via(struct buffer *text)
 	*text = rest;
 }
 
-/* A tool that runs elsewhere has its program there, and starts no run that would be recorded
- * here. */
-/* Checks which variables and keys the definition may take. */
+/* Checks a tool that runs elsewhere: its program is there, and it cannot start runs, which would
+ * not be recorded here. */
+/* Checks which variables and keys the definition may use. */
 static int
 check_environment(const struct tool *t, struct error *err)
 {
@@ -285,9 +286,10 @@ check_via(const struct tool *t, struct error *err)
 	    error_set(err, ERROR_DEFINITION, t->path, VIA_KEY ": the launcher is empty: ssh HOST, srun -n1 …");
 }
 
-/* The digest of its file, whose contents are `text`, and of files of the command that belong to
- * the tool: those next to it. AWF's own programs are represented by name and version, which are
- * added to the text: reading them would be most of the cost of such a step. */
+/* Computes the digest of its file, whose contents are `text`, and of the files of its command that
+ * belong to the tool, that is, are in the same directory. AWF's own programs are represented by
+ * name and version, which are added to the text: reading them would take most of the time of such a
+ * step. */
 static int
 digest_files(struct tool *t, const char *directory, bool own, struct buffer *text,
     struct error *err)
@@ -320,7 +322,7 @@ digest_files(struct tool *t, const char *directory, bool own, struct buffer *tex
 
 /* ---- files with several tools ---- */
 
-/* The name in an entry of a list, wrapped or not. */
+/* The name of a tool in a list; the tool may be wrapped ({"type": "function", …}). */
 static struct span
 name_of(struct span entry)
 {
@@ -329,14 +331,14 @@ name_of(struct span entry)
 	return span_member(span_type(function) == 'o' ? function : entry, "name");
 }
 
-/* The entries of a file with several tools: a list, or the member `tools` of an object. */
+/* The tools in a file with several: a list, or the member `tools` of an object. */
 static struct span
 entries_of(struct span file)
 {
 	return span_type(file) == 'o' ? span_member(file, "tools") : file;
 }
 
-/* Reduces a file with several tools to this tool. 0: it has none of the name. */
+/* Reduces a file with several tools to the one with this name. 0: there is none. */
 static int
 pick_entry(const char *name, struct buffer *text)
 {
@@ -358,7 +360,8 @@ pick_entry(const char *name, struct buffer *text)
 	return 0;
 }
 
-/* {"type": "function", "function": {…}}, the form of Chat Completions: takes what is inside. */
+/* Replaces the form of Chat Completions, {"type": "function", "function": {…}}, by the inner
+ * object. */
 static void
 tool_unwrap_function(struct buffer *text)
 {
@@ -392,7 +395,8 @@ ask_program(const struct tool *t, struct buffer *text, struct error *err)
 	return status;
 }
 
-/* Whether the user has allowed asking a program of a project for its definition, which runs it. */
+/* Whether the user has allowed AWF to run a program of a project, in order to ask it for its
+ * definition. */
 static int
 allow_program(const struct tool *t, struct error *err)
 {
@@ -412,7 +416,7 @@ is_list(const char *path)
 	return text_ends(path, LIST_END) || strcmp(path_base(path), LIST_FILE) == 0;
 }
 
-/* Its definition, wherever that stands. */
+/* Loads the definition of a tool, from wherever it is. */
 static int
 load_text(const struct tool *t, struct buffer *text, struct error *err)
 {
@@ -429,7 +433,7 @@ load_text(const struct tool *t, struct buffer *text, struct error *err)
 	return 0;
 }
 
-/* The schema's own bytes, so that the model reads what its author wrote. */
+/* Copies the bytes of the schema, so that the model reads what the author wrote. */
 static void
 copy_schema(struct tool *t, struct span file)
 {
@@ -490,7 +494,7 @@ tool_read_file(struct tool *t, const char *directory, char *const *own_directori
 	if (check_environment(t, err) != 0)
 		return -1;
 	own = list_has(own_directories, directory);
-	/* AWF's defaults for its own tools apply until somebody sets something else. */
+	/* For AWF's own tools there are defaults, which apply unless a setting overrides them. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
 		t->sandbox.preset = own;
 	if (t->via != NULL) {
@@ -498,7 +502,7 @@ tool_read_file(struct tool *t, const char *directory, char *const *own_directori
 			return -1;
 		leave_out_via(text);
 	}
-	/* Without a command the executable is NAME, beside NAME.tool.json. */
+	/* Without a command, the program is NAME, in the directory of NAME.tool.json. */
 	if (t->argv == NULL) {
 		t->argv = memory_zero(2, sizeof *t->argv);
 		t->argv[0] = path_join(directory, t->name);
@@ -517,7 +521,7 @@ by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* own: the directories of AWF's own tools. */
+/* own: the directories of AWF's own tools only. */
 static struct definition_places
 tool_definition_places(const char *own, const char *workflow_directory)
 {
@@ -536,7 +540,8 @@ tool_directories(const char *workflow_directory)
 	return directories;
 }
 
-/* The file with several tools that has this one, allocated; NULL: there is none here. */
+/* The file with several tools that contains this one, to be freed by the caller; NULL: there is
+ * none in this directory. */
 static char *
 list_with(const char *directory, const char *name)
 {
@@ -591,7 +596,7 @@ tool_list_names(const char *path, char ***names, struct error *err)
 	    "expected a list of tools with names, or an object with it as \"tools\"");
 }
 
-/* NULL: the directory has no tool of this name. */
+/* The file of a tool in a directory; NULL: there is none. */
 static char *
 find_in(const char *directory, const char *name, const char *file)
 {
@@ -601,7 +606,7 @@ find_in(const char *directory, const char *name, const char *file)
 	if (path == NULL)
 		path = list_with(directory, name);
 	if (path == NULL) {
-		/* A program that describes itself. */
+		/* A program that describes its tool itself. */
 		path = path_join(directory, name);
 		if (!definition_exists(path) || access(path, X_OK) != 0) {
 			free(path);
@@ -624,7 +629,7 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 	} else {
 		for (size_t i = 0; path == NULL && own_directories != NULL && own_directories[i] != NULL; i++)
 			path = definition_in(own_directories[i], names);
-		where.elsewhere = path != NULL; /* it comes with AWF */
+		where.elsewhere = path != NULL; /* AWF itself has the tool */
 		free(path);
 		path = NULL;
 		directories = definition_directories(&where);
@@ -633,7 +638,8 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 			path = find_in(*directory, name, file);
 		list_free(directories);
 		if (path == NULL)
-			path = definition_find(&where, file, names, err); /* which says where was looked */
+			path = definition_find(&where, file, names, err); /* its error lists the
+			                                                     places */
 	}
 	list_free(own_directories);
 	free(own);
@@ -656,7 +662,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 		return -1;
 	t->name = memory_text(name);
 	t->environment = memory_zero(1, sizeof *t->environment);
-	/* The answer of a program is not in a file. */
+	/* If a program has printed the definition, it is not in a file. */
 	place = memory_format("%s%s", t->path, text_ends(t->path, ".json") ? "" :
 	    ": its answer to " SCHEMA_OPTION);
 	d.path = place;

@@ -1,6 +1,6 @@
 /*
- * The owner of a definition, its repository, and what the user has allowed it. trust_items.c
- * describes what it would run.
+ * To whom a definition belongs, its repository, and what the user has allowed. trust_items.c
+ * describes what would run.
  */
 #include "definitions/trust.h"
 
@@ -60,7 +60,7 @@ trusted_add_line(struct trusted *t, const char *line, size_t len)
 static struct trusted trusted;
 static bool trusted_is_read;
 
-/* Reads the file once. Nobody else may be able to write it. */
+/* Reads the file, only once. Nobody else may be able to write it. */
 static const struct trusted *
 trusted_read(void)
 {
@@ -92,7 +92,7 @@ trust_file_error(void)
 	return trusted_read()->error.code == ERROR_NONE ? NULL : &trusted.error;
 }
 
-/* Makes an absolute directory, with its parents, for this user alone. */
+/* Makes an absolute directory with its parents, accessible only to this user. */
 static int
 directories_make(const char *directory, struct error *err)
 {
@@ -152,7 +152,7 @@ trusted_write(bool (*drop)(const char *line, const char *directory), const char 
 	if (place == NULL)
 		return -1;
 	path = path_join(place, TRUST_FILE);
-	/* If two processes wrote at once, one would lose the other's lines. */
+	/* Lock it, so that two processes do not overwrite each other's lines. */
 	lock = memory_format("%s.lock", path);
 	if (failed == 0) {
 		lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -218,9 +218,9 @@ directory_is_own(const char *directory)
 	return own;
 }
 
-/* Whether it is where the user's own definitions are searched for: in AWF's configuration, or
- * where other programs keep them. Next to these there may be repositories of others, such as
- * ~/.config/nvim. */
+/* Whether a path is where the user's own definitions are searched for: in AWF's configuration, or
+ * where other programs keep them. Other directories next to these, such as ~/.config/nvim, may be
+ * repositories of others. */
 static bool
 is_users_place(const char *path)
 {
@@ -244,8 +244,8 @@ is_users_place(const char *path)
 	return is;
 }
 
-/* Whether it came with AWF: for an installation its share, documentation and programs, else the
- * whole source tree. */
+/* Whether a path belongs to AWF: to the share, documentation and programs of an installation, or to
+ * the source tree. */
 static bool
 is_systems_place(const char *path)
 {
@@ -284,8 +284,8 @@ has_git(const char *directory, struct stat *status)
 	return has;
 }
 
-/* Whether a repository begins between the directory and the path inside it: what was cloned
- * there belongs to others. */
+/* Whether a repository begins between a directory and a path inside of it: what was cloned there
+ * belongs to others. */
 static bool
 is_repository_between(const char *path, const char *directory)
 {
@@ -299,7 +299,7 @@ is_repository_between(const char *path, const char *directory)
 	return found;
 }
 
-/* Whether the user has said that only the user's own edits reach it. */
+/* Whether the user has said about a directory that only the user edits it. */
 static bool
 is_edited(const char *path)
 {
@@ -344,8 +344,8 @@ trust_written(const char *path)
 	return written;
 }
 
-/* Whether the path belongs to a project by its text: a link on the way does not make its target
- * the user's. */
+/* Whether the text of a path is in a project: a link on the way does not make the file the
+ * user's. */
 static bool
 is_projects_name(const char *path)
 {
@@ -358,8 +358,8 @@ is_projects_name(const char *path)
 	return is;
 }
 
-/* Judged both by the place of the file, next to which its programs are searched for, and by the
- * target of a link. */
+/* Both the place of the file and that of a link's target count: programs are searched for next to
+ * the file. */
 enum origin
 trust_origin(const char *path)
 {
@@ -386,7 +386,7 @@ trust_origin(const char *path)
 	return origin;
 }
 
-/* The text of a small file without its LF, allocated; NULL: there is none. */
+/* The text of a small file without its LF, to be freed by the caller; NULL: it cannot be read. */
 static char *
 read_line_of(const char *directory, const char *name)
 {
@@ -401,8 +401,8 @@ read_line_of(const char *directory, const char *name)
 	return line;
 }
 
-/* The absolute path that a text names, relative to a directory, without links. NULL: it does not
- * exist. */
+/* The absolute path, with links resolved, of a text that is relative to a directory. NULL: it does
+ * not exist. */
 static char *
 trust_resolve_path(const char *directory, const char *text)
 {
@@ -449,7 +449,8 @@ main_checkout(const char *worktree)
 	return found;
 }
 
-/* *checkout (may be NULL): the directory that has `.git`, if there is one; allocated. */
+/* The repository of a directory. *checkout (may be NULL): the directory that contains `.git`, if
+ * there is one; to be freed by the caller. */
 static char *
 repository_of(const char *directory, char **checkout)
 {
@@ -491,7 +492,7 @@ trust_project(const char *file, char **checkout)
 	struct stat status;
 	bool there;
 
-	/* A link is judged by its own place if its target is the user's. */
+	/* If a link leads to a file of the user, the place of the link counts. */
 	if (real != NULL && origin_of_place(real) != ORIGIN_PROJECT) {
 		free(real);
 		real = NULL;
@@ -516,8 +517,8 @@ trust_project(const char *file, char **checkout)
 	return repository;
 }
 
-/* The beginning of a definition's project, by the text of its path: a link on the way leads out
- * of it. Allocated. */
+/* The top of a definition's project, judged by the text of its path: a link on the way does not
+ * count as a part of it. To be freed by the caller. */
 static char *
 project_by_name(const char *definition)
 {
@@ -540,14 +541,14 @@ project_by_name(const char *definition)
 		free(path);
 		return memory_text(here);
 	}
-	/* agents/NAME.md belongs to the directory above. */
+	/* agents/NAME.md belongs to the directory that contains agents/. */
 	path_climb(&path);
 	path_climb(&path);
 	return path;
 }
 
-/* Opens a file inside a directory, by the text of its path or by what its links make of it. -1
- * with errno. */
+/* Opens a file inside a directory: by the text of its path, or with links resolved. -1 with
+ * errno. */
 static int
 beneath_open_any(const char *root, const char *absolute)
 {
@@ -566,7 +567,7 @@ beneath_open_any(const char *root, const char *absolute)
 	return fd;
 }
 
-/* Opens the target of a link without following another. -1 with errno: EXDEV if it may not be
+/* Opens the target of a link, which must not be a link. -1 with errno: EXDEV if it must not be
  * read. */
 static int
 linked_file_open(const char *root, const char *file)
@@ -575,8 +576,8 @@ linked_file_open(const char *root, const char *file)
 	enum origin leads_to = real == NULL ? ORIGIN_PROJECT : origin_of_place(real);
 	int fd = -1, why = EXDEV;
 
-	/* The user's own agents may be linked to; other files next to them, such as keys, may
-	 * not. */
+	/* Links may lead to the user's own agents, but not to other files next to them, such as
+	 * keys. */
 	if (real != NULL && (leads_to == ORIGIN_SYSTEM || (leads_to == ORIGIN_USER && text_ends(real, ".md")) ||
 	    (real_root != NULL && path_within(real, real_root)))) {
 		fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -588,7 +589,8 @@ linked_file_open(const char *root, const char *file)
 	return fd;
 }
 
-/* -1 with errno; for EXDEV, *root is the project from which the file leads out, allocated. */
+/* Opens a file. -1 with errno; for EXDEV, *root is the project outside of which the file is, to be
+ * freed by the caller. */
 static int
 definition_file_open(const char *definition, const char *file, char **root)
 {
@@ -602,7 +604,7 @@ definition_file_open(const char *definition, const char *file, char **root)
 	*root = project_by_name(definition);
 	absolute = *file == '/' || getcwd(here, sizeof here) == NULL ? memory_text(file) : path_join(here, file);
 	fd = beneath_open_any(*root, absolute);
-	/* Older kernels follow no link at all. */
+	/* On older kernels, links are not followed at all: check the target. */
 	if (fd == -1 && (errno == EXDEV || errno == ELOOP))
 		fd = linked_file_open(*root, file);
 	why = errno;

@@ -4,10 +4,10 @@
  * anything; none of it is run before the user has allowed it, once for each repository.
  *
  * A definition is the system's if it came with AWF, the user's if it lies in the user's own
- * configuration, and a project's otherwise. Below a directory of which the user has said that only
- * their own edits reach it (awf trust --edits) a definition is a project's if a sandboxed program
- * may have written a file that it runs (workspace/sandboxed_times.h), else the user's. What a
- * sandboxed program made as a definition is refused before, wherever it lies
+ * configuration, and a project's otherwise. If the user has said that only the user edits a
+ * directory (awf trust --edits), a definition in it is the user's; but it is a project's if a
+ * sandboxed program may have written a file that it runs (workspace/sandboxed_times.h). A
+ * definition that a sandboxed program has created is refused anyway, wherever it is
  * (workspace/unreviewed.h).
  *
  * An entry allows a digest of what would run: the command line as it is written, its environment,
@@ -20,8 +20,8 @@
  *     allow DIGEST REPOSITORY
  *     edits DIRECTORY
  *
- * A replay asks nothing: awf-replay isolates it, and runs what was recorded. The file is read once
- * a process, and only if a definition of a project would run something.
+ * A replay asks nothing: awf-replay isolates it, and runs what was recorded. Each process reads the
+ * file at most once, and only if a definition of a project would run something.
  */
 #ifndef AWF_DEFINITIONS_TRUST_H
 #define AWF_DEFINITIONS_TRUST_H
@@ -40,13 +40,14 @@
 
 struct team;
 
-/* In this order: of two places that a definition has, the later one counts. */
+/* If a definition has two places, the one that comes later in this order counts. */
 enum origin { ORIGIN_SYSTEM, ORIGIN_USER, ORIGIN_EDITED, ORIGIN_PROJECT };
 /* The owner of the definition in a file. Below a directory of `awf trust --edits`, it is a
  * project's if trust_written(). */
 enum origin trust_origin(const char *path);
-/* If the file is below such a directory, and a sandboxed program may have written the file or a
- * link on the way to it: that path, relative to the repository, allocated. Otherwise NULL. */
+/* If the file is in a directory of `awf trust --edits`, and a sandboxed program may have written
+ * the file or a link on the way to it: the path of that, relative to the repository, to be freed by
+ * the caller. Otherwise NULL. */
 char *trust_written(const char *path);
 
 /* Loads a file that a definition consists of, or that it names and has read. For a definition of a
@@ -72,13 +73,14 @@ int trust_file_check(const char *definition, const char *file, struct error *err
 
 /* Something that a project's definition would run. */
 struct trust_item {
-	char *file;                  /* that defines it */
-	char *what;                  /* for people, a line: "MCP server lint: node ./lint.js" */
-	char *files;                 /* the files that are included, for people: "with what is in
-	                                x.sh"; NULL: none */
+	char *file;                  /* the file that defines it */
+	char *what;                  /* what would run, a line for the user: "MCP server lint: node
+	                                ./lint.js" */
+	char *files;                 /* which files the digest includes, for the user: "with what is
+	                                in x.sh"; NULL: none */
 	char *repository;            /* absolute */
 	char digest[DIGEST_SIZE];
-	bool program;                /* a program that is asked which tool it is: awf trust finds
+	bool program;                /* a program that is run to describe its tool: awf trust finds
 	                                only those that an agent names */
 	bool too_large;              /* it may read any file of a project that is too large for a
 	                                digest: it cannot be allowed
@@ -88,28 +90,28 @@ struct trust_items {
 	struct trust_item *list;
 	size_t count;
 };
-/* Each adds an item if it belongs to a project, and nothing otherwise. A tool's command, unless it
- * runs in a sandbox. */
+/* The following functions add an item if the definition belongs to a project; otherwise they do
+ * nothing. A tool's command, unless it runs in a sandbox: */
 void trust_add_tool(struct trust_items *items, const struct tool *tool);
-/* A program that is asked which tool it is. */
+/* A program that is run to describe its tool: */
 void trust_add_program(struct trust_items *items, const char *path);
 void trust_add_server(struct trust_items *items, const struct mcp_definition *server);
-/* A command that the file of an agent has run; NULL: none. */
+/* A command in an agent's file; NULL: none: */
 void trust_add_command(struct trust_items *items, const struct agent *agent, const char *when,
     char *const *argv);
-/* One of AWF's own tools, or an agent CLI, of which the file of an agent says that no sandbox holds
- * it. */
+/* One of AWF's own tools, or an agent CLI, if an agent's file says that it runs without a
+ * sandbox: */
 void trust_add_agent(struct trust_items *items, const struct agent *agent, const char *tool);
 /* A tool, a server or an agent of the user or of the system ("the MCP server lint") that an agent
- * uses. It has the access that its owner has given it, whether it is enclosed or not. */
+ * uses. It has all the access that its owner gives it, in a sandbox or not: */
 void trust_add_use(struct trust_items *items, const struct agent *agent, const char *what, bool enclosed);
-/* The network, which the file of an agent or a tool gives a tool, a server or a command in its
- * sandbox. */
+/* Access to the network, which the file of an agent or a tool gives to a tool, a server or a
+ * command in a sandbox: */
 void trust_add_network(struct trust_items *items, const char *file, const char *what);
-/* The `headers` and the `body` that the file of an agent adds to its requests: a server can be told by them
- * to connect elsewhere, or to ask another model. */
+/* The `headers` and the `body` that an agent's file adds to requests, since a server may follow
+ * them to another address, or use another model: */
 void trust_add_request(struct trust_items *items, const struct agent *agent);
-/* The program of its provider, if $PATH leads into the repository. */
+/* The program of an agent's provider, if $PATH leads into the repository: */
 void trust_add_provider(struct trust_items *items, const struct agent *agent, const char *provider);
 /* Everything about a tool that an agent (NULL: none) uses, and about all agents of a team, in a
  * step whose options about sandboxes are `step`. Of AWF's own tools only those are added for which
@@ -118,22 +120,22 @@ void trust_add_tool_of(struct trust_items *items, const struct agent *agent, con
     const struct sandbox *step);
 void trust_add_team(struct trust_items *items, const struct team *team, const struct sandbox *step);
 void trust_items_free(struct trust_items *items);
-/* Whether anything that was described so far is or may become a project's (ORIGIN_PROJECT,
- * ORIGIN_EDITED). It is then described and checked again each time before it is started, since it
- * may have changed. */
+/* Whether anything that was described so far belongs to a project, or may do so later
+ * (ORIGIN_PROJECT, ORIGIN_EDITED). It is then described and checked again each time before it is
+ * started, since it may have changed. */
 bool trust_is_checked_anew(void);
 
-/* Whether this step is replayed: with the isolation of awf-replay, in which the user's
- * configuration is not visible, and as the user has asked awf-replay to. */
+/* Whether this step is part of a replay that awf-replay isolates: the user's configuration is not
+ * visible there, and the user has asked for the replay. */
 bool trust_is_replayed(void);
 
-/* Whether the word is in a list with commas; list may be NULL. */
+/* Whether a word is in a list with commas; list may be NULL. */
 bool trust_list_names(const char *list, const char *word);
 /* Why the file of trust entries cannot be read; NULL: it can be read, or does not exist. */
 const struct error *trust_file_error(void);
-/* Returns -1; the message for an item that is too large says what the user can do. */
+/* Sets the error for an item that is too large, which says what the user can do. Returns -1. */
 int trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err);
-/* Whether the user has allowed it. */
+/* Whether the user has allowed an item. */
 bool trust_allows(const struct trust_item *item);
 /* Whether this step is replayed: with the isolation of awf-replay, in which the user's
  * configuration is not visible, and as the user has asked awf-replay to. */
@@ -141,23 +143,23 @@ bool trust_is_replayed(void);
 /* From now on trust_check() asks the user at the terminal, like trust_ask(), in the name of a
  * program; NULL: it does not ask any more. */
 void trust_ask_from_now(const char *program, const struct interrupts *interrupts);
-/* ERROR_DEFINITION names the first that is not allowed, how many more there are, and the
- * command that allows them. */
+/* -1 with ERROR_DEFINITION, which names the first item that is not allowed, the number of further
+ * ones, and the command that allows them. */
 int trust_check(const struct trust_items *items, struct error *err);
-/* The same just before something is started: ERROR_BLOCKED. Frees the items. */
+/* The same just before something is started: -1 with ERROR_BLOCKED. Frees the items. */
 int trust_check_anew(struct trust_items *items, struct error *err);
-/* From now on trust_check() also collects the items that it checks: of definitions that are loaded,
- * even if one of them cannot be loaded completely. NULL: ends that. */
+/* From now on trust_check() also collects the items that it checks, even those of definitions that
+ * cannot be loaded completely. NULL: ends that. */
 void trust_gather(struct trust_items *into);
-/* Moves the items that all does not have yet from more to all, and frees the rest. */
+/* Moves the items that are new from `more` to `all`, and frees the rest. */
 void trust_items_merge(struct trust_items *all, struct trust_items *more);
 /* Whether a definition in the file may use the value of a key (of a provider, or of the keys file).
  * A project's definition may if the user's configuration names the key (project_keys).
  * ERROR_DEFINITION at place. */
 int trust_check_key(const char *file, const char *key, const char *place, struct error *err);
-/* The same for a variable, which need not be a key. A project's definition may use a variable that
- * is neither a key nor a secret by its name or value, since the user is asked about its name;
- * inputs are given to the workflow anyway. keys and value may be NULL. */
+/* The same for a variable, which may contain something else than a key. A definition of a project
+ * may use a variable that is neither a key nor a secret, by its name and value: the user is asked
+ * about its name, and inputs are given to the workflow anyway. keys and value may be NULL. */
 int trust_check_variable(const char *file, const struct keys *keys, const char *variable,
     const char *value, const char *place, struct error *err);
 
@@ -172,26 +174,29 @@ int trust_ask(const struct trust_items *items, const char *program, const struct
 /* Appends a description of the items that are not allowed, or of all: what would run, where it is
  * defined, its digest, and the files that are included. */
 void trust_items_describe(const struct trust_items *items, bool all, struct buffer *out);
-/* The directory of the file of entries, allocated; it is created. NULL: ERROR_SYSTEM. */
+/* The directory of the file of entries, which is created if needed; to be freed by the caller.
+ * NULL: ERROR_SYSTEM. */
 char *trust_directory(struct error *err);
-/* Has the file read again when it is next needed, as other processes may have written it. */
+/* Makes this process read the file again when needed, since other processes may have written it. */
 void trust_forget(void);
 
 /* ---- for awf trust and awf init ---- */
 
-/* Adds a line for each that has none. ERROR_SYSTEM. */
+/* Adds a line for each item that has none. ERROR_SYSTEM. */
 int trust_record(const struct trust_items *items, struct error *err);
-/* ERROR_USAGE for a directory that others can write to, or that is another user's. */
+/* Adds a line `edits` for a directory. ERROR_USAGE if others can write to it, or it belongs to
+ * another user. */
 int trust_record_edits(const char *directory, struct error *err);
-/* Removes the lines of a repository, or directory. *count: how many there were. */
+/* Removes the lines about a repository, or directory. *count: their number. */
 int trust_revoke(const char *directory, size_t *count, struct error *err);
-/* Prints the lines. */
+/* Prints all lines. */
 int trust_list(struct error *err);
-/* The repository of a definition's file, allocated. Without git: the working directory of the step,
- * or that of its workflow, if the file is below it; otherwise the directory of the file. *checkout:
- * the directory that contains `.git`, or that same directory; allocated. */
+/* The repository that contains a definition's file, to be freed by the caller. Without git: the
+ * working directory of the step, or that of its workflow, if the file is below it; otherwise the
+ * directory of the file. *checkout: the directory that contains `.git`, or the result itself; to be
+ * freed by the caller. */
 char *trust_project(const char *file, char **checkout);
-/* The repository of a directory, allocated. */
+/* The repository that contains a directory, to be freed by the caller. */
 char *trust_repository(const char *directory);
 
 #endif

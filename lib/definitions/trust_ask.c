@@ -1,7 +1,7 @@
 /*
  * What would run is shown to the user at the terminal, and allowed if the user says so
- * (view/terminal_question.h). Several steps of a run may ask the same: each checks again what is
- * allowed when its turn has come.
+ * (view/terminal_question.h). Several steps of a run may ask about the same item: when it is a
+ * step's turn, it first checks again what is allowed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "storage/run.h"
 #include "view/terminal_question.h"
 
-/* The file whose lock decides whose turn it is: the run's, as for approvals, else this user's.
- * Allocated; NULL: there is no place for one. */
+/* The file whose lock decides which process may ask: in the run's directory, as for approvals, else
+ * one of this user. To be freed by the caller; NULL: there is no place for it. */
 static char *
 turn_file(struct error *err)
 {
@@ -33,10 +33,10 @@ turn_file(struct error *err)
 	return path;
 }
 
-/* Bytes of one text in a question: a window of 80 columns shows this much in its upper half. */
+/* Most bytes of one text in a question: a window with 80 columns shows that in its upper half. */
 #define SHOWN_LIMIT 900
 
-/* Appends a text, whole or shortened; returns the number of characters left out. */
+/* Appends a text, shortened if it is too long; returns how many characters were left out. */
 static size_t
 add_text(struct buffer *out, const char *text, bool whole)
 {
@@ -46,7 +46,7 @@ add_text(struct buffer *out, const char *text, bool whole)
 	return 0;
 }
 
-/* Appends it; how many characters are left out. */
+/* Appends an item; returns how many characters were left out. */
 static size_t
 item_describe(const struct trust_item *item, bool whole, struct buffer *out)
 {
@@ -74,7 +74,7 @@ trust_items_describe(const struct trust_items *items, bool all, struct buffer *o
 			item_describe(&items->list[i], true, out);
 }
 
-/* How many of them are not allowed. */
+/* How many items are not allowed. */
 static size_t
 open_count(const struct trust_items *items)
 {
@@ -91,7 +91,7 @@ is_word(const struct buffer *line, const char *letter, const char *word)
 	return strcasecmp(buffer_string(line), letter) == 0 || strcasecmp(buffer_string(line), word) == 0;
 }
 
-/* Asks, and asks again after it has shown what the question leaves out. 1: there is an answer;
+/* Asks, and asks again after showing what the question has left out. 1: there is an answer;
  * otherwise as terminal_question_ask(). */
 static int
 question_ask(struct terminal_question *q, const struct trust_items *items, const char *program,

@@ -1,6 +1,6 @@
 /*
- * Checks whether what definitions of a project would run may run: what the user has allowed, and
- * allows when asked.
+ * Checks whether everything that definitions of a project would run is allowed; if asking is
+ * possible, the user may allow it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ trust_is_replayed(void)
 }
 
 static struct {
-	const char *program;    /* NULL: nobody is asked */
+	const char *program;    /* name of the program that asks; NULL: nobody is asked */
 	const struct interrupts *interrupts;
 } asking;
 
@@ -80,7 +80,7 @@ trust_check(const struct trust_items *items, struct error *err)
 	size_t count = 0;
 
 	INVARIANT(items->count == 0 || items->list != NULL);
-	/* Look at the project again next time. */
+	/* Examine the project again next time. */
 	trust_project_forget();
 	for (size_t i = 0; i < items->count; i++) {
 		if (trust_allows(&items->list[i]))

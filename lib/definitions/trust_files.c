@@ -1,6 +1,6 @@
 /*
- * A word is checked as a whole, and in the pieces that a shell, or a program with options, may make
- * of it. A piece that names no file costs some calls of stat().
+ * A word is examined as a whole, and in the pieces into which a shell, or a program with options,
+ * may split it. A piece that is no file costs only some calls of stat().
  */
 #include "definitions/trust_files.h"
 
@@ -16,19 +16,19 @@
 #include "io/file.h"
 
 enum {
-	INTERPRETERS = 5    /* of interpreters; the kernel has the same limit */
+	INTERPRETERS = 5    /* most interpreters of interpreters; the kernel has the same limit */
 };
 
 struct search {
 	const struct trust_command *command;
 	const char *within;
-	char *path;             /* in which programs are looked for */
+	char *path;             /* PATH, in which programs are searched for */
 	char **files, **links;
 };
 
 static void search_text(struct search *s, const char *text, int depth);
 
-/* What runs a script. */
+/* Finds the interpreter of a script. */
 static void
 search_first_line(struct search *s, const char *path, int depth)
 {
@@ -39,7 +39,7 @@ search_first_line(struct search *s, const char *path, int depth)
 	free(interpreter);
 }
 
-/* Notes the links on the way of a path, by their own names. */
+/* Notes the links on the way of a path. */
 static void
 search_links(struct search *s, const char *path)
 {
@@ -79,7 +79,8 @@ search_path(struct search *s, const char *path, int depth)
 	free(real);
 }
 
-/* A path, relative to the command's directory and to that of its definition; or a program. */
+/* Examines a path, relative to the command's directory and to that of its definition; or the name
+ * of a program. */
 static void
 search_name(struct search *s, const char *name, int depth)
 {
@@ -103,7 +104,7 @@ search_name(struct search *s, const char *name, int depth)
 	free(path);
 }
 
-/* A text, and its pieces. */
+/* Examines a text and its pieces. */
 static void
 search_text(struct search *s, const char *text, int depth)
 {
@@ -123,8 +124,8 @@ search_text(struct search *s, const char *text, int depth)
 	free(copy);
 }
 
-/* PATH as the command sees it: its relative directories are relative to the command's directory.
- * Allocated. */
+/* PATH as the command sees it: relative directories in it are relative to the command's directory.
+ * To be freed by the caller. */
 static char *
 path_of(const struct trust_command *command)
 {
@@ -155,8 +156,8 @@ trust_files_find(struct trust_files *found, const struct trust_command *command,
 
 /* ---- command lines that read only what they name ---- */
 
-/* Each of these reads the file that its first word names, after options with these letters, none
- * of which takes a word; with -f, the file after that. */
+/* Interpreters: each reads the file that its first word names, after options that consist of these
+ * letters and have no argument; with -f, the file that follows. */
 static const struct {
 	const char *name, *letters;
 	bool by_f;
@@ -173,8 +174,8 @@ static const struct {
 	{ "awk", "", true },
 };
 
-/* The first word after an interpreter's options, which is its script; NULL: they have another
- * form. The array ends with NULL, where the kernel would insert the script's name. */
+/* The first word after an interpreter's options, which is its script; NULL: the words have another
+ * form. The array ends with NULL, in whose place the kernel would insert the script's name. */
 static char *const *
 script_word(size_t interpreter, char *const *words)
 {
@@ -184,7 +185,7 @@ script_word(size_t interpreter, char *const *words)
 	for (; *words != NULL && **words == '-'; words++) {
 		const bool is_f = interpreters[interpreter].by_f && strcmp(*words, "-f") == 0;
 
-		/* Behind -f stands the script. */
+		/* After -f comes the script. */
 		if ((named && interpreters[interpreter].by_f) || (!is_f && ((*words)[1] == '\0' ||
 		    (*words)[1 + strspn(*words + 1, letters)] != '\0')))
 			return NULL;
@@ -203,8 +204,8 @@ interpreter_find(const char *name)
 	return -1;
 }
 
-/* What a word names, relative to the command's directory and to that of its definition, without
- * links; allocated. NULL: it does not exist. */
+/* The path that a word names, relative to the command's directory and to that of its definition,
+ * with links resolved; to be freed by the caller. NULL: it does not exist. */
 static char *
 word_path(const struct search *s, const char *word)
 {
@@ -220,7 +221,7 @@ word_path(const struct search *s, const char *word)
 	return real;
 }
 
-/* The program that a word names, allocated. */
+/* The program that a word names, to be freed by the caller. */
 static char *
 program_path(const struct search *s, const char *word)
 {
@@ -241,7 +242,7 @@ is_file_of(const struct search *s, const char *path)
 	return path != NULL && path_within(path, s->within) && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Whether the file is run by itself, or by an interpreter about which this is known. */
+/* Whether a file is run by itself, or by a known interpreter. */
 static bool
 script_is_plain(const struct search *s, const char *path, int depth)
 {
@@ -273,7 +274,7 @@ script_is_plain(const struct search *s, const char *path, int depth)
 	return plain;
 }
 
-/* Whether a piece of a word names no directory here, and nothing through a link. */
+/* Whether a piece of a word does not name a directory here, or anything through a link. */
 static bool
 piece_is_plain(const struct search *s, const char *piece)
 {
@@ -285,7 +286,7 @@ piece_is_plain(const struct search *s, const char *piece)
 	return plain;
 }
 
-/* Whether a word after the script can name only files that are known by their names. */
+/* Whether a word after the script can only name files that can be found by their names. */
 static bool
 argument_is_plain(const struct search *s, const char *word)
 {
@@ -300,14 +301,14 @@ argument_is_plain(const struct search *s, const char *word)
 	return plain;
 }
 
-/* The words in order: a script or program of the directory, perhaps after an interpreter. */
+/* Examines the words in order: a script or program of the directory, perhaps after an
+ * interpreter. */
 static bool
 words_are_plain(const struct search *s, char *const *words)
 {
 	char *program = words == NULL || *words == NULL ? NULL : program_path(s, *words), *script = NULL;
 	int known = program == NULL ? -1 : interpreter_find(*words);
-	/* A tool may consist only of what the model fills in: then there is no program of its
-	 * name. */
+	/* The name of a tool's program may come from the model: then there is no such program. */
 	bool plain = program == NULL && words != NULL && *words != NULL && strchr(*words, '/') != NULL;
 
 	if (plain) {
@@ -338,7 +339,7 @@ trust_command_is_plain(const struct trust_command *command, const char *within)
 	if (command->shaped || command->words == NULL || *command->words == NULL)
 		return false;
 	s.path = path_of(command);
-	/* A shell text that consists only of words, as agent files have them. */
+	/* A text for the shell that consists only of plain words, as in agent files. */
 	if (list_count(command->words) == 3 && strcmp(command->words[0], "sh") == 0 &&
 	    strcmp(command->words[1], "-c") == 0)
 		words = list_words(command->words[2]);

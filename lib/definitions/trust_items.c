@@ -25,13 +25,13 @@
 #include "providers/provider_find.h"
 #include "workspace/sandboxed_times.h"
 
-/* The input of a digest, and the text that is shown of it. */
+/* State while an item is described: the text for its digest, and the text for the user. */
 struct describing {
-	const char *file;       /* of the definition */
+	const char *file;       /* file of the definition */
 	char *repository, *checkout;
 	struct buffer exact, shown, files;
 	bool too_large;         /* as in the item */
-	bool edited;            /* in a directory that only the user edits: it is checked if a
+	bool edited;            /* in a directory that only the user edits: check whether a
 	                           sandboxed program may have written a file that it runs */
 	char *written;          /* that file; NULL: there is none */
 	bool program;           /* as in the item */
@@ -55,12 +55,13 @@ describing_begin(struct describing *d, const char *file)
 		return false;
 	checked_anew = true;
 	d->repository = trust_project(file, &d->checkout);
-	/* The definition says what is run, with which words, or that there is no sandbox. */
+	/* The definition says what is run and with which words, or that there is no sandbox: so it
+	 * counts, too. */
 	d->written = trust_written(file);
 	return true;
 }
 
-/* A field of the digest, preceded by its length. */
+/* Appends a field to the text for the digest, preceded by its length. */
 static void
 describe_exactly(struct describing *d, const char *kind, const char *text)
 {
@@ -69,7 +70,7 @@ describe_exactly(struct describing *d, const char *kind, const char *text)
 	buffer_byte(&d->exact, '\n');
 }
 
-/* A word of the definition after words of AWF. */
+/* Appends a word of the definition, after words of AWF. */
 static void
 show_word(struct describing *d, const char *ours, const char *word)
 {
@@ -77,7 +78,7 @@ show_word(struct describing *d, const char *ours, const char *word)
 	trust_word_append(&d->shown, word);
 }
 
-/* A path relative to the repository, allocated; NULL: it is outside. */
+/* A path relative to the repository, to be freed by the caller; NULL: it is outside. */
 static char *
 path_inside_of(const struct describing *d, const char *real)
 {
@@ -86,8 +87,8 @@ path_inside_of(const struct describing *d, const char *real)
 	return memory_text(real[strlen(d->checkout)] == '/' ? real + strlen(d->checkout) + 1 : ".");
 }
 
-/* A word with the values of its variables, to find the files that it names; unchanged if a
- * variable has no value. Allocated. */
+/* A word with variables replaced by their values, to find the files that it names; unchanged if a
+ * variable has no value. To be freed by the caller. */
 static char *
 word_expanded(const struct describing *d, const char *word)
 {
@@ -98,8 +99,8 @@ word_expanded(const struct describing *d, const char *word)
 	return text != NULL ? text : memory_text(word);
 }
 
-/* The form in which a word of the command line counts: a path in the repository relative to
- * that, wherever the command runs. Allocated. */
+/* A word of the command line as it is in the digest: a path in the repository becomes relative to
+ * that, whatever directory the command runs in. To be freed by the caller. */
 static char *
 word_named(const struct describing *d, const char *word)
 {
@@ -121,7 +122,7 @@ find_written(struct describing *d, char *const *files)
 			d->written = path_inside_of(d, *files);
 }
 
-/* The contents of files that a command line names, and links on the way to them. */
+/* Adds the contents of the files that a command line names, and the links on the way to them. */
 static void
 describe_files(struct describing *d, const struct trust_files *found)
 {
@@ -144,7 +145,7 @@ describe_files(struct describing *d, const struct trust_files *found)
 	}
 }
 
-/* All files of the project, for a command that may read any of them. */
+/* Adds all files of the project, for a command that may read any of them. */
 static void
 describe_project(struct describing *d)
 {
@@ -170,8 +171,9 @@ describe_project(struct describing *d)
 	buffer_format(&d->files, "with all files of the project (%zu), any of which it may read", project->files);
 }
 
-/* A command line, with the contents of files in the repository that it runs. definition: has
- * words with variables, and the environment; NULL. launched: another program starts it. */
+/* Adds a command line, and the contents of the files in the repository that it runs. definition: if
+ * the words contain variables, and for the environment; NULL. launched: another program starts the
+ * command. */
 static void
 describe_command(struct describing *d, char *const *argv, const struct mcp_definition *definition, bool launched)
 {
@@ -409,7 +411,7 @@ trust_add_network(struct trust_items *items, const char *file, const char *what)
 	describing_end(&d, items);
 }
 
-/* A member of an agent's parameters, whole; an absent one is left out. */
+/* Adds a whole member of an agent's parameters, if it exists. */
 static void
 describe_param(struct describing *d, const struct agent *agent, const char *name)
 {

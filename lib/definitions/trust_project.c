@@ -1,7 +1,7 @@
 /*
- * One walk, by descriptors of directories, none of which was reached through a link. The index of
- * each repository in the tree tells what git tracks; if this parser does not know the form of an
- * index (split, sparse), everything in that repository counts.
+ * One walk through the tree, with descriptors of directories; links are not followed. The index of
+ * each repository in the tree tells which files git tracks; if this parser does not know the form
+ * of an index (split, sparse), everything in that repository counts.
  */
 #include "definitions/trust_project.h"
 
@@ -30,7 +30,7 @@
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Directories of AWF's own: storage, data, configuration. */
+/* AWF's own directories: storage, data, configuration. */
 struct places {
 	struct stat status[3];
 	size_t count;
@@ -38,22 +38,22 @@ struct places {
 
 struct walk {
 	const char *root;
-	struct buffer path;    /* of the current directory, relative to root; "" or with a slash
-	                          at the end */
+	struct buffer path;    /* path of the current directory, relative to root: "", or with a
+	                          slash at the end */
 	struct digest digest;
 	struct trust_project *found;
-	char **written;        /* NULL: contents are hashed; else the first written file is
-	                          searched for */
-	const char *definition; /* as it is given */
-	struct sandboxed_walk *sandboxed; /* NULL: none has run */
+	char **written;        /* NULL: contents are hashed; otherwise the first file that a
+	                          sandboxed program has written is searched for */
+	const char *definition; /* the definition, as given by the caller */
+	struct sandboxed_walk *sandboxed; /* NULL: no sandboxed program has run */
 	struct places own;
 	long long bytes;
 	size_t seen;
 };
 
-/* What git tracks of a repository: paths relative to it, sorted. */
+/* The files that git tracks in a repository: paths relative to it, sorted. */
 struct tracked {
-	size_t base;           /* length of the repository's own path in walk.path */
+	size_t base;           /* length of the repository's path in walk.path */
 	char **paths;
 	size_t count;
 };
@@ -85,8 +85,8 @@ tracked_add(void *context, const char *path, int flags)
 	t->paths[t->count++] = memory_text(path);
 }
 
-/* Reads the index of the repository whose top is a directory. false: there is none, or none of a
- * known form. */
+/* Reads the index of the repository in a directory. False: there is none, or it has an unknown
+ * form. */
 static bool
 tracked_read(struct tracked *t, int directory, size_t base)
 {
@@ -126,7 +126,7 @@ texts_compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether git tracks the file, by its path relative to the repository. */
+/* Whether git tracks a file; path: relative to the repository. */
 static bool
 tracked_has(const struct tracked *t, const char *path)
 {
@@ -155,7 +155,7 @@ file_is_written(const struct walk *w, const char *path, const struct stat *statu
 	return written;
 }
 
-/* Enters a directory below the root, whose path is in w->path with a slash at its end. */
+/* Enters a directory; its path is in w->path, with a slash at the end. */
 static void
 directory_enter(struct walk *w, int fd)
 {
@@ -206,7 +206,7 @@ file_add(struct walk *w, int directory, const char *name, const char *path, cons
 	digest_add_field(&w->digest, " is", content, strlen(content));
 }
 
-/* The names in a directory without . and .., sorted. dir NULL: it cannot be read. */
+/* The names in a directory except . and .., sorted. dir NULL: it could not be read. */
 static char **
 names_of(struct walk *w, DIR *dir)
 {
@@ -228,7 +228,7 @@ names_of(struct walk *w, DIR *dir)
 	return list;
 }
 
-/* Data that git keeps in the directory of a repository. */
+/* Whether a name in .git is data that git writes. */
 static bool
 is_data_of_git(const char *name)
 {
@@ -250,7 +250,7 @@ enum part { PART_FILES, PART_GIT, PART_MODULES };
 static void walk_directory(struct walk *w, int directory, enum part part, const struct tracked *repository,
     bool own, int depth);
 
-/* One name in a directory, whose path is in w->path. */
+/* Handles a name in a directory, whose path is in w->path. */
 static void
 walk_name(struct walk *w, int directory, const char *name, enum part part, const struct tracked *repository,
     bool own, int depth)
@@ -280,7 +280,7 @@ walk_name(struct walk *w, int directory, const char *name, enum part part, const
 		    part == PART_MODULES ? (faccessat(fd, "HEAD", F_OK, 0) == 0 ? PART_GIT : PART_MODULES) : PART_FILES;
 
 		buffer_byte(&w->path, '/');
-		/* Git tracks nothing in there. */
+		/* Git tracks nothing inside of .git. */
 		if (!git || w->written == NULL) {
 			directory_enter(w, fd);
 			walk_directory(w, fd, below, git ? NULL : repository, own && !git, depth + 1);
@@ -305,13 +305,13 @@ walk_directory(struct walk *w, int directory, enum part part, const struct track
 	w->found->too_large = w->found->too_large || depth > DEPTH_LIMIT;
 	if (part == PART_FILES && w->definition != NULL && fstatat(directory, ".git", &status, AT_SYMLINK_NOFOLLOW) == 0)
 		repository = tracked_read(&begun, directory, w->path.len) ? &begun : NULL;
-	/* A file that git does not track did not come with the repository. */
+	/* A file that git does not track was not part of the repository that was cloned. */
 	if (depth == 0 && repository != NULL && !tracked_has(repository, w->definition)) {
 		repository = NULL;
 		w->definition = NULL;
 	}
 	for (char **name = names; *name != NULL && !walk_ends(w); name++)
-		/* The root's .git is handled separately: a worktree uses that of its main
+		/* The root's .git is handled separately, because a worktree uses that of its main
 		 * checkout. */
 		if (!(depth == 0 && strcmp(*name, ".git") == 0) && !(part == PART_GIT && is_data_of_git(*name)))
 			walk_name(w, directory, *name, part, repository, own, depth);

@@ -17,14 +17,14 @@
 
 #include "base/digest.h"
 
-/* More than this is not looked at. */
+/* If there are more files, they are not examined. */
 #define TRUST_PROJECT_FILES 20000
 #define TRUST_PROJECT_BYTES ((long long)256 << 20)
 
 struct trust_project {
 	char digest[DIGEST_SIZE];
 	size_t files;
-	bool too_large;   /* there is no digest */
+	bool too_large;   /* too many files: there is no digest */
 };
 
 /* repository: the main checkout, if the directory is a worktree, otherwise the directory itself.
@@ -34,8 +34,8 @@ const struct trust_project *trust_project_look(const char *directory, const char
     const char *definition);
 void trust_project_forget(void);
 /* The first file, relative to the directory, that a sandboxed program may have written, whether git
- * tracks it or not, but not in .git; allocated. NULL: none. If the directory is too large to be
- * searched, ".". */
+ * tracks it or not; files in .git do not count. To be freed by the caller. NULL: there is none;
+ * ".": the directory is too large to be searched. */
 char *trust_project_written(const char *directory);
 
 #endif

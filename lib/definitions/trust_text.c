@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Whether a character looks as a space does. */
+/* Whether a character looks like a space. */
 static bool
 is_blank(uint32_t code)
 {
@@ -15,7 +15,7 @@ is_blank(uint32_t code)
 	    code == 0x202f || code == 0x205f || code == 0x2800 || code == 0x3000;
 }
 
-/* The first piece of a text; a single blank that is not a space counts as hidden. */
+/* The first piece of a text; a blank other than the space counts as hidden. */
 static struct text_piece
 piece_read(const char *text)
 {
@@ -29,8 +29,8 @@ piece_read(const char *text)
 	return piece;
 }
 
-/* The length of spaces at the beginning of a text, if they are so many that they must be
- * counted; else 0. */
+/* The number of spaces at the beginning of a text, if there are so many that their number is shown;
+ * else 0. */
 static size_t
 spaces_counted(const char *text)
 {
@@ -52,7 +52,7 @@ is_all_shown(const char *text)
 	return shown;
 }
 
-/* A piece within quotes; quotes with a dollar interpret escapes. */
+/* Appends a piece inside of quotes; in quotes with a dollar, as an escape if necessary. */
 static void
 quoted_append(struct buffer *out, const char *at, struct text_piece piece, bool escapes)
 {
@@ -118,7 +118,7 @@ is_character_begin(char byte)
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* How many characters it has. */
+/* The number of characters in a text. */
 static size_t
 characters_count(const char *text)
 {
@@ -129,7 +129,7 @@ characters_count(const char *text)
 	return count;
 }
 
-/* Where the character of this number begins. */
+/* Where the character with this number begins. */
 static const char *
 character_at(const char *text, size_t number)
 {

@@ -12,17 +12,17 @@
 #include "base/buffer.h"
 
 #define TRUST_TEXT_SPACES 8
-/* how much of a text is shown in an error message, which contains more than that */
+/* characters of a text that are shown in an error message, which contains other text, too */
 #define TRUST_TEXT_IN_ERROR 400
 
-/* Appends a word as it would be written in a shell, so that its end is visible: rm, 'two words',
- * $'line\nline\u00a0'. The number of many spaces is shown outside of the quotes: 'a'<300
+/* Appends a word as it would be written in a shell, so that one can see where it ends: rm, 'two
+ * words', $'line\nline\u00a0'. The number of many spaces is written outside of the quotes: 'a'<300
  * spaces>'b'. */
 void trust_word_append(struct buffer *out, const char *word);
-/* Appends a text that consists of such words and others. */
+/* Appends a text that contains such words. */
 void trust_text_append(struct buffer *out, const char *text);
-/* Appends at most limit characters of a text. Of a longer one it appends the beginning, the number
- * of characters left out, and the end. Returns that number. */
+/* Appends at most limit characters of a text. If it is longer, the beginning, the number of
+ * characters that are left out, and the end are appended. Returns that number. */
 size_t trust_text_shorten(struct buffer *out, const char *shown, size_t limit);
 
 #endif

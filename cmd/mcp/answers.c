@@ -1,6 +1,6 @@
 /*
- * The connection to a question does not block: an answer that it does not accept yet is kept, and
- * the reply is read as it arrives. Nothing here waits.
+ * The connection to a question is non-blocking: what cannot be written yet of an answer is kept,
+ * and the reply is read as it arrives. No function here waits.
  */
 #include "mcp/answers.h"
 
@@ -20,7 +20,7 @@
 #define ANSWERED_OTHERWISE "this question has an answer already, which is another one: nothing was " \
 	"changed"
 
-/* Connects to questions, so that they are held open. */
+/* Connects to questions, which stay open while somebody is connected. */
 static void
 connect_gates(struct leading *l)
 {
@@ -41,7 +41,7 @@ connect_gates(struct leading *l)
 	}
 }
 
-/* The call's reply tells whether it accepts an answer. */
+/* Handles a call's reply, which says whether it accepts an answer. */
 static void
 send_answer(struct gate *g)
 {
@@ -89,13 +89,14 @@ leading_answer(struct leading *l, struct gate *g, struct span answer, struct rpc
 		result = error_set(err, ERROR_BLOCKED, g->token, "nobody waits for the answer to "
 		    "this question any more: resume_session with run %s returns the current "
 		    "ones", g->led->run_id);
-	else if (!gate_answered(g)) /* with the answer, the run's shell reads on in its file */
+	else if (!gate_answered(g)) /* after the answer the shell goes on reading the workflow's
+	                               file, so that must be unchanged */
 		result = workflow_check(g->led->workflow, err);
 	if (result == 0) {
 		struct waiter *w = leading_wait(l, call, g->led);
 
-		/* The reply to an answer may be lost: sending the same answer again finds out
-		 * how the run stands. */
+		/* If the reply to an answer was lost, the client sends the same answer again, to
+		 * find out how the run goes on. */
 		w->answered = g;
 		if (!gate_answered(g)) {
 			given.data = span_of(json.data, json.len);
@@ -123,7 +124,7 @@ leading_cancelled(struct leading *l, struct span id)
 		}
 }
 
-/* An answer was refused: the request that waits for the outcome gets the reason. */
+/* Handles the refusal of an answer: the request that has sent it is answered with the reason. */
 static void
 answers_refuse_waiters(struct leading *l, struct gate *g, const struct error *err)
 {
@@ -138,8 +139,8 @@ answers_refuse_waiters(struct leading *l, struct gate *g, const struct error *er
 	g->refused = memory_text(err->message);
 }
 
-/* A call has closed the connection before it gave a verdict on the answer: it may have accepted
- * another one. Its end in the record tells, when it is there. */
+/* Handles a call that has closed the connection without a reply to the answer: it may have accepted
+ * another answer. The transcript will tell when it has the call's end. */
 static void
 find_out(struct leading *l, struct gate *g)
 {
@@ -157,7 +158,7 @@ find_out(struct leading *l, struct gate *g)
 	g->given[0] = '\0';
 }
 
-/* Reads what a question has sent. */
+/* Reads what a call has replied. */
 static void
 read_gate(struct leading *l, struct gate *g)
 {
@@ -180,7 +181,8 @@ read_gate(struct leading *l, struct gate *g)
 			g->over = true;
 			gate_disconnect(g);
 		} else if (err.code == ERROR_BLOCKED) {
-			/* Another answer, perhaps the same one, was first. */
+			/* Another answer, or the same one by another client, was accepted
+			 * before. */
 			gate_disconnect(g);
 			find_out(l, g);
 			return;
@@ -195,7 +197,7 @@ read_gate(struct leading *l, struct gate *g)
 	}
 }
 
-/* Whether the request can be answered. */
+/* Whether a request can be answered now. */
 static bool
 is_done(const struct leading *l, const struct waiter *w)
 {
@@ -223,7 +225,7 @@ answer_waiters(struct leading *l)
 			rpc_progress(&w->call, w->told, w->led->last);
 		}
 		if (w->led->run == NULL && w->led->failed.code != ERROR_NONE) {
-			/* There is no run. */
+			/* The run could not be started. */
 			status_refused(&w->call, &w->led->failed, NULL);
 			waiter_drop(l, w);
 		} else if (is_done(l, w) && !approvals_ask(l, w)) {

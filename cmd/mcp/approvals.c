@@ -1,6 +1,6 @@
 /*
- * The waiting call is searched for again whenever somebody decides: a call that has begun to wait
- * since is not the one about which the person was asked.
+ * The waiting call is searched for again when the user decides: if another call has begun to wait
+ * since, the user was not asked about that one.
  */
 #include "mcp/approvals.h"
 
@@ -13,16 +13,16 @@
 #include "decide/deciding.h"
 #include "mcp/status.h"
 
-#define DATA_SHOWN ((size_t)8192)    /* bytes of the data to be approved */
+#define DATA_SHOWN ((size_t)8192)    /* most bytes of the data that is to be approved */
 #define ELICIT "elicitation/create"
-/* Forms are flat. */
+/* Schema of the user's answer; MCP clients support only flat schemas. */
 #define APPROVAL_SCHEMA "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
 	"\"title\":\"Approve\",\"description\":\"yes: the run goes on with it; no: the call fails\"}," \
 	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}}," \
 	"\"required\":[\"approve\"]}"
 
-/* The first call that waits so, or the one whose wait began with this event; NULL: none. Calls
- * of child runs are decided about elsewhere. */
+/* The first call that waits for an approval; or the one whose wait began with this event; NULL:
+ * none. Calls of child runs are not handled here. */
 static const struct waiting *
 find_approval(const struct led *led, const char *wait)
 {
@@ -51,7 +51,7 @@ open_approval(struct deciding *d, const struct leading *l, const struct led *led
 	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
 }
 
-/* The question to the person: the params of ELICIT. */
+/* Writes the question for the user: the params of ELICIT. */
 static void
 write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
 {
@@ -108,7 +108,7 @@ approvals_ask(struct leading *l, struct waiter *w)
 	return asks;
 }
 
-/* Applies the person's decision, and continues the run: 1; or 0: there is no decision. */
+/* Applies the user's decision and continues the run: 1; 0: the user has not decided. */
 static int
 decide_as_said(struct leading *l, struct led *led, const char *wait, struct span said,
     struct error *err)
@@ -145,7 +145,7 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 	return failed == 0 && leading_go_on(l, led, err) == 0 ? 1 : -1;
 }
 
-/* The reader of the error may not know yet which run it is about. */
+/* Adds to an error which run it is about. */
 static int
 approvals_decide_with_run_id(struct leading *l, struct led *led, const char *wait, struct span said,
     struct error *err)
@@ -184,7 +184,7 @@ leading_said(struct leading *l, struct span id, struct span said)
 		if (l->list[i]->asked[0] != '\0' && span_is(id, l->list[i]->asked))
 			led = l->list[i];
 	if (led == NULL)
-		return; /* about a wait that is over */
+		return; /* the user has decided about a wait that is over */
 	memcpy(wait, led->asked, sizeof wait);
 	led->asked[0] = '\0';
 	decided = approvals_decide_with_run_id(l, led, wait, said, &err);

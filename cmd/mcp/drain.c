@@ -1,6 +1,6 @@
 /*
- * The process is not a child to be waited for: a pipe tells its starter when it ends. The bytes
- * that it keeps are at the beginning of the file, whose size is their number.
+ * The new process is no child of its starter, which therefore notices its end by a pipe. The bytes
+ * that it keeps are in a file in memory, from its beginning to its end.
  */
 #define _GNU_SOURCE /* memfd_create(), pipe2(), closefrom() */
 #include "mcp/drain.h"
@@ -24,7 +24,7 @@ enum { PRINTED, SAID, KEPT, ENDED, FILES };
 #define SAID_SIZE 4096
 #define READ_SIZE 65536
 
-/* Appends bytes to those that are kept, of which only the last remain. */
+/* Appends bytes to those that are kept, and drops the first ones if there are too many. */
 static void
 drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *bytes, size_t more)
 {
@@ -38,7 +38,7 @@ drain_keep_last_bytes(int fd, char said[SAID_SIZE], size_t *len, const char *byt
 		_exit(1);
 }
 
-/* Reads until no process can write any more. */
+/* Reads until all writers have closed the other ends. */
 static void
 drain_read_until_closed(void)
 {
@@ -127,7 +127,8 @@ drain_last_line(const struct drain *d, char *text, size_t size)
 	char said[SAID_SIZE + 1], *line;
 	ssize_t got;
 
-	/* A process that the workflow has left behind may still write: do not wait for that. */
+	/* Do not wait longer: a process that the workflow has left behind may still have the other
+	 * end. */
 	poll_one(d->ended, POLLIN, clock_monotonic() + READER_MS);
 	got = pread(d->said, said, SAID_SIZE, 0);
 	*text = '\0';

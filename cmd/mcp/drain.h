@@ -11,16 +11,16 @@
 #include "base/error.h"
 
 struct drain {
-	int out, err;    /* for the run's stdout and stderr, until it has them; -1 */
-	int said;        /* a file in memory: the end of what was written to stderr */
-	int ended;       /* readable when all has been read */
+	int out, err;    /* the run's stdout and stderr; -1 once they were given to it */
+	int said;        /* file in memory with the end of what was written to stderr */
+	int ended;       /* readable when all writers have closed */
 };
 #define DRAIN_NONE { -1, -1, -1, -1 }
 
 int drain_start(struct drain *d, struct error *err);
-/* The run has its ends of it. */
+/* Closes the ends that the run now has. */
 void drain_given(struct drain *d);
-/* The last line that the run has said, whose process has ended; "": none. */
+/* The last line that the run has written to stderr, after its process has ended; "": none. */
 void drain_last_line(const struct drain *d, char *text, size_t size);
 void drain_close(struct drain *d);
 

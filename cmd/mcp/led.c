@@ -1,9 +1,9 @@
 /*
- * What transcripts tell about the runs of this session, and the programs that start, resume and end
- * them.
+ * Reads the transcripts of this session's runs, and starts the programs that start, resume and end
+ * runs.
  *
- * After any event, each step looks at all runs: there are few of them, and few questions. A watch
- * of the transcripts wakes this program; whether a run has died is checked now and then.
+ * There are few runs and few questions, so after any event all of them are examined. A watch of the
+ * transcripts wakes this program; whether a run has died is checked now and then.
  */
 #include "mcp/led.h"
 
@@ -27,8 +27,8 @@
 #include "transcript/event_keys.h"
 #include "workspace/workflow_file.h"
 
-#define CHECKPOINT "checkpoint"      /* the type of the event for notes */
-#define RECORD_MS 10000              /* time limit for recording one */
+#define CHECKPOINT "checkpoint"      /* type of the event that contains a note */
+#define RECORD_MS 10000              /* time limit for recording a note */
 
 static struct led *
 led_of(const struct leading *l, const struct followed *run)
@@ -45,7 +45,7 @@ led_has_ended(const struct led *led)
 	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
 }
 
-/* ---- questions, and requests that wait ---- */
+/* ---- questions, and waiting requests ---- */
 
 bool
 gate_answered(const struct gate *g)
@@ -104,7 +104,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	struct event_view event;
 	struct error err;
 
-	/* A long question is in a blob. */
+	/* Load the whole line: a long question is in a blob. */
 	if (blob_inline(blobs, line, len, &whole, &err) == 0 &&
 	    event_view(whole.data, whole.len, &event) == 0) {
 		struct span question = span_member(event.payload, KEY_QUESTION);
@@ -129,7 +129,7 @@ add_gate(struct leading *l, struct led *led, struct followed *run, const char *l
 	free(blobs);
 }
 
-/* A call has ended: if it was a question, that is over. */
+/* A call has ended; if it was a question, that is closed. */
 static void
 end_gate(struct leading *l, struct followed *run, const struct event_view *event)
 {
@@ -194,7 +194,8 @@ led_read_line(void *context, struct followed *run, const char *line, size_t len,
 	(void)err;
 	if (!model_line(&run->model, line, len, place, &event, &placed) || led == NULL)
 		return 0;
-	/* The first line of a run arrives before leading_start() knows the run. */
+	/* The run that leading_start() is just starting: its first line may arrive before led->run
+	 * is set. */
 	if (led->run == NULL)
 		led->run = run;
 	if (event.type == EVENT_RUN_STARTED) {
@@ -222,7 +223,7 @@ static void
 led_ignore_warning(void *context, const struct error *warning)
 {
 	(void)context;
-	(void)warning; /* a run's death is seen from its end */
+	(void)warning; /* that a run has died is handled elsewhere */
 }
 
 /* ---- beginning and end ---- */
@@ -241,7 +242,7 @@ leading_begin(struct leading *l, const struct workflows *workflows, struct error
 	follow_begin(&l->follow, &l->callbacks, true);
 	l->follow.level = MODEL_LIVE;
 	follow_live(&l->follow);
-	/* The directory in which runs appear. */
+	/* The directory in which transcripts of new runs appear. */
 	transcripts = path_join(l->storage.root, "transcripts");
 	failed = watch_add(&l->follow.watch, transcripts, err);
 	free(transcripts);
@@ -405,7 +406,7 @@ leading_go_on(struct leading *l, struct led *led, struct error *err)
 	return resume_again(l, led, err);
 }
 
-/* Whether a run has this name, with or without .awf; "" matches any. */
+/* Whether a name is that of the workflow, with or without .awf; "" means any workflow. */
 static bool
 is_named(const char *name, const char *asked)
 {
@@ -415,7 +416,8 @@ is_named(const char *name, const char *asked)
 	    (name[len] == '\0' || strcmp(name + len, ".awf") == 0));
 }
 
-/* The latest run of this name that a workflow of the directory made. */
+/* Finds the latest run of this name that a workflow of the directory has made; returns the
+ * workflow. */
 static const struct workflow_entry *
 find_latest(const struct leading *l, const char *name, char run_id[ID_SIZE], struct error *err)
 {
@@ -486,7 +488,7 @@ leading_take_over(struct leading *l, const char *run, struct error *err)
 	}
 	if (follow_read(&l->follow, err) != 0)
 		return NULL;
-	/* A run that has ended without success is resumed. */
+	/* A run that has ended is resumed, unless it was successful. */
 	led->again = led->status != NULL ? strcmp(led->status, "success") != 0 :
 	    led->pid == 0 && !storage_run_alive(&l->storage, led->run_id);
 	return resume_again(l, led, err) == 0 ? led : NULL;
@@ -518,7 +520,7 @@ leading_rewind(struct leading *l, const struct led *led, const char *call, struc
 	memcpy(fork->origin, led->run_id, sizeof fork->origin);
 	fork->fork_at = memory_text(call);
 	fork->again = true;
-	return fork; /* resume_again() starts it */
+	return fork; /* resume_again() starts it when the run has no process any more */
 }
 
 /* Starts one of AWF's programs for a run. */
@@ -553,7 +555,7 @@ leading_cancel(struct leading *l, struct led *led, struct error *err)
 	struct process process;
 
 	if (led->cancelling != 0)
-		return 0; /* it is being ended */
+		return 0; /* awf-ctl is ending it already */
 	if (start_other(l, "awf-ctl", arguments, SPAN_NONE, &process, err) != 0)
 		return -1;
 	led->cancelling = process.pid;
@@ -585,8 +587,8 @@ leading_note(struct leading *l, const struct led *led, const char *note, struct 
 	return failed;
 }
 
-/* awf-run has ended. If it has begun nothing, its message says why, unless another process has
- * resumed the run first. */
+/* awf-run has ended. If it has not begun a run, its message says why; unless another process has
+ * resumed the run before. */
 static void
 led_reap_run(const struct leading *l, struct led *led)
 {
@@ -606,13 +608,13 @@ led_reap_run(const struct leading *l, struct led *led)
 	    process_status_text(status, status_text, sizeof status_text));
 }
 
-/* Finds runs whose transcript has appeared. */
+/* Finds the transcripts of runs that have begun. */
 static void
 led_follow_new_runs(struct leading *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct led *led = l->list[i];
-		struct error none; /* tried again later */
+		struct error none; /* if it fails, it is tried again later */
 		char *path;
 
 		if (led->run != NULL)

@@ -3,9 +3,9 @@
  * by step.
  *
  * What the code relies on:
- *   - Requests are read one after the other, and each is answered when its outcome is known: a
- *     request that waits does not delay another.
- *   - Everything else that must be remembered is in the records of the runs (mcp/led.h).
+ *   - Requests are read one after the other, and each is responded to when its outcome is known: a
+ *     request that waits does not delay others.
+ *   - Everything else that must be remembered is in the transcripts of the runs (mcp/led.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -211,7 +211,8 @@ answer_templates(struct server *s, struct rpc_call *call, struct span params)
 	buffer_free(&members);
 }
 
-/* Appends the contents of a URI's resource, and returns its type; NULL with *err: there is none. */
+/* Appends the contents of the resource with a URI, and returns its type; NULL with *err: there is
+ * none. */
 static const char *
 read_resource(struct server *s, const char *uri, struct buffer *text, struct error *err)
 {
@@ -281,7 +282,7 @@ static const struct method {
 	{ "resources/read", answer_read },
 };
 
-/* Refuses a request of a protocol version that is not supported. */
+/* Refuses a request with a protocol version that is not supported. */
 static bool
 refuse_version(const struct rpc_call *call, struct span version)
 {
@@ -358,12 +359,12 @@ mcp_parse_line(struct server *s, const char *line, size_t len)
 		rpc_error(&unknown, JSONRPC_PARSE, SPAN_NONE, "byte %zu: %s", bad + 1, wrong);
 	else if (span_type(message) != 'a' || span_element(message, 0).at == NULL)
 		mcp_dispatch_message(s, message);
-	else /* a batch (2025-03-26): each message is answered separately */
+	else /* a batch (2025-03-26): each message gets a response of its own */
 		for (struct span_walk each = span_walk(message); span_next(&each);)
 			mcp_dispatch_message(s, each.value);
 }
 
-/* Works until the client has disconnected. */
+/* Serves the client until it has disconnected. */
 static int
 mcp_serve_client(struct server *s, struct error *err)
 {

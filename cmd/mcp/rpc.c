@@ -1,6 +1,6 @@
 /*
- * A message is written as a whole. A client that does not read blocks this program, which then has
- * nothing else to do.
+ * Each message is written as a whole. If the client does not read, this program waits; it has
+ * nothing else to do then.
  */
 #include "mcp/rpc.h"
 
@@ -38,7 +38,7 @@ rpc_call_begin(struct rpc_call *c, struct span message, struct span params)
 		.elicits = rpc_elicits(span_member(meta, META_CAPABILITIES)) };
 }
 
-/* A client that lists no modes supports forms, the only mode of earlier versions. */
+/* A client that names no modes supports forms, which were the only mode in earlier versions. */
 bool
 rpc_elicits(struct span capabilities)
 {
@@ -156,7 +156,8 @@ rpc_tool_result(const struct rpc_call *c, const struct buffer *json, bool failed
 	writer_bytes(&w, json->data, json->len);
 	writer_object_end(&w);
 	writer_array_end(&w);
-	/* Clients check it against the tool's schema, which describes a success. */
+	/* Clients check structured content against the tool's schema, which describes only
+	 * successful results. */
 	if (!failed)
 		writer_member_buffer(&w, "structuredContent", json);
 	writer_member_bool(&w, "isError", failed);

@@ -1,6 +1,6 @@
 /*
- * The first pending question is also given outside the list, so that an agent that answers one
- * after the other need not read the list.
+ * The first open question is also written outside of the list, so that an agent that answers one
+ * question after the other need not read the list.
  */
 #include "mcp/status.h"
 
@@ -10,7 +10,7 @@
 
 #include "transcript/blob.h"
 
-#define OUTPUT_SHOWN ((size_t)20000) /* bytes of output inside an answer */
+#define OUTPUT_SHOWN ((size_t)20000) /* most bytes of a run's output in a response */
 
 int
 status_output(const struct leading *l, const struct led *led, struct buffer *out, struct error *err)
@@ -50,7 +50,7 @@ write_output(const struct leading *l, const struct led *led, struct writer *w)
 	buffer_free(&text);
 }
 
-/* What a run that has ended waits for, if it cannot be decided about here. */
+/* Writes what a run that has ended waits for, if that cannot be decided here. */
 static void
 write_waits(const struct led *led, struct writer *w)
 {

@@ -1,5 +1,5 @@
 /*
- * A failure is the result of a tool, in words for a model; only a call of an unknown tool is an
+ * If a tool fails, that is its result, described for a model; only a call of an unknown tool is an
  * error of the protocol. Other results contain the object twice: as text, which every client shows,
  * and in structured form.
  */
@@ -21,9 +21,9 @@
 
 #define RUN_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"," \
 	"\"description\":\"its id\"}},\"required\":[\"run\"],\"additionalProperties\":false}"
-/* Bytes of an input value: inputs become arguments and variables, whose size the system limits. */
+/* Largest input value: inputs become arguments and variables, whose size the system limits. */
 #define INPUT_MOST ((size_t)64 << 10)
-/* The state of a run: status_write(). */
+/* Schema of the state of a run, see status_write(). */
 #define STATE_SCHEMA "{\"type\":\"object\",\"properties\":{\"run\":{\"type\":\"string\"}," \
 	"\"workflow\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}," \
 	"\"isComplete\":{\"type\":\"boolean\"},\"pending\":{\"type\":\"array\",\"items\":{" \
@@ -41,7 +41,7 @@
 struct arguments {
 	struct tools *tools;
 	struct rpc_call *call;
-	struct span values;  /* the object; .at NULL: none */
+	struct span values;  /* the arguments; .at NULL: none */
 };
 
 typedef int handle_tool(struct arguments *a, struct error *err);
@@ -55,8 +55,8 @@ static const struct tool_entry {
 	const char *description;
 	const char *input;
 	const char *output;
-	const char *const *members;  /* the members that it accepts; ends with NULL */
-	bool reads;                  /* and changes nothing */
+	const char *const *members;  /* names of its arguments; ends with NULL */
+	bool reads;                  /* it changes nothing */
 } entries[] = {
 	{ "list_workflows", list_workflows, "Lists the workflows that can be started, and what they do.",
 	    "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}",
@@ -111,8 +111,8 @@ static const struct tool_entry {
 
 /* ---- arguments ---- */
 
-/* A text from the arguments, allocated; NULL with *err: it is missing, or cannot be an argument
- * of a program. */
+/* A text from the arguments, to be freed by the caller; NULL with *err: it is missing, or cannot be
+ * passed to a program. */
 static char *
 text_argument(const struct arguments *a, const char *name, struct error *err)
 {
@@ -128,13 +128,13 @@ text_argument(const struct arguments *a, const char *name, struct error *err)
 	return NULL;
 }
 
-/* Refuses arguments that the tool does not have. */
+/* Refuses arguments that the tool does not know. */
 static int
 check_arguments(const char *tool, const char *const *members, struct span values, struct error *err)
 {
 	for (struct span_walk member = span_walk(values); span_next(&member);)
 		if (span_one_of(member.key, members) == NULL) {
-			/* As it stands between its quotes. */
+			/* The name as it is between the quotes. */
 			char *name = memory_copy(member.key.at + 1, member.key.len - 2);
 
 			error_set(err, ERROR_INVALID_INPUT, name, "is no argument of %s", tool);
@@ -144,7 +144,7 @@ check_arguments(const char *tool, const char *const *members, struct span values
 	return 0;
 }
 
-/* Makes the request wait until its run has progressed. */
+/* Makes a request wait until its run asks something or ends. */
 static struct waiter *
 wait_for(struct arguments *a, struct led *led)
 {
@@ -185,7 +185,8 @@ list_workflows(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* What a shell workflow asks is known only after a run: the questions of its latest run. */
+/* What a workflow in a shell asks is not known before it runs: so the questions of its latest run
+ * are listed. */
 static int
 write_gates(const struct leading *l, const char *run_id, struct writer *w, struct error *err)
 {
@@ -243,7 +244,7 @@ inspect_workflow(struct arguments *a, struct error *err)
 		if (leading_resolve(a->tools->leading, latest, run_id, &none) == e)
 			failed = write_gates(a->tools->leading, run_id, &list, err);
 		else
-			*run_id = '\0'; /* it has not run yet */
+			*run_id = '\0'; /* the workflow has not run yet */
 		writer_array_end(&list);
 		free(latest);
 	}
@@ -263,7 +264,7 @@ inspect_workflow(struct arguments *a, struct error *err)
 	return failed;
 }
 
-/* The input of a workflow: text with an LF, or a line of JSON. */
+/* Writes the input of a workflow: text with an LF, or JSON on one line. */
 static void
 make_input(struct span value, struct buffer *input)
 {
@@ -277,7 +278,7 @@ make_input(struct span value, struct buffer *input)
 		buffer_byte(input, '\n');
 }
 
-/* A member as KEY=VALUE; false with *err: this is not possible. */
+/* Writes a member as KEY=VALUE; false with *err if that is not possible. */
 static bool
 make_named_input(const struct span_walk *member, struct buffer *input, struct error *err)
 {
@@ -303,8 +304,8 @@ make_named_input(const struct span_walk *member, struct buffer *input, struct er
 	return wrong == NULL;
 }
 
-/* The named inputs of a workflow; all: a member that cannot be one is an error; otherwise it is
- * only in the workflow's standard input. */
+/* Collects the named inputs of a workflow. all: it is an error if a member cannot be one; otherwise
+ * such a member is only in the workflow's stdin. */
 static int
 add_inputs(struct span values, bool all, char ***argv, struct error *err)
 {
@@ -329,7 +330,7 @@ add_inputs(struct span values, bool all, char ***argv, struct error *err)
 	return 0;
 }
 
-/* named: the inputs came as a separate argument, and each must be possible. */
+/* named: the inputs were given as a separate argument, so each of them must be possible. */
 static struct led *
 start_run(struct tools *t, const struct workflow_entry *e, struct span input, struct span inputs,
     bool named, struct error *err)
@@ -378,8 +379,8 @@ start_workflow(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* Runs a workflow that is offered as a tool: its arguments are its input, and become named
- * inputs where possible; without a schema it takes a text. */
+/* Runs a workflow that is a tool of its own: its arguments become its stdin and, where possible,
+ * named inputs. Without a schema, its argument is a text. */
 static int
 call_workflow(struct arguments *a, const struct workflow_entry *e, struct error *err)
 {
@@ -415,7 +416,7 @@ continue_workflow(struct arguments *a, struct error *err)
 	return leading_answer(l, g, answer, a->call, err);
 }
 
-/* The run named in the arguments, if it belongs to this session. */
+/* The run that the arguments name, if it is one of this session. */
 static struct led *
 led_argument(struct arguments *a, struct error *err)
 {
@@ -497,8 +498,8 @@ tools_record_checkpoint(struct arguments *a, struct error *err)
 	return 0;
 }
 
-/* A client of RPC_MODERN calls the tool again with the person's answer; by then, the tool has
- * done its work. */
+/* A client of RPC_MODERN calls the tool again with its user's answer; the tool itself was executed
+ * by the first call. */
 static int
 go_on_with(struct arguments *a, struct span responses, struct span state, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The tools for clients: those that lead a run, which are in a table, and one for each workflow
+ * The tools for clients: those for leading a run, which are in a table, and one for each workflow
  * that has a description.
  */
 #ifndef AWF_MCP_TOOLS_H
@@ -16,8 +16,8 @@ struct tools {
 
 /* Writes the member tools of the result of tools/list. */
 void tools_list(const struct tools *t, struct buffer *members);
-/* Answers a tools/call, now or later. The function takes the request; params are those of
- * the request. */
+/* Responds to a tools/call, now or later. Takes ownership of the request; params are those of the
+ * request. */
 void tools_call(struct tools *t, struct rpc_call *call, struct span params);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Comments are read up to the first line that is not one.
+ * Only the comments at the beginning of a file are read.
  */
 #include "mcp/workflows.h"
 
@@ -26,7 +26,7 @@
 
 #define FILE_LIMIT ((size_t)16 << 20)
 
-/* The text after a key in a line; NULL: the line does not have this key. */
+/* The text after a key in a line; NULL: the line has another key, or none. */
 static char *
 workflows_header_value(const char *line, size_t len, const char *key)
 {
@@ -181,8 +181,8 @@ workflows_find(const struct workflows *w, const char *name, struct error *err)
 	return found;
 }
 
-/* The script of a run: the file among its definitions that has the workflow's digest. NULL: it
- * is a pipeline, or a program. */
+/* The script of a run: the one of its definition files with the workflow's digest. NULL: the run is
+ * a pipeline, or a program. */
 static char *
 script_of(struct span payload)
 {

@@ -1,7 +1,7 @@
 /*
  * The workflows that may be started: the files of one directory, as they were when the program
- * started. A file that has changed since is not started any more, since the agent that is led
- * through the workflow may have changed it.
+ * started. A file that has changed since is not started any more, because the agent may have
+ * changed it.
  *
  * A file describes its workflow in comments in its first lines:
  *
@@ -24,11 +24,11 @@
 #include "storage/storage.h"
 
 struct workflow_entry {
-	char *name;              /* of the file */
+	char *name;              /* name of the file */
 	char *tool;              /* its name as a tool */
 	char *path;              /* absolute */
-	char *description;       /* NULL: it is no tool */
-	char *input;             /* the schema, JSON; NULL */
+	char *description;       /* NULL: it is not a tool of its own */
+	char *input;             /* schema of its input, JSON; NULL: a text */
 	struct schema *schema;
 	char sha256[DIGEST_SIZE];
 };
@@ -37,7 +37,7 @@ struct workflows {
 	char *directory;         /* absolute */
 	struct workflow_entry *list;
 	size_t count;
-	char **too_large;        /* files that are ignored for their size; a list */
+	char **too_large;        /* files that are ignored because of their size; a list */
 };
 
 /* Reads the directory: its files that end in .awf or are executable, up to 16 MiB each. -1 with
@@ -45,19 +45,20 @@ struct workflows {
  * invalid schema. */
 int workflows_load(struct workflows *w, const char *directory, struct error *err);
 void workflows_free(struct workflows *w);
-/* Finds a workflow by its name, with or without .awf, or by the name of its tool. NULL: there is
- * none, and *err suggests one, or lists all. */
+/* Finds a workflow by its name, with or without .awf, or by the name of its tool. NULL with *err,
+ * which suggests a similar name, or lists all: there is none. */
 const struct workflow_entry *workflows_find(const struct workflows *w, const char *name,
     struct error *err);
-/* Finds the workflow of the directory that made a run: according to the run's first line, its
- * script is that file. NULL with *err, ERROR_BLOCKED: another program, a pipeline, or a file of
- * another directory made it, or it is recorded elsewhere. name: set to the name of the run, in
- * memory of its own; may be NULL. */
+/* Finds the workflow of the directory that a run executes: according to the run's first line, its
+ * script is that file. NULL with *err, ERROR_BLOCKED: it executes another program, a pipeline, or a
+ * file of another directory, or is recorded elsewhere. name: set to the name of the run, in memory
+ * of its own; may be NULL. */
 const struct workflow_entry *workflows_of_run(const struct workflows *w, const struct storage *s,
     const char *run_id, char **name, struct error *err);
-/* Whether the file is as it was, and no sandboxed program may have written it; else ERROR_BLOCKED. */
+/* Checks that the file has not changed, and that no sandboxed program may have written it; else
+ * ERROR_BLOCKED. */
 int workflow_check(const struct workflow_entry *e, struct error *err);
-/* Whether the input is one of it: 0, or -1 with *err. */
+/* Checks an input against the workflow's schema: 0, or -1 with *err. */
 int workflow_check_input(const struct workflow_entry *e, struct span input, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The calls of one process have the same marks, as text. So for each name, only marks whose text
- * differs from all before are compared with the first.
+ * All calls of one process have the same marks, as text. So for each name, marks are compared with
+ * those of the first call only if no call before had the same text.
  */
 #include "replay/call_differences.h"
 
@@ -12,15 +12,16 @@
 #include "storage/call_marks.h"
 #include "transcript/call.h"
 
-/* The calls of a name. */
+/* The calls with one name. */
 struct alike {
 	struct recorded_marks first;
-	struct buffer differing;     /* names of variables, each with a newline before and after it */
-	bool elsewhere;              /* one began in another directory than the first */
+	struct buffer differing;     /* names of the variables that differ, each with a newline
+	                                before and after it */
+	bool elsewhere;              /* a call began in another directory than the first */
 };
 
 struct differences {
-	struct map by_name, known;   /* known: the marks of a name that were compared */
+	struct map by_name, known;   /* known: marks of each name that were already compared */
 	struct alike *list;
 	size_t count;
 };
@@ -81,7 +82,7 @@ compare_call(struct differences *d, const struct call_tree *tree, uint32_t entry
 	free(name);
 }
 
-/* "in eu, STAGE=prod" */
+/* Appends the differences, such as "in eu, STAGE=prod". */
 static void
 describe_call(struct differences *d, struct call_tree *tree, uint32_t entry)
 {

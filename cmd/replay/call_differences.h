@@ -1,6 +1,6 @@
 /*
- * In what calls of the same name among siblings in a tree of calls differ: the directories in which
- * they began, and variables that the workflow had set to different values.
+ * How calls with the same name, among siblings in a tree of calls, differ: in the directories in
+ * which they began, and in variables that the workflow had set.
  */
 #ifndef AWF_REPLAY_CALL_DIFFERENCES_H
 #define AWF_REPLAY_CALL_DIFFERENCES_H

@@ -12,13 +12,13 @@
 #include "replay/timeline.h"
 #include "transcript/call.h"
 
-/* The four that users look for, the worst first; then the normal ones. */
+/* The four states that need attention, the worst first; then the normal ones. */
 static const enum view_saying order[] = { VIEW_FAILED, VIEW_UNFINISHED, VIEW_WAITING, VIEW_RUNNING,
 	VIEW_CANCELLED, VIEW_DONE, VIEW_REUSED, VIEW_CLOSED, VIEW_SKIPPED };
 #define WORSE ((size_t)4)
 #define ORDER (sizeof order / sizeof *order)
 
-/* The common part of the names of all items; len 0: it is not an item. */
+/* The part of an item's name that all items have in common; len 0: it is not an item. */
 static size_t
 step_of(const struct call_tree_entry *e)
 {
@@ -27,7 +27,7 @@ step_of(const struct call_tree_entry *e)
 	return colon && !call_is_member(e->call) ? (size_t)(colon - e->call) : 0;
 }
 
-/* Checks the invariant: each item is in one series, which is linked from its first item on. */
+/* Invariant: each item is in exactly one series, and linked from the first item of that. */
 static bool
 call_siblings_hold(const struct call_siblings *s)
 {
@@ -107,7 +107,8 @@ call_series_label(const struct call_tree *tree, const struct call_series *series
 {
 	const char *label = tree->entries[series->first].label;
 
-	/* "map[3]", if an earlier attempt has the items before it. */
+	/* The first label is not that of item 0, if an earlier attempt has the items before it: cut
+	 * off its number. */
 	buffer_append(out, label ? label : "?", label ? strcspn(label, "[") : 1);
 	buffer_format(out, " ×%lu", (unsigned long)series->count);
 }
@@ -117,7 +118,7 @@ call_series_counts(const struct call_series *series, struct buffer *out)
 {
 	const size_t before = out->len;
 
-	/* The normal states first, then the ones to look for, the worst last. */
+	/* Print the normal states first, then those that need attention, the worst last. */
 	for (size_t i = 0; i < ORDER; i++) {
 		const enum view_saying status = order[i < ORDER - WORSE ? WORSE + i : ORDER - 1 - i];
 

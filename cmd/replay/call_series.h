@@ -15,23 +15,23 @@
 #include "base/map.h"
 #include "replay/call_tree.h"
 
-#define CALL_SERIES_LEAST 12  /* as many are shown as one */
+#define CALL_SERIES_LEAST 12  /* items of a step from which they are shown as a series */
 
 struct call_series {
 	uint32_t first;               /* its first entry */
-	uint32_t last;                /* among the siblings: index */
+	uint32_t last;                /* index of its last item among the siblings */
 	uint32_t count;
 	uint32_t ended[VIEW_SAYINGS]; /* number of items in each state */
 	int64_t began, until;         /* µs since 1970 */
 };
 
-/* Siblings, each with the series that it belongs to. */
+/* Siblings, each with its series. */
 struct call_siblings {
 	const struct call_tree *tree;
 	struct call_sibling {
 		uint32_t entry;
 		uint32_t series;          /* index */
-		uint32_t next;            /* index of the next one in the series; CALL_TREE_NONE */
+		uint32_t next;            /* index of the next item of the series; CALL_TREE_NONE */
 	} *list;
 	size_t count;
 	struct call_series *series;
@@ -42,14 +42,14 @@ struct call_siblings {
 void call_siblings_read(struct call_siblings *s, const struct call_tree *tree, uint32_t first);
 /* The series that is shown in place of this entry; NULL: it is shown by itself. */
 const struct call_series *call_siblings_series(const struct call_siblings *s, size_t index);
-/* Whether an item should be seen: it has failed, waits, runs or did not end. */
+/* Whether an item needs attention: it has failed, waits, is running, or did not end. */
 bool call_series_tells(const struct call_tree_entry *entry);
 /* Appends "map ×200". */
 void call_series_label(const struct call_tree *tree, const struct call_series *series,
     struct buffer *out);
 /* Appends "199 ✓ 1 ✗". */
 void call_series_counts(const struct call_series *series, struct buffer *out);
-/* The worst state of its items. */
+/* The worst of its items' states. */
 enum view_saying call_series_status(const struct call_series *series);
 void call_siblings_free(struct call_siblings *s);
 

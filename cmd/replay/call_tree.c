@@ -1,7 +1,7 @@
 /*
- * The model of a run places each event. An entry is made where something begins and completed where
- * it ends; it is found by the number of its call, or by the id of the event of a turn or tool call.
- * Child runs are read after their parent, from the transcripts next to it.
+ * The model of a run says to what each event belongs. An entry is made when something begins, and
+ * completed when it ends. It is found by the number of its call; for a turn or tool call by the id
+ * of its event. Child runs are read after their parent, from transcripts in the same directory.
  */
 #include "replay/call_tree.h"
 
@@ -22,7 +22,7 @@
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
-#define ALL_TAKEN SIZE_MAX /* value in `taken`: all attempts of a run were added */
+#define ALL_TAKEN SIZE_MAX /* value in `taken`: all attempts of the run were added */
 
 /* A transcript that is being added to the tree. */
 struct reading {
@@ -30,17 +30,17 @@ struct reading {
 	const struct call_tree_spec *spec;
 	struct reader reader;
 	struct model model;
-	uint32_t under;        /* the entry below which attempts are put */
+	uint32_t under;        /* entry to which attempts are added */
 	uint32_t attempt;      /* CALL_TREE_NONE: the attempt is left out */
 	size_t seen;           /* attempts */
-	size_t skip;           /* this many were added before */
-	int64_t until;         /* later attempts are left out too, µs since 1970 */
-	bool more;             /* there is one */
+	size_t skip;           /* number of attempts that were added before */
+	int64_t until;         /* attempts that began later are left out, too; µs since 1970 */
+	bool more;             /* some were left out */
 	uint32_t *calls;       /* entries of the model's calls, by number */
-	struct event_place *asked; /* the last input of their models; NULL: not wanted */
-	struct map entries;    /* by event_key(): entries of turns and tool calls */
+	struct event_place *asked; /* for each call, its model's last input; NULL: not needed */
+	struct map entries;    /* entries of turns and tool calls, by event_key() */
 	int64_t lines;
-	char timestamp[64];    /* of the previous line */
+	char timestamp[64];    /* timestamp of the previous line */
 	struct buffer whole, scratch; /* of excerpts */
 };
 
@@ -81,14 +81,14 @@ add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 	return e;
 }
 
-/* A text in the tree's memory; NULL stays NULL. */
+/* Copies a text into the tree's memory; NULL stays NULL. */
 static const char *
 call_tree_copy_text(struct call_tree *tree, const char *text)
 {
 	return text ? arena_copy(&tree->memory, text, strlen(text)) : NULL;
 }
 
-/* The same for a text that other entries may have too. */
+/* The same for a text that several entries may have: it is stored once. */
 static const char *
 keep_shared(struct call_tree *tree, const char *text)
 {
@@ -101,8 +101,8 @@ keep_shared(struct call_tree *tree, const char *text)
 	return tree->list[tree->list_count++] = call_tree_copy_text(tree, text);
 }
 
-/* The first line of a text, or of the JSON of anything else, in the scratch memory; NULL if
- * there is none. */
+/* The first line of a text, or of the JSON of another value, in scratch memory; NULL if there is
+ * none. */
 static const char *
 excerpt_value(struct reading *r, struct span value)
 {
@@ -126,7 +126,7 @@ call_tree_read_usage(struct call_tree_entry *e, struct span usage)
 		e->output_tokens = count;
 }
 
-/* A call of an attempt that is left out has no entry. */
+/* The entry of a call; none if its attempt is left out. */
 static uint32_t
 entry_of_call(const struct reading *r, const struct model_call *call)
 {
@@ -135,8 +135,8 @@ entry_of_call(const struct reading *r, const struct model_call *call)
 	return entry != CALL_TREE_NONE ? entry : r->attempt;
 }
 
-/* An attempt has ended, for now or for good. The attempt's outcome decides what is shown of its
- * open calls. */
+/* Handles the end of an attempt, or of what was read of it. Its outcome determines what is shown
+ * for open calls. */
 static void
 leave_attempt(const struct reading *r, bool alive)
 {
@@ -159,7 +159,7 @@ leave_attempt(const struct reading *r, bool alive)
 	}
 }
 
-/* Attempts are in the order of their times. */
+/* Adds an attempt; attempts are sorted by time. */
 static void
 start_attempt(struct reading *r, const struct placed *p)
 {
@@ -235,8 +235,8 @@ start_call(struct reading *r, const struct placed *p)
 	keep_marks(r, r->calls[call->number], payload);
 }
 
-/* If the reason does not have them, as in records of other programs and older versions: appends
- * the last words of stderr. */
+/* Appends the end of stderr, unless it is in the reason already. It is not there in records of
+ * other programs and of older versions. */
 static void
 add_last_words(struct span payload, struct buffer *why)
 {
@@ -255,8 +255,7 @@ add_last_words(struct span payload, struct buffer *why)
 	buffer_free(&line);
 }
 
-/* The reason for such an end: "CODE: MESSAGE" of an error, or the reason why the call was
- * skipped. */
+/* Writes the reason for an end: "CODE: MESSAGE" of an error, or why the call was skipped. */
 static void
 end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 {
@@ -291,7 +290,8 @@ end_entry(struct reading *r, struct call_tree_entry *e, const struct placed *p)
 	buffer_free(&why);
 }
 
-/* The decision about a waiting call, and who made it. The call waits until the run is resumed. */
+/* Notes the decision about a waiting call, and who has made it. The call still counts as waiting
+ * until the run is resumed. */
 static void
 keep_decision(struct reading *r, struct call_tree_entry *e, const struct event_view *event)
 {
@@ -317,7 +317,7 @@ call_tree_index_entry(struct reading *r, const struct placed *p, const struct ca
 		map_put(&r->entries, (const char *)&id, sizeof id, (size_t)(e - r->tree->entries));
 }
 
-/* The turn or tool call that the event follows; NULL: it follows none. */
+/* The turn or tool call that is the cause of an event; NULL: there is none. */
 static struct call_tree_entry *
 cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind what)
 {
@@ -356,7 +356,7 @@ keep_end(const struct reading *r, const struct call_tree_entry *e, struct event_
 	}
 }
 
-/* The cost of an answer is added to everything that encloses it. */
+/* Adds the cost of an answer to its turn and everything around it. */
 static void
 add_cost(const struct reading *r, uint32_t entry, int64_t cost)
 {
@@ -364,7 +364,7 @@ add_cost(const struct reading *r, uint32_t entry, int64_t cost)
 		r->tree->lines[entry].cost += cost;
 }
 
-/* If it does not start an attempt, it belongs to one that was added. */
+/* If it does not start an attempt, the transcript continues one that was added. */
 static void
 call_tree_add_event(struct reading *r, const struct placed *p)
 {
@@ -434,7 +434,7 @@ call_tree_add_event(struct reading *r, const struct placed *p)
 		}
 		break;
 	case EVENT_TOOL_CALL:
-		/* Below the turn that called it, else below the call. */
+		/* Put it below the turn that called it; without one, below the call. */
 		e = cause_of(r, p, CALL_TREE_TURN);
 		e = add_entry(r->tree, CALL_TREE_TOOL,
 		    e ? (uint32_t)(e - r->tree->entries) : entry_of_call(r, p->call));
@@ -457,8 +457,8 @@ call_tree_add_event(struct reading *r, const struct placed *p)
 	}
 }
 
-/* model_read_file() cannot be used: it would read messages and tools even if they are not
- * wanted, and would accept partial lines, which are reported here by their numbers. */
+/* model_read_file() is not used here: it would read messages and tools even if they are not needed,
+ * and accept incomplete lines, which are reported here by their numbers. */
 static int
 read_lines(struct reading *r, struct error *err)
 {
@@ -488,7 +488,8 @@ read_lines(struct reading *r, struct error *err)
 				r->spec->warn(&warning);
 			continue;
 		}
-		/* Calls follow from calls, so they can be placed without the events inside them. */
+		/* The causes of calls are calls, so calls can be placed without reading the events
+		 * inside them. */
 		if (kinds[event.type] <= r->spec->least) {
 			model_take(&r->model, &event,
 			    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
@@ -500,13 +501,13 @@ read_lines(struct reading *r, struct error *err)
 					r->asked[calls] = (struct event_place){ .length = 0 };
 				}
 			}
-			/* The first line may be damaged. */
+			/* The line of run.started may be damaged. */
 			if (r->seen == 0 && event.type != EVENT_RUN_STARTED)
 				start_attempt(r, &placed);
 			if (r->attempt != CALL_TREE_NONE || event.type == EVENT_RUN_STARTED)
 				call_tree_add_event(r, &placed);
 		}
-		/* A decision may come long after the end of an attempt. */
+		/* Do not count decisions: they may come long after the end of an attempt. */
 		if (!event_decides(&event) && !span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
 			r->timestamp[0] = '\0';
 	}
@@ -523,7 +524,7 @@ attempts_taken(const struct call_tree *tree, const char *run_id)
 
 static int read_child(const struct reading *parent, uint32_t call, struct error *err);
 
-/* Adds the attempts of a transcript that began before `until`, below the entry of its call. */
+/* Adds those attempts of a transcript that began before `until`, below the entry of the call. */
 static int
 call_tree_read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
     struct error *err)
@@ -566,8 +567,8 @@ call_tree_read_run(struct reading *r, const char *path, uint32_t under, int64_t 
 	return failed;
 }
 
-/* A child run began before the end of the call that names it, or before the attempt after that
- * call's began. A child run without a transcript is reported, but is no error. */
+/* Reads a child run. It began before the end of the call that names it; or before the start of the
+ * attempt after that call's. If its transcript is missing, that is reported, but is no error. */
 static int
 read_child(const struct reading *parent, uint32_t at, struct error *err)
 {
@@ -598,11 +599,11 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	return failed;
 }
 
-/* A call among its neighbours: the series that it belongs to (items of a step, iterations and
- * branches of a group), and its number there. */
+/* A call among its siblings: its series (items of a step, iterations and branches of a group), and
+ * its number in that. */
 struct numbered {
 	uint32_t entry;
-	size_t series, place;         /* place: its position so far */
+	size_t series, place;         /* place: its index so far */
 	long long number;
 };
 
@@ -618,8 +619,8 @@ compare_numbered(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Sorts items, iterations and branches by number, in whatever order they began: each takes a
- * position of one of its series, so that several series stay interleaved as they were. */
+/* Sorts items, iterations and branches by their numbers. They exchange places only within their
+ * series, so that series stay interleaved as they were. */
 static void
 order_children(struct call_tree *tree, uint32_t above)
 {
@@ -654,7 +655,7 @@ order_children(struct call_tree *tree, uint32_t above)
 	memcpy(sorted, list, count * sizeof *sorted);
 	if (mixed)
 		qsort(sorted, count, sizeof *sorted, compare_numbered);
-	/* Where the first of each series is now. */
+	/* Find out where the first call of each series is now. */
 	for (size_t i = count; mixed && i-- > 0;)
 		taken[sorted[i].series] = i;
 	for (size_t i = 0; mixed && i < count; i++)
@@ -669,7 +670,7 @@ order_children(struct call_tree *tree, uint32_t above)
 	map_free(&known);
 }
 
-/* The state of the run is that of its last attempt. */
+/* The state of a run is that of its last attempt. */
 int
 call_tree_read(struct call_tree *tree, const struct run_ref *run,
     const struct call_tree_spec *spec, struct error *err)
@@ -730,7 +731,8 @@ call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *e
 {
 	int64_t end = entry->ended;
 
-	/* By the monotonic clock, which nobody sets, unlike the time of day. */
+	/* took was measured with the monotonic clock, which is not changed by setting the time of
+	 * day. */
 	if (end != 0 && entry->took >= 0)
 		return entry->took;
 	if (end == 0)

@@ -25,9 +25,10 @@
 #include "view/view.h"
 
 #define CALL_TREE_NONE UINT32_MAX
-#define CALL_TREE_DEPTH 128 /* anything deeper is put beside what contains it */
+#define CALL_TREE_DEPTH 128 /* entries deeper than this are put next to the one that contains
+                               them */
 
-/* From the outermost to the innermost. */
+/* From the outermost level to the innermost. */
 enum call_tree_kind {
 	CALL_TREE_RUN, CALL_TREE_ATTEMPT, CALL_TREE_CALL, CALL_TREE_TURN, CALL_TREE_TOOL
 };
@@ -38,35 +39,36 @@ struct call_tree_entry {
 	enum call_tree_kind what : 8;
 	enum view_saying status : 8;  /* model/told_state.h */
 	unsigned depth : 15;
-	bool behind : 1;              /* it waits behind an earlier call */
+	bool behind : 1;              /* it could not begin because an earlier call waits */
 	uint32_t retries;
 	uint32_t first, last, next;   /* child entries, and the next sibling; CALL_TREE_NONE */
 	uint32_t above;
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not end */
 	int64_t took;                 /* duration in ms if it ended; -1: use the times */
-	int64_t known;                /* last known time of its attempt if it did not end */
+	int64_t known;                /* if it did not end: the last known time of its attempt */
 	int64_t attempt;              /* number of an attempt, or of a turn */
 	int64_t input_tokens, output_tokens; /* -1: unknown */
-	const char *label;            /* of a call "lint[1]" (view_label()); name of a tool or of a
-	                                 run's workflow; agent that took over a turn */
-	const char *kind, *call, *model; /* of a call */
+	const char *label;            /* for a call "lint[1]" (view_label()); else the name of a
+	                                 tool, of a run's workflow, or of the agent that took over
+	                                 in a turn */
+	const char *kind, *call, *model; /* for a call */
 	const char *child;            /* run id */
-	const char *differs;          /* of a call: how it differs from its siblings of the same
-	                                 name: "in eu, STAGE=prod" */
+	const char *differs;          /* for a call: how it differs from siblings with the same
+	                                 name, such as "in eu, STAGE=prod" */
 	const char *does;             /* the command or arguments, an excerpt */
 	const char *why;              /* why it failed, waits or was skipped, or the decision about
 	                                 it; an excerpt */
 };
 
-/* The positions of an entry's lines in its transcript: its begin and its end; for a turn, the
- * model's input and its answer. And its cost. */
+/* Where the lines of an entry are in its transcript: start and end; for a turn, the model's input
+ * and its answer. And its cost. */
 struct call_tree_lines {
 	int64_t begin, end;
 	uint32_t begin_length, end_length; /* 0: none */
 	int64_t cost;                 /* nano-dollars, including everything inside */
 };
 
-/* What a call depended on besides its input and definition, as recorded; NULL: nothing. */
+/* The directory and variables that a call depended on, as recorded; NULL: not recorded. */
 struct call_tree_marks {
 	const char *directory, *variables;
 };
@@ -74,12 +76,12 @@ struct call_tree_marks {
 struct call_tree {
 	char run_id[ID_SIZE];
 	struct call_tree_entry *entries; /* the first one is the run */
-	struct call_tree_lines *lines; /* of each entry; NULL: not requested */
-	struct call_tree_marks *marks; /* of each entry, while reading; NULL */
+	struct call_tree_lines *lines; /* for each entry; NULL: not requested */
+	struct call_tree_marks *marks; /* for each entry, only while reading; NULL */
 	uint32_t count;
 	bool alive;
-	struct map taken;              /* how many attempts of each run were added */
-	/* Texts; those shared by several entries are stored once, and listed. */
+	struct map taken;              /* number of attempts that were added, by run id */
+	/* Memory for texts; a text that several entries have is stored once. */
 	struct arena memory;
 	struct map shared;
 	const char **list;
@@ -88,17 +90,19 @@ struct call_tree {
 
 struct call_tree_spec {
 	enum call_tree_kind least;    /* CALL_TREE_CALL: without turns and tool calls */
-	struct cost *cost;            /* keep lines, with costs by these prices; NULL: do not */
+	struct cost *cost;            /* prices; if set, lines and costs are kept; NULL: they are
+	                                 not */
 	/* Called for damaged lines and missing child runs. */
 	void (*warn)(const struct error *warning);
 };
 
-/* Reads what exists. -1 with *err if the transcript cannot be read, or has no complete line. */
+/* Reads everything that was recorded. -1 with *err: the transcript cannot be read, or has no
+ * complete line. */
 int call_tree_read(struct call_tree *tree, const struct run_ref *run,
     const struct call_tree_spec *spec, struct error *err);
-/* The first entry to show below this one: the only attempt of a run is not shown itself. */
+/* The first entry to be shown below one: if a run has only one attempt, that is skipped. */
 uint32_t call_tree_first(const struct call_tree *tree, uint32_t entry);
-/* Its duration in ms: until its end, until now, or the least that is known. */
+/* Duration in ms: until its end; if it did not end, until now, or until the last known time. */
 int64_t call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *entry);
 void call_tree_free(struct call_tree *tree);
 

@@ -1,8 +1,8 @@
 /*
- * Prints lines, in an order or in canonical form: the graph has their places, and they are read
- * again in the wanted order. Prints the tree, a line for each entry, with its branches in front:
- * these depend on whether more entries follow it, and follow each entry around it. Many items of a
- * step are one line, with those that failed below.
+ * Prints lines in a given order, or in canonical form: the graph contains their places, from which
+ * they are read again. Prints the tree, with a line for each entry, and branches before it: these
+ * depend on whether further entries follow it, or follow an entry around it. Many items of a step
+ * are one line, with those that failed below.
  */
 #include "replay/display.h"
 
@@ -30,7 +30,7 @@ display_order(const struct display *d, struct error *err)
 		const struct graph_node *node = &g.nodes[order[i]];
 		const char *line = graph_line(&g, node, err);
 
-		/* Including the LF after it in the file. */
+		/* Print it with the LF that follows it in the file. */
 		failed = line != NULL ? outlet_json(d->out, line, node->length + 1, err) : -1;
 	}
 	free(order);
@@ -59,13 +59,13 @@ display_canonical(const struct display *d, struct error *err)
 struct tree {
 	const struct display *display;
 	struct call_tree tree;
-	struct buffer branches; /* what is in front of the lines of this depth */
+	struct buffer branches; /* branches that are printed before the lines of this depth */
 	struct display_line line;
 };
 
 static int print_below(struct tree *t, uint32_t entry, struct error *err);
 
-/* Prints a line and what is below it: of an entry or, if series is given, of that series. */
+/* Prints a line, and everything below it: of an entry, or of a series if that is given. */
 static int
 print_one(struct tree *t, const struct call_siblings *siblings, size_t index,
     const struct call_series *series, bool more, struct error *err)
@@ -97,7 +97,7 @@ print_one(struct tree *t, const struct call_siblings *siblings, size_t index,
 	if (!series)
 		failed = print_below(t, entry, err);
 	for (size_t i = index, next; series && failed == 0 && i != CALL_TREE_NONE; i = next) {
-		/* The next one to be shown. */
+		/* Find the next item that needs attention. */
 		next = siblings->list[i].next;
 		while (next != CALL_TREE_NONE && !call_series_tells(&tree->entries[siblings->list[next].entry]))
 			next = siblings->list[next].next;
@@ -119,7 +119,7 @@ print_below(struct tree *t, uint32_t entry, struct error *err)
 	for (size_t i = 0; failed == 0 && i < siblings.count; i = next) {
 		const struct call_series *series = t->display->all ? NULL : call_siblings_series(&siblings, i);
 
-		/* The items of a series are shown at the place of its first. */
+		/* A series is shown in the place of its first item. */
 		for (next = i + 1; !t->display->all && next < siblings.count; next++) {
 			const struct call_series *another = call_siblings_series(&siblings, next);
 

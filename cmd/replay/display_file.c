@@ -1,6 +1,6 @@
 /*
- * Prints the bytes of a file that the recording has, or of the run's stdin or stdout. A file is
- * named by its path, or by the last parts of the path.
+ * Prints the bytes of a recorded file, or of the run's stdin or stdout. A file is named by its
+ * path, or by the last parts of that.
  */
 #include "replay/display.h"
 
@@ -25,7 +25,8 @@
 struct recorded {
 	char run_id[ID_SIZE];
 	struct definition_files files;
-	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* of the last attempt that has one; "" */
+	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* digests from the last attempt that has one;
+	                                                 "" */
 };
 
 static int
@@ -46,7 +47,7 @@ display_file_collect_event(void *context, const struct placed *at, struct error 
 	return 0;
 }
 
-/* Whether the name is the path, or its last parts. */
+/* Whether a name is the path, or the last parts of it. */
 static bool
 display_file_name_matches(const char *name, const char *path)
 {

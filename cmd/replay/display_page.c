@@ -1,12 +1,12 @@
 /*
  * The timeline as a page of HTML: one file, without scripts, that loads nothing. A row is a
  * <details> that contains the rows of what is inside the call, so it opens and closes with the
- * mouse and the keyboard; calls with others inside are open at first. Bars lie on the axis of their
- * attempt, however deep their row is: only labels are indented.
+ * mouse and the keyboard; calls with others inside are open at first. The bars of all rows are on
+ * the axis of their attempt; only labels are indented.
  *
  * The page is written while the tree is walked through, and the details of each row (page_panel.h)
- * are read again from its record: only the tree is kept in memory. The more rows there are, the
- * less room their texts get, so that pages of large runs have a limited size.
+ * are read again from its transcript, so that only the tree is kept in memory. The more rows there
+ * are, the less room their texts get, so that pages of large runs have a limited size.
  */
 #include "replay/display.h"
 
@@ -25,9 +25,9 @@
 #include "transcript/layout.h"
 
 #define TICKS_MOST 10
-#define BARS_MOST 300              /* for turns and tool calls in the row of their call */
-#define EXCERPT_COLUMNS 120       /* of text from the record, in a row */
-#define FAILURES_MOST 8            /* listed in the head */
+#define BARS_MOST 300              /* most bars of turns and tool calls in the row of their call */
+#define EXCERPT_COLUMNS 120       /* columns of recorded text in a row */
+#define FAILURES_MOST 8            /* most failures that are listed at the top */
 #define TEXTS_ROOM ((size_t)32 << 20) /* approximate limit for the texts of all rows */
 #define TEXT_LEAST ((size_t)400)
 #define TEXT_MOST ((size_t)16 << 10)
@@ -53,7 +53,7 @@ struct page {
 	struct buffer out;
 	struct page_panel panel;
 	const char *path;          /* transcript of the current rows */
-	struct timeline timeline;  /* of the current attempt */
+	struct timeline timeline;  /* axis of the current attempt */
 	int failed;
 	struct error *err;
 };
@@ -78,7 +78,7 @@ add_label(struct page *p, uint32_t entry)
 	buffer_free(&label);
 }
 
-/* A text from the record, among the details of an entry. */
+/* Writes a recorded text among the details of an entry. */
 static void
 add_excerpt(struct page *p, const char *before, const char *text)
 {
@@ -96,7 +96,7 @@ add_bar(struct page *p, const char *class, int64_t began, int64_t until)
 	    at[0] * 99.7, (at[1] - at[0]) * 99.7);
 }
 
-/* Short bars of turns and tools, in the row of their call. */
+/* Writes short bars for turns and tools in the row of their call. */
 static void
 add_moments(struct page *p, uint32_t above, size_t *left)
 {
@@ -114,7 +114,7 @@ add_moments(struct page *p, uint32_t above, size_t *left)
 	}
 }
 
-/* The number of turns and tool calls below an entry. */
+/* Counts the turns and tool calls below an entry. */
 static void
 count_moments(const struct call_tree *tree, uint32_t above, long *turns, long *tools)
 {
@@ -126,7 +126,7 @@ count_moments(const struct call_tree *tree, uint32_t above, long *turns, long *t
 	}
 }
 
-/* The text next to the name of an entry. */
+/* Writes the text next to an entry's name. */
 static void
 add_abouts(struct page *p, uint32_t entry)
 {
@@ -167,7 +167,7 @@ add_abouts(struct page *p, uint32_t entry)
 	buffer_text(&p->out, "</span>");
 }
 
-/* Begins a row, up to its bars; end_row() ends it, and "</details>" ends what is inside it. */
+/* Begins a row, up to its bars; end_row() ends it, and "</details>" the rows inside it. */
 static void
 begin_row(struct page *p, const char *class, enum view_saying status, unsigned depth, bool open,
     uint32_t id)
@@ -196,7 +196,8 @@ end_row(struct page *p)
 
 static void add_entries(struct page *p, uint32_t above, unsigned depth);
 
-/* The attempts of a child run are below the call that made it, and are read from its record. */
+/* Writes the attempts of a child run, which are below its call; their details are in the child's
+ * transcript. */
 static void
 add_child(struct page *p, uint32_t call, unsigned depth)
 {
@@ -216,7 +217,7 @@ add_child(struct page *p, uint32_t call, unsigned depth)
 	free(child);
 }
 
-/* Whether calls, or attempts of a child run, are inside it. */
+/* Whether calls, or attempts of a child run, are inside of an entry. */
 static bool
 has_calls(const struct call_tree *tree, uint32_t entry)
 {
@@ -246,7 +247,7 @@ add_entry(struct page *p, uint32_t entry, unsigned depth)
 		add_moments(p, entry, &bars);
 	end_row(p);
 
-	/* Its result comes after its turns and tools; but before its calls, which are open. */
+	/* The result comes after turns and tools, but before calls, whose rows are open. */
 	buffer_format(&p->out, group ? "<details class=\"fold panel\" style=\"--d:%u\">"
 	    "<summary>what it was given, and gave</summary>\n" : "<div class=\"panel\" style=\"--d:%u\">", depth);
 	page_panel_begin(&p->panel, tree, entry);
@@ -264,7 +265,7 @@ add_entry(struct page *p, uint32_t entry, unsigned depth)
 	buffer_text(&p->out, "</details>\n");
 }
 
-/* The items of a step as one row, which opens to show them, and is open if one of them needs
+/* Writes the items of a step as one row, which can be opened, and is open if an item needs
  * attention. */
 static void
 add_series(struct page *p, const struct call_siblings *siblings, size_t first,
@@ -319,7 +320,7 @@ add_entries(struct page *p, uint32_t above, unsigned depth)
 	call_siblings_free(&siblings);
 }
 
-/* ---- the head ---- */
+/* ---- the top of the page ---- */
 
 static void
 add_figure(struct page *p, const char *name, const char *text)
@@ -359,7 +360,7 @@ page_add_run_figures(struct page *p)
 	buffer_text(&p->out, "</dl>\n");
 }
 
-/* The failures: failed calls with no other failure inside, with links to their rows. */
+/* Lists the failures, with links to their rows: failed calls without a failed call inside. */
 static void
 add_failures(struct page *p)
 {
@@ -385,7 +386,7 @@ add_failures(struct page *p)
 		buffer_text(&p->out, "</div>\n");
 }
 
-/* The meaning of the colours that occur. */
+/* Explains the colours that occur. */
 static void
 add_legend(struct page *p)
 {
@@ -434,7 +435,7 @@ add_attempt(struct page *p, uint32_t attempt, bool several)
 	page_panel_begin(&p->panel, &p->tree, attempt);
 	page_panel_end(&p->panel, &p->tree, attempt);
 	buffer_text(&p->out, "</details>\n<div class=\"axis\" aria-hidden=\"true\"><span class=\"ticks\">");
-	/* No tick whose text would be cut off at the end. */
+	/* Leave out a tick at the end, where its text would be cut off. */
 	for (int64_t ms = 0; ms <= length - length / 16; ms += step)
 		buffer_format(&p->out, "<span style=\"left:%.2f%%\">%s</span>",
 		    (double)ms / (double)length * 99.7, timeline_tick_text(ms, tick, sizeof tick));
@@ -471,7 +472,7 @@ display_page(const struct display *d, struct error *err)
 	const struct call_tree_spec spec = { CALL_TREE_TOOL, &p.cost, d->warn };
 	struct page_record record;
 
-	/* Without prices it shows no costs. */
+	/* Without prices, the page shows no costs. */
 	if (cost_begin(&p.cost, err) != 0)
 		d->warn(err);
 	if (call_tree_read(&p.tree, d->run, &spec, err) != 0) {

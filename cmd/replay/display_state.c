@@ -1,7 +1,7 @@
 /*
- * One walk in the order of time finds the requested calls and their ends; then the lines of each
- * are read again. An input or result that is not in these lines is read where it was made: in the
- * end of the previous call, or by following `reused_from`, from attempt to attempt and into the
+ * The requested calls and their ends are found in one walk in the order of time; then their lines
+ * are read again. An input or result that is not in these lines is read where it was recorded: in
+ * the end of the previous call, or by following `reused_from`, from attempt to attempt and into the
  * transcript of the forked run.
  */
 #include "replay/display.h"
@@ -25,34 +25,34 @@
 #include "transcript/filter.h"
 #include "transcript/layout.h"
 
-#define REUSES_MOST 100 /* from one attempt to an earlier one */
+#define REUSES_MOST 100 /* most steps from one attempt to an earlier one */
 
-/* A transcript, and the line of it that was read last, with the values of its blobs. */
+/* A transcript, and the line that was read last, with its blobs put back. */
 struct recording {
 	struct graph graph;
 	struct buffer line;
 	struct event_view event;  /* of it */
-	bool input_raw, result_raw; /* which of them were bytes that are not UTF-8 */
+	bool input_raw, result_raw; /* whether they were bytes that are not UTF-8 */
 };
 
 /* A requested call. */
 struct flow {
-	uint32_t start, end; /* nodes; GRAPH_NONE: it did not end */
+	uint32_t start, end; /* indexes of nodes; end GRAPH_NONE: it did not end */
 	int32_t attempt;
 };
 
 struct state {
 	const struct display *display;
 	struct recording run, other;
-	char other_id[ID_SIZE];  /* of the open recording of a forked run; "": none */
+	char other_id[ID_SIZE];  /* id of the forked run whose recording is open; "": none */
 	struct flow *flows;
 	size_t count;
-	struct map open;         /* calls that have not ended: their flows */
+	struct map open;         /* flows of calls that have not ended */
 	int32_t attempt;
 	struct buffer out;
 };
 
-/* The line of a node as it is in the file, if it is an earlier event. */
+/* The line of a node, and its event; NULL with *err if the file has something else there now. */
 static const char *
 read_event(struct recording *r, const struct graph_node *node, struct event_view *event,
     struct error *err)
@@ -96,8 +96,8 @@ display_state_load_event(struct recording *r, uint32_t node, struct error *err)
 	return failed;
 }
 
-/* The recording and node that `reused_from` names; the transcript of the forked run is next to
- * this one. 0: they do not exist; -1. */
+/* Finds the recording and the node that `reused_from` names; the transcript of a forked run is in
+ * the same directory. 1; 0: it does not exist; -1: *err. */
 static int
 find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
 {
@@ -134,9 +134,8 @@ find_origin(struct state *s, struct recording **r, uint32_t *node, struct error 
 	return *node != GRAPH_NONE;
 }
 
-/* The result in the end of a call, or the one that it took over; nothing if there is none, or
- * none any more. The result of a group is the data of its lines: one value, or an array of
- * several. */
+/* The result in the end of a call, or of the call whose result it reused; nothing if it has none,
+ * or that was removed. The result of a group is the data of its lines: one value, or an array. */
 static int
 display_state_write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
     uint32_t node, struct error *err)
@@ -174,8 +173,8 @@ display_state_write_result(struct state *s, struct writer *w, const char *key, c
 	return 0;
 }
 
-/* Nothing is written for an input that is neither recorded nor the result of the parent, nor for
- * an output that is not recorded (any more). */
+/* Leaves out an input that is neither recorded nor the result of the parent, and an output that is
+ * not recorded or was removed. */
 static int
 print_flow(struct state *s, const struct flow *flow, struct error *err)
 {
@@ -247,7 +246,7 @@ note_call(struct state *s, uint32_t node, const struct event_view *event, const 
 	map_put(&s->open, call, strlen(call), s->count++);
 }
 
-/* No call matches: suggests one that was perhaps meant. */
+/* No call matches: suggests a similar name. */
 static int
 refuse_unknown(struct state *s, struct error *err)
 {
@@ -278,7 +277,7 @@ refuse_unknown(struct state *s, struct error *err)
 	return -1;
 }
 
-/* The requested calls, in the order of time. */
+/* Finds the requested calls, in the order of time. */
 static int
 find_flows(struct state *s, struct error *err)
 {
@@ -290,7 +289,7 @@ find_flows(struct state *s, struct error *err)
 		struct event_view event;
 		char *call;
 
-		/* A further attempt has calls of the same names. */
+		/* Calls in the next attempt may have the same names. */
 		if (n->type == EVENT_RUN_STARTED) {
 			s->attempt = n->attempt;
 			map_free(&s->open);

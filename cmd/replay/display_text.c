@@ -1,6 +1,6 @@
 /*
- * A line is plain text until its end, with one range to be coloured, the status: the line is cut to
- * the width first, and coloured if that range is still complete.
+ * A line is plain text until its end, with one range that will be coloured, the status. The line is
+ * cut to the width first, and the colour is added only if the range is still complete.
  */
 #include "replay/display_text.h"
 
@@ -15,14 +15,14 @@
 
 #define RUN_PREFIX 8 /* digits of a run id that are shown */
 
-/* Appends text that came from outside. */
+/* Appends recorded text, with control characters escaped. */
 static void
 display_line_add(struct display_line *l, const char *text)
 {
 	text_visible(&l->text, text, strlen(text), 0);
 }
 
-/* Figures are in one parenthesis, which stays open. NULL: none. */
+/* Appends a figure; all are in one parenthesis, which stays open. NULL: nothing. */
 static void
 display_line_detail(struct display_line *l, const char *text)
 {
@@ -79,7 +79,8 @@ display_label(const struct call_tree_entry *e, struct buffer *out)
 	}
 }
 
-/* The figures of an entry; for a run its id and its date: all other times are relative. */
+/* Appends the figures of an entry; for a run its id and date, since all other times are
+ * relative. */
 static void
 add_details(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *e)
 {
@@ -144,7 +145,7 @@ display_entry(struct display_line *l, const struct call_tree *tree, const struct
 		display_line_add(l, ": ");
 		display_line_add(l, reason);
 	}
-	/* The input of a tool says as much about its failure as its output. */
+	/* For a failed tool, the input helps as much as the output. */
 	if (e->why && e->does && e->what == CALL_TREE_TOOL && strcmp(e->does, "{}") != 0) {
 		display_line_add(l, "; asked ");
 		display_line_add(l, e->does);

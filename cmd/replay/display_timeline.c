@@ -22,15 +22,15 @@
 #define LABEL_LEAST 8
 #define LABEL_MOST 80
 #define BAR_LEAST 16
-#define TICK_COLUMNS 10    /* minimum distance of two ticks */
+#define TICK_COLUMNS 10    /* least distance between two ticks */
 
 struct row {
-	uint32_t entry; /* a call; for a series, its first */
-	unsigned depth; /* 0: not inside a group */
+	uint32_t entry; /* entry of a call; for a series, of its first item */
+	unsigned depth; /* 0: not inside of a group */
 	struct call_series series; /* count 0: not a series */
 };
 
-/* The calls of an attempt, each before those inside it; a long series is one row. */
+/* The calls of an attempt, each before those inside of it; a long series is one row. */
 struct rows {
 	struct row *list;
 	size_t count;
@@ -46,7 +46,7 @@ add_row(struct rows *rows, struct row row)
 static void add_rows(struct rows *rows, const struct display *d, const struct call_tree *tree,
     uint32_t under, unsigned depth);
 
-/* Adds an entry with what is below it. */
+/* Adds an entry and everything below it. */
 static void
 add_call(struct rows *rows, const struct display *d, const struct call_tree *tree, uint32_t entry,
     unsigned depth)
@@ -72,7 +72,7 @@ add_rows(struct rows *rows, const struct display *d, const struct call_tree *tre
 			add_call(rows, d, tree, siblings.list[i].entry, depth);
 			continue;
 		}
-		/* Items that need attention are put below the first one's row. */
+		/* After the row of the series, add only items that need attention. */
 		if (series->first != siblings.list[i].entry)
 			continue;
 		add_row(rows, (struct row){ .entry = series->first, .depth = depth, .series = *series });
@@ -83,7 +83,7 @@ add_rows(struct rows *rows, const struct display *d, const struct call_tree *tre
 	call_siblings_free(&siblings);
 }
 
-/* The characters of bars. */
+/* The characters with which bars are drawn. */
 static const struct {
 	enum view_saying status;
 	const char *fill;
@@ -102,7 +102,7 @@ struct chart {
 	struct display_line line;
 };
 
-/* The columns of printable text: its number of characters. */
+/* The number of columns of a printable text: one for each character. */
 static size_t
 display_timeline_columns(const struct buffer *text)
 {
@@ -120,7 +120,7 @@ add_fill(struct buffer *out, const char *fill, size_t count)
 		buffer_text(out, fill);
 }
 
-/* The indented label of a row, at most width columns. */
+/* Appends the indented label of a row, in at most width columns. */
 static void
 add_label(const struct chart *c, const struct row *row, size_t width,
     struct buffer *out)
@@ -139,7 +139,7 @@ add_label(const struct chart *c, const struct row *row, size_t width,
 	buffer_free(&label);
 }
 
-/* "2.5s", "30ms failed"; of a series "3.0s 199 ✓ 1 ✗" */
+/* Appends figures: "2.5s", "30ms failed"; for a series "3.0s 199 ✓ 1 ✗". */
 static void
 display_timeline_add_figures(const struct chart *c, const struct row *row, struct buffer *out)
 {
@@ -158,7 +158,7 @@ display_timeline_add_figures(const struct chart *c, const struct row *row, struc
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", view_words[e->status].text);
 }
 
-/* Bars get the width that labels (at most a third) and figures leave. */
+/* Computes the width of bars: what labels (at most a third) and figures leave. */
 static void
 lay_out(struct chart *c)
 {
@@ -189,7 +189,7 @@ lay_out(struct chart *c)
 	c->bar = taken + BAR_LEAST < width ? width - taken : BAR_LEAST;
 }
 
-/* A tick is labelled with its time at its place, if the label before leaves room. */
+/* Prints the axis. A tick is labelled with its time, if the previous label leaves room for that. */
 static int
 print_axis(struct chart *c, const struct timeline *t, struct error *err)
 {
@@ -216,7 +216,7 @@ print_row(struct chart *c, const struct timeline *t, const struct row *row,
 {
 	const struct call_tree_entry *e = &c->tree.entries[row->entry];
 	const bool series = row->series.count > 0;
-	/* Items that did not end well have rows of their own. */
+	/* Items that need attention have rows of their own, so the series counts as done. */
 	const enum view_saying status = series ? VIEW_DONE : e->status;
 	struct buffer *text = &c->line.text, figures = BUFFER_INIT;
 	size_t fill = 0, from, to;
@@ -275,7 +275,7 @@ print_chart(struct chart *c, struct error *err)
 	}
 	if (failed != 0)
 		return -1;
-	/* The meaning of bars that differ from a successful call's. */
+	/* Explain the bars that do not stand for successful calls. */
 	for (size_t i = 1; i < FILLS; i++)
 		if (c->used[i])
 			buffer_format(&c->line.text, "%s%s %s", c->line.text.len > 0 ? "  " : "",

@@ -1,8 +1,8 @@
 /*
  * Writes the records, then the snapshot, then files with the manifest that lists them. A map of
- * what was written ends circles of runs, and lists a file once even if several steps name it. If
- * anything is missing or refused, the whole export is removed: a partial export would replay to
- * something else.
+ * what was written prevents endless loops if runs name each other, and lists a file only once even
+ * if several steps name it. If anything is missing or refused, the whole export is removed, because
+ * the replay of an incomplete export would differ.
  */
 #include "replay/export.h"
 
@@ -25,12 +25,14 @@
 
 struct exporting {
 	const struct source *source;
-	char *const *visible;      /* directories that the user has named */
-	struct source *children;   /* and those of the child runs that can be replayed alone */
+	char *const *visible;      /* further directories, which the user has named with
+	                              --visible */
+	struct source *children;   /* the child runs that can be replayed by themselves */
 	size_t child_count;
-	struct map known;          /* ids of runs, and paths that are in the manifest */
+	struct map known;          /* ids of runs that were written, and paths that are in the
+	                              manifest */
 	struct storage storage;    /* the export */
-	bool snapshot;             /* the run has one */
+	bool snapshot;             /* the run has a snapshot */
 	struct writer manifest;
 };
 
@@ -40,8 +42,8 @@ export_path_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* Copies a file or a tree if it exists, making the directories above its copy; what was copied
- * already is left as it is. Frees both paths. */
+/* Copies a file or a tree if it exists, and makes the directories above its copy; does nothing if
+ * it was copied before. Frees both paths. */
 static int
 copy_if_there(char *from, char *to, bool tree, struct error *err)
 {
@@ -61,7 +63,7 @@ copy_if_there(char *from, char *to, bool tree, struct error *err)
 	return failed;
 }
 
-/* Marks the name; returns whether this is the first time. */
+/* Adds a name to the map; whether it is new. */
 static bool
 is_new(struct exporting *x, const char *text)
 {
@@ -83,8 +85,8 @@ copy_snapshot(const struct exporting *x, const char *from, const char *run_id, s
 	return failed ? -1 : 0;
 }
 
-/* Transcript, blobs and input of a run in the source's storage; the input has another name if
- * the run did not read all of it. */
+/* Copies transcript, blobs and input of a run in the source's storage; the input has another name
+ * if the run has not read all of it. */
 static int
 export_record(const struct exporting *x, const char *run_id, struct error *err)
 {
@@ -107,7 +109,7 @@ export_record(const struct exporting *x, const char *run_id, struct error *err)
 	return failed ? -1 : 0;
 }
 
-/* The replay of the parent needs the record of a child in any case. */
+/* Copies a child run: the replay of the parent needs its transcript. */
 static int
 export_children(struct exporting *x, const struct source *parent, struct error *err)
 {
@@ -137,7 +139,7 @@ export_children(struct exporting *x, const struct source *parent, struct error *
 	return 0;
 }
 
-/* A single file has only itself, and perhaps blobs next to it. */
+/* Copies a recording that is a single file, and blobs if they are next to it. */
 static int
 export_records(struct exporting *x, bool today, struct error *err)
 {
@@ -168,8 +170,8 @@ export_path_is_below(const char *path, const char *directory)
 	return strncmp(path, directory, len) == 0 && path[len] == '/';
 }
 
-/* Where a file is put: the user's agents and tools are found in a configuration directory,
- * wherever that is. */
+/* Where a file is put in the export: a file of the user's configuration is put into a configuration
+ * directory. */
 static char *
 export_destination_path(const struct exporting *x, const struct definition_file *file)
 {
@@ -184,8 +186,8 @@ export_destination_path(const struct exporting *x, const struct definition_file 
 	    memory_format("%s/" SOURCE_FILES "%s", x->storage.root, file->path);
 }
 
-/* A definition file of the run or a child: from the recording, if that has it, else as it is
- * today. The run's own replay does not need files of a child. */
+/* Copies a definition file of the run or of a child: as it was recorded, or else as it is today. If
+ * one of a child is missing, that is no error, since the run's own replay does not need it. */
 static int
 export_file(struct exporting *x, const struct source *s, const struct definition_file *file,
     struct error *err)
@@ -291,7 +293,7 @@ export_run(const struct source *s, const char *directory, bool today, char *cons
 	struct exporting x = { .source = s, .visible = visible };
 	int failed;
 
-	/* rmdir() removes only an empty directory, so nothing else is ever removed. */
+	/* rmdir() removes the directory only if it is empty, so nothing is lost. */
 	if ((rmdir(directory) != 0 && errno != ENOENT) || mkdir(directory, 0755) != 0)
 		return error_errno(err, ERROR_USAGE, directory, "unable to make this directory");
 	x.storage.root = realpath(directory, NULL);
@@ -301,7 +303,8 @@ export_run(const struct source *s, const char *directory, bool today, char *cons
 	if (failed == 0 && s->files == NULL) {
 		failed = export_workflow(&x, err);
 	} else if (failed == 0) {
-		/* An export of an export takes its files; where they came from does not matter. */
+		/* If the recording is itself in an export, its files are taken from there; where
+		 * they originally were does not matter. */
 		char *from = path_join(s->storage.root, SOURCE_WORKFLOW);
 		char *to = path_join(x.storage.root, SOURCE_WORKFLOW);
 

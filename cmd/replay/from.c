@@ -13,8 +13,8 @@
 
 #define RUNNER "awf-run"
 
-/* Lets processes that this one starts get the answers of their agents from the file. ERROR_USAGE if
- * that is not possible. */
+/* Sets the variables by which processes that are started from here get the answers of their agents
+ * from the file. ERROR_USAGE if that is not possible. */
 static int
 from_set_answers_file(const char *file, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * awf-replay: runs a recorded workflow again and reports where the outcome differs; shows what a
- * run consists of; runs a workflow with recorded answers.
+ * awf-replay: runs a recorded workflow again, and reports where the result differs; shows parts of
+ * a recorded run; runs a workflow with recorded answers.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,10 +36,10 @@ static const char usage[] =
 static const char *const orders[] = { "causal", "seq", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 
-/* Options that show something. */
+/* Options that show something of a run. */
 static const struct shows {
 	int option;
-	unsigned served;          /* what must be fetched of a run on a server */
+	unsigned served;          /* what must be copied if the run is on a server */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
 	{ OPT_TREE, SERVED_CHILDREN, display_tree },
@@ -52,19 +52,19 @@ static const struct shows {
 };
 
 struct replay {
-	const struct shows *shows; /* NULL: none yet */
+	const struct shows *shows; /* NULL: none was given */
 	const char *argument;      /* of that option */
-	const char *html;          /* NULL: as text */
-	bool all;                  /* every item of a tree or timeline */
+	const char *html;          /* file for a page; NULL: print text */
+	bool all;                  /* show every item in a tree or timeline */
 	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
 	char **visible;
-	const char *record;        /* NULL: do not keep the replay */
-	const char *export;        /* NULL: replay it */
+	const char *record;        /* directory in which the replay is kept; NULL: it is not kept */
+	const char *export;        /* directory for an export; NULL: replay the run */
 	bool with_workspace, quiet;
-	bool current;              /* do not use recorded files */
-	bool vary;                 /* change conditions that must not matter */
+	bool current;              /* use the files as they are today, not as they were recorded */
+	bool vary;                 /* vary conditions that must not make a difference */
 };
 
 static const struct option_spec options_table[] = {
@@ -128,7 +128,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_WORKSPACE), 0, SAID(OPT_EXPORT), NULL },
 };
 
-/* Returns 0, the id of --help or --version, or -1. */
+/* Reads the options. 0, the id of --help or --version if that was given, or -1. */
 static int
 replay_read_options(struct replay *r, int argc, char **argv, struct error *err)
 {
@@ -228,7 +228,8 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 			difference_text(&difference, "recording", "replay", &text);
 			buffer_format(&lines, PROGRAM ": %s: the replay differs from the recording: %s",
 			    source->name, buffer_string(&text));
-			if (source_script_lost(source)) /* possible reason for the difference */
+			if (source_script_lost(source)) /* this may be the reason for the
+			                                   difference */
 				buffer_text(&lines, "  the workflow's script has changed or does "
 				    "not exist any more\n");
 			buffer_format(&lines, "  the replay is kept in %s\n", place);
@@ -303,7 +304,7 @@ replay_run_or_show(struct replay *r)
 	return status;
 }
 
-/* The FILE of --from, if that comes first; *words are the words after it. */
+/* The FILE of --from, if that is the first option; *words are the words after it. */
 static const char *
 from_file(int argc, char **argv, char ***words)
 {

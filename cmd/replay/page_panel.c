@@ -1,6 +1,6 @@
 /*
- * Tables say which members of which event are shown, under which heading. Only page_text.h makes
- * text harmless; of images only formats that cannot contain anything else are shown, as base64 that
+ * Tables say which members of which event are shown, under which heading. All text is escaped by
+ * page_text.h. Images are shown only in formats that can contain nothing else, and as base64 that
  * was checked.
  */
 #include "replay/page_panel.h"
@@ -18,10 +18,12 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-#define BLOBS_MOST (INT64_C(1) << 20) /* of a line; larger blobs are not inserted */
-#define MEMBERS_MOST 60               /* members of an object, elements of a list */
+#define BLOBS_MOST (INT64_C(1) << 20) /* most bytes of a line's blobs; if there are more, they are
+                                         not put back */
+#define MEMBERS_MOST 60               /* most members of an object, or elements of a list, that are
+                                         shown */
 #define DIFF_MOST 400                 /* lines */
-#define AROUND 3                      /* lines that are shown around a change */
+#define AROUND 3                      /* unchanged lines that are shown around a change */
 
 void
 page_record_open(struct page_record *r, const char *path, const char *run_id)
@@ -56,7 +58,7 @@ page_panel_add_text(struct page_panel *p, const char *class, struct span value)
 	buffer_text(p->out, "</pre>\n");
 }
 
-/* An object as a list of its members, so that texts inside are shown as texts. */
+/* Writes an object as a list of its members, so that texts in it are shown as texts. */
 static void
 add_data(struct page_panel *p, struct span value)
 {
@@ -95,7 +97,7 @@ bytes_in_blob(const struct event_view *event, const char *key)
 	return bytes;
 }
 
-/* payload.KEY under a heading; for a large blob only its size. */
+/* Writes payload.KEY under a heading; for a large blob only its size. */
 static void
 add_member(struct page_panel *p, const struct event_view *event, const char *key,
     const char *heading)
@@ -146,7 +148,7 @@ add_stderr(struct page_panel *p, const struct event_view *event)
 	page_panel_add_text(p, "text stderr", text);
 }
 
-/* The files that a call changed. */
+/* Lists the files that a call has changed. */
 static void
 add_changed(struct page_panel *p, struct span payload)
 {
@@ -186,7 +188,7 @@ add_changed(struct page_panel *p, struct span payload)
 
 struct shown_diff {
 	struct page_panel *panel;
-	size_t shown, left;   /* lines of the page, and those left out at this place */
+	size_t shown, left;   /* lines on the page, and lines that are left out here */
 };
 
 static void
@@ -224,7 +226,7 @@ add_diff(struct page_panel *p, struct span old, struct span now)
 	struct line_hunk hunk = LINE_HUNK_INIT;
 	struct line_diff d;
 	struct buffer a = BUFFER_INIT, b = BUFFER_INIT;
-	size_t passed = 0; /* lines of the old text */
+	size_t passed = 0; /* lines of the old text that were shown or left out */
 
 	span_decode(old, &a);
 	span_decode(now, &b);
@@ -243,7 +245,7 @@ add_diff(struct page_panel *p, struct span old, struct span now)
 	buffer_free(&b);
 }
 
-/* A member of an object under one of the names that tools use for it. */
+/* A member of an object under one of several names, as tools name it differently. */
 static struct span
 one_member(struct span object, const char *const *names)
 {
@@ -254,7 +256,7 @@ one_member(struct span object, const char *const *names)
 	return span_type(value) == 's' ? value : SPAN_NONE;
 }
 
-/* The input of a tool: a change of a file as a comparison, anything else as data. */
+/* Writes the input of a tool: for a change of a file, the differences; anything else as data. */
 static void
 add_arguments(struct page_panel *p, const struct event_view *event)
 {
@@ -276,7 +278,7 @@ add_arguments(struct page_panel *p, const struct event_view *event)
 
 /* ---- messages ---- */
 
-/* Whether the image may be shown: its bytes are base64, and there is room for it. */
+/* Whether an image may be shown: its bytes are base64, and there is room for it on the page. */
 static bool
 takes_image(struct page_panel *p, struct span data)
 {
@@ -357,7 +359,7 @@ add_blocks(struct page_panel *p, struct span blocks)
 
 /* ---- panels ---- */
 
-/* Members that are shown as figures, in one list with these names. */
+/* A member that is shown as a figure, with its name in the list of figures. */
 struct figure {
 	const char *key, *name;
 };
@@ -382,7 +384,7 @@ page_panel_add_figures(struct page_panel *p, struct span payload, const struct f
 		buffer_text(p->out, "</dl>\n");
 }
 
-/* The command of a call, or of its branches. */
+/* Writes the command of a call, or those of its branches. */
 static void
 add_commands(struct page_panel *p, struct span blocks)
 {
@@ -402,7 +404,7 @@ add_commands(struct page_panel *p, struct span blocks)
 	}
 }
 
-/* Whether a message adds nothing: that of a hand-over, or before a turn. */
+/* Whether a message need not be shown: that of a hand-over, or one before a turn. */
 static bool
 says_nothing(struct span payload)
 {
@@ -487,7 +489,7 @@ add_end(struct page_panel *p, enum call_tree_kind what, const struct event_view 
 	}
 }
 
-/* Adds the contents of a line of the record, with its blobs if they are not large. */
+/* Adds the contents of a recorded line, with blobs put back unless they are large. */
 static void
 add_line(struct page_panel *p, enum call_tree_kind what, int64_t offset, uint32_t length,
     void (*add)(struct page_panel *p, enum call_tree_kind what, const struct event_view *event))

@@ -17,22 +17,22 @@
 struct page_record {
 	struct reader reader;
 	char *blobs;
-	bool open;          /* it could be opened */
+	bool open;          /* the transcript could be opened */
 };
 
 struct page_panel {
 	struct buffer *out;
 	struct page_record *record;
-	size_t text_most;   /* limit for a text */
-	int64_t images_left; /* bytes of images that the page may still contain */
+	size_t text_most;   /* most bytes of a text */
+	int64_t images_left; /* bytes of images for which the page still has room */
 };
 
-/* If a transcript cannot be read, its panels stay empty. */
+/* Opens a transcript. If it cannot be read, its panels stay empty. */
 void page_record_open(struct page_record *r, const char *path, const char *run_id);
 void page_record_close(struct page_record *r);
 
-/* Appends what was recorded at the begin and at the end of the entry; nothing for a
- * missing event. */
+/* Append what was recorded at the start and at the end of an entry; nothing if the event is
+ * missing. */
 void page_panel_begin(struct page_panel *p, const struct call_tree *tree, uint32_t entry);
 void page_panel_end(struct page_panel *p, const struct call_tree *tree, uint32_t entry);
 

@@ -1,4 +1,4 @@
-/* Control characters are made visible first, so only escaping remains. */
+/* Control characters are made visible first; after that, only HTML must be escaped. */
 #include "replay/page_text.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The step between ticks is the first in a table that gives few enough ticks; if none does, it
- * is a number of days. */
+/* The distance of ticks is the first in a table with which there are few enough of them; if none
+ * is, it is a number of days. */
 #include "replay/timeline.h"
 
 #include <stdio.h>

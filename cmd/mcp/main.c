@@ -49,7 +49,7 @@ struct server {
 	struct leading leading;
 	struct workflows workflows;
 	struct tools tools;
-	bool elicits;            /* by `initialize` */
+	bool elicits;            /* as declared in `initialize` */
 };
 
 /* ---- requests ---- */

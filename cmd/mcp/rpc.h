@@ -25,7 +25,7 @@ extern const char *const rpc_handshaken[]; /* The supported revisions with `init
 struct rpc_call {
 	char *id;           /* JSON; NULL: it is a notification, and gets no response */
 	char *progress;     /* token for notifications of progress, JSON; NULL: none are wanted */
-	bool modern;        /* of RPC_MODERN */
+	bool modern;        /* its revision is RPC_MODERN */
 	bool elicits;       /* the client can ask its user questions */
 };
 /* Whether a client with these capabilities can ask its user by a form. */

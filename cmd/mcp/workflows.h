@@ -26,7 +26,7 @@
 struct workflow_entry {
 	char *name;              /* name of the file */
 	char *tool;              /* its name as a tool */
-	char *path;              /* absolute */
+	char *path;              /* path of the file, absolute */
 	char *description;       /* NULL: it is not a tool of its own */
 	char *input;             /* schema of its input, JSON; NULL: a text */
 	struct schema *schema;

@@ -46,7 +46,7 @@ enum { OPT_NAME = 1, OPT_ORIGIN, OPT_LEASE, OPT_MAX_LINE, OPT_QUIET };
 /* The run in which events are recorded. */
 struct destination {
 	const char *argument;    /* RUN; NULL: not given */
-	struct run_ref ref;      /* of it */
+	struct run_ref ref;      /* the run that argument names */
 	const char *name;        /* name of a new run */
 	char *const *argv;
 	struct run run;          /* the run that this process is in, or a new one */
@@ -68,7 +68,7 @@ struct program {
 	struct buffer out;       /* acknowledgements for stdout */
 };
 
-static const struct interrupts *interrupts; /* of signals */
+static const struct interrupts *interrupts; /* for waits that signals interrupt */
 
 static void
 print_refused(const char *text)

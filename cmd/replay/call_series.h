@@ -30,7 +30,7 @@ struct call_siblings {
 	const struct call_tree *tree;
 	struct call_sibling {
 		uint32_t entry;
-		uint32_t series;          /* index */
+		uint32_t series;          /* index of its series */
 		uint32_t next;            /* index of the next item of the series; CALL_TREE_NONE */
 	} *list;
 	size_t count;

@@ -32,7 +32,7 @@ struct reading {
 	struct model model;
 	uint32_t under;        /* entry to which attempts are added */
 	uint32_t attempt;      /* CALL_TREE_NONE: the attempt is left out */
-	size_t seen;           /* attempts */
+	size_t seen;           /* attempts that were met so far */
 	size_t skip;           /* number of attempts that were added before */
 	int64_t until;         /* attempts that began later are left out, too; µs since 1970 */
 	bool more;             /* some were left out */
@@ -41,7 +41,7 @@ struct reading {
 	struct map entries;    /* entries of turns and tool calls, by event_key() */
 	int64_t lines;
 	char timestamp[64];    /* timestamp of the previous line */
-	struct buffer whole, scratch; /* of excerpts */
+	struct buffer whole, scratch; /* memory for excerpts */
 };
 
 static struct call_tree_entry *
@@ -575,7 +575,7 @@ read_child(const struct reading *parent, uint32_t at, struct error *err)
 	struct call_tree *tree = parent->tree;
 	const struct call_tree_entry *call = &tree->entries[at];
 	struct reading r = { .tree = tree, .spec = parent->spec };
-	uint32_t next = tree->entries[parent->under].first; /* attempt */
+	uint32_t next = tree->entries[parent->under].first; /* entry of the next attempt */
 	int64_t until;
 	struct error warning;
 	char *path;

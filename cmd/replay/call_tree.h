@@ -37,7 +37,7 @@ enum call_tree_kind {
  * showing them. */
 struct call_tree_entry {
 	enum call_tree_kind what : 8;
-	enum view_saying status : 8;  /* model/told_state.h */
+	enum view_saying status : 8;  /* see model/told_state.h */
 	unsigned depth : 15;
 	bool behind : 1;              /* it could not begin because an earlier call waits */
 	uint32_t retries;
@@ -52,7 +52,7 @@ struct call_tree_entry {
 	                                 tool, of a run's workflow, or of the agent that took over
 	                                 in a turn */
 	const char *kind, *call, *model; /* for a call */
-	const char *child;            /* run id */
+	const char *child;            /* id of the child run */
 	const char *differs;          /* for a call: how it differs from siblings with the same
 	                                 name, such as "in eu, STAGE=prod" */
 	const char *does;             /* the command or arguments, an excerpt */

@@ -31,7 +31,7 @@
 struct recording {
 	struct graph graph;
 	struct buffer line;
-	struct event_view event;  /* of it */
+	struct event_view event;  /* the event in that line */
 	bool input_raw, result_raw; /* whether they were bytes that are not UTF-8 */
 };
 

@@ -97,7 +97,7 @@ static const struct {
 struct chart {
 	const struct display *display;
 	struct call_tree tree;
-	size_t label, bar;    /* columns */
+	size_t label, bar;    /* columns of labels and of bars */
 	bool used[FILLS];
 	struct display_line line;
 };

@@ -31,7 +31,7 @@ struct exporting {
 	size_t child_count;
 	struct map known;          /* ids of runs that were written, and paths that are in the
 	                              manifest */
-	struct storage storage;    /* the export */
+	struct storage storage;    /* the storage that is the export */
 	bool snapshot;             /* the run has a snapshot */
 	struct writer manifest;
 };

@@ -22,7 +22,7 @@
                                          not put back */
 #define MEMBERS_MOST 60               /* most members of an object, or elements of a list, that are
                                          shown */
-#define DIFF_MOST 400                 /* lines */
+#define DIFF_MOST 400                 /* most lines of a shown difference */
 #define AROUND 3                      /* unchanged lines that are shown around a change */
 
 void

@@ -12,7 +12,7 @@
 
 struct keep_spec {
 	const char *age;     /* an age, or a time, as given by the user */
-	const char *name;    /* of the workflow */
+	const char *name;    /* name of the workflow */
 	const char *run_id;  /* this run, which is not removed */
 	void (*warn)(const struct error *warning);
 };

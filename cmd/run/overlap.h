@@ -20,9 +20,9 @@
 extern const char *const overlap_policies[];
 
 struct overlap_spec {
-	const char *name;             /* of the workflow */
+	const char *name;             /* name of the workflow */
 	const char *policy;           /* one of overlap_policies */
-	const char *run_id;           /* of the new run */
+	const char *run_id;           /* id of the new run */
 	const char *told;             /* name for lists; NULL: the run is masked */
 };
 

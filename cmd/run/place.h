@@ -35,7 +35,7 @@ struct place {
 	char *left_call, *left_path; /* set by place_leave(): the call in the parent, the path of
 	                                its step, */
 	char *left_directory;      /* and the directory in which it was made */
-	struct redactor redactor;   /* the parent's */
+	struct redactor redactor;   /* filter of the parent */
 	struct output output;
 };
 
@@ -43,7 +43,7 @@ struct place {
 
 /* The run that is to be made. */
 struct place_spec {
-	const char *name;          /* of the run */
+	const char *name;          /* name of the run */
 	const char *id;            /* for the new run; NULL: make one */
 	const struct workflow *workflow;
 	const char *script;        /* absolute path; NULL: none */

@@ -38,7 +38,7 @@ struct settings {
 	enum screen_mode view; /* live view on a terminal */
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; NULL-terminated; may be NULL */
-	char **recorded;     /* of --env; likewise */
+	char **recorded;     /* of --env; the same form */
 	char **ignored;      /* of --ignore-env and the workflow's own lines; likewise */
 	char *const *words;
 	char *pinned_id_file;  /* id_file as an absolute path */

@@ -55,7 +55,7 @@ static const struct verb {
 
 /* The child's answer. */
 struct outcome {
-	unsigned status;         /* of HTTP */
+	unsigned status;         /* HTTP status */
 	enum decision_verdict verdict;
 	char call[CALL_SHOWN];   /* the call; "" if its name is too long */
 	char by[BY_SHOWN];

@@ -40,13 +40,13 @@ enum hook_result { HOOK_STARTED, HOOK_QUEUED, HOOK_SKIPPED, HOOK_AGAIN, HOOK_PIN
 struct hook_outcome {
 	enum hook_result result;
 	char run_id[ID_SIZE];
-	struct error err;        /* of HOOK_FAILED */
+	struct error err;        /* for HOOK_FAILED */
 };
 
 /* A delivery, while its request waits. */
 struct delivery {
 	struct request *request;
-	const char *hook;        /* its name */
+	const char *hook;        /* name of the hook */
 	char *file;              /* name of the workflow's file in the directory */
 	char *id, *event;        /* NULL */
 	char *signature;         /* hex digits; NULL: the sender has a token instead */

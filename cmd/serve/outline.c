@@ -19,7 +19,7 @@
 
 #define LIMIT_DEFAULT 2000
 #define LIMIT_MOST 20000
-#define LABEL 80             /* characters */
+#define LABEL 80             /* most characters of a label */
 #define PIECE_MS 4
 
 /* ---- one event ---- */

@@ -42,7 +42,7 @@ struct listener {
 struct settings {
 	char **listen;           /* "ADDR:PORT", "unix:PATH" */
 	char *workflows;         /* directory of the workflows that hooks may start; NULL: none */
-	int64_t clients;         /* at most */
+	int64_t clients;         /* most connections */
 	int64_t clients_per_address;
 	int64_t ingest_rate;     /* events a second, for a run and for an address */
 	int64_t blob_quota;      /* bytes of blobs that wait for their runs */

@@ -13,7 +13,7 @@
 
 struct start_spec {
 	const struct storage *storage;
-	const char *directory;   /* of the workflow's file */
+	const char *directory;   /* directory of the workflow's file */
 	const char *file;        /* name of the file in the directory */
 	const char *run_id;      /* the id that the run gets */
 	char *const *inputs;     /* KEY=VALUE; ends with NULL */

@@ -335,7 +335,7 @@ make_order(struct catalog_query *q)
 	}
 }
 
-/* A run that has ended may wait to be resumed. */
+/* The status of a run. A run that has ended may be queued to be resumed. */
 const char *
 catalog_status(const struct catalog_query *q, const struct catalog_run *run)
 {

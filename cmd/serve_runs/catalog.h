@@ -48,7 +48,7 @@ struct catalog_run {
 	int64_t told_at;             /* when it was last sent, clock_monotonic(); 0: never */
 	uint64_t told;               /* digest of what was sent last */
 	uint64_t revision;           /* the list's revision when it was last sent; 0: never */
-	struct catalog_run *later, *earlier; /* by revision */
+	struct catalog_run *later, *earlier; /* neighbours in the list of runs by revision */
 };
 
 /* A query for runs. The caller sets the members up to done. */
@@ -72,7 +72,7 @@ struct catalog_query {
 	bool more;                   /* more runs match than limit */
 	bool unread;                 /* the storage cannot be read, so the result is empty */
 
-	/* Inside. */
+	/* Used only by catalog.c. */
 	struct catalog *catalog;
 	enum catalog_phase { CATALOG_SCAN, CATALOG_STARTS, CATALOG_WALK, CATALOG_FIGURES } phase;
 	struct catalog_run **order;
@@ -114,7 +114,7 @@ struct catalog {
 	struct catalog_run *looked_at;
 	struct overview *overview;
 	struct overview_waiter waiter;
-	struct catalog_run *latest, *oldest; /* by revision */
+	struct catalog_run *latest, *oldest; /* list of runs by revision */
 	uint64_t revision;
 };
 
@@ -130,7 +130,7 @@ const char *catalog_status(const struct catalog_query *q, const struct catalog_r
 void catalog_write_found(const struct catalog_query *q, size_t index, struct writer *w);
 void catalog_write(const struct catalog_run *run, struct writer *w);
 
-/* Starts reporting changes. */
+/* Starts reporting changes; catalog_unfollow() must be called as often. */
 void catalog_follow(struct catalog *c);
 void catalog_unfollow(struct catalog *c);
 /* The first run that changed after a revision; NULL: none. */

@@ -50,7 +50,7 @@ struct feed {
 	int64_t attempt;         /* 0: see feed_attempt() */
 	int64_t ended_at;        /* clock_monotonic() when run.completed was read; 0: before the
 	                            feed was opened */
-	char status[16];         /* its own */
+	char status[16];         /* status in run.completed */
 	char run_id[ID_SIZE];
 
 	struct backlog backlog;

@@ -52,7 +52,7 @@ struct overview {
 	size_t room;
 	int64_t seq;                 /* of the last event */
 	int64_t started;             /* µs, the time of the first event */
-	struct event_place first;    /* run.started */
+	struct event_place first;    /* the first run.started */
 	char forked_from[ID_SIZE];
 	/* Totals of all attempts. */
 	int64_t cost;                /* of the calls whose cost is known */

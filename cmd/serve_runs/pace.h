@@ -17,7 +17,7 @@
 struct pace {
 	int64_t rate;                /* events a second */
 	struct pace_stock {
-		char key[PACE_KEY];      /* "": nobody's */
+		char key[PACE_KEY];      /* "": free */
 		int64_t left;            /* thousandths of events; negative: used in advance */
 		int64_t at;              /* clock_monotonic() at which left had this value */
 	} *stocks;

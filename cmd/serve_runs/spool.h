@@ -25,7 +25,7 @@ struct spool {
 	int fd;
 	int64_t position;            /* in the transcript: end of the lines that were projected */
 	int64_t end;                 /* end of the file */
-	int64_t lines;               /* in it */
+	int64_t lines;               /* number of lines in the file */
 	int64_t *marks;              /* offset of every 256th line */
 	size_t mark_room;
 	unsigned cuts;               /* value of feed->cuts that was last handled */

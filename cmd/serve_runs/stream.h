@@ -73,9 +73,9 @@ struct stream {
 	bool always;                /* it goes on after the end of the run */
 	uint64_t at;
 	int64_t offset;
-	struct feed *feed;          /* held; NULL */
+	struct feed *feed;          /* a reference; NULL */
 	struct stream *next_of_feed, *previous_of_feed;
-	struct stream *next, *previous; /* of all */
+	struct stream *next, *previous; /* in the list of all streams */
 	struct token *token;        /* the client's token; a reference is held */
 	struct loop_timer timer;
 	struct loop_task task;      /* scheduled while there is more to write */

@@ -102,7 +102,7 @@ struct upload {
 	const char *status;          /* for UPLOAD_END: one of ingest_statuses */
 	int64_t size;                /* for UPLOAD_BLOB; -1: not known */
 
-	/* The loop's: */
+	/* Used only by the loop: */
 	void *context;               /* NULL: nobody waits for the answer any more */
 	void (*done)(void *context);
 	void (*taken)(void *context);
@@ -116,7 +116,7 @@ struct upload {
 		                                it */
 		bool over;                   /* a thread has finished with it */
 		bool is_told;
-	} shared;                     /* under the lock */
+	} shared;                     /* protected by the lock */
 	struct upload *next, *next_told;
 	/* Used only by the thread, until over is set: */
 	struct {
@@ -124,7 +124,7 @@ struct upload {
 		bool last;                   /* no bytes follow these */
 		bool ended;                  /* the end of the input was processed */
 		bool again;                  /* it must be processed again */
-		struct ingest_mark mark;     /* before it */
+		struct ingest_mark mark;     /* state of the input before the piece */
 		char (*touched)[ID_SIZE];    /* runs that got lines from this piece */
 		size_t touched_count;
 		bool begun, refused;

@@ -29,7 +29,7 @@
 enum { OPT_JSON = 1, OPT_QUIET, OPT_ASK };
 
 struct asked {
-	const char *name; /* NULL: nobody */
+	const char *name; /* endpoint of --ask; NULL: none */
 };
 
 static const struct option_spec options[] = {

@@ -175,7 +175,7 @@ error_is_of_circumstances(enum error_code code)
 	case ERROR_UPSTREAM_INCOMPLETE:
 	case ERROR_LOST:
 	case ERROR_CANNOT_LAUNCH:
-	case ERROR_MAX_COST: /* prices change */
+	case ERROR_MAX_COST: /* prices may change */
 		return true;
 	default:
 		return code >= ERROR_RATE_LIMIT && code < ERROR_CODES;

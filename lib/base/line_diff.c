@@ -16,7 +16,7 @@
 /* What is left after equal lines at the beginning and the end were removed. */
 struct middle {
 	size_t first;       /* number of its first line in both texts */
-	int64_t old, now;   /* lines */
+	int64_t old, now;   /* number of lines in each text */
 };
 
 /* A removed or added line, and after how many lines of the middle it is. */

@@ -64,7 +64,7 @@ memory_copy(const char *bytes, size_t len)
 char *
 memory_format(const char *format, ...)
 {
-	char most[256]; /* are short */
+	char most[256]; /* most texts are short */
 	va_list args, again;
 	char *text;
 	int len;

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-void *memory_alloc(size_t size);               /* uninitialised */
+void *memory_alloc(size_t size);               /* not initialized */
 void *memory_zero(size_t count, size_t size);  /* zeroed array */
 void *memory_grow(void *old, size_t size);     /* realloc() */
 /* Resizes an array to count elements of a size; ends the program if the product overflows, too. */

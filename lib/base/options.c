@@ -143,7 +143,7 @@ store_option(struct options *o, const struct option_spec *s, const char *name, s
 			snprintf(err->place, sizeof err->place, "%s", name);
 		return -1;
 	}
-	if (value == NULL && to->kind > OPTION_KIND_TEXT) /* left out */
+	if (value == NULL && to->kind > OPTION_KIND_TEXT) /* an optional argument was left out */
 		return 0;
 	switch (to->kind) {
 	case OPTION_KIND_FLAG:

@@ -79,7 +79,7 @@ struct option_into {
  * member, such as step.raw. */
 #define OPTION_OWN { .kind = OPTION_KIND_OWN }
 #define OPTION_ONLY_SAID { .kind = OPTION_KIND_SAID }
-/* bool: true */
+/* For a bool: stores true */
 #define OPTION_INTO_FLAG(owner, member) \
 	OPTION_INTO(OPTION_KIND_FLAG, owner, member, OPTION_HAS_TYPE(owner, member, bool), 0, NULL, NULL)
 /* For an enum or integer of any type: stores this value */
@@ -127,7 +127,7 @@ struct option_into {
 	    unsigned long long: LLONG_MAX) ? 1 : -1]))
 
 struct option_spec {
-	int id;               /* > 0 */
+	int id;               /* greater than 0 */
 	char letter;          /* short form, 0 if none */
 	const char *name;     /* long form, NULL if none */
 	const char *argument; /* name of the argument in the help; NULL if the option has none;
@@ -152,13 +152,13 @@ struct options {
 	int next;              /* index of the next word; after OPTION_END the rest */
 	const char *value;     /* argument of the option, or the operand */
 	const char *cluster;   /* rest of a group of short options */
-	bool only_words;       /* after "--" */
+	bool only_words;       /* all further words are operands */
 	bool saw_dashes;       /* "--" was given: the rest is argv[next…] */
 	bool stop_at_word;     /* set by the caller: the first operand ends options */
 	bool stop_at_dashes;   /* set by the caller: "--" ends all, OPTION_END */
 	const char *hint;      /* set by the caller: text after "unknown option" when no option is
 	                          similar; NULL: "see --help" */
-	void *into;            /* options_bind() */
+	void *into;            /* set by options_bind() */
 	size_t into_size;
 	/* Which options were given: a set of ids below 64. For ids below 128: whether by the long
 	 * name, and in which order (0: not given). */

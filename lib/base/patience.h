@@ -166,7 +166,7 @@ patience_of(int ms)
 /* After this time awf-mcp tells its client that the run goes on: clients give up after a minute. In
  * tests it is long enough for a busy machine to reach the next question. */
 #define GATE_WAIT_MS (3000 + patience_of(42000))
-/* --ask-grace. */
+/* Default of --ask-grace. */
 #define ASK_GRACE_MS patience_of(10000)
 
 #define NOTIFY_LIMIT_MS 60000

@@ -62,7 +62,7 @@ enum text_piece_kind {
 };
 struct text_piece {
 	enum text_piece_kind kind;
-	size_t len;    /* bytes, 1 at least */
+	size_t len;    /* in bytes, at least 1 */
 	uint32_t code; /* its first character; unless TEXT_BROKEN */
 	bool undecided; /* more bytes are needed to know whether the piece goes on: an emoji, or a
 	                   joiner in a word */

@@ -28,7 +28,7 @@
 
 struct deciding {
 	struct undecided undecided;
-	char *directory;          /* of the run */
+	char *directory;          /* the run's directory */
 	bool opened;
 	const struct waiting *at; /* NULL before deciding_find() */
 	struct waiting asks;      /* the value of `at` if a process asks, or the command is still

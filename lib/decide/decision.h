@@ -56,7 +56,7 @@ struct decision {
 	const char *by;              /* decision_maker() */
 	const char *reason;          /* NULL */
 	struct results results;      /* the data, for verdicts that have data */
-	const struct seal_key *seal; /* NULL: not signed */
+	const struct seal_key *seal; /* key for its signature; NULL: none */
 };
 
 /* "approved" … */
@@ -88,7 +88,7 @@ void decision_write_limits(enum waiting_for what, const char *form, int64_t time
 struct undecided {
 	char *path, *blobs;
 	char run_id[ID_SIZE];
-	struct model model;       /* of MODEL_LIVE */
+	struct model model;       /* level MODEL_LIVE */
 };
 
 /* blobs: the directory of the run's blobs. ERROR_USAGE: the run is masked, or was recorded
@@ -121,7 +121,7 @@ int undecided_repeat(struct undecided *u, const struct waiting *at, const struct
 
 /* A call that may end as pending, while its command is still running. */
 struct working {
-	char started[ID_SIZE];       /* its step.started */
+	char started[ID_SIZE];       /* event id of its step.started */
 	struct event_place begin;
 	char *name, *kind, *call, *path;
 	char *task;

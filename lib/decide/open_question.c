@@ -23,7 +23,7 @@
 
 #define QUESTIONS "questions"
 #define CLIENTS 16 /* clients that may wait to be accepted */
-/* Members of a line. */
+/* Keys in a line. */
 #define DATA "data"
 #define NO_NEWLINE "no_newline"
 #define FAILED "failed"

@@ -47,7 +47,7 @@ int question_connect(const char *run_directory, const char *token, struct error 
 struct open_question_answer {
 	struct span data;     /* JSON; .at NULL: there is no answer, and the call fails */
 	bool no_newline;      /* the text has no final LF, and none is added */
-	const char *by;       /* who answers */
+	const char *by;       /* name of the person who answers */
 	const char *reason;   /* NULL */
 };
 /* Writes an answer as a line; reads a reply. 0: the answer was accepted; -1 with *err: it was

@@ -59,7 +59,7 @@ struct found {
 	size_t root;       /* index of the outermost run around it, or its own */
 	size_t next;       /* another run with the same root */
 	bool held;         /* its lock was already taken */
-	int lock;          /* as this */
+	int lock;          /* descriptor of that lock */
 	int origin;        /* descriptor of origin_hold(), while the run is locked */
 };
 
@@ -76,7 +76,7 @@ struct pruner {
 	int64_t now;
 	struct found *runs; /* sorted by start, the newest first */
 	struct retention_item *items; /* one for each run, but only those of roots are used */
-	size_t **origins;  /* theirs */
+	size_t **origins;  /* for each run, its item's origins */
 	size_t count;
 	struct map index;
 	struct map names;  /* names of the runs that are kept, and digests of these names */
@@ -442,7 +442,7 @@ mend_latest(struct pruner *p)
 /* Results of prune_lock_run() that are no descriptors. */
 enum {
 	NO_ROOM = -1,  /* the disk is full: the run is removed without a lock */
-	NOT_OURS = -2  /* to remove */
+	NOT_OURS = -2  /* the run may not be removed now */
 };
 
 static void
@@ -656,7 +656,7 @@ prune_remove_left_over(struct pruner *p, const char *directory, const char *name
 		if (prune_find_run(p, run.run_id) == NO_RUN && run.summary.ended < before &&
 		    !storage_run_alive(p->storage, run.run_id)) {
 			prune_report_run(p, &run);
-			map_put(&p->index, run.run_id, ID_SIZE - 1, 0); /* told once */
+			map_put(&p->index, run.run_id, ID_SIZE - 1, 0); /* report it only once */
 			if (!p->spec->dry && (lock = prune_lock_run(p, &run)) != NOT_OURS)
 				prune_remove_locked_run(p, &run, lock);
 		}
@@ -680,7 +680,7 @@ prune_remove_workspace_mark(struct pruner *p, const char *directory, const char 
 	free(path);
 }
 
-/* For prune_remove_unused_name(). */
+/* Collects names for prune_remove_unused_name(). */
 static void
 find_names(struct pruner *p)
 {

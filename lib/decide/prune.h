@@ -55,7 +55,7 @@ struct prune_spec {
 	 * them are kept, and *err counts as a failure to remove them. NULL: nothing is archived. */
 	int (*archive)(void *context, const struct pruned *run, char *const *paths,
 	    struct error *err);
-	void *context;        /* for archive */
+	void *context;        /* passed to archive */
 	void (*warn)(const struct error *warning);
 };
 

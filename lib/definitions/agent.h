@@ -22,7 +22,7 @@
 #include "limits/ceiling.h"
 
 struct agent {
-	char *path;            /* where it was found */
+	char *path;            /* path at which the file was found */
 	char *name;            /* the base name of the file if the file does not give one */
 	char *description;     /* may be NULL */
 	char *provider;        /* may be NULL */
@@ -35,7 +35,7 @@ struct agent {
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
 	struct {
-		int64_t max_turns;         /* 30; 0: no limit */
+		int64_t max_turns;         /* 30 by default; 0: no limit */
 		int64_t stuck_after;       /* most turns in a row with the same calls and results:
 		                              5; 0: no limit */
 		int64_t max_tokens_total;  /* 0: no limit */

@@ -332,7 +332,7 @@ served_tool(const struct translation *t, const char *name, char **server)
 		return NULL;
 	}
 	*server = between == NULL ? memory_text(name) : memory_copy(name, (size_t)(between - name));
-	if (strchr(*server, '*') != NULL) { /* of several */
+	if (strchr(*server, '*') != NULL) { /* the name stands for several servers */
 		fitted_server = fit_pattern(*server);
 		ours = memory_format(TOOL_SERVED_PREFIX "%s", fitted_server);
 		free(fitted_server);

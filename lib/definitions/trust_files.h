@@ -11,7 +11,7 @@
 #define TRUST_FILES_MOST 1000 /* most files of one command line; further ones are not listed */
 
 struct trust_command {
-	char *const *words;      /* ends with NULL */
+	char *const *words;      /* the command line; ends with NULL */
 	char *const *values;     /* values of variables that are set for it; ends with NULL; may be
 	                            NULL */
 	const char *path;        /* value of PATH, if that is one of them; NULL */

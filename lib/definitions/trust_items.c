@@ -30,11 +30,11 @@ struct describing {
 	const char *file;       /* file of the definition */
 	char *repository, *checkout;
 	struct buffer exact, shown, files;
-	bool too_large;         /* as in the item */
+	bool too_large;         /* as in struct trust_item */
 	bool edited;            /* in a directory that only the user edits: check whether a
 	                           sandboxed program may have written a file that it runs */
 	char *written;          /* that file; NULL: there is none */
-	bool program;           /* as in the item */
+	bool program;           /* as in struct trust_item */
 };
 
 static bool checked_anew;

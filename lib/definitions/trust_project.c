@@ -23,7 +23,7 @@
 #include "storage/storage.h"
 #include "workspace/sandboxed_times.h"
 
-#define SEEN_LIMIT 500000      /* names */
+#define SEEN_LIMIT 500000      /* most names that are examined */
 #define DEPTH_LIMIT 100
 #define SHA1_LENGTH 20
 #define INDEX_LIMIT ((size_t)64 << 20)

@@ -25,7 +25,7 @@ struct reading {
 	const unsigned char *bytes;
 	size_t len, at, hash;
 	uint32_t version;
-	struct buffer path;    /* of the previous entry */
+	struct buffer path;    /* path of the previous entry */
 	size_t *starts;        /* offset of each entry, times two; plus one if it reuses nothing of
 	                          the previous path */
 	size_t count;

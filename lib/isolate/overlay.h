@@ -22,7 +22,7 @@ enum overlay_kind {
 
 struct overlay_place {
 	enum overlay_kind kind;
-	char *target;  /* path inside */
+	char *target;  /* path inside of the isolation */
 	char *source;  /* path on the host; NULL: a private directory */
 	mode_t mode;   /* for a private directory */
 };
@@ -33,7 +33,7 @@ struct overlay_plan {
 	char **divided;       /* directories that contain mount points, so that they are created and
 	                         their entries shown one by one */
 	size_t divided_count;
-	char *workspace;      /* resolved */
+	char *workspace;      /* path with links resolved */
 	char *covered;        /* the workspace's path on the host, if something else is shown there;
 	                         NULL */
 	char *source;         /* path on the host that is shown as the workspace */

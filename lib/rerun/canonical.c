@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "transcript/event_keys.h"
 
-#define SHOWN_COLUMNS 72 /* columns of a value */
+#define SHOWN_COLUMNS 72 /* columns shown of a value */
 #define SHOWN_BEFORE 24  /* bytes shown before the first difference */
 #define SHOWN_LINES 5    /* lines shown of a failed call's stderr */
 #define SHOWN_ERROR_COLUMNS 200

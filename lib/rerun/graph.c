@@ -431,7 +431,9 @@ graph_set_cycle_error(const struct sorting *s, struct error *err)
 {
 	const struct graph *g = s->graph;
 	bool *seen = memory_zero(g->count, sizeof *seen);
-	uint32_t *next = memory_array(NULL, g->count, sizeof *next); /* from causes to effects */
+	uint32_t *next = memory_array(NULL, g->count, sizeof *next); /* for each node, the next one
+	                                                                on the way, from cause to
+	                                                                effect */
 	uint32_t *queue = memory_array(NULL, g->count, sizeof *queue);
 	uint32_t start = 0, head = 0, tail = 0, count = 0;
 	struct buffer way = BUFFER_INIT;

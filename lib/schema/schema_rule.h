@@ -56,7 +56,7 @@ struct rule {
 	json_t *value;
 	struct member *members;
 	size_t member_count;
-	size_t count;             /* minLength … */
+	size_t count;             /* value of minLength and the like */
 	struct pattern *pattern;
 	const struct format *format; /* NULL: not checked */
 	const char *anchor;       /* for a dynamic reference: the anchor to be looked up during a

@@ -21,7 +21,7 @@
 struct audit_start {
 	const char *run_id;
 	int attempt;
-	const char *name;      /* of the workflow */
+	const char *name;      /* name of the workflow */
 	int64_t wall;          /* µs */
 	struct span inputs;    /* JSON object of --input values */
 };
@@ -38,7 +38,7 @@ struct audit_end {
 struct audit_skip {
 	const char *run_id;    /* NULL: it got none */
 	const char *name;      /* NULL: the run is masked */
-	const char *policy;    /* of --overlap */
+	const char *policy;    /* policy of --overlap */
 	const char *by;        /* the run because of which it was skipped; "" if not known */
 };
 struct audit_prune {

@@ -55,7 +55,7 @@ struct call_marks {
 	bool known;                /* false: the run has no marks */
 	char *directory;           /* relative to the workspace, or absolute; '*' in place of random
 	                              parts of new paths; NULL: the workspace itself */
-	struct call_mark *list;         /* by name */
+	struct call_mark *list;         /* sorted by name */
 	size_t count;
 	struct attempt_start *start; /* state at the start of the attempt */
 };

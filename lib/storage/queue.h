@@ -48,14 +48,14 @@ struct queue_entry {
 
 struct queue {
 	const struct storage *storage;
-	char *name;           /* of the workflow */
+	char *name;           /* name of the workflow */
 	char *directory;
 	int lock;             /* -1: not locked */
 	int ticket;           /* -1: this process has no ticket */
-	long long number;     /* of it */
-	char run_id[ID_SIZE]; /* in it */
+	long long number;     /* number of the ticket */
+	char run_id[ID_SIZE]; /* run in the ticket */
 	char policy[16];
-	char *told;           /* its JSON */
+	char *told;           /* JSON of the ticket */
 	struct queue_entry *others; /* as last examined: first those without a ticket, then by
 	                               number */
 	size_t count;

@@ -35,7 +35,7 @@ struct redactor {
 	struct redaction redaction;  /* for run_create(), after which it is used by the run */
 	char *command;           /* NULL: no filter */
 	char *directory;         /* directory in which it runs: that in which awf-run was started */
-	char *program;           /* both */
+	char *program;           /* directory, LF, command: distinguishes this filter from others */
 	struct environment environment;
 	struct peer filter;
 	pid_t owner;             /* pid of the process that started it; 0: not started */

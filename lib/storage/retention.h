@@ -18,7 +18,7 @@ struct retention_rule {
 	int64_t before;     /* remove runs that ended before this, µs since 1970;
 	                       INT64_MIN: no limit */
 	int64_t max_count;  /* INT64_MAX: no limit */
-	int64_t max_bytes;  /* likewise */
+	int64_t max_bytes;  /* the same */
 };
 
 #define RETENTION_ALL { INT64_MIN, INT64_MAX, INT64_MAX }

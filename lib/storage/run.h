@@ -72,14 +72,14 @@ struct run_spec {
 	                                 names followed by a star; ends with NULL; may be NULL */
 	char *const *environment;     /* variables to be recorded besides PATH LANG LC_* TZ; ends
 	                                 with NULL; may be NULL */
-	const char *directory;        /* of the workflow, absolute */
+	const char *directory;        /* directory of the workflow, absolute */
 	const char *workflow_sha256;
 	const char *script;           /* file of the workflow, absolute; NULL: none */
 	/* Other files in the workspace that the command line executes, or sources; absolute; end
 	 * with NULL; may be NULL. */
 	char *const *programs, *const *sourced;
 	struct redaction *redaction;  /* --mask; NULL: none */
-	const char *forked_from;      /* run id */
+	const char *forked_from;      /* id of the forked run */
 	const char *forked_at;        /* the PATH given with --at */
 	const char *traceparent;      /* of the first attempt; used if this one is started outside
 	                                 of a trace */
@@ -119,7 +119,7 @@ struct run_recorded {
 	const char *started;          /* event id for run.started */
 	const char *name;
 	int attempt;
-	struct span payload;          /* of run.started */
+	struct span payload;          /* payload of run.started */
 	struct run_cause cause;
 	const struct lineage *lineage;
 	unsigned char key[DIGEST_BYTES];

@@ -80,7 +80,7 @@ int storage_set_latest(const struct storage *s, const char *run_id, struct error
  * The last two never find a run that was recorded elsewhere. NULL means "@". Errors are ERROR_USAGE
  * and say what was looked for and where. */
 struct run_ref {
-	char *path;           /* of the transcript */
+	char *path;           /* path of the transcript */
 	char run_id[ID_SIZE]; /* "" if the file is not in a storage */
 	bool in_storage;
 	bool ambiguous;       /* no run was found: several ids have this prefix */

@@ -17,9 +17,10 @@
 
 struct call {
 	struct transcript *transcript;
-	const char *name;           /* of the step */
-	const char *path;           /* dotted */
-	const char *id;             /* NAME:OCCURRENCE:ITEM chain */
+	const char *name;           /* name of the step */
+	const char *path;           /* path of the step, names with dots */
+	const char *id;             /* id of the call: NAME:OCCURRENCE:ITEM for it and each call
+	                               around it, with slashes */
 	int64_t iteration;
 	char last[ID_SIZE];         /* event id of the parent of the next event */
 	struct buffer links;        /* the inside of a JSON array: further causes of

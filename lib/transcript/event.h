@@ -53,7 +53,7 @@ struct event {
 	const char *parent_run_id;   /* NULL: transcript_append() copies it from the first line, if
 	                                that has one */
 	const char *child_run_id;    /* NULL: absent */
-	const char *parent_event_id; /* NULL: null */
+	const char *parent_event_id; /* NULL: written as null */
 	struct span links;           /* the inside of a JSON array; empty: absent */
 	const char *path;            /* "" for run events */
 	int64_t iteration;

@@ -8,7 +8,7 @@
 #ifndef AWF_TRANSCRIPT_EVENT_KEYS_H
 #define AWF_TRANSCRIPT_EVENT_KEYS_H
 
-/* The line. */
+/* Members of a line. */
 #define KEY_SEQ "seq"
 #define KEY_TIMESTAMP "timestamp"
 #define KEY_EVENT_ID "event_id"

@@ -47,7 +47,7 @@ void filter_types(struct filter *f, const char *list);
 /* Sets an extended regular expression, which is matched against the line as it is in the file. Only
  * one may be set (ERROR_USAGE). */
 int filter_grep(struct filter *f, const char *pattern, struct error *err);
-/* Whether everything passes. */
+/* Whether no condition is set, so that every event passes. */
 bool filter_open(const struct filter *f);
 /* line: without its LF; head: set by event_peek(), with a seq of 0 if that found none. */
 enum verdict filter_event(struct filter *f, const struct event_head *head, const char *line,

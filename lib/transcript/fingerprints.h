@@ -20,7 +20,7 @@
 
 struct fingerprints {
 	uint64_t *slots;    /* ascending, 0 where empty; the last is always empty */
-	size_t length;      /* of slots */
+	size_t length;      /* length of slots */
 	size_t capacity;    /* number of home slots; the array is longer */
 	size_t count;
 	size_t open;        /* entries that have not ended */

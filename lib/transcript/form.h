@@ -26,7 +26,7 @@ enum form_rule {
 struct form_fault {
 	enum form_rule rule;
 	size_t at;          /* offset in the line */
-	struct error what;  /* ERROR_SCHEMA */
+	struct error what;  /* an ERROR_SCHEMA */
 };
 
 /* The parts of a checked line. Spans are of values, strings with their quotes; .at is NULL if the

@@ -23,7 +23,7 @@
 struct reader {
 	int fd;
 	char *path;
-	int64_t position;      /* of the next line */
+	int64_t position;      /* offset of the next line */
 	int64_t line_start;    /* of the last line that was returned */
 	int64_t settled;       /* offset after the last LF that was seen */
 	struct window chunk;   /* bytes before that offset */

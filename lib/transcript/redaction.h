@@ -29,7 +29,7 @@
 #include "json/scan.h"
 #include "transcript/event.h"
 
-#define REDACTION_PLACE "--mask" /* of errors */
+#define REDACTION_PLACE "--mask" /* place of errors */
 
 struct redaction {
 	/* Passes a line without its LF to the filter, and appends its answer, without LF. */
@@ -39,12 +39,12 @@ struct redaction {
 	void *context;
 	const char *program;            /* the filter's command, which distinguishes it from other
 	                                   filters */
-	unsigned char key[DIGEST_BYTES]; /* the run's */
+	unsigned char key[DIGEST_BYTES]; /* the run's key */
 
 	/* The event that has passed the filter last. */
 	struct buffer payload;
 	struct event_raw *raws;
-	struct buffer *bytes;           /* of raws */
+	struct buffer *bytes;           /* buffers of the bytes in raws */
 	size_t raw_count;
 };
 

@@ -43,7 +43,7 @@ torn_keep(const char *path, struct window *w, int64_t from, int64_t to, struct e
 	if (!kept || fsync(fd) == -1)
 		result = error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");
 	else
-		result = file_sync_name(torn, err); /* it may be new */
+		result = file_sync_name(torn, err); /* the file may be new */
 	if (fd != -1)
 		close(fd);
 	free(torn);

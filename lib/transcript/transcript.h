@@ -48,12 +48,12 @@ struct transcript {
 	int fd;
 	pid_t owner;              /* the process that opened fd */
 	int64_t size;             /* up to here the file is known to have complete lines */
-	int64_t seq;              /* of the last line */
+	int64_t seq;              /* seq of the last line */
 	int64_t wall;             /* timestamp of the last line, µs */
-	enum event_type last;     /* its type */
+	enum event_type last;     /* type of the last line */
 	bool decided;             /* another process has appended the last line, and it is a
 	                             decision */
-	char prev[DIGEST_SIZE];   /* its digest */
+	char prev[DIGEST_SIZE];   /* digest of the last line */
 	bool broken;              /* a sync failed */
 	bool locked;              /* the file's lock is held */
 	int lock_ms;              /* how long to wait for the lock; 0: 30 s */
@@ -61,7 +61,7 @@ struct transcript {
 	bool masked;              /* events must pass a filter: */
 	struct redaction *redaction;  /* the filter; owned by the caller, who frees it after
 	                                 transcript_close(); NULL: not known */
-	struct line line;         /* made last */
+	struct line line;         /* the line that was made last */
 	struct window tail;       /* the end of the file, as far as it was read */
 	int64_t moved;            /* bytes of torn lines that this process has moved */
 	/* Called when a torn line was moved; text is one line. May be NULL. */

@@ -54,13 +54,13 @@ verify_rule_name(enum verify_rule rule)
 
 /* Each line ends with the BLAKE2b-256 of the previous line. */
 struct chain {
-	char digest[DIGEST_SIZE]; /* of the last line */
+	char digest[DIGEST_SIZE]; /* digest of the last line */
 	int64_t line;             /* its number, 0 at the start */
 	int64_t start, before;    /* offsets at which that line and the line before it begin */
 	bool broken;              /* the last line's prev is wrong */
 };
 
-/* Whole lines. */
+/* A piece of the file, complete lines. */
 struct piece {
 	struct buffer text;
 	int64_t at;              /* offset of its first byte in the file */
@@ -389,7 +389,7 @@ name_unended(struct verify *v, struct error *err)
 	const char *text;
 	size_t len;
 	int64_t line = 0, attempt = 0, calls = 0;
-	bool ended = true; /* that attempt */
+	bool ended = true; /* of the attempt */
 	int got = 0;
 
 	if (reader_open(&reader, v->path, err) != 0)

@@ -23,18 +23,19 @@
 /* Lines with something that this version does not know. */
 struct verify_unknown {
 	int64_t lines;
-	int64_t first; /* line */
+	int64_t first; /* number of the first such line */
 	char name[64];
 };
 
 struct verify_lines {
 	struct verify_report *report;
-	void (*take)(void *context, const char *line, size_t len, int64_t at); /* verify_spec */
+	void (*take)(void *context, const char *line, size_t len, int64_t at); /* as in
+	                                                                          verify_spec */
 	void *context;
 	const char *root;            /* root of the storage; NULL: nothing in it is checked */
 	struct span line;            /* the line that is being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */
-	struct form form;            /* of it */
+	struct form form;            /* form of the line */
 	struct form_fault wrong;     /* the error in the form of the line */
 
 	char run_id[ID_SIZE];        /* run id of the first line; "" before it */
@@ -50,7 +51,7 @@ struct verify_lines {
 	uint64_t id, pair;
 	struct fingerprints *pairs;  /* the set to which the pair belongs */
 
-	struct fingerprints ids;     /* of events */
+	struct fingerprints ids;     /* ids of all events */
 	struct fingerprints calls;   /* calls of steps and tools; open until completed */
 	struct fingerprints waits;   /* ends of calls that wait; open until there is a decision */
 	struct fingerprints blobs;   /* blobs whose digest was found to be right */

@@ -21,7 +21,7 @@
 #include "storage/storage.h"
 
 #define CUT_ROOM 64 /* room at the end of a file for a line that says "cut" or "restart" */
-/* Members of a line. */
+/* Keys in a line. */
 #define TURN "turn"
 #define KIND "kind"
 #define APPEND "append"
@@ -196,7 +196,7 @@ struct live_followed {
 	off_t size;           /* size when the file was last read */
 	off_t told_to;        /* offset of the first line that was not reported */
 	int64_t turn;         /* turn of the line that was last reported */
-	bool told;            /* of anything */
+	bool told;            /* something was reported */
 };
 
 void

@@ -62,7 +62,7 @@ struct live_writer {
 	int64_t turn;
 	bool said;                 /* some text of the turn is in the file */
 	bool cut;                  /* the file is full: the turn's text is dropped */
-	enum live_kind kind;       /* of text */
+	enum live_kind kind;       /* kind of the collected text */
 	struct buffer text;        /* not yet written: the piece that is being collected */
 	struct buffer lines;       /* not yet written: earlier pieces, as lines */
 	int64_t since;             /* when the oldest text that is not yet written came, monotonic
@@ -103,7 +103,7 @@ struct live_news {
 	enum live_event event;
 	const char *call;     /* event id of its step.started */
 	int64_t turn;         /* not for LIVE_DONE; when it changes, the previous turn has ended */
-	enum live_kind kind;  /* LIVE_APPENDED */
+	enum live_kind kind;  /* for LIVE_APPENDED */
 	struct span text;     /* LIVE_APPENDED: UTF-8, decoded, not empty */
 };
 

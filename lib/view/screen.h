@@ -50,7 +50,7 @@ bool terminal_is_told(int fd);
 /* Sets *mode to the user's setting, by default SCREEN_LIVE; *place (may be NULL; to be freed by the
  * caller): where it is set, NULL: nowhere. -1 with *err if it is invalid. */
 int screen_mode(enum screen_mode *mode, char **place, struct error *err);
-/* "live" */
+/* The mode's name, such as "live". */
 const char *screen_mode_word(enum screen_mode mode);
 
 /* Call when the terminal has another size: the block's lines may take another number of rows

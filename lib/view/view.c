@@ -41,7 +41,7 @@
 #define TIME_COLUMNS 12
 #define SINCE_COLUMNS 8
 #define NUMBERED ((size_t)8192) /* number of tool calls at which the numbers of all are forgotten */
-#define INDENT_COLUMNS ((size_t)255) /* at most */
+#define INDENT_COLUMNS ((size_t)255) /* most columns of indentation */
 
 /* Whether a call is an iteration or branch of a group, such as "refine:0:2/refine:0:1"; *item: the
  * number of the group's call, here 2. depth: number of names in the step's path: a step that has

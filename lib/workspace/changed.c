@@ -26,7 +26,7 @@
 #define HEAD_LIMIT ((size_t)1 << 20)
 
 struct looked {
-	size_t path;              /* in names */
+	size_t path;              /* offset in names */
 	dev_t device;
 	ino_t inode;
 	off_t size;
@@ -37,7 +37,7 @@ struct changed_look {
 	struct buffer names;      /* paths, each with its NUL */
 	struct looked *files;
 	size_t count, capacity;
-	size_t seen;              /* directories too */
+	size_t seen;              /* number of files and directories seen */
 };
 
 /* Lists everything below an open directory, which it closes; path: of that directory, with a slash,

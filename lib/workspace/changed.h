@@ -31,15 +31,15 @@
 struct changed_look;
 
 struct changed {
-	int root;                    /* the workspace */
+	int root;                    /* descriptor of the workspace */
 	char *path;                  /* path of the one file in it; NULL: all files are compared */
 	bool existed;
-	struct buffer before;        /* its bytes */
+	struct buffer before;        /* bytes of the file before the call */
 	struct changed_look *look;   /* the files before the call; NULL: too many, or only one is
 	                                compared */
 	char *branch, *head;         /* the branch that HEAD names, and its commit; NULL */
 	struct stat storage;         /* is left out */
-	int overlap;                 /* runs/<id>/changing; -1 */
+	int overlap;                 /* descriptor of runs/<id>/changing; -1 */
 	off_t place;                 /* this call's byte in that file */
 	bool shared;
 	struct buffer files;         /* the result: elements of a JSON array */

@@ -383,7 +383,7 @@ unreviewed_settle_call(const char *path, int fd)
 	if (lock != -1)
 		close(lock);
 	if (failed == 0)
-		rmdir(directory); /* if it is empty */
+		rmdir(directory); /* succeeds if it is empty */
 	note_free(&call);
 	free(directory);
 	return failed;

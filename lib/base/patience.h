@@ -108,6 +108,8 @@ patience_of(int ms)
 
 /* Before the first retry, unless --delay is given. */
 #define RETRY_DELAY_MS patience_of(1000)
+/* The least time over which retries are spread whose calls a server has told to wait the same time. */
+#define RETRY_SPREAD_MS patience_of(1000)
 /* How often to check whether a run is still alive, if the system does not report its end. */
 #define OVERLAP_LOOK_MS patience_of(1000)
 #define FOLLOW_LOOK_MS patience_of(500)

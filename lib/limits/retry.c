@@ -84,12 +84,21 @@ retry_wanted(const struct retry *r, enum error_code code, int tried)
 	return r->codes_given ? r->codes[code] : error_class(code) == CLASS_TRANSIENT;
 }
 
+/* A random number from 0 to most. */
+static int64_t
+random_up_to(int64_t most)
+{
+	uint64_t number;
+
+	random_bytes(&number, sizeof number);
+	return (int64_t)(number % ((uint64_t)most + 1));
+}
+
 int64_t
-retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
+retry_delay_within(const struct retry *r, int tried, int64_t retry_after_ms, int64_t left_ms)
 {
 	const int64_t limit = r->max_delay_ms;
-	int64_t factor = 1, delay;
-	uint64_t number;
+	int64_t factor = 1, delay, spread;
 
 	if (r->backoff == BACKOFF_LINEAR)
 		factor = tried;
@@ -97,10 +106,23 @@ retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
 		factor = (int64_t)1 << (tried - 1 < 62 ? tried - 1 : 62);
 	delay = r->delay_ms > limit / factor ? limit : r->delay_ms * factor;
 	INVARIANT(tried >= 1 && delay >= 0 && delay <= limit);
-	if (r->jitter) {
-		random_bytes(&number, sizeof number);
-		delay = delay - delay / 2 + (int64_t)(number % (uint64_t)(delay / 2 + 1));
-	}
+	if (r->jitter)
+		delay = delay - delay / 2 + random_up_to(delay / 2);
 	INVARIANT(delay >= 0 && delay <= limit);
-	return retry_after_ms > delay ? retry_after_ms : delay;
+	if (retry_after_ms <= delay)
+		return delay;
+	if (!r->jitter)
+		return retry_after_ms;
+	spread = retry_after_ms / 2 > RETRY_SPREAD_MS ? retry_after_ms / 2 : RETRY_SPREAD_MS;
+	if (left_ms > retry_after_ms && left_ms - retry_after_ms <= spread)
+		spread = left_ms - retry_after_ms - 1;
+	if (spread > INT64_MAX - retry_after_ms)
+		spread = INT64_MAX - retry_after_ms;
+	return retry_after_ms + random_up_to(spread);
+}
+
+int64_t
+retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
+{
+	return retry_delay_within(r, tried, retry_after_ms, INT64_MAX);
 }

@@ -24,6 +24,7 @@
 #include "base/id.h"
 #include "definitions/tool.h"
 #include "json/writer.h"
+#include "providers/held.h"
 #include "providers/provider.h"
 #include "providers/throttle.h"
 #include "turn/change.h"
@@ -74,6 +75,7 @@ struct loop {
 	struct phases phases;          /* of an agent that has any */
 	struct live_writer live;       /* what its model is writing, for who looks on */
 	struct throttle throttle;      /* what it holds of its provider's limits while it is asked */
+	struct held held;              /* the request that is asked, among those of the same model */
 
 	/* The state of the conversation. */
 	struct {

@@ -19,6 +19,7 @@
 #include "io/terminal.h"
 #include "json/writer.h"
 #include "limits/retried.h"
+#include "providers/held.h"
 #include "providers/provider_find.h"
 #include "providers/throttle.h"
 #include "transcript/event_keys.h"
@@ -201,6 +202,21 @@ loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
 	return throttle_enter(&l->throttle, &spec, err);
 }
 
+/* Waits while calls of this model are held since one of them was refused. */
+static int
+loop_enter_held(struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	char *model = loop_asked_model(l);
+	const struct held_spec spec = { .client = loop_asked(l).client, .model = model,
+		.longest_ms = falls_back(l) ? WAIT_MOST_MS : 0, .deadline = t->deadline,
+		.interrupts = t->interrupts, .told = loop_told, .context = l };
+	int result = held_enter(&l->held, &spec, err);
+
+	free(model);
+	return result;
+}
+
 /* A tool may make calls of the same provider: while the agent CLI waits for the tool, it leaves
  * its place to them. */
 static int
@@ -277,6 +293,10 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (check_tools(l, loop_asked(l).client->name, err) == -1 ||
 	    loop_enter_throttle(l, false, err) == -1)
 		return -1;
+	if (loop_enter_held(l, err) == -1) {
+		throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
+		return -1;
+	}
 	l->turn.began = clock_monotonic();
 	l->turn.asked = true;
 	status = ask_once(l, request, err);
@@ -296,21 +316,24 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		const struct asked asked = loop_asked(l);
 		struct failed_try failed = { .why = &why, .exit_code = -1, .turn = l->turn.number };
 		bool repeatable, again, falls, late, lost;
-		int64_t delay;
+		int64_t delay, asked_ms;
 
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
 		/* An agent CLI that has begun to use tools would use them again. */
 		repeatable = l->turn.emitted.count == 0;
 		lost = l->turn.answer.lost;
-		delay = lost ? 0 : retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
+		asked_ms = l->turn.answer.retry_after_ms;
+		delay = lost ? 0 : retry_delay_within(t->retry, tried, asked_ms,
+		    t->deadline == 0 ? INT64_MAX : t->deadline - clock_monotonic());
+		held_leave(&l->held, why.code, asked_ms > 0 ? asked_ms : delay);
 		/* A provider that was not asked because it is down would not be asked the next
 		 * time either. */
 		again = repeatable && l->turn.asked && (lost || retry_wanted(t->retry, why.code, tried)) &&
 		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 		late = t->deadline != 0 && clock_monotonic() >= t->deadline;
 		falls = repeatable && !late && fallback_helps(why.code) && falls_back(l);
-		again = again && !(falls && l->turn.answer.retry_after_ms > WAIT_MOST_MS);
+		again = again && !(falls && asked_ms > WAIT_MOST_MS);
 		/* What befell the worker is not this request's failure. */
 		tried -= again && lost;
 
@@ -346,6 +369,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			tried = 0;
 		}
 	}
+	held_leave(&l->held, ERROR_NONE, 0);
 	emitted_follow(&l->turn.emitted, t->call);
 	return loop_record_answer(l, request, clock_monotonic() - l->turn.began, id, err);
 }

@@ -65,6 +65,34 @@ jitter_takes_at_most_half(void **state)
 	assert_true(most - least > RETRY_DELAY_MS * 4 / 5);
 }
 
+/* Calls that were told the same come back at different times, and none of them too early. */
+static void
+jitter_comes_after_what_a_server_asks_for(void **state)
+{
+	static const int64_t asked[] = { 5000, 60 * 1000, 24 * 3600 * 1000LL, INT64_MAX };
+	struct retry r;
+
+	(void)state;
+	retry_default(&r);
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		const int64_t spread = asked[i] / 2 > RETRY_SPREAD_MS ? asked[i] / 2 : RETRY_SPREAD_MS;
+		int64_t least = INT64_MAX, most = 0;
+
+		for (int n = 0; n < 2000; n++) {
+			const int64_t delay = retry_delay(&r, 1, asked[i]);
+
+			assert_true(delay >= asked[i]);
+			assert_true(delay - asked[i] <= spread);
+			assert_in_range(retry_delay_within(&r, 1, 5000, 5003), 5000, 5002);
+			assert_in_range(retry_delay_within(&r, 1, 5000, 5001), 5000, 5000);
+			least = delay < least ? delay : least;
+			most = delay > most ? delay : most;
+		}
+		if (asked[i] < INT64_MAX)
+			assert_true((most - least) / 4 > spread / 5);
+	}
+}
+
 static void
 wanted_by_default_are_transient_errors(void **state)
 {
@@ -128,6 +156,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(delays_follow_the_backoff),
 		cmocka_unit_test(jitter_takes_at_most_half),
+		cmocka_unit_test(jitter_comes_after_what_a_server_asks_for),
 		cmocka_unit_test(wanted_by_default_are_transient_errors),
 		cmocka_unit_test(codes_can_be_named),
 		cmocka_unit_test(unknown_words_are_refused),

@@ -1,0 +1,58 @@
+/*
+ * What calls of one key and model do after one of them was refused for the server's rate limit
+ * (HTTP status 429): none is sent until the time is over that the server asked for, and then they go
+ * one after another, at an interval that finds out what the server allows.
+ *
+ * struct hold is shared memory of all processes that ask; all zero: nothing was refused yet. What
+ * the code relies on, and keeps:
+ *   - Each member is read and written at once, and makes sense whatever the others are: a process
+ *     that was killed between two writes leaves a wait that is too long or too short by one
+ *     interval, and nothing locked.
+ *   - Two calls never pass within one interval: who passes moves `next`.
+ *   - Calls pass in the order of their numbers. Behind a number that does not pass when it could
+ *     (its process is gone or stopped), the next one goes first HOLD_PASS_MS later.
+ *   - Times are monotonic; one that is more than HOLD_MOST_MS to come is not believed.
+ *
+ * The interval begins with HOLD_FIRST_MS. With answers it gets shorter, little by little, the more
+ * carefully the closer it is to that at which a call was refused last; below HOLD_LEAST_US there
+ * is none any more. A refusal doubles it, if few calls have passed since the last change; if
+ * many have, the server allows about as much, and it gets a little longer. Refusals of calls that
+ * were sent before the last change only make the wait longer.
+ */
+#ifndef AWF_LIMITS_HOLD_H
+#define AWF_LIMITS_HOLD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* However long a server wants to be left alone, one call asks it after so long. */
+#define HOLD_MOST_MS ((int64_t)3600 * 1000)
+#define HOLD_FIRST_MS 50
+#define HOLD_LEAST_US 2000
+#define HOLD_PASS_MS 5
+
+struct hold {
+	_Atomic int64_t until;     /* nothing is sent before, ms */
+	_Atomic int64_t interval;  /* between calls, µs; 0: none */
+	_Atomic int64_t next;      /* the next call is not sent before, µs */
+	_Atomic int64_t drawn;     /* numbers of calls that were drawn, */
+	_Atomic int64_t passed;    /* and below which all have passed, or their turn has */
+	_Atomic int64_t changed;   /* when the interval was set after a refusal, ms */
+	_Atomic int64_t passed_then; /* `passed` at that time, */
+	_Atomic int64_t refused_at;  /* and the interval before it; 0: there was none */
+	_Atomic int64_t shortened; /* when it last got shorter, ms */
+};
+
+/* The place of a call in the order; each call that passes has drawn one. */
+int64_t hold_draw(struct hold *h);
+/* Whether the call may be sent now, and has passed; otherwise *again is when to ask anew. */
+bool hold_pass(struct hold *h, int64_t number, int64_t now, int64_t *again);
+/* How long nothing is sent at all, from now on. */
+int64_t hold_left(const struct hold *h, int64_t now);
+/* A call that was sent then was refused: nothing is sent for wait_ms. */
+void hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now);
+/* A call that was sent then was answered. */
+void hold_answered(struct hold *h, int64_t sent, int64_t now);
+
+#endif

@@ -1,0 +1,261 @@
+/* limits/hold: when calls are sent after a server has refused some of them, in simulated time. */
+#include "unit.h"
+
+#include "limits/hold.h"
+
+#define MOST 1000
+
+/* Allows so many in any window of this length, and tells the others how long to wait. */
+struct server {
+	int allowed, window_ms, retry_after_ms;
+	int64_t sent[1 << 16]; /* when it allowed each */
+	int count;
+};
+
+static bool
+server_allows(struct server *s, int64_t now)
+{
+	int within = 0;
+
+	for (int i = s->count; i-- > 0 && s->sent[i] > now - s->window_ms;)
+		within++;
+	if (within >= s->allowed)
+		return false;
+	s->sent[s->count++] = now;
+	return true;
+}
+
+struct result {
+	int answered, failed, requests, refused;
+	int most;      /* requests in any second that began after the first wait */
+	int64_t took;  /* ms */
+};
+
+/* Of each call at a time: it waits for its number's turn, or for its answer, or sleeps. */
+struct client {
+	enum { SLEEPS, WAITS, ASKS, IS_GONE } does;
+	int64_t until, number, sent;
+	int tries;
+	bool allowed;
+};
+
+/* So many calls, all at once to begin with, with two retries each; die: every so manieth is killed
+ * while it waits. */
+static struct result
+simulate(struct server *server, int calls, int latency, int die)
+{
+	static struct client clients[MOST];
+	static int sent_at[1 << 20];
+	struct hold h = { .until = 0 };
+	struct result r = { .answered = 0 };
+	int open = calls, first_wait = 0;
+	unsigned long random = 1;
+
+	memset(sent_at, 0, sizeof sent_at);
+	memset(clients, 0, sizeof clients);
+	for (int i = 0; i < calls; i++)
+		clients[i].until = 1 + i / 2;
+	for (int64_t now = 1; open > 0 && now < (int64_t)COUNT(sent_at); now++) {
+		for (int i = 0; i < calls; i++) {
+			struct client *c = &clients[i];
+			int64_t again;
+
+			if (c->does == IS_GONE || now < c->until)
+				continue;
+			if (c->does == SLEEPS) {
+				c->number = hold_draw(&h);
+				c->does = WAITS;
+			}
+			if (c->does == WAITS && die > 0 && c->number > 0 && c->number % die == 0 && c->until < now) {
+				c->does = IS_GONE;
+				open--;
+			} else if (c->does == WAITS && !hold_pass(&h, c->number, now, &again)) {
+				assert_true(again > now);
+				c->until = again;
+			} else if (c->does == WAITS) {
+				c->tries++;
+				c->sent = now;
+				c->allowed = server_allows(server, now);
+				c->until = now + (c->allowed ? latency : 30);
+				c->does = ASKS;
+				r.requests++;
+				sent_at[now]++;
+			} else if (c->allowed) {
+				hold_answered(&h, c->sent, now);
+				r.answered++;
+				open--;
+				c->does = IS_GONE;
+				r.took = now;
+			} else {
+				hold_refused(&h, c->sent, server->retry_after_ms, now);
+				first_wait = first_wait > 0 ? first_wait : (int)now;
+				r.refused++;
+				random = random * 6364136223846793005UL + 1442695040888963407UL;
+				c->does = c->tries <= 2 ? SLEEPS : IS_GONE;
+				c->until = now + server->retry_after_ms + (int64_t)(random >> 33) % 1000;
+				r.failed += c->does == IS_GONE;
+				open -= c->does == IS_GONE;
+			}
+		}
+	}
+	for (int at = first_wait + server->retry_after_ms; first_wait > 0 && at < (1 << 20) - 1000; at += 10) {
+		int sum = 0;
+
+		for (int ms = 0; ms < 1000; ms++)
+			sum += sent_at[at + ms];
+		r.most = sum > r.most ? sum : r.most;
+	}
+	assert_int_equal(open, 0);
+	return r;
+}
+
+static void
+nothing_is_held_before_a_refusal(void **state)
+{
+	struct hold h = { .until = 0 };
+	int64_t again;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_true(hold_pass(&h, hold_draw(&h), 5, &again));
+	hold_answered(&h, 5, 6);
+	assert_int_equal(h.interval, 0);
+}
+
+static void
+a_refusal_holds_all_for_its_time_and_then_they_go_one_by_one(void **state)
+{
+	struct hold h = { .until = 0 };
+	int64_t again, number[3];
+
+	(void)state;
+	hold_refused(&h, 90, 3000, 100);
+	for (int i = 0; i < 3; i++)
+		number[i] = hold_draw(&h);
+	for (int64_t now = 100; now < 3100; now++)
+		assert_false(hold_pass(&h, number[0], now, &again));
+	assert_int_equal(again, 3100);
+	assert_int_equal(hold_left(&h, 2100), 1000);
+	assert_true(hold_pass(&h, number[0], 3100, &again));
+	assert_false(hold_pass(&h, number[1], 3100, &again));
+	assert_int_equal(again, 3151);
+	assert_false(hold_pass(&h, number[1], 3149, &again));
+	assert_true(hold_pass(&h, number[1], 3150, &again));
+	assert_true(hold_pass(&h, number[2], 3200, &again));
+}
+
+static void
+who_is_gone_does_not_stop_the_others(void **state)
+{
+	struct hold h = { .until = 0 };
+	int64_t again, number[3];
+
+	(void)state;
+	hold_refused(&h, 90, 1000, 100);
+	for (int i = 0; i < 3; i++)
+		number[i] = hold_draw(&h);
+	assert_false(hold_pass(&h, number[2], 1100, &again));
+	assert_true(hold_pass(&h, number[2], 1100 + 2 * HOLD_PASS_MS, &again));
+	/* The one that was late goes next. */
+	assert_true(hold_pass(&h, number[0], 1150 + 2 * HOLD_PASS_MS, &again));
+}
+
+static void
+refusals_of_one_wait_slow_it_down_once(void **state)
+{
+	struct hold h = { .until = 0 };
+	int64_t again;
+
+	(void)state;
+	for (int i = 0; i < 400; i++)
+		hold_refused(&h, i, 1000, 1000 + i);
+	assert_int_equal(h.interval, HOLD_FIRST_MS * 1000);
+	assert_int_equal(h.until, 2399);
+	assert_true(hold_pass(&h, hold_draw(&h), 2399, &again));
+	hold_refused(&h, 2399, 1000, 2410);
+	hold_refused(&h, 2399, 1000, 2411);
+	assert_int_equal(h.interval, 2 * HOLD_FIRST_MS * 1000);
+	/* A server that says nothing of the kind is not asked less often than this. */
+	for (int64_t now = 10000; now < 1000000; now += 10000)
+		hold_refused(&h, now, 500, now + 10);
+	assert_int_equal(h.interval, 2000 * 1000);
+}
+
+/* What another process has written half, or something else, delays nobody for ever. */
+static void
+senseless_numbers_hold_nobody_for_ever(void **state)
+{
+	static const int64_t values[] = { INT64_MAX / 1000, INT64_MIN / 1000, -1, 1, (int64_t)1 << 50 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(values); i++) {
+		struct hold h = { .until = values[i], .next = values[i], .passed = values[i],
+			.interval = HOLD_FIRST_MS * 1000 };
+		int64_t now = 1000, again, number = hold_draw(&h);
+
+		while (!hold_pass(&h, number, now, &again) && now < 2000 + HOLD_MOST_MS)
+			now = again;
+		assert_true(now < 2000 + HOLD_MOST_MS);
+	}
+}
+
+static void
+servers_are_asked_about_as_much_as_they_allow(void **state)
+{
+	static const struct {
+		struct server server;
+		int calls, latency;
+		int refused_most, failed_most, most_in_a_second;
+		int64_t seconds_most;
+	} rows[] = {
+		/* In the first 30 ms, before the first refusal, about 80 more are sent than it allows. */
+		{ { 60, 1000, 2000, { 0 }, 0 }, 500, 100, 110, 0, 66, 30 },
+		{ { 60, 1000, 1000, { 0 }, 0 }, 500, 2000, 110, 0, 66, 25 },
+		{ { 20, 1000, 1000, { 0 }, 0 }, 500, 500, 110, 2, 24, 55 },
+		{ { 5, 1000, 1000, { 0 }, 0 }, 100, 100, 100, 3, 8, 40 },
+		{ { 300, 60000, 20000, { 0 }, 0 }, 500, 100, 90, 0, 150, 90 },
+		/* The fewer it allows, the more tries it takes to find that out. */
+		{ { 1, 3000, 3000, { 0 }, 0 }, 30, 100, 60, 8, 3, 120 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct server server = rows[i].server;
+		const struct result r = simulate(&server, rows[i].calls, rows[i].latency, 0);
+
+		if (r.answered + r.failed != rows[i].calls || r.failed > rows[i].failed_most ||
+		    r.refused > rows[i].refused_most || r.most > rows[i].most_in_a_second ||
+		    r.took > rows[i].seconds_most * 1000)
+			fail_msg("row %zu: %d requests, %d refused, %d failed, %d most in a second, %lld ms", i,
+			    r.requests, r.refused, r.failed, r.most, (long long)r.took);
+	}
+}
+
+static void
+calls_that_are_killed_leave_nothing_held(void **state)
+{
+	struct server server = { .allowed = 60, .window_ms = 1000, .retry_after_ms = 1000 };
+	struct result r;
+
+	(void)state;
+	r = simulate(&server, 500, 100, 2);
+	assert_int_equal(r.failed, 0);
+	assert_true(r.answered > 200);
+	assert_true(r.took < 25000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_held_before_a_refusal),
+		cmocka_unit_test(a_refusal_holds_all_for_its_time_and_then_they_go_one_by_one),
+		cmocka_unit_test(who_is_gone_does_not_stop_the_others),
+		cmocka_unit_test(refusals_of_one_wait_slow_it_down_once),
+		cmocka_unit_test(senseless_numbers_hold_nobody_for_ever),
+		cmocka_unit_test(servers_are_asked_about_as_much_as_they_allow),
+		cmocka_unit_test(calls_that_are_killed_leave_nothing_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,12 +8,17 @@
 
 #include "base/invariant.h"
 
-#define FEW 8               /* calls between two refusals that were too many for the server */
-#define FAR_PART 8          /* the part by which an interval gets shorter, at most each */
-#define NEAR_PART 128       /* STEP_MS; near the one at which a call was refused, and */
+#define FEW 8               /* calls after which a refusal shows that the interval is far too short */
+#define REFUSAL_WEIGHS 10   /* of the strain: what as many calls that pass take away again, */
+#define STRAIN_CALM 5       /* up to which a last try is made, */
+#define STRAIN_SLOWS 20     /* from which on the interval gets longer, */
+#define STRAIN_HOLDS 30     /* and all calls wait */
+#define STRAIN_MOST 40
+#define FAR_PART 16         /* the part by which an interval gets shorter, at most each */
+#define NEAR_PART 256       /* STEP_MS; near the one at which a call was refused, and */
 #define STEP_MS 100         /* more with each second since */
-#define LONGEST_MS 2000     /* no interval is longer, unless the server's wait is */
 #define CALLS_MOST 100000   /* that wait at the same time */
+#define POSTPONED_MOST 5    /* times that a last try lets others go first */
 #define LOOK_MS 1000        /* others may have gone before their turn */
 
 static int64_t
@@ -46,22 +51,32 @@ hold_left(const struct hold *h, int64_t now)
 	return left < 0 || left > HOLD_MOST_MS ? 0 : left;
 }
 
-int64_t
-hold_draw(struct hold *h)
+struct hold_place
+hold_draw(struct hold *h, bool last)
 {
-	return atomic_fetch_add(&h->drawn, 1);
+	return (struct hold_place){ atomic_fetch_add(&h->drawn, 1), last ? POSTPONED_MOST : 0 };
+}
+
+static void
+hold_note_passed(struct hold *h, int64_t number)
+{
+	int64_t strain = atomic_load(&h->strain);
+
+	hold_raise(&h->passed, number + 1);
+	while (strain > 0 && !atomic_compare_exchange_weak(&h->strain, &strain, strain - 1))
+		;
 }
 
 bool
-hold_pass(struct hold *h, int64_t number, int64_t now, int64_t *again)
+hold_pass(struct hold *h, struct hold_place *place, int64_t now, int64_t *again)
 {
 	const int64_t interval = atomic_load(&h->interval), held = hold_left(h, now);
 	const int64_t until = atomic_load(&h->until), time = now * 1000;
-	int64_t before = number - atomic_load(&h->passed);
-	int64_t next = atomic_load(&h->next), due, expected;
+	const int64_t passed = atomic_load(&h->passed), strain = atomic_load(&h->strain);
+	int64_t before = place->number - passed, next = atomic_load(&h->next), due, expected;
 
 	if (held == 0 && interval == 0) {
-		hold_raise(&h->passed, number + 1);
+		hold_note_passed(h, place->number);
 		return true;
 	}
 	if (before < 0 || before > CALLS_MOST)
@@ -69,12 +84,18 @@ hold_pass(struct hold *h, int64_t number, int64_t now, int64_t *again)
 	due = next - time > HOLD_MOST_MS * 1000 ? 0 : next;
 	if (until - now <= HOLD_MOST_MS)
 		due = greatest(due, until * 1000);
+	/* So many others pass first: with each of them another refusal is less likely. */
+	if (before == 0 && time >= due && place->postpone > 0 && strain > STRAIN_CALM && strain <= STRAIN_MOST) {
+		place->postpone--;
+		place->number = passed + strain;
+		before = strain;
+	}
 	if (time >= due + before * HOLD_PASS_MS * 1000) {
 		/* Who wakes up a little late does not make the next one late. */
 		const int64_t from = due > time - interval ? due : time;
 
 		if (atomic_compare_exchange_strong(&h->next, &next, from + interval)) {
-			hold_raise(&h->passed, number + 1);
+			hold_note_passed(h, place->number);
 			return true;
 		}
 		due = next;
@@ -89,22 +110,38 @@ hold_pass(struct hold *h, int64_t number, int64_t now, int64_t *again)
 	return false;
 }
 
+/* Adds a refusal to the strain; returns what it is then. */
+static int64_t
+hold_strain(struct hold *h, bool first)
+{
+	int64_t strain = atomic_load(&h->strain), more;
+
+	do {
+		more = first ? STRAIN_HOLDS : least(greatest(strain, 0) + REFUSAL_WEIGHS, STRAIN_MOST);
+	} while (!atomic_compare_exchange_weak(&h->strain, &strain, more));
+	return more;
+}
+
 void
 hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now)
 {
-	const int64_t passed = atomic_load(&h->passed);
-	int64_t changed = atomic_load(&h->changed), interval, longer;
+	const int64_t interval = atomic_load(&h->interval), passed = atomic_load(&h->passed);
+	int64_t changed = atomic_load(&h->changed), longer = interval, strain;
+	bool first = interval == 0, late = !first && sent <= changed;
 
 	wait_ms = least(greatest(wait_ms, 0), HOLD_MOST_MS);
-	hold_raise(&h->until, now + wait_ms);
-	interval = longer = atomic_load(&h->interval);
-	if ((interval > 0 && sent <= changed) ||
-	    !atomic_compare_exchange_strong(&h->changed, &changed, now))
+	strain = late ? atomic_load(&h->strain) : hold_strain(h, first);
+	if (strain >= STRAIN_HOLDS || sent <= atomic_load(&h->held)) {
+		if (!late)
+			hold_raise(&h->held, now);
+		hold_raise(&h->until, now + wait_ms);
+	}
+	if (late || strain < STRAIN_SLOWS || !atomic_compare_exchange_strong(&h->changed, &changed, now))
 		return;
-	if (interval == 0)
+	if (first)
 		longer = HOLD_FIRST_MS * 1000;
 	else if (passed - atomic_load(&h->passed_then) < FEW)
-		longer = greatest(interval, least(2 * interval, greatest(wait_ms, LONGEST_MS) * 1000));
+		longer = greatest(interval, least(2 * interval, wait_ms * 1000));
 	else
 		longer += interval / 8;
 	atomic_store(&h->refused_at, interval);

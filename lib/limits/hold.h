@@ -14,10 +14,13 @@
  *   - Times are monotonic; one that is more than HOLD_MOST_MS to come is not believed.
  *
  * The interval begins with HOLD_FIRST_MS. With answers it gets shorter, little by little, the more
- * carefully the closer it is to that at which a call was refused last; below HOLD_LEAST_US there
- * is none any more. A refusal doubles it, if few calls have passed since the last change; if
- * many have, the server allows about as much, and it gets a little longer. Refusals of calls that
- * were sent before the last change only make the wait longer.
+ * carefully the closer it is to that at which calls were refused last; below HOLD_LEAST_US there is
+ * none any more. Later refusals are weighed against the calls that pass. One in ten or so changes
+ * nothing, since servers that share their capacity refuse some whatever the interval is. More make
+ * the interval longer: it is doubled, at most to the wait, if few calls have passed since the last
+ * change. Many hold all calls again. The last try of a call lets others go first while calls are being
+ * refused, so that it is not the one that finds out. Refusals of calls that were sent before the last change only make
+ * the wait longer.
  */
 #ifndef AWF_LIMITS_HOLD_H
 #define AWF_LIMITS_HOLD_H
@@ -38,6 +41,8 @@ struct hold {
 	_Atomic int64_t next;      /* the next call is not sent before, µs */
 	_Atomic int64_t drawn;     /* numbers of calls that were drawn, */
 	_Atomic int64_t passed;    /* and below which all have passed, or their turn has */
+	_Atomic int64_t strain;    /* refusals, weighed against calls that passed since */
+	_Atomic int64_t held;      /* when a refusal has last made all wait, ms */
 	_Atomic int64_t changed;   /* when the interval was set after a refusal, ms */
 	_Atomic int64_t passed_then; /* `passed` at that time, */
 	_Atomic int64_t refused_at;  /* and the interval before it; 0: there was none */
@@ -45,12 +50,17 @@ struct hold {
 };
 
 /* The place of a call in the order; each call that passes has drawn one. */
-int64_t hold_draw(struct hold *h);
+struct hold_place {
+	int64_t number;
+	int postpone;     /* how often it may still let others go first */
+};
+/* last: it is a last try. */
+struct hold_place hold_draw(struct hold *h, bool last);
 /* Whether the call may be sent now, and has passed; otherwise *again is when to ask anew. */
-bool hold_pass(struct hold *h, int64_t number, int64_t now, int64_t *again);
+bool hold_pass(struct hold *h, struct hold_place *place, int64_t now, int64_t *again);
 /* How long nothing is sent at all, from now on. */
 int64_t hold_left(const struct hold *h, int64_t now);
-/* A call that was sent then was refused: nothing is sent for wait_ms. */
+/* A call that was sent then was refused; wait_ms is how long nothing is to be sent. */
 void hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now);
 /* A call that was sent then was answered. */
 void hold_answered(struct hold *h, int64_t sent, int64_t now);

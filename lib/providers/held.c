@@ -137,12 +137,12 @@ static int
 held_wait(struct hold *hold, const struct held_spec *spec, struct error *err)
 {
 	struct held_wait w = { .spec = spec, .since = clock_monotonic() };
-	const int64_t number = hold_draw(hold);
+	struct hold_place place = hold_draw(hold, spec->last);
 	struct error ignored;
 	int64_t again;
 	int result = 0;
 
-	while (result == 0 && !hold_pass(hold, number, clock_monotonic(), &again)) {
+	while (result == 0 && !hold_pass(hold, &place, clock_monotonic(), &again)) {
 		const int64_t now = clock_monotonic();
 
 		if ((spec->longest_ms > 0 && hold_left(hold, now) > spec->longest_ms) ||

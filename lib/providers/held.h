@@ -12,6 +12,7 @@
 #ifndef AWF_PROVIDERS_HELD_H
 #define AWF_PROVIDERS_HELD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -31,6 +32,7 @@ struct held {
 struct held_spec {
 	const struct provider *client;
 	const char *model;
+	bool last;           /* it is the last try of a call */
 	int64_t longest_ms;  /* a longer time without any call is not waited for; 0: any is */
 	int64_t deadline;    /* monotonic ms; 0: none */
 	const struct interrupts *interrupts;

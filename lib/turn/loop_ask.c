@@ -204,11 +204,12 @@ loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
 
 /* Waits while calls of this model are held since one of them was refused. */
 static int
-loop_enter_held(struct loop *l, struct error *err)
+loop_enter_held(struct loop *l, int tried, struct error *err)
 {
 	const struct turns *t = l->turns;
 	char *model = loop_asked_model(l);
 	const struct held_spec spec = { .client = loop_asked(l).client, .model = model,
+		.last = tried > 1 && tried > t->retry->retries,
 		.longest_ms = falls_back(l) ? WAIT_MOST_MS : 0, .deadline = t->deadline,
 		.interrupts = t->interrupts, .told = loop_told, .context = l };
 	int result = held_enter(&l->held, &spec, err);
@@ -276,7 +277,7 @@ ask_once(struct loop *l, const struct buffer *request, struct error *err)
 }
 
 static int
-loop_try(struct loop *l, const struct buffer *request, struct error *err)
+loop_try(struct loop *l, const struct buffer *request, int tried, struct error *err)
 {
 	const struct turns *t = l->turns;
 	int status;
@@ -293,7 +294,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (check_tools(l, loop_asked(l).client->name, err) == -1 ||
 	    loop_enter_throttle(l, false, err) == -1)
 		return -1;
-	if (loop_enter_held(l, err) == -1) {
+	if (loop_enter_held(l, tried, err) == -1) {
 		throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
 		return -1;
 	}
@@ -318,7 +319,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		bool repeatable, again, falls, late, lost;
 		int64_t delay, asked_ms;
 
-		if (loop_try(l, &request->text, &why) == 0)
+		if (loop_try(l, &request->text, tried, &why) == 0)
 			break;
 		/* An agent CLI that has begun to use tools would use them again. */
 		repeatable = l->turn.emitted.count == 0;

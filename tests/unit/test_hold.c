@@ -34,7 +34,8 @@ struct result {
 /* Of each call at a time: it waits for its number's turn, or for its answer, or sleeps. */
 struct client {
 	enum { SLEEPS, WAITS, ASKS, IS_GONE } does;
-	int64_t until, number, sent;
+	int64_t until, sent;
+	struct hold_place place;
 	int tries;
 	bool allowed;
 };
@@ -63,13 +64,13 @@ simulate(struct server *server, int calls, int latency, int die)
 			if (c->does == IS_GONE || now < c->until)
 				continue;
 			if (c->does == SLEEPS) {
-				c->number = hold_draw(&h);
+				c->place = hold_draw(&h, c->tries == 2);
 				c->does = WAITS;
 			}
-			if (c->does == WAITS && die > 0 && c->number > 0 && c->number % die == 0 && c->until < now) {
+			if (c->does == WAITS && die > 0 && c->place.number > 0 && c->place.number % die == 0 && c->until < now) {
 				c->does = IS_GONE;
 				open--;
-			} else if (c->does == WAITS && !hold_pass(&h, c->number, now, &again)) {
+			} else if (c->does == WAITS && !hold_pass(&h, &c->place, now, &again)) {
 				assert_true(again > now);
 				c->until = again;
 			} else if (c->does == WAITS) {
@@ -116,8 +117,11 @@ nothing_is_held_before_a_refusal(void **state)
 	int64_t again;
 
 	(void)state;
-	for (int i = 0; i < 1000; i++)
-		assert_true(hold_pass(&h, hold_draw(&h), 5, &again));
+	for (int i = 0; i < 1000; i++) {
+		struct hold_place place = hold_draw(&h, false);
+
+		assert_true(hold_pass(&h, &place, 5, &again));
+	}
 	hold_answered(&h, 5, 6);
 	assert_int_equal(h.interval, 0);
 }
@@ -126,44 +130,47 @@ static void
 a_refusal_holds_all_for_its_time_and_then_they_go_one_by_one(void **state)
 {
 	struct hold h = { .until = 0 };
-	int64_t again, number[3];
+	struct hold_place place[3];
+	int64_t again;
 
 	(void)state;
 	hold_refused(&h, 90, 3000, 100);
 	for (int i = 0; i < 3; i++)
-		number[i] = hold_draw(&h);
+		place[i] = hold_draw(&h, false);
 	for (int64_t now = 100; now < 3100; now++)
-		assert_false(hold_pass(&h, number[0], now, &again));
+		assert_false(hold_pass(&h, &place[0], now, &again));
 	assert_int_equal(again, 3100);
 	assert_int_equal(hold_left(&h, 2100), 1000);
-	assert_true(hold_pass(&h, number[0], 3100, &again));
-	assert_false(hold_pass(&h, number[1], 3100, &again));
+	assert_true(hold_pass(&h, &place[0], 3100, &again));
+	assert_false(hold_pass(&h, &place[1], 3100, &again));
 	assert_int_equal(again, 3151);
-	assert_false(hold_pass(&h, number[1], 3149, &again));
-	assert_true(hold_pass(&h, number[1], 3150, &again));
-	assert_true(hold_pass(&h, number[2], 3200, &again));
+	assert_false(hold_pass(&h, &place[1], 3149, &again));
+	assert_true(hold_pass(&h, &place[1], 3150, &again));
+	assert_true(hold_pass(&h, &place[2], 3200, &again));
 }
 
 static void
 who_is_gone_does_not_stop_the_others(void **state)
 {
 	struct hold h = { .until = 0 };
-	int64_t again, number[3];
+	struct hold_place place[3];
+	int64_t again;
 
 	(void)state;
 	hold_refused(&h, 90, 1000, 100);
 	for (int i = 0; i < 3; i++)
-		number[i] = hold_draw(&h);
-	assert_false(hold_pass(&h, number[2], 1100, &again));
-	assert_true(hold_pass(&h, number[2], 1100 + 2 * HOLD_PASS_MS, &again));
+		place[i] = hold_draw(&h, false);
+	assert_false(hold_pass(&h, &place[2], 1100, &again));
+	assert_true(hold_pass(&h, &place[2], 1100 + 2 * HOLD_PASS_MS, &again));
 	/* The one that was late goes next. */
-	assert_true(hold_pass(&h, number[0], 1150 + 2 * HOLD_PASS_MS, &again));
+	assert_true(hold_pass(&h, &place[0], 1150 + 2 * HOLD_PASS_MS, &again));
 }
 
 static void
 refusals_of_one_wait_slow_it_down_once(void **state)
 {
 	struct hold h = { .until = 0 };
+	struct hold_place place;
 	int64_t again;
 
 	(void)state;
@@ -171,14 +178,66 @@ refusals_of_one_wait_slow_it_down_once(void **state)
 		hold_refused(&h, i, 1000, 1000 + i);
 	assert_int_equal(h.interval, HOLD_FIRST_MS * 1000);
 	assert_int_equal(h.until, 2399);
-	assert_true(hold_pass(&h, hold_draw(&h), 2399, &again));
+	place = hold_draw(&h, false);
+	assert_true(hold_pass(&h, &place, 2399, &again));
 	hold_refused(&h, 2399, 1000, 2410);
 	hold_refused(&h, 2399, 1000, 2411);
 	assert_int_equal(h.interval, 2 * HOLD_FIRST_MS * 1000);
-	/* A server that says nothing of the kind is not asked less often than this. */
+	/* Then one call a wait is enough. */
 	for (int64_t now = 10000; now < 1000000; now += 10000)
-		hold_refused(&h, now, 500, now + 10);
-	assert_int_equal(h.interval, 2000 * 1000);
+		hold_refused(&h, now, 1500, now + 10);
+	assert_int_equal(h.interval, 1500 * 1000);
+}
+
+/* Servers that share what they have refuse some calls, however seldom they are asked. */
+static void
+few_refusals_among_many_calls_hold_nobody(void **state)
+{
+	struct hold h = { .until = 0 };
+	int64_t now = 1000, again;
+
+	(void)state;
+	hold_refused(&h, 999, 1000, now);
+	for (int i = 0; i < 3000; i++) {
+		struct hold_place place = hold_draw(&h, false);
+
+		while (!hold_pass(&h, &place, now, &again))
+			now = again;
+		if (i % 20 == 19)
+			hold_refused(&h, now, 1000, now);
+		else
+			hold_answered(&h, now, now);
+	}
+	assert_true(now < 60000);
+	/* But all at once do. */
+	for (int i = 1; i <= 4; i++)
+		hold_refused(&h, now + i, 1000, now + i);
+	assert_int_equal(hold_left(&h, now + 4), 1000);
+}
+
+static void
+a_last_try_waits_until_others_are_not_refused(void **state)
+{
+	struct hold h = { .until = 0 };
+	struct hold_place last, other;
+	int64_t now = 1100, again, passed = 0;
+
+	(void)state;
+	hold_refused(&h, 90, 1000, 100);
+	last = hold_draw(&h, true);
+	assert_false(hold_pass(&h, &last, now, &again));
+	while (!hold_pass(&h, &last, now, &again) && passed < 100) {
+		other = hold_draw(&h, false);
+		passed += hold_pass(&h, &other, now, &again);
+		now += HOLD_FIRST_MS + HOLD_PASS_MS;
+	}
+	assert_in_range(passed, 10, 31);
+	/* If there are none, it does not wait for them. */
+	hold_refused(&h, now, 1000, now);
+	last = hold_draw(&h, true);
+	while (!hold_pass(&h, &last, now, &again))
+		now = again;
+	assert_true(now < again + 3000);
 }
 
 /* What another process has written half, or something else, delays nobody for ever. */
@@ -191,9 +250,10 @@ senseless_numbers_hold_nobody_for_ever(void **state)
 	for (size_t i = 0; i < COUNT(values); i++) {
 		struct hold h = { .until = values[i], .next = values[i], .passed = values[i],
 			.interval = HOLD_FIRST_MS * 1000 };
-		int64_t now = 1000, again, number = hold_draw(&h);
+		struct hold_place place = hold_draw(&h, false);
+		int64_t now = 1000, again;
 
-		while (!hold_pass(&h, number, now, &again) && now < 2000 + HOLD_MOST_MS)
+		while (!hold_pass(&h, &place, now, &again) && now < 2000 + HOLD_MOST_MS)
 			now = again;
 		assert_true(now < 2000 + HOLD_MOST_MS);
 	}
@@ -209,8 +269,8 @@ servers_are_asked_about_as_much_as_they_allow(void **state)
 		int64_t seconds_most;
 	} rows[] = {
 		/* In the first 30 ms, before the first refusal, about 80 more are sent than it allows. */
-		{ { 60, 1000, 2000, { 0 }, 0 }, 500, 100, 110, 0, 66, 30 },
-		{ { 60, 1000, 1000, { 0 }, 0 }, 500, 2000, 110, 0, 66, 25 },
+		{ { 60, 1000, 2000, { 0 }, 0 }, 500, 100, 110, 0, 70, 30 },
+		{ { 60, 1000, 1000, { 0 }, 0 }, 500, 2000, 110, 0, 70, 25 },
 		{ { 20, 1000, 1000, { 0 }, 0 }, 500, 500, 110, 2, 24, 55 },
 		{ { 5, 1000, 1000, { 0 }, 0 }, 100, 100, 100, 3, 8, 40 },
 		{ { 300, 60000, 20000, { 0 }, 0 }, 500, 100, 90, 0, 150, 90 },
@@ -252,6 +312,8 @@ main(void)
 		cmocka_unit_test(a_refusal_holds_all_for_its_time_and_then_they_go_one_by_one),
 		cmocka_unit_test(who_is_gone_does_not_stop_the_others),
 		cmocka_unit_test(refusals_of_one_wait_slow_it_down_once),
+		cmocka_unit_test(few_refusals_among_many_calls_hold_nobody),
+		cmocka_unit_test(a_last_try_waits_until_others_are_not_refused),
 		cmocka_unit_test(senseless_numbers_hold_nobody_for_ever),
 		cmocka_unit_test(servers_are_asked_about_as_much_as_they_allow),
 		cmocka_unit_test(calls_that_are_killed_leave_nothing_held),

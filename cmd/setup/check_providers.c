@@ -127,8 +127,8 @@ providers_judge_answer(struct findings *f, const struct subprocess *b, const str
 	free(directory);
 }
 
-/* Reports the limits of a provider: "anthropic: 4 at once (2 under way), 50 a minute (12 begun),
- * down after 5 failures". */
+/* Reports the limits of a provider: "anthropic: 4 at once (2 under way), 50 a minute (12 begun), 40000
+ * tokens a minute (1200 used), down after 5 failures". */
 static void
 providers_describe_limits(struct findings *f, const struct storage *storage,
     const struct limits_line *line)
@@ -151,6 +151,9 @@ providers_describe_limits(struct findings *f, const struct storage *storage,
 		buffer_format(&text, "%d at once (%d under way), ", limits->at_once, use.under_way);
 	if (limits->per_minute > 0)
 		buffer_format(&text, "%d a minute (%d begun), ", limits->per_minute, use.begun);
+	if (limits->tokens_per_minute > 0)
+		buffer_format(&text, "%d tokens a minute (%lld used), ", limits->tokens_per_minute,
+		    (long long)use.tokens);
 	if (limits->down_after > 0)
 		buffer_format(&text, "down after %d failure%s", limits->down_after,
 		    limits->down_after == 1 ? "" : "s");

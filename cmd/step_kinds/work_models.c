@@ -658,6 +658,12 @@ least_tokens(struct span line)
 	return tokens;
 }
 
+static int64_t
+models_least_tokens(const void *line)
+{
+	return least_tokens(*(const struct span *)line);
+}
+
 /* Lets the proxy send the request to its API, if the budget allows. */
 static int
 send_on(struct models *m, struct api_request *r, struct span line, struct error *err)
@@ -674,7 +680,7 @@ send_on(struct models *m, struct api_request *r, struct span line, struct error 
 			*err = why;
 			return -1;
 		}
-		throttle_leave(&r->throttle, THROTTLE_UNKNOWN);
+		throttle_leave(&r->throttle, THROTTLE_UNKNOWN, -1);
 		models_refuse_request(m, r, &why);
 		return 0;
 	}
@@ -805,6 +811,8 @@ models_read_request(struct models *m, struct span line, struct error *err)
 		return send_on(m, r, line, err);
 	note_unknown(m, r, line);
 	spec.provider = models_provider(m, r);
+	spec.least_tokens = r->generation ? models_least_tokens : NULL;
+	spec.request = &line;
 	began = throttle_begin(&r->throttle, &spec, &r->waiter, &why);
 	return models_apply_throttle_result(m, r, began, line, &why, err);
 }
@@ -827,12 +835,16 @@ models_read_answer(struct models *m, struct api_request *r, struct span line, st
 {
 	struct span message = span_member(line, "message"), error = span_member(line, KEY_ERROR);
 	struct error why = ERROR_INIT;
+	struct usage usage;
 	long long status = 0;
 
 	state_error(error, &why);
 	span_integer(span_path(line, KEY_RESPONSE, KEY_STATUS, NULL), &status);
 	m->unanswered = why;
-	throttle_leave(&r->throttle, throttle_outcome(why.code, (long)status));
+	usage_begin(&usage);
+	usage_add(&usage, span_member(message, KEY_USAGE));
+	throttle_leave(&r->throttle, throttle_outcome(why.code, (long)status),
+	    usage_total(&usage) > 0 ? usage_total(&usage) : -1);
 	if ((!r->within && record_answer(m, r, line, err) == -1) ||
 	    count_cost(m, r, span_member(message, KEY_MODEL), span_member(message, KEY_USAGE), r->within,
 	    err) == -1)
@@ -1079,7 +1091,7 @@ models_end(struct models *m)
 	models_link_call_end(m);
 	for (size_t i = 0; i < m->count; i++) {
 		throttle_desert(&m->list[i].waiter, NULL);
-		throttle_leave(&m->list[i].throttle, THROTTLE_UNKNOWN);
+		throttle_leave(&m->list[i].throttle, THROTTLE_UNKNOWN, -1);
 		buffer_free(&m->list[i].line);
 		free(m->list[i].api);
 		free(m->list[i].model);

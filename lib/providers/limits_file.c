@@ -26,6 +26,8 @@ static const struct {
 } keys[] = {
 	{ "at-once", offsetof(struct limits, at_once), 1, LIMITS_AT_ONCE_MOST },
 	{ "per-minute", offsetof(struct limits, per_minute), 1, LIMITS_PER_MINUTE_MOST },
+	{ "tokens-per-minute", offsetof(struct limits, tokens_per_minute), 1,
+	    LIMITS_TOKENS_PER_MINUTE_MOST },
 	{ "down-after", offsetof(struct limits, down_after), 0, DOWN_AFTER_MOST },
 };
 #define KEYS (sizeof keys / sizeof *keys)
@@ -42,7 +44,7 @@ limits_file_read_limit(struct limits *limits, char *word, const char *place, str
 
 	if (number == NULL)
 		return error_set(err, ERROR_DEFINITION, place,
-		    "expected PROVIDER at-once=N per-minute=N down-after=N, not '%s'", word);
+		    "expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not '%s'", word);
 	*number++ = '\0';
 	for (i = 0; i < KEYS && strcmp(keys[i].name, word) != 0; i++)
 		names[i] = keys[i].name;

@@ -2,7 +2,7 @@
  * The user's limits for the calls of each provider, awf-limits(5): ~/.config/awf/limits, with a
  * line for each provider, and comments that begin with #:
  *
- *     PROVIDER  at-once=N per-minute=N down-after=N
+ *     PROVIDER  at-once=N per-minute=N tokens-per-minute=N down-after=N
  *
  * A line for * is for each provider that has none of its own. The last line for one counts.
  */
@@ -17,11 +17,13 @@
 #define LIMITS_ANY "*"
 #define LIMITS_AT_ONCE_MOST 1024
 #define LIMITS_PER_MINUTE_MOST 16384
+#define LIMITS_TOKENS_PER_MINUTE_MOST 1000000000
 
 /* Of one provider's calls; 0: there is no such limit. */
 struct limits {
 	int at_once;
 	int per_minute;
+	int tokens_per_minute; /* of requests and answers */
 	int down_after; /* failures in a row, after which it is taken for down */
 };
 

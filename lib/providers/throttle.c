@@ -1,7 +1,8 @@
 /*
  * The file has numbers of this machine only, at fixed offsets; the times of the last calls are a
- * ring behind them, as long as any limit. Its room on disk is allocated at the beginning, so that
- * no later call fails on a full disk.
+ * ring behind them, as long as any limit, and behind that is how many tokens were used in each second
+ * of the last minute. Its room on disk is allocated at the beginning, so that no later call fails on
+ * a full disk.
  *
  * Every change of the file wakes all waiting calls; each then sleeps a little, so that changes at
  * about the same time are handled together. A call that was killed changes nothing, so each also
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -44,10 +46,19 @@ struct state {
 	int64_t next_trial;    /* of the next trial call, µs since 1970; 0: it is not down */
 	int64_t pause_ms;      /* before that */
 };
-#define FILE_SIZE ((off_t)(sizeof(struct state) + LIMITS_PER_MINUTE_MOST * sizeof(int64_t)))
+
+/* Tokens that were used in a second, or the part of a minute that tests take for one. */
+struct second {
+	int64_t number;        /* since 1970 */
+	int64_t tokens;
+};
+#define SECONDS 60
+#define SECOND_US ((int64_t)LIMIT_MINUTE_MS * 1000 / SECONDS)
+#define SECONDS_PLACE ((off_t)(sizeof(struct state) + LIMITS_PER_MINUTE_MOST * sizeof(int64_t)))
+#define FILE_SIZE (SECONDS_PLACE + (off_t)(SECONDS * sizeof(struct second)))
 
 /* Why a call cannot begin. */
-enum obstacle { NOTHING, OTHERS_FIRST, AT_ONCE, PER_MINUTE, DOWN };
+enum obstacle { NOTHING, OTHERS_FIRST, AT_ONCE, PER_MINUTE, TOKENS, DOWN };
 
 static off_t
 ring_place(int64_t number)
@@ -67,6 +78,77 @@ throttle_read_begin_time(int fd, int64_t number, int64_t now)
 		return 0;
 	return when;
 }
+
+/* ---- tokens ---- */
+
+static int64_t
+throttle_second(int64_t now)
+{
+	return now / SECOND_US;
+}
+
+/* Whether a second is one of the last minute. */
+static bool
+second_counts(const struct second *s, int64_t now)
+{
+	const int64_t is = throttle_second(now);
+
+	return s->number > is - SECONDS && s->number <= is && s->tokens > 0;
+}
+
+/* The tokens of the last minute; seconds are those of the file. */
+static int64_t
+throttle_read_tokens(int fd, int64_t now, struct second seconds[SECONDS])
+{
+	const size_t size = SECONDS * sizeof *seconds;
+	int64_t sum = 0;
+
+	if (pread(fd, seconds, size, SECONDS_PLACE) != (ssize_t)size)
+		return 0;
+	for (size_t i = 0; i < SECONDS; i++)
+		if (second_counts(&seconds[i], now))
+			sum = count_add(sum, seconds[i].tokens);
+	return sum;
+}
+
+/* Adds tokens, which may be less than 0, to a second, with the file locked. */
+static void
+throttle_add_tokens(int fd, int64_t number, int64_t tokens)
+{
+	const off_t place = SECONDS_PLACE + (off_t)((size_t)(number % SECONDS) * sizeof(struct second));
+	struct second s;
+
+	if (pread(fd, &s, sizeof s, place) != sizeof s || s.number != number)
+		s = (struct second){ number, 0 };
+	s.tokens = tokens < 0 && s.tokens < -tokens ? 0 : count_add(s.tokens, tokens);
+	/* What cannot be written is not counted. */
+	if (pwrite(fd, &s, sizeof s, place) == -1)
+		return;
+}
+
+/* When so many tokens are free again that a call can begin, µs; 0: now. A call that is alone may use
+ * more than there are. */
+static int64_t
+throttle_wait_for_tokens(int fd, int64_t limit, int64_t wanted, int64_t now)
+{
+	struct second seconds[SECONDS];
+	int64_t used = throttle_read_tokens(fd, now, seconds);
+	const int64_t is = throttle_second(now);
+
+	if (used == 0 || count_add(used, wanted) <= limit)
+		return 0;
+	for (int64_t number = is - SECONDS + 1; number <= is; number++) {
+		const struct second *s = &seconds[number % SECONDS];
+
+		if (s->number == number && second_counts(s, now))
+			used -= s->tokens;
+		if (used <= 0 || count_add(used, wanted) <= limit)
+			return (number + SECONDS) * SECOND_US;
+	}
+	return (is + SECONDS) * SECOND_US;
+}
+
+/* ---- the file ---- */
 
 static char *
 file_path(const struct storage *storage, const char *provider)
@@ -200,6 +282,11 @@ may_begin(struct wait *w, const struct state *s)
 		w->until = first + LIMIT_MINUTE_MS * 1000LL;
 		return false;
 	}
+	if (limits->tokens_per_minute > 0 && !w->spec->goes_on && (w->until = throttle_wait_for_tokens(
+	    t->fd, limits->tokens_per_minute, t->tokens, now)) != 0) {
+		w->obstacle = TOKENS;
+		return false;
+	}
 	if (limits->at_once > 0 && !w->within && !throttle_lock_place(t->fd, limits->at_once,
 	    &place)) {
 		w->obstacle = AT_ONCE;
@@ -237,6 +324,10 @@ throttle_try_begin(struct wait *w, struct error *err)
 			return error_errno(err, ERROR_SYSTEM, w->spec->provider,
 			    "unable to write what its limits count");
 		s.begun++;
+		if (t->limits.tokens_per_minute > 0) {
+			t->second = throttle_second(now);
+			throttle_add_tokens(t->fd, t->second, t->tokens);
+		}
 		return write_state(t->fd, &s, w->spec->provider, err) == -1 ? -1 : 1;
 	}
 	INVARIANT(w->obstacle != NOTHING && !t->trial && (w->obstacle != DOWN || is_down(&s, &t->limits)));
@@ -263,6 +354,9 @@ write_reason(const struct wait *w, struct buffer *out)
 	case PER_MINUTE:
 		buffer_format(out, "%d of %d calls in the last minute", limits->per_minute,
 		    limits->per_minute);
+		break;
+	case TOKENS:
+		buffer_format(out, "%d tokens in the last minute", limits->tokens_per_minute);
 		break;
 	case AT_ONCE:
 		buffer_format(out, "%d of %d calls under way", limits->at_once, limits->at_once);
@@ -419,6 +513,8 @@ open_and_begin(struct wait *w, struct error *err)
 	limits = result == 0 ? limits_file_find(&file, spec->provider) : NULL;
 	if (limits != NULL) {
 		t->limits = *limits;
+		if (limits->tokens_per_minute > 0 && spec->least_tokens != NULL)
+			t->tokens = spec->least_tokens(spec->request);
 		t->fd = open_locked(spec->storage, spec->provider, err);
 		result = t->fd == -1 ? -1 : throttle_try_begin(w, err);
 		if (t->fd != -1)
@@ -556,7 +652,7 @@ throttle_outcome(enum error_code code, long status)
 /* The file is written in any case, because that wakes the waiting calls. What the call has
  * locked is released with the file, before the file's own lock. */
 void
-throttle_leave(struct throttle *t, enum throttle_outcome outcome)
+throttle_leave(struct throttle *t, enum throttle_outcome outcome, int64_t tokens)
 {
 	struct state s;
 
@@ -568,6 +664,10 @@ throttle_leave(struct throttle *t, enum throttle_outcome outcome)
 			count_failure(&s, t);
 		else if (outcome == THROTTLE_ANSWERED)
 			s.failures = s.down_since = s.next_trial = s.pause_ms = 0;
+		/* What a call used besides its estimate came with its answer. */
+		if (t->limits.tokens_per_minute > 0 && tokens >= 0)
+			throttle_add_tokens(t->fd, tokens < t->tokens ? t->second : throttle_second(clock_wall()),
+			    tokens - t->tokens);
 		write_state(t->fd, &s, NULL, NULL);
 	}
 	file_close(&t->fd);
@@ -580,6 +680,7 @@ throttle_look(const struct storage *storage, const char *provider, const struct 
 	char *path = file_path(storage, provider);
 	int fd = file_open_plain(path, O_RDONLY, 0), result = 0;
 	const int64_t now = clock_wall();
+	struct second seconds[SECONDS];
 	struct state s;
 
 	*use = (struct throttle_use){ .under_way = 0 };
@@ -595,6 +696,7 @@ throttle_look(const struct storage *storage, const char *provider, const struct 
 	    now - throttle_read_begin_time(fd, s.begun - 1 - use->begun,
 	    now) < LIMIT_MINUTE_MS * 1000LL)
 		use->begun++;
+	use->tokens = throttle_read_tokens(fd, now, seconds);
 	use->down = is_down(&s, limits);
 	use->down_since = s.down_since;
 	close(fd);

@@ -16,6 +16,9 @@
  *   - A waiting call draws a number; the lowest locked number is next. If that call does not take
  *     a free place within LIMIT_PASS_MS (its process may be stopped), the next one goes first, so
  *     that it does not block others.
+ *   - Tokens of a call are counted when it begins, as an estimate that is never too high, and corrected
+ *     when its usage is known; so calls at the same time see each other's. A call for which there is
+ *     no room waits, but not if no other has used any: it may be larger than the limit.
  *   - What stands in the file is believed within bounds alone: times to come are none.
  *   - Where no limit is set for a provider nothing of this is opened or made.
  *
@@ -44,12 +47,17 @@ struct throttle {
 	int fd;              /* of the file; -1: no limits hold, or nothing is under way */
 	struct limits limits;
 	bool trial;          /* this call tries an API that is down */
+	int64_t tokens;      /* that were counted for it, */
+	int64_t second;      /* and where */
 };
 #define THROTTLE_INIT ((struct throttle){ .fd = -1 })
 
 struct throttle_spec {
 	const struct storage *storage;
 	const char *provider;
+	/* The tokens that the call uses at least; asked where they are limited. NULL: none. */
+	int64_t (*least_tokens)(const void *request);
+	const void *request;
 	bool goes_on;        /* a call that went on without its place: its start counts already */
 	bool passes;         /* somebody else can be asked: an API that is down is not waited for */
 	int64_t deadline;    /* monotonic ms; 0: none */
@@ -87,13 +95,15 @@ enum throttle_outcome {
 /* By how it failed, and the HTTP status (0: none). One that was ended for its time, or by somebody,
  * says nothing. */
 enum throttle_outcome throttle_outcome(enum error_code code, long status);
-/* It has ended; of none that was begun, nothing. */
-void throttle_leave(struct throttle *t, enum throttle_outcome outcome);
+/* It has ended, and used so many tokens; -1: that is not known, and what it uses at least counts. Of none
+ * that was begun, nothing. */
+void throttle_leave(struct throttle *t, enum throttle_outcome outcome, int64_t tokens);
 
 /* For awf doctor: what is under way. Nothing is made or changed. */
 struct throttle_use {
 	int under_way;       /* of limits.at_once */
 	int begun;           /* in the last minute, of limits.per_minute */
+	int64_t tokens;      /* in the last minute */
 	bool down;
 	int64_t down_since;  /* µs since 1970 */
 };

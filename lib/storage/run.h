@@ -14,6 +14,7 @@
  *    runs/<id>/roster/
  *    runs/<id>/failures failures that its steps have printed (model/told_failures.h)
  *    runs/<id>/live/ what models are writing (view/live.h)
+ *    runs/<id>/held/ when calls may be sent, if a server has refused some (providers/held.h)
  */
 #ifndef AWF_STORAGE_RUN_H
 #define AWF_STORAGE_RUN_H

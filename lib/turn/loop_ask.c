@@ -190,13 +190,22 @@ falls_back(const struct loop *l)
 	return l->conversation.fallen < l->turns->member->agent.fallback.count;
 }
 
-/* Waits until the limits of the provider allow a request; goes_on: within the same try. */
+static int64_t
+loop_least_tokens(const void *request)
+{
+	const struct buffer *text = request;
+
+	return budget_least_tokens(text->data, text->len);
+}
+
+/* Waits until the limits of the provider allow a request; NULL: the same try goes on. */
 static int
-loop_enter_throttle(struct loop *l, bool goes_on, struct error *err)
+loop_enter_throttle(struct loop *l, const struct buffer *request, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const struct throttle_spec spec = { .storage = t->storage,
-		.provider = loop_asked(l).client->name, .goes_on = goes_on, .passes = falls_back(l),
+		.provider = loop_asked(l).client->name, .goes_on = request == NULL, .passes = falls_back(l),
+		.least_tokens = request == NULL ? NULL : loop_least_tokens, .request = request,
 		.deadline = t->deadline, .interrupts = t->interrupts, .told = loop_told, .context = l };
 
 	return throttle_enter(&l->throttle, &spec, err);
@@ -226,10 +235,10 @@ loop_run(void *context, struct span line, struct buffer *block, struct error *er
 	struct loop *l = context;
 
 	show_call(l, line);
-	throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
+	throttle_leave(&l->throttle, THROTTLE_UNKNOWN, -1);
 	if (loop_run_tool(l, span_member(line, KEY_NAME), span_member(line, KEY_INPUT), block, err) == -1)
 		return -1;
-	return loop_enter_throttle(l, true, err);
+	return loop_enter_throttle(l, NULL, err);
 }
 
 /* An agent CLI can be offered tools of programs and servers, but not control tools. */
@@ -280,6 +289,7 @@ static int
 loop_try(struct loop *l, const struct buffer *request, int tried, struct error *err)
 {
 	const struct turns *t = l->turns;
+	struct usage usage;
 	int status;
 
 	answer_free(&l->turn.answer);
@@ -292,17 +302,19 @@ loop_try(struct loop *l, const struct buffer *request, int tried, struct error *
 		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
 	if (check_tools(l, loop_asked(l).client->name, err) == -1 ||
-	    loop_enter_throttle(l, false, err) == -1)
+	    loop_enter_throttle(l, request, err) == -1)
 		return -1;
 	if (loop_enter_held(l, tried, err) == -1) {
-		throttle_leave(&l->throttle, THROTTLE_UNKNOWN);
+		throttle_leave(&l->throttle, THROTTLE_UNKNOWN, -1);
 		return -1;
 	}
 	l->turn.began = clock_monotonic();
 	l->turn.asked = true;
 	status = ask_once(l, request, err);
+	usage_begin(&usage);
+	usage_add(&usage, l->turn.answer.usage);
 	throttle_leave(&l->throttle, throttle_outcome(status == 0 ? ERROR_NONE : err->code,
-	    l->turn.answer.status));
+	    l->turn.answer.status), usage_total(&usage) > 0 ? usage_total(&usage) : -1);
 	return status;
 }
 

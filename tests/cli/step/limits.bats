@@ -89,6 +89,45 @@ let_go() {
 	[ "$took" -ge "$(patience_of 60000)" ]
 }
 
+@test "so many tokens a minute, as answers tell them, and the rest when it is over" {
+	limits 'anthropic tokens-per-minute=40'
+	serve
+	began=$(date +%s%3N)
+	# Each uses 15.
+	for i in 1 2 3; do crowd 1; done
+	[ "$(($(date +%s%3N) - began))" -lt "$(patience_of 60000)" ]
+	run -0 --separate-stderr awf-step -v -r b -a writer <<<x
+	[[ $stderr == *"writer: waiting for anthropic: 40 tokens in the last minute, next try in "* ]]
+	[ "$(($(date +%s%3N) - began))" -ge "$(patience_of 55000)" ]
+	same "$(count .requests)" 4
+}
+
+@test "calls at the same time see each other's tokens before there is an answer" {
+	limits 'anthropic tokens-per-minute=700'
+	serve --fault '*:slow:100'
+	yes word | head -n 300 | tr '\n' ' ' >prompt
+	pids=()
+	for i in 1 2 3 4 5; do
+		awf-step -q "s$i" -a writer <prompt 3>&- &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait "$i"; done
+	same "$(count '[.requests, .most]')" '[5,2]'
+}
+
+@test "a request that is larger than the limit goes alone" {
+	limits 'anthropic tokens-per-minute=10'
+	serve
+	began=$(date +%s%3N)
+	yes word | head -n 300 | tr '\n' ' ' | awf-step -q a -a writer
+	[ "$(($(date +%s%3N) - began))" -lt "$(patience_of 60000)" ]
+	same "$(awf doctor --json | jq -r 'select(.name == "limits").message' | tr -d 0-9)" \
+		'anthropic:  tokens a minute ( used), down after  failures'
+	run -3 --separate-stderr awf-step --timeout 500ms b -a writer <<<x
+	[[ $stderr == "awf-step: b: anthropic: was not asked: 10 tokens in the last minute" ]]
+	same "$(count .requests)" 1
+}
+
 @test "a wait is told on stderr, in the record and by awf-tail, and replayed" {
 	limits 'anthropic at-once=1'
 	hold 400
@@ -418,11 +457,12 @@ program() {
 		run -3 --separate-stderr awf-step b -a writer <<<x
 		same "$stderr" "awf-step: b: $XDG_CONFIG_HOME/awf/limits${2}"
 	}
-	wrong $'anthropic at-once=4\nanthropic 4' ":2: expected PROVIDER at-once=N per-minute=N down-after=N, not '4'"
+	wrong $'anthropic at-once=4\nanthropic 4' ":2: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not '4'"
 	wrong 'anthropic at-one=4' ":1: 'at-one' is no limit (did you mean 'at-once'?)"
 	wrong 'anthropic at-once=0' ":1: expected at-once=N, N from 1 to 1024, not '0'"
 	wrong 'anthropic at-once=' ":1: expected at-once=N, N from 1 to 1024, not ''"
 	wrong 'anthropic per-minute=1e3' ":1: expected per-minute=N, N from 1 to 16384, not '1e3'"
+	wrong 'anthropic tokens-per-minute=0' ":1: expected tokens-per-minute=N, N from 1 to 1000000000, not '0'"
 	wrong 'anthropic down-after=99999999999999999999' ":1: expected down-after=N, N from 0 to 1000, not '99999999999999999999'"
 	wrong '../x at-once=4' ":1: '../x' is no provider's name, nor * for all that have no line"
 	rm "$XDG_CONFIG_HOME/awf/limits"
@@ -433,7 +473,7 @@ program() {
 }
 
 @test "what the storage has of it may be nonsense" {
-	limits 'anthropic at-once=1 per-minute=100'
+	limits 'anthropic at-once=1 per-minute=100 tokens-per-minute=10000'
 	serve
 	mkdir -p "$AWF_STORAGE/limits"
 	head -c 200000 /dev/urandom >"$(file)"
@@ -463,14 +503,14 @@ program() {
 @test "awf doctor says what holds" {
 	found() { awf doctor --json | jq -r 'select(.name == "limits") | "\(.status) \(.message)"'; }
 	same "$(found)" ''
-	limits 'anthropic at-once=4 per-minute=50' '* down-after=0' 'anthropic at-once=2 per-minute=3' 'antropic at-once=1'
+	limits 'anthropic at-once=4 per-minute=50' '* down-after=0' 'anthropic at-once=2 per-minute=3 tokens-per-minute=9000' 'antropic at-once=1'
 	serve
 	crowd 2
 	same "$(found)" "ok *: never down
-ok anthropic: 2 at once (0 under way), 3 a minute (2 begun), down after 5 failures
+ok anthropic: 2 at once (0 under way), 3 a minute (2 begun), 9000 tokens a minute (30 used), down after 5 failures
 note unknown provider 'antropic' (did you mean 'anthropic'?)"
 	limits 'anthropic at-once'
-	same "$(found)" "wrong $XDG_CONFIG_HOME/awf/limits:1: expected PROVIDER at-once=N per-minute=N down-after=N, not 'at-once'"
+	same "$(found)" "wrong $XDG_CONFIG_HOME/awf/limits:1: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not 'at-once'"
 	# Nothing was made for those that nobody has asked.
 	same "$(ls "$AWF_STORAGE/limits")" anthropic
 }

@@ -25,20 +25,20 @@ most_after() {
 }
 
 @test "one that is refused holds the calls of all steps of the run that were not sent" {
-	refuser --first 1 --retry-after 1200
+	refuser --first 1 --retry-after 700
 	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
 		until grep -q "a 429" "$1"; do sleep 0.01; done
 		sleep 0.1
 		for i in b c d; do echo $i | awf-step -q -m openai/m -p "Say {{data}}" $i & done; wait' sh "$LOG"
 	same "$(count 200) $(count 429)" '4 1'
 	# One after another, once the wait is over.
-	awk '$3 == 429 { until = $1 + 1.2; last = until - 0.04 } $3 == 200 && $1 < last + 0.04 { exit 1 } $3 == 200 { last = $1 }' "$LOG"
+	awk '$3 == 429 { until = $1 + 0.7; last = until - 0.04 } $3 == 200 && $1 < last + 0.04 { exit 1 } $3 == 200 { last = $1 }' "$LOG"
 	same "$(cut -d ' ' -f 2 "$LOG" | sort -u | tr -d '\n')" abcd
 	awf-verify -q
 }
 
 @test "calls of another model or key are not held" {
-	refuser --first 1 --retry-after 1500
+	refuser --first 1 --retry-after 800
 	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
 		until grep -q "a 429" "$1"; do sleep 0.01; done
 		sleep 0.1
@@ -49,18 +49,18 @@ most_after() {
 
 @test "so many at once use up no retries, and never ask more than the server allows after the first wait" {
 	refuser --limit 40 --retry-after 1000
-	awf-run -n -- sh -c 'seq 110 | awf-step -i lines -j 110 -m openai/m -p "Say {{data}}" -q ask'
-	same "$(count 200)" 110
+	awf-run -n -- sh -c 'seq 80 | awf-step -i lines -j 80 -m openai/m -p "Say {{data}}" -q ask'
+	same "$(count 200)" 80
 	[ "$(most_after 900)" -le 56 ]
 	# Nobody asks more often than it may, or sooner than it was told.
 	awk '{ if (refused[$2] && $1 < refused[$2] + 1) exit 1; if ($3 == 429) refused[$2] = $1; if (++tries[$2] > 3) exit 1 }' "$LOG"
-	[ "$(count 429)" -lt 150 ]
+	[ "$(count 429)" -lt 100 ]
 }
 
 @test "a wait is recorded, told, and within the time of the call" {
 	refuser --first 1 --retry-after 5000
 	run -3 --separate-stderr awf-run -n -- sh -c 'echo a | awf-step -q --retries 0 -m openai/m -p "Say {{data}}" a
-		echo b | awf-step -v -q --timeout 1s -m openai/m -p "Say {{data}}" b 2>err; grep -q "rate limit reached" err'
+		echo b | awf-step -v -q --timeout 600ms -m openai/m -p "Say {{data}}" b 2>err; grep -q "rate limit reached" err'
 	# shellcheck disable=SC2154
 	[[ $stderr == *"too many"* ]]
 	grep -q 'waiting for openai: rate limit reached, next try in' err
@@ -97,11 +97,11 @@ most_after() {
 }
 
 @test "who is killed while it waits holds nobody" {
-	refuser --first 1 --retry-after 800
+	refuser --first 1 --retry-after 500
 	awf-run -n -- sh -c 'echo a | awf-step -q --retries 0 -m openai/m -p "Say {{data}}" a
 		pids=
 		for i in 1 2 3 4 5; do (echo $i | exec awf-step -q -m openai/m -p "Say {{data}}" k$i) & pids="$pids $!"; done
-		sleep 0.3
+		sleep 0.2
 		kill -9 $pids
 		echo z | awf-step -q -m openai/m -p "Say {{data}}" z' || true
 	grep -q 'z 200' "$LOG"

@@ -602,7 +602,7 @@ figures_ready(struct overview_waiter *waiter, const struct error *failed)
 		catalog_store_figures(c, run, c->overview, false);
 		catalog_publish_figures(c, run);
 	}
-	/* The process is alive, so the run will soon be read again. */
+	/* Keep the overview of a run that is alive, since it will soon be read again. */
 	(run->alive ? overview_release : overview_drop)(c->overview);
 	c->overview = NULL;
 	c->looked_at = NULL;

@@ -286,7 +286,8 @@ piece_is_plain(const struct search *s, const char *piece)
 	return plain;
 }
 
-/* Whether a word after the script can only name files that can be found by their names. */
+/* Whether a word after the script consists only of plain characters, and no piece of it names a
+ * directory here, or anything through a link: then it is known which files it can name. */
 static bool
 argument_is_plain(const struct search *s, const char *word)
 {

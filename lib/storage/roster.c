@@ -688,7 +688,7 @@ roster_all_ended(const struct roster *r, const char *name)
 	struct scan scan;
 	int fd = -1;
 
-	/* This process is alive, and has its name itself. */
+	/* If the name is that of this process, which has not ended, the answer is no. */
 	if (strcmp(name, r->name) != 0)
 		fd = beside ? r->fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	scan_begin(&scan, fd, r->call, name);

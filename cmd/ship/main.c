@@ -182,7 +182,7 @@ send_lines(struct shipper *p)
 		} else if (run->state == SHIPMENT_SENDING) {
 			failed = shipment_send(run, &p->with, p->peer.outgoing.len + SHARE, &p->peer.outgoing,
 			    &err);
-			left = p->count;
+			left = p->count + 1; /* all are looked at once more */
 		}
 		if (failed != 0)
 			ship_refuse_run(p, run, &err);

@@ -381,6 +381,24 @@ the target has lost lines: it has 0, and had 2'
 	same "$(wc -l <fails)" 2
 }
 
+@test "a filter that takes all that awf-ship writes at once gets the rest, too, before it has stored anything" {
+	jq -nc 'range(100) | {type: "note", x: ("x" * 20000)}' | awf-record -q --name big
+	mkdir filters
+	cat >filters/awf-ship-mine <<-'END'
+		#!/usr/bin/env python3
+		import fcntl, json, sys
+		fcntl.fcntl(0, 1031, 1 << 20) # F_SETPIPE_SZ
+		print('{"awf_ship":1}', flush=True)
+		run = json.loads(sys.stdin.readline())["run_id"]
+		print(json.dumps({"run_id": run, "seq": 0}), flush=True)
+		for line in sys.stdin:
+		    if json.loads(line)["type"] == "run.completed":
+		        print(json.dumps({"run_id": run, "seq": json.loads(line)["seq"]}), flush=True)
+	END
+	chmod +x filters/awf-ship-mine
+	PATH=$PWD/filters:$PATH timeout 20 awf-ship --to mine:
+}
+
 # bats test_tags=turn:2
 @test "the filter of awf-ship(7), in shell" {
 	load ../../support/manual

@@ -151,7 +151,6 @@ row_make(struct row *r, const struct batch_run *run, size_t number, struct error
 {
 	const struct batch_line *line = &run->lines[number];
 	struct event_view view;
-	int64_t wall;
 
 	r->line = batch_line_text(run, number);
 	if (event_view(r->line.at, r->line.len, &view) != 0 || !event_copy_id(view.event_id, r->event_id))
@@ -169,8 +168,8 @@ row_make(struct row *r, const struct batch_run *run, size_t number, struct error
 	row_add_text_without_nuls(view.type_name, &r->type_name);
 	row_add_text_without_nuls(view.path, &r->path);
 	/* An invalid timestamp counts as the earliest time. */
-	if (!span_copy(view.timestamp, r->ts, sizeof r->ts) || clock_parse(r->ts, 0, &wall) != 0)
-		clock_text(0, r->ts);
+	if (!span_copy(view.timestamp, r->ts, sizeof r->ts) || clock_parse(r->ts, 0, &r->wall) != 0)
+		clock_text(r->wall = 0, r->ts);
 	r->event = r->line;
 	if (r->line.len > EVENT_MOST)
 		drop_payload(r->line, view.payload, &r->cleaned);

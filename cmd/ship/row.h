@@ -22,6 +22,7 @@ struct row {
 	char parent_event_id[ID_SIZE];  /* "": none */
 	const char *call, *cost;        /* "": none; as of the batch */
 	char ts[CLOCK_TEXT_SIZE];
+	int64_t wall;                   /* of ts, clock_wall() */
 	struct buffer type_name, path;  /* cleaned, as text */
 	struct span line;               /* its bytes */
 	struct span event;              /* the copy that databases take; line itself if it is the same */

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "ship/batch.h"
+#include "ship/copy.h"
 #include "ship/row.h"
 
 static void
@@ -45,6 +46,43 @@ test_clean(void **state)
 	assert_true(row_clean(span_of(long_number.data, long_number.len), &out));
 	assert_string_equal(out.data, "[7,null,8]");
 	buffer_free(&long_number);
+	buffer_free(&out);
+}
+
+static void
+test_copy_numeric(void **state)
+{
+	static const struct { const char *number; short words[8]; size_t count; } cases[] = {
+		/* digits, weight, sign, dscale, then each digit of base 10000 */
+		{ "0", { 0, 0, 0, 0 }, 4 },
+		{ "-0.000", { 0, 0, 0, 3 }, 4 },
+		{ "1", { 1, 0, 0, 0, 1 }, 5 },
+		{ "-10000", { 1, 1, 0x4000, 0, 1 }, 5 },
+		{ "0.0041", { 1, -1, 0, 4, 41 }, 5 },
+		{ "1e-7", { 1, -2, 0, 7, 10 }, 5 },
+		{ "123456.789", { 3, 1, 0, 3, 12, 3456, 7890 }, 7 },
+		{ "12E+30", { 1, 7, 0, 0, 1200 }, 5 },
+		{ "00010001.00010000", { 3, 1, 0, 8, 1, 1, 1 }, 7 },
+		{ "1e9999", { 1, 2499, 0, 0, 1000 }, 5 },
+		{ "1e-9999", { 1, -2500, 0, 9999, 10 }, 5 },
+		/* not representable */
+		{ "1e10000", { 0 }, 0 },
+		{ "1e-99999999999999999999", { 0 }, 0 },
+		{ "12345678901234567890123456789012345678901234567890123456789012345", { 0 }, 0 },
+	};
+	struct buffer out = BUFFER_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		buffer_clear(&out);
+		assert_int_equal(copy_numeric(&out, cases[i].number), cases[i].count > 0 ? 0 : -1);
+		assert_int_equal(out.len, cases[i].count > 0 ? 4 + 2 * cases[i].count : 0);
+		for (size_t j = 0; j < cases[i].count; j++) {
+			const unsigned char *word = (const unsigned char *)out.data + 4 + 2 * j;
+
+			assert_int_equal((short)(word[0] << 8 | word[1]), cases[i].words[j]);
+		}
+	}
 	buffer_free(&out);
 }
 
@@ -153,6 +191,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_copy_numeric),
 		cmocka_unit_test(test_new_lines),
 		cmocka_unit_test(test_order),
 	};

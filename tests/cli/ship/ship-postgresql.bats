@@ -124,6 +124,44 @@ teardown_file() { postgresql_end; }
 	others_come 'duplicate key value' 'date/time field value out of range' 'index row size'
 }
 
+@test "costs, times and texts are those of the lines, as the server itself would read them" {
+	local costs='0 0.0041 1e-7 12345678.000000001 99999999 10000 1E+3 0.00 -0.5 123.45e-3 12e30 0.00010000 9999.9999'
+	jq -nc 'range(11) | {type: "note", x: .}' | awf-record -q --name odd
+	file=$(transcript)
+	id=$(basename "$file" .jsonl)
+	# A type with bytes that texts of COPY do not have as they are, and a time before 2000.
+	jq -c '([9, 1, 92, 46, 34, 13, 10, 2, 127, 228] | implode) as $odd | del(.seq, .prev) |
+		.timestamp = "1969-07-20T20:17:40.000001Z" | .path = "a" + $odd | if .payload.data then .type += $odd else . end' "$file" | chain >lines
+	mv lines "$file"
+	{
+		echo "{\"run_id\":\"$id\",\"origin\":\"x\",\"transcript\":\"\",\"size\":0}"
+		# shellcheck disable=SC2086 # each is a word
+		paste -d '\n' <(printf '{"cost_usd":%s}\n' $costs) "$file"
+	} | "$BUILD/libexec/awf/awf-ship-postgresql" "$TO" >/dev/null
+	same_lines
+	same "$(sql 'SELECT cost_usd FROM agent_run_events ORDER BY seq')" \
+		"$(sql "SELECT unnest(string_to_array('$costs', ' ')::numeric[])")"
+	same "$(sql "SELECT DISTINCT ts AT TIME ZONE 'UTC', month FROM agent_run_events")" '1969-07-20 20:17:40.000001|1969-07-01'
+	same "$(sql "SELECT count(*) FROM agent_run_events WHERE type <> event ->> 'type' OR path <> event ->> 'path' OR
+		event <> line::jsonb OR event_id <> (event ->> 'event_id')::uuid OR
+		parent_event_id IS DISTINCT FROM (event ->> 'parent_event_id')::uuid")" 0
+	same "$(sql "SELECT count(*) FROM agent_run_events WHERE type LIKE E'note\\t\\x01%'")" 11
+}
+
+@test "long values are compressed by lz4 where the server has it, and nobody has chosen otherwise" {
+	sql "SELECT 1 FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)" | grep -q 1 || skip 'no lz4'
+	long() { jq -nc '{type: "note", x: ("x" * 9000)}' | awf-record -q --name "$1"; }
+	methods() { sql 'SELECT DISTINCT pg_column_compression(line) FROM agent_run_events WHERE length(line) > 9000 ORDER BY 1'; }
+	long one
+	awf-ship --to "$TO"
+	same "$(methods)" lz4
+	sql "ALTER DATABASE $PGDATABASE SET default_toast_compression = pglz"
+	long two
+	awf-ship --to "$TO"
+	same "$(methods)" $'lz4\npglz'
+	same_lines
+}
+
 @test "what is wrong is said" {
 	awf-run -n --name one true
 	run -4 --separate-stderr awf-ship --to "postgresql://$(id -un):secret@/none?host=$PWD"

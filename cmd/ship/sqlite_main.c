@@ -24,6 +24,8 @@
 
 #define PROGRAM "awf-ship-sqlite"
 #define BUSY_MS 300000      /* for other writers */
+#define PAGE_SIZE "16384"   /* of a file that is created */
+#define LOG_BYTES (64 << 20) /* of the log, after which it is copied into the file */
 
 extern const char sqlite_sql[];
 
@@ -151,6 +153,25 @@ use_log(struct database *d, struct error *err)
 	return code == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
+/* How much is kept in memory and in the log, and when it is synced. The log ends at so many pages. */
+static int
+set_limits(struct database *d, enum sync_mode sync, struct error *err)
+{
+	sqlite3_stmt *made = NULL;
+	const int64_t page = sqlite_number(&d->at, "PRAGMA page_size", &made, err);
+	char *sql;
+	int failed;
+
+	sqlite3_finalize(made);
+	if (page <= 0)
+		return -1;
+	sql = memory_format("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = %lld; "
+	    "PRAGMA synchronous = %s", (long long)(LOG_BYTES / page), sync == SYNC_NONE ? "off" : "full");
+	failed = ship_sqlite_execute_script(d, sql, err);
+	free(sql);
+	return failed;
+}
+
 static int
 open_database(void *context, const char *url, int64_t keep_ms, struct error *err)
 {
@@ -165,15 +186,12 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 		return -1;
 	/* It contains what transcripts contain, and is as private. */
 	umask(077);
-	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0 ||
-	    use_log(d, err) != 0 ||
-	    ship_sqlite_execute_script(d,
-	    "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384", err) != 0 ||
-	    ship_sqlite_execute_script(d, sync == SYNC_NONE ? "PRAGMA synchronous = off" :
-	    "PRAGMA synchronous = full",
-	        err) != 0 || make_schema(d, err) != 0)
+	if (sqlite_open(&d->at, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS, err) != 0)
 		return -1;
-	return 0;
+	/* A line has some kilobytes: so pages of the usual 4 KiB have one or two and are often half empty,
+	 * and each page is a write of its own. A file that exists keeps its size. */
+	return ship_sqlite_execute_script(d, "PRAGMA page_size = " PAGE_SIZE, err) != 0 ||
+	    use_log(d, err) != 0 || set_limits(d, sync, err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
 }
 
 static void

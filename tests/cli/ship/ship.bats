@@ -94,6 +94,23 @@ there|elsewhere"
 	same "$(sql 'SELECT count(*) FROM agent_run_blobs')" "$(find "$AWF_STORAGE/blobs" -type f | wc -l)"
 }
 
+@test "a file that is created has large pages; one that exists keeps its own, and whatever others have in it" {
+	awf-run -n --name one true
+	awf-ship --to "$TO"
+	same "$(sql 'PRAGMA page_size')" 16384
+	for size in 512 4096 65536; do
+		sqlite3 "mine$size.db" "PRAGMA page_size = $size; CREATE TABLE mine (x); INSERT INTO mine VALUES ('kept'); CREATE INDEX i ON mine (x)"
+		TO=sqlite:$PWD/mine$size.db
+		awf-ship --to "$TO"
+		same_lines
+		same "$(sql 'PRAGMA page_size; PRAGMA integrity_check; SELECT x FROM mine')" "$size"$'\nok\nkept'
+	done
+	# An empty file is one that is created.
+	: >none.db
+	awf-ship --to sqlite:none.db
+	same "$(sqlite3 none.db 'PRAGMA page_size')" 16384
+}
+
 @test "-f follows what goes on, and runs that begin, until it is told to end" {
 	awf-run -n --name before true
 	awf-ship -f --to "$TO" 3>&- &

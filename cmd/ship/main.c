@@ -11,7 +11,9 @@
  *   - A run that cannot be sent, because the target has another one of its id, does not delay
  *     the others.
  */
+#define _GNU_SOURCE /* F_SETPIPE_SZ */
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,7 +41,8 @@
 #include "transcript/sync_mode.h"
 
 #define PROGRAM "awf-ship"
-#define PIPED ((size_t)1 << 20)
+#define PIPED ((size_t)8 << 20)
+#define PIPE_SIZE (1 << 20) /* of the filter's stdin: as much as users may have */
 #define SHARE ((size_t)256 << 10)
 #define BLOBS_MOST ((int64_t)1 << 20)
 #define ASKED_AT_ONCE 256  /* runs */
@@ -214,6 +217,11 @@ ship_start_filter(struct shipper *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		shipment_restart(p->runs[i]);
 	failed = peer_start(&p->peer, &spec, err);
+#ifdef F_SETPIPE_SZ
+	/* Otherwise both wait for one another after each 64 KiB. If it cannot be had, it stays as it is. */
+	if (failed == 0)
+		fcntl(p->peer.process.in, F_SETPIPE_SZ, PIPE_SIZE);
+#endif
 	list_free(argv);
 	return failed;
 }

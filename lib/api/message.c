@@ -23,7 +23,7 @@
 void
 message_begin(struct message *m)
 {
-	*m = (struct message){ .usage = USAGE_INIT };
+	*m = (struct message){ .usage = USAGE_INIT, .highest = -1 };
 }
 
 static void
@@ -59,13 +59,22 @@ message_free(struct message *m)
 	free(m->explanation);
 }
 
+void
+message_set_index(struct message *m, size_t at, long long index)
+{
+	m->blocks[at].index = index;
+	if (index > m->highest)
+		m->highest = index;
+}
+
 struct block *
 message_add(struct message *m, enum block_type type, long long index)
 {
 	/* Memory doubles at powers of two, so that appending takes constant time on average. */
 	if ((m->count & (m->count - 1)) == 0)
 		m->blocks = memory_array(m->blocks, m->count == 0 ? 1 : m->count * 2, sizeof *m->blocks);
-	m->blocks[m->count] = (struct block){ .type = type, .index = index };
+	m->blocks[m->count] = (struct block){ .type = type };
+	message_set_index(m, m->count, index);
 	return &m->blocks[m->count++];
 }
 
@@ -89,7 +98,8 @@ message_remove(struct message *m, size_t at)
 struct block *
 message_find(struct message *m, enum block_type type, long long index)
 {
-	for (size_t i = m->count; i-- > 0;)
+	/* A new block mostly has the next index: then none is searched. */
+	for (size_t i = index > m->highest ? 0 : m->count; i-- > 0;)
 		if (m->blocks[i].type == type && m->blocks[i].index == index)
 			return &m->blocks[i];
 	return NULL;
@@ -345,13 +355,15 @@ calls_have_names(const struct message *m)
 static void
 message_drop_repeated_calls(struct message *m)
 {
+	struct map ids = MAP_INIT; /* of calls that are kept: most have one of their own */
 	size_t kept = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
 		struct block *b = &m->blocks[i], *first = NULL;
+		const bool seen = b->type == BLOCK_TOOL_USE && !b->ran && b->tool_id != NULL &&
+		    map_get(&ids, b->tool_id, strlen(b->tool_id)) != NULL;
 
-		for (size_t j = 0; j < kept && first == NULL && b->type == BLOCK_TOOL_USE && !b->ran &&
-		    b->tool_id != NULL; j++) {
+		for (size_t j = 0; j < kept && first == NULL && seen; j++) {
 			struct block *other = &m->blocks[j];
 
 			if (other->type == BLOCK_TOOL_USE && other->tool_id != NULL &&
@@ -362,6 +374,8 @@ message_drop_repeated_calls(struct message *m)
 				first = other;
 		}
 		if (first == NULL) {
+			if (b->type == BLOCK_TOOL_USE && b->tool_id != NULL)
+				map_put(&ids, b->tool_id, strlen(b->tool_id), 1);
 			m->blocks[kept++] = *b;
 			continue;
 		}
@@ -372,6 +386,7 @@ message_drop_repeated_calls(struct message *m)
 		block_free(b);
 	}
 	m->count = kept;
+	map_free(&ids);
 }
 
 void

@@ -76,6 +76,7 @@ struct usage_place {
 struct message {
 	struct block *blocks;
 	size_t count;
+	long long highest;        /* index of a block so far; -1 */
 	struct usage usage;
 	char *model;
 	char *id;                 /* the API's id of the message; NULL */
@@ -96,6 +97,8 @@ void message_clear(struct message *m);
 
 /* Appends a new block; the pointer is valid until the next block is appended. */
 struct block *message_add(struct message *m, enum block_type type, long long index);
+/* Gives the block at a place in the list another index. */
+void message_set_index(struct message *m, size_t at, long long index);
 /* Moves the last block to an index in the list; removes the block at an index. */
 void message_raise(struct message *m, size_t to);
 void message_remove(struct message *m, size_t at);

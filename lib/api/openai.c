@@ -50,9 +50,12 @@ openai_read_content(struct stream *s, struct span content, const char *kind)
 
 /* The block of the call with this id; NULL: none. */
 static struct block *
-openai_find_call(struct message *m, const char *id)
+openai_find_call(struct stream *s, const char *id)
 {
-	for (size_t i = m->count; id != NULL && id[0] != '\0' && i-- > 0;)
+	struct message *m = &s->message;
+	const bool seen = id != NULL && map_get(&s->items, id, strlen(id)) != NULL;
+
+	for (size_t i = m->count; seen && i-- > 0;)
 		if (m->blocks[i].type == BLOCK_TOOL_USE && m->blocks[i].tool_id != NULL &&
 		    strcmp(m->blocks[i].tool_id, id) == 0)
 			return &m->blocks[i];
@@ -130,7 +133,7 @@ openai_read_call(struct stream *s, struct span call)
 	struct block *b;
 
 	number_set(&index, span_member(call, "index"));
-	b = openai_find_call(&s->message, id);
+	b = openai_find_call(s, id);
 	if (b != NULL && index >= 0 && b->index >= 0 && b->index != index) /* b is another call */
 		b = NULL;
 	if (b == NULL) {
@@ -147,6 +150,8 @@ openai_read_call(struct stream *s, struct span call)
 	}
 	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
 		b->tool_id = memory_text(id);
+	if (b->tool_id != NULL)
+		map_put(&s->items, b->tool_id, strlen(b->tool_id), 1);
 	free(id);
 	openai_keep_call(b, call);
 	openai_read_function(s, b, function);
@@ -307,7 +312,7 @@ openai_read_event(struct stream *s, struct span data)
 	openai_read_content(s, delta[CONTENT], "text");
 	if (span_type(delta[SAID_REFUSAL]) == 's' && !span_is(delta[SAID_REFUSAL], "")) {
 		openai_read_content(s, delta[SAID_REFUSAL], "text");
-		s->message.blocks[s->message.count - 1].index = REFUSAL;
+		message_set_index(&s->message, s->message.count - 1, REFUSAL);
 	}
 	for (struct span_walk call = span_walk(delta[TOOL_CALLS]); span_next(&call);)
 		openai_read_call(s, call.value);

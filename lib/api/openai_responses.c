@@ -460,7 +460,7 @@ responses_place(struct message *m, size_t before, long long index)
 	size_t place = before;
 
 	for (size_t i = before; i < m->count; i++)
-		m->blocks[i].index = index;
+		message_set_index(m, i, index);
 	while (index >= 0 && place > 0 && m->blocks[place - 1].index > index)
 		place--;
 	for (size_t i = before; place < before && i < m->count; i++)

@@ -15,7 +15,7 @@
 #include "base/text.h"
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; a longer message would be refused */
-#define BLOCKS_LIMIT 100000
+#define BLOCKS_LIMIT 10000 /* each new one, and each piece, is compared with those before it */
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
 #define WORDS_LIMIT 200 /* an event that is not JSON is quoted up to this length */

@@ -53,7 +53,8 @@ struct stream {
 
 	/* For the tables only. */
 	struct message draft;            /* pieces of items that may still arrive whole */
-	struct map items;                /* the ids of items without an index, numbered from 0 */
+	struct map items;                /* the ids of items without an index, numbered from 0; of Chat
+	                                    Completions, those of calls */
 	struct joined kept;              /* members of the message that have no place in a block */
 	struct buffer held[3];           /* ends of deltas of each kind that may begin a secret */
 	struct buffer calling;           /* tool calls to be displayed, not passed on yet */

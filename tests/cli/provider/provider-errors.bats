@@ -253,11 +253,19 @@ with_fault() {
 }
 
 @test "an answer of blocks without end is broken off" {
-	seq 100002 |
+	seq 10002 |
 		sed 's/.*/{"type":"content_block_start","index":&,"content_block":{"type":"text","text":""}}/' >answer.jsonl
 	model_server --answer answer.jsonl
 	run -0 provider anthropic < <(request)
-	same "$(jq -r .message <<<"$output")" 'the answer has more than 100000 blocks'
+	same "$(jq -r .message <<<"$output")" 'the answer has more than 10000 blocks'
+}
+
+@test "calls in one event, or in one body, cost no more than their number" {
+	seq 0 199999 | jq -c '{index: ., id: "call_\(.)", type: "function", function: {name: "t", arguments: "{}"}}' | jq -sc . >calls
+	jq -c '{choices: [{index: 0, delta: {tool_calls: .}}]}' calls >answer.jsonl
+	model_server --answer answer.jsonl
+	run -0 timeout 20 "$BUILD/libexec/awf/awf-provider-openai" < <(request)
+	same "$(jq -r .message <<<"$output")" 'the answer has more than 10000 blocks'
 }
 
 @test "keys are in no argument, answer, log or memory of other processes" {

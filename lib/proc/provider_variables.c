@@ -84,9 +84,14 @@ static void
 add_names_of_file(char ***names, const char *path)
 {
 	struct error ignored;
+	static const char *const aws[] = { "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN" };
 	json_t *file = value_load(path, ERROR_DEFINITION, &ignored), *header, *env;
+	const json_t *sigv4 = json_object_get(json_object_get(file, "key"), "sigv4");
 	const char *name;
 
+	for (size_t i = 0; json_is_object(sigv4) && json_object_get(sigv4, "command") == NULL &&
+	    i < sizeof aws / sizeof *aws; i++)
+		list_add(names, aws[i]);
 	env = json_object_get(json_object_get(file, "key"), "env");
 	add_name(names, env);
 	for (size_t i = 0; i < json_array_size(env); i++)

@@ -385,6 +385,21 @@ repeats_nothing() {
 	safe
 }
 
+@test "23a: the access key of an endpoint of AWS is kept from programs, whichever endpoint a step asks" {
+	export AWS_ACCESS_KEY_ID=id-$KEY AWS_SECRET_ACCESS_KEY=secret-$KEY AWS_SESSION_TOKEN=token-$KEY
+	tool look '"effects":"none"' 'cat >/dev/null; env >seen; echo cold'
+	# For something else than models, as long as no endpoint of the user is asked with it.
+	ask 0 work/m 'tools: [look]'
+	grep -q "secret-$KEY" seen
+	rm seen
+	endpoint aws '{"protocol":"chat","base_url":"https://bedrock.example","key":{"sigv4":{"region":"r","service":"s"}}}'
+	{ chat_look && chat_look; } >replies # the second two
+	ask 0 work/m $'tools: [look]\nbefore_turn: "cat >/dev/null; env >seen-before; echo {}"'
+	awf-step -n -q command -- sh -c 'env >seen-command'
+	same "$(grep -c ^PATH= seen seen-before seen-command | paste -sd' ')" 'seen:1 seen-before:1 seen-command:1'
+	run ! grep -lF "$KEY" seen seen-before seen-command
+}
+
 @test "24: a variable whose name does not say that it holds a key is one if the endpoint says so" {
 	endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$(cat server.url)/v1\",\"key\":{\"env\":\"WORK_LOGIN\"},\"headers\":{\"X-Second\":{\"env\":\"WORK_SECOND\"}}}"
 	unset WORK_KEY

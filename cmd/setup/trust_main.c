@@ -149,22 +149,23 @@ open_items_note(const struct trust_items *items, char ***noted, const struct tru
 static int
 project_show_and_ask(bool yes)
 {
-	struct trust_items items = { NULL, 0 };
+	struct trust_items items = { NULL, 0 }, recorded = { NULL, 0 };
 	struct buffer shown = BUFFER_INIT;
-	struct error err = ERROR_INIT;
+	struct error err = ERROR_INIT, ignored = ERROR_INIT;
 	enum trust_answer answer = TRUST_NO;
 	const struct trust_item *open;
 	char **noted = NULL;
 	size_t more;
 	int failed = 0;
-	bool first = true, refused = false;
+	bool first = true, refused = false, allowed = false;
 
 	for (; failed == 0 && !refused; first = false) {
-		trust_items_free(&items);
+		trust_items_merge(&recorded, &items);
 		project_gather(&items, false);
 		more = open_items_note(&items, &noted, &open);
 		if (open != NULL && more == 0) { /* the items that were just allowed are still not
 		                                    allowed */
+			trust_unrecord(&recorded, &ignored);
 			failed = error_set(&err, ERROR_DEFINITION, open->file, "a file that counts for it changed meanwhile, so "
 			    "it is not allowed: call awf trust again, and let nothing write here, such as its own output");
 			break;
@@ -186,11 +187,13 @@ project_show_and_ask(bool yes)
 			failed = error_set(&err, ERROR_USAGE, NULL,
 			    "nobody can be asked: run it on a terminal, or with --yes");
 		refused = failed == 0 && !yes && answer == TRUST_NO;
-		if (failed == 0 && !refused)
-			terminal_printf("allowed for %s\n", items.list[0].repository);
+		allowed = allowed || (failed == 0 && !refused);
 	}
+	if (failed == 0 && allowed)
+		terminal_printf("allowed for %s\n", recorded.list[0].repository);
 	buffer_free(&shown);
 	list_free(noted);
+	trust_items_free(&recorded);
 	if (failed == 0 && items.count == 0)
 		puts("no definition here runs anything outside of a sandbox");
 	trust_items_free(&items);

@@ -722,13 +722,36 @@ trust_record(const struct trust_items *items, struct error *err)
 			    "a line feed in its name: it cannot be recorded");
 		else if (items->list[i].too_large)
 			failed = trust_refuse_too_large(&items->list[i], ERROR_USAGE, err);
-		else if (!list_has(trusted_read()->allowed, line))
+		items->list[i].recorded = failed == 0 && !list_has(trusted_read()->allowed, line);
+		if (items->list[i].recorded)
 			buffer_format(&lines, ALLOW "%s\n", line);
 		free(line);
 	}
 	if (failed == 0 && lines.len > 0)
 		failed = trusted_write(NULL, NULL, &lines, NULL, err);
 	buffer_free(&lines);
+	return failed;
+}
+
+static bool
+is_line_allowing(const char *line, const char *allowed)
+{
+	return strncmp(line, ALLOW, strlen(ALLOW)) == 0 && strcmp(line + strlen(ALLOW), allowed) == 0;
+}
+
+int
+trust_unrecord(const struct trust_items *items, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < items->count; i++) {
+		char *line = allowed_line(&items->list[i]);
+		size_t dropped = 0;
+
+		if (items->list[i].recorded)
+			failed = trusted_write(is_line_allowing, line, NULL, &dropped, err);
+		free(line);
+	}
 	return failed;
 }
 

@@ -82,6 +82,7 @@ struct trust_item {
 	char digest[DIGEST_SIZE];
 	bool program;                /* a program that is run to describe its tool: awf trust finds
 	                                only those that an agent names */
+	bool recorded;               /* trust_record() has added its line */
 	bool too_large;              /* it may read any file of a project that is too large for a
 	                                digest: it cannot be allowed
 	                                (definitions/trust_project.h) */
@@ -184,6 +185,8 @@ void trust_forget(void);
 
 /* Adds a line for each item that has none. ERROR_SYSTEM. */
 int trust_record(const struct trust_items *items, struct error *err);
+/* Removes the lines that this has added. */
+int trust_unrecord(const struct trust_items *items, struct error *err);
 /* Adds a line `edits` for a directory. ERROR_USAGE if others can write to it, or it belongs to
  * another user. */
 int trust_record_edits(const char *directory, struct error *err);

@@ -47,7 +47,15 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	rc=0
 	timeout 20 awf trust --yes >log 2>../err </dev/null || rc=$?
 	same "$rc $(cat ../err)" '2 awf trust: .mcp.json: a file that counts for it changed meanwhile, so it is not allowed: call awf trust again, and let nothing write here, such as its own output'
-	same "$(grep -c '^allowed' log)" 1
+	run ! grep '^allowed' log
+	same "$(grep -c ^allow "$XDG_DATA_HOME/awf/trust")" 0
+	run -0 awf trust --yes
+	same "$(grep -c '^allowed' <<<"$output")" 1
+	same "$(awf trust --list | grep -c ^allow)" 1
+	# What was allowed before stays so.
+	printf -- '---\nmodel: replay/x\nheaders: {x-title: a}\n---\nhi\n' >agents/y.md
+	run -2 sh -c 'awf trust --yes >log'
+	same "$(awf trust --list | grep -c ^allow)" 1
 	run -0 awf trust --yes
 	run -0 awf trust --yes
 	same "$(grep -c '^allowed' <<<"$output")" 0

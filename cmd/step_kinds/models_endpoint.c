@@ -102,20 +102,39 @@ models_endpoint_key_may_go(const char *family, const char *base)
 	return may;
 }
 
+/* The endpoint of a name; NULL with *err. */
+static struct endpoint *
+models_endpoint_load(const char *name, struct error *err)
+{
+	struct endpoint *e = NULL;
+
+	if (provider_endpoint(name, &e, err) == 0)
+		error_set(err, ERROR_DEFINITION, "--models", "there is no endpoint '%s'", name);
+	return e;
+}
+
+int
+models_endpoint_check(const char *name, struct error *err)
+{
+	struct endpoint *e = models_endpoint_load(name, err);
+	const bool is_right = e != NULL;
+
+	endpoint_free(e);
+	return is_right ? 0 : -1;
+}
+
 int
 models_endpoint_write(const char *name, const struct keys *keys, struct writer *w,
     struct error *err)
 {
-	struct endpoint *e = NULL;
-	int found = provider_endpoint(name, &e, err), failed = 0;
+	struct endpoint *e = models_endpoint_load(name, err);
+	int failed = 0;
 	char *base = NULL;
 	const char *key = NULL;
 	bool users = false;
 	struct span text;
 
-	if (found == 0)
-		error_set(err, ERROR_DEFINITION, "--models", "there is no endpoint '%s'", name);
-	if (found != 1)
+	if (e == NULL)
 		return -1;
 	text = endpoint_text(e);
 	base = endpoint_base(e, NULL, keys, &users, err);

@@ -12,6 +12,8 @@
 #include "json/writer.h"
 #include "proc/environment.h"
 
+/* Whether there is an endpoint of the name, whose file is right. -1: ERROR_DEFINITION, ERROR_SYSTEM. */
+int models_endpoint_check(const char *name, struct error *err);
 /* Writes the members of an endpoint: base, key, headers. -1: ERROR_DEFINITION, ERROR_INVALID,
  * ERROR_AUTH, ERROR_SYSTEM. */
 int models_endpoint_write(const char *name, const struct keys *keys, struct writer *w,

@@ -23,6 +23,7 @@
  * comparison (awf-verify) shows what has changed.
  */
 #include <fcntl.h>
+#include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
+#include "definitions/trust.h"
 #include "io/file.h"
 #include "isolate/loopback.h"
 #include "limits/budget.h"
@@ -177,13 +179,13 @@ models_provider(const struct models *m, const struct api_request *r)
 /* Writes the first line for the proxy: the token, and where the APIs are. Uses this process's
  * environment, since the command's has the proxy of the previous call. */
 static int
-models_send_settings(struct models *m, struct error *err)
+models_write_settings(const struct models *m, struct buffer *line, struct error *err)
 {
 	const struct step *s = m->call->step;
 	struct writer w;
 	int failed = 0;
 
-	writer_begin(&w, &m->proxy.outgoing);
+	writer_begin(&w, line);
 	writer_object(&w);
 	writer_member_string(&w, "token", m->token);
 	writer_member_bool(&w, "text", m->live.run_directory != NULL);
@@ -230,7 +232,7 @@ models_send_settings(struct models *m, struct error *err)
 	}
 	writer_object_end(&w);
 	writer_object_end(&w);
-	buffer_byte(&m->proxy.outgoing, '\n');
+	buffer_byte(line, '\n');
 	return failed;
 }
 
@@ -302,6 +304,7 @@ models_start(struct step_call *call, struct error *err)
 	struct recalled *r = &call->verdict.recalled;
 	char *path = libexec_path(), *argv[2] = { path_search(path, PROXY), NULL };
 	struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
+	struct buffer settings = BUFFER_INIT;
 	long long port;
 	int result = -1;
 
@@ -320,17 +323,19 @@ models_start(struct step_call *call, struct error *err)
 	if (argv[0] == NULL) {
 		error_set(err, ERROR_SYSTEM, PROXY, "does not exist (is AWF installed "
 		    "completely?)");
-	} else if (make_pair(m, err) == 0) {
+	} else if (make_pair(m, err) == 0 && models_write_settings(m, &settings, err) == 0) {
 		spec.inherit = m->borrowed != -1;
 		result = peer_start(&m->proxy, &spec, err);
 	}
-	if (result == 0)
-		result = models_send_settings(m, err);
 	if (result == 0) {
+		buffer_append(&m->proxy.outgoing, settings.data, settings.len);
 		file_close(&m->borrowed);
 		peer_send(&m->proxy);
 		result = wait_for_port(m, &port, err);
 	}
+	if (settings.data != NULL)
+		sodium_memzero(settings.data, settings.len);
+	buffer_free(&settings);
 	free(argv[0]);
 	free(path);
 	if (result == 0) {
@@ -1117,6 +1122,10 @@ static int
 models_load(struct step *s, struct error *err)
 {
 	s->definition.state = memory_zero(1, sizeof(struct budget));
+	/* A replay asks nobody, and needs no file of an endpoint. */
+	for (char **said = s->options.models.endpoints; said != NULL && *said != NULL && !trust_is_replayed(); said++)
+		if (models_endpoint_check(strchr(*said, '=') + 1, err) != 0)
+			return -1;
 	return command_load(s, err);
 }
 

@@ -1095,6 +1095,14 @@ True True True
 	for wrong in nobody=mine anthropic= anthropic=../x '' ,; do
 		run -1 awf-step -n --models="$wrong" app -- true
 	done
-	run ! --separate-stderr awf-step -n --models=anthropic=nobody app -- true
-	[[ $stderr == *"there is no endpoint 'nobody'"* ]]
+	# Before anything runs, in one line.
+	run -2 --separate-stderr awf-step -n --models=anthropic=nobody app -- touch ran
+	same "$stderr" "awf-step: --models: there is no endpoint 'nobody'"
+	endpoint mine '{"base_ulr":"x"}'
+	run -2 --separate-stderr awf-step -n "$models" app -- touch ran
+	same "$(grep -c . <<<"$stderr")" 1
+	endpoint mine '{"protocol":"messages","base_url":"https://localhost:9","key":{"env":"NOBODY_SET_THIS"}}'
+	run -3 --separate-stderr awf-step -n "$models" app -- touch ran
+	same "$stderr" 'awf-step: app: mine: no API key: its variable is not set'
+	[ ! -e ran ]
 }

@@ -188,24 +188,26 @@ conversation_add_tool_result(struct conversation *c, const struct event_view *e)
 {
 	struct span output = span_member(e->payload, KEY_OUTPUT);
 	struct error why = ERROR_INIT;
-	struct buffer errors = BUFFER_INIT;
+	struct buffer errors = BUFFER_INIT, call_id = BUFFER_INIT;
 	struct writer w;
 	const size_t limit = tool_result_limit(e->payload);
 
 	if (!span_is(span_member(e->payload, KEY_FIDELITY), "router"))
 		return;
 	span_decode(span_member(e->payload, KEY_STDERR), &errors);
+	span_decode(span_member(e->payload, KEY_CALL_ID), &call_id);
 	buffer_text(&c->results, c->results.len > 0 ? "," : "");
 	writer_begin(&w, &c->results);
 	writer_object(&w);
 	writer_member_string(&w, KEY_TYPE, "tool_result");
 	writer_member_span(&w, KEY_TOOL_ID, span_member(e->payload, KEY_CALL_ID));
 	if (state_error(span_member(e->payload, KEY_ERROR), &why))
-		tool_write_failure(&w, &why, output, &errors, limit, NULL);
+		tool_write_failure(&w, &why, output, &errors, limit, buffer_string(&call_id), NULL);
 	else
-		tool_write_output(&w, output, limit, NULL);
+		tool_write_output(&w, output, limit, buffer_string(&call_id), NULL);
 	writer_object_end(&w);
 	buffer_free(&errors);
+	buffer_free(&call_id);
 }
 
 /* Any step may continue a session, and its provider may count usage from the session's

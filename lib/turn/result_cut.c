@@ -85,16 +85,19 @@ keep_result(const char *directory, const char *name, const struct buffer *lines)
 }
 
 void
-result_cut(struct buffer *text, size_t limit, const char *directory)
+result_cut(struct buffer *text, size_t limit, const char *call_id, const char *directory)
 {
 	char sha256[DIGEST_SIZE], *name;
-	struct buffer lines = BUFFER_INIT;
+	struct buffer lines = BUFFER_INIT, told = BUFFER_INIT;
 	size_t len, line, whole = text->len;
 
 	if (limit == 0 || text->len <= limit)
 		return;
 	len = utf8_whole(text->data, limit);
-	digest_sha256(text->data, text->len, sha256);
+	buffer_format(&told, "%s\n", call_id);
+	buffer_append(&told, text->data, text->len);
+	digest_sha256(told.data, told.len, sha256);
+	buffer_free(&told);
 	name = memory_format(TOOL_RESULT_NAME "%.*s", NAME_DIGITS, sha256);
 	line = break_lines(text, len, &lines);
 	if (directory != NULL)

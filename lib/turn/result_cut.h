@@ -1,7 +1,8 @@
 /*
  * Results of tools that are too long for a model: it is given the beginning, and a remark that says
  * how much there is and how to get it. The whole result is recorded, as any. The builtin tool `read`
- * finds it under a name made of its digest, so that the text that a model is given is the same in a
+ * finds it under a name made of a digest of it and of the call's id, which servers of models choose at random:
+ * nobody else knows the name before, and the text that a model is given is the same in a
  * resume and in a replay:
  *
  *     runs/<id>/results/awf-result-<digest>   long lines are broken, as `read` shows no more of one
@@ -22,7 +23,7 @@
 bool result_is_long(struct span output, size_t limit);
 /* Cuts a text that is longer than limit. directory: where the whole is kept, or NULL if `read` cannot
  * have it. */
-void result_cut(struct buffer *text, size_t limit, const char *directory);
+void result_cut(struct buffer *text, size_t limit, const char *call_id, const char *directory);
 /* The directory of a run's; memory of its own. */
 char *result_directory(const char *run_directory);
 

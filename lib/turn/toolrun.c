@@ -868,12 +868,12 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 
 void
 tool_write_failure(struct writer *w, const struct error *why, struct span output,
-    const struct buffer *errors, size_t limit, const char *directory)
+    const struct buffer *errors, size_t limit, const char *call_id, const char *directory)
 {
 	struct buffer text = BUFFER_INIT;
 
 	write_failure_text(why, output, errors, &text);
-	result_cut(&text, limit, directory);
+	result_cut(&text, limit, call_id, directory);
 	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, text.data, text.len);
 	writer_member_bool(w, KEY_IS_ERROR, true);
@@ -881,7 +881,8 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 }
 
 void
-tool_write_output(struct writer *w, struct span output, size_t limit, const char *directory)
+tool_write_output(struct writer *w, struct span output, size_t limit, const char *call_id,
+    const char *directory)
 {
 	struct buffer text = BUFFER_INIT;
 
@@ -890,7 +891,7 @@ tool_write_output(struct writer *w, struct span output, size_t limit, const char
 		return;
 	}
 	span_plain(output, &text);
-	result_cut(&text, limit, directory);
+	result_cut(&text, limit, call_id, directory);
 	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, text.data, text.len);
 	buffer_free(&text);
@@ -914,11 +915,11 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 		writer_member_string(&w, KEY_TOOL_ID, run->call_id);
 		if (run->error.code == ERROR_NONE)
 			tool_write_output(&w, span_of(buffer_string(&run->output), run->output.len),
-			    run->limit, directory);
+			    run->limit, run->call_id, directory);
 		else
 			tool_write_failure(&w, &run->error,
 			    span_of(run->output.data, run->output.len), &run->process.errors,
-			    run->limit, directory);
+			    run->limit, run->call_id, directory);
 		writer_object_end(&w);
 	}
 	free(directory);

@@ -106,9 +106,10 @@ int tool_runs_run(struct tool_runs *r, struct error *err);
  * its output (JSON, may be empty) and stderr. limit: bytes of it (0: all); directory: where all of
  * it is kept, or NULL (result_cut.h). */
 void tool_write_failure(struct writer *w, const struct error *why, struct span output,
-    const struct buffer *errors, size_t limit, const char *directory);
+    const struct buffer *errors, size_t limit, const char *call_id, const char *directory);
 /* Those of a result. */
-void tool_write_output(struct writer *w, struct span output, size_t limit, const char *directory);
+void tool_write_output(struct writer *w, struct span output, size_t limit, const char *call_id,
+    const char *directory);
 /* Bytes of a recorded result, by the payload of its event, that the model was given; 0: all. */
 size_t tool_result_limit(struct span payload);
 /* Appends the results as blocks, inside of a JSON array. */

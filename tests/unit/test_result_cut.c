@@ -23,7 +23,7 @@ cut_and_look(char letter)
 
 	for (int i = 0; i < 4000; i++)
 		buffer_byte(&text, letter);
-	result_cut(&text, 10, directory);
+	result_cut(&text, 10, "call", directory);
 	assert_memory_equal(text.data + 10, "\n[These are the first 10 of 4000 bytes.", 39);
 	begin = strstr(buffer_string(&text), "file_path \"");
 	assert_non_null(begin);

@@ -39,6 +39,13 @@ result() { bodies | tail -n 1 | jq -r --arg id "$1" '.messages[].content[]? | se
 10
 20'
 	kill "$MODEL_SERVER_PID"
+	# Its name tells which call it is of, so nobody knows it before.
+	stream tool_use "$(use other long '{}')" >first
+	model_server --answer first --answer last
+	same "$(awf-step -a worker -r step <<<go)" fine
+	[[ $(result other) != *"$name"* ]]
+	[[ $(result other) == *awf-result-* ]]
+	kill "$MODEL_SERVER_PID"
 	# The sandboxed tool finds it in this run.
 	stream tool_use "$(use t1 long '{}')" >first
 	stream tool_use "$(use t2 read '{"file_path":"'"$name"'","offset":'"$offset"',"limit":1}')" "$(use t3 read '{"file_path":"'"$name"'","offset":100001}')" >second

@@ -94,7 +94,7 @@ record_list(struct record *c, char ***list)
 	const uint64_t count = record_count(c, list_count(*list));
 
 	for (uint64_t i = 0; i < count && !c->damaged; i++) {
-		char *text = c->to == NULL ? NULL : (*list)[i];
+		char *text = c->to == NULL || *list == NULL ? NULL : (*list)[i];
 
 		record_text(c, &text);
 		if (c->to == NULL && text != NULL)

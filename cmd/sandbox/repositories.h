@@ -89,6 +89,7 @@ struct repositories {
 	struct timespec began; /* anything that was changed earlier was not changed by the command */
 	struct odd_item *items;
 	size_t count;
+	size_t kept;         /* bytes of large contents that were kept */
 	struct seen_directory *seen; /* sorted by path */
 	size_t seen_count;
 };

@@ -367,15 +367,16 @@ settle_all(const struct repositories *before, struct repositories *after, char *
 			restore_linked(before, item, done);
 	}
 	/* First set aside anything in place of the directory for set-aside items, then the rest. */
-	for (size_t i = 0; i < 2 * after->count; i++) {
-		const struct odd_item *item = &after->items[i % after->count], *was = repositories_find_item(before, item->path);
+	for (int rest = 0; rest < 2; rest++)
+		for (size_t i = 0; i < after->count; i++) {
+			const struct odd_item *item = &after->items[i], *was = repositories_find_item(before, item->path);
 
-		if (is_aside_directory(before, after, item->path) == (i < after->count) &&
-		    (was == NULL || was->plain || !is_as_before(was, item)) &&
-		    !is_within(after->root, item->path, kept) && !is_within(after->root, item->path, opened) &&
-		    settle_item(before, after, item, done))
-			again = true;
-	}
+			if (is_aside_directory(before, after, item->path) == (rest == 0) &&
+			    (was == NULL || was->plain || !is_as_before(was, item)) &&
+			    !is_within(after->root, item->path, kept) && !is_within(after->root, item->path, opened) &&
+			    settle_item(before, after, item, done))
+				again = true;
+		}
 	/* Put back items that were removed from a repository that still exists. */
 	for (size_t i = 0; i < before->count; i++) {
 		const struct odd_item *item = &before->items[i];

@@ -26,6 +26,7 @@
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define INDEX_LIMIT ((size_t)32 << 20) /* of some 300,000 files */
+#define KEPT_LIMIT ((size_t)128 << 20) /* of all indexes; that of the workspace itself is the first */
 
 int
 repositories_open_unnoted(int root, const char *path, int flags)
@@ -267,6 +268,10 @@ repositories_add_item(struct walk *w, int at, const char *directory, const char 
 		item.whole = len > 0;
 	} else if (S_ISREG(st.st_mode)) {
 		repositories_load_file(at, name, &bytes, &item.whole);
+		if (item.whole && bytes.len > CONTENT_LIMIT) {
+			w->r->kept += bytes.len;
+			item.whole = w->r->kept <= KEPT_LIMIT;
+		}
 	}
 	if (content == NULL && S_ISDIR(st.st_mode)) {
 		repositories_describe_directory(&bytes, w->r->workspace, item.path);

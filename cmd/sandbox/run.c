@@ -546,15 +546,24 @@ find_repositories(struct command *c, struct error *err)
 {
 	struct places *p = c->places;
 	struct repositories *r = &c->repositories;
+	sigset_t stops, mask;
 	char *home;
 	int failed = account_home(&home, err);
 
+	/* Others wait meanwhile, so this process must not be stopped. */
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTSTP);
+	sigaddset(&stops, SIGTTIN);
+	sigaddset(&stops, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &stops, &mask);
 	if (failed == 0)
 		failed = overlap_begin(&c->overlap, err);
 	if (failed == 0)
 		failed = repositories_find(r, p->workspace_fd, p->workspace, home, err);
 	if (failed == 0)
 		failed = overlap_join(&c->overlap, r, err);
+	overlap_unlock(&c->overlap);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	free(home);
 	if (failed != 0)
 		return -1;

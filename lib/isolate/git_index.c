@@ -19,6 +19,7 @@
 #define EXTENSION_HEADER 8
 #define SIZE 36            /* in an entry: where the size of its file is */
 #define STATUS 40          /* in an entry: length of what is known of its file, at the beginning */
+#define STAGES 4           /* so many entries may have the same path */
 #define NAME_LENGTH 0xfffu /* part of an entry's flags; this value: the path is longer */
 
 struct reading {
@@ -239,7 +240,7 @@ entries_free(struct entries *e)
 }
 
 /* Whether the next entry is in another index too, with all that is known of its file. Both are
- * sorted by path; a path has up to four entries. */
+ * sorted by path. */
 static bool
 is_entry_known(const struct entries *e, struct entries *other)
 {
@@ -250,7 +251,8 @@ is_entry_known(const struct entries *e, struct entries *other)
 	while (other->next < other->reading.count && strcmp(other->path, e->path) < 0)
 		entries_skip(other);
 	path = other->path;
-	for (i = other->next; i < other->reading.count && strcmp(path, e->path) == 0; i++, path += strlen(path) + 1)
+	for (i = other->next; i < other->reading.count && i < other->next + STAGES && strcmp(path, e->path) == 0;
+	    i++, path += strlen(path) + 1)
 		if (memcmp(entries_at(e, e->next), entries_at(other, i), fixed) == 0)
 			return true;
 	return false;

@@ -683,7 +683,7 @@ calls_step(void *context, const char *name, const char *command)
 }
 
 /* Like resume_build(), with the path of the index; NULL: write none. inside: none either if nothing
- * has changed. */
+ * has changed, and no call has asked. */
 static int
 resume_build_with_index(struct resume *r, const struct resume_plan *plan, const char *index,
     bool inside, struct error *err)
@@ -727,7 +727,8 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 	if (failed == 0 && r->prefix == NULL)
 		failed = history_check_answers(&plan->answers, &r->history, err);
 	r->words.names.edited = r->words.file_names.edited;
-	if (failed == 0 && index != NULL && (!inside || r->history.changed || r->history.has_children))
+	if (failed == 0 && index != NULL && (!inside || r->history.changed || r->history.asked ||
+	    r->history.has_children))
 		failed = history_write(r->reading, index, err);
 	if (index != NULL) {
 		history_reading_free(r->reading);

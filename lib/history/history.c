@@ -51,6 +51,8 @@ struct index {
 	struct buffer text;
 	uint64_t empty;              /* in text */
 	uint64_t marks;              /* offset in text where the marks of the recording begin */
+	char (*asked_about)[ID_SIZE]; /* index_question of each call: root; "": it is none, or it is not known */
+	bool *asked, *latest, *best; /* it is one; the members of the same name */
 };
 
 static uint64_t
@@ -219,9 +221,8 @@ calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
 	return alike;
 }
 
-/* The names of the variables in which two recorded calls differ, each once and with a newline. */
-static void
-add_differing(struct buffer *names, const struct recorded_marks *a, const struct recorded_marks *b)
+void
+history_add_differing(struct buffer *names, const struct recorded_marks *a, const struct recorded_marks *b)
 {
 	const struct recorded_marks *const both[] = { a, b };
 
@@ -246,42 +247,18 @@ variables_alike(const struct recorded_marks *a, const struct recorded_marks *b)
 	struct buffer names = BUFFER_INIT;
 	size_t differing = 0;
 
-	add_differing(&names, a, b);
+	history_add_differing(&names, a, b);
 	for (size_t i = 0; i < names.len; i++)
 		differing += names.data[i] == '\n';
 	buffer_free(&names);
 	return ALIKE_WHOLE / (1 + differing);
 }
 
-/* What distinguishes the asker of a record from other calls of its words and directory that have
- * asked about any record. */
-static uint64_t
-add_apart(struct index *x, uint32_t asker)
-{
-	const struct recording *rec = x->rec;
-	const struct recorded_call *best = &rec->calls[asker];
-	const struct recorded_marks marks = recording_marks(rec, best);
-	struct buffer names = BUFFER_INIT;
-	uint64_t at;
-
-	for (uint32_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-		const struct recorded_marks other = recording_marks(rec, c);
-
-		if (i != asker && c->status.asked && c->attempt == best->attempt &&
-		    memcmp(c->key.guard, best->key.guard, DIGEST_BYTES) == 0 &&
-		    strcmp(other.directory, marks.directory) == 0)
-			add_differing(&names, &marks, &other);
-	}
-	at = history_add_text(x, buffer_string(&names));
-	buffer_free(&names);
-	return at;
-}
-
-/* Of the calls of the last attempt that asked about a record, named by its root: the most
- * similar, and of equally similar ones the nearest. */
-static void
-find_asker(struct index *x, uint32_t call, struct index_record *r)
+/* Of the calls that asked about a record, named by its root: the most similar, and of equally similar ones
+ * the last, then the nearest. What asked in the attempt in which another call took over the record is not that
+ * call. NO_CALL: none has asked. */
+static uint32_t
+find_asker(const struct index *x, uint32_t call, const struct index_record *r)
 {
 	const struct recording *rec = x->rec;
 	const struct recorded_marks marks = recording_marks(rec, &rec->calls[call]);
@@ -289,33 +266,27 @@ find_asker(struct index *x, uint32_t call, struct index_record *r)
 	size_t most = 0, alike;
 	uint64_t nearest = 0, away;
 	int64_t occurrence, item;
-	uint32_t attempt = 0;
 
-	for (uint32_t i = call + 1; i < rec->call_count; i++) {
+	for (uint32_t i = rec->calls[call].links.root + 1; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
 		struct recorded_marks own;
 
-		if (!c->status.asked || strcmp(rec->marks.data + c->key.compared, r->root) != 0)
+		if (!x->latest[i] || strcmp(x->asked_about[i], r->root) != 0 ||
+		    (c->attempt == rec->calls[call].attempt && i != call))
 			continue;
 		own = recording_marks(rec, c);
 		alike = calls_alike(rec, i, call) + variables_alike(&own, &marks) +
 		    (strcmp(own.directory, marks.directory) == 0 ? ALIKE_WHOLE : 0);
-		if (c->attempt != attempt)
-			r->askers = 0;
-		attempt = c->attempt;
 		read_position(c->call->id, &occurrence, &item);
 		away = history_distance(item, r->item) + history_distance(occurrence, r->occurrence);
-		if (r->askers++ > 0 && (alike < most || (alike == most && away >= nearest)))
+		if (asker != NO_CALL && (alike < most || (alike == most && c->attempt == rec->calls[asker].attempt &&
+		    away >= nearest)))
 			continue;
 		most = alike;
 		nearest = away;
 		asker = i;
-		r->asker_start = x->marks + c->key.start;
-		r->asker_directory = x->marks + c->key.directory;
-		r->asker_variables = x->marks + c->key.variables;
-		memcpy(r->asker, c->key.guard, sizeof r->asker);
 	}
-	r->asker_apart = asker != NO_CALL ? add_apart(x, asker) : x->empty;
+	return asker;
 }
 
 static struct index_record
@@ -388,13 +359,17 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.runs_calls = !r.changed && !r.child && chain_runs_calls(rec, call);
 	r.changed_inside = root->chain.changed_inside != NO_CALL ?
 	    history_add_text(x, rec->calls[root->chain.changed_inside].call->id) : x->empty;
-	r.edited = chain_edited(rec, call);
+	r.edited = chain_edited(rec, call) || recording_child_answered(rec, call);
 	/* What an attempt made in two calls that took over the same one, its replay makes in these two. */
 	model_call_event_id(rec->spec->mode == RECALL_REPLAY ? c->call : root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
-	if (r.decided == RECALL_SKIP && !r.step_skipped)
-		find_asker(x, call, &r);
+	if (r.decided != RECALL_UNDECIDED && !r.step_skipped) {
+		const uint32_t asker = find_asker(x, call, &r);
+
+		if (asker != NO_CALL)
+			x->best[asker] = true;
+	}
 	add_events(x, c, &r);
 	INVARIANT(r.events + r.event_count == x->place_count);
 	INVARIANT(r.start < x->text.len && r.directory < x->text.len && r.variables < x->text.len &&
@@ -464,53 +439,134 @@ put_keys(struct index *x, const struct sorted_call *calls, size_t count, uint64_
 	return 0;
 }
 
-static uint64_t
-add_asked_last(struct index *x)
+/* Whether two calls that have asked have the same words and surroundings. */
+static bool
+are_same_askers(const struct recording *rec, const struct recorded_call *a, const struct recorded_call *b)
 {
-	const struct recording *rec = x->rec;
-	struct buffer all = BUFFER_INIT;
-	char text[ASKED_SIZE];
-	uint64_t at;
+	const struct recorded_marks of_a = recording_marks(rec, a), of_b = recording_marks(rec, b);
+	uint64_t exact;
 
-	for (uint32_t i = 0; i < rec->call_count; i++) {
-		if (!rec->calls[i].status.asked || rec->calls[i].attempt != rec->now.attempt)
-			continue;
-		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
-		buffer_format(&all, "%s\n", text);
-	}
-	at = history_add_text(x, buffer_string(&all));
-	buffer_free(&all);
-	return at;
+	return memcmp(a->key.guard, b->key.guard, DIGEST_BYTES) == 0 &&
+	    marks_recorded_identity(&of_a, &exact) == marks_recorded_identity(&of_b, &exact);
 }
 
-static uint64_t
-add_asked(struct index *x)
+/* Whether a call with the words of this one was asked about in that attempt. */
+static bool
+was_asked_in(const struct index *x, uint32_t call, uint32_t attempt)
+{
+	const struct recorded_call *c = &x->rec->calls[call];
+
+	for (uint32_t i = 0; i < x->rec->call_count; i++)
+		if (x->asked[i] && x->rec->calls[i].attempt == attempt && are_same_askers(x->rec, &x->rec->calls[i], c))
+			return true;
+	return false;
+}
+
+/* Whether b, of a later attempt, is a, which was asked about: with the same words; or at the same position with
+ * words that nobody had then, so that they were edited, or have a time. */
+static bool
+is_later_form(const struct index *x, uint32_t a, uint32_t b)
+{
+	const struct recorded_call *of_a = &x->rec->calls[a], *of_b = &x->rec->calls[b];
+
+	return of_b->attempt > of_a->attempt && (x->asked[b] || !of_b->status.idle) &&
+	    (are_same_askers(x->rec, of_a, of_b) ||
+	    (strcmp(of_a->call->id, of_b->call->id) == 0 && !was_asked_in(x, b, of_a->attempt)));
+}
+
+/* Determines which calls were asked about, and about which record: those that asked, and those that took over one of
+ * other words; and which of them were made, or have asked, in a later attempt. */
+static void
+find_asked(struct index *x)
 {
 	const struct recording *rec = x->rec;
-	struct buffer all = BUFFER_INIT;
-	char text[ASKED_SIZE], marked[ASKED_MARKED_SIZE];
-	struct recorded_marks marks;
-	uint64_t at, exact;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
-		char *name = rec->calls[i].status.asked ? call_id_name(rec->calls[i].call->id) : NULL;
+		const struct recorded_call *c = &rec->calls[i];
 
-		if (name == NULL)
+		if (rec->spec->mode == RECALL_REPLAY || c->kind.member)
 			continue;
-		index_asked(name, rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
-		if (!text_has_part(buffer_string(&all), '\n', text, strlen(text)))
-			buffer_format(&all, "%s\n", text);
-		index_asked_words(rec->calls[i].key.guard, rec->marks.data + rec->calls[i].key.compared, text);
-		buffer_format(&all, "%s\n", text);
-		marks = recording_marks(rec, &rec->calls[i]);
-		index_asked_marked(rec->calls[i].key.guard, marks_recorded_identity(&marks, &exact),
-		    rec->marks.data + rec->calls[i].key.compared, marked);
-		buffer_format(&all, "%s\n", marked);
-		free(name);
+		x->asked[i] = c->status.asked || (c->links.claims != NO_CALL &&
+		    memcmp(rec->calls[c->links.claims].key.guard, c->key.guard, DIGEST_BYTES) != 0);
+		if (c->status.asked)
+			snprintf(x->asked_about[i], ID_SIZE, "%s", rec->marks.data + c->key.compared);
+		else if (x->asked[i])
+			model_call_event_id(rec->calls[c->links.root].call, x->asked_about[i]);
 	}
-	at = history_add_text(x, buffer_string(&all));
-	buffer_free(&all);
-	return at;
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		x->latest[i] = x->asked[i];
+		for (uint32_t k = i + 1; x->latest[i] && k < rec->call_count; k++)
+			x->latest[i] = !is_later_form(x, i, k);
+	}
+}
+
+static struct index_words
+make_words(const struct index *x, uint32_t call)
+{
+	const struct recorded_call *c = &x->rec->calls[call];
+
+	return (struct index_words){ .started = { c->call->begin.offset, c->call->begin.length, c->source },
+		.input = c->links.input_from != NO_CALL ? x->rec->calls[c->links.input_from].end : (struct place){ .len = 0 },
+		.given = c->key.input, .definition = c->key.definition, .start = x->marks + c->key.start,
+		.directory = x->marks + c->key.directory, .variables = x->marks + c->key.variables };
+}
+
+/* The call, of those before another one, whose start is the event with this id. */
+static uint32_t
+find_by_id(const struct recording *rec, const char *id, uint32_t before)
+{
+	char text[ID_SIZE];
+
+	for (uint32_t i = 0; *id != '\0' && i < before; i++)
+		if (strcmp(model_call_event_id(rec->calls[i].call, text), id) == 0)
+			return i;
+	return NO_CALL;
+}
+
+static struct index_question
+make_question(struct index *x, uint32_t call)
+{
+	const struct recording *rec = x->rec;
+	const struct recorded_call *c = &rec->calls[call];
+	const char *root = x->asked_about[call];
+	uint32_t record = find_by_id(rec, root, call);
+	struct index_question q;
+
+	memset(&q, 0, sizeof q); /* the padding is written too */
+	q.words = make_words(x, call);
+	/* As it was when the call asked. */
+	while (record != NO_CALL && rec->calls[record].links.claimed_by != NO_CALL &&
+	    rec->calls[rec->calls[record].links.claimed_by].attempt < c->attempt)
+		record = rec->calls[record].links.claimed_by;
+	if (record != NO_CALL)
+		q.recorded = make_words(x, record);
+	memcpy(q.root, root, sizeof q.root);
+	q.call = history_add_text(x, c->call->id);
+	q.step = index_step(c->call->id);
+	memcpy(q.guard, c->key.guard, sizeof q.guard);
+	q.took_over = !c->status.asked;
+	q.latest = x->latest[call];
+	q.recent = c->status.asked && c->attempt == rec->now.attempt;
+	q.best = x->best[call];
+	return q;
+}
+
+static int
+put_questions(struct index *x, uint64_t *count)
+{
+	int failed = 0;
+
+	*count = 0;
+	for (uint32_t i = 0; failed == 0 && i < x->rec->call_count; i++) {
+		struct index_question q;
+
+		if (!x->asked[i])
+			continue;
+		q = make_question(x, i);
+		failed = put_bytes(x, &q, sizeof q);
+		(*count)++;
+	}
+	return failed;
 }
 
 /* Whether every record comes before the next in the order in which a history is searched. */
@@ -529,7 +585,7 @@ index_size(const struct index_head *head)
 {
 	return sizeof *head + head->sources * sizeof(struct index_source) +
 	    head->records * sizeof(struct index_record) + head->keys * sizeof(struct index_key) +
-	    head->places * sizeof(struct place) + head->text;
+	    head->questions * sizeof(struct index_question) + head->places * sizeof(struct place) + head->text;
 }
 
 /* What a fork leaves out has no record, but its call is in the list of calls left out. */
@@ -538,7 +594,7 @@ add_left_out(struct index *x)
 {
 	const struct recording *rec = x->rec;
 	struct buffer all = BUFFER_INIT;
-	char text[ASKED_SIZE];
+	char text[LEFT_OUT_SIZE];
 	uint64_t at;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
@@ -547,7 +603,7 @@ add_left_out(struct index *x)
 
 		if (name == NULL)
 			continue;
-		index_asked(name, rec->calls[i].key.guard, "", text);
+		index_left_out(name, rec->calls[i].key.guard, text);
 		buffer_format(&all, "%s\n", text);
 		free(name);
 	}
@@ -601,8 +657,6 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	struct index_head head = { .sources = history_source_count(rec->spec), .records = count,
 		.mode = rec->spec->mode };
 
-	head.asked = add_asked(x);
-	head.asked_last = add_asked_last(x);
 	head.used_before = add_used_before(x);
 	head.left_out = add_left_out(x);
 	head.new_steps = add_new_steps(x);
@@ -624,6 +678,7 @@ put_index(struct index *x, struct index_source *sources, struct sorted_call *cal
 	if (put_bytes(x, &head, sizeof head) != 0 ||
 	    put_bytes(x, sources, (size_t)head.sources * sizeof *sources) != 0 ||
 	    put_records(x, calls, count) != 0 || put_keys(x, calls, count, &head.keys) != 0 ||
+	    put_questions(x, &head.questions) != 0 ||
 	    put_bytes(x, x->places, x->place_count * sizeof *x->places) != 0 ||
 	    put_bytes(x, x->text.data, x->text.len) != 0 ||
 	    file_write(x->fd, x->out.data, x->out.len) != 0)
@@ -651,6 +706,11 @@ index_write(const char *path, const struct recording *rec, struct error *err)
 	if (x.fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to make");
 	calls = memory_array(NULL, (size_t)rec->call_count + 1, sizeof *calls);
+	x.best = memory_zero((size_t)rec->call_count + 1, sizeof *x.best);
+	x.asked = memory_zero((size_t)rec->call_count + 1, sizeof *x.asked);
+	x.asked_about = memory_zero((size_t)rec->call_count + 1, sizeof *x.asked_about);
+	x.latest = memory_zero((size_t)rec->call_count + 1, sizeof *x.latest);
+	find_asked(&x);
 	for (uint32_t i = 0; i < rec->call_count; i++)
 		if (recording_counts(rec, i))
 			calls[count++] = sort_by(rec, &rec->calls[i]);
@@ -659,6 +719,10 @@ index_write(const char *path, const struct recording *rec, struct error *err)
 		error_errno(err, ERROR_SYSTEM, path, "unable to write");
 	close(x.fd);
 	free(calls);
+	free(x.best);
+	free(x.latest);
+	free(x.asked);
+	free(x.asked_about);
 	free(x.places);
 	buffer_free(&x.text);
 	buffer_free(&x.out);
@@ -768,6 +832,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 	memset(summary, 0, sizeof *summary);
 	for (uint32_t i = 0; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
+
+		summary->asked |= c->status.asked;
 		if (!recording_counts(rec, i))
 			continue;
 		summary->calls++;

@@ -161,6 +161,7 @@ struct history_summary {
 	struct history_program *programs; /* if they were checked */
 	size_t program_count;
 	bool changed;                /* a call has changed something, or may have */
+	bool asked;                  /* a call has asked whether it is a recorded one */
 	bool has_children;           /* there are calls of child runs */
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */

@@ -83,7 +83,8 @@ struct left_record {
 	uint64_t distance;           /* between its process's position and this process's, among
 	                                those with its name */
 	size_t i;
-	bool shared;                 /* assigned to an item */
+	bool shared;                 /* assigned to an item, */
+	bool same;                   /* which has its input */
 };
 
 static int
@@ -109,7 +110,7 @@ sort_left(const struct history *h, const unsigned char *key, const struct recall
 	list = memory_array(NULL, *count + 1, sizeof *list);
 	for (size_t i = 0; i < *count; i++)
 		list[i] = (struct left_record){ history_distance(h->records[first + i].occurrence,
-			query->occurrence), first + i, false };
+			query->occurrence), first + i, false, false };
 	if (*count > 1)
 		qsort(list, *count, sizeof *list, compare_left);
 	return list;
@@ -169,7 +170,11 @@ share_records(struct history *h, const struct recall_query *query, const struct 
 		if (!left[l].shared && n < count)
 			compared[n] = (int64_t)i + 1;
 		left[l].shared |= n < count;
-		if (undecided == RECALL_COMPARED_WITH_NONE && !r->runs_calls && r->decided == RECALL_UNDECIDED)
+		left[l].same |= n < count && !any;
+		/* A group whose input is none of the recorded ones has one of them all the same, so that
+		 * the calls in it are compared. */
+		if (undecided == RECALL_COMPARED_WITH_NONE && !(r->runs_calls && left[l].same) &&
+		    r->decided == RECALL_UNDECIDED)
 			undecided = (int64_t)i + 1;
 	}
 	return undecided;

@@ -11,77 +11,54 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Whether an earlier attempt asked the user whether a call of this name is the recorded one, or,
- * if `any` is set, whether such a call is any recorded one. */
+/* Whether a call of this name has asked whether it is a recorded one. */
 static bool
-has_asked(const struct history *h, const struct index_record *record, const unsigned char *guard,
-    const struct recall_query *query, bool any)
+name_has_asked(const struct history *h, const char *name)
 {
-	const char *rest = history_text(h, h->head->asked), *asked;
-	char one[ASKED_SIZE], unsaid[ASKED_SIZE];
-	size_t len;
+	const size_t len = strlen(name);
+	bool asked = false;
 
-	index_asked(query->name, guard, record->root, one);
-	/* Older versions did not record about which record a call has asked. */
-	index_asked(query->name, guard, "", unsaid);
-	while ((asked = text_part(&rest, '\n', &len)) != NULL)
-		if ((len == strlen(unsaid) && memcmp(asked, unsaid, len) == 0) ||
-		    (len == strlen(one) && memcmp(asked, one, any ? strcspn(one, ":") : len) == 0))
-			return true;
-	return false;
-}
+	for (uint64_t i = 0; !asked && i < h->head->questions; i++) {
+		const char *call = history_text(h, h->questions[i].call), *slash = strrchr(call, '/');
 
-/* Whether a call with these words (definition) has asked about the record. */
-static bool
-words_have_asked(const struct history *h, const struct index_record *record, const unsigned char *guard)
-{
-	char text[ASKED_SIZE];
-
-	index_asked_words(guard, record->root, text);
-	return text_has_part(history_text(h, h->head->asked), '\n', text, strlen(text));
+		call = slash != NULL ? slash + 1 : call;
+		asked = strncmp(call, name, len) == 0 && call[len] == ':';
+	}
+	return asked;
 }
 
 bool
-history_is_asker(struct history *h, const struct index_record *record, const unsigned char *guard,
-    const struct recall_query *query)
+history_is_asker(struct history *h, struct history *of, const struct index_record *record, const unsigned char *guard,
+    const struct index_question *q)
 {
-	const struct recorded_marks marks = { history_text(h, record->asker_start),
-		history_text(h, record->asker_directory), history_text(h, record->asker_variables) };
-	const char *apart = history_text(h, record->asker_apart), *name;
-	struct buffer names = BUFFER_INIT;
-	bool same = record->askers > 0 && memcmp(record->asker, guard, DIGEST_BYTES) == 0;
-	size_t len;
-
-	if (same && query->marks != NULL) {
-		same = strcmp(marks.directory, query->marks->directory != NULL ? query->marks->directory : "") == 0;
-		marks_difference(query->marks, &marks, &names);
-		while (same && (name = text_part(&apart, '\n', &len)) != NULL)
-			same = len == 0 || !text_has_part(buffer_string(&names), '\n', name, len);
-		buffer_free(&names);
-	}
+	if (q == NULL || strcmp(q->root, record->root) != 0 || (of == h && !q->best))
+		return false;
 	/* It is not the asker if a call with the record's own words has asked in another run. */
-	return same && (memcmp(record->guard, guard, DIGEST_BYTES) == 0 || !history_asked_elsewhere(h, record));
+	return memcmp(record->guard, guard, DIGEST_BYTES) == 0 || !history_asked_elsewhere(h, record);
 }
 
 bool
 history_is_decided_in(struct history *h, struct history *of, const struct index_record *record,
     const unsigned char *guard, const struct recall_query *query)
 {
+	const struct index_question *q;
+
 	if (record->decided == RECALL_UNDECIDED)
 		return false;
-	if (record->decided == RECALL_REDO && !record->tools_doubtful)
-		return true;
 	/* A call with the same words reuses the recorded result. A child run itself is never in
 	 * doubt. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
-	/* If several calls have asked, the answer is for the one that resembles the record most. */
-	if (record->askers > 0 && !record->step_skipped && !history_is_asker(of, record, guard, query) && words_have_asked(h, record, guard))
-		return false;
+	if (record->step_skipped)
+		return name_has_asked(h, query->name);
 	/* A single --skip of a record in doubt is only about the record's own call. */
-	if (record->doubtful && record->decided == RECALL_SKIP && !record->step_skipped && !record->skipped_twice)
+	if (record->doubtful && record->decided == RECALL_SKIP && !record->skipped_twice)
 		return false;
-	return has_asked(h, record, guard, query, record->step_skipped);
+	q = history_find_question(h, guard, query);
+	/* Making it does no harm: the record stays free for its own call. */
+	if (record->decided == RECALL_REDO)
+		return q == NULL ? !record->tools_doubtful : strcmp(q->root, record->root) == 0;
+	return history_is_asker(h, of, record, guard, q);
 }
 
 bool
@@ -97,19 +74,21 @@ is_left_out(const struct history *h, const unsigned char *key, const unsigned ch
     const struct recall_query *query)
 {
 	const char *all = history_text(h, h->head->left_out);
-	char text[ASKED_SIZE];
+	char text[LEFT_OUT_SIZE];
 
-	index_asked(query->name, guard, "", text);
+	index_left_out(query->name, guard, text);
 	return *all != '\0' && !history_same_guard(h, history_bound(h, key, guard), key, guard) &&
 	    bsearch(text, all, strlen(all) / LEFT_OUT_SIZE, LEFT_OUT_SIZE, index_compare_left_out) != NULL;
 }
 
 bool
 history_is_new(const struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query)
+    const struct recall_query *query, const struct index_question *q)
 {
 	if (is_left_out(h, key, guard, query))
 		return true;
+	if (q == NULL ? history_step_has_asked(h, query) : q->took_over)
+		return false;
 	return query->path != NULL &&
 	    text_has_part(history_text(h, h->head->new_steps), '\n', query->path, strlen(query->path));
 }
@@ -163,29 +142,6 @@ history_refuse_unknown(const struct recall_query *query, struct recalled *r, str
 	r->unknown = true;
 	free(place);
 	return -1;
-}
-
-const struct index_record *
-history_find_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query)
-{
-	const char *rest = history_text(h, h->head->asked), *asked;
-	const struct index_record *found = NULL;
-	char text[ASKED_MARKED_SIZE];
-	uint64_t exact;
-	size_t len, begin;
-
-	if (history_has_no_marks(query))
-		return NULL;
-	index_asked_marked(guard, marks_identity(query->marks, &exact), "", text);
-	begin = strlen(text);
-	while (found == NULL && (asked = text_part(&rest, '\n', &len)) != NULL)
-		if (len > begin && memcmp(asked, text, begin) == 0) {
-			char *root = memory_copy(asked + begin, len - begin);
-
-			found = history_find_root(h, root);
-			free(root);
-		}
-	return found == NULL || (found->child && found->decided == RECALL_REDO) ? NULL : found;
 }
 
 int

@@ -217,17 +217,18 @@ static struct index_record *
 find_compared(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query)
 {
-	bool resume = h->head->mode == RECALL_RESUME;
+	const bool resume = h->head->mode == RECALL_RESUME, branch = resume && query->member && h->head->edited;
 	struct index_record *found;
 
 	if (query->compared == RECALL_COMPARED_WITH_NONE)
 		return NULL;
 	do {
-		found = resume ? history_find_changed(h, key, guard, query, true) : NULL;
+		/* All branches have the same input; their words tell them apart. */
+		found = resume && !branch ? history_find_changed(h, key, guard, query, true) : NULL;
 		if (found == NULL && query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
 		    history_unused_by_any(&h->records[query->compared - 1]))
 			found = &h->records[query->compared - 1];
-		else if (found == NULL && resume && query->member && h->head->edited)
+		else if (branch)
 			found = history_find_changed_branch(h, key, guard, query);
 		else if (found == NULL)
 			found = history_find_changed(h, key, guard, query, false);
@@ -251,6 +252,17 @@ make_in_place(struct history *h, const struct index_record *record, const unsign
 	return 1;
 }
 
+/* The record that the call has asked about; by now another call may have it. Of a child run that is to be
+ * replaced by another, it is that child run's record. NULL: none. */
+static struct index_record *
+find_asked(struct history *h, const unsigned char *guard, const struct recall_query *query)
+{
+	const struct index_question *q = history_find_question(h, guard, query);
+	const struct index_record *record = q != NULL && !q->took_over ? history_find_root(h, q->root) : NULL;
+
+	return record == NULL || (record->child && record->decided == RECALL_REDO) ? NULL : &h->records[record - h->records];
+}
+
 /* Handles a call with another input or definition. If the record's command made other calls and
  * changed nothing itself, as with a group, those calls are compared one by one. */
 static int
@@ -258,7 +270,6 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	bool replay = h->head->mode == RECALL_REPLAY, made_again;
-	const struct index_record *asked;
 	struct index_record *record;
 	int status;
 
@@ -266,13 +277,11 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		record = find_compared(h, key, guard, query);
 		if (record == NULL && replay)
 			return history_refuse_unknown(query, r, err);
-		asked = record == NULL && h->head->mode == RECALL_RESUME ? history_find_asked(h, guard, query) : NULL;
-		if (asked != NULL && !history_unused_by_any(asked))
-			return history_refuse_asked_again(h, asked, query, r, err);
-		/* No other call has used the record that it asked about: the answer is for this
-		 * call. */
-		if (asked != NULL)
-			record = &h->records[asked - h->records];
+		if (record == NULL && h->head->mode == RECALL_RESUME) {
+			record = find_asked(h, guard, query);
+			if (record != NULL && !history_unused_by_any(record))
+				return history_refuse_asked_again(h, record, query, r, err);
+		}
 		if (record == NULL) {
 			note_anew(h, key, query);
 			return 0;
@@ -579,37 +588,6 @@ claim_alike(struct history *h, const unsigned char *key, const unsigned char *gu
 	return 0;
 }
 
-/* Finds a record that the call has asked about and for which the user's answer was to skip it. If
- * the user has also said that calls of its step are new, the call must have the record's input. A
- * record in doubt must have been named twice. */
-static struct index_record *
-find_answered(struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query)
-{
-	const bool new_step = history_is_new(h, key, guard, query);
-
-	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
-		struct index_record *r = &h->records[i];
-
-		if (r->decided == RECALL_SKIP && (!r->doubtful || r->skipped_twice) && !r->child &&
-		    history_is_asker(h, r, guard, query) &&
-		    (!new_step || r->given == index_digest(query->input_sha256)) &&
-		    history_unused_by_any(r) && history_lend(h, r))
-			return r;
-	}
-	return NULL;
-}
-
-static int
-claim_answered(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
-{
-	int status;
-
-	r->lent = true;
-	status = history_fill_recalled(h, record, r, err);
-	return status == 1 ? use_decided(record, r) : status;
-}
-
 /* The call is a child run with another input than the recorded one: the record may belong to
  * another call that is about to come, so this one waits a little. Returns whether another call has
  * claimed it. */
@@ -730,20 +708,48 @@ claim_changed_child(struct history *h, const unsigned char *key, const unsigned 
 	return record->decided == RECALL_REDO ? 0 : continue_child(h, record, r, err);
 }
 
-/* Finds the record of a child run that this one has asked about and that is the same according to
- * the user's answer, although other calls of its step are new. */
-static struct index_record *
-find_answered_child(struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query)
+/* The call has asked about a record, and the answer is for that call alone. To skip: it is done, or, if it is a child
+ * run, it continues; a record in doubt must have been named twice. To do it again: another is made in the record's
+ * place. Without an answer it asks again. 0: it has not asked, or is new according to the user. */
+static int
+claim_answered(struct history *h, const unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    const struct index_question *q, struct recalled *r, struct error *err)
 {
-	for (size_t i = history_bound(h, key, NULL); query->child && history_same_key(h, i, key); i++) {
-		struct index_record *r = &h->records[i];
+	const struct index_record *asked = q != NULL ? history_find_root(h, q->root) : NULL;
+	struct index_record *record;
+	bool done;
+	int status;
 
-		if (r->child && r->decided == RECALL_SKIP && history_is_asker(h, r, guard, query) &&
-		    history_unused_by_any(r) && history_mark(h, r))
-			return r;
+	if (asked == NULL || asked->child != query->child)
+		return 0;
+	record = &h->records[asked - h->records];
+	done = record->decided == RECALL_SKIP && (!record->doubtful || record->skipped_twice) &&
+	    history_is_asker(h, h, record, guard, q);
+	if (done && history_unused_by_any(record) && (record->child ? history_mark(h, record) : history_lend(h, record))) {
+		if (record->child)
+			return continue_child(h, record, r, err);
+		r->lent = true;
+		status = history_fill_recalled(h, record, r, err);
+		return status == 1 ? use_decided(record, r) : status;
 	}
-	return NULL;
+	if (q->took_over || history_is_new(h, key, guard, query, q) || history_is_decided(h, record, guard, query) ||
+	    memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+		return 0;
+	return history_unused_by_any(record) ? history_refuse_changed(h, record, query, r, err) :
+	    history_refuse_asked_again(h, record, query, r, err);
+}
+
+/* The user has said that the call, which has asked, is new: an answer about another call is no answer for it, so
+ * only what has done the same is considered, as far as it is decided. */
+static int
+claim_new(struct history *h, const unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	int status = claim_elsewhere(h, guard, query, true, r, err);
+
+	if (status == 0)
+		note_anew(h, key, query);
+	return status;
 }
 
 /* No record matches the call exactly. failed: a record that matches but ended without a result;
@@ -819,6 +825,7 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 {
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	struct index_record *record, *failed = NULL;
+	const struct index_question *question;
 	struct same same;
 	int status;
 
@@ -837,20 +844,21 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 		failed = record;
 		record = NULL;
 	}
-	if (record != NULL && same.alike && !history_is_new(h, key, guard, query))
+	if (record != NULL && same.alike && !history_is_new(h, key, guard, query, history_find_question(h, guard, query)))
 		return claim_alike(h, key, guard, &same, query, r, err);
-	if (record == NULL && h->head->mode == RECALL_RESUME && (record = find_answered(h, key, guard, query)) != NULL)
-		return claim_answered(h, record, r, err);
-	if (record == NULL && h->head->mode == RECALL_RESUME &&
-	    (record = find_answered_child(h, key, guard, query)) != NULL)
-		return continue_child(h, record, r, err);
-	if ((record == NULL || same.alike) && h->head->mode == RECALL_RESUME && history_is_new(h, key, guard, query)) {
-		if (record != NULL && same.alike && history_is_decided(h, record, guard, query))
+	if (record == NULL && h->head->mode == RECALL_RESUME) {
+		question = history_find_question(h, guard, query);
+		status = claim_answered(h, key, guard, query, question, r, err);
+		if (status != 0)
+			return status;
+		if (history_is_new(h, key, guard, query, question))
+			return claim_new(h, key, guard, query, r, err);
+	}
+	if (record != NULL && same.alike && h->head->mode == RECALL_RESUME) {
+		if (history_is_decided(h, record, guard, query))
 			atomic_store(&record->mark, MARK_FREE);
-		status = record == NULL ? claim_elsewhere(h, guard, query, true, r, err) : 0;
-		if (status == 0)
-			note_anew(h, key, query);
-		return status;
+		note_anew(h, key, query);
+		return 0;
 	}
 	return record == NULL ? claim_unmatched(h, key, guard, query, failed, r, err) :
 	    claim_matched(h, record, same.fit, r, err);

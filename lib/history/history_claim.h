@@ -2,6 +2,7 @@
  * Shared by the files that look a call up:
  *
  *  history_find.c     the record of a call
+ *  history_question.c what the call has asked about in an earlier attempt
  *  history_ask.c      what the user is asked about a record, and has answered
  *  history_claim.c    who claims which record
  *  history_ahead.c    the same for calls that are to come
@@ -63,10 +64,10 @@ bool history_is_paid(const struct index_record *r);
 
 /* ---- history_ask.c ---- */
 
-/* Whether the user's answer about the record applies to this call: the call has asked about it,
- * and is the one most similar to it. */
-bool history_is_asker(struct history *h, const struct index_record *record, const unsigned char *guard,
-    const struct recall_query *query);
+/* Whether the user's answer about a record, which is in the history `of`, is for the call that has asked this
+ * question: of those that have asked about the record it is the most similar. NULL: it has asked none. */
+bool history_is_asker(struct history *h, struct history *of, const struct index_record *record,
+    const unsigned char *guard, const struct index_question *q);
 /* Whether the user has decided what happens to a call that has other words than the record, or
  * another place. An answer about a recorded call in doubt, given by its name, is about that call
  * only: the user was not asked whether another call is skipped, or whether an agent repeats all
@@ -77,12 +78,10 @@ bool history_is_decided_in(struct history *h, struct history *of, const struct i
 /* The same of a record of this history. */
 bool history_is_decided(struct history *h, const struct index_record *record, const unsigned char *guard,
     const struct recall_query *query);
-/* Whether the user has said that a call which matches no record is new. */
+/* Whether the user has said that a call which matches no record, and has asked that question (NULL: none), is new,
+ * or it is left out by a fork. What is said after calls of a step have asked is for these alone. */
 bool history_is_new(const struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query);
-/* The record that the call asked about while it has none of its own; by now another call may
- * have it. Of a child run that is to be replaced by another, it is that child run's record. */
-const struct index_record *history_find_asked(const struct history *h, const unsigned char *guard, const struct recall_query *query);
+    const struct recall_query *query, const struct index_question *q);
 /* The end of a question about a record: how to answer it, and to what effect. If the record was
  * in doubt, the user has said already that it is skipped. h: the history of the call that asks;
  * prefix: text in front of the record's name. */
@@ -104,6 +103,14 @@ int history_refuse_moved(const struct history *h, const struct elsewhere *found,
 int history_refuse_alike(const struct history *h, const struct same *same, const struct recall_query *query,
     struct recalled *r, struct error *err);
 
+/* ---- history_question.c ---- */
+
+/* The question that this call has asked in an earlier attempt; NULL: it has asked none, or it is not certain
+ * which. */
+const struct index_question *history_find_question(struct history *h, const unsigned char *guard,
+    const struct recall_query *query);
+/* Whether a call of its step has asked. */
+bool history_step_has_asked(const struct history *h, const struct recall_query *query);
 /* ---- history_ahead.c: struct recall ---- */
 
 /* Whether a call that is to come will claim the record. */

@@ -241,19 +241,20 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 	return failed;
 }
 
-/* Whether calls of a history, or of the runs inside, have asked the question with this text
- * (index_asked_words()). */
+/* Whether calls of a history, or of the runs inside, with the words of the record have asked about it in the
+ * last attempt. */
 static bool
-was_asked_inside(struct history *h, const char *directory, struct history *at, const char *text)
+was_asked_inside(struct history *h, const char *directory, struct history *at, const struct index_record *record)
 {
 	struct history *inside;
 
-	if (!is_of_one_run(at, h) &&
-	    text_has_part(history_text(at, at->head->asked_last), '\n', text, strlen(text)))
-		return true;
+	for (uint64_t i = 0; !is_of_one_run(at, h) && i < at->head->questions; i++)
+		if (at->questions[i].recent && strcmp(at->questions[i].root, record->root) == 0 &&
+		    memcmp(at->questions[i].guard, record->guard, DIGEST_BYTES) == 0)
+			return true;
 	for (size_t i = 0; at->head->children > 0 && i < at->head->records; i++)
 		if (at->records[i].child && open_inside(h, directory, at, &at->records[i], &inside, NULL) == 0 &&
-		    inside != NULL && was_asked_inside(h, directory, inside, text))
+		    inside != NULL && was_asked_inside(h, directory, inside, record))
 			return true;
 	return false;
 }
@@ -284,13 +285,11 @@ history_asked_elsewhere(struct history *h, const struct index_record *record)
 {
 	char *directory = h->directory != NULL ? memory_text(h->directory) : NULL;
 	struct history *at = h, *outer;
-	char text[ASKED_SIZE];
 	bool asked;
 
-	index_asked_words(record->guard, record->root, text);
 	for (size_t depth = 0; depth < HISTORY_AROUND_MOST && climb_out(h, &directory, &outer); depth++)
 		at = outer != NULL ? outer : at;
-	asked = directory != NULL && was_asked_inside(h, directory, at, text);
+	asked = directory != NULL && was_asked_inside(h, directory, at, record);
 	free(directory);
 	return asked;
 }

@@ -374,8 +374,6 @@ history_find_changed(struct history *h, const unsigned char *key, const unsigned
 		text = 0;
 		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
 			text = history_alike(h, r, query);
-		if (text < ALIKE_WHOLE && !history_unused_by_any(r))
-			continue;
 		if (h->head->mode == RECALL_RESUME) {
 			/* Records with another guard too: prefer a call in the same place with the
 			 * same variables. */

@@ -58,10 +58,11 @@ map_index(struct history *h, int fd, struct error *err)
 	room = h->map_len;
 	if (room < sizeof *head || memcmp(head->magic, HISTORY_MAGIC, sizeof head->magic) != 0 ||
 	    head->sources > room || head->records > room || head->keys > room ||
-	    head->places > room || head->text > room)
+	    head->questions > room || head->places > room || head->text > room)
 		return history_set_damaged_error(h->path, err);
 	need = sizeof *head + head->sources * sizeof *h->sources +
 	    head->records * sizeof *h->records + head->keys * sizeof *h->keys +
+	    head->questions * sizeof *h->questions +
 	    head->places * sizeof *h->places + head->text;
 	if (need != room || head->text == 0 || (head->records > 0 && head->keys == 0))
 		return history_set_damaged_error(h->path, err);
@@ -69,7 +70,8 @@ map_index(struct history *h, int fd, struct error *err)
 	h->sources = (const void *)(head + 1);
 	h->records = (void *)((char *)h->map + sizeof *head + head->sources * sizeof *h->sources);
 	h->keys = (void *)(h->records + head->records);
-	h->places = (const void *)(h->keys + head->keys);
+	h->questions = (const void *)(h->keys + head->keys);
+	h->places = (const void *)(h->questions + head->questions);
 	h->text = (const char *)(h->places + head->places);
 	return h->text[head->text - 1] == '\0' ? 0 : history_set_damaged_error(h->path, err);
 }

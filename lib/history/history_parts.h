@@ -22,22 +22,18 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs18"
+#define HISTORY_MAGIC "awf-hs19"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* nesting of runs */
 
-/* The index file: head, sources, records, keys, places, text, each an array. */
+/* The index file: head, sources, records, keys, questions, places, text, each an array. */
 struct index_head {
 	char magic[8];
-	uint64_t mode, sources, records, keys, places, text;
+	uint64_t mode, sources, records, keys, questions, places, text;
 	uint64_t prefix, steps;      /* in text */
 	uint64_t edited;             /* history_names.edited */
-	uint64_t asked;              /* in text: index_asked() of the calls that have asked whether they are a
-	                                recorded one, each with a newline */
-	uint64_t asked_last;         /* in text: index_asked_words() of the calls that asked in the
-	                                last attempt */
 	uint64_t used_before;        /* in text: recalled_used_before() */
-	uint64_t left_out;           /* in text: index_asked() of the calls that the fork leaves out, each with a
+	uint64_t left_out;           /* in text: index_left_out() of the calls that the fork leaves out, each with a
 	                                newline, LEFT_OUT_SIZE in all; sorted */
 	uint64_t new_steps;          /* in text: history_answers.new_steps, each with a newline */
 	uint64_t children;           /* records of child runs */
@@ -89,13 +85,30 @@ struct index_record {
 	uint64_t start, directory, variables; /* recorded_marks, in text */
 	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE], around[ID_SIZE]; /* around: of the enclosing call; "" */
-	unsigned char asker[DIGEST_BYTES]; /* the guard of the most similar call that has
-	                                      asked whether it is this one: the user's answer
-	                                      applies to it */
-	uint64_t asker_start, asker_directory, asker_variables; /* its recorded_marks, in text */
-	uint64_t asker_apart;        /* in text: the variables in which others with its words, in its directory,
-	                                that have asked, differ from it, each with a newline */
-	uint32_t askers;             /* how many did, in the last attempt in which any did */
+};
+
+/* What a call did, as in index_record. */
+struct index_words {
+	struct place started, input;
+	uint64_t given, definition;
+	uint64_t start, directory, variables;
+};
+
+/* A call of an earlier attempt that was asked about: it did nothing but ask whether it is a recorded one, or it
+ * took over one of other words by the user's answer. */
+struct index_question {
+	struct index_words words;
+	struct index_words recorded; /* of the record; started.len 0: it is not known */
+	char root[ID_SIZE];          /* of the record; "": it is not known */
+	uint64_t call;               /* its id, in text */
+	uint64_t step;               /* index_step() */
+	unsigned char guard[DIGEST_BYTES];
+	bool took_over;              /* it did not ask then, but took the record over */
+	bool latest;                 /* the call was neither made nor has it asked in a later attempt, as far as
+	                                is known */
+	bool recent;                 /* it asked in the last attempt of all */
+	bool best;                   /* the user has answered, and of the calls that asked about the record
+	                                it is the most similar: the answer is for it */
 };
 
 /* Shared by the records of a key: what calls of this attempt have asked for. */
@@ -111,8 +124,6 @@ struct index_key {
 	bool began;                  /* a call of the records began an effect, or made
 	                                other calls */
 };
-
-#define LEFT_OUT_SIZE 17
 
 #define MARK_FREE INT64_C(0)
 #define MARK_CLAIMED INT64_C(-1)
@@ -141,6 +152,7 @@ struct history {
 	const struct index_source *sources;
 	struct index_record *records;
 	struct index_key *keys;
+	const struct index_question *questions;
 	const struct place *places;
 	const char *text;
 	int *fds;                    /* of sources, -1 until one is read */
@@ -206,6 +218,9 @@ struct history_around {
 int history_around(const char *run_directory, struct history_around *around, struct error *err);
 void history_around_free(struct history_around *around);
 
+/* history.c: appends the names of the variables in which two recorded calls differ, each once and with a
+ * newline. */
+void history_add_differing(struct buffer *names, const struct recorded_marks *a, const struct recorded_marks *b);
 /* history_likeness.c: whether marks have no part in finding the record of a call: it reads no environment,
  * or nothing is known of its run's. */
 bool history_has_no_marks(const struct recall_query *query);

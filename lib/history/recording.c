@@ -291,10 +291,8 @@ any_named_before(const uint32_t *named, char *const *paths, uint32_t call)
 	return false;
 }
 
-/* Whether a child run was asked about, and goes on since: --skip has said that it is the same one, and
- * says so still. */
-static bool
-is_child_answered(const struct recording *rec, uint32_t call)
+bool
+recording_child_answered(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 	char root[ID_SIZE];
@@ -317,13 +315,12 @@ recording_decision(const struct recording *rec, uint32_t call)
 	if (any_names(answers->redo, &rec->calls[call]))
 		return RECALL_REDO;
 	if (any_names(answers->skip, &rec->calls[call]))
-		return is_child_answered(rec, call) ? RECALL_UNDECIDED : RECALL_SKIP;
+		return RECALL_SKIP;
 	/* A call that was made again since, under another name, is done. */
 	if (any_named_before(rec->redo_before, answers->redo, call) &&
 	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
 		return RECALL_REDO;
-	return any_named_before(rec->skip_before, answers->skip, call) && !is_child_answered(rec, call) ?
-	    RECALL_SKIP : RECALL_UNDECIDED;
+	return any_named_before(rec->skip_before, answers->skip, call) ? RECALL_SKIP : RECALL_UNDECIDED;
 }
 
 /* Where TOOL begins in a PATH of the form CALL/TOOL#NUMBER; NULL: it has another form. */
@@ -997,32 +994,28 @@ add_doubt(const struct recording *rec, struct history_doubt **list, size_t *coun
 }
 
 void
-index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
-    char text[ASKED_SIZE])
+index_left_out(const char *name, const unsigned char guard[DIGEST_BYTES], char text[LEFT_OUT_SIZE])
 {
 	unsigned char key[DIGEST_BYTES];
 
 	index_key("", name, ANY_ITEM, key);
 	for (size_t i = 0; i < 8; i++)
-		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ (*root != '\0' ? 0 : guard[i])));
-	snprintf(text + 16, ASKED_SIZE - 16, "%s%s", *root != '\0' ? ":" : "", root);
+		snprintf(text + 2 * i, 3, "%02x", (unsigned)(key[i] ^ guard[i]));
 }
 
-void
-index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE])
+uint64_t
+index_step(const char *chain)
 {
-	for (size_t i = 0; i < 8; i++)
-		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
-	snprintf(text + 16, ASKED_SIZE - 16, "=%s", root);
-}
+	struct buffer names = BUFFER_INIT;
+	unsigned char key[DIGEST_BYTES];
+	uint64_t step;
 
-void
-index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, const char *root,
-    char text[ASKED_MARKED_SIZE])
-{
-	for (size_t i = 0; i < 8; i++)
-		snprintf(text + 2 * i, 3, "%02x", (unsigned)guard[i]);
-	snprintf(text + 16, ASKED_MARKED_SIZE - 16, "~%016" PRIx64 "=%s", identity, root);
+	for (const char *at = chain; *at != '\0'; at += strcspn(at, "/"), at += *at == '/')
+		buffer_format(&names, "%.*s/", (int)strcspn(at, ":/"), at);
+	index_key("", buffer_string(&names), ANY_ITEM, key);
+	memcpy(&step, key, sizeof step);
+	buffer_free(&names);
+	return step;
 }
 
 /* For the command of a child run, "/bin/sh -c TEXT NAME ...": whether the files of the run have it. */

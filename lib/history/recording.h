@@ -319,18 +319,11 @@ void index_key(const char *root, const char *name, int64_t item,
 uint64_t index_digest(const char *sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
-/* What a call of this name is listed as that has asked whether it is the record with this root, whatever its
- * input was then: a date in it is another one by the time of the answer. "": it is not known which, and it is
- * known by its guard. */
-#define ASKED_SIZE (17 + ID_SIZE)
-void index_asked(const char *name, const unsigned char guard[DIGEST_BYTES], const char *root,
-    char text[ASKED_SIZE]);
-/* The same, of the words of the call, which has asked about the record of this root. */
-void index_asked_words(const unsigned char guard[DIGEST_BYTES], const char *root, char text[ASKED_SIZE]);
-/* The same, of the words and the marks (marks_identity()): the guard's digits, '~', the identity's, '=', root. */
-#define ASKED_MARKED_SIZE (ASKED_SIZE + 18)
-void index_asked_marked(const unsigned char guard[DIGEST_BYTES], uint64_t identity, const char *root,
-    char text[ASKED_MARKED_SIZE]);
+/* What a call of this name is listed as that a fork leaves out. */
+#define LEFT_OUT_SIZE 17
+void index_left_out(const char *name, const unsigned char guard[DIGEST_BYTES], char text[LEFT_OUT_SIZE]);
+/* A number for the names in a chain of calls: those of one step have the same. */
+uint64_t index_step(const char *chain);
 /* Whether a file of the run has the name and the command of a call in a line, which began an effect: its
  * own call may come yet (history_names.edited). */
 bool recording_named(const struct recording *rec, uint32_t call);
@@ -345,6 +338,9 @@ bool recording_tool_answers(const struct recording *rec, uint32_t call, struct b
 /* For each PATH of one call that has another name by now, as the workflow went on when it was asked about:
  * the last of the chain that had that name last; else NO_CALL. An array of its own; NULL: there are no PATHs. */
 uint32_t *recording_named_before(const struct recording *rec, char *const *paths);
+/* Whether it is a child run that was asked about, and goes on since: --skip has said that it is the
+ * same one, and may say so again. */
+bool recording_child_answered(const struct recording *rec, uint32_t call);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
 /* Whether --skip names the call twice: one that is compared with it is left out, too. */

@@ -252,7 +252,7 @@ recording_read_attempt(struct recording *rec, const struct reading *at)
 }
 
 /* Which call a claiming call takes over: the last that took over the same one before; but not a
- * call of other words that the user had made in its place in this attempt. */
+ * call of other words that was made in its place in this attempt. */
 static uint32_t
 recording_followed_call(const struct recording *rec, uint32_t claimed,
     const struct recorded_call *c)
@@ -260,8 +260,7 @@ recording_followed_call(const struct recording *rec, uint32_t claimed,
 	uint32_t latest = recording_latest(rec, claimed);
 
 	return rec->calls[latest].attempt == c->attempt &&
-	    memcmp(rec->calls[latest].key.guard, c->key.guard, sizeof c->key.guard) != 0 &&
-	    memcmp(rec->calls[claimed].key.guard, c->key.guard, sizeof c->key.guard) == 0 ? claimed : latest;
+	    memcmp(rec->calls[latest].key.guard, c->key.guard, sizeof c->key.guard) != 0 ? claimed : latest;
 }
 
 static void

@@ -110,6 +110,7 @@ write_step(struct writer *w, const char *line)
 		member_json(w, "exit_code", value_of(line, "exit"));
 		member(w, "skipped", value_of(line, "skip"));
 		member_id(w, "reused_from", value_of(line, "reused"));
+		member_id(w, "compared_with", value_of(line, "compared"));
 		return;
 	}
 	member(w, "input_sha256", *value_of(line, "in") != '\0' ? value_of(line, "in") : "0");
@@ -566,8 +567,10 @@ test_changed(void **state)
 		    RECALL_RESUME, NULL, "a:0:0", {
 		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '\"old\"'" ASKS } } },
 		{ "skip, as an earlier attempt has asked", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1\n"
-		    "R\nS t a:0:0\nC d a:0:0 err=waiting", RECALL_RESUME, NULL, "a:0:0", {
-		    { "a 0 0 0", "open changed skip started=%s% completed=%c%" }, { "a 0 0 0", "new" },
+		    "R\nS t a:0:0\nC d a:0:0 err=waiting compared=s", RECALL_RESUME, NULL, "a:0:0", {
+		    { "a 0 0 0", "open changed skip started=%s% completed=%c%" },
+		    { "a 0 0 0", "waiting: a: has asked whether it is a:0:0, which another call has taken over: "
+		    "to make this one as well, resume with --new a" },
 		    { "a 0 7 0", "succeeded started=%s% completed=%c%" } } },
 		{ "a decision is for doubts and changes alone", "R\nS s a:0:0 fx=external\n"
 		    "C c a:0:0 result=1", RECALL_RESUME, "a", NULL, {

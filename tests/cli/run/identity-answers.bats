@@ -175,3 +175,113 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	ledger c d
 	[ "$status" = 0 ]
 }
+
+# answer: resumes until nothing is asked any more, with all --skip and --new that were printed so far.
+answer() {
+	local answers='' status=75
+	for _ in 1 2 3 4 5 6; do
+		answers=$(printf '%s\n' $answers $(printed --skip) $(printed --new) | paste -d ' ' - - | sort -u)
+		# shellcheck disable=SC2086
+		run --separate-stderr awf-run --resume "$(cat id)" $answers
+		[ "$status" = 75 ] || break
+	done
+	same "$status" 0
+}
+
+@test "an answer is for the call that asked, also where its words have another time then: the one beside it asks again" {
+	local of kind line list
+	for of in "eval@for x in a b c; do $PUSH \"echo \$x >>ledger # \$(date +%s%N)\"; done" \
+		"g@for x in a b c; do awf-step -n -q --each g -- sh -c \"$PUSH 'echo \$x >>ledger # \$(date +%s%N)'\"; done" \
+		"items@printf '%s\\n' a b c | ${PUSH/-n -q/-i lines -q} \"cat >>ledger # \$(date +%s%N)\"" \
+		"child@for x in a b c; do awf-run --no-transcript -n -c \"$PUSH 'echo \$x >>ledger'\" \$(date +%s%N); done"; do
+		kind=${of%%@*} line=${of#*@}
+		for list in 'N a b c' 'a N b c' 'a b c N'; do
+			rm -f ledger open
+			flow "$line"
+			start 3
+			sed -i "s/a b c/$list/" flow.awf
+			: >open
+			resume 75
+			ledger a b c
+			same "$(printed --skip | grep -c .)" 3
+			if [ "$kind" != items ]; then
+				# shellcheck disable=SC2046
+				resume 75 $(printed --skip)
+				ledger a b c
+			fi
+			answer
+			ledger N a b c
+		done
+	done
+}
+
+@test "answers that are given in turn do what they say: each is for the call that asked" {
+	local kind skip
+	# shellcheck disable=SC2016
+	printf '%s\n' "$PUSH \"echo \$1 >>ledger\"" >k.awf
+	for kind in "$PUSH \"echo \$f >>ledger # of \$#\"" 'awf-run -n ./k.awf $f $#' 'awf-run --no-transcript -n ./k.awf $f $#'; do
+		rm -f ledger open
+		flow "set -- x/a x/b; for f; do $kind; done"
+		start 3
+		sed -i 's#x/a x/b#x/a x/aa x/b#' flow.awf
+		: >open
+		resume 75
+		skip=$(printed --skip)
+		# shellcheck disable=SC2086
+		resume 75 $skip
+		ledger x/a x/b
+		# shellcheck disable=SC2046,SC2086
+		resume 0 $skip $(printed --new)
+		ledger x/a x/aa x/b
+	done
+}
+
+@test "a group whose calls were answered in turn: what was taken as done is not made again by what is said of another" {
+	flow "for x in a b c; do awf-step -n -q --each g -- sh -c \"$PUSH 'echo \$x >>ledger # \$(date +%s%N)'\"; done"
+	start 3
+	sed -i 's/a b c/a N c/' flow.awf
+	: >open
+	resume 75
+	resume 75 --skip g:0:0/push:0:0 --skip g:2:0/push:0:0
+	same "$(printed --new)" '--new g.push'
+	resume 0 --skip g:0:0/push:0:0 --skip g:2:0/push:0:0 --new g.push
+	ledger N a b c
+}
+
+@test "a child run whose arguments have a time continues as often as that is said of it" {
+	printf '%s\n' "$PUSH 'echo x >>ledger'" 'awf-step -n -q inner -- test -e open' >k.awf
+	flow 'awf-run -n ./k.awf $(date +%s%N)'
+	start 3
+	resume 3
+	same "$(printed --skip)" '--skip k:0:0'
+	resume 3 --skip k:0:0
+	resume 3 --skip k:0:0
+	: >open
+	resume 0 --skip k:0:0
+	ledger x
+
+	# Its effects are not asked about where it was continued.
+	rm ledger open
+	printf '%s\n' "$PUSH \"echo \$1 >>ledger\"" >k.awf
+	flow 'for x in a b c; do awf-run -n ./k.awf $x $(date +%s%N); done'
+	start 3
+	sed -i 's/a b c/N a b c/' flow.awf
+	: >open
+	resume 75
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip) $(printed --new)
+	ledger N a b c
+}
+
+@test "a call that is new since the others have asked takes none of their answers" {
+	flow "for x in a b c; do $PUSH \"echo \$x >>ledger # \$(date +%s%N)\"; done"
+	start 3
+	sed -i 's/a b c/N a b c/' flow.awf
+	: >open
+	resume 75
+	sed -i 's/N a b c/M N a b c/' flow.awf
+	resume 75 --skip push:0:0 --skip push:1:0 --skip push:2:0 --new push
+	[[ $stderr == *"echo M >>ledger"* ]]
+	answer
+	ledger M N a b c
+}

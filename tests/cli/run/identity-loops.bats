@@ -98,3 +98,61 @@ ledger() { same "$(sort ledger 2>/dev/null)" "$(printf '%s\n' "$@")"; }
 		ledger c d e
 	done
 }
+
+@test "an item more, and its number in the words of all: each call asks about its own record, in whatever it is made" {
+	local kind
+	for kind in 'awf-step -n -q --parallel g --' 'awf-step -n -q --each g -- sh -c' 'awf-step -n -q w -- sh -c' \
+		'awf-step -n -q --max 1 m -- sh -c' eval; do
+		for list in 'N a b c' 'a N b c'; do
+			rm -f open ledger
+			printf '%s\n' "set -- a b c; for x; do $kind \"$PUSH 'echo \$x >>ledger # of \$#'\"; done" "$GATE" >flow.awf
+			start
+			sed -i "s/-- a b c/-- $list/" flow.awf
+			: >open
+			resume 75
+			ledger a b c
+			same "$(printed --skip | grep -c push)" 3
+			# shellcheck disable=SC2046
+			resume 0 $(printed --skip | grep push) $(printed --new | grep push)
+			ledger N a b c
+		done
+	done
+}
+
+@test "the items of a group have others beside them, and each was given the number of all: none is made again unasked" {
+	printf '%s\n' "set -- a b c; printf '%s\n' \"\$@\" | sed \"s/\$/ \$#/\" | awf-step -i lines -q --each g -- awf-step -q --effects external push -- sh -c 'cat >>ledger'" "$GATE" >flow.awf
+	start
+	sed -i 's/-- a b c/-- N a b c/' flow.awf
+	: >open
+	resume 75
+	ledger 'a 3' 'b 3' 'c 3'
+}
+
+@test "branches that stand elsewhere, and whose words have another number, each ask about their own record" {
+	group() {
+		printf 'awf-step -n -q --parallel g --'
+		for x; do printf " '%s \"echo %s >>ledger # of %s\"'" "$PUSH" "$x" $#; done
+		printf '\n%s\n' "$GATE"
+	}
+	group a b c >flow.awf
+	start
+	group N a b c >flow.awf
+	: >open
+	resume 75
+	ledger a b c
+	[[ $stderr != *"echo a >>ledger # of 4', the recorded one 'sh -c echo b"* ]]
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip) $(printed --new)
+	ledger N a b c
+
+	rm open ledger
+	group a b c >flow.awf
+	start
+	group b c >flow.awf
+	: >open
+	resume 75
+	same "$(printed --skip)" "$(printf '%s\n' '--skip g:0:0/g:0:1/push:0:0' '--skip g:0:0/g:0:2/push:0:0')"
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip)
+	ledger a b c
+}

@@ -874,7 +874,8 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	flow "awf-step -n -q --parallel g -- '$PUSH \"echo z >>ledger\"' '$PUSH \"echo a >>ledger\"' '$PUSH \"echo b  >>ledger\"' '$PUSH \"echo c >>ledger\"'"
 	: >open
 	resume 75
-	resume 0 --skip g:0:0/g:0:1/push:0:0
+	ledger a b c
+	resume 0 --skip g:0:0/g:0:1/push:0:0 --new g.push
 	ledger a b c z
 
 	rm ledger open

@@ -1,0 +1,360 @@
+/*
+ * Finds which question of an earlier attempt a call has asked: the answer belongs to that call.
+ *
+ * A call is the one that asked if its words, input, directory and variables are the same. What is
+ * another in each attempt, such as a time, is another again when the user answers. So a call whose
+ * words are others is the one that asked if it differs from that only where that differed from the
+ * record that it asked about, and differs from each other call that has asked in this and more.
+ * Calls that asked and differ from it in the same are told apart by their position. If this leaves
+ * a doubt, the call has not asked, and asks.
+ */
+#include "history/history_claim.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "transcript/event_keys.h"
+
+/* Where two calls differ, sorted: 2i+1 is word i, 2i the place before it. */
+struct differences {
+	uint64_t *list;
+	size_t count;
+};
+#define IN_INPUT (UINT64_C(1) << 40)      /* added to places in the input; */
+#define OF_DEFINITION (UINT64_C(1) << 41) /* the definition differs, and its description does not; */
+#define OF_INPUT (OF_DEFINITION + 1)      /* the same of the input; */
+#define VARIABLE (UINT64_C(1) << 42)      /* added to the digest of a variable's name */
+
+/* What a call does. */
+struct described {
+	struct buffer does, input;
+	uint64_t definition, given;  /* index_digest() */
+};
+
+static void
+add_difference(struct differences *d, uint64_t at)
+{
+	d->list = memory_array(d->list, d->count + 1, sizeof *d->list);
+	d->list[d->count++] = at;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static bool
+contains(const struct differences *all, const struct differences *some)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < some->count; i++) {
+		while (k < all->count && all->list[k] < some->list[i])
+			k++;
+		if (k == all->count || all->list[k] != some->list[i])
+			return false;
+	}
+	return true;
+}
+
+/* The length of the word at the beginning of a text: letters, or a number with what joins its parts
+ * (2026-11-30T08:15, 1.5), or one other byte. */
+static size_t
+word_length(const char *at, size_t most)
+{
+	size_t len = 1;
+
+	if (isdigit((unsigned char)*at)) {
+		while (len < most && (isdigit((unsigned char)at[len]) || (len + 1 < most &&
+		    strchr("-:.,T", at[len]) != NULL && isdigit((unsigned char)at[len + 1]))))
+			len++;
+	} else if (isalpha((unsigned char)*at) || (unsigned char)*at >= 0x80) {
+		while (len < most && (isalpha((unsigned char)at[len]) || (unsigned char)at[len] >= 0x80))
+			len++;
+	}
+	return len;
+}
+
+static struct span *
+split_words(const struct buffer *text, size_t *count)
+{
+	struct span *words = memory_array(NULL, text->len + 1, sizeof *words);
+
+	*count = 0;
+	for (size_t i = 0; i < text->len;) {
+		size_t len = word_length(text->data + i, text->len - i);
+
+		if (!isspace((unsigned char)text->data[i]))
+			words[(*count)++] = span_of(text->data + i, len);
+		i += len;
+	}
+	return words;
+}
+
+static bool
+same_word(struct span a, struct span b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* Adds where a differs from b. If they have another number of words: all between what is the same
+ * at the beginning and at the end. */
+static void
+add_words(struct differences *d, const struct buffer *a, const struct buffer *b, uint64_t base)
+{
+	size_t count, other, most, before = 0, behind = 0;
+	struct span *words = split_words(a, &count), *others = split_words(b, &other);
+
+	most = count < other ? count : other;
+	while (before < most && same_word(words[before], others[before]))
+		before++;
+	while (behind < most - before && same_word(words[count - 1 - behind], others[other - 1 - behind]))
+		behind++;
+	for (size_t i = before; count == other && i < count - behind; i++)
+		if (!same_word(words[i], others[i]))
+			add_difference(d, base + 2 * i + 1);
+	for (size_t i = 2 * before; count != other && i <= 2 * (count - behind); i++)
+		add_difference(d, base + i);
+	free(words);
+	free(others);
+}
+
+/* Where a differs from b; names: the marks in which they do, each with a newline. */
+static struct differences
+find_differences(const struct described *a, const struct described *b, const char *names)
+{
+	struct differences d = { NULL, 0 };
+	const char *name;
+	size_t len;
+
+	add_words(&d, &a->does, &b->does, 0);
+	if (d.count == 0 && a->definition != b->definition)
+		add_difference(&d, OF_DEFINITION);
+	len = d.count;
+	add_words(&d, &a->input, &b->input, IN_INPUT);
+	if (d.count == len && a->given != b->given)
+		add_difference(&d, OF_INPUT);
+	while ((name = text_part(&names, '\n', &len)) != NULL) {
+		uint64_t digest = 0;
+
+		for (size_t i = 0; i < len; i++)
+			digest = (digest * 31 + (unsigned char)name[i]) % VARIABLE;
+		if (len > 0)
+			add_difference(&d, VARIABLE + digest);
+	}
+	if (d.count > 1)
+		qsort(d.list, d.count, sizeof *d.list, compare_numbers);
+	return d;
+}
+
+/* Reads what a recorded call does; its input is its own, or the result of the call before it. */
+static bool
+describe_recorded(struct history *h, const struct index_words *w, struct described *d)
+{
+	struct recalled_event event = { .turn = -1 }, before = { .turn = -1 };
+	struct span given;
+	bool read = history_line(h, &w->started, &event, NULL) == 0 && history_line(h, &w->input, &before, NULL) == 0;
+
+	if (read) {
+		history_describe(&d->does, event.view.payload);
+		given = span_member(event.view.payload, KEY_INPUT);
+		if (given.at == NULL && before.line.len > 0)
+			given = span_member(before.view.payload, KEY_RESULT);
+		buffer_append(&d->input, given.at, given.len);
+	}
+	recalled_event_free(&event);
+	recalled_event_free(&before);
+	return read;
+}
+
+static void
+described_free(struct described *d)
+{
+	buffer_free(&d->does);
+	buffer_free(&d->input);
+}
+
+static struct recorded_marks
+words_marks(const struct history *h, const struct index_words *w)
+{
+	return (struct recorded_marks){ history_text(h, w->start), history_text(h, w->directory), history_text(h, w->variables) };
+}
+
+/* A call that has asked, compared with the one that is made. */
+struct compared {
+	const struct index_question *question;
+	struct differences differences; /* of the call from that one */
+	bool asker;                  /* they are only where that one differed from its record */
+};
+
+/* Whether the call differs from the one that asked only where that one differed from its record. */
+static bool
+differs_as_asked(struct history *h, const struct index_question *q, const struct described *asked,
+    const struct described *call, const char *names)
+{
+	const struct recorded_marks a = words_marks(h, &q->words), b = words_marks(h, &q->recorded);
+	struct described recorded = { .definition = q->recorded.definition, .given = q->recorded.given };
+	struct differences again, then;
+	struct buffer marks = BUFFER_INIT;
+	bool as_asked;
+
+	if (q->recorded.started.len == 0 || !describe_recorded(h, &q->recorded, &recorded))
+		return false;
+	history_add_differing(&marks, &a, &b);
+	if (strcmp(a.directory, b.directory) != 0)
+		buffer_text(&marks, MARKS_DIRECTORY "\n");
+	again = find_differences(asked, call, names);
+	then = find_differences(asked, &recorded, buffer_string(&marks));
+	as_asked = contains(&then, &again);
+	described_free(&recorded);
+	buffer_free(&marks);
+	free(again.list);
+	free(then.list);
+	return as_asked;
+}
+
+static void
+compare_question(struct history *h, const struct index_question *q, const struct described *call,
+    const struct recall_query *query, struct compared *c)
+{
+	const struct recorded_marks marks = words_marks(h, &q->words);
+	struct described asked = { .definition = q->words.definition, .given = q->words.given };
+	struct buffer names = BUFFER_INIT;
+
+	*c = (struct compared){ .question = q };
+	if (!history_has_no_marks(query))
+		marks_difference(query->marks, &marks, &names);
+	if (describe_recorded(h, &q->words, &asked)) {
+		c->differences = find_differences(call, &asked, buffer_string(&names));
+		c->asker = differs_as_asked(h, q, &asked, call, buffer_string(&names));
+	}
+	described_free(&asked);
+	buffer_free(&names);
+}
+
+/* Whether the call differs from each other that has asked in what it differs in from this one, and more; from
+ * another one that it may be, perhaps in the same. */
+static bool
+is_nearest(const struct compared *list, size_t count, const struct compared *c)
+{
+	bool nearest = c->asker;
+
+	for (size_t i = 0; nearest && i < count; i++)
+		nearest = &list[i] == c || (contains(&list[i].differences, &c->differences) &&
+		    (list[i].asker || list[i].differences.count > c->differences.count));
+	return nearest;
+}
+
+/* Whether a is to be chosen rather than b, if the call may have asked both: its position is the call's; then,
+ * its record is to be had; then it is the later one. */
+static bool
+is_preferred(struct history *h, const struct index_question *a, const struct index_question *b, const char *call)
+{
+	const struct index_question *const both[] = { a, b };
+	int worth[2] = { 0, 0 };
+
+	if (b == NULL)
+		return true;
+	for (int i = 0; i < 2; i++) {
+		const struct index_record *record = history_find_root(h, both[i]->root);
+
+		worth[i] = (strcmp(history_text(h, both[i]->call), call) == 0 ? 2 : 0) +
+		    (both[i]->best && record != NULL && history_unused_by_any(record));
+	}
+	return worth[0] >= worth[1];
+}
+
+static uint64_t
+step_of(const struct recall_query *query)
+{
+	char *chain = memory_format("%s%s%s", query->enclosing, *query->enclosing != '\0' ? "/" : "", query->name);
+	const uint64_t step = index_step(chain);
+
+	free(chain);
+	return step;
+}
+
+/* Whether the call that asked had a variable that the user has said since to ignore: what it asked is void. */
+static bool
+is_void(const struct history *h, const struct index_question *q, const struct recall_query *query)
+{
+	const struct recorded_marks marks = words_marks(h, &q->words);
+	uint64_t exact;
+
+	return !history_has_no_marks(query) &&
+	    marks_rest_identity(&marks, query->marks, "") != marks_recorded_identity(&marks, &exact);
+}
+
+static bool
+is_exact(const struct history *h, const struct index_question *q, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	const struct recorded_marks marks = words_marks(h, &q->words);
+
+	return memcmp(q->guard, guard, DIGEST_BYTES) == 0 &&
+	    (history_has_no_marks(query) || marks_difference(query->marks, &marks, NULL) <= 0);
+}
+
+static const struct index_question *
+find_changed_question(struct history *h, uint64_t step, const char *call_id, const struct recall_query *query)
+{
+	struct compared *list = memory_array(NULL, (size_t)h->head->questions + 1, sizeof *list);
+	struct described call = { .definition = index_digest(query->definition_sha256),
+		.given = index_digest(query->input_sha256) };
+	const struct index_question *found = NULL;
+	size_t count = 0;
+
+	buffer_text(&call.does, query->definition != NULL ? query->definition : "");
+	buffer_append(&call.input, query->input.at, query->input.len);
+	for (uint64_t i = 0; i < h->head->questions; i++)
+		if (h->questions[i].step == step && h->questions[i].latest && !is_void(h, &h->questions[i], query))
+			compare_question(h, &h->questions[i], &call, query, &list[count++]);
+	for (size_t i = 0; i < count; i++)
+		if (is_nearest(list, count, &list[i]) && is_preferred(h, list[i].question, found, call_id))
+			found = list[i].question;
+	for (size_t i = 0; i < count; i++)
+		free(list[i].differences.list);
+	free(list);
+	described_free(&call);
+	return found;
+}
+
+const struct index_question *
+history_find_question(struct history *h, const unsigned char *guard, const struct recall_query *query)
+{
+	const uint64_t step = step_of(query);
+	const struct index_question *found = NULL;
+	char *call = memory_format("%s%s%s:%lld:%lld", query->enclosing, *query->enclosing != '\0' ? "/" : "",
+	    query->name, (long long)query->occurrence, (long long)query->item);
+	bool any = false;
+
+	for (uint64_t i = 0; i < h->head->questions; i++) {
+		const struct index_question *q = &h->questions[i];
+
+		any |= q->step == step;
+		if (q->step == step && is_exact(h, q, guard, query) && !is_void(h, q, query) &&
+		    is_preferred(h, q, found, call))
+			found = q;
+	}
+	if (found == NULL && any)
+		found = find_changed_question(h, step, call, query);
+	free(call);
+	return found;
+}
+
+bool
+history_step_has_asked(const struct history *h, const struct recall_query *query)
+{
+	const uint64_t step = step_of(query);
+
+	for (uint64_t i = 0; i < h->head->questions; i++)
+		if (h->questions[i].step == step)
+			return true;
+	return false;
+}

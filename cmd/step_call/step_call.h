@@ -237,9 +237,9 @@ int step_record_end(const struct step_call *call, struct recalled *waits, struct
 bool step_has_changed(const struct step_call *call, struct buffer *what);
 /* A step in what was run that died has cut something off: that is the call's error. */
 void step_look_for_dead(struct step_call *call);
-/* A command failed, and a call that it made waits: a shell, make or xargs may have turned the status
- * of that into another. The call waits, too. */
-void step_look_for_waiting(struct step_call *call);
+/* A command failed, and a call that it made waits, or a step in that has died: a shell, make or xargs may have
+ * turned the status of that into another. The call waits, too, or counts as one in which a step died. */
+void step_look_for_unfinished(struct step_call *call);
 /* If the run or an enclosing call is being ended, or the owner of the run has died, a failure of
  * the work is replaced by that error: otherwise it might not have failed. */
 void step_note_ending(struct step_call *call);

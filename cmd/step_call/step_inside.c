@@ -171,20 +171,21 @@ step_has_changed(const struct step_call *call, struct buffer *what)
 	return step_inside_read_run(&in, run->transcript.path, call->record_from);
 }
 
-/* ---- waiting ---- */
+/* ---- waiting, and deaths in calls in it ---- */
 
 void
-step_look_for_waiting(struct step_call *call)
+step_look_for_unfinished(struct step_call *call)
 {
 	const struct run *run = call->step->place.run;
+	enum error_code code;
 	char *message;
 
 	if (call->end.error.code != ERROR_EXIT_STATUS || !roster_entered(run->directory, call->id))
 		return;
 	/* If the record cannot be read, the exit status remains. */
-	message = outcome_waiting_inside(run->transcript.path, call->record_from, call->id);
+	message = outcome_unfinished_inside(run->transcript.path, call->record_from, call->id, &code);
 	if (message != NULL)
-		error_set(&call->end.error, ERROR_WAITING, NULL, "%s", message);
+		error_set(&call->end.error, code, NULL, "%s", message);
 	free(message);
 }
 

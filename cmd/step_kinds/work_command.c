@@ -202,7 +202,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 	    end->error.code == ERROR_NONE)
 		command_parse_output(end, s->options.output, &process->output);
 	step_look_for_dead(call);
-	step_look_for_waiting(call);
+	step_look_for_unfinished(call);
 	if (hooks != NULL)
 		result = hooks->settle(hooks->context, &try, result, err);
 	subprocess_free(process);

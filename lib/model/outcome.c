@@ -191,14 +191,15 @@ outcome_read(struct outcome *o, const char *path, int64_t from, struct error *er
 	return failed;
 }
 
-/* Whether the call waits, has the call with that id around it, and neither it nor a call between
- * them is excused. */
+/* Whether the call waits, or a step in it has died, has the call with that id around it, and neither it nor a
+ * call between them is excused. */
 static bool
-waits_inside(const struct model_call *c, const char *around)
+is_unfinished_inside(const struct model_call *c, const char *around)
 {
 	const size_t len = strlen(around);
 
-	if (c->state != CALL_WAITING || strncmp(c->id, around, len) != 0 || c->id[len] != '/')
+	if ((c->state != CALL_WAITING && (c->state != CALL_FAILED || c->code != ERROR_INTERRUPTED)) ||
+	    strncmp(c->id, around, len) != 0 || c->id[len] != '/')
 		return false;
 	for (; c != NULL && strcmp(c->id, around) != 0; c = c->around)
 		if (excused_itself(c))
@@ -207,7 +208,7 @@ waits_inside(const struct model_call *c, const char *around)
 }
 
 char *
-outcome_waiting_inside(const char *path, int64_t from, const char *around)
+outcome_unfinished_inside(const char *path, int64_t from, const char *around, enum error_code *code)
 {
 	const struct model_call *last = NULL;
 	struct error ignored = ERROR_INIT;
@@ -218,10 +219,14 @@ outcome_waiting_inside(const char *path, int64_t from, const char *around)
 	m.position = from;
 	if (model_read_file(&m, path, &ignored) == 0)
 		for (const struct model_call *c = m.first; c != NULL; c = c->next)
-			if (waits_inside(c, around))
+			if (is_unfinished_inside(c, around))
 				last = c;
-	if (last != NULL && (message = end_message(last, path)) == NULL)
-		message = memory_text(error_name(ERROR_WAITING));
+	if (last != NULL) {
+		*code = last->state == CALL_WAITING ? ERROR_WAITING : ERROR_INTERRUPTED;
+		message = end_message(last, path);
+		if (message == NULL)
+			message = memory_text(error_name(*code));
+	}
 	model_free(&m);
 	return message;
 }

@@ -59,10 +59,11 @@ struct outcome {
 int outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err);
 /* The same for a run whose model, of any level, has been read from path. */
 void outcome_of(struct outcome *o, const struct model *m, const char *path);
-/* Whether a call waits inside the call with that id, even if a shell has hidden its exit status:
- * returns the message of the last such call, allocated; NULL: none waits, or the file cannot be
- * read. Calls that are excused do not count. from: an offset not after the first call inside. */
-char *outcome_waiting_inside(const char *path, int64_t from, const char *around);
+/* Whether a call waits inside the call with that id, or a step has died there, even if a shell has hidden the
+ * exit status: returns the message of the last such call, allocated, and sets its
+ * code, ERROR_WAITING or ERROR_INTERRUPTED; NULL: there is none, or the file cannot be read. Calls that
+ * are excused do not count. from: an offset not after the first call inside. */
+char *outcome_unfinished_inside(const char *path, int64_t from, const char *around, enum error_code *code);
 void outcome_free(struct outcome *o);
 
 #endif

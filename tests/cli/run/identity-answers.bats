@@ -285,3 +285,21 @@ answer() {
 	answer
 	ledger M N a b c
 }
+
+@test "a step that died two levels inside what catches failures has died there, too, and is asked about" {
+	# It kills the awf-step that runs it, once its effect is there.
+	printf '%s\n' '#!/bin/sh' 'echo z >>ledger; p=$PPID' \
+		'until grep -q awf-step /proc/$p/comm; do p=$(awk "/PPid/{print \$2}" /proc/$p/status); done' 'kill -9 $p; sleep 1' >kz
+	chmod +x kz
+	local inner='awf-step -n -q --each b -- sh -c "awf-step -n -q --effects external z -- ./kz"' line
+	for line in "echo x | awf-step a -- sh -c '$inner' | awf-step --rescue r -q -- sh -c 'echo fallback >>ledger'" \
+		"awf-step -n -q --parallel --strategy best-effort a -- '$inner' true" \
+		"awf-step -n -q --allow-failure --each a -- sh -c '$inner'"; do
+		rm -f ledger
+		printf '%s\n' "$line" >flow.awf
+		run -3 --separate-stderr awf-run -n --id-file id flow.awf
+		ledger z
+		resume 75
+		[[ $stderr == *'b:0:0/z:0:0: ./kz'*'may or may not have happened'* ]]
+	done
+}

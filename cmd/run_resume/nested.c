@@ -182,8 +182,6 @@ refuse_missing(struct nested *n, const struct child *c, struct error *err)
 	const char *prefix = history_prefix(n->history);
 	char *other;
 
-	if (n->recalled.run_id[0] != '\0')
-		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
 	memcpy(n->recalled.compared, n->recalled.root, ID_SIZE);
 	/* With the words of the record it cannot be another one. */
 	other = n->recalled.changed ? memory_format(", or, if it is another one, with --new %s%s",
@@ -237,7 +235,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	    !span_true(span_member(r->started.view.payload, KEY_NO_TRANSCRIPT))) ||
 	    ((r->end == RECALL_FAILED || r->end == RECALL_WAITING) && end->view.links.at == NULL)))
 		return 0;
-	if (!there && r->run_id[0] == '\0' && result_stands(n)) {
+	if (!there && result_stands(n)) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
 		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
 			return -1;
@@ -246,7 +244,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 			return 0;
 		}
 	}
-	if (!there && r->decided == RECALL_SKIP && r->run_id[0] == '\0') {
+	if (!there && r->decided == RECALL_SKIP) {
 		nested_take_as_done(n);
 		return 0;
 	}

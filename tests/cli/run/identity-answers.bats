@@ -303,3 +303,12 @@ answer() {
 		[[ $stderr == *'b:0:0/z:0:0: ./kz'*'may or may not have happened'* ]]
 	done
 }
+
+@test "a fork uses the result of a child run that kept no transcript" {
+	flow "awf-run --no-transcript -n -c \"$PUSH 'echo a >>ledger'; echo out\" >printed"
+	start 3
+	: >open
+	run -0 --separate-stderr awf-run --fork "$(cat id)" --at gate
+	same "$(cat printed)" out
+	ledger a
+}

@@ -71,7 +71,7 @@ NEEDS_definitions = base io json schema transcript proc isolate storage workspac
 NEEDS_mcp_client = base io json proc isolate storage workspace start definitions
 NEEDS_turn = base io json transcript proc isolate storage workspace model history view limits \
 	providers formats definitions mcp_client
-NEEDS_net = base
+NEEDS_net = base io
 NEEDS_httpd = base io json
 NEEDS_api = base json transcript proc model providers net
 

@@ -577,7 +577,7 @@ provider_answer_in_turn(struct provider *p)
 /* ---- requests beside each other ---- */
 
 /* Descriptors of a client: its connection, and one to the server. */
-static const struct open_files client_files = { .each = 2, .beside = 32 };
+static const struct open_files client_files = { .each = 3, .beside = 32 };
 
 struct service {
 	const struct provider_api *api;

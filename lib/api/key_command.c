@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-enum { TIMEOUT_SECONDS = 30, REFRESH_SECONDS = 300, EARLIER_SECONDS = 60 };
+enum { FAILED_MS = 500, TIMEOUT_SECONDS = 30, REFRESH_SECONDS = 300, EARLIER_SECONDS = 60 };
 
 #define SECOND INT64_C(1000000) /* of clock_wall() */
 
@@ -30,6 +30,8 @@ struct key_command {
 	struct buffer said;          /* its output, trimmed; empty: none, or no longer valid */
 	char *key;                   /* the key in it; NULL: not looked up yet */
 	unsigned runs;               /* so many outputs were valid */
+	struct error failed;         /* why the last run gave none */
+	int64_t failed_at;           /* monotonic ms; 0: it did not fail */
 	int64_t said_at, until;      /* wall clock: when it was printed, and until when it is valid */
 };
 
@@ -256,7 +258,17 @@ key_command_refresh(struct key_command *k, struct error *err)
 
 	if (k->said.len > 0 && now < k->until && now >= k->said_at)
 		return 0;
-	return key_command_run(k, err);
+	/* Requests that arrived while it ran fail with it, not one after the other. */
+	if (k->failed_at != 0 && clock_monotonic() - k->failed_at < FAILED_MS) {
+		*err = k->failed;
+		return -1;
+	}
+	k->failed_at = 0;
+	if (key_command_run(k, err) == 0)
+		return 0;
+	k->failed = *err;
+	k->failed_at = clock_monotonic();
+	return -1;
 }
 
 struct span

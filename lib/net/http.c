@@ -12,17 +12,20 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "io/polling.h"
 #include "net/handle.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
@@ -44,18 +47,24 @@ http_escape(struct buffer *url, const char *text)
 /* Connections to a server that speaks HTTP/2, which each carry as many requests as it allows. */
 #define SHARED_CONNECTIONS 8L
 /* Connections that are kept for later requests. */
-#define IDLE_CONNECTIONS 64L
+#define IDLE_CONNECTIONS 64
 
 struct http {
 	CURLM *multi; /* owns the connections */
 	const char *authorities; /* the directory of handle_authorities(); NULL: none */
 	struct transfer *transfers; /* those in progress */
 	bool shares;             /* the last answer came by HTTP/2 */
+	struct kept {
+		long port;       /* of this end */
+		curl_socket_t fd;
+	} kept[IDLE_CONNECTIONS]; /* connections that answers have come by, those of the last ones */
+	size_t kept_next;
 	CURL *spare;             /* of a transfer that has ended; NULL */
 };
 
 /* A request in progress. */
 struct transfer {
+	struct http *http;
 	struct http_call *call;
 	char *url;               /* a copy */
 	CURL *easy;
@@ -68,6 +77,7 @@ struct transfer {
 	bool held;               /* take() did not take what came */
 	bool headed;             /* a part of the head has arrived */
 	bool cut;                /* the rest of an error's body is not needed */
+	bool stale;              /* the kept connection has bytes that nobody has asked for */
 	const char *wrong;       /* what is wrong with the answer; NULL: nothing */
 	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
@@ -87,7 +97,7 @@ http_open(struct error *err)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
 		h->multi = curl_multi_init();
 	if (h->multi != NULL) {
-		curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
+		curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS);
 		h->authorities = handle_authorities();
 		return h;
 	}
@@ -282,6 +292,55 @@ transfer_set_way(CURL *easy, const struct http_way *way)
 		curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, way->socket);
 }
 
+/* Whether a descriptor is still that of a connection from this port. */
+static bool
+is_port_of(int fd, int port)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} a = { .any = { 0 } };
+	socklen_t len = sizeof a;
+
+	if (getsockname(fd, &a.any, &len) == -1)
+		return false;
+	return ntohs(a.any.sa_family == AF_INET6 ? a.in6.sin6_port : a.in.sin_port) == port;
+}
+
+/* Notes by which connection the answer has come. */
+static void
+http_note_connection(struct http *h, const struct transfer *t)
+{
+	curl_socket_t fd = CURL_SOCKET_BAD;
+	long port = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
+	curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port);
+	if (fd != CURL_SOCKET_BAD && port > 0 && !h->shares)
+		h->kept[h->kept_next++ % IDLE_CONNECTIONS] = (struct kept){ port, fd };
+}
+
+#if LIBCURL_VERSION_NUM >= 0x075000
+/* Before a request is sent: on a connection that was used before nothing has come since its answer. A
+ * server that answers twice would answer the next request with what was meant for the last. */
+static int
+on_connected(void *context, char *address, char *local_address, int port, int local_port)
+{
+	struct transfer *t = context;
+	const struct http *h = t->http;
+	long made = 0;
+
+	(void)address, (void)local_address, (void)port;
+	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &made);
+	for (size_t i = 0; made == 0 && !h->shares && local_port > 0 && i < IDLE_CONNECTIONS; i++)
+		if (h->kept[i].port == local_port && is_port_of(h->kept[i].fd, local_port) &&
+		    poll_now(h->kept[i].fd, POLLIN) != 0)
+			t->stale = true;
+	return t->stale ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+#endif
+
 /* Begins the transfer: tells libcurl what to request from which server, and which certificates
  * to trust. */
 static void
@@ -318,6 +377,13 @@ transfer_begin(struct transfer *t, struct http *h)
 		curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	if (request->direct)
 		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
+#if LIBCURL_VERSION_NUM >= 0x075000
+	curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, (void *)t);
+#endif
+	if (t->stale)
+		curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, 1L);
+	t->stale = false;
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
@@ -327,7 +393,8 @@ transfer_begin(struct transfer *t, struct http *h)
 }
 
 /* Ends the transfer, complete or not. True: it must be repeated with the bundle, because the
- * directory does not have the server's authority; nothing was sent to the server. */
+ * directory does not have the server's authority, or by another connection; nothing was sent to the
+ * server. */
 static bool
 transfer_end(struct transfer *t, struct http *h, bool failed)
 {
@@ -335,6 +402,8 @@ transfer_end(struct transfer *t, struct http *h, bool failed)
 	curl_multi_remove_handle(h->multi, t->easy);
 	curl_slist_free_all(t->headers);
 	t->headers = NULL;
+	if (!failed && t->stale)
+		return true;
 	if (failed || t->result != CURLE_PEER_FAILED_VERIFICATION || t->authorities == NULL)
 		return false;
 	h->authorities = NULL;
@@ -369,6 +438,7 @@ http_begin(struct http *h, struct http_call *call, struct error *err)
 		return error_set(err, ERROR_SYSTEM, NULL, "libcurl failed");
 	h->spare = NULL;
 	t = memory_zero(1, sizeof *t);
+	t->http = h;
 	t->call = call;
 	t->url = memory_text(call->request.url);
 	t->easy = easy;
@@ -469,6 +539,7 @@ http_perform(struct http *h, struct error *err)
 		t->result = message->data.result;
 		call = t->call;
 		http_note_version(h, t);
+		http_note_connection(h, t);
 		if (transfer_end(t, h, false)) {
 			transfer_begin(t, h);
 			continue;

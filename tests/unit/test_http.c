@@ -59,6 +59,25 @@ serve_once(int listener, const char *says, bool closes)
 	_exit(1);
 }
 
+/* Answers the first request of each connection with its number, twice. */
+static void
+serve_twice(int listener, const char *says, bool closes)
+{
+	char request[4096];
+	int fd;
+
+	(void)says, (void)closes;
+	for (int number = 1; (fd = accept(listener, NULL, NULL)) >= 0; number++) {
+		if (read(fd, request, sizeof request) <= 0)
+			_exit(1);
+		for (int i = 0; i < 2; i++) {
+			dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d", number);
+			usleep(20000);
+		}
+	}
+	_exit(0);
+}
+
 /* Says the first line of the text, and then the rest of it again and again: without a pause, or every
  * 20 ms if it closes. */
 static void
@@ -433,6 +452,32 @@ test_hold(void **state)
 	server_stop(&s);
 }
 
+/* What a server says once more is not the answer to the next request. */
+static void
+test_answer_twice(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .headers = none, .idle_timeout_ms = 2000 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+	struct http *h = http_open(&err);
+	struct server s;
+
+	(void)state;
+	server_start_as(&s, serve_twice, NULL, false);
+	request.url = s.url;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(http_post(h, &request, &answer, &err), 0);
+		http_answer_free(&answer);
+		usleep(60000);
+	}
+	assert_true(buffer_equal(&body, "123"));
+	buffer_free(&body);
+	http_close(h);
+	server_stop(&s);
+}
+
 /* The reader of a pipe that is watched for nothing else has gone: that ends the wait, and is said. */
 static void
 test_reader_gone(void **state)
@@ -607,6 +652,7 @@ main(void)
 		cmocka_unit_test(test_endless),
 		cmocka_unit_test(test_refused_bytes),
 		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_answer_twice),
 		cmocka_unit_test(test_end_of_one),
 		cmocka_unit_test(test_reader_gone),
 		cmocka_unit_test(test_beside_each_other)

@@ -159,13 +159,29 @@ export -f ask events items
 	same "$(wc -l <runs)" 2
 }
 
+@test "a key command that fails fails all the requests that wait for it at once; a slow one runs once" {
+	mkdir -p "$XDG_CONFIG_HOME/awf/endpoints"
+	for name in bad slow; do
+		cat >"$XDG_CONFIG_HOME/awf/endpoints/$name.json" <<-JSON
+			{"protocol": "chat", "base_url": "$OPENAI_BASE_URL",
+			 "key": {"command": ["sh", "-c", "cd $PWD; echo x >>runs.$name; sleep 1; [ $name = slow ] && echo key"], "header": "authorization: Bearer "}}
+		JSON
+	done
+	seq 20 | sed 's/$/ ok/' >in
+	run -3 --separate-stderr awf-run -- awf-step -i lines -j 20 -m bad/m -p '{{data}}' all <in
+	[ "$(wc -l <runs.bad)" -le 2 ]
+	run -0 awf-run -- awf-step -r -i lines -j 20 -m slow/m -p '{{data}}' all <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(wc -l <runs.slow)" 1
+}
+
 @test "few descriptors: a worker takes as many clients as it has room for" {
 	seq 40 | sed 's/$/ wait:0.5/' >in
 	run -0 bash -c 'ulimit -Sn 64; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'
 	same "$(head -n 40 <<<"$output" | sort -n -k 2)" "$(sed 's/^/said /' in)"
 	same "${lines[-1]}" 1
-	run -0 bash -c 'ulimit -n 80; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'
-	same "${lines[-1]}" 2
+	run -0 bash -c 'ulimit -n 90; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'
+	same "${lines[-1]}" 3
 }
 
 @test "requests whose connections are reset are made again; those beside them go on" {

@@ -320,8 +320,8 @@ static const struct {
 	{ "name: a\nbase_url: https://x", "x.md:3", "base_url: is no key of agents: where a server is, and what "
 	  "key it gets, is said by the user's file of an endpoint alone (awf-endpoint(5))" },
 	{ "headers:\n  Authorization: Bearer x", "x.md:2",
-	  "headers: Authorization says who asks or where a request goes: only an endpoint's file may set it, which is the user's" },
-	{ "headers:\n  X-A: {env: HOME}", "x.md:2", "headers: X-A: expected a text" },
+	  "headers: Authorization could say who asks or where a request goes: only an endpoint's file may set it, which is the user's" },
+	{ "headers:\n  OpenAI-Beta: {env: HOME}", "x.md:2", "headers: OpenAI-Beta: expected a text" },
 	{ "body:\n  tools: []", "x.md:2", "body: tools is written by AWF itself, and cannot be changed" },
 	{ "timeouts:\n  idle: 0", "x.md:2",
 	  "timeouts.idle: expected a number of seconds, more than 0 and at most 86400" },

@@ -354,7 +354,7 @@ effort_of(struct span value)
 /* Finds what a level is here, by other names of it and by "*", which is all efforts. *level becomes
  * what is looked for at last. */
 static struct span
-look_level_up(const struct destination *d, char **level, struct span value)
+destination_look_level_up(const struct destination *d, char **level, struct span value)
 {
 	static const char *const efforts[] = { "none", "minimal", "low", "medium", "high", "xhigh",
 	    "max", NULL };
@@ -391,7 +391,7 @@ map_thinking(struct destination *d, struct span thinking, char **value, struct e
 	if (said == NULL || level == NULL)
 		return 0;
 	for (int i = 0; i < LEVELS_MOST; i++) {
-		found = look_level_up(d, &level, thinking);
+		found = destination_look_level_up(d, &level, thinking);
 		as = span_text(span_member(found, "as"));
 		if (as == NULL)
 			break;

@@ -242,7 +242,7 @@ goes_well(const struct step_call *call)
 /* A replay does not run a child run, and what that wrote on stderr, whose last line ends the message of
  * a failure around it, is not recorded: the message of the same failure is. */
 static void
-take_recorded_message(struct step_call *call)
+step_call_take_recorded_message(struct step_call *call)
 {
 	const struct recalled *r = &call->verdict.recalled;
 	struct error recorded;
@@ -280,7 +280,7 @@ carry_out(struct step_call *call, struct error *err)
 		    call->end.error.code == ERROR_CANCELLED)
 			step_end_by_failure(&call->end.error);
 		if (step_replays(s))
-			take_recorded_message(call);
+			step_call_take_recorded_message(call);
 	}
 	/* Evaluate the --until condition on the output of the iteration. */
 	if (s->definition.until.text != NULL && goes_well(call))

@@ -603,7 +603,7 @@ restore_attachments(struct step_call *call, struct agent_call *c)
 
 /* Warns if the conversation was begun at one server and is continued at another. */
 static void
-tell_moved(const struct step_call *call)
+agent_tell_moved(const struct step_call *call)
 {
 	const struct step *s = call->step;
 	const struct agent_work *work = s->definition.state;
@@ -636,7 +636,7 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 
 	(void)repeats;
 	(void)err;
-	tell_moved(call);
+	agent_tell_moved(call);
 	if (template_render(&w->prompt, s, call->item, &prompt, error) == 0 &&
 	    restore_attachments(call, c) == 0 &&
 	    (step_replays(s) || start_provider(s, &w->team, -1, error) == 0)) {

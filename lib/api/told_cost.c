@@ -33,7 +33,7 @@ find_at_path(struct span object, struct span path)
 }
 
 static void
-take_at_path(struct usage *u, struct span object, struct span path)
+told_cost_take_at_path(struct usage *u, struct span object, struct span path)
 {
 	static const char *const inside[] = { "response", "message" };
 	struct span found = find_at_path(object, path);
@@ -51,9 +51,9 @@ told_cost_take(struct usage *u, struct span object, struct span paths)
 	if (span_type(object) != 'o')
 		return;
 	if (span_type(paths) == 's')
-		take_at_path(u, object, paths);
+		told_cost_take_at_path(u, object, paths);
 	for (struct span_walk path = span_walk(paths); span_next(&path);)
-		take_at_path(u, object, path.value);
+		told_cost_take_at_path(u, object, path.value);
 }
 
 static char *

@@ -92,7 +92,7 @@ def main():
         base = f"http://127.0.0.1:{open(f'{WORK}/port').read()}/v1"
         environment = dict(os.environ, OPENAI_BASE_URL=base, OPENAI_API_KEY="k")
         for calls, at_once, wait, limits in SIZES:
-            commands = [["awf-run", "--", "awf-step", "-r", "-q", "-i", "lines", "-j", str(at_once), "-m", "openai/m",
+            commands = [["awf-run", "--", "awf-step", "-r", "-i", "lines", "-j", str(at_once), "-m", "openai/m",
                          "-p", "{{data}}", "ask"]]
             if PEERS:
                 commands.append(["node", SCRIPT, str(at_once), base])

@@ -1,3 +1,4 @@
+/* The name of who has cancelled a run is written whole, or not at all. */
 #include "model/cancelled.h"
 
 #include <fcntl.h>

@@ -57,7 +57,7 @@ struct http {
 	struct kept {
 		long port;       /* of this end */
 		curl_socket_t fd;
-	} kept[IDLE_CONNECTIONS]; /* connections that answers have come by, those of the last ones */
+	} kept[IDLE_CONNECTIONS]; /* by which the last answers have come, each once */
 	size_t kept_next;
 	CURL *spare;             /* of a transfer that has ended; NULL */
 };
@@ -317,8 +317,14 @@ http_note_connection(struct http *h, const struct transfer *t)
 
 	curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
 	curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port);
-	if (fd != CURL_SOCKET_BAD && port > 0 && !h->shares)
-		h->kept[h->kept_next++ % IDLE_CONNECTIONS] = (struct kept){ port, fd };
+	if (fd == CURL_SOCKET_BAD || port <= 0 || h->shares)
+		return;
+	for (size_t i = 0; i < IDLE_CONNECTIONS; i++)
+		if (h->kept[i].port == port) {
+			h->kept[i].fd = fd;
+			return;
+		}
+	h->kept[h->kept_next++ % IDLE_CONNECTIONS] = (struct kept){ port, fd };
 }
 
 #if LIBCURL_VERSION_NUM >= 0x075000

@@ -49,7 +49,7 @@ provider_begin(struct provider *p, const char *name, const struct endpoint *endp
 bool
 provider_shared(const struct provider *p)
 {
-	return p->run != NULL && p->run->lock_fd == -1 && p->endpoint != NULL;
+	return !p->alone && p->run != NULL && p->run->lock_fd == -1 && p->endpoint != NULL;
 }
 
 static int
@@ -216,7 +216,7 @@ start_listening(struct provider *p, const struct interrupts *interrupts, struct 
 			return heard == -1 ? -1 : 0;
 		failures += p->slots_full == 0;
 		if ((starts && p->slots_full == 0) || failures >= WORKER_TRIES)
-			p->run = NULL;
+			p->alone = true;
 	}
 }
 
@@ -446,7 +446,7 @@ provider_lose_worker(struct provider *p, struct answer *answer, enum error_code 
 {
 	answer->lost = !p->worker_lost;
 	if (p->worker_lost)
-		p->run = NULL;
+		p->alone = true;
 	p->worker_lost = true;
 	return error_set(err, code, p->name, "the worker ended before it answered");
 }
@@ -472,7 +472,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	if (p->peer.process.in == -1 || (p->worker.fd != -1 && request->len > POOL_REQUEST_LIMIT - REQUEST_EXTRA))
 		provider_end_process(p);
 	if (request->len > POOL_REQUEST_LIMIT - REQUEST_EXTRA)
-		p->run = NULL;
+		p->alone = true;
 	if (start_listening(p, interrupts, err) == -1)
 		return -1;
 	/* Lines before the request are part of this exchange, and are not in its digest. */

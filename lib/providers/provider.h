@@ -29,6 +29,7 @@ struct provider {
 	const struct run *run;    /* whose workers it may be; NULL: none's */
 	struct peer peer;         /* that does not run is started by the next request */
 	struct pool_worker worker;     /* that the peer is, if it is none of its own */
+	bool alone;               /* none is used any more */
 	int slots_full;           /* slots that are not tried, as their workers have no room */
 	bool worker_lost;         /* the last request was lost with its worker */
 	long next_id;

@@ -37,6 +37,17 @@ most_after() {
 	awf-verify -q
 }
 
+@test "a large request, which no worker has, holds the others too" {
+	refuser --first 1 --retry-after 900
+	head -c 5000000 /dev/zero | tr '\0' y >large
+	awf-run -n -- sh -c '{ cat large; echo " a"; } | awf-step -q -m openai/m a &
+		until grep -q "a 429" "$1"; do sleep 0.01; done
+		sleep 0.1
+		echo b | awf-step -q -m openai/m -p "Say {{data}}" b; wait' sh "$LOG"
+	same "$(count 200) $(count 429)" '2 1'
+	awk '$3 == 429 { until = $1 + 0.9 } $3 == 200 && $1 < until - 0.04 { exit 1 }' "$LOG"
+}
+
 @test "calls of another model or key are not held" {
 	refuser --first 1 --retry-after 800
 	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &

@@ -3,14 +3,10 @@
 # (awf-sandbox(1), "Repositories"), the user's git runs nothing of it.
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
+load ../../support/sandbox
 
 prepare() {
-	command -v git >/dev/null || skip 'no git'
-	sandbox="$BUILD/libexec/awf/awf-sandbox"
-	"$sandbox" -- true || skip 'this system lacks what a sandbox takes'
-	export GIT_CONFIG_NOSYSTEM=1
-	git config --global user.email user@example.org
-	git config --global user.name user
+	sandbox_and_git
 	ran="$BATS_TEST_TMPDIR/ran"
 	printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = /\n\tfsmonitor = "touch %s; :"\n' "$ran" >../evil
 	git init -q .

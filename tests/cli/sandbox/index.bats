@@ -4,15 +4,10 @@
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
+load ../../support/sandbox
 
 prepare() {
-	command -v git >/dev/null || skip 'no git'
-	sandbox="$BUILD/libexec/awf/awf-sandbox"
-	"$sandbox" -- true || skip 'this system lacks what a sandbox takes'
-	export GIT_CONFIG_NOSYSTEM=1
-	for name in AUTHOR COMMITTER; do
-		export "GIT_${name}_NAME=user" "GIT_${name}_EMAIL=user@example.org"
-	done
+	sandbox_and_git
 	git init -q .
 	mkdir s
 	echo make >Makefile

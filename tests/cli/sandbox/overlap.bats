@@ -4,14 +4,10 @@
 # shellcheck disable=SC2016 # the shell of a sandbox reads dollars
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
+load ../../support/sandbox
 
 prepare() {
-	command -v git >/dev/null || skip 'no git'
-	sandbox="$BUILD/libexec/awf/awf-sandbox"
-	"$sandbox" -- true || skip 'this system lacks what a sandbox takes'
-	export GIT_CONFIG_NOSYSTEM=1
-	git config --global user.email user@example.org
-	git config --global user.name user
+	sandbox_and_git
 	mkdir -m 700 -p "$AWF_STORAGE"
 	ran="$BATS_TEST_TMPDIR/ran"
 	for name in . lib; do

@@ -97,6 +97,11 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 		others += !w->list[i].over && &w->list[i] != d->at;
 	if (others > 0)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
+	if (deciding_is_attended(d)) {
+		message_print("awf-ctl", "%s: %s; the run goes on%s", d->at->call,
+		    decision_word(d->decision.verdict), more);
+		return;
+	}
 	message_print("awf-ctl", "%s: %s; the run goes on with: awf-run --resume %s%s%s",
 	    d->at->call, decision_word(d->decision.verdict),
 	    storage_short_id(storage, d->undecided.run_id, id),

@@ -23,6 +23,7 @@
 #include "limits/budget.h"
 #include "model/cancelled.h"
 #include "model/cost.h"
+#include "model/waiting.h"
 #include "proc/interrupts.h"
 #include "proc/message.h"
 #include "program.h"
@@ -72,6 +73,17 @@ limit_cost(struct job *j, struct error *err)
 	return result;
 }
 
+/* How long the calls of the run wait with their processes: by --wait, or as the run around it has it;
+ * otherwise only if somebody is likely to see them. */
+static void
+export_wait(const struct settings *s, struct environment *e)
+{
+	const char *around = environment_get(e, ATTENDED_WAIT);
+
+	environment_set(e, ATTENDED_WAIT, s->wait != NULL ? s->wait : around != NULL ? around :
+	    s->detach || isatty(STDERR_FILENO) ? ATTENDED_USUALLY : "0");
+}
+
 /* Runs the workflow to its end. An error that prevents this is stored in the supervision. */
 static void
 run_workflow(struct job *j)
@@ -110,6 +122,7 @@ run_workflow(struct job *j)
 		environment_set(e, "AWF_WORKFLOW_FILE", script);
 	free(script);
 
+	export_wait(&j->settings, e);
 	if (limit_cost(j, &s->error) != 0)
 		return;
 	if (j->settings.view == SCREEN_LIVE && !j->place.nested_in &&

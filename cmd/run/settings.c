@@ -32,7 +32,7 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_NEW, OPT_REDO_CHANGED, OPT_IGNORE_ENV, OPT_OVERLAP,
-	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_DRY_RUN
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_WAIT, OPT_DRY_RUN
 };
 
 _Static_assert(OPT_DRY_RUN < OPTION_SAID_IDS, "a bit for each");
@@ -110,6 +110,14 @@ check_age(const char *age, struct error *err)
 	return options_time("--keep", age, &ignored, err);
 }
 
+static int
+check_wait(const char *duration, struct error *err)
+{
+	long long ignored;
+
+	return options_duration("--wait", duration, &ignored, err);
+}
+
 const struct option_spec run_options[] = {
 	{ OPT_PIPELINE, 'c', "command", "PIPELINE", "run this text with the shell",
 	    OPTION_INTO_TEXT(struct settings, pipeline) },
@@ -181,10 +189,12 @@ const struct option_spec run_options[] = {
 	{ OPT_KEEP, 0, "keep", "AGE", "at the end, remove runs of this name that are older (30d)",
 	    OPTION_INTO_TEXT_CHECKED(struct settings, keep, check_age) },
 
-	{ OPTION_SECTION, 0, NULL, NULL, "Runs of the same name, and who is told" },
+	{ OPTION_SECTION, 0, NULL, NULL, "Runs of the same name, people, and who is told" },
 	{ OPT_OVERLAP, 0, "overlap", "POLICY",
 	    "if the name runs: skip, buffer-one, buffer-all, cancel-other; or allow-all",
 	    OPTION_INTO_CHOICE(struct settings, overlap, overlap_policies) },
+	{ OPT_WAIT, 0, "wait", "DURATION", "calls wait so long for people before the run ends as waiting",
+	    OPTION_INTO_TEXT_CHECKED(struct settings, wait, check_wait) },
 	{ OPT_ON_COMPLETE, 0, "on-complete", "COMMAND", "run this after success, with a summary on stdin",
 	    OPTION_INTO_TEXT(struct settings, on_complete) },
 	{ OPT_ON_FAILURE, 0, "on-failure", "COMMAND", "run this after any other end than waiting",

@@ -24,6 +24,7 @@ struct settings {
 	const char *resume;    /* run to be resumed; NULL: a new run */
 	const char *fork, *at; /* run to be forked, and the path from which; NULL */
 	const char *max_cost;             /* dollars; NULL: no limit */
+	const char *wait;      /* how long calls wait with their processes; NULL: as usual */
 	const char *allow_tools;          /* names with commas; NULL */
 	enum tools_policy tools_policy;
 	char **redo, **skip, **new_steps; /* paths; NULL-terminated; may be NULL */

@@ -34,6 +34,8 @@
 #include "step_call/workers.h"
 #include "transcript/event_keys.h"
 
+#define WAITS_MOST 256 /* calls that wait with their processes at a time; others wait without */
+
 /* ---- the output ---- */
 
 static size_t
@@ -486,11 +488,13 @@ run_without_input(struct stream *s, struct error *err)
 struct job_head {
 	int64_t index, compared;
 	bool no_newline, base64, foreign;
+	bool unattended;       /* if the call waits, its process does not */
 	size_t lens[3];        /* lengths of data, metadata and line */
 };
 
 static void
-pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer *job)
+pack_job(const struct item *item, int64_t index, int64_t compared, bool unattended,
+    struct buffer *job)
 {
 	const struct buffer *parts[] = { &item->data.json, &item->metadata, &item->line };
 	struct job_head head;
@@ -501,6 +505,7 @@ pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer
 	head.no_newline = item->data.no_newline;
 	head.base64 = item->data.base64;
 	head.foreign = item->foreign;
+	head.unattended = unattended;
 	for (size_t i = 0; i < 3; i++)
 		head.lens[i] = parts[i]->len;
 	buffer_clear(job);
@@ -525,6 +530,7 @@ stream_run_job(void *context, const struct buffer *job, struct buffer *answer)
 	memset(&item, 0, sizeof item);
 	memcpy(&head, job->data, sizeof head);
 	s->step->place.compared = head.compared;
+	s->step->place.unattended = head.unattended;
 	item.data.no_newline = head.no_newline;
 	item.data.base64 = head.base64;
 	item.foreign = head.foreign;
@@ -611,6 +617,9 @@ run_parallel(struct stream *s, struct error *err)
 		return -1;
 	memset(&item, 0, sizeof item);
 	workers_open(&w, s->jobs, stream_run_job, work_ended, s);
+	s->step->place.waits = workers_tell_wait;
+	if (step_may_attend(s->step))
+		workers_allow_waits(&w, WAITS_MOST);
 	for (;;) {
 		/* Then end the running calls; but a replay lets each reach its recorded end. */
 		failed = notice_failure(s, &w) || failed;
@@ -649,7 +658,7 @@ run_parallel(struct stream *s, struct error *err)
 			stop = beyond && failed;
 			if (beyond)
 				break;
-			pack_job(&item, index, s->step->place.compared, &message);
+			pack_job(&item, index, s->step->place.compared, !workers_may_wait(&w), &message);
 			done = workers_job(&w, &message, err);
 		}
 
@@ -692,7 +701,8 @@ stream_run(struct stream *s, struct error *err)
 		return run_without_input(s, err);
 	if (s->joined)
 		return stream_run_joined(s, err);
-	return s->jobs > 1 ? run_parallel(s, err) : run_serially(s, err);
+	/* Calls that wait do not hold up those of the next items. */
+	return s->jobs > 1 || step_may_attend(s->step) ? run_parallel(s, err) : run_serially(s, err);
 }
 
 /* ---- dry run ---- */

@@ -67,6 +67,8 @@ struct step_place {
 	int reader;                  /* in a replay: the output whose reader may close it;
 	                                otherwise 0 */
 	bool shown;                  /* --dry-run on a terminal */
+	bool unattended;             /* the process does not wait with the next call, if that waits */
+	void (*waits)(void);         /* called when the process begins to wait with a call; NULL */
 	const volatile bool *ended_by_failure; /* a worker that runs is to end for that, as another
 	                                call has failed; NULL: none ends it */
 	struct environment environment; /* of processes */
@@ -107,6 +109,8 @@ struct budget;
 int step_begin_budget(struct step *s, struct budget *b, struct error *err);
 /* Whether the run is a replay. */
 bool step_replays(const struct step *s);
+/* Whether the process may come to wait with calls of this step (step_attend.c). */
+bool step_may_attend(const struct step *s);
 /* place.compared: its input broke off before it was known which recorded call it is. */
 #define STEP_CUT_OFF INT64_C(-2)
 /* The query of a call to the history, except for input and definition. */

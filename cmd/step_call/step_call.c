@@ -195,7 +195,8 @@ step_call_apply_verdict(struct step_call *call)
 }
 
 /* Records the end; or the decision that was made meanwhile about a call recorded as waiting; or
- * the result of work that was handed over, which came before the command ended. */
+ * the result of work that was handed over, which came before the command ended. If the process
+ * waits with the call, it records that first, and then the end that comes of it. */
 static int
 record_end(struct step_call *call, struct event *completed, struct error *err)
 {
@@ -207,8 +208,16 @@ record_end(struct step_call *call, struct event *completed, struct error *err)
 		struct event_place early = { 0, 0 };
 		int done;
 
+		bool attends = step_attends(call);
+
 		end->duration_ms = clock_monotonic() - call->begun;
 		done = step_record_end(call, waits ? &v->recalled : NULL, &early, completed, err);
+		if (done == 0 && attends) {
+			if (step_attend(call, completed, err) == -1)
+				return -1;
+			waits = false;
+			continue;
+		}
 		if (done != 1)
 			return done;
 		if (early.length > 0) {

@@ -115,6 +115,9 @@ struct step_call {
 	char *task;                /* --pending: how the work is known, in all tries; NULL */
 	int64_t number;            /* of the current try, from 1 */
 	int tried;                 /* how many of this attempt failed before it */
+	bool attended;             /* its process waits, or has waited, with it, or does not as who was
+	                              asked at the terminal has not answered: */
+	struct attended_wait wait; /* .event "": it does not, or not any more */
 
 	struct call_verdict verdict;
 	struct step_end end;
@@ -185,6 +188,8 @@ void step_state_line(const struct step_call *call, bool failures, struct buffer 
 /* From here on: for whom, in which form (output_forms) the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
     int64_t timeout_ms);
+/* Its time is over: it fails with timeout. */
+void step_end_wait(struct step_call *call, int64_t deadline);
 /* --pending: sets the name of the work for those who do it: of the call, and of its next try. */
 void step_name_task(struct step_call *call);
 void step_name_try(struct step_call *call);
@@ -195,6 +200,16 @@ void step_wait_on(struct step_call *call);
 /* payload.approval: as in the recorded end; and with a new decision. */
 void step_take_approval(struct step_call *call);
 void step_note_decision(struct step_call *call, const struct decision *d);
+
+/* step_attend.c: a call whose process waits with it. */
+
+/* Whether the call is about to wait, and its process is to wait with it. */
+bool step_attends(const struct step_call *call);
+/* The payload of step.waiting. */
+void step_write_wait(const struct step_call *call, struct writer *w);
+/* Waits from that event on. The call's end is then what was decided, or that its time is over; or,
+ * if it is not decided after the time of awf-run --wait, that it waits. -1: an error of the machine. */
+int step_attend(struct step_call *call, const struct event *began, struct error *err);
 
 /* step_recall.c */
 

@@ -310,6 +310,7 @@ step_take_early(struct step_call *call, struct event_place early, struct error *
 	call->end.error = (struct error)ERROR_INIT;
 	buffer_clear(&call->end.approval);
 	call->number = 0;
+	call->wait.event[0] = '\0';
 	v->says = VERDICT_TAKE;
 	v->decided = true;
 	v->reuses = false;

@@ -265,6 +265,19 @@ check_early(void *context, struct event *e, struct error *err)
 
 /* Of transcript_append_deciding(). */
 static int
+check_attended(void *context, struct event *e, struct error *err)
+{
+	struct deciding *d = context;
+	struct attended_wait wait = d->call->wait;
+	int found = decision_find(d->call->step->place.run->transcript.path, &wait, d->early, err);
+
+	(void)e;
+	d->overtaken = found == 1;
+	return found == 0 ? 0 : -1;
+}
+
+/* Of transcript_append_deciding(). */
+static int
 check_waits(void *context, struct event *e, struct error *err)
 {
 	struct deciding *d = context;
@@ -287,6 +300,7 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 	struct transcript *t = &call->step->place.run->transcript;
 	struct deciding deciding = { .call = call, .recall = call->step->place.recall, .waits = waits,
 		.early = early };
+	bool attends = step_attends(call);
 	bool begins_to_wait = waits == NULL && call->number > 0 && end->error.code == ERROR_WAITING &&
 	    !step_replays(call->step);
 	struct buffer payload = BUFFER_INIT;
@@ -295,11 +309,14 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 	int result;
 
 	writer_begin(&w, &payload);
-	write_completed(call, &results, &w);
+	if (attends)
+		step_write_wait(call, &w);
+	else
+		write_completed(call, &results, &w);
 	if (holds_result(call) && !end->passes)
 		binaries_add_results(&binaries, &results);
-	*completed = (struct event){ .type = EVENT_STEP_COMPLETED,
-		.parent_event_id = call->events.last,
+	*completed = (struct event){ .type = attends ? EVENT_STEP_WAITING : EVENT_STEP_COMPLETED,
+		.parent_event_id = attends ? call->started : call->events.last,
 		.event_id = call->ended[0] != '\0' ? call->ended : NULL,
 		.path = call->step->place.path, .iteration = call->index,
 		.payload = span_of(payload.data, payload.len),
@@ -307,6 +324,7 @@ step_record_end(const struct step_call *call, struct recalled *waits, struct eve
 		.raws = binaries.list, .raw_count = binaries.count,
 		.seal = end->seal.public_key[0] != '\0' ? &end->seal : NULL };
 	result = waits != NULL ? transcript_append_deciding(t, completed, check_waits, &deciding, err) :
+	    call->wait.event[0] != '\0' ? transcript_append_deciding(t, completed, check_attended, &deciding, err) :
 	    begins_to_wait ? transcript_append_deciding(t, completed, check_early, &deciding, err) :
 	    transcript_append(t, completed, err);
 	if (result == 0)

@@ -119,6 +119,16 @@ step_take_approval(struct step_call *call)
 }
 
 void
+step_end_wait(struct step_call *call, int64_t deadline)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	buffer_clear(&call->end.approval);
+	error_set(&call->end.error, ERROR_TIMEOUT, NULL, "no result came until %s",
+	    clock_text(deadline, text));
+}
+
+void
 step_wait_on(struct step_call *call)
 {
 	static const char *const names[] = { KEY_ASKS, KEY_FORM, KEY_TIMEOUT_MS, KEY_DEADLINE, NULL };
@@ -129,7 +139,7 @@ step_wait_on(struct step_call *call)
 
 	if (span_copy(span_member(approval, KEY_DEADLINE), deadline, sizeof deadline) &&
 	    clock_parse(deadline, 0, &wall) == 0 && clock_wall() > wall) {
-		error_set(&call->end.error, ERROR_TIMEOUT, NULL, "no result came until %s", deadline);
+		step_end_wait(call, wall);
 		return;
 	}
 	error_set(&call->end.error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);

@@ -25,7 +25,10 @@
 #include "io/polling.h"
 #include "proc/descendants.h"
 
+#define WAITS UINT64_MAX /* in place of a frame's length: the job waits */
 #define NAME "awf-step-job"  /* the name of a worker in ps(1) */
+
+static int told = -1; /* in a worker: its end of the socket */
 
 const struct open_files workers_files = { .each = 1, .beside = 32 };
 
@@ -60,6 +63,47 @@ workers_reserve(struct workers *w, size_t jobs)
 	w->window = memory_zero(w->window_size, sizeof *w->window);
 }
 
+void
+workers_allow_waits(struct workers *w, size_t waits)
+{
+	size_t most = open_files_most(&workers_files);
+
+	INVARIANT(w->next_job == 0 && w->waits == 0);
+	if (waits > most - w->count)
+		waits = most - w->count;
+	w->list = memory_array(w->list, w->count + waits, sizeof *w->list);
+	for (size_t i = w->count; i < w->count + waits; i++)
+		w->list[i] = (struct worker){ .fd = -1 };
+	w->waits = waits;
+	workers_reserve(w, (w->count + waits) * WORKERS_AHEAD);
+	open_files_raise(&workers_files, w->count + waits, NULL);
+}
+
+void
+workers_tell_wait(void)
+{
+	const uint64_t waits = WAITS;
+
+	if (told != -1)
+		(void)!file_write(told, &waits, sizeof waits);
+}
+
+static size_t
+count_waiting(const struct workers *w)
+{
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < w->count + w->waits; i++)
+		waiting += w->list[i].waits;
+	return waiting;
+}
+
+bool
+workers_may_wait(const struct workers *w)
+{
+	return count_waiting(w) < w->waits;
+}
+
 int64_t
 workers_pending(const struct workers *w)
 {
@@ -69,10 +113,18 @@ workers_pending(const struct workers *w)
 static struct worker *
 free_worker(const struct workers *w)
 {
-	for (size_t i = 0; i < w->count; i++)
-		if (!w->list[i].busy)
-			return &w->list[i];
-	return NULL;
+	struct worker *found = NULL;
+	size_t active = 0;
+
+	for (size_t i = 0; i < w->count + w->waits; i++) {
+		struct worker *worker = &w->list[i];
+
+		active += worker->busy && !worker->waits;
+		/* One that has been started, rather than a new one. */
+		if (!worker->busy && (found == NULL || (found->fd == -1 && worker->fd != -1)))
+			found = worker;
+	}
+	return active < w->count ? found : NULL;
 }
 
 bool
@@ -92,7 +144,7 @@ send_frame(int fd, const struct buffer *bytes)
 	return file_write(fd, buffer_string(bytes), bytes->len);
 }
 
-/* 1: a frame; 0: the end; -1: broken. */
+/* 1: a frame; 2: the job waits; 0: the end; -1: broken. */
 static int
 receive_frame(int fd, struct buffer *bytes)
 {
@@ -110,6 +162,8 @@ receive_frame(int fd, struct buffer *bytes)
 			return n == 0 && got == 0 && at == (char *)&len ? 0 : -1;
 		got += (size_t)n;
 		if (got == want && at == (char *)&len) {
+			if (len == WAITS)
+				return 2;
 			at = buffer_reserve(bytes, (size_t)len + 1);
 			want = (size_t)len;
 			got = 0;
@@ -142,10 +196,11 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 		return 0;
 	}
 
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count + w->waits; i++)
 		if (w->list[i].fd != -1)
 			close(w->list[i].fd);
 	close(pair[0]);
+	told = pair[1];
 #ifdef PR_SET_NAME
 	prctl(PR_SET_NAME, NAME);
 #endif
@@ -168,9 +223,11 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 static bool
 workers_hold(const struct workers *w)
 {
-	for (size_t i = 0; i < w->count; i++) {
+	for (size_t i = 0; i < w->count + w->waits; i++) {
 		const struct worker *worker = &w->list[i];
 
+		if (!worker->busy && worker->waits)
+			return false;
 		if (!worker->busy)
 			continue;
 		if (worker->fd == -1 || worker->job < w->next_answer || worker->job >= w->next_job ||
@@ -232,28 +289,35 @@ workers_notice(struct workers *w, const struct buffer **answer)
 int
 workers_wait(struct workers *w, int also_fd, struct error *err)
 {
-	struct pollfd *polls = memory_zero(w->count + 1, sizeof *polls);
-	int result = 0;
+	const size_t count = w->count + w->waits;
+	struct pollfd *polls = memory_zero(count + 1, sizeof *polls);
+	int result = 0, got;
 
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < count; i++)
 		polls[i] = (struct pollfd){ w->list[i].busy ? w->list[i].fd : -1, POLLIN, 0 };
-	polls[w->count] = (struct pollfd){ also_fd, POLLIN, 0 };
-	if (poll_until(polls, w->count + 1, clock_monotonic() + WORKERS_LOOK_MS) == -1)
+	polls[count] = (struct pollfd){ also_fd, POLLIN, 0 };
+	if (poll_until(polls, count + 1, clock_monotonic() + WORKERS_LOOK_MS) == -1)
 		result = error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
-	for (size_t i = 0; i < w->count && result == 0; i++) {
+	for (size_t i = 0; i < count && result == 0; i++) {
 		struct worker *worker = &w->list[i];
 		struct answered *slot = &w->window[worker->job % (int64_t)w->window_size];
 
 		if (polls[i].revents == 0)
 			continue;
 		INVARIANT(worker->busy && !slot->ready && slot->bytes.len == 0);
-		if (receive_frame(worker->fd, &slot->bytes) != 1)
+		got = receive_frame(worker->fd, &slot->bytes);
+		if (got == 2) {
+			worker->waits = true;
+			continue;
+		}
+		if (got != 1)
 			result = error_set(err, ERROR_SYSTEM, NULL, "process %ld, one of those that make the "
 			    "calls (" NAME "), died amid one", (long)worker->pid);
 		slot->ready = result == 0;
 		worker->busy = result != 0;
+		worker->waits = false;
 	}
-	if (result == 0 && polls[w->count].revents != 0)
+	if (result == 0 && polls[count].revents != 0)
 		result = 1;
 	free(polls);
 	return result;
@@ -262,7 +326,7 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 void
 workers_signal(const struct workers *w, int signal_number)
 {
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count + w->waits; i++)
 		if (w->list[i].fd != -1)
 			kill(w->list[i].pid, signal_number);
 }
@@ -270,10 +334,10 @@ workers_signal(const struct workers *w, int signal_number)
 void
 workers_close(struct workers *w)
 {
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count + w->waits; i++)
 		if (w->list[i].fd != -1)
 			close(w->list[i].fd);
-	for (size_t i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count + w->waits; i++)
 		if (w->list[i].fd != -1)
 			while (waitpid(w->list[i].pid, NULL, 0) == -1 && errno == EINTR)
 				;

@@ -4,6 +4,10 @@
  * long each takes. A worker lives for many jobs, so what it opens (a provider) is
  * opened once.
  *
+ * A job may wait for somebody, and its worker with it (workers_tell_wait()): it
+ * does not count among the jobs that are done at a time, and another worker does
+ * the next one.
+ *
  * At most WORKERS_AHEAD jobs per worker are begun before the answer of the oldest
  * has been taken, so memory stays bounded when one job is slow; more only if the
  * caller has room for them (workers_reserve()).
@@ -26,7 +30,7 @@
 struct worker {
 	pid_t pid;
 	int fd;                 /* socket to it; -1: not started */
-	bool busy;
+	bool busy, waits;       /* waits: (busy) for somebody, as it has told */
 	int64_t job;            /* number of the job it does */
 };
 
@@ -41,8 +45,9 @@ struct workers {
 	/* Called in a worker when there are no more jobs; may be NULL. */
 	void (*end)(void *context);
 	void *context;
-	struct worker *list;
-	size_t count;
+	struct worker *list;    /* count + waits of them */
+	size_t count;           /* jobs at a time that do not wait */
+	size_t waits;           /* jobs that may wait with their workers at a time */
 	struct answered *window; /* answers not yet taken, a ring */
 	size_t window_size;
 	int64_t next_job;        /* number of the next job */
@@ -58,6 +63,13 @@ void workers_open(struct workers *w, size_t count,
     void *context);
 /* Before the first job: the answers of so many are kept if need be. */
 void workers_reserve(struct workers *w, size_t jobs);
+/* Before the first job: so many jobs may wait with their workers; fewer if the limit of open files
+ * does not allow it. */
+void workers_allow_waits(struct workers *w, size_t waits);
+/* In a worker: its job waits for somebody from here on. */
+void workers_tell_wait(void);
+/* Whether the next job may wait with its worker. */
+bool workers_may_wait(const struct workers *w);
 /* Whether workers_job() would be taken at once. */
 bool workers_ready(const struct workers *w);
 /* Gives a job to a free worker, starting one if need be. workers_ready() must

@@ -145,6 +145,7 @@ approve_run(struct step_call *call, int repeats, struct error *err)
 			buffer_byte(&q.text, '\n');
 		}
 		question_ask(&q, &answer, &call->end.error);
+		call->attended = true; /* who is at the terminal does not want to decide now */
 	}
 	if (answer != ANSWER_NONE)
 		approve_decide(call, &q, &edit, answer);

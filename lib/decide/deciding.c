@@ -431,6 +431,13 @@ deciding_record(struct deciding *d, struct error *err)
 	return -1;
 }
 
+bool
+deciding_is_attended(const struct deciding *d)
+{
+	return d->at != NULL && d->at->attended &&
+	    transcript_alive(d->undecided.path, d->undecided.run_id);
+}
+
 void
 deciding_close(struct deciding *d)
 {

@@ -90,6 +90,8 @@ int deciding_complete(struct deciding *d, struct state_reader *reader, struct er
 /* Records the decision; the caller has set decision.by and decision.reason. ERROR_BLOCKED: the call
  * does not wait any more. ERROR_SCHEMA: the process that asks does not accept the answer. */
 int deciding_record(struct deciding *d, struct error *err);
+/* Whether the call's process waits for the decision, so that its run goes on by itself. */
+bool deciding_is_attended(const struct deciding *d);
 void deciding_close(struct deciding *d);
 
 #endif

@@ -713,3 +713,40 @@ decision_find_early(const char *path, int64_t from, const char *started, int64_t
 	reader_close(&r);
 	return found == 1 ? 1 : got == 0 ? 0 : -1;
 }
+
+int
+decision_find(const char *path, struct attended_wait *wait, struct event_place *place,
+    struct error *err)
+{
+	struct event_view event;
+	struct event_head head;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got, found = 0;
+
+	if (reader_open(&r, path, err) == -1)
+		return -1;
+	reader_seek(&r, wait->from);
+	while (found == 0 && (got = reader_next(&r, &line, &len, err)) == 1) {
+		char deadline[CLOCK_TEXT_SIZE];
+
+		wait->from = r.position;
+		if (event_peek(line, len, &head) != 0 || head.type != EVENT_STEP_COMPLETED ||
+		    event_view(line, len, &event) != 0 || !event_decides(&event) ||
+		    !span_is(event.parent_event_id, wait->event))
+			continue;
+		if (waiting_of(&event) == WAITING_NOTHING) {
+			*place = (struct event_place){ r.line_start, (uint32_t)len };
+			found = 1;
+			continue;
+		}
+		event_copy_id(event.event_id, wait->event);
+		wait->deadline = 0;
+		if (span_copy(span_path(event.payload, KEY_APPROVAL, KEY_DEADLINE, NULL), deadline,
+		    sizeof deadline) && clock_parse(deadline, 0, &wait->deadline) != 0)
+			wait->deadline = 0;
+	}
+	reader_close(&r);
+	return found == 1 ? 1 : got == 0 ? 0 : -1;
+}

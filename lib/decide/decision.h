@@ -80,10 +80,6 @@ void decision_write(const struct decision *d, struct writer *w);
 void decision_write_limits(enum waiting_for what, const char *form, int64_t timeout_ms,
     struct writer *w);
 
-/* Parts of messages about a call that waits. */
-#define WAITING_FOR_DECISION "waits for a decision"
-#define WAITING_FOR_RESULT "waits for its result"
-
 /* A run in which calls wait, with its transcript as far as it was read. */
 struct undecided {
 	char *path, *blobs;
@@ -145,6 +141,18 @@ int undecided_decide_early(struct undecided *u, const struct working *w, const s
  * its line; 0: there is none; -1: *err. */
 int decision_find_early(const char *path, int64_t from, const char *started, int64_t number,
     struct event_place *place, struct error *err);
+
+/* A wait whose process is alive, and looks for the decision itself. */
+struct attended_wait {
+	char event[ID_SIZE];   /* id of the event from which the call waits: its step.waiting, or the
+	                          last heartbeat */
+	int64_t from;          /* offset in the transcript of what was not read yet */
+	int64_t deadline;      /* µs since 1970; 0: none */
+};
+/* Reads the lines that were appended since. 1: *place is the decision; 0: there is none yet; -1:
+ * *err. A heartbeat sets another deadline. */
+int decision_find(const char *path, struct attended_wait *wait, struct event_place *place,
+    struct error *err);
 void undecided_close(struct undecided *u);
 
 #endif

@@ -321,7 +321,9 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	r.outdated = c->status.outdated;
 	if (r.end != RECALL_OPEN)
 		r.completed = c->end;
-	if (rec->spec->mode == RECALL_REPLAY && c->status.waited) {
+	if (rec->spec->mode == RECALL_REPLAY && c->status.attended) {
+		r.end = RECALL_OPEN; /* the process was killed while it waited */
+	} else if (rec->spec->mode == RECALL_REPLAY && c->status.waited) {
 		r.end = RECALL_WAITING; /* a replay repeats what the attempt did */
 		r.completed = (struct place){ c->call->end.offset, c->call->end.length, c->source };
 	}

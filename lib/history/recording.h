@@ -103,6 +103,7 @@ struct recorded_kind {
 /* Its outcome, and whether that is valid. */
 struct recorded_status {
 	enum recall_end state : 4;
+	bool attended : 1;           /* it waits, and its process with it: it has no end yet */
 	bool waited : 1;             /* its attempt's end (call->end) did: a decision is `end` */
 	bool idle : 1;               /* it never began its work */
 	bool by_user : 1;            /* it was skipped by the user's decision */

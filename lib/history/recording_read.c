@@ -398,6 +398,24 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 		mark_idle(rec, c);
 }
 
+/* The call waits, and its process with it. If that is killed, the call waits as one does whose
+ * process has ended. */
+static void
+recording_read_attended(struct recording *rec, const struct reading *at)
+{
+	const struct model_call *call = at->placed.call;
+	uint32_t index = call != NULL ? rec->by_number[call->number] : NO_CALL;
+	struct recorded_call *c;
+
+	if (index == NO_CALL)
+		return;
+	c = &rec->calls[index];
+	c->end = at->place;
+	c->links.result_from = NO_CALL;
+	c->status.decided = c->status.waited = false;
+	c->status.attended = recording_read_wait(c, at);
+}
+
 static void
 recording_read_completed(struct recording *rec, const struct reading *at)
 {
@@ -411,7 +429,7 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 	c = &rec->calls[index];
 	c->end = at->place;
 	c->links.result_from = NO_CALL;
-	c->status.decided = false;
+	c->status.decided = c->status.waited = c->status.attended = false;
 	c->failure.first = index;
 	recording_leave_out_child(rec, index);
 	if (recording_read_wait(c, at))
@@ -603,6 +621,9 @@ read_event(struct recording *rec, const struct reading *at)
 			recording_read_decision(rec, at);
 		else
 			recording_read_completed(rec, at);
+		break;
+	case EVENT_STEP_WAITING:
+		recording_read_attended(rec, at);
 		break;
 	case EVENT_MESSAGE_USER:
 	case EVENT_MESSAGE_ASSISTANT:

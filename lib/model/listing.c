@@ -106,6 +106,8 @@ write_wait(const struct summary *run, const struct waiting *at, struct writer *w
 	writer_member_string(w, "path", at->path);
 	writer_member_integer(w, "iteration", at->iteration);
 	writer_member_string(w, "for", waiting_word(at->what));
+	if (at->attended && strcmp(run->status, "running") == 0)
+		writer_member_bool(w, "attended", true);
 	if (at->deadline != 0)
 		writer_member_string(w, "deadline", clock_text(at->deadline, text));
 	if (at->what == WAITING_COMPLETION) {

@@ -399,7 +399,8 @@ model_call_holds(const struct model *m, const struct model_call *c)
 	holds = holds && (c->work == NULL || c->state == CALL_OPEN ||
 	    (c->state == CALL_FAILED && m->level > MODEL_LIVE));
 	holds = holds && (c->work != NULL || c->state != CALL_OPEN || c->id[0] == '\0');
-	holds = holds && (!c->decided || c->state == CALL_WAITING);
+	holds = holds && (!c->decided || c->state == CALL_WAITING ||
+	    (c->state == CALL_OPEN && c->asks != WAITING_NOTHING));
 	holds = holds && (!c->reused || c->state == CALL_SUCCEEDED);
 	holds = holds && (!c->behind || c->state == CALL_SKIPPED);
 	return holds && (c->before != NULL) == (c->before_count > 0) &&
@@ -591,6 +592,7 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 	}
 	c->end = place;
 	c->asks = waiting_of(event);
+	c->decided = false;
 	if (span_type(members[RETRIES]) == 'a') {
 		for (struct span_walk retry = span_walk(members[RETRIES]); span_next(&retry);)
 			own_rare(c)->tries++;
@@ -663,8 +665,21 @@ model_apply_decision(struct model *m, struct placed *p)
 	p->call = wait->call;
 	p->started = wait->wall;
 	if (p->call != NULL)
-		p->call->decided |= p->call->state == CALL_WAITING &&
-		    waiting_of(p->event) == WAITING_NOTHING;
+		p->call->decided |= waiting_of(p->event) == WAITING_NOTHING &&
+		    (p->call->state == CALL_WAITING ||
+		    (p->call->state == CALL_OPEN && p->call->asks != WAITING_NOTHING));
+}
+
+/* A call waits, and its process with it. */
+static void
+model_apply_wait(struct model *m, struct placed *p)
+{
+	char *id = span_text(span_member(p->event->payload, KEY_CALL));
+
+	p->call = id != NULL ? model_find(m, id, strlen(id)) : NULL;
+	free(id);
+	if (p->call != NULL && p->call->state == CALL_OPEN)
+		p->call->asks = waiting_of(p->event);
 }
 
 /* ---- messages and tools ---- */
@@ -810,7 +825,7 @@ static void
 index_event(struct model *m, const struct placed *p, bool verdict)
 {
 	bool matters = m->level == MODEL_EVENTS || verdict ||
-	    event_type_starts_call(p->event->type) ||
+	    event_type_starts_call(p->event->type) || p->event->type == EVENT_STEP_WAITING ||
 	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(m, p->call));
 	/* A decision about a call that does not wait has no effect; do not point to that call,
 	 * which may be forgotten first. */
@@ -863,6 +878,8 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 		model_apply_decision(m, p);
 	} else if (ends) {
 		model_apply_end(m, p);
+	} else if (event->type == EVENT_STEP_WAITING) {
+		model_apply_wait(m, p);
 	} else if (m->level > MODEL_LIVE) {
 		model_apply_inner_event(m, p);
 	}

@@ -118,7 +118,7 @@ struct model_call {
 
 	/* Its result. */
 	enum call_state state : 4;
-	enum waiting_for asks : 4;    /* of CALL_WAITING */
+	enum waiting_for asks : 4;    /* of CALL_WAITING, and of CALL_OPEN: its process waits, too */
 	enum error_code code : 8;     /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
 
 	/* What decides whether its failure counts. */

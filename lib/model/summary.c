@@ -129,13 +129,15 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 	return known;
 }
 
-/* Sets the status of a run without an end, by whether it is alive. Returns whether it is. */
+/* Sets the status of a run without an end, by whether it is alive, and what its calls did. Returns
+ * whether it is alive. */
 static bool
-find_out_status(struct summary *s, const struct reader *r)
+find_out_status(struct summary *s, const struct reader *r, const struct model *m)
 {
 	bool alive = transcript_alive(r->path, s->run_id);
 
-	snprintf(s->status, sizeof s->status, "%s", told_state_status("", alive));
+	snprintf(s->status, sizeof s->status, "%s", !alive && told_state_only_waited(m) ?
+	    view_words[VIEW_WAITING].text : told_state_status("", alive));
 	return alive;
 }
 
@@ -152,7 +154,7 @@ read_summary(struct summary *s, const char *path, bool figures, struct error *er
 		return -1;
 	if (read_first(s, &r, err) == 0)
 		known = read_last(s, &r, err);
-	if (known == 0 && figures) {
+	if (known == 0 && (figures || s->status[0] == '\0')) {
 		/* Only the last attempt is counted; the duration is the difference of its times. */
 		model_begin(&m, MODEL_OPEN);
 		reader_seek(&r, 0);
@@ -161,13 +163,11 @@ read_summary(struct summary *s, const char *path, bool figures, struct error *er
 		s->input_tokens = m.usage[MODEL_INPUT_TOKENS];
 		s->output_tokens = m.usage[MODEL_OUTPUT_TOKENS];
 		if (known == 0 && s->status[0] == '\0') {
-			int64_t last = find_out_status(s, &r) ? clock_wall() : m.last;
+			int64_t last = find_out_status(s, &r, &m) ? clock_wall() : m.last;
 
 			s->duration_ms = (last - (m.attempt > 0 ? m.started : s->started)) / 1000;
 		}
 		model_free(&m);
-	} else if (known == 0 && s->status[0] == '\0') {
-		find_out_status(s, &r);
 	}
 	reader_close(&r);
 	if (known < 0)

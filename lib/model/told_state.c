@@ -42,6 +42,25 @@ told_state_status(const char *ended, bool alive)
 	return *ended != '\0' ? ended : view_words[alive ? VIEW_RUNNING : VIEW_DIED].text;
 }
 
+bool
+told_state_only_waited(const struct model *m)
+{
+	bool waits = false;
+
+	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
+		const struct model_call *inside = c->first_inside;
+
+		while (inside != NULL && inside->state != CALL_OPEN)
+			inside = inside->beside;
+		if (c->state != CALL_OPEN || inside != NULL)
+			continue;
+		if (c->asks == WAITING_NOTHING)
+			return false;
+		waits = true;
+	}
+	return waits;
+}
+
 enum view_saying
 told_state_of_run(const char *status)
 {
@@ -94,6 +113,8 @@ told_state_of_end(const struct event_view *event)
 	if (event->type == EVENT_RUN_COMPLETED)
 		return span_copy(span_member(payload, KEY_STATUS), text, sizeof text) ?
 		    told_state_of_run(text) : VIEW_FAILED;
+	if (event->type == EVENT_STEP_WAITING)
+		return VIEW_WAITING;
 	if (member_set(skipped))
 		return span_is(skipped, "upstream_waiting") ? VIEW_WAITING : VIEW_SKIPPED;
 	if (!member_set(error))
@@ -107,7 +128,7 @@ told_state_of_call(const struct model_call *c)
 {
 	switch (c->state) {
 	case CALL_OPEN:
-		return VIEW_RUNNING;
+		return c->asks != WAITING_NOTHING && !c->decided ? VIEW_WAITING : VIEW_RUNNING;
 	case CALL_SUCCEEDED:
 		return c->reused ? VIEW_REUSED : VIEW_DONE;
 	case CALL_SKIPPED:

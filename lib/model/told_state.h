@@ -5,13 +5,14 @@
  *
  *   recorded about a run or attempt                  displayed as
  *     no end, it is alive                              running
- *     no end, it is not alive                          died
+ *     no end, it is not alive                          died; waiting, if each call that has no end
+ *                                                      waited when it was killed
  *     an end                                           its status: success, failed, cancelled,
  *                                                      timeout, waiting
  *   recorded about a call
  *     no end, its attempt is running                   running
  *     no end otherwise                                 unfinished
- *     it waits for an answer, or was skipped because
+ *     it waits for an answer, its process waits with it, or was skipped because
  *     the call before it waits: if its attempt is
  *     running or waiting                               waiting
  *     the same otherwise: it cannot be answered now    unfinished
@@ -45,11 +46,15 @@ extern const struct view_word view_words[VIEW_SAYINGS];
 /* Added to "waiting" for a call that was skipped because the call before it waits. */
 #define VIEW_BEHIND "for the step before it"
 
+struct model;
 struct model_call;
 
 /* The status of a run for lists. ended: the status in its last end; "" if the last attempt has
  * none. */
 const char *told_state_status(const char *ended, bool alive);
+/* Whether all that an attempt without an end did was wait, as far as the model of its run knows: it
+ * goes on with a decision, as if it had ended as waiting. */
+bool told_state_only_waited(const struct model *m);
 /* How a run or attempt with this status is displayed. */
 enum view_saying told_state_of_run(const char *status);
 /* Whether the waiting calls of a run in this state can be answered now. In other states they are

@@ -55,8 +55,8 @@ waiting_is_named(const char *text, const char *task, const char *token, bool fir
 static struct span
 waiting_approval_of(const struct event_view *event)
 {
-	return event->type == EVENT_STEP_COMPLETED ? span_member(event->payload, KEY_APPROVAL) :
-	    span_of(NULL, 0);
+	return event->type == EVENT_STEP_COMPLETED || event->type == EVENT_STEP_WAITING ?
+	    span_member(event->payload, KEY_APPROVAL) : span_of(NULL, 0);
 }
 
 enum waiting_for
@@ -209,6 +209,9 @@ wait_from(struct waitings *w, struct waiting *at, const struct event_view *event
 
 	span_copy(event->event_id, at->end, sizeof at->end);
 	note_event(w, at, event->event_id);
+	/* A heartbeat changes the deadline alone. */
+	if (!event_decides(event))
+		at->attended = event->type == EVENT_STEP_WAITING;
 	at->timeout_ms = at->deadline = 0;
 	if (span_integer(span_member(said, KEY_TIMEOUT_MS), &timeout))
 		at->timeout_ms = timeout;
@@ -296,6 +299,18 @@ waiting_read_decision(struct waitings *w, const struct event_view *event, struct
 	free(by);
 }
 
+/* Tries that failed may stand between a call's start and its end: then its wait, which began in the
+ * same attempt, is found by the call. */
+static struct waiting *
+find_wait_of_end(const struct waitings *w, const struct event_view *event)
+{
+	char *call = span_text(span_member(event->payload, KEY_CALL));
+	struct waiting *at = call != NULL ? waiting_find(w, &w->by_call, call) : NULL;
+
+	free(call);
+	return at != NULL && !at->over && at->attempt == w->attempt ? at : NULL;
+}
+
 static void
 waiting_read_completed(struct waitings *w, const struct event_view *event, struct event_place begin,
     struct event_place place)
@@ -303,6 +318,8 @@ waiting_read_completed(struct waitings *w, const struct event_view *event, struc
 	struct waiting *at = w->count > 0 ? find_event(w, event->parent_event_id) : NULL;
 	enum waiting_for what = waiting_of(event);
 
+	if (at == NULL && w->count > 0)
+		at = find_wait_of_end(w, event);
 	if (event_decides(event)) {
 		waiting_read_decision(w, event, begin, place);
 	} else if (at != NULL && what != WAITING_NOTHING) {
@@ -352,6 +369,7 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 		waiting_read_started(w, event, begin);
 		break;
 	case EVENT_STEP_COMPLETED:
+	case EVENT_STEP_WAITING:
 		waiting_read_completed(w, event, begin, place);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:

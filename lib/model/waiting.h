@@ -2,8 +2,9 @@
  * The waiting calls of a run, read from its transcript as part of its model (model/model.h). They
  * are kept across attempts.
  *
- * A call waits from the step.completed on whose payload.approval.asks says what it waits for. A
- * decision (decide/decision.h) refers to that end. A further attempt of the run may claim the call
+ * A call waits from the step.completed on whose payload.approval.asks says what it waits for, or,
+ * while its process waits with it, from a step.waiting on, which says the same. A
+ * decision (decide/decision.h) refers to that event. A further attempt of the run may claim the call
  * and record another end that waits: this is the same wait. The wait is over when it was decided,
  * when an attempt that claimed the call ended it, when an attempt made a call with the same id
  * without claiming it, or when the run has succeeded.
@@ -34,6 +35,15 @@ enum waiting_for {
 	WAITING_NOTHING
 };
 
+/* Parts of messages about a call that waits. */
+#define WAITING_FOR_DECISION "waits for a decision"
+#define WAITING_FOR_RESULT "waits for its result"
+
+/* How long calls of a run wait with their processes, from awf-run to its steps: a duration; and
+ * usually. */
+#define ATTENDED_WAIT "AWF_WAIT"
+#define ATTENDED_USUALLY "10m"
+
 /* "approval", "completion" */
 const char *waiting_word(enum waiting_for what);
 /* What the event's call waits for from this event on; WAITING_NOTHING if it does not wait. */
@@ -54,6 +64,7 @@ struct waiting {
 	char *task, *token;      /* of work that was handed over; token NULL: recorded by an older
 	                            version */
 	bool first;              /* no try of the task came before this one */
+	bool attended;           /* its process waits with it, or did so until it was killed */
 	bool early;              /* a decision that came first; the call may never have waited */
 	struct event_place decision; /* the decision that ended the wait; length 0: none */
 	int64_t iteration;

@@ -444,8 +444,9 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 		if (got < 0)
 			return -1;
 		line = buffer_span(&a->recording.bytes);
-		/* Skip decisions: they came from outside, and a replay has none. */
+		/* Skip decisions, and waits for them: they came from outside, and a replay has none. */
 		if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
+		    node->type == EVENT_STEP_WAITING ||
 		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
 		    span_type(span_path(line, KEY_PAYLOAD, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's')
 			continue;

@@ -1,5 +1,5 @@
 /*
- * Events: the lines of a transcript, awf-transcript(5). A table lists the ten types that AWF
+ * Events: the lines of a transcript, awf-transcript(5). A table lists the eleven types that AWF
  * itself writes; readers must accept other types, too.
  *
  * A foreign event was reported by another program (lib/ingest). It has a type of its own, or that
@@ -31,6 +31,7 @@ enum event_type {
 	EVENT_MESSAGE_ASSISTANT,
 	EVENT_TOOL_CALL,
 	EVENT_TOOL_RESULT,
+	EVENT_STEP_WAITING,
 	EVENT_TYPES /* also: a type that this version does not know */
 };
 

@@ -317,6 +317,13 @@ static const struct event_member step_completed_members[] = {
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
+static const struct event_member step_waiting_members[] = {
+	CALL_MEMBERS,
+	SHAPED(KEY_APPROVAL, OBJECT, REQUIRED, approval_shape),
+};
+static const struct event_shape step_waiting_shape = SHAPE(step_waiting_members,
+    "step.waiting", "its payload", "A call waits, and its process with it.", false);
+
 /* Members of events that other programs report; a foreign event begins with its source. */
 #define EMITTED_MEMBERS \
 	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
@@ -440,6 +447,7 @@ const struct event_description event_table[EVENT_TYPES] = {
 	[EVENT_MESSAGE_ASSISTANT] = { TYPE("message.assistant"), true, &message_assistant_shape },
 	[EVENT_TOOL_CALL] = { TYPE("tool.call"), true, &event_tool },
 	[EVENT_TOOL_RESULT] = { TYPE("tool.result"), false, &event_tool },
+	[EVENT_STEP_WAITING] = { TYPE("step.waiting"), true, &step_waiting_shape },
 };
 
 static const struct event_member ref_members[] = {

@@ -477,6 +477,11 @@ note_pairs(struct verify_lines *v, const struct form *form)
 			    verify_lines_fingerprint(v, &v->waits, 'e', form->event_id.at,
 			    form->event_id.len, form->call));
 		break;
+	case EVENT_STEP_WAITING:
+		fingerprints_add(&v->waits,
+		    verify_lines_fingerprint(v, &v->waits, 'a', form->event_id.at,
+		    form->event_id.len, form->call));
+		break;
 	case EVENT_TOOL_CALL:
 		report->tool_calls++;
 		fingerprints_add(&v->calls, tool_fingerprint(v, form->event_id, form));

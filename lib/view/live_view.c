@@ -597,7 +597,7 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	free(s->ended_label);
 	s->ended = s->ended_label = NULL;
 	s->how = how;
-	if (at_once) {
+	if (at_once && !(how == VIEW_WAITING && c->attended)) {
 		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* print what ended before it */
 		live_view_add_end(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
 		    buffer_string(&said));
@@ -619,6 +619,23 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	buffer_free(&said);
 	buffer_free(&label);
 	free_call(c);
+}
+
+/* The call waits, and its process with it: how it is decided about is printed now. */
+static void
+call_waits(struct live_view *v, struct live_call *c, const struct placed *p)
+{
+	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
+
+	c->asks = c->attended = true;
+	buffer_text(&label, c->label);
+	if (p->event->iteration != 0 && !c->step->member)
+		buffer_text(&label, item_names_find(&v->items, p->event));
+	add_waiting(&said, p);
+	live_view_add_end(v, depth_of(c->step), VIEW_WAITING, buffer_string(&label), p->wall - c->started,
+	    buffer_string(&said));
+	buffer_free(&said);
+	buffer_free(&label);
 }
 
 /* The text of the turn was recorded or discarded. */
@@ -746,6 +763,8 @@ live_view_take(struct live_view *v, const struct placed *p)
 		else if (event->type == EVENT_TOOL_RESULT && c->asking.open_tools > 0 && --c->asking.open_tools == 0 &&
 		    c->agent)
 			live_view_note_request(c, p);
+		else if (event->type == EVENT_STEP_WAITING)
+			call_waits(v, c, p);
 		else if (event_type_ends_call(event->type) && !event_decides(event))
 			call_ended(v, c, p);
 	}

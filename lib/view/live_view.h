@@ -63,6 +63,7 @@ struct live_call {
 	char start[ID_SIZE];          /* event id of its step.started */
 	int64_t started;              /* µs since 1970 */
 	bool agent, asks;             /* asks: waits for a person's decision or result */
+	bool attended;                /* (asks) not at its terminal */
 	bool told_inside;             /* the end of a call inside it was printed */
 	int64_t open_inside;          /* open calls directly inside it */
 	int64_t branches, branches_done; /* of a parallel group; 0: it is none */

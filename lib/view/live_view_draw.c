@@ -217,7 +217,7 @@ add_doing(const struct drawing *d, const struct live_call *c, struct buffer *sai
 	} else if (c->asking.asked && c->whom != NULL) {
 		buffer_format(said, "waiting for %s", c->whom);
 	} else if (c->asks) {
-		buffer_text(said, "asks at its terminal");
+		buffer_text(said, c->attended ? "waits" : "asks at its terminal");
 	} else if (c->branches > 0) {
 		buffer_format(said, "%lld of %lld", (long long)c->branches_done, (long long)c->branches);
 	} else if (c->rounds > 0) {

@@ -536,6 +536,20 @@ show_step_completed(struct view *v, const struct event_view *event)
 	buffer_free(&text);
 }
 
+/* A call waits, and its process with it. */
+static void
+show_step_waiting(struct view *v, const struct event_view *event)
+{
+	struct span approval = span_member(event->payload, KEY_APPROVAL);
+	const char *item = event->iteration != 0 ? item_names_find(&v->items, event) : "";
+
+	add_head(v, event, item, &view_words[VIEW_WAITING]);
+	detail_value(v, "until ", span_member(approval, KEY_DEADLINE));
+	details_end(v);
+	buffer_format(&v->text, ": %s", waiting_of(event) == WAITING_APPROVAL ? WAITING_FOR_DECISION :
+	    WAITING_FOR_RESULT);
+}
+
 void
 view_tool_content(struct span content, struct buffer *out)
 {
@@ -823,6 +837,7 @@ static const struct shape {
 	[EVENT_MESSAGE_ASSISTANT] = { show_assistant, 1 },
 	[EVENT_TOOL_CALL] = { show_tool_call, 1 },
 	[EVENT_TOOL_RESULT] = { show_tool_result, 1 },
+	[EVENT_STEP_WAITING] = { show_step_waiting, 0 },
 	[EVENT_TYPES] = { show_unknown, 1 },
 };
 

@@ -16,7 +16,7 @@ test_types(void **state)
 		{ "step.started", true }, { "step.completed", true },
 		{ "step.call_workflow.started", true }, { "step.call_workflow.completed", true },
 		{ "message.user", false }, { "message.assistant", true },
-		{ "tool.call", true }, { "tool.result", false },
+		{ "tool.call", true }, { "tool.result", false }, { "step.waiting", true },
 	};
 
 	(void)state;

@@ -41,7 +41,7 @@ enum {
 	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_FAIL_FAST, OPT_TRY, OPT_TIMEOUT,
 	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
 	OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
-	OPT_PASS_ENV, OPT_MODELS, OPT_VERBOSE, OPT_VIA, OPT_SEND, OPT_FETCH,
+	OPT_PASS_ENV, OPT_MODELS, OPT_VERBOSE, OPT_VIA, OPT_SEND, OPT_FETCH, OPT_SLEEP, OPT_SLEEP_UNTIL,
 	OPT_RULED,                    /* only for rules: */
 	OPT_ATTACH = OPTION_SAID_IDS, OPT_ACCEPT, OPT_MAX_ANSWERS, OPT_ASK_GRACE, OPT_STRATEGY, OPT_OUTPUT_SCHEMA,
 	OPT_MAX_COST, OPT_BY_NAME, OPT_COMPLETE, OPT_MODELS_IGNORE, OPT_LAUNCH_TIMEOUT, OPT_ENV,
@@ -54,7 +54,7 @@ _Static_assert(OPT_RULED <= OPTION_SAID_IDS, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
-    "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve NAME\n"
+    "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve|--sleep TIME NAME\n"
     "awf-step [options] --each|--until COND|--max N|--parallel NAME -- command\n";
 
 /* Words that options accept. */
@@ -232,6 +232,9 @@ const struct option_spec step_options[] = {
 	    OPTION_INTO_NUMBER(struct settings, step.options.question.max_answers, 0, LIMIT_MAX) },
 	{ OPT_ASK_GRACE, 0, "ask-grace", "DURATION", "with --ask: how long it stays while nobody is there (10s)",
 	    OPTION_INTO_DURATION(struct settings, step.options.question.grace_ms) },
+	{ OPT_SLEEP, 0, "sleep", "DURATION", "pass items on after so long, whatever dies meanwhile",
+	    OPTION_INTO_DURATION(struct settings, step.options.sleep.ms) },
+	{ OPT_SLEEP_UNTIL, 0, "sleep-until", "TIME", "pass items on at a time: 09:30, 2026-12-24, 2026-12-24T09:30Z" },
 	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Elsewhere" },
@@ -375,6 +378,11 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->step.options.agent.tools_policy, err);
 	case OPT_PENDING: return apply_pending(step, value, err);
+	case OPT_SLEEP_UNTIL:
+		step->options.sleep.until = value;
+		return clock_parse_coming(value, clock_wall(), &step->options.sleep.due) == 0 ? 0 :
+		    error_set(err, ERROR_USAGE, "--sleep-until", "'%s' is no time (as in 09:30, 2026-12-24, "
+		    "2026-12-24T09:30Z)", value);
 	case OPT_MODELS: return apply_models(step, value, err);
 	case OPT_COMPLETE: return apply_complete(s, value, err);
 	case OPT_BACKOFF: return retry_parse_backoff(&step->options.retry, value, err);
@@ -391,8 +399,9 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 #define SAID(id) OPTION_SAID(id)
 #define COMMAND SAID(OPT_COMMAND)
 #define AGENT (SAID(OPT_AGENT) | SAID(OPT_MODEL))
+#define SLEEP (SAID(OPT_SLEEP) | SAID(OPT_SLEEP_UNTIL))
 #define WORK \
-	(COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_ASK) | SAID(OPT_TERMINAL))
+	(COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_ASK) | SAID(OPT_TERMINAL) | SLEEP)
 #define LOOP (SAID(OPT_WHILE) | SAID(OPT_UNTIL) | SAID(OPT_MAX))
 #define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
@@ -404,7 +413,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 /* The first broken rule is reported. */
 static const struct option_rule rules[] = {
 	{ SAID(OPT_TERMINAL), COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE) |
-	    SAID(OPT_ASK), 0, "not with work to do: it decides about the run alone" },
+	    SAID(OPT_ASK) | SLEEP, 0, "not with work to do: it decides about the run alone" },
 	{ SAID(OPT_TERMINAL), SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
 	    "not with %s, which is about work or its result: it does none" },
 	{ SAID(OPT_TERMINAL), SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
@@ -417,6 +426,11 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_APPROVE) | SAID(OPT_ASK), SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS), 0,
 	    "not with %s: nothing is run" },
 	{ SAID(OPT_APPROVE), SAID(OPT_INTO), 0, "not with %s: nothing is run" },
+	{ SLEEP, COMMAND | GROUP | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_ASK) | SAID(OPT_PROMPT),
+	    0, "not together with %s: it passes items on, later" },
+	{ SLEEP, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
+	    "not with %s: nothing is run" },
+	{ SAID(OPT_SLEEP), SAID(OPT_SLEEP_UNTIL), 0, NULL },
 	{ 0, 0, SAID(OPT_ASK), NULL, OPT_ACCEPT },
 	{ 0, 0, SAID(OPT_ASK), NULL, OPT_MAX_ANSWERS },
 	{ 0, 0, SAID(OPT_ASK), NULL, OPT_ASK_GRACE },
@@ -450,7 +464,7 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_REQUIRE), SAID(OPT_NO_INPUT), 0, "not with %s: there is no input to come from a step" },
 	{ SAID(OPT_REQUIRE), SAID(OPT_RESCUE), 0,
 	    "not with %s: what failed was not made by the step that it came from" },
-	{ SAID(OPT_ASK) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL), SANDBOX, 0,
+	{ SAID(OPT_ASK) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL) | SLEEP, SANDBOX, 0,
 	    "not with %s, which is about a sandbox: nothing is run" },
 	{ SANDBOX, GROUP, 0, "not with a group: its steps are recorded outside, and say it themselves" },
 	{ SAID(OPT_VIA), GROUP, 0, "not with a group: the steps in it are recorded here, and say it themselves" },
@@ -499,6 +513,7 @@ settings_derive_options(struct settings *s, struct error *err)
 		step->options.group.kind = GROUP_LOOP;
 	if (asks && step->options.group.max_rounds == 0)
 		step->options.group.max_rounds = ROUNDS;
+	step->options.sleep.asked = (s->given & SLEEP) != 0;
 	passes = step->options.group.kind != GROUP_NONE;
 	/* For branches, -j is the number that run at a time. */
 	if (step->options.group.kind == GROUP_PARALLEL) {

@@ -19,13 +19,13 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "io/file.h"
 #include "model/watch.h"
 #include "transcript/event_keys.h"
 #include "view/terminal_question.h"
 
 #define ATTENDED_FILE "attended" /* in the directory of the run: its time of change is kept */
-#define LOOK_MS 1000 /* after this time the transcript is read, though nothing has told of a change */
 
 /* ---- how long ---- */
 
@@ -59,11 +59,32 @@ attended_until(const struct step_call *call, bool again)
 	return since + attended_ms() * 1000;
 }
 
+/* The deadline in payload.approval of the wait; 0: none. */
+static int64_t
+attend_deadline(const struct step_call *call)
+{
+	const struct buffer *approval = &call->end.approval;
+	char text[CLOCK_TEXT_SIZE];
+	int64_t deadline;
+
+	return span_copy(span_member(span_of(buffer_string(approval), approval->len), KEY_DEADLINE), text,
+	    sizeof text) && clock_parse(text, 0, &deadline) == 0 ? deadline : 0;
+}
+
+/* Whether so little of the time is left for which the call sleeps that the process does. */
+static bool
+sleeps_here(const struct step_call *call)
+{
+	const int64_t left = (attend_deadline(call) - clock_wall()) / 1000, ms = attended_ms();
+
+	return left <= (ms > SLEEP_HERE_MS ? ms : SLEEP_HERE_MS);
+}
+
 bool
 step_may_attend(const struct step *s)
 {
-	return (s->options.pending.asked || (s->options.approve && !terminal_question_possible())) &&
-	    !step_replays(s) && attended_ms() > 0;
+	return !step_replays(s) && (s->options.sleep.asked || (attended_ms() > 0 &&
+	    (s->options.pending.asked || (s->options.approve && !terminal_question_possible()))));
 }
 
 bool
@@ -71,8 +92,10 @@ step_attends(const struct step_call *call)
 {
 	const struct step_place *place = &call->step->place;
 
-	return call->end.error.code == ERROR_WAITING && call->end.approval.len > 0 && !call->attended &&
-	    !place->unattended && !step_replays(call->step) && attended_ms() > 0;
+	if (call->end.error.code != ERROR_WAITING || call->end.approval.len == 0 || call->attended ||
+	    place->unattended || step_replays(call->step))
+		return false;
+	return call->step->options.sleep.asked ? sleeps_here(call) : attended_ms() > 0;
 }
 
 /* ---- its record ---- */
@@ -90,18 +113,6 @@ step_write_wait(const struct step_call *call, struct writer *w)
 
 /* ---- waiting ---- */
 
-/* The deadline in payload.approval of the wait; 0: none. */
-static int64_t
-attend_deadline(const struct step_call *call)
-{
-	const struct buffer *approval = &call->end.approval;
-	char text[CLOCK_TEXT_SIZE];
-	int64_t deadline;
-
-	return span_copy(span_member(span_of(buffer_string(approval), approval->len), KEY_DEADLINE), text,
-	    sizeof text) && clock_parse(text, 0, &deadline) == 0 ? deadline : 0;
-}
-
 /* Waits until the transcript has grown, until a time (µs since 1970), or a signal. -1: a signal, or
  * nobody reads the output any more. */
 static int
@@ -111,7 +122,7 @@ attend_pause(const struct step_call *call, struct watch *watch, int64_t until)
 	struct pollfd fds[2] = { { .fd = -1 }, { .fd = watch->fd, .events = POLLIN } };
 	struct error why;
 	int woken = interrupts_wait(&call->step->place.interrupts, fds, 2,
-	    clock_monotonic() + (left < LOOK_MS ? left : LOOK_MS), &why);
+	    clock_monotonic() + (left < SLEEP_PIECE_MS ? left : SLEEP_PIECE_MS), &why);
 
 	if (fds[1].revents != 0)
 		watch_drain(watch);
@@ -149,9 +160,10 @@ step_attend(struct step_call *call, const struct event *began, struct error *err
 			break;
 		}
 		/* Another call may have been decided about since. */
-		if (now >= until && now >= (until = attended_until(call, false)))
+		if (!call->step->options.sleep.asked && now >= until && now >= (until = attended_until(call, false)))
 			break;
-		if (attend_pause(call, &watch, deadline != 0 && deadline < until ? deadline : until) == -1)
+		if (attend_pause(call, &watch, deadline != 0 && (deadline < until ||
+		    call->step->options.sleep.asked) ? deadline : until) == -1)
 			break;
 	}
 	watch_close(&watch);

@@ -188,6 +188,9 @@ void step_state_line(const struct step_call *call, bool failures, struct buffer 
 /* From here on: for whom, in which form (output_forms) the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
     int64_t timeout_ms);
+/* --sleep: from here on until that time (µs since 1970); and it has come: the item is the result. */
+void step_wait_until(struct step_call *call, int64_t due);
+void step_wake(struct step_call *call);
 /* Its time is over: it fails with timeout. */
 void step_end_wait(struct step_call *call, int64_t deadline);
 /* --pending: sets the name of the work for those who do it: of the call, and of its next try. */

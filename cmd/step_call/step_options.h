@@ -90,12 +90,21 @@ struct pending_options {
 	int64_t timeout_ms;          /* how long it waits; 0: no limit */
 };
 
+/* --sleep, --sleep-until */
+struct sleep_options {
+	bool asked;
+	int64_t ms;                  /* how long */
+	const char *until;           /* or until when, as it was given; NULL */
+	int64_t due;                 /* that time, in µs since 1970 */
+};
+
 /* The kinds of work (work.h), in the order in which it is looked whether the options ask for them: the last
  * is what is left. */
 #define WORKS(row) \
 	row(terminal) \
 	row(tool) \
 	row(approve) \
+	row(sleep) \
 	row(ask) \
 	row(loop) \
 	row(parallel) \
@@ -113,6 +122,7 @@ struct step_options {
 	const char *terminal;        /* --terminal: "success" or "failure" */
 	const char *tool;            /* -t */
 	bool approve;                /* --approve */
+	struct sleep_options sleep;
 	struct question_options question;
 	struct command_options command;
 	struct elsewhere_options elsewhere;

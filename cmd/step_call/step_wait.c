@@ -27,6 +27,31 @@ begin_approval(struct step_call *call)
 }
 
 void
+step_wait_until(struct step_call *call, int64_t due)
+{
+	char deadline[CLOCK_TEXT_SIZE];
+	struct writer w;
+
+	error_set(&call->end.error, ERROR_WAITING, NULL, WAITING_FOR_TIME " until %s",
+	    clock_text(due, deadline));
+	w = begin_approval(call);
+	writer_member_string(&w, KEY_ASKS, waiting_word(WAITING_TIME));
+	writer_member_string(&w, KEY_DEADLINE, deadline);
+	writer_object_end(&w);
+}
+
+void
+step_wake(struct step_call *call)
+{
+	struct data data = { BUFFER_INIT, false, false };
+
+	call->end.error = (struct error)ERROR_INIT;
+	buffer_clear(&call->end.approval);
+	data_copy(&data, &call->item->data);
+	step_add_result(&call->end, &data);
+}
+
+void
 step_wait(struct step_call *call, enum waiting_for what, const char *form, int64_t timeout_ms)
 {
 	const struct run *run = call->step->place.run;
@@ -123,6 +148,10 @@ step_end_wait(struct step_call *call, int64_t deadline)
 {
 	char text[CLOCK_TEXT_SIZE];
 
+	if (call->step->options.sleep.asked) {
+		step_wake(call);
+		return;
+	}
 	buffer_clear(&call->end.approval);
 	error_set(&call->end.error, ERROR_TIMEOUT, NULL, "no result came until %s",
 	    clock_text(deadline, text));

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -248,6 +249,51 @@ parse_amount(const char *text, int64_t bare, int64_t *ms)
 		return -1;
 	*ms = whole * unit + fraction * unit / scale;
 	INVARIANT(*ms >= 0 && *ms <= DURATION_LIMIT);
+	return 0;
+}
+
+/* Parses "09:30" or "09:30:00" up to the end of the text. */
+static bool
+clock_parse_day_time(const char *at, struct tm *local)
+{
+	int64_t hour, minute, second = 0;
+
+	if (!clock_parse_digits(&at, 2, 0, 23, &hour) || !clock_parse_byte(&at, ":") ||
+	    !clock_parse_digits(&at, 2, 0, 59, &minute) ||
+	    (clock_parse_byte(&at, ":") && !clock_parse_digits(&at, 2, 0, 59, &second)) || *at != '\0')
+		return false;
+	local->tm_hour = (int)hour;
+	local->tm_min = (int)minute;
+	local->tm_sec = (int)second;
+	local->tm_isdst = -1; /* mktime() finds out */
+	return true;
+}
+
+int
+clock_parse_coming(const char *text, int64_t now, int64_t *wall)
+{
+	const char *at = text;
+	struct tm local;
+	int64_t days;
+
+	clock_local(now, &local);
+	if (clock_parse_day_time(text, &local)) {
+		*wall = (int64_t)mktime(&local) * SECOND;
+		if (*wall <= now) {
+			clock_local(now, &local);
+			clock_parse_day_time(text, &local);
+			local.tm_mday++;
+			*wall = (int64_t)mktime(&local) * SECOND;
+		}
+		return 0;
+	}
+	if (!clock_parse_date(&at, &days))
+		return -1;
+	local = (struct tm){ .tm_year = atoi(text) - 1900, .tm_mon = atoi(text + 5) - 1,
+		.tm_mday = atoi(text + 8), .tm_isdst = -1 };
+	if (*at != '\0' && !(clock_parse_byte(&at, "Tt ") && clock_parse_day_time(at, &local)))
+		return parse_instant(text, wall) ? 0 : -1;
+	*wall = (int64_t)mktime(&local) * SECOND;
 	return 0;
 }
 

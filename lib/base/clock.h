@@ -26,6 +26,11 @@ int clock_local(int64_t wall, struct tm *local);
  * now, such as "2d" or "90m" (units ms s m h d w). 0, or -1 if it is none of these. */
 int clock_parse(const char *text, int64_t now, int64_t *wall);
 
+/* Parses a time that is to come: RFC 3339; a date, or a date and a time without an offset, in the
+ * user's time zone; or "09:30" or "09:30:00", the next such time after now. 0, or -1 if it is none of
+ * these. */
+int clock_parse_coming(const char *text, int64_t now, int64_t *wall);
+
 /* Parses a duration to milliseconds: "30" (seconds), "500ms", "20m", "2h", "1.5s", "3d". 0, or -1
  * if it is no duration, is negative, or does not fit. */
 int duration_parse(const char *text, int64_t *ms);

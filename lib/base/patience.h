@@ -27,6 +27,12 @@ patience_of(int ms)
 	return ms < PATIENCE_LEAST_MS ? ms : PATIENCE_LEAST_MS;
 }
 
+/* The process of awf-step --sleep sleeps for at most so long, unless awf-run --wait says longer. */
+#define SLEEP_HERE_MS patience_of(60000)
+/* A longer sleep looks at the clock after so long, which may have been set, or stood still while the
+ * machine was suspended. */
+#define SLEEP_PIECE_MS 1000
+
 /* ---- ending processes ---- */
 
 /* If a run is inside of another, SIGKILL is sent by this much earlier, so that it can record its

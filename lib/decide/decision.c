@@ -231,6 +231,7 @@ undecided_find(const struct undecided *u, const char *path, bool task,
     enum decision_verdict verdict, struct error *err)
 {
 	const struct waiting *found = NULL, *over = NULL, *other = NULL, *later = NULL;
+	char deadline[CLOCK_TEXT_SIZE];
 	size_t count = 0;
 
 	for (size_t i = 0; i < u->model.waits.count; i++) {
@@ -259,7 +260,10 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 		list_calls(u, decision_about(verdict), path, &calls);
 		error_set(err, ERROR_USAGE, path, "several calls of it wait, name one: %s", calls.data);
 		buffer_free(&calls);
-	} else if (other != NULL)
+	} else if (other != NULL && other->what == WAITING_TIME)
+		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s sleeps until %s: nobody decides "
+		    "about that", other->call, clock_text(other->deadline, deadline));
+	else if (other != NULL)
 		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", other->call,
 		    other->what == WAITING_APPROVAL ? "a decision: say approve or deny" :
 		    "its result: say complete or heartbeat");

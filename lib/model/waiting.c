@@ -15,13 +15,20 @@
 
 static const char *const words[] = {
 	[WAITING_APPROVAL] = "approval", [WAITING_COMPLETION] = "completion",
-	[WAITING_NOTHING] = NULL
+	[WAITING_TIME] = "time", [WAITING_NOTHING] = NULL
 };
 
 const char *
 waiting_word(enum waiting_for what)
 {
 	return words[what];
+}
+
+const char *
+waiting_words(enum waiting_for what)
+{
+	return what == WAITING_APPROVAL ? WAITING_FOR_DECISION : what == WAITING_TIME ? WAITING_FOR_TIME :
+	    WAITING_FOR_RESULT;
 }
 
 char *

@@ -32,19 +32,22 @@
 enum waiting_for {
 	WAITING_APPROVAL,    /* a yes or no to its input (awf-step --approve) */
 	WAITING_COMPLETION,  /* its result (awf-step --pending) */
+	WAITING_TIME,        /* a time (awf-step --sleep), which is its deadline */
 	WAITING_NOTHING
 };
 
-/* Parts of messages about a call that waits. */
+/* Parts of messages about a call that waits, and that for what it waits for. */
 #define WAITING_FOR_DECISION "waits for a decision"
 #define WAITING_FOR_RESULT "waits for its result"
+#define WAITING_FOR_TIME "sleeps"
+const char *waiting_words(enum waiting_for what);
 
 /* How long calls of a run wait with their processes, from awf-run to its steps: a duration; and
  * usually. */
 #define ATTENDED_WAIT "AWF_WAIT"
 #define ATTENDED_USUALLY "10m"
 
-/* "approval", "completion" */
+/* "approval", "completion", "time" */
 const char *waiting_word(enum waiting_for what);
 /* What the event's call waits for from this event on; WAITING_NOTHING if it does not wait. */
 enum waiting_for waiting_of(const struct event_view *event);
@@ -72,7 +75,8 @@ struct waiting {
 	struct event_place begin; /* its last step.started, if known */
 	char end[ID_SIZE];       /* the id of the step.completed that waits */
 	char form[8];            /* the form of its result: text, lines, nul, json */
-	int64_t timeout_ms, deadline; /* for a result; deadline in µs since 1970; 0: none */
+	int64_t timeout_ms, deadline; /* for a result, or the time that is waited for; deadline in µs
+	                                 since 1970; 0: none */
 	bool over;
 	char *how;               /* why it is over: "approved by alice", "the run has succeeded" … */
 };

@@ -449,7 +449,13 @@ static void
 add_waiting(struct buffer *out, const struct placed *p)
 {
 	const bool approval = waiting_of(p->event) == WAITING_APPROVAL;
+	struct span until = span_path(p->event->payload, KEY_APPROVAL, KEY_DEADLINE, NULL);
 
+	if (waiting_of(p->event) == WAITING_TIME) {
+		buffer_text(out, "sleeps until ");
+		add_value(out, until);
+		return;
+	}
 	buffer_format(out, "waits: awf-ctl %s %s %.8s", approval ? "approve" : "complete",
 	    p->call != NULL && p->call->id[0] != '\0' ? p->call->id : "STEP", p->run->run_id);
 }

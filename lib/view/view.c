@@ -546,8 +546,7 @@ show_step_waiting(struct view *v, const struct event_view *event)
 	add_head(v, event, item, &view_words[VIEW_WAITING]);
 	detail_value(v, "until ", span_member(approval, KEY_DEADLINE));
 	details_end(v);
-	buffer_format(&v->text, ": %s", waiting_of(event) == WAITING_APPROVAL ? WAITING_FOR_DECISION :
-	    WAITING_FOR_RESULT);
+	buffer_format(&v->text, ": %s", waiting_words(waiting_of(event)));
 }
 
 void

@@ -15,6 +15,7 @@
 #include "program.h"
 #include "run/detach.h"
 #include "storage/audit.h"
+#include "storage/resumes.h"
 
 /* The members of run.started. id NULL: run_create() makes an id. */
 static struct run_spec
@@ -40,6 +41,7 @@ describe_run(struct job *j, const char *id)
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
 		.no_input = j->settings.no_input,
+		.by_itself = j->settings.by_itself && !j->settings.no_transcript && !j->place.nested_in,
 		.forked_from = j->forks ? j->resume.run_id :
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
 		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
@@ -111,6 +113,13 @@ reopen_input(struct job *j, struct error *err)
 	return input_reopen(&j->input, &j->run.storage, j->run.id, source, sync, err);
 }
 
+/* A run that goes on by itself is known to the resumer from its start on: it may be killed. */
+static int
+add_resume(const struct job *j, const struct run_spec *spec, struct error *err)
+{
+	return spec->by_itself ? resumes_add(&j->run.storage, j->run.id, err) : 0;
+}
+
 /* Starts a further attempt of the run, whose lock this process has. */
 int
 job_attempt(struct job *j, struct error *err)
@@ -120,7 +129,7 @@ job_attempt(struct job *j, struct error *err)
 	spec.snapshot = j->resume.settings.snapshot; /* a resumed run keeps the setting that was
 	                                                recorded */
 	if (place_set_around(&j->place, j->run.directory, err) != 0 || reopen_input(j, err) != 0 ||
-	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
+	    add_resume(j, &spec, err) != 0 || run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
 		return -1;
 	j->input_open = true;
 	return GO;
@@ -132,7 +141,7 @@ make_run(struct job *j, struct error *err)
 	const struct run_spec spec = describe_run(j, j->place.id);
 
 	return run_create(&j->run, &spec, err) == 0 &&
-	    place_set_around(&j->place, j->run.directory, err) == 0 ? GO : -1;
+	    place_set_around(&j->place, j->run.directory, err) == 0 && add_resume(j, &spec, err) == 0 ? GO : -1;
 }
 
 static int

@@ -35,6 +35,7 @@
 #include "run/notice.h"
 #include "run/report.h"
 #include "start/pool.h"
+#include "storage/resumes.h"
 #include "storage/storage.h"
 #include "transcript/call.h"
 
@@ -266,6 +267,8 @@ run_finish_job(struct job *j)
 		place_unrecorded(&j->place, &err);
 		conclusion_fail(e, &err);
 	}
+	if (j->settings.by_itself && strcmp(e->status, "waiting") != 0)
+		resumes_remove(&j->run.storage, j->run.id);
 	notice_write(&j->summary, &j->run, e, &j->outcome, sum);
 	return e->exit_code;
 }

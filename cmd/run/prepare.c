@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "decide/due.h"
 #include "io/file.h"
 #include "proc/command_files.h"
 #include "proc/message.h"
@@ -24,6 +25,7 @@
 #include "run_resume/changed_files.h"
 #include "run_resume/moved.h"
 #include "run_resume/same_input.h"
+#include "run_resume/unattended.h"
 
 static bool
 prepare_name_is_listed(const char *name, const char *const *names, size_t count)
@@ -182,6 +184,10 @@ prepare_words(struct job *j, struct error *err)
 	for (char **name = w->ignored; name != NULL && *name != NULL; name++)
 		if (!list_has(j->settings.ignored, *name))
 			list_add(&j->settings.ignored, *name);
+	for (char **name = w->kept; name != NULL && *name != NULL; name++)
+		if (!list_has(j->settings.recorded, *name))
+			list_add(&j->settings.recorded, *name);
+	j->settings.by_itself |= w->by_itself || j->resume.by_itself;
 	/* Make the path of the script absolute. */
 	if (w->script >= 0 && getcwd(here, sizeof here) != NULL) {
 		joined = path_join(*w->argv[w->script] == '/' ? "" : here, w->argv[w->script]);
@@ -216,19 +222,43 @@ prepare_report_changes(const struct resume *r, bool redo_changed)
 	buffer_free(&text);
 }
 
+/* Whether somebody else has resumed the run, and it runs: the second of two who do the same has
+ * nothing to do. */
+static bool
+is_resumed_already(const struct job *j, const struct storage *s)
+{
+	const struct settings *given = &j->settings;
+	struct due due;
+	struct error ignored;
+
+	return given->redo == NULL && given->skip == NULL && given->new_steps == NULL &&
+	    !given->redo_changed && given->max_cost == NULL && storage_run_alive(s, j->resume.run_id) &&
+	    due_read(&due, s, j->resume.run_id, false, &ignored) == 0 && due.attempt > 1;
+}
+
+static int
+prepare_report_resumed(const struct resume *r)
+{
+	message_print(PROGRAM, "%s: resumed already", r->run_id);
+	return STATUS_OK;
+}
+
 static int
 prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
 	const struct resume_plan plan = { .answers = settings_answers(given) };
+	const bool unattended = given->by_itself;
 	int status, decided;
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
 		leftovers_remove(s);
 		return prepare_report_success(r);
 	}
-	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
+	if (is_resumed_already(j, s))
+		return prepare_report_resumed(r);
+	if ((unattended && unattended_begin(r, err) != 0) || resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
 	    resume_check_record(r, &plan, job_repaired, err) != 0 ||
 	    prepare_apply_record(j, err) != 0 ||
 	    prepare_words(j, err) != 0)
@@ -237,9 +267,11 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	if (status != GO)
 		return status;
 	if (run_reopen(&j->run, r->run_id, err) != 0)
-		return -1;
+		return is_resumed_already(j, s) ? prepare_report_resumed(r) : -1;
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
+	if (decided != -1 && unattended && unattended_check(r, s, err) != 0)
+		decided = -1;
 	if (decided != -1)
 		prepare_report_changes(r, plan.answers.redo_changed);
 	if (decided == -1)

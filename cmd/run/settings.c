@@ -32,7 +32,7 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_TRUST, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_ID, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_NEW, OPT_REDO_CHANGED, OPT_IGNORE_ENV, OPT_OVERLAP,
-	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_WAIT, OPT_DRY_RUN
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_LOG, OPT_NO_VIEW, OPT_WAIT, OPT_AUTO_RESUME, OPT_DRY_RUN
 };
 
 _Static_assert(OPT_DRY_RUN < OPTION_SAID_IDS, "a bit for each");
@@ -195,6 +195,8 @@ const struct option_spec run_options[] = {
 	    OPTION_INTO_CHOICE(struct settings, overlap, overlap_policies) },
 	{ OPT_WAIT, 0, "wait", "DURATION", "calls wait so long for people before the run ends as waiting",
 	    OPTION_INTO_TEXT_CHECKED(struct settings, wait, check_wait) },
+	{ OPT_AUTO_RESUME, 0, "auto-resume", NULL, "go on without a person's doing when what it waits for has come",
+	    OPTION_INTO_FLAG(struct settings, by_itself) },
 	{ OPT_ON_COMPLETE, 0, "on-complete", "COMMAND", "run this after success, with a summary on stdin",
 	    OPTION_INTO_TEXT(struct settings, on_complete) },
 	{ OPT_ON_FAILURE, 0, "on-failure", "COMMAND", "run this after any other end than waiting",
@@ -258,6 +260,8 @@ static const struct option_rule rules[] = {
 	    SAID(OPT_INPUT) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK)), 0,
 	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
 	{ SAID(OPT_REDO) | SAID(OPT_SKIP) | SAID(OPT_NEW) | SAID(OPT_REDO_CHANGED), 0, RECORDED, NULL },
+	{ SAID(OPT_AUTO_RESUME), SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK) | SAID(OPT_REDO) | SAID(OPT_SKIP) |
+	    SAID(OPT_NEW) | SAID(OPT_REDO_CHANGED), 0, NULL },
 	{ SAID(OPT_CONTINUE), 0, WORKFLOW | AGAIN, "say the workflow whose latest run is meant" },
 };
 

@@ -35,6 +35,7 @@ struct settings {
 	const char *overlap;   /* one of overlap_policies */
 	const char *keep;      /* age of earlier runs to remove at the end; NULL */
 	const char *on_complete, *on_failure; /* commands for the shell; NULL */
+	bool by_itself;        /* --auto-resume */
 	bool no_input, no_transcript, print_id, seal, snapshot, detach, tried;
 	enum screen_mode view; /* live view on a terminal */
 	long long timeout_ms;

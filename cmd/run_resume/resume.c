@@ -22,6 +22,7 @@
 #include "run_resume/moved.h"
 #include "run_resume/nested.h"
 #include "run_resume/survivors.h"
+#include "storage/call_marks.h"
 #include "storage/origin.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
@@ -118,6 +119,7 @@ resume_read_place(struct resume *r, struct span payload)
 static int
 resume_read_run_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
+	struct buffer start = BUFFER_INIT;
 	struct event_view view;
 	struct span payload;
 	char *policy;
@@ -134,6 +136,10 @@ resume_read_run_started(struct resume *r, const char *line, size_t len, struct e
 	r->settings.no_input = span_true(span_member(payload, KEY_NO_INPUT));
 	resume_add_members(&r->settings.inputs, span_member(payload, KEY_INPUTS), true);
 	resume_add_members(&r->settings.variables, span_member(payload, KEY_ENV), false);
+	resume_add_members(&r->settings.values, span_member(payload, KEY_ENV), true);
+	marks_read_start(payload, &start);
+	r->settings.start = buffer_take(&start);
+	r->by_itself = span_is(span_member(payload, KEY_RESUME), RESUME_AUTO);
 	r->settings.allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
 	policy = span_text(span_path(payload, KEY_ENV, CEILING_POLICY, NULL));
 	if (policy != NULL)
@@ -781,6 +787,8 @@ resume_free(struct resume *r)
 	free(r->steps);
 	list_free(r->settings.inputs);
 	list_free(r->settings.variables);
+	list_free(r->settings.values);
+	free(r->settings.start);
 	list_free(r->settings.ignored);
 	list_free(r->words.texts);
 	free(r->settings.allow_tools);

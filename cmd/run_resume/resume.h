@@ -40,11 +40,14 @@ struct resume {
 		enum tools_policy tools_policy;
 		char **ignored;               /* variables that no call depends on */
 		char **variables;             /* environment variables that are recorded (--env) */
+		char **values;                /* and their values: NAME=VALUE */
+		char *start;                  /* of marks_read_start() */
 	} settings;                   /* settings that it was started with */
 	char status[16];              /* of its last attempt; "" if that did not end */
 	bool reader_gone;             /* it ended because the reader of its output
 	                                 closed the pipe */
 	bool interrupted;             /* it was ended from outside (run.completed) */
+	bool by_itself;               /* it may be resumed without anybody's doing */
 	bool excused;                 /* history_spec.excused */
 	char *programs_in;            /* where programs of the workspace are looked for; NULL:
 	                                 in directory */

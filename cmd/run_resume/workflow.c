@@ -19,7 +19,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "proc/environment.h"
 #include "storage/call_marks.h"
+#include "transcript/event_keys.h"
 
 #define AGENT_SUFFIX ".md"
 #define TOOL_SUFFIX ".tool.json"
@@ -68,6 +70,9 @@ read_interpreter(const char *at, size_t len, char **interpreter, char **argument
 	free(line);
 }
 
+#define IGNORE_ENV "ignore-env:"
+#define KEEP_ENV "env:"
+
 static int
 set_directory(struct workflow *w, const char *path, struct error *err)
 {
@@ -79,31 +84,60 @@ set_directory(struct workflow *w, const char *path, struct error *err)
 	return 0;
 }
 
+/* Takes the words after "# awf: ignore-env:", "# awf: env:" or "# awf: resume:". */
+static int
+workflow_take_setting(struct workflow *w, const char *path, const char *setting, char *words,
+    struct error *err)
+{
+	int failed = 0;
+	char *word;
+
+	while (failed == 0 && (word = strsep(&words, SPACE ",\r")) != NULL) {
+		if (*word == '\0')
+			continue;
+		if (strcmp(setting, IGNORE_ENV) == 0)
+			failed = marks_ignore(&w->ignored, word, ERROR_DEFINITION, path, err);
+		else if (strcmp(setting, KEEP_ENV) == 0 && environment_name_valid(word, strlen(word)))
+			list_add(&w->kept, word);
+		else if (strcmp(setting, KEEP_ENV) == 0)
+			failed = error_set(err, ERROR_DEFINITION, path, "# awf: env: '%s' is not a variable's name",
+			    word);
+		else if (strcmp(word, RESUME_AUTO) == 0)
+			w->by_itself = true;
+		else
+			failed = error_set(err, ERROR_DEFINITION, path, "# awf: resume: '%s' is not known: the word is "
+			    "auto", word);
+	}
+	return failed;
+}
+
 /* Reads the leading comment lines only. */
 static int
-read_ignored(struct workflow *w, const char *path, const char *text, struct error *err)
+workflow_read_settings(struct workflow *w, const char *path, const char *text, struct error *err)
 {
-	static const char *const words[] = { "#", "awf:", "ignore-env:" };
+	static const char *const settings[] = { IGNORE_ENV, KEEP_ENV, "resume:" };
 	const char *line;
 	int failed = 0;
 	size_t len;
 
 	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL && *line == '#') {
-		const char *rest = line, *end = line + len;
-		char *names, *at, *name;
-		size_t word;
+		const char *rest = line + 1, *end = line + len;
 
-		for (word = 0; word < 3 && strncmp(rest, words[word], strlen(words[word])) == 0; word++) {
-			rest += strlen(words[word]);
-			rest += strspn(rest, SPACE);
-		}
-		if (word < 3 || rest > end)
+		rest += strspn(rest, SPACE);
+		if (strncmp(rest, "awf:", 4) != 0)
 			continue;
-		names = at = memory_copy(rest, (size_t)(end - rest));
-		while (failed == 0 && (name = strsep(&at, SPACE ",\r")) != NULL)
-			if (*name != '\0')
-				failed = marks_ignore(&w->ignored, name, ERROR_DEFINITION, path, err);
-		free(names);
+		rest += 4;
+		rest += strspn(rest, SPACE);
+		for (size_t i = 0; i < sizeof settings / sizeof *settings && failed == 0; i++) {
+			size_t word = strlen(settings[i]);
+			char *words;
+
+			if (strncmp(rest, settings[i], word) != 0 || rest + word > end)
+				continue;
+			words = memory_copy(rest + word, (size_t)(end - rest) - word);
+			failed = workflow_take_setting(w, path, settings[i], words, err);
+			free(words);
+		}
 	}
 	return failed;
 }
@@ -128,7 +162,7 @@ run_script(struct workflow *w, const char *path, const struct buffer *script, ch
 		    words + 1);
 		w->script = argument != NULL ? 2 : 1;
 		if (failed == 0)
-			failed = read_ignored(w, path, text, err);
+			failed = workflow_read_settings(w, path, text, err);
 	}
 	free(parent);
 	free(interpreter);
@@ -342,6 +376,7 @@ workflow_free(struct workflow *w)
 {
 	list_free(w->argv);
 	list_free(w->ignored);
+	list_free(w->kept);
 	free(w->name);
 	free(w->directory);
 	memset(w, 0, sizeof *w);

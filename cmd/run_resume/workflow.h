@@ -21,6 +21,9 @@ struct workflow {
 	char sha256[DIGEST_SIZE]; /* of the script or the pipeline; "": it is a program */
 	char **ignored;           /* variables that no call depends on: words of its first lines "#
 	                             awf: ignore-env: NAME..."; NULL-terminated; NULL: none */
+	char **kept;              /* variables that are recorded and kept by resumes: "# awf: env:
+	                             NAME..."; likewise */
+	bool by_itself;           /* "# awf: resume: auto": it may be resumed without anybody's doing */
 	bool elsewhere;           /* it was not found in the outer workflow's directory either */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "decide/due.h"
 #include "decide/open_question.h"
 #include "io/file.h"
 #include "json/value.h"
@@ -107,6 +108,7 @@ deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
 {
 	char *path = storage_transcript(s, run_id), *blobs = storage_blobs(s, run_id);
 
+	d->storage = s;
 	d->decision.verdict = verdict;
 	d->directory = storage_run_directory(s, run_id);
 	d->opened = undecided_open(&d->undecided, path, blobs, run_id, err) == 0;
@@ -416,8 +418,13 @@ deciding_record(struct deciding *d, struct error *err)
 
 	if (d->repeats)
 		return undecided_repeat(&d->undecided, d->at, &d->decision, err);
-	if (d->question == -1)
-		return record_decision(d, err);
+	if (d->question == -1) {
+		int failed = record_decision(d, err);
+
+		if (failed == 0)
+			due_tell(d->storage, d->undecided.run_id);
+		return failed;
+	}
 	if (d->decision.verdict == DECISION_COMPLETED && data_binary(&d->results[0]))
 		return error_set(err, ERROR_INVALID_INPUT, d->at->call, "an answer is text or JSON, not bytes");
 	if (d->decision.verdict == DECISION_COMPLETED) {

@@ -27,6 +27,7 @@
 #include "transcript/seal.h"
 
 struct deciding {
+	const struct storage *storage; /* of deciding_open() */
 	struct undecided undecided;
 	char *directory;          /* the run's directory */
 	bool opened;
@@ -61,8 +62,8 @@ const char *deciding_task(const char *text, char run_id[ID_SIZE]);
 int deciding_allowed(const struct storage *s, const char *run_id, enum decision_verdict verdict,
     pid_t asker, struct error *err);
 
-/* Opens a run of the storage. ERROR_USAGE: it is masked, or was recorded elsewhere. *d must be
- * DECIDING_INIT before; call deciding_close() whatever these functions return. */
+/* Opens a run of the storage, which must live as long as *d. ERROR_USAGE: it is masked, or was
+ * recorded elsewhere. *d must be DECIDING_INIT before; call deciding_close() whatever these functions return. */
 int deciding_open(struct deciding *d, const struct storage *s, const char *run_id,
     enum decision_verdict verdict, struct error *err);
 /* Finds the call that waits for such a decision, or whose command is still running: by its path or

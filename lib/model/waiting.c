@@ -189,6 +189,7 @@ waiting_read_started(struct waitings *w, const struct event_view *event, struct 
 	if (at != NULL) {
 		if (at->over && at->how == NULL)
 			waiting_reopen(at);
+		at->used = at->over;
 		at->attempt = w->attempt;
 		at->begin = begin;
 		note_event(w, at, event->event_id);
@@ -315,7 +316,7 @@ find_wait_of_end(const struct waitings *w, const struct event_view *event)
 	struct waiting *at = call != NULL ? waiting_find(w, &w->by_call, call) : NULL;
 
 	free(call);
-	return at != NULL && !at->over && at->attempt == w->attempt ? at : NULL;
+	return at != NULL && !at->used && at->attempt == w->attempt ? at : NULL;
 }
 
 static void
@@ -343,6 +344,7 @@ waiting_read_completed(struct waitings *w, const struct event_view *event, struc
 		}
 		name_task(w, at, event);
 	} else if (at != NULL) {
+		at->used = true;
 		end_wait(at, memory_text("ended in a further attempt of the run"));
 	} else if (what != WAITING_NOTHING) {
 		at = add_waiting(w, what, event, begin);

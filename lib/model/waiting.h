@@ -78,6 +78,7 @@ struct waiting {
 	int64_t timeout_ms, deadline; /* for a result, or the time that is waited for; deadline in µs
 	                                 since 1970; 0: none */
 	bool over;
+	bool used;               /* (over, by a decision) the call has gone on since */
 	char *how;               /* why it is over: "approved by alice", "the run has succeeded" … */
 };
 

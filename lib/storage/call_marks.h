@@ -113,6 +113,10 @@ struct recorded_marks {
 /* Copies what comparisons need from a run.started, as text. */
 void marks_read_start(struct span started, struct buffer *out);
 
+/* Whether a variable of this process has the value, or has none, with which an attempt was started,
+ * from marks_read_start(): 1, 0, or -1: that is not known. */
+int marks_start_agrees(const unsigned char key[MARKS_KEY_BYTES], const char *start, const char *name);
+
 /* A number that is equal for marks that are equal in their normalized forms; 0 for calls without
  * marks. *exact: 0 if no new paths occur; otherwise a number that is equal for marks that are equal
  * byte by byte, or MARKS_NEVER_EXACT if that cannot be known. */

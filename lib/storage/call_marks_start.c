@@ -279,6 +279,28 @@ marks_write_start(const unsigned char key[MARKS_KEY_BYTES], char *const *ignored
 	buffer_free(&digits);
 }
 
+int
+marks_start_agrees(const unsigned char key[MARKS_KEY_BYTES], const char *start, const char *name)
+{
+	char digits[MARKS_NAME_DIGITS + MARKS_VALUE_DIGITS + 1];
+	const size_t each = MARKS_NAME_DIGITS + MARKS_VALUE_DIGITS;
+	const struct span called = span_of(name, strlen(name));
+	const char *value = getenv(name);
+	size_t len = strlen(start);
+
+	marks_digits(key, span_of("", 0), SPAN_NONE, digits, MARKS_NAME_DIGITS);
+	if (len < MARKS_NAME_DIGITS || strncmp(start, digits, MARKS_NAME_DIGITS) != 0)
+		return -1;
+	marks_digits(key, called, SPAN_NONE, digits, MARKS_NAME_DIGITS);
+	if (value != NULL)
+		marks_digits(key, called, span_of(value, strlen(value)), digits + MARKS_NAME_DIGITS,
+		    MARKS_VALUE_DIGITS);
+	for (size_t at = MARKS_NAME_DIGITS; at + each <= len; at += each)
+		if (strncmp(start + at, digits, MARKS_NAME_DIGITS) == 0)
+			return value != NULL && strncmp(start + at, digits, each) == 0;
+	return value == NULL;
+}
+
 void
 attempt_start_free(struct attempt_start *s)
 {

@@ -360,6 +360,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
+	if (spec->by_itself)
+		writer_member_string(&w, KEY_RESUME, RESUME_AUTO);
 	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
 	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
 	if (traced)

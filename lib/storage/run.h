@@ -91,6 +91,7 @@ struct run_spec {
 	const char *inside_of;        /* id of the run that ends this one when it ends; NULL */
 	bool snapshot;                /* the storage has a snapshot of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
+	bool by_itself;               /* it may be resumed without anybody's doing */
 	bool keep_transcript;         /* false: --no-transcript */
 	bool compared;                /* its calls are compared with those of an outer run that was
 	                                 resumed */

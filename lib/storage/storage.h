@@ -12,7 +12,8 @@
  *     its calls that are in progress (providers/throttle.h) advised: which shell runs a workflow
  *     file without awf-run (cmd/step/script_advice.h) ship/<sha256>/: how far runs were sent to a
  *     collector of that address (cmd/ship) sandboxed/made/: files made in a sandbox that AWF would
- *     execute or read (workspace/unreviewed.h)
+ *     execute or read (workspace/unreviewed.h) resumes/<run-id>: of a run that goes on by itself
+ *     (storage/resumes.h)
  */
 #ifndef AWF_STORAGE_STORAGE_H
 #define AWF_STORAGE_STORAGE_H

@@ -114,6 +114,8 @@
 #define KEY_CLAIMS "claims"
 #define KEY_COMPARED_WITH "compared_with"
 #define KEY_RESULT "result"
+#define KEY_RESUME "resume"
+#define RESUME_AUTO "auto" /* its value: the run may be resumed without anybody's doing */
 #define KEY_RETRIES "retries"
 #define KEY_STDERR "stderr"
 #define KEY_STDERR_BYTES "stderr_bytes"

@@ -1,0 +1,121 @@
+/*
+ * Which variables a shell script reads is found in its text: each $NAME and ${NAME. One that the
+ * script sets itself is unset in both environments. API keys are left out: those of whoever resumes
+ * are used.
+ */
+#include "run_resume/unattended.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "decide/due.h"
+#include "io/file.h"
+#include "proc/provider_variables.h"
+#include "run_resume/changed_files.h"
+#include "storage/call_marks.h"
+
+#define SCRIPT_MOST ((size_t)4 << 20)
+#define NAME_SIZE 128
+
+int
+unattended_begin(const struct resume *r, struct error *err)
+{
+	if (!r->by_itself)
+		return error_set(err, ERROR_BLOCKED, r->run_id, "does not say that it may go on by itself: it "
+		    "was started without --auto-resume, and has no line # awf: resume: auto");
+	for (char **variable = r->settings.values; variable != NULL && *variable != NULL; variable++) {
+		char *name = memory_copy(*variable, strcspn(*variable, "="));
+
+		if (strncmp(name, "AWF_", 4) != 0)
+			setenv(name, *variable + strlen(name) + 1, 1);
+		free(name);
+	}
+	return 0;
+}
+
+/* Adds the names after each $ in a text. */
+static void
+unattended_find_names(const char *text, char ***names)
+{
+	while ((text = strchr(text, '$')) != NULL) {
+		char name[NAME_SIZE];
+		size_t len = 0;
+
+		text += text[1] == '{' ? 2 : 1;
+		while (len < sizeof name - 1 && (isalnum((unsigned char)text[len]) || text[len] == '_'))
+			len++;
+		if (len == 0 || isdigit((unsigned char)*text))
+			continue;
+		memcpy(name, text, len);
+		name[len] = '\0';
+		if (!list_has(*names, name))
+			list_add(names, name);
+	}
+}
+
+static bool
+is_key(const char *name)
+{
+	for (const char *const *key = provider_key_names(); *key != NULL; key++)
+		if (strcmp(*key, name) == 0)
+			return true;
+	return false;
+}
+
+/* Finds the first variable of the workflow's text that has another value now; NULL: there is none.
+ * To be freed by the caller. */
+static char *
+unattended_find_other(const struct resume *r, const struct storage *s)
+{
+	unsigned char key[MARKS_KEY_BYTES];
+	struct buffer text = BUFFER_INIT;
+	struct error ignored = ERROR_INIT;
+	char **names = memory_zero(1, sizeof *names), *other = NULL;
+
+	if (r->script != NULL)
+		file_load(r->script, SCRIPT_MOST, &text, &ignored);
+	for (char **word = r->recorded.argv; word != NULL && *word != NULL; word++)
+		buffer_format(&text, "\n%s", *word);
+	unattended_find_names(buffer_string(&text), &names);
+	if (*names != NULL && marks_key(s->root, false, key, &ignored) == 1)
+		for (char **name = names; *name != NULL && other == NULL; name++)
+			if (!marks_name_listed(*name, strlen(*name)) && !is_key(*name) &&
+			    !list_has(r->settings.ignored, *name) &&
+			    marks_start_agrees(key, r->settings.start, *name) == 0)
+				other = memory_text(*name);
+	list_free(names);
+	buffer_free(&text);
+	return other;
+}
+
+int
+unattended_check(const struct resume *r, const struct storage *s, struct error *err)
+{
+	struct buffer changed = BUFFER_INIT;
+	struct due due;
+	char *other;
+	int failed;
+
+	if (due_read(&due, s, r->run_id, true, err) != 0)
+		return -1;
+	changed_files_tell(r, false, "awf-run", &changed);
+	other = unattended_find_other(r, s);
+	if (!due.ready) {
+		failed = error_set(err, ERROR_WAITING, r->run_id, "nothing that it waits for has come");
+	} else if (changed.len > 0) {
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as files that it is "
+		    "made of have changed: awf-run --resume %.8s", r->run_id);
+	} else if (other != NULL) {
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as its workflow reads "
+		    "%s, which has another value here: declare it (# awf: env: %s), or awf-run --resume %.8s",
+		    other, other, r->run_id);
+	} else {
+		failed = 0;
+	}
+	free(other);
+	buffer_free(&changed);
+	return failed;
+}

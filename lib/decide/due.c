@@ -1,0 +1,114 @@
+/*
+ * The calls that wait are those of the model (model/waiting.h). A decision is used when a further
+ * attempt claims the call, or the call's own process ends it.
+ */
+#include "decide/due.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/model.h"
+#include "model/summary.h"
+#include "model/told_state.h"
+#include "storage/resumes.h"
+#include "transcript/event_keys.h"
+
+#define INSIDE_MOST 64 /* runs inside of each other */
+
+struct reading {
+	struct due *due;
+	bool waiting;        /* the last attempt has ended as waiting */
+};
+
+static int
+due_read_event(void *context, const struct placed *placed, struct error *err)
+{
+	struct reading *r = context;
+	const struct event_view *event = placed->event;
+
+	(void)err;
+	if (event->type == EVENT_RUN_STARTED) {
+		r->waiting = false;
+		r->due->by_itself |= span_is(span_member(event->payload, KEY_RESUME), RESUME_AUTO);
+	} else if (event->type == EVENT_RUN_COMPLETED) {
+		r->waiting = span_is(span_member(event->payload, KEY_STATUS), view_words[VIEW_WAITING].text);
+	}
+	return 0;
+}
+
+static void
+take_next(struct due *d, int64_t time)
+{
+	if (time != 0 && (d->next == 0 || time < d->next))
+		d->next = time;
+}
+
+static int
+read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth,
+    struct error *err)
+{
+	char *path = storage_transcript(s, run_id);
+	struct reading r = { .due = d };
+	const int64_t now = clock_wall();
+	struct model m;
+	int failed;
+
+	*d = (struct due){ .waits = false };
+	model_begin(&m, MODEL_OPEN);
+	m.watch = due_read_event;
+	m.context = &r;
+	failed = model_read_file(&m, path, err);
+	d->attempt = m.attempt;
+	d->waits = failed == 0 && (m.ended ? r.waiting : told_state_only_waited(&m)) &&
+	    (own || !storage_run_alive(s, run_id));
+	for (size_t i = 0; d->waits && i < m.waits.count; i++) {
+		const struct waiting *at = &m.waits.list[i];
+
+		if (at->over) {
+			d->ready |= at->decision.length > 0 && !at->used;
+		} else {
+			d->ready |= at->deadline != 0 && at->deadline <= now;
+			take_next(d, at->deadline);
+		}
+	}
+	for (const struct model_call *c = m.first_of_attempt; d->waits && failed == 0 && c != NULL; c = c->next) {
+		struct due inside;
+
+		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST)
+			continue;
+		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, err);
+		d->ready |= inside.ready;
+		take_next(d, inside.next);
+	}
+	model_free(&m);
+	free(path);
+	return failed;
+}
+
+int
+due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err)
+{
+	return read_inside(d, s, run_id, own, 0, err);
+}
+
+void
+due_tell(const struct storage *s, const char *run_id)
+{
+	char id[ID_SIZE];
+
+	memcpy(id, run_id, sizeof id);
+	for (int depth = 0; depth < INSIDE_MOST && id[0] != '\0'; depth++) {
+		char *path = storage_transcript(s, id);
+		struct summary summary;
+		struct error ignored;
+
+		resumes_tell(s, id);
+		id[0] = '\0';
+		if (summary_read_ends(&summary, path, &ignored) == 0) {
+			memcpy(id, summary.parent, sizeof id);
+			summary_free(&summary);
+		}
+		free(path);
+	}
+}

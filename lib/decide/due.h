@@ -1,0 +1,30 @@
+/*
+ * What a run that waits waits for, and whether it has come: a decision, a result, or a time. Such a
+ * run is due: a further attempt would go on.
+ */
+#ifndef AWF_DECIDE_DUE_H
+#define AWF_DECIDE_DUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "storage/storage.h"
+
+struct due {
+	bool waits;          /* the run has ended as one that waits, or was killed while it did
+	                        nothing else */
+	bool by_itself;      /* it may be resumed without anybody's doing (awf-run --auto-resume) */
+	bool ready;          /* (waits) something that it waits for has come, and no attempt has
+	                        begun since */
+	int64_t next;        /* (waits) the next time that it waits for, µs since 1970; 0: none */
+	int64_t attempt;     /* the last one */
+};
+
+/* Reads a run, with the child runs that it waits for. own: this process has the run's lock. */
+int due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err);
+/* Tells the resumer that something was decided about a call of this run, which may be inside of
+ * another. */
+void due_tell(const struct storage *s, const char *run_id);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Runs that go on by themselves when what they wait for has come: each has a file from the start of
+ * its first attempt until it has ended for good.
+ *
+ *    resumes/<run-id>     empty, or one line of JSON: how often resuming the run has failed
+ *
+ * Whoever decides about a call of the run empties the file, which tells the resumer (awf-worker
+ * --resumer), and makes it forget the failures.
+ */
+#ifndef AWF_STORAGE_RESUMES_H
+#define AWF_STORAGE_RESUMES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "storage/storage.h"
+
+/* Failures to resume a run; none: .count 0. */
+struct resume_failures {
+	long long count;
+	int64_t next;        /* when it is tried again, µs since 1970; 0: not any more */
+	char *message;       /* of the last one, to be freed by the caller; NULL */
+};
+
+/* The directory of these files, to be freed by the caller; it may not exist. */
+char *resumes_directory(const struct storage *s);
+int resumes_add(const struct storage *s, const char *run_id, struct error *err);
+void resumes_remove(const struct storage *s, const char *run_id);
+/* Something was decided: nothing is done if the run does not go on by itself. */
+void resumes_tell(const struct storage *s, const char *run_id);
+/* Reads and replaces the failures. A missing or damaged file has none. */
+void resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f);
+int resumes_write_failures(const struct storage *s, const char *run_id, const struct resume_failures *f,
+    struct error *err);
+
+#endif

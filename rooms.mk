@@ -26,15 +26,15 @@ PUBLIC = \
 	transcript/form transcript/layout transcript/reader transcript/redaction \
 	transcript/sync_mode transcript/transcript transcript/verify_lines \
 	proc/api_keys proc/descendants proc/environment proc/interrupts proc/libexec proc/message \
-	proc/model_token proc/peer proc/process proc/subprocess proc/wait \
+	proc/last_words proc/model_token proc/peer proc/process proc/subprocess proc/wait \
 	isolate/isolate isolate/loopback isolate/sandbox \
-	storage/origin storage/queue storage/redactor storage/run storage/run_lock storage/storage \
+	storage/origin storage/queue storage/redactor storage/resumes storage/run storage/run_lock storage/storage \
 	storage/traceparent \
 	workspace/workflow_file \
 	model/cost model/event_index model/excerpt model/follow model/listing model/model \
 	model/price model/results model/summary model/told_state model/waiting model/watch \
 	schema/schema \
-	decide/cancel decide/deciding decide/open_question \
+	decide/cancel decide/deciding decide/due decide/open_question \
 	view/live view/screen view/terminal_question \
 	rerun/agentloom \
 	providers/endpoint providers/provider_find providers/throttle \
@@ -83,7 +83,7 @@ NEEDS_clock =
 NEEDS_ctl = base io proc storage model decide
 NEEDS_exec = base io json proc isolate storage
 NEEDS_run = base io json transcript proc storage model history start decide view limits run_resume
-NEEDS_run_resume = base io json transcript proc storage model history start limits
+NEEDS_run_resume = base io json transcript proc storage model history start decide limits
 NEEDS_step = base io json transcript proc storage model history start view step_kinds step_call
 NEEDS_step_call = base io json transcript proc isolate storage workspace model history decide view \
 	limits
@@ -113,7 +113,7 @@ NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest 
 NEEDS_setup = base io json transcript proc isolate storage model view providers formats definitions \
 	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
-NEEDS_worker = base io json proc storage workspace model
+NEEDS_worker = base io json proc storage workspace model decide
 
 # ---- programs ----
 # cmd/ROOM/main.c has the main() of awf-ROOM, or of PROGRAM_ROOM, and cmd/ROOM/NAME_main.c that of

@@ -269,6 +269,8 @@ run_finish_job(struct job *j)
 	}
 	if (j->settings.by_itself && strcmp(e->status, "waiting") != 0)
 		resumes_remove(&j->run.storage, j->run.id);
+	else if (j->settings.by_itself)
+		resumes_tell(&j->run.storage, j->run.id);
 	notice_write(&j->summary, &j->run, e, &j->outcome, sum);
 	return e->exit_code;
 }

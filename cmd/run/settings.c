@@ -260,7 +260,7 @@ static const struct option_rule rules[] = {
 	    SAID(OPT_INPUT) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK)), 0,
 	    "only with -c, -n, --input, --shell and --workspace: there is no run" },
 	{ SAID(OPT_REDO) | SAID(OPT_SKIP) | SAID(OPT_NEW) | SAID(OPT_REDO_CHANGED), 0, RECORDED, NULL },
-	{ SAID(OPT_AUTO_RESUME), SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK) | SAID(OPT_REDO) | SAID(OPT_SKIP) |
+	{ SAID(OPT_AUTO_RESUME), SAID(OPT_REDO) | SAID(OPT_SKIP) |
 	    SAID(OPT_NEW) | SAID(OPT_REDO_CHANGED), 0, NULL },
 	{ SAID(OPT_CONTINUE), 0, WORKFLOW | AGAIN, "say the workflow whose latest run is meant" },
 };

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@
 #include "storage/run.h"
 #include "storage/storage.h"
 #include "worker/job.h"
+#include "worker/resumer.h"
 #include "workspace/workflow_file.h"
 
 #define PROGRAM "awf-worker"
@@ -50,9 +52,10 @@ static const struct open_files job_files = { .each = 2, .beside = 32 };
 
 static const char usage[] =
     "awf-worker [options] DIR [WORKFLOW [ARG...]]\n"
-    "awf-worker [options] DIR -- [awf-run] OPTION... [WORKFLOW [ARG...]]\n";
+    "awf-worker [options] DIR -- [awf-run] OPTION... [WORKFLOW [ARG...]]\n"
+    "awf-worker [-1] [-j N] --resumer\n";
 
-enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT };
+enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT, OPT_RESUMER };
 
 struct started {
 	struct job job;
@@ -67,6 +70,8 @@ struct worker {
 	char *const *words;      /* for awf-run; empty: each job is a workflow */
 	long long most;
 	bool once;
+	bool resumer;            /* --resumer: no jobs */
+	int parent;              /* its value; -1: none */
 	struct started *list;
 	size_t count;
 	char **put_off;          /* names of jobs whose runs could not begin */
@@ -430,19 +435,28 @@ static const struct option_spec options_table[] = {
 	    OPTION_INTO_NUMBER(struct worker, most, 1, JOBS_MOST) },
 	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long",
 	    OPTION_INTO_TEXT_CHECKED(struct worker, timeout, check_timeout) },
+	{ OPT_RESUMER, 0, "resumer", "[=FD]", "go on with runs that wait, when what they wait for has come" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
 static int
 worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 {
+	long long parent = -1;
 	struct options o;
 	int id;
 
 	options_begin(&o, options_table, argc, argv);
 	o.stop_at_dashes = true;
 	options_bind(&o, w);
-	while ((id = options_next(&o, err)) == OPTION_WORD && w->directory == NULL) {
+	while ((id = options_next(&o, err)) == OPT_RESUMER || (id == OPTION_WORD && w->directory == NULL)) {
+		if (id == OPT_RESUMER) {
+			w->resumer = true;
+			if (o.value != NULL && options_number("--resumer", o.value, 0, INT_MAX, &parent, err) == -1)
+				return -1;
+			w->parent = (int)parent;
+			continue;
+		}
 		w->directory = o.value;
 		o.stop_at_word = true;
 	}
@@ -451,6 +465,10 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 	if (open_files_check(&job_files, "-j", w->most, err) == -1)
 		return -1;
 	w->words = argv + o.next;
+	if (w->resumer && (w->directory != NULL || *w->words != NULL || w->timeout != NULL))
+		return error_set(err, ERROR_USAGE, "--resumer", "not with jobs, nor with -t");
+	if (w->resumer)
+		return OPTION_END;
 	if (w->directory == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "no directory of jobs given (see --help)");
 	/* After "--" a whole awf-run command may be given, as for other programs. */
@@ -482,11 +500,47 @@ has_workflow(char *const *words, struct error *err)
 	return found;
 }
 
+/* ---- the resumer ---- */
+
+static void
+print_resumed(const char *run_id, const char *status)
+{
+	struct buffer text = BUFFER_INIT;
+
+	text_visible(&text, status, strlen(status), 0);
+	terminal_printf("%s\t%s\n", run_id, buffer_string(&text));
+	fflush(stdout);
+	buffer_free(&text);
+}
+
+static void
+warn_of(const struct error *err)
+{
+	program_fail(PROGRAM, err);
+}
+
+static int
+run_resumer(struct worker *w, const struct interrupts *interrupts)
+{
+	const struct resumer_spec spec = { .storage = &w->storage, .most = (size_t)w->most, .once = w->once,
+		.parent = w->parent, .interrupts = interrupts, .told = print_resumed, .warn = warn_of };
+	struct error err;
+
+	if (storage_prepare(&w->storage, &err) == -1 || resumer_run(&spec, &err) == -1)
+		w->status = program_fail(PROGRAM, &err);
+	storage_close(&w->storage);
+	if (*interrupts->signal_number != 0) {
+		fflush(stdout);
+		signals_die(*interrupts->signal_number);
+	}
+	return program_end(PROGRAM, w->status);
+}
+
 int
 main(int argc, char **argv)
 {
 	static const int ends[] = { SIGHUP, SIGINT, SIGTERM, 0 };
-	struct worker w = { .most = 1 };
+	struct worker w = { .most = 1, .parent = -1 };
 	const struct interrupts *interrupts;
 	struct error err;
 	int signal_number = 0;
@@ -494,7 +548,7 @@ main(int argc, char **argv)
 	program_begin();
 	switch (worker_read_options(&w, argc, argv, &err)) {
 	case OPTION_END:
-		if (!has_workflow(w.words, &err))
+		if (!w.resumer && !has_workflow(w.words, &err))
 			return program_fail(PROGRAM, &err);
 		break;
 	case OPTION_HELP:
@@ -512,6 +566,8 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGIO, SIG_IGN); /* lock_written() */
 	interrupts = interrupts_catch(ends);
+	if (w.resumer)
+		return run_resumer(&w, interrupts);
 	open_files_raise(&job_files, (size_t)w.most, NULL);
 	watch_open(&w.watch);
 	w.put_off = memory_zero(1, sizeof *w.put_off);

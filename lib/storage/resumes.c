@@ -10,6 +10,9 @@
 #include "io/file.h"
 #include "json/scan.h"
 #include "json/writer.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
 
 #define FAILURES_MOST 8192
 
@@ -108,5 +111,27 @@ resumes_write_failures(const struct storage *s, const char *run_id, const struct
 	file_close(&fd);
 	buffer_free(&line);
 	free(path);
+	return failed;
+}
+
+int
+resumes_start_resumer(const struct storage *s, int *parent, struct error *err)
+{
+	char *worker = libexec_sibling("awf-worker");
+	char *argv[] = { worker, (char *)"--resumer=0", NULL };
+	struct environment environment;
+	struct process_spec spec = { .argv = argv, .in = PROCESS_PIPE, .out = PROCESS_NULL,
+		.err = PROCESS_INHERIT, .group = true };
+	struct process process;
+	int failed;
+
+	environment_begin(&environment);
+	environment_set(&environment, "AWF_STORAGE", s->root);
+	spec.environment = environment.list;
+	failed = process_start(&process, &spec, NULL, err);
+	if (failed == 0)
+		*parent = process.in;
+	environment_free(&environment);
+	free(worker);
 	return failed;
 }

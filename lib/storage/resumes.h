@@ -4,8 +4,8 @@
  *
  *    resumes/<run-id>     empty, or one line of JSON: how often resuming the run has failed
  *
- * Whoever decides about a call of the run empties the file, which tells the resumer (awf-worker
- * --resumer), and makes it forget the failures.
+ * Whoever decides about a call of the run, and the end of an attempt that waits, empties the file,
+ * which tells the resumer (awf-worker --resumer), and makes it forget the failures.
  */
 #ifndef AWF_STORAGE_RESUMES_H
 #define AWF_STORAGE_RESUMES_H
@@ -32,5 +32,9 @@ void resumes_tell(const struct storage *s, const char *run_id);
 void resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f);
 int resumes_write_failures(const struct storage *s, const char *run_id, const struct resume_failures *f,
     struct error *err);
+
+/* Starts a resumer (awf-worker --resumer) that ends with this process: *parent is the descriptor that
+ * it watches. -1: *err. */
+int resumes_start_resumer(const struct storage *s, int *parent, struct error *err);
 
 #endif

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "decide/deciding.h"
+#include "decide/due.h"
 #include "io/file.h"
 #include "model/summary.h"
 #include "proc/message.h"
+#include "storage/resumes.h"
 #include "storage/storage.h"
 
 static int
@@ -89,6 +91,8 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 {
 	char id[ID_SIZE], more[64] = "";
 	const struct waitings *w = &d->undecided.model.waits;
+	struct error ignored;
+	struct due due;
 	size_t others = 0;
 
 	if (decision_about(d->decision.verdict) != WAITING_APPROVAL && (!d->asked || d->question != -1))
@@ -99,6 +103,12 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
 	if (deciding_is_attended(d)) {
 		message_print("awf-ctl", "%s: %s; the run goes on%s", d->at->call,
+		    decision_word(d->decision.verdict), more);
+		return;
+	}
+	if (due_read(&due, storage, d->undecided.run_id, false, &ignored) == 0 && due.by_itself &&
+	    resumes_are_served(storage)) {
+		message_print("awf-ctl", "%s: %s; the run goes on by itself%s", d->at->call,
 		    decision_word(d->decision.verdict), more);
 		return;
 	}

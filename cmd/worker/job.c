@@ -26,6 +26,7 @@
 #include "model/summary.h"
 
 #define RUNNING "running"
+#define WOKEN "woken"
 #define SAME_NAME_MOST 100000
 
 int
@@ -275,6 +276,13 @@ job_choose_next_state(struct job *j, const struct storage *storage, struct error
 		j->next = JOB_GOES_ON;
 	else if (*status != '\0')
 		j->next = has_file(j, "outcome") ? JOB_GOES_ON : JOB_HAS_ENDED;
+	if (result == 1 && has_file(j, WOKEN)) {
+		char *path = job_file(j, WOKEN);
+
+		j->woken = j->next == JOB_GOES_ON;
+		unlink(path);
+		free(path);
+	}
 	free(status);
 	return result;
 }
@@ -349,6 +357,56 @@ job_finish(const struct spool *s, struct job *j, const char *status, int exit_co
 		}
 		free(to);
 	}
+	return result;
+}
+
+int
+waiting_jobs(const struct spool *s, struct waiting_job **jobs, size_t *count, struct error *err)
+{
+	char **names = memory_zero(1, sizeof *names), *directory = path_join(s->root, "waiting");
+	int failed = add_names(directory, S_IFDIR, &names, err);
+
+	*jobs = NULL;
+	*count = 0;
+	for (char **name = names; failed == 0 && *name != NULL; name++) {
+		struct job j = { .directory = path_join(directory, *name), .out = -1 };
+
+		if (job_read_run(&j)) {
+			*jobs = memory_array(*jobs, *count + 1, sizeof **jobs);
+			(*jobs)[*count].name = memory_text(*name);
+			memcpy((*jobs)[(*count)++].run_id, j.run_id, ID_SIZE);
+		}
+		free(j.directory);
+	}
+	list_free(names);
+	free(directory);
+	return failed;
+}
+
+void
+waiting_jobs_free(struct waiting_job *jobs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(jobs[i].name);
+	free(jobs);
+}
+
+int
+job_wake(const struct spool *s, const char *name, struct error *err)
+{
+	char *from = memory_format("%s/waiting/%s", s->root, name), *to = path_join(s->running, name);
+	char *mark = path_join(from, WOKEN);
+	int fd = file_open_plain(mark, O_WRONLY | O_CREAT, 0600);
+	int result = fd != -1 && rename(from, to) == 0 ? 1 :
+	    errno == EEXIST || errno == ENOTEMPTY || errno == ENOENT ? 0 :
+	    error_errno(err, ERROR_SYSTEM, from, "unable to move what goes on");
+
+	file_close(&fd);
+	if (result != 1)
+		unlink(mark);
+	free(mark);
+	free(from);
+	free(to);
 	return result;
 }
 

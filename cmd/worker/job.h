@@ -7,6 +7,7 @@
  *        run                   the id of its run, before that begins
  *        out, err              output of its run
  *        outcome               one line of JSON, once it has ended
+ *        woken                 it waited, and a worker goes on with it
  *    DIR/done/NAME/            the same, when its run has succeeded,
  *    DIR/failed/NAME/          failed,
  *    DIR/waiting/NAME/         or waits for a person
@@ -42,6 +43,7 @@ struct job {
 	char *directory;         /* DIR/running/NAME */
 	int out;                 /* locked */
 	char run_id[ID_SIZE];
+	bool woken;              /* (JOB_GOES_ON) it waited, and a worker has moved it back, nobody else */
 	enum {
 		JOB_BEGINS,          /* it has no run yet */
 		JOB_GOES_ON,         /* its run is to be resumed */
@@ -71,6 +73,17 @@ int job_finish(const struct spool *s, struct job *j, const char *status, int exi
 /* The status of its run: "running", "died" or that of run.completed; "" without a run. To be freed
  * by the caller. *exit_code (may be NULL): that of run.completed, or -1. */
 char *job_status(const struct job *j, const struct storage *storage, int *exit_code);
+/* A job that waits: its name in waiting/, and the id of its run. */
+struct waiting_job {
+	char *name;
+	char run_id[ID_SIZE];
+};
+/* The jobs in waiting/ that have a run; to be freed by waiting_jobs_free(). ERROR_SYSTEM. */
+int waiting_jobs(const struct spool *s, struct waiting_job **jobs, size_t *count, struct error *err);
+void waiting_jobs_free(struct waiting_job *jobs, size_t count);
+/* Moves such a job to running/, where it can be taken: 1; 0: a job of this name is there, or it is gone;
+ * -1: *err. */
+int job_wake(const struct spool *s, const char *name, struct error *err);
 /* Unlocks the job and frees it. */
 void job_let_go(struct job *j);
 

@@ -36,10 +36,12 @@
 #include "proc/process.h"
 #include "proc/wait.h"
 #include "program.h"
+#include "storage/resumes.h"
 #include "storage/run.h"
 #include "storage/storage.h"
 #include "worker/job.h"
 #include "worker/resumer.h"
+#include "worker/waker.h"
 #include "workspace/workflow_file.h"
 
 #define PROGRAM "awf-worker"
@@ -76,6 +78,8 @@ struct worker {
 	size_t count;
 	char **put_off;          /* names of jobs whose runs could not begin */
 	int64_t pause_until;     /* monotonic ms before which nothing is taken; 0: none */
+	struct waker waker;
+	int64_t wake_at;         /* monotonic ms at which jobs that wait are looked at; 0: none do */
 	bool others;             /* other workers have jobs, or one is still being written */
 	bool stopping;
 	int status;
@@ -120,9 +124,12 @@ write_command(const struct worker *w, const struct job *j, char ***argv, struct 
 		list_add(argv, w->timeout);
 	}
 	if (j->next == JOB_GOES_ON) {
+		if (j->woken)
+			list_add(argv, "--auto-resume");
 		list_add(argv, "--resume");
 		list_add(argv, j->run_id);
 	} else {
+		list_add(argv, "--auto-resume");
 		list_add(argv, "--id");
 		list_add(argv, j->run_id);
 		list_add(argv, "--input");
@@ -226,6 +233,11 @@ worker_finish_job(struct worker *w, struct job *j, const char *status, int exit_
 	struct buffer name = BUFFER_INIT;
 	struct error err;
 
+	/* This worker goes on with the run, as it has the job's output. */
+	if (strcmp(status, "waiting") == 0) {
+		resumes_remove(&w->storage, j->run_id);
+		w->wake_at = clock_monotonic();
+	}
 	if (job_finish(&w->spool, j, status, exit_code, &err) == -1) {
 		note_trouble(w, &err);
 	} else {
@@ -347,6 +359,21 @@ is_ours(const struct worker *w, const char *name)
 	return false;
 }
 
+/* Moves jobs back to running/ whose runs go on. */
+static void
+worker_wake_jobs(struct worker *w)
+{
+	struct error err;
+	int waiting;
+
+	if (w->wake_at > clock_monotonic())
+		return;
+	waiting = waker_look(&w->waker, &w->spool, &w->storage, &err);
+	if (waiting == -1)
+		note_trouble(w, &err);
+	w->wake_at = waiting == 0 ? 0 : clock_monotonic() + JOB_LOOK_MS;
+}
+
 /* Takes as many jobs as allowed. */
 static void
 worker_claim_new_jobs(struct worker *w)
@@ -389,6 +416,8 @@ wait_for_news(struct worker *w, const struct interrupts *interrupts)
 	}
 	if (nobody_tells && (deadline == 0 || clock_monotonic() + JOB_LOOK_MS < deadline))
 		deadline = clock_monotonic() + JOB_LOOK_MS;
+	if (w->wake_at != 0 && (deadline == 0 || w->wake_at < deadline))
+		deadline = w->wake_at;
 	result = interrupts_wait(interrupts, fds, w->count + 2, deadline, &err);
 	if (fds[1].revents != 0)
 		watch_drain(&w->watch);
@@ -404,8 +433,10 @@ worker_run_jobs(struct worker *w, const struct interrupts *interrupts)
 
 	for (;;) {
 		worker_reap_runs(w);
-		if (!w->stopping)
+		if (!w->stopping) {
+			worker_wake_jobs(w);
 			worker_claim_new_jobs(w);
+		}
 		if (w->count == 0 && (w->stopping || w->once))
 			return signal_number;
 		/* What has failed once would fail again. */
@@ -582,6 +613,7 @@ main(int argc, char **argv)
 	spool_close(&w.spool);
 	storage_close(&w.storage);
 	list_free(w.put_off);
+	waker_free(&w.waker);
 	free(w.list);
 	if (signal_number != 0) {
 		fflush(stdout);

@@ -20,7 +20,6 @@
 #include "base/patience.h"
 #include "decide/due.h"
 #include "io/file.h"
-#include "io/lock.h"
 #include "model/summary.h"
 #include "model/watch.h"
 #include "proc/environment.h"
@@ -273,24 +272,6 @@ resumer_look(struct resumer *r, struct error *err)
 
 /* ---- the loop ---- */
 
-/* Takes the lock of the storage's resumer. 1; 0: another process has it; -1: *err. */
-static int
-resumer_take_lock(struct resumer *r, struct error *err)
-{
-	char *path = path_join(r->directory, ".lock");
-	int result = 1;
-
-	r->lock = file_open_plain(path, O_RDWR | O_CREAT, 0600);
-	if (r->lock == -1) {
-		result = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	} else if (lock_file_take(r->lock) == -1) {
-		file_close(&r->lock);
-		result = 0;
-	}
-	free(path);
-	return result;
-}
-
 /* Waits until something may have changed. False: who has started this process is gone. */
 static bool
 resumer_wait(struct resumer *r)
@@ -329,8 +310,8 @@ resumer_work(struct resumer *r, struct error *err)
 
 	while (*signal_number == 0) {
 		resumer_reap_runs(r);
-		if (r->lock == -1 && resumer_take_lock(r, err) == -1)
-			return -1;
+		if (r->lock == -1 && (r->lock = resumes_take_lock(r->spec->storage)) == -1 && errno != EWOULDBLOCK)
+			return error_errno(err, ERROR_SYSTEM, r->directory, "unable to lock");
 		if (r->lock == -1 && r->spec->once)
 			return 0;
 		if (r->lock != -1 && resumer_look(r, err) == -1)

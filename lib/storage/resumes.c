@@ -1,6 +1,7 @@
 /* The files are small, and written in place: one that is cut off counts as one without failures. */
 #include "storage/resumes.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "io/file.h"
+#include "io/lock.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "proc/environment.h"
@@ -112,6 +114,31 @@ resumes_write_failures(const struct storage *s, const char *run_id, const struct
 	buffer_free(&line);
 	free(path);
 	return failed;
+}
+
+int
+resumes_take_lock(const struct storage *s)
+{
+	char *path = resumes_path(s, ".lock");
+	int fd = file_open_plain(path, O_RDWR | O_CREAT, 0600), why;
+
+	if (fd != -1 && lock_file_take(fd) == -1) {
+		why = errno;
+		file_close(&fd);
+		errno = why;
+	}
+	free(path);
+	return fd;
+}
+
+bool
+resumes_are_served(const struct storage *s)
+{
+	int fd = resumes_take_lock(s);
+	bool served = fd == -1 && errno == EWOULDBLOCK;
+
+	file_close(&fd);
+	return served;
 }
 
 int

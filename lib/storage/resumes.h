@@ -10,6 +10,7 @@
 #ifndef AWF_STORAGE_RESUMES_H
 #define AWF_STORAGE_RESUMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -33,6 +34,11 @@ void resumes_read_failures(const struct storage *s, const char *run_id, struct r
 int resumes_write_failures(const struct storage *s, const char *run_id, const struct resume_failures *f,
     struct error *err);
 
+/* Whether a resumer works for the storage. */
+bool resumes_are_served(const struct storage *s);
+/* The lock of the storage's resumer: a descriptor, or -1 with errno, EWOULDBLOCK if another process has
+ * it. The directory must exist. */
+int resumes_take_lock(const struct storage *s);
 /* Starts a resumer (awf-worker --resumer) that ends with this process: *parent is the descriptor that
  * it watches. -1: *err. */
 int resumes_start_resumer(const struct storage *s, int *parent, struct error *err);

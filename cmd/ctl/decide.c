@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "decide/deciding.h"
-#include "decide/due.h"
 #include "io/file.h"
 #include "model/summary.h"
 #include "proc/message.h"
-#include "storage/resumes.h"
 #include "storage/storage.h"
 
 static int
@@ -91,8 +89,7 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 {
 	char id[ID_SIZE], more[64] = "";
 	const struct waitings *w = &d->undecided.model.waits;
-	struct error ignored;
-	struct due due;
+	enum deciding_next next;
 	size_t others = 0;
 
 	if (decision_about(d->decision.verdict) != WAITING_APPROVAL && (!d->asked || d->question != -1))
@@ -101,15 +98,10 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 		others += !w->list[i].over && &w->list[i] != d->at;
 	if (others > 0)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
-	if (deciding_is_attended(d)) {
-		message_print("awf-ctl", "%s: %s; the run goes on%s", d->at->call,
-		    decision_word(d->decision.verdict), more);
-		return;
-	}
-	if (due_read(&due, storage, d->undecided.run_id, false, &ignored) == 0 && due.by_itself &&
-	    resumes_are_served(storage)) {
-		message_print("awf-ctl", "%s: %s; the run goes on by itself%s", d->at->call,
-		    decision_word(d->decision.verdict), more);
+	next = deciding_next(d);
+	if (next != NEXT_BY_RESUME) {
+		message_print("awf-ctl", "%s: %s; the run goes on%s%s", d->at->call,
+		    decision_word(d->decision.verdict), next == NEXT_BY_ITSELF ? " by itself" : "", more);
 		return;
 	}
 	message_print("awf-ctl", "%s: %s; the run goes on with: awf-run --resume %s%s%s",

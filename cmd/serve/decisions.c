@@ -57,6 +57,7 @@ static const struct verb {
 struct outcome {
 	unsigned status;         /* HTTP status */
 	enum decision_verdict verdict;
+	enum deciding_next next;
 	char call[CALL_SHOWN];   /* the call; "" if its name is too long */
 	char by[BY_SHOWN];
 	struct error err;
@@ -216,6 +217,7 @@ decisions_decide_call(const struct decide_request *q, struct deciding *d, struct
 	if (deciding_record(d, &o->err) != 0)
 		return decisions_set_status(o, 409);
 	o->verdict = d->decision.verdict;
+	o->next = deciding_next(d);
 	return 0;
 }
 
@@ -386,6 +388,8 @@ decisions_answer_request(struct request *r, const struct decide_request *q)
 	    decision_word(o->verdict));
 	if (o->by[0] != '\0')
 		writer_member_string(&w, KEY_BY, o->by);
+	if (!q->verb->cancels)
+		writer_member_string(&w, "goes_on", deciding_next_word(o->next));
 	writer_object_end(&w);
 	buffer_byte(&json, '\n');
 	request_json(r, o->status, &json);

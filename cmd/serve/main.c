@@ -18,6 +18,7 @@
 #include "serve/listen.h"
 #include "serve/serve.h"
 #include "serve_runs/tokens.h"
+#include "storage/resumes.h"
 #include "storage/storage.h"
 
 #define PROGRAM "awf-serve"
@@ -196,6 +197,19 @@ serve_print_listeners(struct server *s, struct error *err)
 	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
+/* Runs may go on by themselves when somebody decides on the page. */
+static void
+start_resumer(struct server *s)
+{
+	char *directory = resumes_directory(&s->storage);
+	struct error warning;
+
+	if (s->settings.database == NULL && (s->settings.workflows != NULL || access(directory, F_OK) == 0) &&
+	    resumes_start_resumer(&s->storage, &s->resumer, &warning) == -1)
+		program_fail(PROGRAM, &warning);
+	free(directory);
+}
+
 static int
 serve_listen_and_run(struct serve_command *c, struct error *err)
 {
@@ -208,6 +222,8 @@ serve_listen_and_run(struct serve_command *c, struct error *err)
 	if (failed == 0)
 		failed = serve_print_listeners(s, err);
 	if (failed == 0)
+		start_resumer(s);
+	if (failed == 0)
 		failed = server_run(s, err);
 	server_close(s);
 	return failed;
@@ -218,7 +234,7 @@ main(int argc, char **argv)
 {
 	static struct serve_command c = { .server.settings = {
 		.clients_per_address = CLIENTS_FROM_DEFAULT, .ingest_rate = INGEST_RATE_DEFAULT,
-		.blob_quota = BLOB_QUOTA_DEFAULT }, .names = "", .label = "" };
+		.blob_quota = BLOB_QUOTA_DEFAULT }, .server.resumer = -1, .names = "", .label = "" };
 	struct error err = ERROR_INIT;
 	int id;
 

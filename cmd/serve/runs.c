@@ -201,12 +201,14 @@ write_waits(struct writer *w, const struct overview *o, bool asks, bool alive)
 		writer_member_string(w, "path", at->path);
 		writer_member_integer(w, "iteration", at->iteration);
 		writer_member_string(w, "for", waiting_word(at->what));
-		if (call != NULL && strcmp(call->step->kind, "question") == 0)
+		if (call != NULL && (strcmp(call->step->kind, "question") == 0 || call->state == CALL_OPEN))
 			writer_member_string(w, "since", clock_text(call->started, text));
 		else if (call != NULL && call->number < o->room && o->calls[call->number].ended != 0)
 			writer_member_string(w, "since", clock_text(o->calls[call->number].ended, text));
 		if (at->deadline != 0)
 			writer_member_string(w, "deadline", clock_text(at->deadline, text));
+		if (at->attended && alive)
+			writer_member_bool(w, "attended", true);
 		if (at->form[0] != '\0')
 			writer_member_string(w, "form", at->form);
 		write_asked(w, o, at->begin);

@@ -81,6 +81,7 @@ struct server {
 	struct streams streams;
 	struct counts counts;
 	struct loop_source signals;
+	int resumer;             /* descriptor of the resumer that the server has started; -1: none */
 	bool stopped;            /* by a signal, or because nothing can be served */
 	int status;              /* exit status */
 	bool closing;

@@ -166,6 +166,7 @@ void
 server_close(struct server *s)
 {
 	listen_close(s);
+	file_close(&s->resumer); /* it ends */
 	if (s->signals.fd != -1)
 		loop_remove(&s->loop, &s->signals);
 	file_close(&s->signals.fd);

@@ -18,6 +18,7 @@
 #include "base/patience.h"
 #include "io/file.h"
 #include "io/polling.h"
+#include "model/waiting.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
@@ -109,6 +110,9 @@ start_workflow(const struct start_spec *spec, struct error *err)
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", spec->storage->root);
 	list_add(&argv, program);
+	/* Options in the file come later, and replace these. */
+	list_add(&argv, "--wait=" ATTENDED_USUALLY);
+	list_add(&argv, "--auto-resume");
 	list_add(&argv, "--id");
 	list_add(&argv, spec->run_id);
 	for (char *const *input = spec->inputs; input != NULL && *input != NULL; input++) {

@@ -18,6 +18,7 @@
 #include "proc/process.h"
 #include "schema/schema.h"
 #include "storage/lineage.h"
+#include "storage/resumes.h"
 #include "storage/run.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
@@ -438,11 +439,26 @@ deciding_record(struct deciding *d, struct error *err)
 	return -1;
 }
 
-bool
-deciding_is_attended(const struct deciding *d)
+enum deciding_next
+deciding_next(const struct deciding *d)
 {
-	return d->at != NULL && d->at->attended &&
-	    transcript_alive(d->undecided.path, d->undecided.run_id);
+	struct error ignored;
+	struct due due;
+
+	if (d->question != -1 || d->working.call != NULL || (d->at != NULL && d->at->attended &&
+	    storage_run_alive(d->storage, d->undecided.run_id)))
+		return NEXT_AT_ONCE;
+	return due_read(&due, d->storage, d->undecided.run_id, false, &ignored) == 0 && due.by_itself &&
+	    resumes_are_served(d->storage) ? NEXT_BY_ITSELF : NEXT_BY_RESUME;
+}
+
+const char *
+deciding_next_word(enum deciding_next next)
+{
+	static const char *const words[] = { [NEXT_AT_ONCE] = "at_once", [NEXT_BY_ITSELF] = "by_itself",
+		[NEXT_BY_RESUME] = "resume" };
+
+	return words[next];
 }
 
 void

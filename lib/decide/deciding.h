@@ -91,8 +91,15 @@ int deciding_complete(struct deciding *d, struct state_reader *reader, struct er
 /* Records the decision; the caller has set decision.by and decision.reason. ERROR_BLOCKED: the call
  * does not wait any more. ERROR_SCHEMA: the process that asks does not accept the answer. */
 int deciding_record(struct deciding *d, struct error *err);
-/* Whether the call's process waits for the decision, so that its run goes on by itself. */
-bool deciding_is_attended(const struct deciding *d);
+/* How the run goes on after the decision. */
+enum deciding_next {
+	NEXT_AT_ONCE,        /* the call's process has waited for it */
+	NEXT_BY_ITSELF,      /* a resumer works, and the run allows it */
+	NEXT_BY_RESUME       /* somebody has to resume it */
+};
+enum deciding_next deciding_next(const struct deciding *d);
+/* "at_once", "by_itself", "resume" */
+const char *deciding_next_word(enum deciding_next next);
 void deciding_close(struct deciding *d);
 
 #endif

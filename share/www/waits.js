@@ -44,6 +44,9 @@ export class Waits {
 
 	// isOpen: the first one is, others are asked for.
 	#form(wait, isOpen) {
+		if (wait.for === "time")
+			return h("details", { class: "wait" }, h("summary", null, h("h2", null, `‖ ${wait.call} sleeps`,
+			    h("span", { class: "note" }, sinceWhen(wait)))));
 		const input = wait.input ?? {}, isText = typeof input.text === "string";
 		const complete = wait.for === "completion", asks = wait.question;
 		const asText = !complete ? isText : asks ? !("schema" in asks) : wait.form !== "json";
@@ -71,8 +74,9 @@ export class Waits {
 			}
 			buttons.forEach((button) => { button.disabled = true; });
 			try {
-				await post(runPath(this.runId) + "/decisions", body);
-				say(said, "Decided.");
+				const { goes_on: next } = await post(runPath(this.runId) + "/decisions", body);
+				say(said, next === "at_once" ? "Decided. The run goes on." :
+				    next === "by_itself" ? "Decided. The run goes on by itself." : "Decided.");
 				this.decided();
 			} catch (error) {
 				say(said, error.message);

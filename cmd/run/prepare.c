@@ -222,10 +222,10 @@ prepare_report_changes(const struct resume *r, bool redo_changed)
 	buffer_free(&text);
 }
 
-/* Whether somebody else has resumed the run, and it runs: the second of two who do the same has
- * nothing to do. */
+/* Whether somebody else resumes the run right now: the second of two who do the same has nothing to
+ * do. taken: its lock was taken after it was looked at. */
 static bool
-is_resumed_already(const struct job *j, const struct storage *s)
+is_resumed_already(const struct job *j, const struct storage *s, bool taken)
 {
 	const struct settings *given = &j->settings;
 	struct due due;
@@ -233,7 +233,8 @@ is_resumed_already(const struct job *j, const struct storage *s)
 
 	return given->redo == NULL && given->skip == NULL && given->new_steps == NULL &&
 	    !given->redo_changed && given->max_cost == NULL && storage_run_alive(s, j->resume.run_id) &&
-	    due_read(&due, s, j->resume.run_id, false, &ignored) == 0 && due.attempt > 1;
+	    (taken || (due_read(&due, s, j->resume.run_id, false, &ignored) == 0 &&
+	    (due.attempt > 1 || due.ended)));
 }
 
 static int
@@ -256,7 +257,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		leftovers_remove(s);
 		return prepare_report_success(r);
 	}
-	if (is_resumed_already(j, s))
+	if (is_resumed_already(j, s, false))
 		return prepare_report_resumed(r);
 	if ((unattended && unattended_begin(r, err) != 0) || resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
 	    resume_check_record(r, &plan, job_repaired, err) != 0 ||
@@ -267,7 +268,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	if (status != GO)
 		return status;
 	if (run_reopen(&j->run, r->run_id, err) != 0)
-		return is_resumed_already(j, s) ? prepare_report_resumed(r) : -1;
+		return is_resumed_already(j, s, true) ? prepare_report_resumed(r) : -1;
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided != -1 && unattended && unattended_check(r, s, err) != 0)

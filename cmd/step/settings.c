@@ -54,7 +54,7 @@ _Static_assert(OPT_RULED <= OPTION_SAID_IDS, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
-    "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve|--sleep TIME NAME\n"
+    "awf-step [options] -a AGENT|-m MODEL -p PROMPT|-t TOOL|--approve NAME\n"
     "awf-step [options] --each|--until COND|--max N|--parallel NAME -- command\n";
 
 /* Words that options accept. */

@@ -155,7 +155,7 @@ patience_of(int ms)
 #define RESUME_LOOK_MS patience_of(10000)
 /* Delay before a run is resumed again that could not be resumed; eight times as long after each
  * further failure. */
-#define RESUME_PAUSE_MS ((int64_t)patience_of(60000))
+#define RESUME_PAUSE_MS ((int64_t)patience_of(15000))
 /* Delay before jobs are taken again after an error of the machine. */
 #define JOB_PAUSE_MS patience_of(10000)
 /* Interval of checks whether a worker has ended, in case its signal came just before the wait. */

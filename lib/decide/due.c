@@ -60,6 +60,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 	m.context = &r;
 	failed = model_read_file(&m, path, err);
 	d->attempt = m.attempt;
+	d->ended = m.ended;
 	d->waits = failed == 0 && (m.ended ? r.waiting : told_state_only_waited(&m)) &&
 	    (own || !storage_run_alive(s, run_id));
 	for (size_t i = 0; d->waits && i < m.waits.count; i++) {

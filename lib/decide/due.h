@@ -19,6 +19,7 @@ struct due {
 	                        begun since */
 	int64_t next;        /* (waits) the next time that it waits for, µs since 1970; 0: none */
 	int64_t attempt;     /* the last one */
+	bool ended;          /* it has an end */
 };
 
 /* Reads a run, with the child runs that it waits for. own: this process has the run's lock. */

@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# Runs that go on by themselves: awf-run --auto-resume, awf-worker --resumer.
+# shellcheck shell=bash disable=SC2016
+load ../../support/helpers
+bats_require_minimum_version 1.5.0
+
+cleanup() { [ -z "${RESUMER-}" ] || kill "$RESUMER" 2>/dev/null || true; }
+resumer() {
+	awf-worker --resumer "$@" >resumer.out 2>resumer.err 3>&- &
+	RESUMER=$!
+	eventually test -e "$AWF_STORAGE/resumes/.lock"
+}
+# A workflow that allows it, and writes into the ledger after a decision.
+workflow() {
+	cat >flow.awf <<-END
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		# awf: env: STAGE
+		awf-step ok --approve | awf-step use --effects external -- sh -c 'cat >>ledger; echo "\$STAGE" >>ledger'
+		$*
+	END
+	chmod +x flow.awf
+}
+waiting() { run -75 --separate-stderr awf-run "$@" <<<x; }
+id() { basename "$(transcript)" .jsonl; }
+status() { awf-tail --list --json | jq -r .status | head -n 1; }
+
+@test "a decision continues a run that allows it, with the variables that it has declared" {
+	workflow
+	resumer
+	export STAGE=staging
+	waiting ./flow.awf
+	unset STAGE
+	run -0 --separate-stderr awf-ctl approve ok
+	same "$stderr" 'awf-ctl: ok:0:0: approved; the run goes on by itself'
+	eventually eval '[ "$(status)" = success ]'
+	same "$(cat ledger)" $'x\nstaging'
+	eventually eval '[ -s resumer.out ]'
+	same "$(cat resumer.out)" "$(id)	success"
+	same "$(ls "$AWF_STORAGE/resumes")" ''
+	awf-verify -q
+}
+
+@test "a run that does not allow it is left to a person" {
+	resumer
+	waiting -c 'awf-step ok --approve'
+	same "$(ls "$AWF_STORAGE/resumes")" ''
+	run -0 --separate-stderr awf-ctl approve ok
+	[[ $stderr == *'the run goes on with: awf-run --resume '* ]]
+	run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'does not say that it may go on by itself'* ]]
+	waiting --auto-resume -c 'awf-step ok --approve'
+	awf-ctl approve ok 2>/dev/null
+	eventually eval '[ "$(status)" = success ]'
+}
+
+@test "it is not resumed if the workflow or a variable that it reads is another; a person can" {
+	workflow
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	echo '# more' >>flow.awf
+	run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'files that it is made of have changed: awf-run --resume '* ]]
+	run -0 awf-run --resume @
+
+	workflow 'true "$PLACE"'
+	PLACE=here waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'reads PLACE, which has another value here: declare it (# awf: env: PLACE), or awf-run --resume '* ]]
+	PLACE=here run -0 awf-run --auto-resume --resume @
+}
+
+@test "nothing has come: there is nothing to do" {
+	workflow
+	waiting ./flow.awf
+	run -75 --separate-stderr awf-run --auto-resume --resume @
+	same "$stderr" "awf-run: $(id): nothing that it waits for has come"
+	awf-worker --resumer --once >out
+	same "$(cat out)" ''
+	awf-ctl approve ok 2>/dev/null
+	awf-worker --resumer --once >out
+	same "$(cat out)" "$(id)	success"
+	same "$(wc -l <ledger)" 2
+}
+
+@test "a time that has come, and a result whose time is over" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step nap --sleep 5s | awf-step job --pending=1s -- sh -c 'echo . >>made; exit 75' |
+			awf-step done --rescue -- tee -a ledger
+	END
+	chmod +x flow.awf
+	resumer
+	waiting ./flow.awf
+	eventually eval '[ "$(status)" = failed ] || [ "$(status)" = success ]'
+	same "$(wc -l <made)" 1
+	same "$(wc -l <ledger)" 1
+	awf-verify -q
+}
+
+@test "what cannot be resumed is tried three times, and again after the next decision" {
+	workflow
+	resumer
+	waiting ./flow.awf
+	chmod -x flow.awf
+	mv flow.awf away
+	awf-ctl approve ok 2>/dev/null
+	eventually eval '[ "$(jq .failures "$AWF_STORAGE/resumes/$(id)")" = 3 ]'
+	same "$(wc -l <resumer.out)" 3
+	same "$(jq 'has("next")' "$AWF_STORAGE/resumes/$(id)")" false
+	[[ $(jq -r .message "$AWF_STORAGE/resumes/$(id)") == *flow.awf* ]]
+	mv away flow.awf
+	chmod +x flow.awf
+	sleep 1
+	same "$(status)" waiting
+	run -0 awf-run --resume @
+	same "$(cat ledger | head -n 1)" x
+	same "$(ls "$AWF_STORAGE/resumes")" ''
+}
+
+@test "of two resumers one works, and the other takes its place" {
+	workflow
+	resumer
+	first=$RESUMER
+	awf-worker --resumer >second.out 2>&1 3>&- &
+	RESUMER=$!
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	eventually eval '[ "$(status)" = success ]'
+	same "$(cat second.out)" ''
+	kill "$first"
+	wait "$first" || true
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	eventually eval '[ "$(status)" = success ]'
+	same "$(wc -l <ledger)" 4
+}
+
+@test "a person and the resumer at once: one attempt, and nothing is said to have failed" {
+	workflow
+	for round in $(rounds 3 30); do
+		rm -f ledger
+		waiting ./flow.awf
+		awf-ctl approve ok 2>/dev/null
+		awf-run --auto-resume --resume @ >/dev/null 2>a.err &
+		awf-run --resume @ >/dev/null 2>b.err &
+		wait %1 || { cat a.err; false; }
+		wait %2 || { cat b.err; false; }
+		same "$(wc -l <ledger)" 2
+		same "$(grep -c '"type":"run.started"' "$(transcript)")" 2
+	done
+}
+
+@test "a child run's decision continues the outermost run" {
+	cat >child <<-'END'
+		#!/usr/bin/env awf-run
+		awf-step inner --approve
+	END
+	chmod +x child
+	resumer
+	waiting --auto-resume -c './child | awf-step use -- tee -a ledger'
+	run -0 --separate-stderr awf-ctl approve inner @child
+	eventually eval '[ -s ledger ]'
+	same "$(cat ledger)" x
+}
+
+@test "jobs of a worker go on when what their runs wait for has come" {
+	workflow
+	mkdir jobs
+	awf-worker jobs ./flow.awf >worker.out 2>&1 3>&- &
+	RESUMER=$!
+	echo one >jobs/.a
+	mv jobs/.a jobs/a
+	eventually test -d jobs/waiting/a
+	awf-ctl approve ok 2>/dev/null
+	eventually test -d jobs/done/a
+	same "$(head -n 1 ledger)" one
+	same "$(ls jobs/done/a)" $'err\njob\nout\noutcome\nrun'
+	same "$(cut -f 1,2 worker.out)" $'a\twaiting\na\tsuccess'
+
+	# A file has changed: the job stays where it is, and says why.
+	echo two >jobs/.b
+	mv jobs/.b jobs/b
+	eventually test -d jobs/waiting/b
+	echo '# more' >>flow.awf
+	awf-ctl approve ok 2>/dev/null
+	eventually eval 'grep -q "have changed" jobs/waiting/b/err'
+	mv jobs/waiting/b jobs/running/b
+	eventually test -d jobs/done/b
+	same "$(grep -c two ledger)" 1
+}
+
+@test "wrong lines of a script, and options that do not go together" {
+	printf '#!/usr/bin/env awf-run\n# awf: resume: always\ntrue\n' >flow.awf
+	run -125 --separate-stderr awf-run -n flow.awf
+	[[ $stderr == *"# awf: resume: 'always' is not known: the word is auto" ]]
+	printf '#!/usr/bin/env awf-run\n# awf: env: A-B\ntrue\n' >flow.awf
+	run -125 --separate-stderr awf-run -n flow.awf
+	[[ $stderr == *"# awf: env: 'A-B' is not a variable's name" ]]
+	run -125 --separate-stderr awf-run --auto-resume --resume @ --redo x
+	run -1 --separate-stderr awf-worker --resumer jobs
+	same "$stderr" 'awf-worker: --resumer: not with jobs, nor with -t'
+	run -1 --separate-stderr awf-worker --resumer=x
+}

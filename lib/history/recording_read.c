@@ -463,6 +463,10 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 	} else {
 		c->status.state = RECALL_SUCCEEDED;
 	}
+	/* The call has recorded what was decided about it itself. */
+	if (at->members[APPROVAL].at != NULL && c->status.state != RECALL_SKIPPED &&
+	    span_type(span_member(at->members[APPROVAL], KEY_DECISION)) == 's')
+		c->status.decided = true;
 
 	/* The branch that succeeded ends the race of its group. */
 	group = c->links.enclosing != NO_CALL && c->status.state == RECALL_SUCCEEDED ?

@@ -51,6 +51,19 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	awf-verify -q
 }
 
+@test "a denial holds for all further resumes" {
+	echo x >in
+	begin -c 'awf-step ok --approve | awf-step use -- tee -a ledger'
+	wait_for '["ok:0:0"]'
+	awf-ctl deny ok
+	ended 3
+	for attempt in 2 3 4; do
+		run -3 awf-run --resume @
+		same "$(ends ok .error.code | sort -u)" '"denied"'
+		same "$(grep -c '"type":"run.started"' "$(transcript)")" "$attempt"
+	done
+}
+
 @test "after the time the run ends as one that waits, and a resume uses the decision" {
 	echo 'awf-step ok --approve | awf-step use -- tee -a ledger' >flow
 	run -75 --separate-stderr awf-run --wait 200ms -- ./flow <<<x

@@ -651,6 +651,9 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 		t.before = span_of(c->continued.messages.data, c->continued.messages.len);
 		t.before_from = c->continued.from;
 		result = turns_run(&t, error);
+		/* It has asked its model, and waits: other than one that only asks what it is. */
+		if (error->code == ERROR_WAITING)
+			call->end.exit_code = STATUS_WAITING;
 		if (t.member != w->team.members[0])
 			call->end.agent = memory_text(t.member->agent.name);
 		work_turns_end(call, &t, result);

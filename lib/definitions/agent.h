@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "definitions/approvals.h"
 #include "definitions/fallback.h"
 #include "definitions/mcp_config.h"
 #include "definitions/output_schema.h"
@@ -34,6 +35,7 @@ struct agent {
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
+	struct approvals approvals; /* calls of tools that a person is asked about */
 	struct {
 		int64_t max_turns;         /* 30 by default; 0: no limit */
 		int64_t stuck_after;       /* most turns in a row with the same calls and results:

@@ -28,6 +28,7 @@
 #include "proc/message.h"
 #include "storage/traceparent.h"
 #include "transcript/event_keys.h"
+#include "turn/approve.h"
 #include "turn/result_cut.h"
 #include "turn/sync_beside.h"
 #include "workspace/sandbox_environment.h"
@@ -835,13 +836,30 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	return 0;
 }
 
+/* Checks arguments that a person has edited as those of a model. */
+static void
+run_check_edited(const struct tool_runs *r, struct tool_run *run)
+{
+	const struct turns *t = r->turns;
+
+	buffer_clear(&run->filled);
+	run_check(t->member == NULL ? NULL : &t->member->agent, run);
+	run->refused = run->error.code != ERROR_NONE;
+}
+
 int
 tool_runs_run(struct tool_runs *r, struct error *err)
 {
 	size_t first, end;
+	bool edited;
 
 	for (size_t i = 0; i < r->count; i++)
 		run_prepare(r, &r->list[i]);
+	if (tool_runs_approve(r, &edited, err) == -1)
+		return -1;
+	for (size_t i = 0; edited && i < r->count; i++)
+		if (r->list[i].edited.len > 0)
+			run_check_edited(r, &r->list[i]);
 	r->reach = r->count;
 	if (runs_recall(r, err) == -1)
 		return -1;
@@ -934,6 +952,7 @@ tool_runs_free(struct tool_runs *r)
 		free(run->name);
 		free(run->call_id);
 		buffer_free(&run->filled);
+		buffer_free(&run->edited);
 		buffer_free(&run->output);
 		subprocess_free(&run->process);
 		changed_free(&run->changed);

@@ -46,6 +46,7 @@ struct tool_run {
 	/* What is run. */
 	struct span input;              /* JSON that the tool gets */
 	struct buffer filled;           /* the input with defaults added; "": none were needed */
+	struct buffer edited;           /* the input as a person has edited it; "": nobody has */
 	const struct tool *tool;        /* NULL: it cannot be run */
 	const struct control *control;  /* that answers it; NULL: a program does */
 	struct tool own;                /* loaded for this call (tools_policy warn) */

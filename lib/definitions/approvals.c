@@ -1,0 +1,163 @@
+/* The schema is kept as a document, too, in which the texts are found that have patterns. */
+#include "definitions/approvals.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json/value.h"
+
+#define SHELL_SIGNS ";&|`$<>(){}\n\r\\"
+
+/* Makes each pattern in a schema match whole texts. */
+static void
+anchor_patterns(json_t *schema)
+{
+	json_t *value;
+	const char *key;
+	void *next;
+
+	for (size_t i = 0; i < json_array_size(schema); i++)
+		anchor_patterns(json_array_get(schema, i));
+	json_object_foreach_safe(schema, next, key, value) {
+		if (strcmp(key, "pattern") == 0 && json_is_string(value)) {
+			char *whole = memory_format("^(?:%s)$", json_string_value(value));
+
+			json_object_set_new(schema, key, json_string(whole));
+			free(whole);
+		} else {
+			anchor_patterns(value);
+		}
+	}
+}
+
+static int
+read_rule(const struct definition *d, const char *key, json_t *value, struct approval_rule *rule,
+    struct error *err)
+{
+	const char *tool = json_is_object(value) ? json_string_value(json_object_get(value, "tool")) :
+	    json_string_value(value);
+	json_t *unless = json_object_get(value, "unless");
+	struct error why;
+	char text[sizeof why.message];
+
+	if (tool == NULL || *tool == '\0' || (unless != NULL && !json_is_object(unless)) ||
+	    (json_is_object(value) && json_object_size(value) != 1 + (size_t)(unless != NULL)))
+		return definition_fail(d, key, err,
+		    "expected names of tools, such as bash or mcp__github__*, or {tool: NAME, unless: SCHEMA}");
+	rule->tool = memory_text(tool);
+	if (unless == NULL)
+		return 0;
+	rule->document = json_deep_copy(unless);
+	anchor_patterns(rule->document);
+	rule->unless = schema_compile(rule->document, SCHEMA_TYPOS, "unless", &why);
+	return rule->unless != NULL ? 0 :
+	    definition_fail(d, key, err, "%s", error_text(&why, text, sizeof text));
+}
+
+int
+approvals_read(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct approvals *a = (struct approvals *)(void *)((char *)object + key->offset);
+	const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < count; i++) {
+		a->list = memory_array(a->list, a->count + 1, sizeof *a->list);
+		a->list[a->count] = (struct approval_rule){ .tool = NULL };
+		failed = read_rule(d, key->name, json_is_array(value) ? json_array_get(value, i) : value,
+		    &a->list[a->count++], err);
+	}
+	return failed;
+}
+
+/* ---- asking ---- */
+
+/* Whether all signs of a shell in the text are in the pattern. */
+static bool
+signs_are_allowed(const char *text, const char *pattern)
+{
+	for (; (text = strpbrk(text, SHELL_SIGNS)) != NULL; text++)
+		if (strchr(pattern, *text) == NULL)
+			return false;
+	return true;
+}
+
+/* Whether each text of the value for which the schema has a pattern has only signs that are in it.
+ * The anchors of the pattern are not signs of its own. */
+static bool
+texts_are_allowed(const json_t *schema, const json_t *value)
+{
+	const char *pattern = json_string_value(json_object_get(schema, "pattern"));
+	json_t *properties = json_object_get(schema, "properties"), *part;
+	const char *key;
+
+	if (pattern != NULL && json_is_string(value)) {
+		char *inner = memory_copy(pattern + strlen("^(?:"), strlen(pattern) - strlen("^(?:)$"));
+		/* "(a|b)$" has these signs as its own grammar; "\\|" and "[|]" have one that is meant. */
+		struct buffer meant = BUFFER_INIT;
+		bool within = false, allowed;
+
+		for (const char *at = inner; *at != '\0'; at++) {
+			if (*at == '\\' && at[1] != '\0')
+				buffer_byte(&meant, *++at);
+			else if (*at == '[' || *at == ']')
+				within = *at == '[';
+			else if (within || strchr("|$(){}", *at) == NULL)
+				buffer_byte(&meant, *at);
+		}
+		allowed = signs_are_allowed(json_string_value(value), buffer_string(&meant)) &&
+		    strlen(json_string_value(value)) == json_string_length(value);
+		buffer_free(&meant);
+		free(inner);
+		if (!allowed)
+			return false;
+	}
+	json_object_foreach(properties, key, part) {
+		const json_t *inner = json_object_get(value, key);
+
+		/* Also if the schema does not say that it is required. */
+		if (inner == NULL || !texts_are_allowed(part, inner))
+			return false;
+	}
+	return true;
+}
+
+static bool
+rule_excuses(const struct approval_rule *rule, struct span input)
+{
+	struct error ignored = ERROR_INIT;
+	json_t *value;
+	bool excuses;
+
+	if (rule->unless == NULL)
+		return false;
+	value = value_parse(input.at, input.len, "", ERROR_SCHEMA, &ignored);
+	excuses = value != NULL && schema_check(rule->unless, value, NULL) == 0 &&
+	    texts_are_allowed(rule->document, value);
+	json_decref(value);
+	return excuses;
+}
+
+const struct approval_rule *
+approvals_find(const struct approvals *a, const char *tool, struct span input)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (fnmatch(a->list[i].tool, tool, 0) == 0 && !rule_excuses(&a->list[i], input))
+			return &a->list[i];
+	return NULL;
+}
+
+void
+approvals_free(struct approvals *a)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		free(a->list[i].tool);
+		schema_free(a->list[i].unless);
+		json_decref(a->list[i].document);
+	}
+	free(a->list);
+	*a = (struct approvals){ NULL, 0 };
+}

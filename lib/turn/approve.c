@@ -1,0 +1,233 @@
+/* The steps get this process's standard error, so that they can ask at a terminal. */
+#include "turn/approve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "definitions/approvals.h"
+#include "io/file.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "storage/traceparent.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
+
+#define ALWAYS "always"
+#define RULE "rule"
+#define TOOL "tool"
+#define INPUT "input"
+
+/* A question about a tool call. */
+struct asking {
+	struct tool_run *run;
+	const struct approval_rule *rule;
+	struct buffer data;          /* what is asked about: a line of JSON */
+	struct process process;
+	struct buffer said;          /* its output: a state line */
+	int exit_code;
+};
+
+/* ---- what was allowed for good ---- */
+
+/* Whether a decision in this run's record allows all calls of the tool by the rule. A fork records
+ * decisions of the run that it was forked from once more, but they are not its own. */
+static bool
+approve_is_allowed(const struct tool_runs *r, const char *tool, const char *rule)
+{
+	struct event_view event;
+	struct event_head head;
+	struct error ignored;
+	struct reader reader;
+	const char *line;
+	bool allowed = false;
+	size_t len;
+
+	if (reader_open(&reader, r->turns->call->transcript->path, &ignored) != 0)
+		return false;
+	while (!allowed && reader_next(&reader, &line, &len, &ignored) == 1) {
+		struct span result;
+
+		if (event_peek(line, len, &head) != 0 || head.type != EVENT_STEP_COMPLETED ||
+		    event_view(line, len, &event) != 0 ||
+		    !span_is(span_member(event.payload, KEY_KIND), "approval") ||
+		    span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
+			continue;
+		result = span_member(event.payload, KEY_RESULT);
+		allowed = span_true(span_member(result, ALWAYS)) && span_is(span_member(result, TOOL), tool) &&
+		    span_is(span_member(result, RULE), rule);
+	}
+	reader_close(&reader);
+	return allowed;
+}
+
+/* The rule by which a person is asked about the call; NULL: nobody is. */
+static const struct approval_rule *
+approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
+{
+	const struct turns *t = r->turns;
+	const struct approval_rule *rule;
+
+	if (t->member == NULL || run->refused || run->tool == NULL ||
+	    (run->control != NULL && !run->control->foreign))
+		return NULL;
+	rule = approvals_find(&t->member->agent.approvals, run->name, run->input);
+	return rule != NULL && !approve_is_allowed(r, run->name, rule->tool) ? rule : NULL;
+}
+
+/* ---- asking ---- */
+
+static void
+approve_write_question(struct asking *a)
+{
+	struct writer w;
+
+	writer_begin(&w, &a->data);
+	writer_object(&w);
+	writer_member_string(&w, TOOL, a->run->name);
+	writer_member_span(&w, INPUT, a->run->input);
+	writer_member_string(&w, RULE, a->rule->tool);
+	writer_member_bool(&w, ALWAYS, false);
+	writer_object_end(&w);
+	buffer_byte(&a->data, '\n');
+}
+
+static int
+approve_start(const struct tool_runs *r, struct asking *a, struct error *err)
+{
+	char *awf_step = libexec_sibling("awf-step");
+	/* A denial is a result of the tool's call, and does not fail the run. */
+	char *argv[] = { awf_step, (char *)"-i", (char *)"json", (char *)"--allow-failure", (char *)"--approve",
+		a->run->name, NULL };
+	struct environment environment;
+	struct process_spec spec = { .argv = argv, .in = PROCESS_INPUT, .input = a->data.data,
+		.input_len = a->data.len, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
+	int failed;
+
+	environment_copy(&environment, r->turns->environment);
+	environment_set(&environment, "AWF_PARENT", r->cause);
+	traceparent_enter(&environment, r->cause);
+	spec.environment = environment.list;
+	failed = process_start(&a->process, &spec, NULL, err);
+	if (failed != 0)
+		a->process.pid = 0;
+	environment_free(&environment);
+	free(awf_step);
+	return failed;
+}
+
+/* Reads what the steps say, until all have ended. -1: an interrupt ends the call. */
+static int
+approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struct error *err)
+{
+	struct pollfd *fds = memory_zero(count + 1, sizeof *fds);
+	int failed = 0, wait_status;
+	size_t open = count;
+	char bytes[4096];
+
+	while (open > 0 && failed == 0) {
+		for (size_t i = 0; i < count; i++)
+			fds[i + 1] = (struct pollfd){ list[i].process.out, POLLIN, 0 };
+		failed = interrupts_wait(r->turns->interrupts, fds, count + 1, 0, err);
+		for (size_t i = 0; failed == 0 && i < count; i++) {
+			ssize_t got = fds[i + 1].revents == 0 ? -1 : read(list[i].process.out, bytes, sizeof bytes);
+
+			if (got > 0) {
+				buffer_append(&list[i].said, bytes, (size_t)got);
+			} else if (got == 0 || (fds[i + 1].revents != 0 && errno != EINTR && errno != EAGAIN)) {
+				file_close(&list[i].process.out);
+				open--;
+			}
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		file_close(&list[i].process.out);
+		if (list[i].process.pid == 0)
+			continue;
+		if (failed != 0)
+			kill(list[i].process.pid, SIGTERM);
+		while (waitpid(list[i].process.pid, &wait_status, 0) == -1 && errno == EINTR)
+			;
+		list[i].exit_code = process_exit_code(wait_status);
+	}
+	free(fds);
+	return failed;
+}
+
+/* ---- answers ---- */
+
+/* Takes over what was decided. -1: nobody has, or the step could not ask. */
+static int
+approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct error *err)
+{
+	struct tool_run *run = a->run;
+	const struct span line = span_trim(span_of(buffer_string(&a->said), a->said.len));
+	const struct span metadata = span_member(line, "metadata");
+	const struct span failure = span_member(metadata, "failure");
+	const struct span error = failure.at != NULL ? failure : span_member(metadata, "error");
+	struct span input = span_path(line, "data", INPUT, NULL);
+	char *message = span_text(span_member(error, KEY_MESSAGE)), *code = span_text(span_member(error, KEY_CODE));
+	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
+	int failed = 0;
+
+	if (known == ERROR_DENIED || known == ERROR_BLOCKED) {
+		error_set(&run->error, known, NULL, "%s", message != NULL ? message : "denied");
+		run->refused = true;
+	} else if (a->exit_code == STATUS_WAITING || known == ERROR_WAITING) {
+		failed = error_set(err, ERROR_WAITING, run->name, "its approval is waited for");
+	} else if (a->exit_code != STATUS_OK || input.at == NULL) {
+		failed = error_set(err, known != ERROR_NONE ? known : ERROR_SYSTEM, run->name,
+		    "its approval: %s", message != NULL ? message : "awf-step --approve gave no answer");
+	} else if (input.len != run->input.len || memcmp(input.at, run->input.at, input.len) != 0) {
+		buffer_clear(&run->edited);
+		buffer_append(&run->edited, input.at, input.len);
+		run->asked = run->input = span_of(run->edited.data, run->edited.len);
+		*edited = true;
+	}
+	(void)r;
+	free(code);
+	free(message);
+	return failed;
+}
+
+int
+tool_runs_approve(struct tool_runs *r, bool *edited, struct error *err)
+{
+	struct asking *list = memory_zero(r->count + 1, sizeof *list);
+	const int64_t began = clock_monotonic();
+	struct error each;
+	size_t count = 0;
+	int failed = 0;
+
+	*edited = false;
+	for (size_t i = 0; i < r->count; i++) {
+		const struct approval_rule *rule = approve_rule_of(r, &r->list[i]);
+
+		if (rule != NULL)
+			list[count++] = (struct asking){ .run = &r->list[i], .rule = rule, .process.out = -1 };
+	}
+	for (size_t i = 0; i < count && failed == 0; i++) {
+		approve_write_question(&list[i]);
+		failed = approve_start(r, &list[i], err);
+	}
+	if (count > 0 && approve_wait(r, list, count, failed == 0 ? err : &each) != 0)
+		failed = -1;
+	/* The time in which a person decides is not the agent's. */
+	if (count > 0 && r->turns->deadline != 0)
+		r->turns->deadline += clock_monotonic() - began;
+	for (size_t i = 0; i < count; i++) {
+		if (failed == 0 && approve_take(r, &list[i], edited, &each) != 0) {
+			*err = each;
+			failed = -1;
+		}
+		buffer_free(&list[i].data);
+		buffer_free(&list[i].said);
+	}
+	free(list);
+	return failed;
+}

@@ -241,7 +241,7 @@ static const struct definition_key keys[] = {
 	{ "cache", params_flag, MEMBER(params), 0, 0 },
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
-	{ "approve_tools", approvals_read, MEMBER(approvals), 0, 0 },
+	{ "approve_tools", approvals_read, MEMBER(limits.approvals), 0, 0 },
 	{ "max_turns", definition_integer, MEMBER(limits.max_turns), 0, INT_MAX },
 	{ "stuck_after", definition_integer, MEMBER(limits.stuck_after), 0, INT_MAX },
 	{ "max_tokens_total", definition_integer, MEMBER(limits.max_tokens_total), 0, INT64_MAX },
@@ -722,7 +722,7 @@ agent_free(struct agent *a)
 	free(a->doubt);
 	free(a->continue_from);
 	phases_list_free(&a->phases);
-	approvals_free(&a->approvals);
+	approvals_free(&a->limits.approvals);
 	mcp_key_free(&a->mcp);
 	output_schema_free(&a->output);
 	json_decref(a->params);

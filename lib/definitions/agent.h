@@ -35,7 +35,6 @@ struct agent {
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
-	struct approvals approvals; /* calls of tools that a person is asked about */
 	struct {
 		int64_t max_turns;         /* 30 by default; 0: no limit */
 		int64_t stuck_after;       /* most turns in a row with the same calls and results:
@@ -43,6 +42,7 @@ struct agent {
 		int64_t max_tokens_total;  /* 0: no limit */
 		int64_t timeout_ms;        /* 0: none */
 		int64_t before_turn_ms;    /* time limit of the command before_turn; 0: none */
+		struct approvals approvals; /* calls of tools that a person is asked about */
 	} limits;                     /* limits of its work */
 	char *stop_tool;           /* tool of stop_when, whose input is the result; it may be one of
 	                              tools, or have a file of its own, or neither; NULL if none */

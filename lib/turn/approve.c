@@ -76,7 +76,7 @@ approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
 	if (t->member == NULL || run->refused || run->tool == NULL ||
 	    (run->control != NULL && !run->control->foreign))
 		return NULL;
-	rule = approvals_find(&t->member->agent.approvals, run->name, run->input);
+	rule = approvals_find(&t->member->agent.limits.approvals, run->name, run->input);
 	return rule != NULL && !approve_is_allowed(r, run->name, rule->tool) ? rule : NULL;
 }
 

@@ -209,8 +209,9 @@ answer_field(const struct exchange *e, const char *name)
 	return SPAN_NONE;
 }
 
-/* Sends the head of a response, from the API or from the record; both look alike, as the record has
- * no reason phrase, nor has HTTP/2. Fields end in CR LF. length -1: unknown. */
+/* Sends the head of a response to the program. It looks the same whether it comes from the API or
+ * from the record: there is no reason phrase, since neither the record nor HTTP/2 has one. fields:
+ * lines that end in CR LF; length: of the body; -1: unknown. */
 static void
 send_head(struct exchange *e, long status, struct span fields, long long length)
 {
@@ -223,8 +224,9 @@ send_head(struct exchange *e, long status, struct span fields, long long length)
 	connection_stream(e->request->connection, (unsigned)status, &head, length);
 }
 
-/* Passes on the API's head. length: as libcurl counts it, which is where the response ends,
- * whatever the head says; -1: unknown. */
+/* Sends the head of the API's response to the program, without the fields that concern the
+ * connection. length: of the body, according to libcurl, which decides where the response ends, even
+ * if the head has another Content-Length; -1: unknown. */
 static void
 pass_head(struct exchange *e, long long length)
 {
@@ -236,7 +238,8 @@ pass_head(struct exchange *e, long long length)
 			buffer_append(&fields, line.at, line.len);
 			buffer_text(&fields, "\r\n");
 		}
-	/* Without a body, the field tells how long it would be. */
+	/* A response to HEAD, and one with status 304, has no body; its Content-Length is the length
+	 * that the body would have, and is sent as it is. */
 	if ((e->bodiless || e->way.status == 304) && !span_integer(answer_field(e, "Content-Length"), &length))
 		length = -1;
 	send_head(e, e->way.status, span_of(buffer_string(&fields), fields.len), length);

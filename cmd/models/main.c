@@ -30,13 +30,15 @@
 static const char usage[] = PROGRAM " <lines >lines\n";
 #define LOOK_MS 60000
 
-/* For each connection of the program there is one to an API. */
+/* How many descriptors are needed: two for each connection of the program (that connection, and
+ * one to an API), and 32 for everything else. */
 static const struct open_files client_files = { .each = 2, .beside = 32 };
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
-/* Reads the first line. If the program is in a sandbox, the listening socket is passed over a
- * descriptor. */
+/* Reads the first line from awf-step: the token with which the program must identify itself, and the
+ * address and keys of each API. If the program runs in a sandbox, the line also has the descriptor
+ * ("borrow") over which the sandbox will send its listening socket, and the port of that socket. */
 static int
 read_settings(struct proxy *p, struct error *err)
 {
@@ -82,7 +84,8 @@ read_settings(struct proxy *p, struct error *err)
 	return 0;
 }
 
-/* Listens on loopback, on a port that the system chooses; or waits for a listening socket. */
+/* Listens on loopback, on a port that the system chooses. If the program runs in a sandbox, nothing
+ * is done here: models_proxy_replace_listener() gets the listening socket from the sandbox. */
 static int
 begin_listening(struct proxy *p, struct error *err)
 {
@@ -105,7 +108,8 @@ begin_listening(struct proxy *p, struct error *err)
 	return httpd_listener_add(&p->listener, &p->httpd, fd, err);
 }
 
-/* A further try has a new sandbox, whose listening socket replaces the earlier one. */
+/* Gets the listening socket that a sandbox has sent, if there is one. Each try of the call runs in a
+ * new sandbox, whose socket replaces that of the try before. */
 static int
 models_proxy_replace_listener(struct proxy *p, struct error *err)
 {
@@ -247,8 +251,8 @@ main(int argc, char **argv)
 	if (id != OPTION_END)
 		return program_fail(PROGRAM, &err);
 	signal(SIGPIPE, SIG_IGN);
-	/* A terminal signal that ends the program must not end this process before awf-step was
-	 * told the results. */
+	/* A signal from the terminal ends the program; this process has to live on until it has told
+	 * awf-step the results. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)

@@ -255,8 +255,12 @@ judge_input(struct stream *s, const struct error *wrong, struct error *err)
 
 /* ---- the items, in order ---- */
 
-/* When the whole input is known: determines with which recorded call each item that matches none is
- * compared. */
+/* Called when the whole input has been read. Each item whose input and definition equal those of
+ * a recorded call uses that call's result. This function takes the items that have no such call,
+ * and chooses for each one of the recorded calls that are left: the item may be an edited form of
+ * that call's item, and then the user is asked before effects are repeated. If the input was cut
+ * off, a missing item might be the one of the recorded call, so that the item's call is refused
+ * instead (STEP_CUT_OFF, call_gated()). */
 static void
 share_out(struct stream *s)
 {

@@ -126,8 +126,9 @@ void trust_items_free(struct trust_items *items);
  * started, since it may have changed. */
 bool trust_is_checked_anew(void);
 
-/* Whether this step is part of a replay that awf-replay isolates: the user's configuration is not
- * visible there, and the user has asked for the replay. */
+/* Whether this step is part of a replay. awf-replay isolates it, so that the user's list of what is
+ * allowed cannot be read there; and since the user has asked for the replay, nothing in it needs to
+ * be allowed again. */
 bool trust_is_replayed(void);
 
 /* Whether a word is in a list with commas; list may be NULL. */
@@ -138,9 +139,6 @@ const struct error *trust_file_error(void);
 int trust_refuse_too_large(const struct trust_item *item, enum error_code code, struct error *err);
 /* Whether the user has allowed an item. */
 bool trust_allows(const struct trust_item *item);
-/* Whether this step is replayed: with the isolation of awf-replay, in which the user's
- * configuration is not visible, and as the user has asked awf-replay to. */
-bool trust_is_replayed(void);
 /* From now on trust_check() asks the user at the terminal, like trust_ask(), in the name of a
  * program; NULL: it does not ask any more. */
 void trust_ask_from_now(const char *program, const struct interrupts *interrupts);

@@ -50,11 +50,14 @@
 
 #define HISTORY_FILE "history" /* in the run directory */
 
-/* The index of a child run of this run, or of a child of that. To be freed by the caller. */
+/* The path of the index of a child run, or of a run inside of that, in the run directory of the
+ * outermost run. To be freed by the caller. */
 char *history_inside(const char *run_directory, const char *run_id);
-/* Lets the calls of a run, which is a child run or is to be one, be compared with what was recorded of the
- * run around it, whose run directory is given; place: where in the workspace of that it is started
- * (call_marks.directory); call: its own, in that run, and path: that of its step. ERROR_SYSTEM. */
+/* Writes into the directory of a child run which run encloses it, so that calls of the child run
+ * can find records that the enclosing run made before a step was moved into the child run.
+ * around: the directory of the enclosing run; place: the directory, in that run's workspace, in
+ * which the child run starts (call_marks.directory; NULL: none is known); call and path: the call
+ * and the step of the enclosing run that start the child run. -1: ERROR_SYSTEM. */
 int history_set_around(const char *run_directory, const char *around, const char *place,
     const char *call, const char *path, struct error *err);
 

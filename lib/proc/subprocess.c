@@ -42,7 +42,8 @@ enum {
 	LOOK_AGAIN = 10  /* ms between checks of what no descriptor reports */
 };
 
-/* Each one's place among the descriptors polled; the first is the interrupts'. */
+/* The descriptors that are polled for each subprocess. Element 0 of fds is used by
+ * interrupts_wait(); then come SLOTS elements for each subprocess. */
 enum { SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_BESIDE, SLOTS = SLOT_BESIDE + PEER_FDS };
 
 extern char **environ;
@@ -61,7 +62,8 @@ name_of(const struct subprocess *s)
 	return s->name != NULL ? s->name : s->via != NULL ? s->via->argv[0] : s->argv[0];
 }
 
-/* Whether its command has told of its end; the launcher may run still. */
+/* Whether the command on the other machine has ended, and awf-exec there has said so; the launcher
+ * here may still run. */
 static bool
 ended_elsewhere(const struct subprocess *s)
 {
@@ -83,8 +85,9 @@ orphans_mark(const struct subprocesses *all, const struct subprocess *s)
 	    memory_format("%s/%zu", outer, number);
 }
 
-/* The launcher of a command that runs elsewhere, with a pipe to its far end. Where its text is plain
- * words and the first of them a program, no shell is started to say so. */
+/* Starts the launcher of a command that runs on another machine, with pipes to it. The launcher is
+ * shell text; if it consists of plain words, of which the first is a program, it is started without
+ * a shell. */
 static int
 subprocess_start_launcher(struct subprocess *s, struct process_spec *spec)
 {
@@ -112,7 +115,7 @@ subprocess_start_launcher(struct subprocess *s, struct process_spec *spec)
 	return result;
 }
 
-/* Fills s->error if it cannot be run. */
+/* Starts a subprocess. If that fails, it has ended, and s->error says why. */
 static void
 subprocess_start(const struct subprocesses *all, struct subprocess *s)
 {
@@ -162,7 +165,7 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 	free(mark);
 }
 
-/* Begins to end one before its time, because of why. */
+/* Begins to end a running subprocess early; why becomes its error. */
 static void
 begin_end(const struct subprocesses *all, struct subprocess *s, const struct error *why)
 {
@@ -195,7 +198,7 @@ begin_end_of_all(struct subprocesses *all, const struct error *why)
 
 static void keep_errors(struct subprocess *s, const char *piece, size_t len);
 
-/* Handles frames of the far end. Returns whether something arrived. */
+/* Reads frames that awf-exec has sent from the other machine. Returns whether any arrived. */
 static bool
 collect_frames(const struct subprocesses *all, struct subprocess *s)
 {
@@ -222,7 +225,7 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 	return received == 1;
 }
 
-/* Whether something came, and more is wanted. */
+/* Reads once from its stdout. Returns whether something came, and more may follow. */
 static bool
 collect_output(const struct subprocesses *all, struct subprocess *s)
 {
@@ -282,7 +285,7 @@ pass_errors(struct subprocess *s)
 	buffer_drop(&s->state.passing, passed);
 }
 
-/* A piece of stderr that is to be passed through. */
+/* Queues a piece of its stderr for the stderr of this process. */
 static void
 add_passing(struct subprocess *s, const char *piece, size_t len)
 {
@@ -296,7 +299,7 @@ add_passing(struct subprocess *s, const char *piece, size_t len)
 		buffer_append(&s->state.passing, piece, len);
 }
 
-/* Whether a line, or the beginning of one, is or may be of one of our programs. */
+/* Whether a line begins with the name of awf-step or awf-run, or may do so once it is complete. */
 static bool
 may_be_ours(const struct buffer *line)
 {
@@ -339,7 +342,7 @@ filter_passing(struct subprocess *s, const char *piece, size_t len)
 	}
 }
 
-/* Keeps some of stderr, and passes it through. */
+/* Keeps a piece of its stderr, and copies it to the stderr of this process. */
 static void
 keep_errors(struct subprocess *s, const char *piece, size_t len)
 {
@@ -370,7 +373,8 @@ collect_errors(struct subprocess *s)
 		file_close(&s->state.process.err);
 }
 
-/* How a command elsewhere has ended, in place of its launcher's end. */
+/* Sets wait_status and error to those of the command on the other machine; until then they are the
+ * launcher's. */
 static void
 subprocess_set_far_end(struct subprocess *s)
 {
@@ -388,7 +392,7 @@ subprocess_set_far_end(struct subprocess *s)
 		snprintf(s->error.place, sizeof s->error.place, "%s", name_of(s));
 }
 
-/* Of which failures what stderr ends with is the cause, or the nearest to it. */
+/* Whether the last line of stderr usually says why a command has failed in this way. */
 static bool
 says_why(enum error_code code)
 {
@@ -396,7 +400,8 @@ says_why(enum error_code code)
 	    code == ERROR_CANNOT_LAUNCH;
 }
 
-/* Of one that has ended nothing is open, and whether it failed, and why, is known. */
+/* What must be true after the end: no descriptor is open, no buffer is left, and if the exit code is
+ * not 0 there is an error. */
 static bool
 subprocess_has_ended(const struct subprocess *s)
 {
@@ -407,7 +412,7 @@ subprocess_has_ended(const struct subprocess *s)
 	    (s->error.code != ERROR_NONE || s->exit_code == 0);
 }
 
-/* What came of it; nothing of it is open or runs any more. */
+/* Called once none of its processes is left: closes its descriptors and sets its result. */
 static void
 subprocess_finish(struct subprocess *s)
 {
@@ -487,8 +492,8 @@ subprocess_end_remaining(const struct subprocesses *all, struct subprocess *s)
 	subprocess_finish(s);
 }
 
-/* Passes on, once, which process holds the output open of one that has ended itself: usually
- * something that it started in the background, which may run for ever. */
+/* If the process has ended, but another one holds its output open, says on stderr, once, which one:
+ * usually something that it started in the background, which may run for ever. */
 static void
 subprocess_report_output_holder(const struct subprocesses *all, struct subprocess *s)
 {
@@ -520,7 +525,8 @@ subprocess_report_output_holder(const struct subprocesses *all, struct subproces
 	pass_errors(s);
 }
 
-/* Does what the descriptors allow, then what time demands. */
+/* Serves one subprocess after a poll: first reads and writes what is ready, then does what is due at
+ * this time. */
 static void
 subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
     const struct pollfd fds[SLOTS])

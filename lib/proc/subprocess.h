@@ -1,14 +1,17 @@
 /*
- * Subprocesses: programs that do the work of a call (a command, a tool). A subprocess gets its
- * complete input on stdin when it starts; its stdout is collected; its stderr is passed through,
- * and the end of it kept. It ends by itself, by its deadline, or because it is cancelled. Several
- * can run at once in one poll loop. A process with which lines are exchanged is a peer
- * (proc/peer.h), and can be served at the same time.
+ * Subprocesses: programs that do the work of a call (a command, a tool). The caller fills a struct
+ * subprocess for each, and subprocesses_run() starts them all, and returns when all have ended. A
+ * subprocess gets its complete input on stdin; its stdout is collected in memory; its stderr is
+ * copied to the stderr of this process, and its last part is kept. It is no error if it does not
+ * read all of its input.
  *
- * It is no error if it does not read all of its input. It has ended when its process has ended and
- * stdout and stderr are closed. Ending it early means SIGTERM to it and all its descendants, and
- * SIGKILL five seconds later; it has ended when none of them is left. The program ignores SIGPIPE
- * and has called descendants_adopt().
+ * A subprocess that ends by itself has ended when its process has ended and nobody holds its stdout
+ * or stderr open any more. One that is cancelled, or whose time is over, gets SIGTERM, with all its
+ * descendants, and SIGKILL five seconds later; it has ended when none of them is left.
+ *
+ * Before it calls subprocesses_run(), a program must ignore SIGPIPE and call descendants_adopt(). A
+ * process with which lines are exchanged while it runs is a peer (proc/peer.h); a subprocess may
+ * have one, which the same poll loop then serves.
  */
 #ifndef AWF_PROC_SUBPROCESS_H
 #define AWF_PROC_SUBPROCESS_H
@@ -30,50 +33,54 @@
 
 struct subprocess {
 	/* Set by the caller. */
-	char *const *argv;          /* NULL: what via says */
-	const char *name;           /* in errors; NULL: argv[0] */
-	char *const *environment;
-	const char *directory;      /* NULL: this one */
-	const char *input;          /* on stdin */
+	char *const *argv;          /* the program and its arguments; not used if via is set */
+	const char *name;           /* for error messages; NULL: argv[0] */
+	char *const *environment;   /* NULL: that of this process */
+	const char *directory;      /* where it starts; NULL: in that of this process */
+	const char *input;          /* what it reads on stdin */
 	size_t input_len;
-	int64_t timeout_ms;         /* 0: none */
-	size_t output_limit;        /* more bytes of stdout end it with exit_status;
-	                               0: SUBPROCESS_OUTPUT_LIMIT */
-	const char *told_as;        /* "PROGRAM: CALL", the beginning of a line on stderr that says
-	                               what holds its output open after its end; NULL: none */
-	bool quiet;                 /* stderr is kept but not passed through */
-	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
-	bool within_line;           /* used by subprocesses_run(): the last line that was passed
-	                               through is incomplete */
-	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
-	const char *call;           /* of this call begins (proc/ending.h); NULL */
-	/* A peer that is served while it runs; NULL: none. heard() is called when lines may
-	 * have arrived, or when the peer has closed its stdout (gone); -1: an error of the
-	 * machine. due() does what is due, and returns when it must be called again (monotonic
-	 * ms; 0: never). */
+	int64_t timeout_ms;         /* after this time it is ended; 0: never */
+	size_t output_limit;        /* it is ended, with exit_status, when its stdout has more bytes
+	                               than this; 0: SUBPROCESS_OUTPUT_LIMIT */
+	const char *told_as;        /* "PROGRAM: CALL". If it has ended, but a process that it started
+	                               holds its output open, a line on stderr says so, and begins
+	                               with this; NULL: no such line */
+	bool quiet;                 /* its stderr is kept, but not copied to that of this process */
+	bool inherit;               /* it inherits descriptors above 2 (struct process_spec) */
+	bool within_line;           /* set by subprocesses_run(): the last line of its stderr that was
+	                               copied has no LF */
+	const char *run_directory;  /* this run and */
+	const char *call;           /* this call are marked while the subprocess is being ended, so that
+	                               no step starts inside the call (proc/ending.h); NULL: no mark */
+	/* A peer that is served while the subprocess runs; NULL: none. heard() is called when lines of
+	 * the peer may have arrived, or with gone when the peer has closed its stdout; if it returns -1,
+	 * everything is ended with that error. due() does what has to be done at this time, and
+	 * returns the time at which to call it again (clock_monotonic(); 0: never). */
 	struct peer *beside;
 	int (*heard)(void *context, bool gone, struct error *err);
 	int64_t (*due)(void *context);
-	void *context;
-	/* Whether a line that one of our programs in it has written on stderr ("awf-step: …", with its
-	 * LF) is passed through; NULL: all are. */
+	void *context;              /* of both */
+	/* Asked about each line on its stderr that an awf-step or awf-run inside it has written
+	 * ("awf-step: …", with its LF): whether it is copied to the stderr of this process. NULL: every
+	 * line is. */
 	bool (*passes)(const void *context, const char *line, size_t len);
 	const void *passes_context;
-	struct via *via;            /* it runs elsewhere: input, output, errors, its end and time are
-	                               those there, environment is the launcher's; NULL: it runs here */
+	struct via *via;            /* the command to run on another machine. The process here is then
+	                               the launcher, which gets the environment above; input, output,
+	                               stderr, exit status and timeout are those of the command.
+	                               NULL: the command runs on this machine */
 
-	/* Filled by subprocesses_run(). */
-	struct buffer output;
+	/* Set by subprocesses_run(). */
+	struct buffer output;       /* all of stdout */
 	struct buffer errors;       /* the last SUBPROCESS_STDERR_TAIL bytes of stderr */
-	int64_t errors_bytes;       /* all of stderr */
-	int wait_status;            /* -1: unknown, as is the exit code then */
-	int exit_code;              /* as shells count */
+	int64_t errors_bytes;       /* how many bytes its stderr had in all */
+	int wait_status;            /* as waitpid() has it; -1: unknown */
+	int exit_code;              /* as in $? of a shell: 128 + N after signal N; -1: unknown */
 	int64_t duration_ms;
-	struct error error;         /* ERROR_NONE: exited 0; else exit_status (its message ends with
-	                               the last words of stderr, proc/last_words.h), timeout,
-	                               cancelled, downstream_closed, system; via: interrupted, lost,
-	                               cannot_launch too */
-	/* For subprocesses_run() alone. */
+	struct error error;         /* ERROR_NONE: it exited with 0. Otherwise one of exit_status (the
+	                               message ends with the last words of stderr,
+	                               proc/last_words.h), timeout, cancelled, downstream_closed and
+	                               system; with via also interrupted, lost and cannot_launch */
 	struct {
 		enum {
 			SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED
@@ -81,22 +88,25 @@ struct subprocess {
 		int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 		struct process process;
 		struct orphans orphans;
-		struct buffer passing;      /* stderr not yet passed through */
-		struct buffer cut;          /* bytes that may begin a character, for a terminal */
-		struct buffer line;         /* of it: the beginning of a line, asked about when it is whole */
+		struct buffer passing;      /* what is still to be copied to the stderr of this process */
+		struct buffer cut;          /* the first bytes of a character whose others have not come yet;
+		                               a terminal gets whole characters */
+		struct buffer line;         /* the beginning of a line about which passes() will be asked */
 		int64_t started, deadline;
-		int64_t look_at;            /* when to look whether it has ended with its output held open;
-		                               0: never (again) */
-	} state;                      /* for subprocesses_run() alone */
+		int64_t look_at;            /* when to check whether it has ended while another process holds
+		                               its output open; 0: never (again) */
+	} state;                      /* used by subprocesses_run() alone */
 };
 
-/* Runs them all to their end. -1 only if the machine fails (poll, fork); what
- * became of each is in its error. */
+/* Starts all subprocesses of the list, and waits until each has ended. An interrupt ends all of them
+ * early. 0: how each one ended is in its error; -1: a system call failed, such as fork() or poll(),
+ * and all were ended. */
 int subprocesses_run(struct subprocess *list, size_t count, const struct interrupts *interrupts,
     struct error *err);
+/* Frees what subprocesses_run() has set. */
 void subprocess_free(struct subprocess *s);
-/* Masks a secret (NULL: none) in its stderr, whose beginning may have been cut off, and
- * in its error. */
+/* Replaces a secret (NULL: there is none) in the kept stderr and in the error's message. The kept
+ * stderr may begin within the secret; that rest of it is replaced, too. */
 void subprocess_hide(struct subprocess *s, const char *secret);
 
 #endif

@@ -649,8 +649,10 @@ throttle_outcome(enum error_code code, long status)
 	}
 }
 
-/* The file is written in any case, because that wakes the waiting calls. What the call has
- * locked is released with the file, before the file's own lock. */
+/* Waiting calls watch the file, and are woken when it is written; so it is written even if
+ * nothing in it has changed. file_close() then releases all locks of this call: first its place
+ * among the calls under way, then the lock on the file, so that the next call to read the file
+ * finds the place free. */
 void
 throttle_leave(struct throttle *t, enum throttle_outcome outcome, int64_t tokens)
 {
@@ -664,7 +666,8 @@ throttle_leave(struct throttle *t, enum throttle_outcome outcome, int64_t tokens
 			count_failure(&s, t);
 		else if (outcome == THROTTLE_ANSWERED)
 			s.failures = s.down_since = s.next_trial = s.pause_ms = 0;
-		/* What a call used besides its estimate came with its answer. */
+		/* The estimate was counted when the call began. The answer says what the call really
+		 * used, and the difference is counted now. */
 		if (t->limits.tokens_per_minute > 0 && tokens >= 0)
 			throttle_add_tokens(t->fd, tokens < t->tokens ? t->second : throttle_second(clock_wall()),
 			    tokens - t->tokens);

@@ -28,7 +28,7 @@ run_whole(const struct process_spec *spec, struct error *err)
 	while (g.state == GUARDIAN_RUNNING)
 		guardian_read(&g);
 	if (g.state == GUARDIAN_LOST)
-		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over it was killed");
+		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over the command was killed");
 	else if (process_exit_code(g.wait_status) != 0)
 		error_set(err, ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(g.wait_status, status, sizeof status));

@@ -1,6 +1,7 @@
 /*
- * Events of the stream are stored and handled between two waits, since adding a run means asking
- * the server. A known run that was over is continued if the stream says that it lives.
+ * What the stream says about runs is stored as it arrives, and handled later, in latest_round():
+ * adding a run needs a request to the server, which cannot be made while the stream is being read.
+ * If the stream says that a run that had ended is alive again, it is fetched further.
  */
 #include "latest.h"
 

@@ -1,7 +1,7 @@
 /*
- * The model APIs that a proxy stands in for, as far as requests show: which API is asked for what,
- * where credentials are, and how each API formats an error. It does not handle sockets or responses
- * (api/stream.h).
+ * The model APIs for which the proxy accepts requests: which API a request is for and what it asks,
+ * where it has credentials, and how that API formats an error. Sockets are not handled here, and
+ * responses are read elsewhere (api/stream.h).
  */
 #ifndef AWF_MODELS_APIS_H
 #define AWF_MODELS_APIS_H

@@ -83,7 +83,7 @@ wait_for(struct guardian *g, struct error *err)
 		error_set(err, ERROR_TIMEOUT, NULL, "not done after %s",
 		    duration_text(NOTIFY_LIMIT_MS, limit, sizeof limit));
 	else if (g->state == GUARDIAN_LOST)
-		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over it was killed");
+		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over the command was killed");
 	return SIGTERM;
 }
 

@@ -35,9 +35,11 @@ struct claims {
 	bool started;                /* an earlier delivery has already started the run */
 };
 
-/* Waits for the lock, then claims a delivery of a hook: by its id (delivery; NULL: it has none),
- * and by its body (.at NULL: the body is not used). If neither is used, the run gets a new id and
- * nothing is stored. */
+/* Waits for the lock, then looks whether the delivery of a hook has been claimed: under its id
+ * (delivery; NULL: it has none) or under the digest of its body (body.at NULL: the body is not
+ * used). If it has, c->run_id is that of the earlier claim; otherwise c->run_id is a new id, and the
+ * claim is stored. With neither id nor body every delivery gets a new run id, and nothing is
+ * stored. */
 int claims_take(struct claims *c, const struct storage *s, const char *hook,
     const char *delivery, struct span body, struct error *err);
 /* Records that the run has begun. */

@@ -100,7 +100,7 @@ add_listener(struct server *s, int fd, char *path, struct error *err)
 	*l = (struct listener){ .fd = fd, .path = path };
 	l->url = url_of(fd, &l->local);
 	if (l->url == NULL)
-		return error_errno(err, ERROR_SYSTEM, NULL, "unable to look at a listening socket");
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get the address of a listening socket");
 	return 0;
 }
 

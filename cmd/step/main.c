@@ -408,9 +408,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
 		s->step.options.raw = true;
 
-	/* A run or call that is ended signals the steps that are registered. A step that registers
-	 * later makes no call, unless it is a cleanup step: this ignores the signals that end the
-	 * others, and so do its children. */
+	/* When a run or a call is being ended, each step that has registered gets a signal. A step that
+	 * registers only now makes no call, unless it is a cleanup step: a cleanup step and its
+	 * children ignore the signals that end the other steps. */
 	ending = ending_begun(r->run.directory);
 	if (ending != NULL && s->step.options.cleanup) {
 		signal(SIGINT, SIG_IGN);

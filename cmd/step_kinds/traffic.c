@@ -104,9 +104,10 @@ is_whole(const struct recalled_event *answered)
 	    !answered->partial && span_member(answered->view.payload, KEY_RESPONSE).at != NULL;
 }
 
-/* Whether the exchange belongs to the replayed attempt: its request was made there, or its answer
- * was reused there, so that the end of the call is linked to it. An attempt that sends requests
- * again (--models live) reuses no answers. */
+/* Whether an exchange belongs to the attempt that is replayed: either its request was sent in that
+ * attempt, or that attempt used the answer of an earlier one again, and then the call's last event
+ * has a link to the answer. An attempt that sends all requests again (--models live) uses no earlier
+ * answer. */
 static bool
 traffic_belongs_to_attempt(const struct recalled *r, const struct exchanged *x)
 {

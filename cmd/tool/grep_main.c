@@ -322,7 +322,7 @@ grep_compile_patterns(struct grep *g, struct words source, bool fold, const char
 		if (strcmp(types[i].name, type) == 0)
 			of_type = types[i].glob;
 	if (type != NULL && of_type == NULL)
-		return error_set(err, ERROR_INVALID_INPUT, NULL, "the type '%s' is not known: give a glob",
+		return error_set(err, ERROR_INVALID_INPUT, NULL, "the file type '%s' is not known: use a glob instead",
 		    type);
 	return compile_names(&g->type, of_type, err);
 }

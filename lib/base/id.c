@@ -1,7 +1,8 @@
 /*
- * One request for random bytes is used for many ids. What the code relies on:
- *   - No byte of a pool is used twice, in any thread or process: each thread has its own pool, and
- *     fork() empties that of the child, which has only the thread that called it (asserted).
+ * The system is asked for random bytes once for many ids; they are kept in a pool. What the code
+ * relies on:
+ *   - No byte of a pool is used twice, in any thread or process: each thread has its own pool. After
+ *     fork() the child has one thread, whose pool is emptied (asserted).
  */
 #include "base/id.h"
 

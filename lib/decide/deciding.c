@@ -1,6 +1,7 @@
 /*
- * The data of a decision is given as bytes, or by a reader of state lines; it has the form in which
- * the step reads its command's stdout (-O).
+ * The caller passes the data of a decision as bytes (deciding_edit()) or as a reader of state lines
+ * (deciding_complete()). Option -O of the step says how the step reads the stdout of its command; the
+ * data has the same form.
  */
 #include "decide/deciding.h"
 

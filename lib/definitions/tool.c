@@ -593,7 +593,7 @@ tool_list_names(const char *path, char ***names, struct error *err)
 	}
 	json_decref(file);
 	return list_count(*names) > before ? 1 : error_set(err, ERROR_DEFINITION, path,
-	    "expected a list of tools with names, or an object with it as \"tools\"");
+	    "expected an array of tools that have names, or an object whose \"tools\" is one");
 }
 
 /* The file of a tool in a directory; NULL: there is none. */

@@ -13,9 +13,10 @@
 #include "base/error.h"
 #include "json/scan.h"
 
-/* Appends the prompt with its values. inputs: a JSON object, or absent. place, for messages, is
- * where the prompt comes from (may be NULL). ERROR_INVALID_INPUT names a missing value,
- * ERROR_DEFINITION an invalid placeholder. */
+/* Appends the prompt to out, with values in place of its placeholders. data: what {{data}} stands
+ * for; inputs: a JSON object, or absent; place: the file of the prompt, for error messages (may be
+ * NULL). -1: ERROR_INVALID_INPUT if a value is missing, ERROR_DEFINITION if a placeholder is
+ * invalid. */
 int prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
     struct buffer *out, struct error *err);
 /* Checks the placeholders of a prompt: 0, or -1 and ERROR_DEFINITION. */

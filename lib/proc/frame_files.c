@@ -1,9 +1,10 @@
 /*
- * The digest covers path, mode and size of each file, as its frame says, and its bytes.
+ * The digest at the end covers the path, mode, size and bytes of each file.
  *
- * A received file is written under its number, all in one directory, until all are known to be
- * complete; only then their paths are used. Directories on the way to their places are made one by
- * one, each opened beneath the one before (io/beneath.h).
+ * Received files are first written into one directory, with numbers as their names. Only when the
+ * digest has shown that all are complete are they moved to the paths that the sender named. The
+ * directories of such a path are made one by one, each opened beneath the one before
+ * (io/beneath.h).
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "proc/frame_files.h"

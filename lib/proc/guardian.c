@@ -282,7 +282,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 	g->report = ends[0];
 	if (!read_report(g->report, &first)) {
 		g->state = GUARDIAN_LOST;
-		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over it was killed");
+		error_set(err, ERROR_SYSTEM, NULL, "the process of AWF that watches over the command was killed");
 		guardian_close(g);
 		descendants_end(getpid(), SIGKILL, NULL); /* what it may have started are this
 		                                             process's children now */

@@ -106,8 +106,8 @@ input_compare_bytes(struct input *in, const char *bytes, size_t len, size_t *aga
 			return unable_to_read_kept(in, err);
 		if (memcmp(kept, bytes + *again, (size_t)got) != 0)
 			return error_set(err, ERROR_INVALID_INPUT, "stdin",
-			    "is not what earlier attempts have read: it differs within %zd bytes from "
-			    "byte %lld on", got, (long long)in->compared);
+			    "is not what earlier attempts have read: of the %zd bytes that begin at byte "
+			    "%lld at least one differs", got, (long long)in->compared);
 		*again += (size_t)got;
 		in->compared += got;
 	}

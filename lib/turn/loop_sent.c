@@ -1,8 +1,9 @@
 /*
- * What goes out beside the request that is hashed and recorded: under which name the model is
- * asked, and of each message of a model who gave it. It is not in the digest, so that recordings
- * of older versions stay valid, and it can be told again from the conversation: a list runs beside
- * the messages, and messages that a before_turn program chose are found by their blocks.
+ * Two members are added to a request after it was hashed and recorded: the provider that is asked,
+ * and in each message of a model the provider that gave it. They are not part of the digest, so
+ * that recordings of older versions stay valid. A replay can derive them again: a list next to the
+ * conversation's messages says who gave each (struct givers). If a before_turn program has chosen
+ * other messages, who gave them is found by their blocks.
  */
 #include "turn/loop.h"
 

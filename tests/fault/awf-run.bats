@@ -48,7 +48,7 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 		awf-run -n --name flow -c 'unset LD_PRELOAD; trap "" TERM; exec sleep 10'
 	id=$(basename "$(transcript)" .jsonl)
 	same "$(grep -lzsxF "AWF_RUN_ID=$id" /proc/[0-9]*/environ)" ''
-	same "$stderr" 'awf-run: flow: the process of AWF that watches over it was killed'
+	same "$stderr" 'awf-run: flow: the process of AWF that watches over the command was killed'
 	same "$(jq -c 'select(.seq == 2).payload | [.status, .error.code, .interrupted]' "$(transcript)")" \
 		'["failed","system",true]'
 }

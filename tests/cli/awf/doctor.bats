@@ -372,7 +372,7 @@ copied() {
 	has tools note tools 'without a tool file, so that a step asks what they are (--schema): greet'
 	has tools wrong gone "tools/a.tools.json: unable to run 'tools/gone': Permission denied (chmod +x?)"
 	has tools wrong torn.tools.json 'tools/torn.tools.json:2: no JSON: ends too early'
-	has tools wrong empty.tools.json 'tools/empty.tools.json: expected a list of tools with names, or an object with it as "tools"'
+	has tools wrong empty.tools.json 'tools/empty.tools.json: expected an array of tools that have names, or an object whose "tools" is one'
 	same "$(wrong | paste -sd,)" 'tools gone,tools empty.tools.json,tools torn.tools.json,tools typed'
 	# One that is found before says itself what it is: it is not asked, either.
 	AWF_TOOL_PATH=$PWD/other findings 3

@@ -295,14 +295,14 @@ dies_in_stdin() {
 @test "stdin: another one is refused; from a file before anything runs" {
 	dies_in_stdin
 	run -125 --separate-stderr awf-run --resume "$run_id" < <(printf '1\n3\n4\n')
-	ends_saying "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
+	ends_saying "stdin: is not what earlier attempts have read: of the 4 bytes that begin at byte 0 at least one differs"
 	run -125 --separate-stderr awf-run --resume "$run_id" < <(printf '1\n')
 	ends_saying "stdin: ended after 2 bytes, but earlier attempts have read 4: give it again from its beginning"
 	awf-verify -q "$run_id"
 	dies_in_stdin
 	printf '1\n3\n' >items
 	run -125 --separate-stderr awf-run --resume "$run_id" <items
-	ends_saying "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
+	ends_saying "stdin: is not what earlier attempts have read: of the 4 bytes that begin at byte 0 at least one differs"
 	untouched
 	printf '1\n' >items
 	run -125 --separate-stderr awf-run --resume "$run_id" <items

@@ -356,7 +356,7 @@ many/f1000
 		{"pattern":"beta","path":"nowhere"} nowhere: unable to read: No such file or directory
 		{"pattern":"be(ta"} the pattern is refused: ( has no )
 		{"pattern":"(b)eta\\1"} the pattern is refused: backreferences are not supported
-		{"pattern":"x","type":"cobol"} the type 'cobol' is not known: give a glob
+		{"pattern":"x","type":"cobol"} the file type 'cobol' is not known: use a glob instead
 		{"pattern":"x","glob":"[z-a]"} [z-a]: not a pattern of file names: a range is out of order
 	END
 }

@@ -204,7 +204,7 @@ except ChildProcessError:
 	same "$output" x
 }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "no process of a killed run sees another die first, whoever has the lower pid" {
 	cat >first.sh <<-'END'
 		# The child's pid is the lowest, and there are many between it and this shell's.

@@ -123,7 +123,7 @@ sound() {
 	sound
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "every strategy replays, however its branches ended" {
 	while IFS='|' read -r expected arguments; do
 		flow "echo x | awf-step --parallel $arguments"

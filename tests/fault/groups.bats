@@ -110,6 +110,7 @@ survives() {
 		awf-step -s all -r -- cat'
 }
 
+# bats test_tags=turn:2
 @test "a loop with --while, two items at a time, killed" {
 	survives '["aaaa","bbbb","cccc"]' 'awf-step -i lines -j 2 --while "! long" l -- grow | awf-step -s all -r -- cat'
 }

@@ -59,6 +59,7 @@ answered() {
 	fi
 }
 
+# bats test_tags=turn:3
 @test "no answered request is asked again, whatever is killed" {
 	local kills=0 asked run before status=1
 	# A piece of an answer takes some milliseconds, and its end too.
@@ -96,7 +97,7 @@ answered() {
 	done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "bytes reach the program as they would without a proxy, and again in a replay, however they come" {
 	local seed=$RANDOM$RANDOM files count api directory server
 	[ -z "${AWF_TEST_SEED-}" ] || seed=$AWF_TEST_SEED

@@ -51,7 +51,7 @@ prepare() { WORK=$PWD; }
 	done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a resume, a replay, and what is decided" {
 	local times
 	for times in 1 999; do
@@ -62,6 +62,7 @@ prepare() { WORK=$PWD; }
 	done
 }
 
+# bats test_tags=turn:2
 @test "a database" {
 	BEFORE='awf-run -n -c "awf-step -n a -q -- true"'
 	# Of a file that SQLite cannot make it says this.

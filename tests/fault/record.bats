@@ -107,6 +107,7 @@ order() {
 	same "$(awf-tail --list --json | jq -r .status)" success
 }
 
+# bats test_tags=turn:3
 @test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	elsewhere
@@ -145,7 +146,7 @@ order() {
 	cmp "$PWD"/there/transcripts/*.jsonl "$AWF_STORAGE"/transcripts/*.jsonl
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a run that is removed while it is sent is there from its first line, or not at all" {
 	elsewhere
 	for ((round = 0; round < $(rounds 10 200); round++)); do

@@ -79,6 +79,7 @@ asks() { jq -c '.messages | length' <(bodies) | paste -sd' '; }
 	awf-verify -q "$(id)"
 }
 
+# bats test_tags=turn:2
 @test "undeclared tools are asked about, idempotent ones are not" {
 	while IFS='|' read -r members code; do
 		rm -f ./*.ledger

@@ -73,6 +73,7 @@ same_as_undisturbed() {
 	same_as_undisturbed
 }
 
+# bats test_tags=turn:2
 @test "cut off at any event of a call that comes back to its first agent" {
 	stream tool_use "$(use t1 transfer_to_billing '{}')" >first
 	stream tool_use "$(use t2 note '{"n":1}')" "$(use t3 transfer_to_triage '{}')" >second

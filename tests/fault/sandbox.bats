@@ -110,6 +110,7 @@ read /proc/self/cwd/../../../../../../..$outside/secret # full namespaces seccom
 END
 }
 
+# bats test_tags=turn:2
 @test "files: what is elsewhere is not changed" {
 	every_way <<'END'
 write $outside/secret # all
@@ -266,6 +267,7 @@ END
 	run -0 attempt full stream-pair
 }
 
+# bats test_tags=turn:2
 @test "with network, TCP and UDP alone" {
 	listen
 	for config in full namespaces; do
@@ -283,6 +285,7 @@ END
 	done
 }
 
+# bats test_tags=turn:2
 @test "the kernel's ways around are closed" {
 	every_way <<'END'
 privileges # all
@@ -495,6 +498,7 @@ time.sleep(0.1)'
 	done
 }
 
+# bats test_tags=turn:2
 @test "processes are limited" {
 	for user in $SANDBOX_USERS; do
 		as_user "$user" || continue
@@ -603,7 +607,7 @@ shown_by_links() {
 	done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "swaps beside calls show nothing" {
 	mkdir -p kit/bin more "$outside/vault"
 	secrets=("$outside/vault/id")

@@ -49,6 +49,7 @@ have_all() {
 
 workflow='awf-step -i lines up -q -- sh -c "tr a-z A-Z; sleep 0.02"'
 
+# bats test_tags=turn:3
 @test "every event comes once and in order, however often a connection breaks or the server is killed" {
 	CUTS=$(rounds 20 1000) CLIENTS=()
 	seq "$(rounds 50 600)" | awf-run --name demo -c "$workflow; printf over | awf-step -r -q the-last -- cat" >/dev/null 3>&- &
@@ -65,6 +66,7 @@ workflow='awf-step -i lines up -q -- sh -c "tr a-z A-Z; sleep 0.02"'
 	have_all one two three
 }
 
+# bats test_tags=turn:2
 @test "what a killed run left torn is never sent, and what follows its repair is" {
 	CUTS=$(rounds 20 300) CLIENTS=()
 	seq "$(rounds 30 200)" | setsid awf-run --name demo -c "$workflow" >/dev/null 3>&- &

@@ -13,6 +13,7 @@ empty() {
 }
 cleanup() { ! mountpoint -q small || umount small; }
 
+# bats test_tags=turn:3
 @test "SQLite: killed at any moment" {
 	many_lines
 	awf-ship --to "$TO"
@@ -21,7 +22,7 @@ cleanup() { ! mountpoint -q small || umount small; }
 	killed "$(rounds 6 200)"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "SQLite: 20 at once ship the same to one database" {
 	many_lines
 	at_once
@@ -56,6 +57,7 @@ cleanup() { ! mountpoint -q small || umount small; }
 	done
 }
 
+# bats test_tags=turn:2
 @test "what is sent was synced before" {
 	awf-run -n --name a -c 'awf-step -n a -q -- true'
 	mkdir filters
@@ -80,7 +82,7 @@ cleanup() { ! mountpoint -q small || umount small; }
 	[[ $stderr == *"awf-ship: $(transcript): unable to sync: Input/output error"* ]]
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a full disk is no loss" {
 	many_lines
 	mkdir small

@@ -21,11 +21,13 @@ in_small_file_system() {
 	unshare -m sh -euc 'mount -t tmpfs -o size=1m small small && . ./script'
 }
 
+# bats test_tags=turn:2
 @test "16 processes append 2,000 events each" {
 	fault_crowd run.jsonl 16 2000
 	same "$(check_chain run.jsonl 32000)" 32000
 }
 
+# bats test_tags=turn:2
 @test "writers killed at random moments lose nothing that was acknowledged" {
 	rounds=${ROUNDS:-$(rounds 40 200)} segment=200 total=0 repairs=0 seed=${SEED:-$$}
 	for ((done = 0; done < rounds; done += segment)); do
@@ -175,6 +177,7 @@ fault_append: new.jsonl: unable to create the transcript: Read-only file system"
 	[ ! -e run.jsonl ]
 }
 
+# bats test_tags=turn:3
 @test "failing writes: status 4 with the cause, nothing of the event is left" {
 	for error in EIO EDQUOT ENOSPC; do
 		for bytes in '' 0 1 250; do

@@ -104,6 +104,9 @@ patience_of() {
 # rounds FEW MANY: how often, or how finely, something is tried: few times in make check.
 rounds() { if [ "${AWF_TEST_TIER:-check}" = torture ]; then echo "$2"; else echo "$1"; fi; }
 
+# SMALL LARGE: how large something is that a test makes: the first in make check, the second in CI.
+size_of_tier() { if [ "${AWF_TEST_TIER:-check}" = check ]; then echo "$1"; else echo "$2"; fi; }
+
 # N: whether the next case of a list is tried: every Nth in make check, others with each AWF_TEST_TURN,
 # and each one in CI.
 case_is_chosen() {

@@ -90,9 +90,11 @@ completed_by() {
 	typed | cut -d'|' -f2 | sed 's/ /></g; s/.*/<&>/' | diff -u - have
 }
 
+# bats test_tags=turn:2
 @test "bash completes what people type" { completed_by bash; }
 # bats test_tags=turn:3
 @test "zsh completes what people type" { completed_by zsh; }
+# bats test_tags=turn:2
 @test "fish completes what people type" { completed_by fish; }
 
 # The words before a name, its beginning as it is typed, and what it comes to: the name and nothing
@@ -150,7 +152,7 @@ names() {
 	)
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "zsh: a name is one word, whatever is in it" { whole_in zsh < <(names; echo 'awf-run --name|o|o;a'); }
 @test "fish: a name is one word, whatever is in it" { whole_in fish < <(names; echo 'awf-run --name|o|o;a'); }
 
@@ -225,6 +227,7 @@ lines() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "bash runs nothing that a name says" {
 	harmful
 	lines >lines

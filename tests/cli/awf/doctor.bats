@@ -44,7 +44,7 @@ copied() {
 	PATH=$PWD/copy/bin:$PATH
 }
 
-# bats test_tags=turn:1
+# bats test_tags=turn:2
 @test "a new user's machine: nothing is wrong, nothing is made, and all is told" {
 	find "$HOME" "$XDG_CONFIG_HOME" . | sort >../before
 	findings 0
@@ -139,7 +139,7 @@ copied() {
 	done
 }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "a key that is missing is wrong where a provider is asked, a note elsewhere" {
 	mkdir agents
 	findings 0
@@ -219,7 +219,7 @@ copied() {
 	has providers note slow "$PWD/stubs/awf-provider-slow: does not say what it needs (--check)"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "storage: what would stop a run is wrong; runs are counted, not read" {
 	awf-run -n --name one -c 'awf-step -n a -q -- true'
 	awf-run -n --name two -c 'awf-step -n a -q -- true'
@@ -470,7 +470,7 @@ copied() {
 	run -0 awf doctor -q
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "the examples of the page" {
 	export OPENAI_API_KEY=$SECRET
 	printf '#!/bin/sh\ntr a-z A-Z\n' >digest.awf

@@ -29,6 +29,7 @@ installed() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "the examples are there, and run as they stand" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
@@ -60,7 +61,7 @@ readme_blocks() {
 		done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "the README, block by block as it is printed, from an installation and an empty home directory" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
@@ -109,6 +110,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	same "$("$prefix/bin/awf-step" -r -n -p hi -a greeter greet)" hello
 }
 
+# bats test_tags=turn:3
 @test "every program and page is installed, and a program's completions" {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
@@ -149,7 +151,7 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "the library lies where its pkg-config file says, in the directories that were given" {
 	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local install
 	tree="$BATS_TEST_TMPDIR/root"

@@ -240,6 +240,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	kill $!
 }
 
+# bats test_tags=turn:2
 @test "several at once: each run goes once, and none complains" {
 	for i in $(seq 24); do made "$i" a 40; done
 	for i in 1 2 3 4; do
@@ -327,6 +328,7 @@ many() {
 # Ends a run of a name that keeps others for so long.
 keeping() { awf-run -n --name "$1" --keep "$2" true; }
 
+# bats test_tags=turn:2
 @test "--keep: where many runs are stored they are looked at once in a hundredth of the age" {
 	many 1
 	made 2 a 40
@@ -362,6 +364,7 @@ keeping() { awf-run -n --name "$1" --keep "$2" true; }
 	same "$(left 8)" ''
 }
 
+# bats test_tags=turn:2
 @test "--keep: what could not be removed is tried again after the next run" {
 	many 1
 	made 2 a 40

@@ -272,6 +272,7 @@ TOOL:resume_session {\"run\":\"nothing\"}"
 	same "$(tail -n 1 out.two)" '[null,"blocked"]'
 }
 
+# bats test_tags=turn:2
 @test "nobody is held up by a run that takes long, is told how far it is, and can cancel it" {
 	flow slow '# awf: description: Takes long' 'awf-step -n a -- true; awf-step -n long -- sleep 60'
 	asks '.ok // .failed // . | [.status, .error]' >out <<-'END'
@@ -470,6 +471,7 @@ text
 	done
 }
 
+# bats test_tags=turn:2
 @test "who is asked and says nothing decides nothing; what he says late is about what he was asked" {
 	careful
 	for said in '{"action":"decline"}' '{"action":"cancel"}' '{"error":{"code":-32603,"message":"no"}}'; do
@@ -633,6 +635,7 @@ TOOL:cancel_workflow {\"run\":\"\$RUN\"}"
 	same "$(asks "$STATE" <<<"TOOL:resume_session {\"run\":\"$run\"}")" '["waiting",false,"Is cake right?"]'
 }
 
+# bats test_tags=turn:2
 @test "what a workflow prints and says without an end is in no memory, also when the server has ended" {
 	printf '%s\n' '#!/usr/bin/env -S awf-run -n' 'head -c 50M /dev/zero >&2' 'head -c 1M /dev/zero' 'echo said >&2' 'touch said' 'until [ -e go ]; do sleep 0.05; done' >flows/noisy.awf
 	chmod +x flows/noisy.awf

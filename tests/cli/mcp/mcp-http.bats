@@ -41,7 +41,7 @@ bridges() {
 }
 none_left() { [ -z "$(bridges)" ]; }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a server over Streamable HTTP: streams, one JSON answer, several in one, with a session and without" {
 	for options in '' json 'json batch' nosession 'nosession json'; do
 		# shellcheck disable=SC2086
@@ -131,6 +131,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	[[ $stderr == *"the MCP server 'test' cannot be reached: "* ]]
 }
 
+# bats test_tags=turn:2
 @test "2026-07-28: headers say what the message says, and the arguments that a schema wants there" {
 	serve modern json -- modern
 	calls echo '{"text":"x"}' dotted_name '{}' note '{"text":"é "}'
@@ -226,7 +227,7 @@ none_left() { [ -z "$(bridges)" ]; }
 	[[ $stderr == *"'X Y' is no header's name"* ]]
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "what goes wrong says what to do, and harms its call alone" {
 	serve redirect=https://example.com/mcp
 	calls echo '{"text":"x"}'

@@ -25,6 +25,7 @@ outputs() { payloads tool.result .output | tr -d '"' | paste -sd' '; }
 started() { log 'select(.method? == "initialize").id' | wc -l; }
 step='echo x | awf-step -q -a worker'
 
+# bats test_tags=turn:2
 @test "one server serves the steps of a run, one after another and at once, and ends last" {
 	calls count '{}' count '{}'
 	# On a busy machine the next step may come later than an idle server waits.
@@ -88,6 +89,7 @@ step='echo x | awf-step -q -a worker'
 	ended
 }
 
+# bats test_tags=turn:2
 @test "a server that ended, or broke the protocol, is started anew, and says why" {
 	server counts odd
 	calls count '{}' die '{}' count '{}' garbage '{}' count '{}' deaf '{}' half '{}' wrong '{}' empty '{}' \

@@ -79,6 +79,7 @@ offered() { jq -c '[.tools[].name]' requests.jsonl; }
 ""'
 }
 
+# bats test_tags=turn:2
 @test "what goes wrong is a result for the model, and the server lives on or is started anew" {
 	server odd
 	calls fail '{}' long_fail '{}' refuse '{}' number '{"n":"x"}' echo '{"text":1}' input '{}' \
@@ -191,7 +192,7 @@ offered() { jq -c '[.tools[].name]' requests.jsonl; }
 [3,26]'
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a server that does not get ready ends the call, and says why" {
 	calls echo '{}'
 	try() { # OPTION… WORDS
@@ -257,6 +258,7 @@ handoffs: [other]'
 	same "$(grep -c initialize 1.log)" 2 # the request and the notification
 }
 
+# bats test_tags=turn:2
 @test "tools are those that the agent, the step and the run let it have" {
 	names() { jq -c '[.tools[].name]' requests.jsonl | head -1; }
 	calls echo '{"text":"hi"}' note '{}'
@@ -337,6 +339,7 @@ tools: [mcp__test__ecko]'
 	[[ $stderr = *'mcp_servers: .mcp.json:'* ]]
 }
 
+# bats test_tags=turn:2
 @test "definitions come from here, the workflow, the user, or the agent; variables from the environment" {
 	mkdir -p flows "$XDG_CONFIG_HOME/awf"
 	define '{env: {GREETING: "${WHO:-you} and ${NAME}"}}'

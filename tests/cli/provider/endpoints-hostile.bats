@@ -273,6 +273,7 @@ repeats_nothing() {
 	umask 022
 	unset WORK_KEY
 	for key in "{\"file\":\"$HOME/keys/file\"}" "{\"command\":[\"$HOME/keys/command\"]}" '{"sigv4":{"region":"r","service":"s"}}'; do
+		case_is_chosen 3 || continue
 		endpoint work "{\"protocol\":\"chat\",\"base_url\":\"$SERVER/v1\",\"key\":$key}"
 		export AWS_ACCESS_KEY_ID=$KEY AWS_SECRET_ACCESS_KEY=other
 		repeats_nothing work/m

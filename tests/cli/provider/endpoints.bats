@@ -36,6 +36,8 @@ path_of() {
 	answer_of chat | serve
 	count=0
 	for file in "$ROOT"/share/endpoints/*.json; do
+		count=$((count + 1))
+		case_is_chosen 5 || continue
 		name=$(basename "$file" .json)
 		protocol=$(jq -r .protocol "$file")
 		answer_of "$protocol" >replies
@@ -58,7 +60,6 @@ path_of() {
 		same "$name $(tr 'A-Z' 'a-z' <<<"$have")" "$name $([ -z "$secret" ] || printf '%s%s' "$header" "$secret")"
 		! grep -qF secret-of- <<<"$(request 1 '[.path, .body]')"
 		nowhere secret-of-
-		count=$((count + 1))
 	done
 	[ "$count" -ge 40 ]
 }
@@ -67,6 +68,7 @@ path_of() {
 	answer_of chat | serve
 	printf -- '---\n---\nBe brief.\n' >agents/a.md
 	for file in "$ROOT"/share/endpoints/*.json; do
+		case_is_chosen 5 || continue
 		name=$(basename "$file" .json)
 		variable=$(jq -r 'select(.key.optional | not) | .key.env[0] // empty' "$file")
 		[ -n "$variable" ] || continue
@@ -78,17 +80,13 @@ path_of() {
 }
 
 @test "each is a line of awf-endpoint(5), with its protocol and its keys" {
-	for file in "$ROOT"/share/endpoints/*.json; do
-		name=$(basename "$file" .json)
-		keys=$(jq -r '.key.env // [] | join(" , ")' "$file")
-		case $(jq -r '.key | if .command then "command" elif .env then "env" else "none" end' "$file") in
-		command) keys='Li gcloud auth print-access-token' ;;
-		env) keys="Ev $keys" ;;
-		none) keys='No no key' ;;
-		esac
-		grep -qxF ".It Cm $name : No $(jq -r .protocol "$file") , $keys" "$ROOT/man/awf-endpoint.5" ||
-			{ echo "no line: .It Cm $name : No $(jq -r .protocol "$file") , $keys" >&2; false; }
-	done
+	jq -r '.key as $key | (input_filename | split("/")[-1] | rtrimstr(".json")) as $name |
+		".It Cm \($name) : No \(.protocol) , " + if $key.command then "Li gcloud auth print-access-token"
+		elif $key.env then "Ev " + ($key.env | join(" , ")) else "No no key" end' "$ROOT"/share/endpoints/*.json >lines
+	same "$(wc -l <lines)" "$(printf '%s\n' "$ROOT"/share/endpoints/*.json | wc -l)"
+	while IFS= read -r line; do
+		grep -qxF -- "$line" "$ROOT/man/awf-endpoint.5" || { echo "no line: $line" >&2; false; }
+	done <lines
 }
 
 @test "azure: the resource is a variable of the URL" {
@@ -264,6 +262,7 @@ path_of() {
 	same "$(request 4 '[.body.thinking, .body.reasoning_effort]')" '[{"type":"enabled"},"high"]'
 }
 
+# bats test_tags=turn:2
 @test "deepseek, moonshot: calls of another model go with the reasoning_content that is demanded while they think" {
 	local thinking name blank
 	export DEEPSEEK_API_KEY=K KIMI_API_KEY=K

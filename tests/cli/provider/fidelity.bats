@@ -8,7 +8,6 @@ load ../../support/agent
 load ../../support/provider
 
 prepare() {
-	export JQ=jq
 	mkdir agents tools
 	tool look '"input_schema":{"type":"object"},"effects":"none"' 'cat'
 }
@@ -36,6 +35,7 @@ ask() {
 given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assistant")]'; }
 
 @test "a signature of a call goes back with it" {
+	export JQ=jq # which keeps the order of keys
 	# ai.google.dev/gemini-api/docs/thought-signatures, "OpenAI compatibility"
 	chat_agent
 	chat tool_calls "$(chat_call c1 '"extra_content":{"google":{"thought_signature":"c2ln"}}')" >first
@@ -46,6 +46,7 @@ given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assis
 }
 
 @test "details of reasoning are joined, and go back under their names" {
+	export JQ=jq # which keeps the order of keys
 	# openrouter.ai/docs/use-cases/reasoning-tokens, "Preserving reasoning blocks"
 	chat_agent
 	chat tool_calls \
@@ -101,6 +102,7 @@ given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assis
 }
 
 @test "thoughts that are parts of the content go back as parts" {
+	export JQ=jq # which keeps the order of keys
 	# docs.mistral.ai/capabilities/reasoning
 	chat_agent
 	chat tool_calls '{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Let "}]}]}' \
@@ -114,6 +116,7 @@ given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assis
 }
 
 @test "a picture is an answer, described by a text, and goes back as it came" {
+	export JQ=jq # which keeps the order of keys
 	chat_agent
 	chat stop '{"content":"","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}' >first
 	ask one first
@@ -163,6 +166,7 @@ given_back() { bodies | tail -n 1 | jq -c '[.messages[] | select(.role == "assis
 	done
 }
 
+# bats test_tags=turn:2
 @test "ids: those that fit stay, two that meet are told apart, the giver gets its own" {
 	local fitted
 	model_server --answer "$ROOT/tests/fixtures/same/anthropic.2.jsonl" --loop
@@ -230,7 +234,9 @@ thought() {
 # The types of what the model said, in each request.
 said_types() { bodies | jq -c '[.messages[] | select(.role == "assistant").content[].type]' | paste -sd' '; }
 
+# bats test_tags=turn:2
 @test "thoughts go back only under the same system prompt and tools, after the same messages" {
+	export JQ=jq # which keeps the order of keys
 	# platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks
 	thought tool_use "$(use t1 look '{}')" >one
 	thought tool_use "$(use t2 look '{}')" >two
@@ -278,6 +284,7 @@ handoffs: [second]'
 	same "$(bodies | jq -c '[.messages[0].content[].type]' | paste -sd' ')" '["thinking","text"] ["text"]'
 }
 
+# bats test_tags=turn:3
 @test "random conversations with a server that checks what thoughts are bound to" {
 	BUILD=${BUILD%/test} TORTURE_SEED=${SEED:-$RANDOM} CYCLES=$(rounds 6 50) "$ROOT/tests/torture/campaign-thoughts" >campaign || {
 		cat campaign
@@ -286,6 +293,7 @@ handoffs: [second]'
 }
 
 @test "schemas of tools go out as APIs take them" {
+	export JQ=jq # which keeps the order of keys
 	local tools='[{"name":"t","description":"d","input_schema":{"$schema":"s","$id":"i","properties":{"type":{"enum":[{"$schema":1}],"default":{"a":null}}}}},{"name":"u","input_schema":{}}]'
 	local want='[{"type":"object","properties":{"type":{"enum":[{"$schema":1}],"default":{"a":null}}}},{"type":"object","properties":{}}]' name
 	for name in anthropic google openai openai-responses; do
@@ -305,6 +313,7 @@ handoffs: [second]'
 	[ ! -s "$MODEL_SERVER_LOG" ]
 }
 
+# bats test_tags=turn:2
 @test "a schema of the answer is said as the endpoint takes it" {
 	local word tools
 	model_server --answer "$ROOT/tests/fixtures/same/openai.2.jsonl" --loop
@@ -350,6 +359,7 @@ endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.examp
 }
 
 @test "the role of the system prompt, the name of the limit, contents that are texts" {
+	export JQ=jq # which keeps the order of keys
 	chat stop '{"content":"x"}' >answer
 	model_server --answer answer --loop
 	endpoint '"system":"developer","max_tokens":"limit","content":"text","echo":"reasoning_content"'
@@ -370,6 +380,7 @@ endpoint() { export AWF_ENDPOINT='{"protocol":"chat","base_url":"https://x.examp
 	same "$(bodies | jq -c '[.messages[].role]')" '["user","user"]'
 }
 
+# bats test_tags=turn:2
 @test "messages that a before_turn program chose keep what was given, as far as it is unchanged" {
 	printf -- '---\nprovider: openai\nmodel: m\ntools: [look]\nbefore_turn: "jq -ac \x27{messages: (.messages[:1] + .messages[1:][-2:])}\x27"\n---\nx\n' >agents/one.md
 	chat tool_calls '{"reasoning_content":"hm \u00e9"}' "$(chat_call c1 '"extra_content":{"s":"\u00e9"}')" >first

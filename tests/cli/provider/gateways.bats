@@ -51,6 +51,7 @@ gateway() {
 endpoint() { cat >"$XDG_CONFIG_HOME/awf/endpoints/$1.json"; }
 ask() { echo hi | awf-step -m "$1/m" -p 'say' -r ask; }
 
+# bats test_tags=turn:3
 @test "a gateway that demands a client's certificate" {
 	gateway
 	endpoint work <<-END
@@ -76,6 +77,7 @@ ask() { echo hi | awf-step -m "$1/m" -p 'say' -r ask; }
 	same "$(wc -l <"$MODEL_SERVER_LOG")" 1
 }
 
+# bats test_tags=turn:3
 @test "a server at a Unix socket" {
 	gateway
 	endpoint here <<-END

@@ -186,6 +186,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	[ "$(id -u)" -eq 0 ] || same "$output" ''
 }
 
+# bats test_tags=turn:2
 @test "of an answer that is not read little waits in the proxy" {
 	api_server
 	program <<-'END'
@@ -198,7 +199,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(grep -c sent "$API_LOG")" 1
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "an answer that is too large to be kept passes, and is an error in the record and in a replay" {
 	api_server
 	program <<<'get "/v1/large?bytes=134283264" 2>/dev/null >answer; echo "$? $(wc -c <answer)"'
@@ -209,6 +210,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(awf-replay -q --isolation copy 2>/dev/null)" '18 0'
 }
 
+# bats test_tags=turn:3
 @test "an answer that is too large to be kept ends for the program once it is recorded" {
 	api_server
 	# While awf-step stands still it records nothing.
@@ -261,6 +263,7 @@ asked() { wc -l <"$MODEL_SERVER_LOG"; }
 	same "$(types)" ''
 }
 
+# bats test_tags=turn:2
 @test "other requests pass as they are, and are calls of tools" {
 	api_server
 	program <<-'END'
@@ -535,6 +538,7 @@ app done'
 	same "$(asked)" 2
 }
 
+# bats test_tags=turn:2
 @test "equal requests are answered in their order, many at once too" {
 	for i in $(seq 12); do text "answer $i" >"$i.jsonl"; done
 	model_server $(for i in $(seq 12); do echo --answer "$i.jsonl"; done)
@@ -736,7 +740,7 @@ awf-models-proxy: Empty reply from server'
 	[[ "$stderr" == *'the call has reached --max-cost'* ]]
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "an answer that is far larger than what came of it over the network has an end" {
 	api_server
 	program <<-'END'
@@ -748,6 +752,7 @@ awf-models-proxy: Empty reply from server'
 	grep -q '"message":"the answer is above 128 MiB when it is decompressed"' "$(transcript)"
 }
 
+# bats test_tags=turn:3
 @test "connections that a program keeps open and does not use keep no other waiting" {
 	api_server
 	cat >many.py <<-'END'
@@ -923,6 +928,7 @@ True True True
 	same "$(awf-replay -q --isolation copy)" Hello
 }
 
+# bats test_tags=turn:2
 @test "steps inside of a command record what they ask, once, and count for its --max-cost" {
 	for i in 1 2 3 4 5 6; do text "answer $i" >"$i.jsonl"; done
 	model_server --answer 1.jsonl --answer 2.jsonl --answer 3.jsonl --answer 4.jsonl --answer 5.jsonl --answer 6.jsonl

@@ -30,6 +30,7 @@ sent_blocks() {
 	check_captures anthropic anthropic
 }
 
+# bats test_tags=turn:2
 @test "a stream that is cut or ends at any byte is an error or the whole answer" {
 	check_cuts anthropic
 }
@@ -93,7 +94,7 @@ sent_blocks() {
 	END
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "the request: thinking of models that take an effort" {
 	for model in claude-sonnet-4-6 claude-opus-5-5 anthropic/claude-sonnet-5; do
 		while read -r given expected; do
@@ -241,6 +242,7 @@ marked() {
 	same "$(body 3 | grep -o '"tool_choice":{[^}]*}')" '"tool_choice":{"type":"any"}'
 }
 
+# bats test_tags=turn:2
 @test "a schema of the output is sent where model and API take it" {
 	while read -r model schema; do
 		model_server --answer "$(fixtures)/text.jsonl"

@@ -264,6 +264,7 @@ said() { printf '{"type":"response.output_item.done","output_index":%s,"item":{"
 	same "$(shared "$(begin text)" "$(piece text 'By bus.')" "$(piece signature S)")" '[["text","By bus.",null]]'
 }
 
+# bats test_tags=turn:2
 @test "a text that came at its end alone, or otherwise than in its pieces" {
 	ended() { printf '{"type":"response.output_text.done","output_index":0,"content_index":%s,"text":"%s"}' "$1" "$2"; }
 	piece() { printf '{"type":"response.output_text.delta","output_index":0,"content_index":%s,"delta":"%s"}' "$1" "$2"; }

@@ -35,6 +35,7 @@ check_failure() {
 	same "$(grep -c '"type":"tool_call"' answers)" "$(grep -c '"type":"tool_result"' answers)"
 }
 
+# bats test_tags=turn:2
 @test "what each CLI says becomes the same blocks" {
 	for name in $CLIS; do
 		check_recording "$name" "$(fixture "$name" tool)"
@@ -173,6 +174,7 @@ retrying() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "why a CLI tries again by itself" {
 	local name stream rest want
 	while read -r name stream rest; do
@@ -363,7 +365,7 @@ started() {
 		'"USER:\n\na\n\nASSISTANT:\n\nb\n\n[Called the tool n: {\"x\":1}]\n\nUSER:\n\n[Its result: r]"'
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "the next turn goes on with the session of the answer" {
 	export JQ=jq
 	local flag
@@ -500,6 +502,7 @@ switches() {
 	[[ $(jq -r .message answers) == "copilot would take $PWD/.github/hooks for its settings, as its own settings trust the directory: "* ]]
 }
 
+# bats test_tags=turn:2
 @test "a directory that is a git repository itself, as a cloned one may hold, is refused" {
 	local name
 	git init -q .
@@ -526,6 +529,7 @@ switches() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "a file of versions that names a place is refused where a manager of versions stands before a CLI" {
 	local name words
 	mkdir -p shims below
@@ -566,6 +570,7 @@ switches() {
 	same "$(jq -c '.arguments | index("--setting-sources")' started.jsonl)" null
 }
 
+# bats test_tags=turn:2
 @test "settings of the project that a sandboxed program may have written are not taken, in whichever directory" {
 	local sandbox=$BUILD/libexec/awf/awf-sandbox path asked
 	"$sandbox" -- true || skip 'no sandbox'
@@ -611,7 +616,7 @@ switches() {
 	takes below
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "what is a sign in a CLI's prompt is text, or is refused" {
 	export JQ=jq
 	local text

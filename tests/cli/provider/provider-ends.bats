@@ -23,6 +23,7 @@ unknown_ends() {
 	same "$(jq -r .message "$api.answers" | sed "s/^the answer ended with '//; s/', which is no known end.*//")" "$(words)"
 }
 
+# bats test_tags=turn:2
 @test "words that no table has are no ends, for each API" {
 	fixtures=$ROOT/tests/fixtures
 	unknown_ends anthropic '"end_turn"' "$fixtures/anthropic/text.jsonl"
@@ -38,6 +39,7 @@ cli_end() {
 	play "$1" "$PWD/$1" | tail -n 1 | jq -r '.category // .type'
 }
 
+# bats test_tags=turn:2
 @test "words that no table has are no ends, for agent CLIs" {
 	fake_clis
 	words | sed -n 1~4p >some

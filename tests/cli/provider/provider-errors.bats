@@ -16,6 +16,7 @@ with_fault() {
 	kill "$MODEL_SERVER_PID"
 }
 
+# bats test_tags=turn:2
 @test "HTTP statuses" {
 	while read -r fault expected; do
 		for name in anthropic openai; do
@@ -49,6 +50,7 @@ with_fault() {
 	[ "$ms" -ge 50000 ] && [ "$ms" -le 60000 ]
 }
 
+# bats test_tags=turn:2
 @test "what the error object says counts more than the status" {
 	while read -r status expected body; do
 		echo "$body" >body.json
@@ -261,7 +263,7 @@ with_fault() {
 }
 
 @test "calls in one event, or in one body, cost no more than their number" {
-	seq 0 199999 | jq -c '{index: ., id: "call_\(.)", type: "function", function: {name: "t", arguments: "{}"}}' | jq -sc . >calls
+	seq 0 "$(size_of_tier 39999 199999)" | jq -c '{index: ., id: "call_\(.)", type: "function", function: {name: "t", arguments: "{}"}}' | jq -sc . >calls
 	jq -c '{choices: [{index: 0, delta: {tool_calls: .}}]}' calls >answer.jsonl
 	model_server --answer answer.jsonl
 	run -0 timeout 20 "$BUILD/libexec/awf/awf-provider-openai" < <(request)

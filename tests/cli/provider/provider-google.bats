@@ -132,6 +132,7 @@ answer_to() {
 	same "$(sent '"system":"","tools":[],"params":{}')" '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
 }
 
+# bats test_tags=turn:2
 @test "the request: thinking, in levels or tokens as the model has it" {
 	while read -r given newer older; do
 		same "$given $(sent "\"params\":{\"thinking\":$given}" | jq -c .generationConfig.thinkingConfig)" "$given $newer"

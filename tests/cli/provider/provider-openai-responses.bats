@@ -40,6 +40,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 	check_captures openai-responses openai-responses
 }
 
+# bats test_tags=turn:3
 @test "a stream that is cut or ends at any byte is an error or the whole answer" {
 	check_cuts openai-responses
 }

@@ -18,6 +18,7 @@ sent_messages() {
 	body | sed 's/.*"messages":\(.*\)}$/\1/'
 }
 
+# bats test_tags=turn:2
 @test "streams give the right message however their bytes are split" {
 	check_fixtures openai openai
 }
@@ -26,10 +27,12 @@ sent_messages() {
 	check_captures openai openai-chat
 }
 
+# bats test_tags=turn:3
 @test "a stream that is cut or ends at any byte is an error or the whole answer" {
 	check_cuts openai
 }
 
+# bats test_tags=turn:2
 @test "finish reasons" {
 	while read -r theirs ours; do
 		sed "s/\"stop\"/\"$theirs\"/" "$(fixtures)/text.jsonl" >stream.jsonl

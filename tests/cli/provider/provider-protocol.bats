@@ -158,13 +158,14 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 
 @test "cancels among many requests that wait cost no more each" {
 	unset OPENAI_BASE_URL
+	many=$(size_of_tier 12000 60000)
 	# Of one that waits, of one that was answered, of one that is yet to come, of none.
-	seq 1 60000 | awk '{ print "{\"id\":" $1 ",\"model\":\"m\",\"messages\":[]}" }
+	seq 1 "$many" | awk -v many="$many" '{ print "{\"id\":" $1 ",\"model\":\"m\",\"messages\":[]}" }
 		$1 == 10 { print "{\"cancel\":3}" }
-		$1 == 59999 { print "{\"cancel\":1}\n{\"cancel\":60000}" }
-		END { printf "{\"cancel\":60001}" }' >many
+		$1 == many - 1 { print "{\"cancel\":1}\n{\"cancel\":" many "}" }
+		END { printf "{\"cancel\":" many + 1 "}" }' >many
 	timeout 60 "$BUILD/libexec/awf/awf-provider-openai" <many >answers
-	same "$(wc -l <answers)" 60000
+	same "$(wc -l <answers)" "$many"
 	same "$(jq -r 'select(.category == "cancelled").id' answers)" 3
 }
 

@@ -78,7 +78,7 @@ story() {
 	END
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a conversation that one API began goes on with another" {
 	for name in $NAMES; do
 		for next in $NAMES; do

@@ -135,6 +135,7 @@ interleaved() {
 	same "$(awf-replay --order causal t.jsonl | jq -r '.event_id[-1:]' | tr -d '\n')" 45698213
 }
 
+# bats test_tags=turn:2
 @test "causes that make no order name the event" {
 	id=00000000-0000-4000-8000-00000000000
 	start='1 - - run.started {"attempt":1}'

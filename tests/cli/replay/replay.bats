@@ -108,6 +108,7 @@ differs() {
 	[[ $stderr == *'agents/a.md: '*'step.started '*': /payload/input differs'* ]]
 }
 
+# bats test_tags=turn:2
 @test "pipelines, items, joins, conditions, concurrency" {
 	printf 'a\nb\nc\n' | replays -c 'awf-step -i lines -j 4 up -- tr a-z A-Z |
 		awf-step --when "jq -e \".data != \\\"B\\\"\"" -j 2 mark -- sed "s/^/x/" |
@@ -139,6 +140,7 @@ differs() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "what a signal, a time limit or a death has cut off replays as far as it went" {
 	while IFS= read -r flow; do
 		awf-run -n --timeout 300ms -c "$flow" >recorded 2>/dev/null || true
@@ -468,6 +470,7 @@ replays_from() {
 	same "$output" ''
 }
 
+# bats test_tags=turn:2
 @test "an export replays where nothing of the recording is" {
 	exportable
 	run -0 awf-replay --export ../exported
@@ -582,6 +585,7 @@ work/tools/add.tool.json"
 	same "$stderr" "awf-replay: --export: not with --tree"
 }
 
+# bats test_tags=turn:2
 @test "a reader that leaves early ends a replay where it ended the run" {
 	local again
 	again=$(seq "$(rounds 2 8)")

@@ -229,6 +229,7 @@ headed() {
 	bash -c '"$@" | head -n 2; exit "${PIPESTATUS[0]}"' - "$@"
 }
 
+# bats test_tags=turn:2
 @test "a run whose reader has gone is a success, whoever makes it, and goes on when it is resumed" {
 	local why='{"code":"downstream_closed","message":"nobody reads the output any more"}'
 	seq 200 >list

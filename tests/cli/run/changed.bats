@@ -53,6 +53,7 @@ for line in lines.splitlines(): jsonschema.validate(json.loads(line), json.loads
 	same "$(changed | jq -c '.[0].path')" '"src/a.c"'
 }
 
+# bats test_tags=turn:2
 @test "bash: what is created, changed and deleted, as observed" {
 	export JQ=jq
 	printf 'x\n' >gone

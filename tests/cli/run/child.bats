@@ -564,6 +564,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	same "$(ledger)" "a1 a2 b1 b2 b1 b3 "
 }
 
+# bats test_tags=turn:3
 @test "replay: what a child wrote, and how it ended, is as it was recorded" {
 	family
 	touch ok
@@ -585,6 +586,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	awf-verify --determinism --isolation "$kind"
 }
 
+# bats test_tags=turn:3
 @test "replay: what a child printed that failed is there for who read from it" {
 	printf '#!/bin/sh\necho plain; exit 3\n' >plain.awf
 	printf '#!/bin/sh\nawf-step k -- cat\n' >passes.awf
@@ -604,6 +606,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	same "$(jq -c 'select(.type == "step.call_workflow.completed").payload | has("result")' "$(transcript)")" $'false\nfalse'
 }
 
+# bats test_tags=turn:2
 @test "replay: after a resume, and of the child by itself" {
 	family
 	run -3 awf-run -n ./top.awf
@@ -643,7 +646,7 @@ checked() {
 	stderr=$(sed -E 's/[0-9a-f-]{36}/ID/g; s/^ .*//; s/(command|completed|started) ID.*/\1/; /^$/d' <<<"$stderr")
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "determinism: children and their children are replayed by themselves" {
 	kind=$(isolation)
 	script inner 'awf-step -r up -- tr a-z A-Z'
@@ -677,6 +680,7 @@ inner (child run $(id_of inner)): two replays agree"
 	same "$output$stderr" ''
 }
 
+# bats test_tags=turn:2
 @test "determinism: a child finds its own snapshot, else its parent's" {
 	kind=$(isolation)
 	mkdir -p sub

@@ -125,6 +125,7 @@ runs() { echo "$(ls "$AWF_STORAGE/transcripts" | wc -l) $(status_of_run)"; }
 	same "$(runs)" "1 success"
 }
 
+# bats test_tags=turn:2
 @test "what a step would have begun in while its run is being ended has not succeeded, whatever a filter makes of it" {
 	local wait='touch there; until test -e go; do sleep 0.05; done;' body
 	for body in 'awf-step -n m -- echo x | cat' 'awf-step --try -n m -- echo x | cat' \

@@ -63,6 +63,7 @@ waiting() {
 	END
 }
 
+# bats test_tags=turn:2
 @test "the table: silent on success, one line mailed on failure, skipped while it runs, older runs removed" {
 	command -v cron >/dev/null || skip "needs cron"
 	[ "$(id -u)" -eq 0 ] && unshare --mount --pid --fork true 2>/dev/null || skip "needs root and namespaces"

@@ -149,6 +149,7 @@ awf-run: flow.awf: failed after '* ]]
 	run -0 awf-replay -q --isolation copy
 }
 
+# bats test_tags=turn:2
 @test "a replay of --fail-fast begins no further item, whichever call ends last" {
 	cat >flow.awf <<-'F'
 		#!/usr/bin/env -S awf-run --

@@ -209,6 +209,7 @@ null"
 	run -0 awf-run --fork @ --at "${call%%:*}"
 }
 
+# bats test_tags=turn:2
 @test "--at leaves out a child run that read from what it names, and who reads from that" {
 	local flow
 	for flow in 'awf-run -c "awf-step k -- cat made" | awf-step z -r -- cat' \

@@ -127,6 +127,7 @@ stop_when: {command: "true"}'
 	same "$(echo x | awf-step a -a triage | jq -c '[.data, .metadata.agent_name]')" '["enough","triage"]'
 }
 
+# bats test_tags=turn:2
 @test "an agent without a model has the first one's; what one model thought another is not sent" {
 	export JQ=jq
 	printf -- '---\ndescription: x\n---\nPlain.\n' >agents/support.md

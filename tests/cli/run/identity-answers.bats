@@ -196,6 +196,7 @@ answer() {
 		"child@for x in a b c; do awf-run --no-transcript -n -c \"$PUSH 'echo \$x >>ledger'\" \$(date +%s%N); done"; do
 		kind=${of%%@*} line=${of#*@}
 		for list in 'N a b c' 'a N b c' 'a b c N'; do
+			case_is_chosen 5 || continue
 			rm -f ledger open
 			flow "$line"
 			start 3

@@ -67,6 +67,7 @@ status 0'
 
 # What is left on the terminal of output that is written now and then, in pieces, with colours,
 # lines that are written over, and moves.
+# bats test_tags=turn:2
 @test "every byte that a workflow prints is there once, wherever the view is drawn" {
 	cat >print.py <<-'END'
 		import os, random, sys, time

@@ -79,6 +79,7 @@ look() {
 	same "$(payloads message.assistant '.blocks[0].text' | paste -sd' ')" '"done" "three"'
 }
 
+# bats test_tags=turn:2
 @test "the text of each model API" {
 	export -n AWF_PROVIDER_PATH
 	printf -- '---\nname: adder\nmodel: model-1\ntools: [add, fail]\n---\nBe brief.\n' >agents/adder.md
@@ -299,6 +300,7 @@ killed() {
 	same "$(find "$AWF_STORAGE/runs" -mindepth 1)" ''
 }
 
+# bats test_tags=turn:3
 @test "a disk that is full ends the text under way, and nothing else" {
 	local number succeeded=0 quiet=0 status
 	for number in $(seq 14); do

@@ -82,6 +82,7 @@ stops_at_once() {
 	same "$(ls "$AWF_STORAGE/runs")" ''
 }
 
+# bats test_tags=turn:2
 @test "no byte of a secret reaches the storage" {
 	tool show 'cat; echo "shown $secret" >&2'
 	tool break 'cat >&2; exit 3'
@@ -220,6 +221,7 @@ END
 		awf-step -q a -- test -e there <lines'
 }
 
+# bats test_tags=turn:2
 @test "a filter with large and binary values: what it leaves as it is comes back as it was" {
 	flow='printf "a\377b" | awf-step -q bytes -- cat
 		awf-step -n -q large -- sh -c "head -c 3000000 /dev/zero | tr \"\\0\" x"
@@ -406,6 +408,7 @@ END
 	run ! grep topsecret seen
 }
 
+# bats test_tags=turn:3
 @test "patterns: what is masked where" {
 	export JQ=jq
 	cat >patterns <<'END'

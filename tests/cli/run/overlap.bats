@@ -97,6 +97,7 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	clean
 }
 
+# bats test_tags=turn:2
 @test "buffer-all: all run, in the order they came" {
 	for round in 1 2 3; do
 		rm -f order go
@@ -124,6 +125,7 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	clean
 }
 
+# bats test_tags=turn:2
 @test "cancel-other: each takes the place of the one before, which says so" {
 	for i in 1 2 3 4 5 6 7 8; do
 		start "$i" cancel-other

@@ -84,6 +84,7 @@ effect_in_child() {
 	: >ok
 }
 
+# bats test_tags=turn:2
 @test "a child run in a group that may be a recorded one waits, and its answer is taken as it is printed" {
 	effect_in_child
 	script flow.awf "awf-step -n --parallel g -q -- \"$kid\"" "$last"
@@ -198,6 +199,7 @@ a"
 	same "$(cat ledger)" x
 }
 
+# bats test_tags=turn:2
 @test "a child run whose text, arguments or inputs are others than those of one that changed something is asked about" {
 	local push='awf-step -n -q --effects external push -- sh -c' kind
 	echo "$push \"echo x >>ledger # \$1 \$AWF_INPUT_at\"" >kid.awf

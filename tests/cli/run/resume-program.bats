@@ -143,6 +143,7 @@ same"
 	cp x.sh bin/named
 	while read -r command; do
 		case $command in *python3*) command -v python3 >/dev/null || continue ;; esac
+		case_is_chosen 4 || continue
 		i=$((i + 1))
 		mkdir "dir$i"
 		cp -r x.sh x.py x.awk pkg bin "dir$i"

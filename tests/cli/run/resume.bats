@@ -46,7 +46,7 @@ untouched() {
 	same "$(ls "$AWF_STORAGE/runs")" ""
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "a resume reads its record once, and at its end the new attempt alone" {
 	[ -r /proc/self/io ] || skip "the kernel does not count what is read"
 	awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d%08000d\n", i, 0 }' >lines
@@ -734,6 +734,7 @@ dies_in_stdin() {
 	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '1 1'
 }
 
+# bats test_tags=turn:2
 @test "a best-effort group that did not fail stands, with what its branches failed with" {
 	cat >bin/group <<-'END'
 		#!/bin/sh
@@ -779,6 +780,7 @@ dies_in_stdin() {
 	awf-verify "$AWF_STORAGE"
 }
 
+# bats test_tags=turn:2
 @test "what failed or waited in a call that went on from that by itself is made again" {
 	while IFS='|' read -r made body; do
 		rm -f ok ./*.ledger

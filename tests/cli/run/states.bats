@@ -138,6 +138,7 @@ in_html() {
 	serve
 	same "$(awf-tail --list | wc -l)" "${#table[@]}"
 	for each in "${table[@]}"; do
+		case_is_chosen 4 || continue
 		read -r name status waits calls <<<"$each"
 		same "$name $(awf-tail --list | awk -v name="$name" '$1 == name { print $3 }')" "$name $status"
 		same "$name $(awf-tail --list --json | jq -r "select(.name == \"$name\") | \"\\(.status) \\(.waits // [] | length)\"")" "$name $status $waits"

@@ -101,6 +101,7 @@ forge('.git/index', b's\0001 0\n' + old, b's\0001 0\n' + bytes.fromhex(open('tre
 	[ "$(stat -c %y .git/index)" = "$before" ]
 }
 
+# bats test_tags=turn:2
 @test "what a sandboxed program stages is staged, in an index of any kind" {
 	for kind in 2 3 4 split sparse; do
 		rm -rf .git x

@@ -183,6 +183,7 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	[[ $stderr == "isolated: isolation: unable to set the host name 0"* ]]
 }
 
+# bats test_tags=turn:2
 @test "nothing can be undone from inside" {
 	echo 'echo x' >script
 	while read -r attempt; do

@@ -248,6 +248,7 @@ in_sandbox() { "$BUILD/libexec/awf/awf-sandbox" -q -- "$@"; }
 	awf-verify -q
 }
 
+# bats test_tags=turn:2
 @test "the strictest of step and tool holds" {
 	same "$(look)" 'none net '
 	same "$(look --sandbox workspace)" 'workspace '
@@ -265,6 +266,7 @@ in_sandbox() { "$BUILD/libexec/awf/awf-sandbox" -q -- "$@"; }
 	same "$(look)" 'none net '
 }
 
+# bats test_tags=turn:2
 @test "the strictest of agent and tool holds" {
 	same "$(agent_looks '')" '"none\nnet"'
 	same "$(agent_looks 'sandbox: workspace')" '"workspace"'
@@ -560,6 +562,7 @@ END
 	grep -q ^AWF_TASK_TOKEN= task
 }
 
+# bats test_tags=turn:2
 @test "what AWF and git take up of the workspace is not changed, unless it is opened" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	mkdir -p .git/hooks skills
@@ -630,7 +633,7 @@ looked_for() {
 	rm -f trace traced
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "whatever a step looks for in the workspace is kept there" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	looked_for >../looked
@@ -1016,6 +1019,7 @@ before_turn: $command"
 	same "$(awf-step -i json -t a use -r <<<'{}')" made
 }
 
+# bats test_tags=turn:2
 @test "a system or filter without clone3 or mount_setattr has a whole sandbox all the same" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	mkdir -p "$PWD/agents"

@@ -152,6 +152,7 @@ is_data() {
 	esac
 }
 
+# bats test_tags=turn:2
 @test "a program in a sandbox does git's usual work" {
 	fresh
 	git clone -q --bare . ../origin.git
@@ -345,7 +346,7 @@ mkdir .git/rebase-merge; cp evil/rebase-merge/* .git/rebase-merge; echo "pick $(
 END
 }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "whatever a sandboxed program leaves, the user's git runs nothing of it" {
 	for options in '' '--without namespaces'; do
 		while read -r line; do
@@ -535,7 +536,7 @@ nothing_written() {
 	done
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a file that git writes into, and that has a second name, leads the user's git to no other file" {
 	local name
 	for name in COMMIT_EDITMSG logs/HEAD FETCH_HEAD ORIG_HEAD; do
@@ -684,6 +685,7 @@ named() {
 	git config --global --unset-all core.hooksPath
 }
 
+# bats test_tags=turn:3
 @test "the settings of git are read as git reads them" {
 	every=1 named 'x.y z' 'evil hook.sh; evil "a b.sh"' # prepares, and sets nothing
 	cp .git/config plain
@@ -753,7 +755,7 @@ named() {
 	same "$stderr" ''
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "what hides files from git status is not left to a sandboxed program" {
 	for options in '' '--without namespaces'; do
 		for way in 'echo hidden >>.git/info/exclude' 'echo hidden >x; mv x .git/info/exclude' 'rm .git/info/exclude; ln -s "$PWD/a" .git/info/exclude' \
@@ -798,6 +800,7 @@ named() {
 	done
 }
 
+# bats test_tags=turn:3
 @test "what is kept of a repository is put back if it was changed by a name that it has elsewhere in the workspace" {
 	local options
 	for options in '' '--without namespaces'; do
@@ -862,15 +865,16 @@ named() {
 	patient
 	for aim in sandbox step; do
 		for options in '' '--without namespaces'; do
+			case_is_chosen 2 || continue
 			fresh
 			if [ $aim = sandbox ]; then
 				# shellcheck disable=SC2086
-				"$sandbox" $options -- sh -c 'while :; do cp evil/commondir .git/commondir; : >begun; done' 2>/dev/null 3>&- &
+				"$sandbox" $options -- sh -c 'while :; do cp evil/commondir .git/commondir; : >begun; sleep 0.01; done' 2>/dev/null 3>&- &
 				eventually test -e begun
 				kill -KILL $!
 				wait $! || true
 			else
-				run -3 awf-step -n x -q --sandbox workspace --timeout 1s -- sh -c 'trap "" TERM; while :; do cp evil/commondir .git/commondir; done'
+				run -3 awf-step -n x -q --sandbox workspace --timeout 1s -- sh -c 'trap "" TERM; while :; do cp evil/commondir .git/commondir; sleep 0.01; done'
 			fi
 			eventually test ! -e .git/commondir
 			user_goes_on "$aim killed"
@@ -878,6 +882,7 @@ named() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "what is no file, in the place of one of git's, holds up the user's git nowhere" {
 	mine='index HEAD packed-refs MERGE_HEAD ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG MERGE_MSG shallow gc.pid index.lock HEAD.lock
 		sharedindex.0123456789012345678901234567890123456789 refs/heads/main refs/heads/other.lock logs/HEAD
@@ -928,7 +933,7 @@ short_of() {
 # Everything of the repository as it was, and nothing beside it.
 as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -name '*unreviewed*'; }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "what cannot be looked at is not taken for a sandboxed program's: nothing runs, nothing is renamed" {
 	fresh
 	rm -r evil
@@ -979,7 +984,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	same "$rc" 0
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "however deep the directories are that a sandboxed program makes, what it left in a repository is found" {
 	for options in '' '--without namespaces'; do
 		fresh
@@ -997,6 +1002,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	done
 }
 
+# bats test_tags=turn:4
 @test "nothing that was set aside is in a directory that git lists, so git deletes and writes nothing elsewhere" {
 	for options in '' '--without namespaces'; do
 		while IFS='|' read -r place way; do
@@ -1074,6 +1080,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	same "$stderr" ''
 }
 
+# bats test_tags=turn:3
 @test "a FIFO or a link to one, wherever git reads data, holds up the user's git nowhere" {
 	for options in '' '--without namespaces'; do
 		while read -r setting way; do
@@ -1129,6 +1136,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	rm -f "$BATS_TEST_TMPDIR/object"
 }
 
+# bats test_tags=turn:2
 @test "a repository that a sandboxed program made has the user's git call no remote of its own accord" {
 	fresh
 	rm -r evil
@@ -1161,6 +1169,7 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	done
 }
 
+# bats test_tags=turn:3
 @test "an index that hides changes of files from git status is not left to a sandboxed program" {
 	for options in '' '--without namespaces'; do
 		for way in '--assume-unchanged a' '--skip-worktree a' '--skip-worktree a .gitattributes' '--index-version 4 --assume-unchanged a'; do

@@ -214,6 +214,7 @@ allow() { awf trust --yes >/dev/null </dev/null; }
 	run ! awf trust --edits "$BATS_TEST_TMPDIR/all"
 }
 
+# bats test_tags=turn:2
 @test "what is run is what was allowed: another content behind the same name is asked for anew" {
 	local how
 	printf '#!/bin/sh\nexit 0\n' >good
@@ -489,6 +490,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	[ -e "$CANARY" ]
 }
 
+# bats test_tags=turn:2
 @test "a file of several names that a sandboxed program wrote stays its own when a name of it goes" {
 	local name
 	command -v make >/dev/null || skip 'no make'
@@ -576,7 +578,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	refused call fmt
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a directory that a sandboxed program puts in the place of another takes no file along that runs unasked" {
 	local how path
 	mkdir user
@@ -719,6 +721,7 @@ sandboxed() { jq -nc --arg command "$1" '{command: $command}' | awf-step -i json
 	done
 }
 
+# bats test_tags=turn:2
 @test "what runs a script, and what a package or a task runner reads, is part of what was allowed" {
 	printf '#!/bin/sh\nexit 0\n' >runner
 	chmod +x runner
@@ -900,7 +903,7 @@ installed() {
 	goes call fmt
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "a look at what sandboxed programs wrote takes a few system calls for a directory" {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip "no strace"
 	calls() { strace -f -o "$BATS_TEST_TMPDIR/calls" awf-step -i json -t any call -r <<<'{}' >/dev/null && wc -l <"$BATS_TEST_TMPDIR/calls"; }
@@ -998,6 +1001,7 @@ installed() {
 	refused ask
 }
 
+# bats test_tags=turn:3
 @test "no form of .git claims what is allowed for another repository" {
 	local git=(git -c user.name=a -c user.email=a@b) form victim=$PROJECT own
 	server '"command":"./evil"'
@@ -1370,6 +1374,7 @@ ask_of() { awf-step -a "$1" -r ask "${@:2}" <<<review; }
 	[[ $stderr == *'schema.json: a sandboxed program may have written it'* ]]
 }
 
+# bats test_tags=turn:2
 @test "more rights are a tool, a server or a CLI in no sandbox, or the network; who has none follows what it may have written itself" {
 	local keys
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip 'no sandbox'

@@ -13,7 +13,7 @@ cleanup() {
 
 hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$@"; }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "each answer is as openapi.json has it, and each status that it has was answered" {
 	# A run with an agent, tools and a blob; one that failed; one that waits; two ids that begin alike.
 	head -c 300000 /dev/zero | tr '\0' x | awf-run --name demo -c 'awf-step big -q -- cat' 

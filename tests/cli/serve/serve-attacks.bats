@@ -114,6 +114,7 @@ refused() {
 	same "$(status_of -H "X: $(printf 'x%.0s' {1..15000})" "$URL/healthz")" 200
 }
 
+# bats test_tags=turn:2
 @test "who sends a byte now and then is let go in time, and nobody waits for him" {
 	serve
 	for kind in head body chunks none; do
@@ -173,7 +174,7 @@ refused() {
 	END
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "no name in a request leads out of the storage" {
 	record
 	run_id=$(basename "$(transcript)" .jsonl)
@@ -291,6 +292,7 @@ refused() {
 	done
 }
 
+# bats test_tags=turn:2
 @test "what an event says is data for who reads it, in every form" {
 	local evil='<script>alert(1)</script><img src=x onerror=alert(1)>'
 	printf '%s' "$evil" | awf-run --name "x'<b>" -c 'awf-step -r -q "a<b>" -- cat; printf "%s" "$1" | awf-step -r -q b -- sh -c "cat >&2; exit 3"' "$evil" || true

@@ -98,6 +98,7 @@ refused_stays() {
 	eventually names_are 1 'replaced run2 run3'
 	ask 1 "/api/runs/$(run_id 1)/events" | cmp - "$(transcript)"
 }
+# bats test_tags=turn:2
 @test "SQLite: a run that is refused stays as it is, until it is right" { on_sqlite; refused_stays; }
 # bats test_tags=ci
 @test "PostgreSQL: a run that is refused stays as it is, until it is right" { on_postgresql; refused_stays; }

@@ -48,7 +48,9 @@ served_whole() {
 	same "$(cd cache1/awf/db/*/0/record/transcripts && stat -c '%n %i' ./* | grep -v "$(latest)")" "$inodes"
 	same "$(cat serve1.err | grep -v 'unix:')" ''
 }
+# bats test_tags=turn:2
 @test "SQLite: all runs are served, byte for byte, and what comes later; the next start copies only that" { on_sqlite; served_whole; }
+# bats test_tags=turn:2
 @test "PostgreSQL: all runs are served, byte for byte, and what comes later; the next start copies only that" { on_postgresql; served_whole; }
 
 two_servers() {
@@ -216,6 +218,7 @@ taken_in() {
 	same "$(post 1 <"$there" | jq -c '[.accepted, .duplicates]')" '[0,8]'
 	same "$(sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "$there" .jsonl)' ORDER BY seq")" "$(cat "$there")"
 }
+# bats test_tags=turn:2
 @test "SQLite: lines that are sent to either server are in the database, once" { on_sqlite; taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: lines that are sent to either server are in the database, once" { on_postgresql; taken_in; }
@@ -259,8 +262,9 @@ taken_in_at_once() {
 	cmp release.1 release.2
 }
 has_ended() { [ "$(ask "$1" "/api/runs/$2" | jq -r .status)" = success ]; }
+# bats test_tags=turn:3
 @test "SQLite: two servers take in the same run at once, and each event is there once" { on_sqlite; taken_in_at_once; }
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "PostgreSQL: two servers take in the same run at once, and each event is there once" { on_postgresql; taken_in_at_once; }
 
 blobs_taken_in() {
@@ -312,6 +316,7 @@ blobs_taken_in() {
 	eventually has_begun 2 "$(latest)"
 	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
 }
+# bats test_tags=turn:4
 @test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }
@@ -579,7 +584,7 @@ nonsense() {
 	same "$(find cache1 -type f | grep -v "^cache1/awf/db/[0-9a-f]*/0/" || true)" ''
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "SQLite: what is no record in the database is refused in a line, and nothing else is held up" {
 	on_sqlite
 	HUGE="(WITH RECURSIVE big (n, text) AS (SELECT 1, 'x' UNION ALL SELECT n * 2, text || text FROM big WHERE n < $(rounds 10000000 100000000)) SELECT text FROM big ORDER BY n DESC LIMIT 1)"

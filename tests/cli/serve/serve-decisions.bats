@@ -40,6 +40,7 @@ ME=$(command id -un)
 	done
 }
 
+# bats test_tags=turn:3
 @test "the same data again is no edit; other data is, in the form that it had" {
 	serve
 	while IFS='|' read -r form input data decision want; do

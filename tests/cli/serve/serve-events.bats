@@ -61,7 +61,7 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 	eventually grep -qx 'event: gone' list
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "changes of the list come whatever becomes of the directory of the transcripts" {
 	record before
 	serve

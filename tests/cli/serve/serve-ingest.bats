@@ -89,6 +89,7 @@ two failed laptop'
 	same "$status $(said .accepted)" '200 0'
 }
 
+# bats test_tags=turn:2
 @test "each refusal has its status, says what is wanted, and changes nothing" {
 	start
 	there_is flow
@@ -155,6 +156,7 @@ two failed laptop'
 	grep -q '^Connection: close' out
 }
 
+# bats test_tags=turn:2
 @test "an upload that is cut off anywhere leaves whole lines, and goes on" {
 	start
 	there awf-run -n --name flow -c 'seq 40 | awf-step -i lines a -q -- true'
@@ -226,6 +228,7 @@ s.close()' "$PORT"
 	same "$status" 403
 }
 
+# bats test_tags=turn:2
 @test "blobs come before the line that names them, or after it, and no others" {
 	start --blob-quota 1M
 	there awf-run -n --name big -c 'awf-step -n a -q -- sh -c "head -c 400000 /dev/zero | tr \"\\0\" x"'

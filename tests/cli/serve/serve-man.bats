@@ -12,6 +12,7 @@ displays() {
 		file != "" { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print >file }' "$ROOT/man/awf-serve.1"
 }
 
+# bats test_tags=turn:2
 @test "each request in the examples of awf-serve(1) is answered" {
 	displays
 	awf-run --name flow -c 'awf-step --approve check' <<<draft || [ $? = 75 ]
@@ -59,6 +60,7 @@ release 7 success ci'
 	same "$(jq -r 'select(.type == "run.started").payload.name' ~/.cache/awf/db/*/*/record/transcripts/*)" shipped
 }
 
+# bats test_tags=turn:2
 @test "each route is had by a line of curl" {
 	awf-run --name flow -c 'awf-step --approve check' <<<draft || [ $? = 75 ]
 	awf-run -n --name big -c 'awf-step -n -r -q big -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" x"' >/dev/null

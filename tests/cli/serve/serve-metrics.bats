@@ -15,6 +15,7 @@ prepare() {
 	text seen >answer
 }
 
+# bats test_tags=turn:2
 @test "the figures of thousands of runs cost no memory for each of them" {
 	awf-run -n --name one -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
 	one=$(transcript)
@@ -37,6 +38,7 @@ prepare() {
 	ask_tcp /metrics | grep -Fx 'awf_runs{status="success"} 1'
 }
 
+# bats test_tags=turn:2
 @test "figures for Prometheus: runs by status, events, tokens, cost, clients" {
 	# The same run twice over, and one that no price is known of.
 	model_server --answer answer --loop

@@ -34,6 +34,7 @@ proxy() {
 }
 through() { curl -sSN --max-time 20 --cacert cert.pem --connect-to "awf.example.org:443:127.0.0.1:$TLS" "${@:1:$#-1}" "https://awf.example.org${*: -1}"; }
 
+# bats test_tags=turn:2
 @test "behind nginx, by TLS: pages, streams as they come, hooks, and who asks" {
 	command -v nginx >/dev/null || skip "needs nginx"
 	mkdir flows
@@ -75,6 +76,7 @@ through() { curl -sSN --max-time 20 --cacert cert.pem --connect-to "awf.example.
 	same "$(grep -l 'event: end' stream more.* direct.* | wc -l)" 9
 }
 
+# bats test_tags=turn:3
 @test "a hook and a decision go through nginx" {
 	command -v nginx >/dev/null || skip "needs nginx"
 	mkdir flows

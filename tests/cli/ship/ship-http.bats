@@ -62,6 +62,7 @@ same_files() {
 	listed success
 }
 
+# bats test_tags=turn:2
 @test "what is refused: no token, another's run, another line, a rate that is waited for" {
 	serve --ingest-rate 20
 	there runs

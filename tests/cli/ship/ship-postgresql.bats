@@ -17,7 +17,7 @@ teardown_file() { postgresql_end; }
 	all_come "postgres:///$PGDATABASE"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "ten queries, in PostgreSQL" {
 	runs
 	awf-ship --to "$TO"
@@ -65,7 +65,7 @@ teardown_file() { postgresql_end; }
 	same "$(grep -o '{.*}' heard | jq -c '[.run_id, .seq, .status]')" "[\"$(basename "$(transcript)" .jsonl)\",2,\"success\"]"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "a run is in the partition of the month in which it began; --keep removes runs, then partitions" {
 	runs
 	old=33333333-1111-4111-8111-111111111111
@@ -120,6 +120,7 @@ teardown_file() { postgresql_end; }
 	same "$(sql "SELECT * FROM agent_run_events WHERE run_id = '$id'")" "$(cat before)"
 }
 
+# bats test_tags=turn:2
 @test "what the database cannot hold holds up no other run" {
 	others_come 'duplicate key value' 'date/time field value out of range' 'index row size'
 }

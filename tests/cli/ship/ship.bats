@@ -25,6 +25,7 @@ cleanup() {
 	same "$(sqlite3 copy.db 'SELECT name FROM runs ORDER BY started DESC LIMIT 1')" two
 }
 
+# bats test_tags=turn:2
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
 	all_come
 	# It is as private as they are.
@@ -416,7 +417,7 @@ the target has lost lines: it has 0, and had 2'
 	PATH=$PWD/filters:$PATH timeout 20 awf-ship --to mine:
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "the filter of awf-ship(7), in shell" {
 	load ../../support/manual
 	runs

@@ -282,6 +282,7 @@ FAULTS=()
 	same "$(payloads step.completed .error.code)" '"exit_status"'
 }
 
+# bats test_tags=turn:2
 @test "an agent that goes round in circles is stuck" {
 	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >same
 	stream tool_use "$(use t2 add '{"a":3,"b":2}')" >other

@@ -350,6 +350,7 @@ find_isolation() {
 	awf-replay -q 2>/dev/null || ISOLATION=copy
 }
 
+# bats test_tags=turn:2
 @test "a workflow on recorded answers comes to the same three times" {
 	find_isolation
 	cat >rec.json <<-'END'

@@ -270,6 +270,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	awf-verify --determinism
 }
 
+# bats test_tags=turn:2
 @test "calls that wait at the same time, in groups, loops and -j" {
 	waits -c 'awf-step -i lines -j 4 --each review -- sh -c "awf-step draft -- sed s/^/x/ | awf-step --approve ok" |
 		awf-step -s -r join -- jq -c .' <<<$'a\nb'

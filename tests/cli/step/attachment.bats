@@ -61,7 +61,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	END
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "what cannot be attached is said before anything is read" {
 	: >empty.png
 	echo text >text.png

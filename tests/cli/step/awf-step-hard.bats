@@ -144,6 +144,7 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	[[ $stderr = *'/proc is not mounted'* ]]
 }
 
+# bats test_tags=turn:2
 @test "more calls at a time than the limit of open files allows are refused before anything is made" {
 	run -1 --separate-stderr bash -c 'ulimit -n 256; seq 300 | awf-step -i lines -j 300 x -r -- touch made'
 	same "$stderr" 'awf-step: -j 300 needs 332 open files, and the hard limit is 256 (ulimit -Hn): -j 224 is the most here'

@@ -255,6 +255,7 @@ killing_feed() {
 	same "$output" '["x"]'
 }
 
+# bats test_tags=turn:2
 @test "steps that share a pipe never splice: 200-KB items" {
 	head -c 200000 /dev/zero | tr '\0' a >A
 	head -c 200000 /dev/zero | tr '\0' b >B
@@ -324,6 +325,7 @@ killing_feed() {
 	same "$(env --ignore-signal=CHLD awf-step -n -r a -- echo 1)" 1
 }
 
+# bats test_tags=turn:2
 @test "white space without end is too long an input" {
 	run -1 --separate-stderr bash -c "head -c 280000000 /dev/zero | tr '\\0' ' ' | awf-step a -- cat"
 	[[ "$stderr" == *"an item longer than 256 MiB"* ]]

@@ -98,6 +98,7 @@ max_tokens: 10'
 	same "$(sent)" 1
 }
 
+# bats test_tags=turn:2
 @test "what is wrong with it or its answer ends the call with a named error" {
 	serve first answer
 	while IFS='|' read -r program code message; do

@@ -27,6 +27,7 @@ ask() { echo | awf-step -r -m openai/m -p "$*" "${name-ask}"; }
 items() { awf-step -r -i lines -m openai/m -p '{{data}}' "$@"; }
 export -f ask events items
 
+# bats test_tags=turn:2
 @test "150 at once are asked at once, by three workers" {
 	seq 150 | sed 's/$/ together:150/' >in
 	run -0 awf-run -- bash -c 'items -j 150 all; ls "$AWF_STORAGE/runs/$AWF_RUN_ID/workers"/*.lock | wc -l' <in
@@ -54,6 +55,7 @@ export -f ask events items
 	jq -es --argjson ended "$(cat ended)" 'map(select(.event == "gone"))[0] | .said == "two hang" and .time < $ended + 0.1' "$LOG"
 }
 
+# bats test_tags=turn:3
 @test "a step that is stopped does not keep the others waiting" {
 	run -0 awf-run -n -- bash -c '
 		echo | awf-step -r -m openai/m -p "first later:20000000" slow | wc -c >slow &
@@ -72,6 +74,7 @@ export -f ask events items
 	no_workers
 }
 
+# bats test_tags=turn:2
 @test "a worker that is killed: each of its calls is made once more, which is no retry, and then by itself" {
 	seq 20 | sed 's/$/ wait:1/' >in
 	run -0 awf-run -n -- bash -c 'items -j 20 --retries 0 all <in & until [ "$(events begin | wc -l)" -ge 20 ]; do sleep 0.02; done
@@ -124,6 +127,7 @@ export -f ask events items
 	same "$output" "$(printf 'said one ok\nsaid two ok\nsaid three ok\n2\nsame')"
 }
 
+# bats test_tags=turn:2
 @test "a large request is sent by a provider of its own" {
 	head -c 5000000 /dev/zero | tr '\0' y >large
 	run -0 awf-run -n -- bash -c 'name=a ask one ok; { cat large; echo " two ok"; } | awf-step -r -m openai/m b | tail -c 8
@@ -192,6 +196,7 @@ export -f ask events items
 	[[ "$stderr" == 'awf-step: all[10] ("11 reset"): openai: '* ]]
 }
 
+# bats test_tags=turn:4
 @test "by HTTP/2 a worker's requests share one connection, and one that is not read does not stop the others" {
 	command -v nginx >/dev/null || skip "no nginx"
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -addext subjectAltName=IP:127.0.0.1 \

@@ -153,6 +153,7 @@ chain() {
 	payloads message.assistant '.usage | [.input_tokens, .output_tokens, .cost_usd]' | paste -sd' '
 }
 
+# bats test_tags=turn:3
 @test "what a CLI counts from the beginning of a session is counted once" {
 	local n claude=$ROOT/tests/fixtures/cli/claude/tool codex=$ROOT/tests/fixtures/cli/codex/tool
 	for n in 1 2 3 4; do

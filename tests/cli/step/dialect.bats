@@ -32,6 +32,7 @@ refused() {
 	printf '%s\n' "${stderr#awf-step: }"
 }
 
+# bats test_tags=turn:2
 @test "their tools are ours, and what is not here is left out with one warning" {
 	while IFS='|' read -r path line expected left_out; do
 		file "$path" 'name: x' "$line"

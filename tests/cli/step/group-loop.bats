@@ -119,6 +119,7 @@ l:0:0/l:0:2/grow:0:0'
 	same "$(jq -r .metadata.error.message <<<"$output")" 'round 0 gave 0 items; a round gives one'
 }
 
+# bats test_tags=turn:2
 @test "plain commands as bodies, with text, JSON, binary and big data" {
 	recorded 0 -c 'echo x | awf-step --max 3 l -r -- jq -r ".data + \"y\""'
 	same "$output" xyyy

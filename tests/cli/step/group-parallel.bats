@@ -30,6 +30,7 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	run -0 awf-verify
 }
 
+# bats test_tags=turn:2
 @test "the output does not depend on how many run at a time" {
 	branches=()
 	for i in $(seq 40); do branches+=("sleep 0.0$((RANDOM % 9)); echo $i"); done

@@ -7,7 +7,6 @@ load ../../support/agent
 load ../../support/resume
 
 prepare() {
-	export JQ=jq
 	# A leak sanitizer traces its process, which a sandbox does not allow.
 	export ASAN_OPTIONS=detect_leaks=0
 	mkdir agents tools
@@ -20,6 +19,7 @@ prepare() {
 # What the model was given as the result of a call in the last request.
 result() { bodies | tail -n 1 | jq -r --arg id "$1" '.messages[].content[]? | select(.tool_use_id? == $id).content'; }
 
+# bats test_tags=turn:4
 @test "the model is given the beginning, and gets the rest by read" {
 	stream tool_use "$(use t1 long '{}')" "$(use t2 short '{}')" "$(use t3 fails '{}')" >first
 	text fine >last
@@ -67,6 +67,7 @@ result() { bodies | tail -n 1 | jq -r --arg id "$1" '.messages[].content[]? | se
 	[[ $(result t2) == *'No such file'* ]]
 }
 
+# bats test_tags=turn:2
 @test "replays, resumes and conversations that go on give the model the same" {
 	stream tool_use "$(use t1 long '{}')" >first
 	text fine >last
@@ -80,6 +81,7 @@ result() { bodies | tail -n 1 | jq -r --arg id "$1" '.messages[].content[]? | se
 	awf-verify -q
 }
 
+# bats test_tags=turn:2
 @test "nothing unmasked is kept for read" {
 	tool long '"input_schema":{"type":"object"},"effects":"none"' 'yes s3cr3t | head -n 60000'
 	stream tool_use "$(use t1 long '{}')" >first

@@ -61,6 +61,7 @@ awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id | cut -c 1-8)"
 	same "$(submitted)" 2
 }
 
+# bats test_tags=turn:3
 @test "the token names run and call; the result takes the form of -O" {
 	local form input want
 	while IFS='|' read -r form input want; do

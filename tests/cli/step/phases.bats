@@ -256,7 +256,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	awf-verify -q "$(id)"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "killed in any phase, it goes on in that phase" {
 	for phase in 1 2 3; do
 		rm -f ./*.ledger
@@ -397,6 +397,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	awf-verify -q "$(id)"
 }
 
+# bats test_tags=turn:2
 @test "a program before each turn: asked in every phase, once for each turn that is answered; its end ends the phase" {
 	cat >bin/before <<-'END'
 		#!/bin/sh

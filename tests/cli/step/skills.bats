@@ -240,6 +240,7 @@ handoffs: [second]'
 [false,true]'
 }
 
+# bats test_tags=turn:2
 @test "the files of a skill can be read in the sandbox, and a replay finds them" {
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox here"
 	for place in "$HOME/.claude/skills" "$HOME/.agents/skills" "$XDG_CONFIG_HOME/awf/skills"; do

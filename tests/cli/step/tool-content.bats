@@ -131,6 +131,7 @@ null
 	same "$(jq -c '.body | if type == "string" then fromjson else . end | .messages[-1].content[0].content[1].source.data' "$MODEL_SERVER_LOG")" "\"$PNG\""
 }
 
+# bats test_tags=turn:2
 @test "what is nearly such a list is data" {
 	while IFS= read -r out; do
 		tool shot '"effects":"none"' "cat <<'END'
@@ -154,6 +155,7 @@ gets() {
 	second anthropic/m | jq -c '.messages[-1].content[0].content | map([.type, .text // .source.media_type])'
 }
 
+# bats test_tags=turn:2
 @test "an image is what its bytes are; what is none does not go to the API, which would refuse it all" {
 	image() { printf '[{"type":"image","mimeType":"%s","data":"%s"}]' "$1" "$2"; }
 	same "$(gets "$(image image/png '###')")" '[["text","[image/png]: no base64"]]'
@@ -178,6 +180,7 @@ gets() {
 	same "$(payloads tool.result '.output[0].data')" "\"$PNG\""
 }
 
+# bats test_tags=turn:2
 @test "a result that no API would take is the model's to know of, not the record's to keep" {
 	printf -- '---\ntools: [shot]\n---\nBe brief.\n' >a.md
 	stream tool_use "$(use t1 shot '{}')" >call
@@ -198,6 +201,7 @@ gets() {
 		'the result of a tool has at most 1000 files'
 }
 
+# bats test_tags=turn:2
 @test "nor one of an MCP server" {
 	cat >server <<-'END'
 		#!/usr/bin/env -S python3 -S

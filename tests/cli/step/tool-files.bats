@@ -5,7 +5,6 @@ bats_require_minimum_version 1.5.0
 load ../../support/helpers
 
 prepare() {
-	export JQ=jq # which keeps the order of keys
 	mkdir tools
 	printf '#!/bin/sh\ntr a-z A-Z\n' >tools/shout
 	chmod +x tools/shout
@@ -22,6 +21,7 @@ refused() {
 }
 
 @test "a definition as model APIs and MCP servers have it" {
+	export JQ=jq # which keeps the order of keys
 	while IFS= read -r text; do
 		echo "$text" >tools/shout.tool.json
 		same "$(offered shout)" '["shout","Shouts.",{"type":"object","properties":{"a":{"type":"string"}}}]'
@@ -85,6 +85,7 @@ refused() {
 }
 
 @test "a program that says itself what it is" {
+	export JQ=jq # which keeps the order of keys
 	cat >tools/greet <<-'END'
 		#!/bin/sh
 		[ "$1" != --schema ] || { echo '{"description":"Greets.","parameters":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}}'; exit; }

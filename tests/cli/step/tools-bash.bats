@@ -85,6 +85,7 @@ command() { jq -cn --arg command "$1" "{\$command${2:+,$2}}"; }
 		[ "$(readlink -f /bin/sh)" = "$(readlink -f /bin/bash)" ]
 }
 
+# bats test_tags=turn:2
 @test "at the time limit everything is ended, and what came until then is told" {
 	run -3 --separate-stderr bash_tool "$(command 'echo begun; sleep 61.5 & setsid sleep 62.5 & wait' '"timeout":300')"
 	same "$output" '"begun"'

@@ -279,6 +279,7 @@ nothing_left() { ! pgrep -fx "$1" >/dev/null; }
 	nothing_left 'sleep 3006'
 }
 
+# bats test_tags=turn:2
 @test "a command ends with who started it, by death or by silence" {
 	awf-step -n --via "$FAR" a -- sh -c 'echo >began; exec sleep 3007' &
 	eventually test -e began

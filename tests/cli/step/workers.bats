@@ -230,7 +230,7 @@ END
 	[[ "${lines[0]}" == fine && "${lines[1]}" == 0 ]]
 }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "there are 32 at most: who comes then has a provider of its own" {
 	FAULTS=(--fault '*:slow:200')
 	serve

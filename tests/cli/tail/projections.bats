@@ -131,7 +131,7 @@ agents() {
 		"$(as runtime | jq -c '[.offset, .type]' | tr -d '\n')"
 }
 
-# bats test_tags=turn:3
+# bats test_tags=turn:4
 @test "a real run has the form of the schemas, for an independent validator too" {
 	agents true
 	same "$(awf-run script)" written

@@ -52,6 +52,7 @@ calls() {
 events() { jq -c "select(.type == \"$1\") | $2" "$(transcript)"; }
 keys() { events "$1" '.payload | keys_unsorted | join(" ")' | sort -u | tr -d '"'; }
 
+# bats test_tags=turn:2
 @test "keys stand in their order, those of lines and those of payloads" {
 	export JQ=jq
 	{ calls add slow; says fine; } >answers
@@ -164,7 +165,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	same "$(sed -n 2p "$PROVIDER_LOG")" '{"cancel":1}'
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "a tool's time limit, no limit of turns, limits of the command line" {
 	{ calls slow; says fine; } >answers
 	same "$(echo q | awf-step -r -a helper ask)" fine

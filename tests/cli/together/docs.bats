@@ -91,7 +91,7 @@ has_words() {
 		!($0 in there) { print FILENAME ": " $0 }' *)" ''
 }
 
-# bats test_tags=turn:1
+# bats test_tags=turn:3
 @test "every program has a page with examples, every cross reference a page" {
 	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
 		page=$(page_of "$program")
@@ -538,6 +538,7 @@ mcp__files__number	read'
 	[[ $stderr == *docs/b.txt* && $stderr != *docs/a.txt* ]]
 }
 
+# bats test_tags=turn:3
 @test "every example of the manual is shell, and says options that there are" {
 	run -0 --separate-stderr "$ROOT/tests/support/manual-examples.py" "$ROOT/man"
 	[ "$output" -gt 150 ]
@@ -566,6 +567,7 @@ mcp__files__number	read'
 	[[ $(try awf.1 '== "ok"') == *replay* ]]
 }
 
+# bats test_tags=turn:3
 @test "awf-prices(5) and awf-models(5)" {
 	unset XDG_CONFIG_HOME
 	awf trust --edits .
@@ -610,6 +612,7 @@ endpoint_examples() {
 		on && inside' "$ROOT/man/awf-endpoint.5" | sed '/^---$/,/^You do/d; /^[^ {]/d' | shown | jq -c .
 }
 
+# bats test_tags=turn:4
 @test "awf-endpoint(5)" {
 	umask 022
 	unset XDG_CONFIG_HOME

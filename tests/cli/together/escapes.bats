@@ -166,6 +166,7 @@ hostile_calls() {
 	local failed=0
 	hostile_place
 	for program in "$BUILD"/bin/* "$BUILD"/libexec/awf/awf-*; do
+		case_is_chosen 4 || continue
 		hostile_calls "$program" >calls
 		shown 'sh ./calls'
 		# Colours, as AWF has them, aside.

@@ -18,7 +18,7 @@ written_from() {
 	jq -r 'select(.type == "message.user" and .path == "write").payload.blocks[0].text' "$(transcript)"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "it waits before anything is written, and writes when that is approved" {
 	article
 	same "$(answers "$(transcript)")" ' 3 research '
@@ -31,6 +31,7 @@ written_from() {
 	[[ $stderr == *'findings:0:0: does not wait any more: approved by '* ]]
 }
 
+# bats test_tags=turn:2
 @test "what the person has changed is what is written from" {
 	article
 	awf-replay --state findings | jq -r .input | sed '/factory/d' >findings.txt
@@ -40,6 +41,7 @@ written_from() {
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "what is denied is not written from, and the reason is told" {
 	article
 	run -3 --separate-stderr go_on_after deny findings --reason 'the cost is missing' @
@@ -49,6 +51,7 @@ written_from() {
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "a writer who fails is asked again when it is resumed, the person is not" {
 	forget 'You are the writer'
 	article
@@ -61,6 +64,7 @@ written_from() {
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "killed while it is written, it goes on without asking the person again" {
 	hold 'You are the writer'
 	run -75 awf-run --id-file run.id ./article.awf <<<'solid-state batteries'

@@ -17,6 +17,7 @@ prepare() {
 coder() { awf-run --env ASAN_OPTIONS --snapshot ../coder.awf <../samples/bug.txt; }
 passes() { make -s check; }
 
+# bats test_tags=turn:2
 @test "a change that does not build is mended, and the tests pass" {
 	run ! passes
 	run -0 coder
@@ -30,13 +31,14 @@ passes() { make -s check; }
 	same "$(answers "$(transcript)")" ''
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "it replays from the files that it began with" {
 	coder
 	deterministic
 	run -0 passes
 }
 
+# bats test_tags=turn:2
 @test "tests that never pass end it after five rounds" {
 	sed -i 's/at\[1\]/at[0]/g' "$RECORDING"
 	run -3 --separate-stderr coder
@@ -45,6 +47,7 @@ passes() { make -s check; }
 	same "$(jq -r 'select(.type == "step.completed" and .path == "fix.build").iteration' "$(transcript)" | wc -l)" 5
 }
 
+# bats test_tags=turn:2
 @test "what the coder may not write is not written" {
 	sed -i 's/"roman.c","old_string"/"..\/coder.awf","old_string"/' "$RECORDING"
 	cp ../coder.awf before
@@ -67,7 +70,7 @@ passes() { make -s check; }
 	deterministic
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "killed while the change is mended, it goes on there" {
 	hold undeclared
 	die --env ASAN_OPTIONS --snapshot ../coder.awf <../samples/bug.txt

@@ -7,6 +7,7 @@ load ../../support/examples
 
 prepare() { example diamond; }
 
+# bats test_tags=turn:2
 @test "both read the findings, and one writes for both" {
 	run -0 ./diamond.awf <<<'solid-state batteries'
 	same "${lines[0]}" 'Solid-state batteries: safer and lighter, not yet cheaper'
@@ -22,6 +23,7 @@ prepare() { example diamond; }
 		"$(printf '%s\n' 'gains < research' 'risks < research' 'write < gains risks')"
 }
 
+# bats test_tags=turn:2
 @test "one who fails is why nothing is written; the other is not asked again" {
 	forget 'You are the sceptic'
 	run -3 --separate-stderr ./diamond.awf <<<'solid-state batteries'
@@ -42,6 +44,7 @@ prepare() { example diamond; }
 		"$(transcript)" | sort | paste -sd,)" 'gains upstream_failed,research invalid,risks upstream_failed,write upstream_failed'
 }
 
+# bats test_tags=turn:2
 @test "killed while one of the two reads, it goes on when it is run again" {
 	hold 'You are the sceptic'
 	die ./diamond.awf <<<'solid-state batteries'
@@ -61,7 +64,7 @@ process() {
 	done | head -n 1
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "one of the two that is killed alone is missed: nothing is written without it" {
 	hold 'You are the sceptic'
 	: >held

@@ -26,6 +26,7 @@ verdicts() { jq -r 'select(.type == "step.completed" and .path == "refine.judge"
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "a judge who never accepts ends it after four rounds, and nothing comes out" {
 	sed -i 's/"accepted":true/"accepted":false/' "$RECORDING"
 	run -3 --separate-stderr judge

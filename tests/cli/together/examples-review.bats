@@ -2,7 +2,6 @@
 # examples/review.awf: an agent for each changed file, and a chair.
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
-export JQ=jq
 load ../../support/resume
 load ../../support/examples
 
@@ -20,8 +19,7 @@ prepare() {
 	git commit -q -m one
 	for i in 1 2 3 4 5; do
 		echo "changed $i" >"file$i"
-		jq -cn --arg i "$i" '{match: ["You are a reviewer", "+changed \($i)"],
-			blocks: [{type: "text", text: "review of file\($i)"}]}'
+		printf '{"match":["You are a reviewer","+changed %s"],"blocks":[{"type":"text","text":"review of file%s"}]}\n' "$i" "$i"
 	done >>"../$RECORDING"
 	RECORDING=../$RECORDING
 	export LEDGERS=$PWD
@@ -34,6 +32,7 @@ chaired() {
 	jq -c 'select(.type == "message.user" and .path == "join").payload.blocks[0].text' "$(transcript)"
 }
 
+# bats test_tags=turn:2
 @test "each changed file is reviewed, and the reviews are joined" {
 	run -0 ../review.awf
 	same "${lines[-1]}" 'merge after fixes'
@@ -55,6 +54,7 @@ chaired() {
 	same "$(jq -c 'select(.type == "step.started")' "$(transcript)")" ""
 }
 
+# bats test_tags=turn:2
 @test "a review that fails keeps the chair from being asked; only it is asked again" {
 	# shellcheck disable=SC2094 # what sed reads is whole before it writes
 	sed -i 's/{"match":\["You are a reviewer"\(.*\)changed 3.*/{"match":["You are a reviewer"\1changed 3"],"type":"error","category":"refused","message":"no"}/' "$RECORDING"
@@ -72,6 +72,7 @@ awf-run: review.awf: failed after '*'; to go on from there: awf-run --resume '* 
 	deterministic
 }
 
+# bats test_tags=turn:2
 @test "killed while a file is reviewed, it asks about none again that was reviewed" {
 	hold '+changed 5'
 	die ../review.awf </dev/null

@@ -46,6 +46,7 @@ conversation() {
 	[ "$output" = '{"words":2,"characters":3}' ]
 }
 
+# bats test_tags=turn:4
 @test "README: every workflow is there, and runs as it says on its recording" {
 	cp -r "$ROOT/examples/." .
 	git init -q .
@@ -66,7 +67,7 @@ conversation() {
 	done <table
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:4
 @test "the demo shows a run, its transcript, a query, its verification, its replay and a fork" {
 	export TMPDIR=$BATS_TEST_TMPDIR/tmp
 	mkdir "$TMPDIR"

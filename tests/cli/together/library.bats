@@ -115,6 +115,7 @@ numbered() { for ((i = 0; i < $1; i++)); do printf 'tool.call %d\ntool.result %d
 	same "$(wc -l <"$(echo "$AWF_STORAGE"/transcripts/*.jsonl)")" 1
 }
 
+# bats test_tags=turn:2
 @test "a program that is killed leaves a torn line at most, which the next one moves away" {
 	open_ended
 	for ((round = 0; round < $(rounds 5 100); round++)); do

@@ -37,6 +37,7 @@ sys.exit(utf8 != ascii)' utf8 ascii
 	same "$(cat again)" "$(cat utf8)"
 }
 
+# bats test_tags=turn:2
 @test "the help of every program is ASCII" {
 	for program in "$BUILD"/bin/awf* "$BUILD"/libexec/awf/awf-*; do
 		[ -x "$program" ] && [[ $program != *.json ]] || continue

@@ -58,10 +58,13 @@ group() {
 	awk '!/^#/ && NF { lines++ } END { exit lines % 3 != 0 || lines < 3 * 150 }' "$ROOT/tests/fixtures/mistakes/table"
 }
 
+# bats test_tags=turn:2
 @test "options" { group "options"; }
 @test "what does not go together" { group "what does not go together"; }
+# bats test_tags=turn:2
 @test "order, words and the shell" { group "order, words and the shell"; }
 @test "files, places and permissions" { group "files, places and permissions"; }
+# bats test_tags=turn:2
 @test "agents, models and keys" { group "agents, models and keys"; }
 @test "tools and servers" { group "tools and servers"; }
 @test "data" { group "data"; }

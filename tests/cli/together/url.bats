@@ -146,7 +146,7 @@ both() {
 	same "$(awf-tail --json "$URL/api/runs/@large")" "$(cat "$(transcript)")"
 }
 
-# bats test_tags=turn:2
+# bats test_tags=turn:3
 @test "awf-replay: each option shows and does of a URL what it does of the file" {
 	fixtures
 	large
@@ -187,6 +187,7 @@ both() {
 	same "$output" "awf-replay: $id: the snapshot of its workspace (snapshots/$id in the storage that has made it) is not here: 'awf-replay --export DIR' takes it along from there"
 }
 
+# bats test_tags=turn:2
 @test "of the end of a run no more is copied than is asked for" {
 	awf-run -n --name long -c 'seq 150 | awf-step -i lines a -q -- true'
 	known
@@ -416,6 +417,7 @@ cut() {
 	[ "$(sort lines | uniq -d | wc -l)" = 0 ]
 }
 
+# bats test_tags=turn:2
 @test "what is wrong is said in a line, with the exit status of the page" {
 	awf-run -n --name demo -c true
 	serve --host 127.0.0.1

@@ -295,6 +295,7 @@ outcome() { jq -r "$2" "jobs/$1/outcome"; }
 	done
 }
 
+# bats test_tags=turn:2
 @test "more jobs at a time than there are open files for are refused; as many as are, are done" {
 	workflow 'awf-step -r work -- sh -c "sleep 0.5; cat"'
 	run -1 --separate-stderr bash -c 'ulimit -n 64; awf-worker -j 300 --once nosuch ./up.awf'

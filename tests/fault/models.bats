@@ -59,7 +59,6 @@ answered() {
 	fi
 }
 
-# bats test_tags=turn:3
 @test "no answered request is asked again, whatever is killed" {
 	local kills=0 asked run before status=1
 	# A piece of an answer takes some milliseconds, and its end too.

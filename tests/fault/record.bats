@@ -107,7 +107,6 @@ order() {
 	same "$(awf-tail --list --json | jq -r .status)" success
 }
 
-# bats test_tags=turn:3
 @test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	elsewhere

@@ -11,22 +11,18 @@ crash() {
 		--directory "$CRASH_DIRECTORY" "${@:2}" 3>&-
 }
 
-# bats test_tags=turn:2
 @test "everything is killed at random moments" { crash crash --rounds "${CRASH_ROUNDS:-$(rounds 2 12)}"; }
 
 @test "awf-run alone is killed at random moments" {
 	crash crash --kill run --rounds "${CRASH_ROUNDS:-$(rounds 1 5)}"
 }
 
-# bats test_tags=turn:2
 @test "any one process is killed at random moments" {
 	crash crash --kill one --rounds "${CRASH_ROUNDS:-$(rounds 1 5)}"
 }
 
-# bats test_tags=turn:3
 @test "the power fails at random moments" { crash crash --kill power --rounds "${CRASH_ROUNDS:-$(rounds 2 10)}"; }
 
-# bats test_tags=turn:3
 @test "everything dies right after a line is written, or amid the next" {
 	crash crash_prefix --every "${CRASH_EVERY:-$(rounds 40 6)}"
 }

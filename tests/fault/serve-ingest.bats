@@ -137,7 +137,6 @@ send_on() {
 	done
 }
 
-# bats test_tags=turn:4
 @test "a full disk: what was acknowledged stands, and the rest comes when there is room" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	machine a

@@ -49,7 +49,6 @@ have_all() {
 
 workflow='awf-step -i lines up -q -- sh -c "tr a-z A-Z; sleep 0.02"'
 
-# bats test_tags=turn:3
 @test "every event comes once and in order, however often a connection breaks or the server is killed" {
 	CUTS=$(rounds 20 1000) CLIENTS=()
 	seq "$(rounds 50 600)" | awf-run --name demo -c "$workflow; printf over | awf-step -r -q the-last -- cat" >/dev/null 3>&- &

@@ -13,7 +13,6 @@ empty() {
 }
 cleanup() { ! mountpoint -q small || umount small; }
 
-# bats test_tags=turn:3
 @test "SQLite: killed at any moment" {
 	many_lines
 	awf-ship --to "$TO"
@@ -57,7 +56,6 @@ cleanup() { ! mountpoint -q small || umount small; }
 	done
 }
 
-# bats test_tags=turn:2
 @test "what is sent was synced before" {
 	awf-run -n --name a -c 'awf-step -n a -q -- true'
 	mkdir filters

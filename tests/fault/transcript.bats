@@ -27,7 +27,6 @@ in_small_file_system() {
 	same "$(check_chain run.jsonl 32000)" 32000
 }
 
-# bats test_tags=turn:2
 @test "writers killed at random moments lose nothing that was acknowledged" {
 	rounds=${ROUNDS:-$(rounds 40 200)} segment=200 total=0 repairs=0 seed=${SEED:-$$}
 	for ((done = 0; done < rounds; done += segment)); do

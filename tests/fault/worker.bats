@@ -89,7 +89,6 @@ drained() { awf-worker -1 -j 4 jobs ./up.awf >/dev/null 2>&1; [ -z "$(ls jobs/ru
 	same "$(cat one two | wc -l) $(wc -l <effects) $(runs)" '20 20 20'
 }
 
-# bats test_tags=turn:2
 @test "killed between any two of its own steps" {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip 'no strace'
 	local call status

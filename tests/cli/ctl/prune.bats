@@ -240,7 +240,6 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	kill $!
 }
 
-# bats test_tags=turn:2
 @test "several at once: each run goes once, and none complains" {
 	for i in $(seq 24); do made "$i" a 40; done
 	for i in 1 2 3 4; do

@@ -29,7 +29,6 @@ done_once() { same "$(cat ledger)" "part
 child a"; }
 places() { jq -r 'select(.type == "run.started") | .payload | "\(.cwd) \(.storage)"' "$AWF_STORAGE/transcripts/$(cat "$HERE/id").jsonl"; }
 
-# bats test_tags=turn:2
 @test "storage and workspace were moved together: the run goes on, and does nothing twice" {
 	local words
 	for words in "./flow.awf" "$PWD/home/project/flow.awf" "--workspace . ./flow.awf"; do

@@ -218,7 +218,6 @@ taken_in() {
 	same "$(post 1 <"$there" | jq -c '[.accepted, .duplicates]')" '[0,8]'
 	same "$(sql "SELECT line FROM agent_run_events WHERE run_id = '$(basename "$there" .jsonl)' ORDER BY seq")" "$(cat "$there")"
 }
-# bats test_tags=turn:2
 @test "SQLite: lines that are sent to either server are in the database, once" { on_sqlite; taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: lines that are sent to either server are in the database, once" { on_postgresql; taken_in; }
@@ -262,7 +261,6 @@ taken_in_at_once() {
 	cmp release.1 release.2
 }
 has_ended() { [ "$(ask "$1" "/api/runs/$2" | jq -r .status)" = success ]; }
-# bats test_tags=turn:3
 @test "SQLite: two servers take in the same run at once, and each event is there once" { on_sqlite; taken_in_at_once; }
 # bats test_tags=turn:3
 @test "PostgreSQL: two servers take in the same run at once, and each event is there once" { on_postgresql; taken_in_at_once; }
@@ -316,7 +314,6 @@ blobs_taken_in() {
 	eventually has_begun 2 "$(latest)"
 	same "$(put 2 "$AWF_STORAGE/blobs/$(latest)/$blob")" 403
 }
-# bats test_tags=turn:4
 @test "SQLite: a blob that is sent is in the database before it is acknowledged" { on_sqlite; blobs_taken_in; }
 # bats test_tags=ci
 @test "PostgreSQL: a blob that is sent is in the database before it is acknowledged" { on_postgresql; blobs_taken_in; }

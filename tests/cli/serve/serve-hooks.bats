@@ -127,7 +127,6 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	run -1 awf-serve --workflows flows/deploy.awf
 }
 
-# bats test_tags=turn:3
 @test "no delivery starts twice: not by its id, nor by its body; without a signature only by its id" {
 	serve --workflows flows
 	same "$(deliver one -H 'X-GitHub-Delivery: 1')" '202 started'
@@ -192,7 +191,6 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	same "$(runs)" 2
 }
 
-# bats test_tags=turn:3
 @test "whenever it is killed, a delivery that is sent until it is answered starts once" {
 	for round in 1 2 3 4 5 6; do
 		serve --workflows flows

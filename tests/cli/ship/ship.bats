@@ -25,7 +25,6 @@ cleanup() {
 	same "$(sqlite3 copy.db 'SELECT name FROM runs ORDER BY started DESC LIMIT 1')" two
 }
 
-# bats test_tags=turn:2
 @test "all lines are there, byte for byte, once, and what comes later follows them" {
 	all_come
 	# It is as private as they are.

@@ -74,7 +74,6 @@ export -f ask events items
 	no_workers
 }
 
-# bats test_tags=turn:2
 @test "a worker that is killed: each of its calls is made once more, which is no retry, and then by itself" {
 	seq 20 | sed 's/$/ wait:1/' >in
 	run -0 awf-run -n -- bash -c 'items -j 20 --retries 0 all <in & until [ "$(events begin | wc -l)" -ge 20 ]; do sleep 0.02; done

@@ -23,13 +23,12 @@ answered is said by the path:
 .../unended/messages   a stream that ends as HTTP has it, and before the message does
 anything else          {"method", "bytes"}
 """
-import gzip
-import http.server
 import json
 import sys
 import threading
 import time
-import urllib.parse
+
+import small_http
 
 LOG = open(sys.argv[1], "a", encoding="utf-8", buffering=1)
 LOCK = threading.Lock()
@@ -41,12 +40,7 @@ def chunk_of(delta, reason=None):
             "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
+class Handler(small_http.Handler):
     def body(self):
         if self.headers.get("Transfer-Encoding") == "chunked":
             body = b""
@@ -102,30 +96,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         body = self.body()
-        url = urllib.parse.urlsplit(self.path)
+        where, _, query = self.path.partition("?")
         with LOCK:
             LOG.write(json.dumps({"method": self.command, "path": self.path,
-                                  "headers": dict(self.headers), "body": body.decode("latin-1")}) + "\n")
-        if url.path.endswith("/chat/completions"):
+                                  "headers": dict(self.headers.items()), "body": body.decode("latin-1")}) + "\n")
+        if where.endswith("/chat/completions"):
             self.chat(json.loads(body))
-        elif url.path.endswith("/packed/messages"):
+        elif where.endswith("/packed/messages"):
+            import gzip
             data = gzip.compress(self.message(json.loads(body).get("stream")))
             self.begin(200, len(data), Content_Encoding="gzip", Content_Type="text/event-stream"
                        if json.loads(body).get("stream") else "application/json")
             self.wfile.write(data)
-        elif url.path.endswith("/swollen/messages"):
+        elif where.endswith("/swollen/messages"):
+            import gzip
             data = gzip.compress(bytes(300 << 20), 1)
             self.begin(200, len(data), Content_Encoding="gzip", Content_Type="application/json")
             self.wfile.write(data)
-        elif url.path.endswith("/marked/messages"):
+        elif where.endswith("/marked/messages"):
             data = b"\xef\xbb\xbf" + self.message(False)
             self.begin(200, len(data), Content_Type="application/json")
             self.wfile.write(data)
-        elif url.path.endswith("/fails"):
+        elif where.endswith("/fails"):
             data = b'{"error":{"type":"rate_limit_error","message":"later"}}'
             self.begin(429, len(data), Content_Type="application/json", Retry_After="1")
             self.wfile.write(data)
-        elif url.path.endswith("/slow"):
+        elif where.endswith("/slow"):
             self.begin(200, Content_Type="text/event-stream")
             try:
                 for number in range(1000):
@@ -135,44 +131,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 with LOCK:
                     LOG.write('{"gone":true}\n')
                 self.close_connection = True
-        elif url.path.endswith("/large"):
-            size = int(urllib.parse.parse_qs(url.query)["bytes"][0])
+        elif where.endswith("/large"):
+            size = int(query.partition("bytes=")[2])
             self.begin(200, size, Content_Type="application/octet-stream")
             for _ in range(size // 65536):
                 self.wfile.write(b"\xff" * 65536)
             with LOCK:
                 LOG.write('{"sent":%d}\n' % size)
-        elif url.path.endswith("/echoes"):
+        elif where.endswith("/echoes"):
             data = json.dumps({"key": self.headers["x-api-key"]}).encode()
             self.begin(200, len(data), Content_Type="application/json", X_Key=self.headers["x-api-key"])
             self.wfile.write(data)
-        elif url.path.endswith("/echoes-bytes"):
+        elif where.endswith("/echoes-bytes"):
             data = b"\xff\xfe" + self.headers["x-api-key"].encode() + b"\xff"
             self.begin(200, len(data), Content_Type="application/octet-stream")
             self.wfile.write(data)
-        elif url.path.endswith("/echoes-escaped"):
+        elif where.endswith("/echoes-escaped"):
             data = b'{"key":"%s"}' % b"".join(b"\\u%04x" % byte for byte in self.headers["x-api-key"].encode())
             self.begin(400, len(data), Content_Type="application/json")
             self.wfile.write(data)
-        elif url.path.endswith("/two-lengths"):
+        elif where.endswith("/two-lengths"):
             self.begin(200, 5, Content_Length=9)
             self.wfile.write(b"hello")
-        elif url.path.endswith("/chunks"):
+        elif where.endswith("/chunks"):
             self.begin(200, Content_Length=9)
             self.piece(b"hello")
             self.wfile.write(b"0\r\n\r\n")
-        elif url.path.endswith("/unended/messages"):
+        elif where.endswith("/unended/messages"):
             self.begin(200, Content_Type="text/event-stream")
             self.piece(b'data: {"type":"ping"}\n\n')
             self.wfile.write(b"0\r\n\r\n")
-        elif url.path.endswith("/deaf"):
+        elif where.endswith("/deaf"):
             self.close_connection = True
-        elif url.path.endswith("/cut"):
+        elif where.endswith("/cut"):
             self.begin(200, 1000, Content_Type="application/json")
             self.wfile.write(b"{" * 500)
             self.wfile.flush()
             self.close_connection = True
-        elif url.path.endswith("/nothing"):
+        elif where.endswith("/nothing"):
             self.begin(200, 1000, Content_Type="application/json")
             self.close_connection = True
         else:
@@ -184,11 +180,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_DELETE = do_PUT = answer
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-
-server = Server(("127.0.0.1", 0), Handler)
+server = small_http.Server(Handler)
 print(server.server_port, flush=True)
 server.serve_forever()

@@ -13,15 +13,12 @@ again. A reply is an object of
 Each request is a line of LOG: method, path, headers (names in lower case), body (JSON), sigv4 (whether
 the signature is right, with SECRET as the secret key; null: it is not signed so).
 GET .../models is answered with a list of two. --client-ca: clients show a certificate that CA has signed."""
-import hashlib
-import hmac
-import http.server
 import json
 import socketserver
-import ssl
 import sys
 import threading
-import urllib.parse
+
+import small_http
 
 
 def arguments():
@@ -49,6 +46,9 @@ def signed_right(method, path, headers, body):
     said = headers.get("authorization", "")
     if not said.startswith("AWS4-HMAC-SHA256 "):
         return None
+    import hashlib  # these take long, and few servers need them
+    import hmac
+    import urllib.parse
     fields = dict(part.strip().split("=", 1) for part in said[len("AWS4-HMAC-SHA256 "):].split(","))
     scope = fields["Credential"].split("/")[1:]
     names = fields["SignedHeaders"].split(";")
@@ -83,15 +83,7 @@ def bytes_of(reply):
     return (body if isinstance(body, str) else json.dumps(body)).encode(), "application/json"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def address_string(self):
-        return "client"
-
+class Handler(small_http.Handler):
     def handle_request(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -130,9 +122,10 @@ def main():
         server = UnixServer(OPTIONS["unix"], Handler)
         url = "http://localhost"
     else:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = small_http.Server(Handler)
         url = f"http://127.0.0.1:{server.server_port}"
     if "tls" in OPTIONS:
+        import ssl
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*OPTIONS["tls"])
         if "ca" in OPTIONS:

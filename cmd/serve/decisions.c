@@ -388,7 +388,7 @@ decisions_answer_request(struct request *r, const struct decide_request *q)
 	    decision_word(o->verdict));
 	if (o->by[0] != '\0')
 		writer_member_string(&w, KEY_BY, o->by);
-	if (!q->verb->cancels)
+	if (!q->verb->cancels && o->verdict != DECISION_HEARTBEAT)
 		writer_member_string(&w, "goes_on", deciding_next_word(o->next));
 	writer_object_end(&w);
 	buffer_byte(&json, '\n');

@@ -194,6 +194,7 @@ waiting_read_started(struct waitings *w, const struct event_view *event, struct 
 		at->begin = begin;
 		note_event(w, at, event->event_id);
 	} else if (call != NULL && (at = waiting_find(w, &w->by_call, call)) != NULL) {
+		at->used = true;
 		end_wait(at, NULL);
 	}
 	free(call);

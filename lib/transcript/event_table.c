@@ -482,7 +482,7 @@ const struct event_shape event_line = SHAPE(line_members, NULL, "the line",
     true);
 
 const struct event_shape *const event_shapes[] = {
-	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape,
+	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape, &step_waiting_shape,
 	&message_user_shape, &message_assistant_shape, &event_tool, &request_shape, &response_shape,
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,

@@ -84,7 +84,7 @@ goes_well() {
 	eventually [ -e locked ]
 	approve >got 3>&- &
 	client=$!
-	until pkill -9 -P "$SERVE_PID"; do sleep 0.01; done
+	until pkill -9 -x -P "$SERVE_PID" awf-serve; do sleep 0.01; done
 	wait "$client" "$locker"
 	same "$(cat got)" internal
 	said 'the process that was to decide has died'

@@ -344,7 +344,9 @@ dies_in_stdin() {
 	flow 'touch ready; while [ -e held ]; do sleep 0.02; done'
 	awf-run --resume "$(cat id)" </dev/null 3>&- &
 	eventually test -e ready
-	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	same "$stderr" "awf-run: $(cat id): resumed already"
+	run -125 --separate-stderr awf-run --resume "$(cat id)" --redo a </dev/null
 	says "$(cat id): the run is alive"
 	rm held
 	wait $!

@@ -21,11 +21,30 @@ waits() {
 decide() {
 	ask "/api/runs/${2:-@}/decisions" -H 'Content-Type: application/json' --data-binary "$1" -w '\n%{http_code}\n' |
 		jq -rcs 'if .[0].error then "\(.[1]) \(.[0].error.code): \(.[0].error.message)"
-			else "\(.[1]) \(.[0] | del(.run_id) | tostring)" end'
+			else "\(.[1]) \(.[0] | del(.run_id, .goes_on) | tostring)" end'
 }
 last() { payloads step.completed 'select(.call == "'"$1"'") | [.result, .error.message, .approval.decision, .approval.reason]' | tail -n 1; }
 resume() { awf-run --resume @ </dev/null 2>&1; }
 ME=$(command id -un)
+
+@test "a decision says what continues the run" {
+	goes_on() { ask /api/runs/@/decisions -H 'Content-Type: application/json' --data-binary "$1" | jq -r .goes_on; }
+	waits 'awf-step --approve ok' <<<cake
+	serve
+	same "$(goes_on '{"decision":"approve","call":"ok"}')" resume
+	awf-run --wait 30s -c 'echo cake | awf-step --approve ok' >out 2>&1 3>&- &
+	eventually eval '[ "$(ask /api/runs/@ | jq -c ".waits[0]|[.call,.attended]")" = "[\"ok:0:0\",true]" ]'
+	same "$(goes_on '{"decision":"approve","call":"ok"}')" at_once
+	wait $!
+	awf-run --auto-resume -c 'awf-step --approve ok' <<<cake >out 2>&1 || true
+	awf-worker --resumer >/dev/null 3>&- &
+	resumer=$!
+	eventually test -e "$AWF_STORAGE/resumes/.lock"
+	eventually eval '! flock -n "$AWF_STORAGE/resumes/.lock" true'
+	same "$(goes_on '{"decision":"approve","call":"ok"}')" by_itself
+	eventually eval '[ "$(ask /api/runs/@ | jq -r .status)" = success ]'
+	kill "$resumer"
+}
 
 @test "a call is approved as it is: every byte stays" {
 	for input in 'cake' 'one\r\ntwo\r\n' 'no line feed' '\0377\0376\0\n' '\n'; do

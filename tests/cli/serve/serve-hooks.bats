@@ -251,7 +251,8 @@ idle() { all_over && [ "$(ask '/api/runs?status=running' | jq '.runs | length')"
 	unset -f awf-serve
 	for i in 1 2 3; do same "$(deliver "$i")" '202 started'; done
 	eventually idle
-	none_left() { [ -z "$(pgrep -P "$SERVE_PID")" ]; }
+	# The resumer stays.
+	none_left() { [ "$(pgrep -P "$SERVE_PID" | xargs -I{} cat /proc/{}/comm)" = awf-worker ]; }
 	eventually none_left
 	same "$(runs)" 3
 }

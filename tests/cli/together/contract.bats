@@ -261,7 +261,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 	awf-run -n -c 'awf-step -n -r a -- sh -c "env | grep ^AWF_ | sort"' >have
 	grep -v '^AWF_PROVIDER_PATH\|^AWF_SYNC\|^AWF_CAPTURES\|^AWF_SCHEMA_SUITE\|^AWF_TEST_\|^AWF_INVARIANT_LOG' have >awf
 	same "$(cut -d = -f 1 awf | tr '\n' ' ')" \
-		'AWF_CALL AWF_PARENT AWF_PATH AWF_RUN_ID AWF_STORAGE AWF_TRANSCRIPT AWF_WORKFLOW_DIR '
+		'AWF_CALL AWF_PARENT AWF_PATH AWF_RUN_ID AWF_STORAGE AWF_TRANSCRIPT AWF_WAIT AWF_WORKFLOW_DIR '
 	grep -qx 'AWF_CALL=a:0:0' awf
 	grep -qx 'AWF_PATH=a' awf
 	grep -qx "AWF_PARENT=$(events step.started .event_id | tr -d '"')" awf

@@ -49,6 +49,7 @@ struct exchange {
 	struct destination destination;
 	struct http_call call;
 	bool asked_again;                /* with a new key */
+	struct exchange *next_waiting;   /* for the command that says the key */
 };
 
 struct exchange_api {

@@ -27,6 +27,8 @@
 
 #define PROGRAM_BEGIN "awf-provider-"
 #define MODELS_LIST_LIMIT ((size_t)32 << 20)
+#define MEMORY_LIMIT ((size_t)256 << 20) /* for answers that have not ended or were not read */
+#define SILENT_MS 10000 /* after which others do not wait for the end of an answer */
 
 const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
     "application/pdf", NULL };
@@ -37,7 +39,9 @@ struct client {
 	struct endpoint *endpoint;
 	struct destination_keys keys;
 	struct http *http;
+	struct exchange *all;
 	struct exchange *waiting; /* for the command that says the key */
+	size_t memory;            /* of all */
 };
 
 bool
@@ -143,14 +147,40 @@ thinking_effort(struct span thinking)
 	return budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high";
 }
 
+/* Whether more of an answer may come. If all together have too much, only that goes on which has the most: so
+ * it ends, and leaves room. */
+static bool
+exchange_has_room(const struct exchange *x)
+{
+	const int64_t silent = clock_monotonic() - SILENT_MS;
+	size_t least = x->memory; /* of those that go first; of as many bytes the first in the list */
+
+	if (x->client->memory + provider_unread_memory() <= MEMORY_LIMIT)
+		return true;
+	for (const struct exchange *other = x->client->all; other != NULL; other = other->next)
+		if (other == x)
+			least++;
+		else if (other->memory >= least && !other->behind && (other->crowded || other->fed_at > silent))
+			return false;
+	return true;
+}
+
 static int
 on_bytes(void *context, const char *bytes, size_t len)
 {
 	struct exchange *x = context;
+	int result;
 
-	if (provider_is_behind(x->provider))
+	x->behind = provider_is_behind(x->provider);
+	x->crowded = !x->behind && !exchange_has_room(x);
+	if (x->behind || x->crowded)
 		return HTTP_HOLD;
-	return stream_feed(&x->stream, bytes, len) != 0 ? HTTP_STOP : HTTP_TAKEN;
+	result = stream_feed(&x->stream, bytes, len);
+	x->client->memory -= x->memory;
+	x->memory = stream_memory(&x->stream);
+	x->client->memory += x->memory;
+	x->fed_at = clock_monotonic();
+	return result != 0 ? HTTP_STOP : HTTP_TAKEN;
 }
 
 static int64_t
@@ -486,6 +516,12 @@ exchange_ask_again(struct exchange *x)
 static void
 exchange_free(struct exchange *x)
 {
+	struct exchange **at = &x->client->all;
+
+	while (*at != x)
+		at = &(*at)->next;
+	*at = x->next;
+	x->client->memory -= x->memory;
 	http_answer_free(&x->call.answer);
 	stream_close(&x->stream);
 	buffer_free(&x->messages);
@@ -582,6 +618,8 @@ exchange_begin(void *context, struct provider *p, const struct provider_request 
 	struct error *error = &x->stream.failure.error;
 
 	x->client = client;
+	x->next = client->all;
+	client->all = x;
 	x->api = client->api;
 	x->endpoint = client->endpoint;
 	x->provider = p;
@@ -646,7 +684,19 @@ exchange_resume(void *going)
 {
 	struct exchange *x = going;
 
+	x->behind = false;
 	http_resume(x->client->http, &x->call);
+}
+
+/* Lets answers go on for which there is room now. */
+static void
+exchange_resume_crowded(struct client *client)
+{
+	for (struct exchange *x = client->all; x != NULL; x = x->next)
+		if (x->crowded && exchange_has_room(x)) {
+			x->crowded = false;
+			http_resume(client->http, &x->call);
+		}
 }
 
 static int
@@ -658,6 +708,7 @@ exchange_wait(void *context, struct pollfd *fds, size_t count, int64_t limit_ms,
 	int64_t deadline, left_ms = limit_ms;
 	int result;
 
+	exchange_resume_crowded(client);
 	if (command == NULL || !key_command_poll(command, key_fds, &deadline))
 		return http_wait(client->http, fds, count, limit_ms, err);
 	if (deadline != 0)

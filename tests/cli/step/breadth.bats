@@ -199,6 +199,13 @@ export -f ask events items
 	same "$(events begin | grep -c four)" 0
 }
 
+@test "answers in large events do not all come at once: a worker takes no more memory than it says" {
+	seq 10 | sed 's/$/ event:24000000/' >in
+	run -0 awf-run -- bash -c 'items -j 10 all | tr -d x | wc -l; for p in $(workers); do grep VmHWM "/proc/$p/status"; done' <in
+	same "${lines[0]}" 10
+	[ "$(awk '{ print $2 }' <<<"${lines[1]}")" -lt 800000 ]
+}
+
 @test "few descriptors: a worker takes as many clients as it has room for" {
 	seq 40 | sed 's/$/ wait:0.5/' >in
 	run -0 bash -c 'ulimit -Sn 64; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'

@@ -24,6 +24,7 @@
 #define LOOKED_CALLS 200    /* after which the part is looked at again */
 #define FAR_PART 16         /* the part by which an interval gets shorter, at most each */
 #define CHANCE_PART 8       /* where nothing but chance has refused calls, */
+#define CHANCE_STEPS 4
 #define NEAR_PART 256       /* STEP_MS; near the one at which a call was refused, and */
 #define STEP_MS 100         /* more with each second since */
 #define CALLS_MOST 100000   /* that wait at the same time */
@@ -177,12 +178,10 @@ hold_change(struct hold *h, int64_t interval, int64_t refused_at, int64_t now)
 	hold_count_after(h, now);
 }
 
-/* Twice the interval, but not more than the wait. */
+/* Twice an interval, but not more than the wait; of none the first. */
 static int64_t
-hold_doubled(const struct hold *h, int64_t wait_ms)
+hold_double(int64_t interval, int64_t wait_ms)
 {
-	const int64_t interval = atomic_load(&h->interval);
-
 	return interval == 0 ? (int64_t)HOLD_FIRST_MS * 1000 :
 	    greatest(interval, least(2 * interval, wait_ms * 1000));
 }
@@ -199,7 +198,7 @@ hold_begin_trial(struct hold *h, int64_t refused, int64_t wait_ms, int64_t now)
 	atomic_store(&h->strain, STRAIN_TRIAL);
 	atomic_store(&h->trial, before);
 	atomic_store(&h->refused_before, refused);
-	hold_change(h, hold_doubled(h, wait_ms), greatest(after, before + before / 8), now);
+	hold_change(h, hold_double(before, wait_ms), greatest(after, before + before / 8), now);
 	hold_count_after(h, now + least(wait_ms, WINDOW_MOST_MS));
 }
 
@@ -250,9 +249,9 @@ hold_judge_trial(struct hold *h, bool answered, int64_t wait_ms, int64_t now)
 void
 hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now)
 {
+	int64_t changed = atomic_load(&h->changed), strain;
 	const int64_t interval = atomic_load(&h->interval), trial = atomic_load(&h->trial);
 	const bool few = atomic_load(&h->passed) - atomic_load(&h->passed_then) < FEW;
-	int64_t changed = atomic_load(&h->changed), strain;
 
 	wait_ms = least(greatest(wait_ms, 0), HOLD_MOST_MS);
 	if (interval > 0 && sent <= changed) {
@@ -276,7 +275,7 @@ hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now)
 		atomic_store(&h->trial, NO_INTERVAL);
 		atomic_store(&h->refused_before, 0);
 		atomic_store(&h->strain, STRAIN_HELD);
-		hold_change(h, interval == 0 || few || trial != 0 ? hold_doubled(h, wait_ms) :
+		hold_change(h, interval == 0 || few || trial != 0 ? hold_double(interval, wait_ms) :
 		    interval + interval / 8, interval, now);
 	} else if (few || hold_part(h) > PART_LEAST || now - atomic_load(&h->tried) >= TRIAL_NEXT_MS) {
 		hold_begin_trial(h, greatest(0, hold_refused_part(h, FEW)), wait_ms, now);
@@ -298,19 +297,22 @@ hold_look_at_part(struct hold *h, int64_t now)
 	hold_count_after(h, now);
 }
 
-/* Shortens the interval. */
+/* Shortens the interval, for the time since it was shortened last. */
 static void
-hold_go_faster(struct hold *h, int64_t since, int64_t now)
+hold_go_faster(struct hold *h, int64_t since, int64_t shortened, int64_t now)
 {
 	const int64_t refused_at = atomic_load(&h->refused_at);
 	const bool chance = hold_part(h) > PART_LEAST;
 	int64_t interval = atomic_load(&h->interval), part = FAR_PART, shorter;
+	/* Where calls are rare, so are answers. */
+	int64_t steps = chance ? least(CHANCE_STEPS, (now - greatest(shortened, since)) / STEP_MS) : 1;
 
 	if (refused_at == 0 && chance)
 		part = CHANCE_PART;
 	else if (refused_at > 0 && interval < refused_at + refused_at / 4)
 		part = greatest(part, NEAR_PART / (1 + (now - since) / 1000));
-	shorter = interval - interval / part;
+	for (shorter = interval; steps > 0; steps--)
+		shorter -= shorter / part;
 	/* Without any, the next refusal would hold all calls. */
 	if (shorter < HOLD_LEAST_US)
 		shorter = chance ? HOLD_LEAST_US : 0;
@@ -323,6 +325,7 @@ hold_answered(struct hold *h, int64_t sent, int64_t now)
 	const int64_t changed = atomic_load(&h->changed), until = atomic_load(&h->until);
 	const int64_t since = greatest(changed, until);
 	int64_t shortened = atomic_load(&h->shortened);
+	const int64_t before = shortened;
 
 	if (atomic_load(&h->interval) == 0 || sent <= changed || now < until)
 		return;
@@ -335,5 +338,5 @@ hold_answered(struct hold *h, int64_t sent, int64_t now)
 	    !atomic_compare_exchange_strong(&h->shortened, &shortened, now))
 		return;
 	hold_look_at_part(h, now);
-	hold_go_faster(h, since, now);
+	hold_go_faster(h, since, before, now);
 }

@@ -49,6 +49,12 @@ destination_keys_close(struct destination_keys *k)
 	*k = (struct destination_keys){ NULL, NULL };
 }
 
+struct key_command *
+destination_key_command(const struct destination_keys *k)
+{
+	return k->sigv4 != NULL ? sigv4_command(k->sigv4) : k->command;
+}
+
 void
 destination_begin(struct destination *d, const struct endpoint *e, struct destination_keys *keys,
     const char *model, const char *key_header, bool key_optional)

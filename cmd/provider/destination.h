@@ -32,6 +32,8 @@ struct destination_keys {
 };
 int destination_keys_open(struct destination_keys *k, const struct endpoint *e, struct error *err);
 void destination_keys_close(struct destination_keys *k);
+/* The command that says the key; NULL: none does. */
+struct key_command *destination_key_command(const struct destination_keys *k);
 
 struct destination {
 	const struct endpoint *endpoint;
@@ -63,7 +65,8 @@ void destination_begin(struct destination *d, const struct endpoint *e, struct d
 void destination_end(struct destination *d);
 /* ERROR_INVALID. */
 int destination_find_server(struct destination *d, struct error *err);
-/* ERROR_AUTH. After destination_find_server(). */
+/* ERROR_AUTH. After destination_find_server(). Waits for the command that says the key, unless that is
+ * ready (api/key_command.h). */
 int destination_find_key(struct destination *d, struct error *err);
 /* The server has refused it: whoever says it is asked again. */
 void destination_key_refused(struct destination *d);

@@ -3,6 +3,8 @@
  * at the end: if the API had said that the answer is complete, it does not matter that the
  * connection breaks after that. Where to send it, and how, is said by the endpoint (destination.h).
  * The key, and what else of the headers is a secret, is hidden in the server's texts.
+ *
+ * A request whose key is not there yet waits for the command that prints it; the others go on.
  */
 #include "exchange.h"
 
@@ -13,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/key_command.h"
 #include "api/told_cost.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
@@ -23,6 +27,8 @@
 
 #define PROGRAM_BEGIN "awf-provider-"
 #define MODELS_LIST_LIMIT ((size_t)32 << 20)
+#define MEMORY_LIMIT ((size_t)256 << 20) /* for answers that have not ended or were not read */
+#define SILENT_MS 10000 /* after which others do not wait for the end of an answer */
 
 const char *const request_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
     "application/pdf", NULL };
@@ -33,6 +39,9 @@ struct client {
 	struct endpoint *endpoint;
 	struct destination_keys keys;
 	struct http *http;
+	struct exchange *all;
+	struct exchange *waiting; /* for the command that says the key */
+	size_t memory;            /* of all */
 };
 
 bool
@@ -138,14 +147,40 @@ thinking_effort(struct span thinking)
 	return budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high";
 }
 
+/* Whether more of an answer may come. If all together have too much, only that goes on which has the most: so
+ * it ends, and leaves room. */
+static bool
+exchange_has_room(const struct exchange *x)
+{
+	const int64_t silent = clock_monotonic() - SILENT_MS;
+	size_t least = x->memory; /* of those that go first; of as many bytes the first in the list */
+
+	if (x->client->memory + provider_unread_memory() <= MEMORY_LIMIT)
+		return true;
+	for (const struct exchange *other = x->client->all; other != NULL; other = other->next)
+		if (other == x)
+			least++;
+		else if (other->memory >= least && !other->behind && (other->crowded || other->fed_at > silent))
+			return false;
+	return true;
+}
+
 static int
 on_bytes(void *context, const char *bytes, size_t len)
 {
 	struct exchange *x = context;
+	int result;
 
-	if (provider_is_behind(x->provider))
+	x->behind = provider_is_behind(x->provider);
+	x->crowded = !x->behind && !exchange_has_room(x);
+	if (x->behind || x->crowded)
 		return HTTP_HOLD;
-	return stream_feed(&x->stream, bytes, len) != 0 ? HTTP_STOP : HTTP_TAKEN;
+	result = stream_feed(&x->stream, bytes, len);
+	x->client->memory -= x->memory;
+	x->memory = stream_memory(&x->stream);
+	x->client->memory += x->memory;
+	x->fed_at = clock_monotonic();
+	return result != 0 ? HTTP_STOP : HTTP_TAKEN;
 }
 
 static int64_t
@@ -406,31 +441,87 @@ hide_across_blocks(struct exchange *x, enum block_type type)
 	buffer_free(&whole);
 }
 
+/* ---- the key ---- */
+
+/* Whether the request must wait for the command that says the key; then it does. */
+static bool
+exchange_waits_for_key(struct exchange *x)
+{
+	struct key_command *command = destination_key_command(&x->client->keys);
+	struct exchange **last = &x->client->waiting;
+
+	if (command == NULL || key_command_ready(command))
+		return false;
+	while (*last != NULL)
+		last = &(*last)->next_waiting;
+	*last = x;
+	x->next_waiting = NULL;
+	return true;
+}
+
+/* Ends its wait. False: it did not wait. */
+static bool
+exchange_end_wait(struct exchange *x)
+{
+	for (struct exchange **at = &x->client->waiting; *at != NULL; at = &(*at)->next_waiting)
+		if (*at == x) {
+			*at = x->next_waiting;
+			return true;
+		}
+	return false;
+}
+
+/* Sends the request for the first time. */
+static int
+exchange_send_first(struct exchange *x, struct error *err)
+{
+	if (destination_find_key(&x->destination, err) == -1 ||
+	    destination_take_params(&x->destination, &x->own_request.params, err) == -1)
+		return -1;
+	x->base = x->destination.base;
+	x->key = x->destination.key;
+	x->place = x->destination.place;
+	if (x->api->check != NULL && x->api->check(x, err) == -1)
+		return -1;
+	if (x->api->rooted != NULL && strict_check_tools(x->request->tools, x->api->rooted, err) == -1)
+		return -1;
+	return check_attachments(x, err) == -1 ? -1 : exchange_post_request(x, err);
+}
+
+/* Sends it with the key that was asked for again. False: there is none; x->call.error. */
+static bool
+exchange_send_again(struct exchange *x)
+{
+	struct error err = ERROR_INIT;
+	bool begun = destination_find_key(&x->destination, &err) == 0;
+
+	x->key = x->destination.key; /* the old one is freed in any case */
+	begun = begun && exchange_post_request(x, &err) == 0;
+	x->call.error = err;
+	return begun;
+}
+
 /* Asks whoever says the key again, and sends the request with the new one. False: there is none;
  * x->call.error. */
 static bool
 exchange_ask_again(struct exchange *x)
 {
-	bool begun;
-
 	http_answer_free(&x->call.answer);
 	memset(&x->call.answer, 0, sizeof x->call.answer);
 	x->asked_again = true;
 	destination_key_refused(&x->destination);
-	begun = destination_find_key(&x->destination, &x->call.error) == 0;
-	x->key = x->destination.key; /* the old one is freed in any case */
-	if (begun) {
-		struct error err = ERROR_INIT;
-
-		begun = exchange_post_request(x, &err) == 0;
-		x->call.error = err;
-	}
-	return begun;
+	return exchange_waits_for_key(x) || exchange_send_again(x);
 }
 
 static void
 exchange_free(struct exchange *x)
 {
+	struct exchange **at = &x->client->all;
+
+	while (*at != x)
+		at = &(*at)->next;
+	*at = x->next;
+	x->client->memory -= x->memory;
 	http_answer_free(&x->call.answer);
 	stream_close(&x->stream);
 	buffer_free(&x->messages);
@@ -510,6 +601,15 @@ exchange_fit_messages(const struct exchange *x, struct provider_request *r, stru
 	buffer_free(&own);
 }
 
+/* Answers a request that cannot be sent. */
+static void
+exchange_fail(struct exchange *x)
+{
+	hide_secrets(x);
+	provider_error(x->provider, &x->stream.failure);
+	exchange_free(x);
+}
+
 static void *
 exchange_begin(void *context, struct provider *p, const struct provider_request *r)
 {
@@ -518,6 +618,8 @@ exchange_begin(void *context, struct provider *p, const struct provider_request 
 	struct error *error = &x->stream.failure.error;
 
 	x->client = client;
+	x->next = client->all;
+	client->all = x;
 	x->api = client->api;
 	x->endpoint = client->endpoint;
 	x->provider = p;
@@ -539,20 +641,29 @@ exchange_begin(void *context, struct provider *p, const struct provider_request 
 	x->told = told_cost_header(x->stream.cost);
 	exchange_fit_messages(x, &x->own_request, &x->messages);
 	if (destination_find_server(&x->destination, error) == 0 &&
-	    destination_find_key(&x->destination, error) == 0 &&
-	    destination_take_params(&x->destination, &x->own_request.params, error) == 0) {
-		x->base = x->destination.base;
-		x->key = x->destination.key;
-		x->place = x->destination.place;
-		if ((x->api->check == NULL || x->api->check(x, error) == 0) &&
-		    (x->api->rooted == NULL || strict_check_tools(r->tools, x->api->rooted, error) == 0) &&
-		    check_attachments(x, error) == 0 && exchange_post_request(x, error) == 0)
-			return x;
-	}
-	hide_secrets(x);
-	provider_error(p, &x->stream.failure);
-	exchange_free(x);
+	    (exchange_waits_for_key(x) || exchange_send_first(x, error) == 0))
+		return x;
+	exchange_fail(x);
 	return NULL;
+}
+
+/* Sends the requests that have waited for the command that says the key, which has ended. */
+static void
+exchange_send_waiting(struct client *client)
+{
+	struct exchange *x;
+
+	while ((x = client->waiting) != NULL) {
+		client->waiting = x->next_waiting;
+		if (!x->asked_again) {
+			if (exchange_send_first(x, &x->stream.failure.error) == -1)
+				exchange_fail(x);
+		} else if (!exchange_send_again(x)) {
+			exchange_answer_client(x);
+			exchange_free(x);
+		}
+	}
+	key_command_settle(destination_key_command(&client->keys));
 }
 
 /* Nobody waits for the answer any more. */
@@ -561,6 +672,8 @@ exchange_stop(void *going)
 {
 	struct exchange *x = going;
 
+	if (exchange_end_wait(x))
+		error_set(&x->call.error, ERROR_CANCELLED, NULL, "cancelled");
 	http_stop(x->client->http, &x->call);
 	exchange_answer_client(x);
 	exchange_free(x);
@@ -571,15 +684,45 @@ exchange_resume(void *going)
 {
 	struct exchange *x = going;
 
+	x->behind = false;
 	http_resume(x->client->http, &x->call);
+}
+
+/* Lets answers go on for which there is room now. */
+static void
+exchange_resume_crowded(struct client *client)
+{
+	for (struct exchange *x = client->all; x != NULL; x = x->next)
+		if (x->crowded && exchange_has_room(x)) {
+			x->crowded = false;
+			http_resume(client->http, &x->call);
+		}
 }
 
 static int
 exchange_wait(void *context, struct pollfd *fds, size_t count, int64_t limit_ms, struct error *err)
 {
 	struct client *client = context;
+	struct key_command *command = destination_key_command(&client->keys);
+	struct pollfd key_fds[KEY_COMMAND_FDS], *all;
+	int64_t deadline, left_ms = limit_ms;
+	int result;
 
-	return http_wait(client->http, fds, count, limit_ms, err);
+	exchange_resume_crowded(client);
+	if (command == NULL || !key_command_poll(command, key_fds, &deadline))
+		return http_wait(client->http, fds, count, limit_ms, err);
+	if (deadline != 0)
+		left_ms = deadline - clock_monotonic();
+	left_ms = left_ms < 0 ? 0 : left_ms > limit_ms ? limit_ms : left_ms;
+	all = memory_array(NULL, count + KEY_COMMAND_FDS, sizeof *all);
+	memcpy(all, fds, count * sizeof *fds);
+	memcpy(all + count, key_fds, sizeof key_fds);
+	result = http_wait(client->http, all, count + KEY_COMMAND_FDS, left_ms, err);
+	memcpy(fds, all, count * sizeof *fds);
+	if (result == 0 && key_command_serve(command, all + count))
+		exchange_send_waiting(client);
+	free(all);
+	return result;
 }
 
 static int

@@ -49,6 +49,12 @@ struct exchange {
 	struct destination destination;
 	struct http_call call;
 	bool asked_again;                /* with a new key */
+	struct exchange *next;           /* of all */
+	struct exchange *next_waiting;   /* for the command that says the key */
+	size_t memory;                   /* stream_memory(), */
+	int64_t fed_at;                  /* since then, monotonic ms */
+	bool behind;                     /* it is held until its client has read, */
+	bool crowded;                    /* or until others have ended */
 };
 
 struct exchange_api {

@@ -634,16 +634,27 @@ provider_serve_client(struct provider *p)
 	return p->going == NULL && p->input_ended && provider_unread_bytes(p) == 0 && p->held.len == 0;
 }
 
+/* Of all clients, when the service last looked. */
+static size_t unread_memory;
+
+size_t
+provider_unread_memory(void)
+{
+	return unread_memory;
+}
+
 /* What to wait for: more of a client's input, unless more of it waits than makes sense, and room for what it
  * has not read. */
 static void
 service_fill_fds(struct service *s)
 {
+	unread_memory = 0;
 	s->fds[0] = (struct pollfd){ s->slot == NULL ? -1 : s->slot->listener, POLLIN, 0 };
 	for (size_t i = 0; i < s->count; i++) {
 		const struct provider *p = s->clients[i];
 		const bool reads = !p->input_ended && provider_unread_bytes(p) <= provider_input_limit(p);
 
+		unread_memory += p->held.capacity;
 		s->fds[1 + i] = (struct pollfd){ p->out, provider_unsent_bytes(p) > 0 ? POLLOUT : 0, 0 };
 		if (s->slot == NULL)
 			s->fds[0] = (struct pollfd){ reads ? p->in : -1, POLLIN, 0 };

@@ -103,6 +103,8 @@ void provider_recorded(struct provider *p, struct span answer);
 
 /* Whether the client has not read so much of its answer that no more should come. */
 bool provider_is_behind(struct provider *p);
+/* How much memory the lines have that clients have not read. */
+size_t provider_unread_memory(void);
 
 /* What to do once stdin is readable, while answer() waits. */
 enum provider_input {

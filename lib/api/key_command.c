@@ -33,6 +33,10 @@ struct key_command {
 	struct error failed;         /* why the last run gave none */
 	int64_t failed_at;           /* monotonic ms; 0: it did not fail */
 	int64_t said_at, until;      /* wall clock: when it was printed, and until when it is valid */
+	bool runs_now;
+	bool settled;                /* false: its end holds for all who have waited for it */
+	struct subprocess run;
+	char **environment;          /* of run */
 };
 
 static void
@@ -45,18 +49,6 @@ key_command_forget(struct key_command *k)
 	if (k->said.data != NULL)
 		sodium_memzero(k->said.data, k->said.capacity);
 	buffer_free(&k->said);
-}
-
-void
-key_command_close(struct key_command *k)
-{
-	if (k == NULL)
-		return;
-	key_command_forget(k);
-	for (size_t i = 0; k->argv != NULL && k->argv[i] != NULL; i++)
-		free(k->argv[i]);
-	free(k->argv);
-	free(k);
 }
 
 /* Reads a number of seconds, 0 to a day. */
@@ -104,6 +96,7 @@ key_command_open(struct span command, struct span key, struct error *err)
 
 	k->timeout = TIMEOUT_SECONDS;
 	k->refresh = REFRESH_SECONDS;
+	k->settled = true;
 	if (read_argv(k, command, err) != 0 ||
 	    read_seconds(key, "timeout", &k->timeout, err) != 0 ||
 	    read_seconds(key, "refresh", &k->refresh, err) != 0) {
@@ -204,70 +197,176 @@ key_command_environment(void)
 	return list != NULL ? list : memory_zero(1, sizeof *list);
 }
 
-static int
-key_command_run(struct key_command *k, struct error *err)
+static const char *
+key_command_name(const struct key_command *k)
+{
+	const char *slash = strrchr(k->argv[0], '/');
+
+	return slash == NULL ? k->argv[0] : slash + 1;
+}
+
+static void
+key_command_begin(struct key_command *k)
 {
 	const char *home = environment_text("HOME");
-	const char *slash = strrchr(k->argv[0], '/'), *name = slash == NULL ? k->argv[0] : slash + 1;
-	const struct interrupts interrupts = { NULL, 1 };
-	char **environment = key_command_environment();
-	struct error failed = ERROR_INIT;
-	struct subprocess run = { .argv = k->argv, .name = name, .environment = environment,
-	    .directory = home != NULL && *home == '/' ? home : "/", .timeout_ms = k->timeout * 1000,
-	    .output_limit = KEY_COMMAND_OUTPUT_LIMIT, .quiet = true };
-	struct span said;
-	int result;
 
 	key_command_forget(k);
 	descendants_adopt();
-	result = subprocesses_run(&run, 1, &interrupts, &failed);
-	if (result == 0)
-		failed = run.error;
-	if (failed.code == ERROR_CANCELLED || failed.code == ERROR_DOWNSTREAM_CLOSED) {
-		*err = failed;
-		result = -1;
-	} else if (failed.code != ERROR_NONE) {
-		char text[sizeof failed.place + sizeof failed.message + 4];
-
-		result = error_set(err, ERROR_AUTH, NULL, "the command for the key failed: %s%s%s",
-		    failed.place[0] == '\0' ? name : "", failed.place[0] == '\0' ? ": " : "",
-		    error_text(&failed, text, sizeof text));
-	} else {
-		said = span_trim(span_of(buffer_string(&run.output), run.output.len));
-		buffer_append(&k->said, said.at, said.len);
-		result = key_command_take(k, name, err);
-	}
-	if (run.output.data != NULL)
-		sodium_memzero(run.output.data, run.output.capacity);
-	subprocess_free(&run);
-	for (char **variable = environment; *variable != NULL; variable++)
-		sodium_memzero(*variable, strlen(*variable));
-	list_free(environment);
-	if (result != 0)
-		key_command_forget(k);
-	else
-		k->runs++;
-	return result;
+	k->failed_at = 0;
+	k->environment = key_command_environment();
+	k->run = (struct subprocess){ .argv = k->argv, .name = key_command_name(k),
+	    .environment = k->environment, .directory = home != NULL && *home == '/' ? home : "/",
+	    .timeout_ms = k->timeout * 1000, .output_limit = KEY_COMMAND_OUTPUT_LIMIT, .quiet = true };
+	k->runs_now = true;
+	subprocess_begin(&k->run);
 }
 
-/* Runs the command, unless its last output is still valid. If the clock was set back, it is not. */
+/* What its end means: 0, or why there is no key. */
+static int
+key_command_conclude(struct key_command *k, struct error *err)
+{
+	const struct error *failed = &k->run.error;
+	const char *name = key_command_name(k);
+	char text[sizeof failed->place + sizeof failed->message + 4];
+	struct span said;
+
+	if (failed->code == ERROR_CANCELLED || failed->code == ERROR_DOWNSTREAM_CLOSED) {
+		*err = *failed;
+		return -1;
+	}
+	if (failed->code != ERROR_NONE)
+		return error_set(err, ERROR_AUTH, NULL, "the command for the key failed: %s%s%s",
+		    failed->place[0] == '\0' ? name : "", failed->place[0] == '\0' ? ": " : "",
+		    error_text(failed, text, sizeof text));
+	said = span_trim(span_of(buffer_string(&k->run.output), k->run.output.len));
+	buffer_append(&k->said, said.at, said.len);
+	return key_command_take(k, name, err);
+}
+
+/* It has ended. */
+static void
+key_command_end(struct key_command *k)
+{
+	if (key_command_conclude(k, &k->failed) == 0) {
+		k->runs++;
+	} else {
+		key_command_forget(k);
+		k->failed_at = clock_monotonic();
+	}
+	if (k->run.output.data != NULL)
+		sodium_memzero(k->run.output.data, k->run.output.capacity);
+	subprocess_free(&k->run);
+	for (char **variable = k->environment; *variable != NULL; variable++)
+		sodium_memzero(*variable, strlen(*variable));
+	list_free(k->environment);
+	k->runs_now = false;
+}
+
+/* Waits for its end. */
+static void
+key_command_wait(struct key_command *k)
+{
+	const struct interrupts stdout_gone = { NULL, 1 }, *interrupts = &stdout_gone;
+	struct pollfd fds[1 + KEY_COMMAND_FDS];
+	struct error why;
+	int64_t deadline;
+
+	while (subprocess_poll(&k->run, fds + 1, &deadline)) {
+		if (interrupts_wait(interrupts, fds, 1 + KEY_COMMAND_FDS, deadline, &why) == -1) {
+			subprocess_cancel(&k->run, &why);
+			interrupts = NULL;
+		}
+		subprocess_serve(&k->run, fds + 1);
+	}
+	key_command_end(k);
+}
+
+void
+key_command_close(struct key_command *k)
+{
+	if (k == NULL)
+		return;
+	if (k->runs_now) {
+		struct error why = ERROR_INIT;
+
+		error_set(&why, ERROR_CANCELLED, NULL, "cancelled");
+		subprocess_cancel(&k->run, &why);
+		key_command_wait(k);
+	}
+	key_command_forget(k);
+	for (size_t i = 0; k->argv != NULL && k->argv[i] != NULL; i++)
+		free(k->argv[i]);
+	free(k->argv);
+	free(k);
+}
+
+/* Whether it has printed a key that is still valid. If the clock was set back, it is not. */
+static bool
+key_command_is_valid(const struct key_command *k)
+{
+	const int64_t now = clock_wall();
+
+	return k->said.len > 0 && (!k->settled || (now < k->until && now >= k->said_at));
+}
+
+/* Whether it has failed just now: requests that arrived while it ran fail with it, not one after the
+ * other. */
+static bool
+key_command_has_failed(const struct key_command *k)
+{
+	return k->failed_at != 0 && (!k->settled || clock_monotonic() - k->failed_at < FAILED_MS);
+}
+
+bool
+key_command_ready(struct key_command *k)
+{
+	if (key_command_is_valid(k) || (!k->runs_now && key_command_has_failed(k)))
+		return true;
+	if (!k->runs_now)
+		key_command_begin(k);
+	return false;
+}
+
+bool
+key_command_poll(struct key_command *k, struct pollfd fds[KEY_COMMAND_FDS], int64_t *deadline)
+{
+	if (!k->runs_now)
+		return false;
+	if (!subprocess_poll(&k->run, fds, deadline))
+		*deadline = clock_monotonic();
+	return true;
+}
+
+bool
+key_command_serve(struct key_command *k, const struct pollfd fds[KEY_COMMAND_FDS])
+{
+	struct pollfd next[KEY_COMMAND_FDS];
+	int64_t deadline;
+
+	subprocess_serve(&k->run, fds);
+	if (subprocess_poll(&k->run, next, &deadline))
+		return false;
+	key_command_end(k);
+	k->settled = false;
+	return true;
+}
+
+void
+key_command_settle(struct key_command *k)
+{
+	k->settled = true;
+}
+
+/* Runs the command, unless its last output is still valid. */
 static int
 key_command_refresh(struct key_command *k, struct error *err)
 {
-	int64_t now = clock_wall();
-
-	if (k->said.len > 0 && now < k->until && now >= k->said_at)
+	if (!key_command_ready(k))
+		key_command_wait(k);
+	/* Of a run that has just ended what it printed is used, also if it has expired. */
+	if (k->said.len > 0)
 		return 0;
-	/* Requests that arrived while it ran fail with it, not one after the other. */
-	if (k->failed_at != 0 && clock_monotonic() - k->failed_at < FAILED_MS) {
-		*err = k->failed;
-		return -1;
-	}
-	k->failed_at = 0;
-	if (key_command_run(k, err) == 0)
-		return 0;
-	k->failed = *err;
-	k->failed_at = clock_monotonic();
+	*err = k->failed;
 	return -1;
 }
 
@@ -282,6 +381,16 @@ key_command_object(struct key_command *k, struct error *err)
 		return SPAN_NONE;
 	}
 	return span_of(k->said.data, k->said.len);
+}
+
+/* What it printed has no key. */
+static const char *
+key_command_fail(struct key_command *k, const struct error *err)
+{
+	k->failed = *err;
+	k->failed_at = clock_monotonic();
+	key_command_forget(k);
+	return NULL;
 }
 
 const char *
@@ -302,14 +411,12 @@ key_command_key(struct key_command *k, struct error *err)
 			error_set(err, ERROR_AUTH, NULL,
 			    "the command for the key, %s, printed a key with a control character",
 			    k->argv[0]);
-			key_command_forget(k);
-			return NULL;
+			return key_command_fail(k, err);
 		}
 	if (k->key == NULL || *k->key == '\0') {
 		error_set(err, ERROR_AUTH, NULL,
 		    "the command for the key, %s, printed JSON without a token", k->argv[0]);
-		key_command_forget(k);
-		return NULL;
+		return key_command_fail(k, err);
 	}
 	return k->key;
 }

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "json/scan.h"
+#include "proc/subprocess.h"
 
 #define KEY_COMMAND_OUTPUT_LIMIT ((size_t)16 << 10)
 
@@ -30,8 +31,8 @@ struct key_command;
 struct key_command *key_command_open(struct span command, struct span key, struct error *err);
 void key_command_close(struct key_command *k); /* wipes the key; k may be NULL */
 
-/* The key, valid until the next call for k. Runs the command if there is no valid key. NULL: *err
- * is the reason. */
+/* The key, valid until the next call for k. Runs the command if there is no valid key, and waits for its
+ * end. NULL: *err is the reason. */
 const char *key_command_key(struct key_command *k, struct error *err);
 /* The same for a command that prints an object with other members; SPAN_NONE: *err is the
  * reason. */
@@ -41,5 +42,18 @@ unsigned key_command_runs(const struct key_command *k);
 /* A server has rejected the key of this run: unless there is a newer one, the command runs again when
  * a key is needed. So it runs once, however many requests with the old key are rejected. */
 void key_command_refused(struct key_command *k, unsigned run);
+
+/* The command beside other work. Who finds no key ready waits until key_command_serve() says that the
+ * command has ended, and then asks for the key, or why there is none. */
+
+/* Whether key_command_key() will not wait. If it would, the command is started, unless it runs. */
+bool key_command_ready(struct key_command *k);
+#define KEY_COMMAND_FDS SUBPROCESS_FDS
+/* What to poll, as subprocess_poll(). False: it does not run. */
+bool key_command_poll(struct key_command *k, struct pollfd fds[KEY_COMMAND_FDS], int64_t *deadline);
+/* True: it has ended. What it printed holds until key_command_settle(), also if it has expired, for those
+ * who have waited. */
+bool key_command_serve(struct key_command *k, const struct pollfd fds[KEY_COMMAND_FDS]);
+void key_command_settle(struct key_command *k);
 
 #endif

@@ -406,6 +406,12 @@ sigv4_signed_free(struct sigv4_signed *out)
 	memset(out, 0, sizeof *out);
 }
 
+struct key_command *
+sigv4_command(const struct sigv4 *s)
+{
+	return s->command;
+}
+
 unsigned
 sigv4_runs(const struct sigv4 *s)
 {

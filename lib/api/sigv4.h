@@ -38,6 +38,7 @@ struct sigv4_key {
 char *sigv4_authorization(const struct sigv4_request *r, const struct sigv4_key *key);
 
 /* Signs the requests to an endpoint. */
+struct key_command;
 struct sigv4;
 /* key: its member `sigv4` is {"region", "service"}, and may have a "command", to which "timeout"
  * and "refresh" of the key apply (key_command.h). NULL with ERROR_DEFINITION. */
@@ -56,6 +57,8 @@ struct sigv4_signed {
 int sigv4_sign(struct sigv4 *s, const struct sigv4_request *r, struct sigv4_signed *out,
     struct error *err);
 void sigv4_signed_free(struct sigv4_signed *out);
+/* The command for the access key; NULL: none. */
+struct key_command *sigv4_command(const struct sigv4 *s);
 /* As key_command_runs(); 0 without a command. */
 unsigned sigv4_runs(const struct sigv4 *s);
 /* A server has rejected the key of this run (401, or 403 with ExpiredTokenException): a command runs

@@ -333,6 +333,16 @@ stream_finish(struct stream *s)
 		s->api->finish(s);
 }
 
+size_t
+stream_memory(const struct stream *s)
+{
+	size_t bytes = s->sse.line.capacity + s->sse.data.capacity + s->whole.capacity;
+
+	for (size_t i = 0; i < s->message.count; i++)
+		bytes += s->message.blocks[i].text.capacity;
+	return bytes;
+}
+
 void
 stream_close(struct stream *s)
 {

@@ -92,6 +92,8 @@ void stream_finish(struct stream *s);
 /* Passes on what is held back of deltas, as no more comes. */
 void stream_end_deltas(struct stream *s);
 void stream_close(struct stream *s);
+/* How much memory has been allocated for it, but for what is small. */
+size_t stream_memory(const struct stream *s);
 
 /* ---- for the tables ---- */
 

@@ -87,8 +87,7 @@ patience_of(int ms)
 #define AUDIT_LOCK_MS patience_of(2000)
 #define LIMIT_LOCK_MS patience_of(30000)
 
-/* How long to wait for a worker's greeting: it may be starting, on a busy machine, or wait for the
- * command that prints its key. */
+/* How long to wait for a worker's greeting: it may be starting, on a busy machine. */
 #define WORKER_HELLO_MS (2000 + patience_of(38000))
 /* How long a worker waits for its next client before it ends. */
 #define WORKER_IDLE_MS patience_of(60000)

@@ -17,10 +17,16 @@
  * carefully the closer it is to that at which calls were refused last; below HOLD_LEAST_US there is
  * none any more. Later refusals are weighed against the calls that pass. One in ten or so changes
  * nothing, since servers that share their capacity refuse some whatever the interval is. More make
- * the interval longer: it is doubled, at most to the wait, if few calls have passed since the last
- * change. Many hold all calls again. The last try of a call lets others go first while calls are being
- * refused, so that it is not the one that finds out. Refusals of calls that were sent before the last change only make
- * the wait longer.
+ * the interval longer: by an eighth, or by a trial. Many hold all calls again, and double it. The last
+ * try of a call lets others go first while calls are being refused, so that it is not the one that
+ * finds out. Refusals of calls that were sent before the last change only make the wait longer.
+ *
+ * A trial finds out whether the interval is the reason: calls go at twice the interval. A server with a
+ * limit of which they were up to twice too many refuses none then. If as many are refused as before,
+ * they are refused by chance: the interval is that before the trial, and from then on so many refusals
+ * change nothing, up to a half of all calls, and until they are fewer again. Only the refused call
+ * itself waits for the time that the server asked for. The first interval, and each after which all had
+ * to wait, is tried out before a trial.
  */
 #ifndef AWF_LIMITS_HOLD_H
 #define AWF_LIMITS_HOLD_H
@@ -43,10 +49,19 @@ struct hold {
 	_Atomic int64_t passed;    /* and below which all have passed, or their turn has */
 	_Atomic int64_t strain;    /* refusals, weighed against calls that passed since */
 	_Atomic int64_t held;      /* when a refusal has last made all wait, ms */
-	_Atomic int64_t changed;   /* when the interval was set after a refusal, ms */
+	_Atomic int64_t changed;   /* when the interval was set after a refusal, or a trial, ms */
 	_Atomic int64_t passed_then; /* `passed` at that time, */
-	_Atomic int64_t refused_at;  /* and the interval before it; 0: there was none */
+	_Atomic int64_t refused_at;  /* and the interval before it; 0: there was none; in a trial the one
+	                                after it if that helps */
 	_Atomic int64_t shortened; /* when it last got shorter, ms */
+	_Atomic int64_t counted_at; /* calls that are sent after this time are counted, ms: */
+	_Atomic int64_t counted;   /* `passed` at that time, */
+	_Atomic int64_t refused;   /* and how many of them were refused */
+	_Atomic int64_t part;      /* of a thousand calls, those whose refusal changes nothing; 0: a tenth */
+	_Atomic int64_t trial;     /* the interval before the trial that goes on, µs; 0: none does; 1: there
+	                              was none, or all had to wait */
+	_Atomic int64_t refused_before; /* of a thousand calls before it */
+	_Atomic int64_t tried;     /* when the last one has shown that the interval was too short, ms */
 };
 
 /* The place of a call in the order; each call that passes has drawn one. */

@@ -9,6 +9,8 @@
 
 #include "base/invariant.h"
 
+#define KEPT_MOST ((size_t)1 << 20) /* of memory that an event has needed, for the next one */
+
 static const char bom[] = "\xef\xbb\xbf";
 
 void
@@ -35,6 +37,16 @@ sse_free(struct sse *s)
 	buffer_free(&s->id);
 }
 
+/* Empties a buffer whose bytes have been used. */
+static void
+sse_clear(struct buffer *b)
+{
+	if (b->capacity > KEPT_MOST)
+		buffer_free(b);
+	else
+		buffer_clear(b);
+}
+
 /* Processes a line, without its line end: empty, or "name: value", "name:value", "name". */
 static int
 sse_read_line(struct sse *s, const char *line, size_t len)
@@ -56,7 +68,7 @@ sse_read_line(struct sse *s, const char *line, size_t len)
 			result = s->take(s->context, buffer_string(&s->event), buffer_string(&s->data),
 			    s->data.len);
 		s->has_data = false;
-		buffer_clear(&s->data);
+		sse_clear(&s->data);
 		buffer_clear(&s->event);
 		return result;
 	}
@@ -125,7 +137,7 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 		} else {
 			buffer_append(&s->line, at, (size_t)(stop - at));
 			result = sse_read_line(s, s->line.data, s->line.len);
-			buffer_clear(&s->line);
+			sse_clear(&s->line);
 		}
 		INVARIANT(s->line.len == 0 && stop < end && (*stop == '\n' || *stop == '\r'));
 		s->after_cr = *stop == '\r';

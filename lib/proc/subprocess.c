@@ -44,7 +44,7 @@ enum {
 
 /* The descriptors that are polled for each subprocess. Element 0 of fds is used by
  * interrupts_wait(); then come SLOTS elements for each subprocess. */
-enum { SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_BESIDE, SLOTS = SLOT_BESIDE + PEER_FDS };
+enum { SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_BESIDE = SUBPROCESS_FDS, SLOTS = SLOT_BESIDE + PEER_FDS };
 
 extern char **environ;
 
@@ -529,7 +529,7 @@ subprocess_report_output_holder(const struct subprocesses *all, struct subproces
  * this time. */
 static void
 subprocess_serve_round(const struct subprocesses *all, struct subprocess *s,
-    const struct pollfd fds[SLOTS])
+    const struct pollfd fds[SUBPROCESS_FDS])
 {
 	struct error why;
 	char text[32];
@@ -705,6 +705,46 @@ subprocesses_run(struct subprocess *list, size_t count, const struct interrupts 
 	free(all.fds);
 	free(all.spare);
 	return status;
+}
+
+/* ---- one beside other work ---- */
+
+void
+subprocess_begin(struct subprocess *s)
+{
+	const struct subprocesses all = { s, 1, NULL, NULL, NULL };
+
+	subprocess_start(&all, s);
+}
+
+bool
+subprocess_poll(struct subprocess *s, struct pollfd fds[SUBPROCESS_FDS], int64_t *deadline)
+{
+	struct pollfd polled[1 + SLOTS];
+	const struct subprocesses all = { s, 1, NULL, polled, NULL };
+	const bool runs = set_polls(&all, deadline);
+
+	INVARIANT(s->beside == NULL);
+	memcpy(fds, polled + 1, SUBPROCESS_FDS * sizeof *fds);
+	return runs;
+}
+
+void
+subprocess_serve(struct subprocess *s, const struct pollfd fds[SUBPROCESS_FDS])
+{
+	pid_t spare[2] = { s->state.process.pid, 0 };
+	const struct subprocesses all = { s, 1, NULL, NULL, spare };
+
+	if (s->state.stage != SUBPROCESS_ENDED)
+		subprocess_serve_round(&all, s, fds);
+}
+
+void
+subprocess_cancel(struct subprocess *s, const struct error *why)
+{
+	const struct subprocesses all = { s, 1, NULL, NULL, NULL };
+
+	begin_end(&all, s, why);
 }
 
 void

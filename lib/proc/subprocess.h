@@ -16,6 +16,7 @@
 #ifndef AWF_PROC_SUBPROCESS_H
 #define AWF_PROC_SUBPROCESS_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -105,6 +106,17 @@ int subprocesses_run(struct subprocess *list, size_t count, const struct interru
     struct error *err);
 /* Frees what subprocesses_run() has set. */
 void subprocess_free(struct subprocess *s);
+
+/* One beside other work, for which the caller polls; what is served beside it (peer) is not. */
+#define SUBPROCESS_FDS 3
+void subprocess_begin(struct subprocess *s);
+/* Sets what to poll, and *deadline: when to call subprocess_serve() even if nothing is ready (monotonic
+ * ms; 0: never). False: it has ended, and the members are filled. */
+bool subprocess_poll(struct subprocess *s, struct pollfd fds[SUBPROCESS_FDS], int64_t *deadline);
+void subprocess_serve(struct subprocess *s, const struct pollfd fds[SUBPROCESS_FDS]);
+/* Ends it early, because of why: it ends in one of the next calls of subprocess_serve(). */
+void subprocess_cancel(struct subprocess *s, const struct error *why);
+
 /* Replaces a secret (NULL: there is none) in the kept stderr and in the error's message. The kept
  * stderr may begin within the secret; that rest of it is replaced, too. */
 void subprocess_hide(struct subprocess *s, const char *secret);

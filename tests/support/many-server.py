@@ -11,6 +11,7 @@ hang           never
 together:N     once N of these are there
 large:BYTES    with so many, in pieces of 16 KiB
 later:BYTES    the same, half a second later
+event:BYTES    with so many in one event, whose last piece comes a second after the others
 needs:KEY      at once, if that is the key of the request; else with status 401, after half a second
 reset          the connection is reset, after half an answer
 
@@ -70,6 +71,12 @@ async def answer(writer, said, key):
     if how in ("large", "later"):
         for begin in range(0, int(argument), 16384):
             await send(writer, chunk({"content": "x" * min(16384, int(argument) - begin)}))
+    elif how == "event":
+        event = chunk({"content": "x" * int(argument)})
+        for begin in range(0, len(event) - 100, 65536):
+            await send(writer, event[begin:min(begin + 65536, len(event) - 100)])
+        await asyncio.sleep(1)
+        await send(writer, event[-100:])
     else:
         await send(writer, chunk({"content": "said " + said}))
     if how == "reset":

@@ -3,27 +3,53 @@
 
 #include "limits/hold.h"
 
-#define MOST 1000
+#define MOST 2000
+#define TIMED_OUT_MS 1000
+#define REFUSED_MS 30   /* until it is known that a request was refused, or reset */
 
-/* Allows so many in any window of this length, and tells the others how long to wait. */
+/* Allows so many in any window of this length (0: all), and tells the others how long to wait. Whatever the
+ * calls do, it refuses, resets and forgets a part of the requests: in a thousand. */
 struct server {
 	int allowed, window_ms, retry_after_ms;
+	int refuses, resets, hangs;
 	int64_t sent[1 << 16]; /* when it allowed each */
 	int count;
 };
 
-static bool
-server_allows(struct server *s, int64_t now)
+enum outcome { ANSWERED, REFUSED, LOST, HUNG };
+
+/* A number from 0 to most - 1. */
+static int
+draw(unsigned long *random, int most)
 {
+	*random = *random * 6364136223846793005UL + 1442695040888963407UL;
+	return (int)((*random >> 33) % (unsigned long)most);
+}
+
+static enum outcome
+server_decide(struct server *s, int64_t now, unsigned long *random)
+{
+	const int chance = draw(random, 1000);
 	int within = 0;
 
+	if (chance < s->refuses + s->resets + s->hangs)
+		return chance < s->refuses ? REFUSED : chance < s->refuses + s->resets ? LOST : HUNG;
+	if (s->allowed == 0)
+		return ANSWERED;
 	for (int i = s->count; i-- > 0 && s->sent[i] > now - s->window_ms;)
 		within++;
 	if (within >= s->allowed)
-		return false;
+		return REFUSED;
 	s->sent[s->count++] = now;
-	return true;
+	return ANSWERED;
 }
+
+/* What asks it: so many calls, at most so many at once, in answers that take so long. */
+struct load {
+	int calls, at_once, tries, latency;
+	int die;       /* every so manieth is killed while it waits; 0: none */
+	unsigned long random;
+};
 
 struct result {
 	int answered, failed, requests, refused;
@@ -37,66 +63,70 @@ struct client {
 	int64_t until, sent;
 	struct hold_place place;
 	int tries;
-	bool allowed;
+	enum outcome outcome;
 };
 
-/* So many calls, all at once to begin with, with two retries each; die: every so manieth is killed
- * while it waits. */
 static struct result
-simulate(struct server *server, int calls, int latency, int die)
+simulate(struct server *server, const struct load *load)
 {
 	static struct client clients[MOST];
 	static int sent_at[1 << 20];
 	struct hold h = { .until = 0 };
 	struct result r = { .answered = 0 };
-	int open = calls, first_wait = 0;
-	unsigned long random = 1;
+	int open = load->calls, first_wait = 0, begun = 0, under_way = 0;
+	unsigned long random = load->random + 1;
 
 	memset(sent_at, 0, sizeof sent_at);
 	memset(clients, 0, sizeof clients);
-	for (int i = 0; i < calls; i++)
-		clients[i].until = 1 + i / 2;
 	for (int64_t now = 1; open > 0 && now < (int64_t)COUNT(sent_at); now++) {
-		for (int i = 0; i < calls; i++) {
+		/* Two begin in a millisecond. */
+		for (int i = 0; i < 2 && begun < load->calls && under_way < load->at_once; i++) {
+			clients[begun++].until = now;
+			under_way++;
+		}
+		for (int i = 0; i < begun; i++) {
 			struct client *c = &clients[i];
 			int64_t again;
 
 			if (c->does == IS_GONE || now < c->until)
 				continue;
 			if (c->does == SLEEPS) {
-				c->place = hold_draw(&h, c->tries == 2);
+				c->place = hold_draw(&h, c->tries == load->tries - 1);
 				c->does = WAITS;
 			}
-			if (c->does == WAITS && die > 0 && c->place.number > 0 && c->place.number % die == 0 && c->until < now) {
+			if (c->does == WAITS && load->die > 0 && c->place.number > 0 &&
+			    c->place.number % load->die == 0 && c->until < now) {
 				c->does = IS_GONE;
-				open--;
 			} else if (c->does == WAITS && !hold_pass(&h, &c->place, now, &again)) {
 				assert_true(again > now);
 				c->until = again;
 			} else if (c->does == WAITS) {
 				c->tries++;
 				c->sent = now;
-				c->allowed = server_allows(server, now);
-				c->until = now + (c->allowed ? latency : 30);
+				c->outcome = server_decide(server, now, &random);
+				c->until = now + (c->outcome == ANSWERED ? load->latency :
+				    c->outcome == HUNG ? TIMED_OUT_MS : REFUSED_MS);
 				c->does = ASKS;
 				r.requests++;
 				sent_at[now]++;
-			} else if (c->allowed) {
+			} else if (c->outcome == ANSWERED) {
 				hold_answered(&h, c->sent, now);
 				r.answered++;
-				open--;
 				c->does = IS_GONE;
 				r.took = now;
 			} else {
-				hold_refused(&h, c->sent, server->retry_after_ms, now);
-				first_wait = first_wait > 0 ? first_wait : (int)now;
-				r.refused++;
-				random = random * 6364136223846793005UL + 1442695040888963407UL;
-				c->does = c->tries <= 2 ? SLEEPS : IS_GONE;
-				c->until = now + server->retry_after_ms + (int64_t)(random >> 33) % 1000;
+				c->until = now + 10 + draw(&random, 200);
+				if (c->outcome == REFUSED) {
+					hold_refused(&h, c->sent, server->retry_after_ms, now);
+					first_wait = first_wait > 0 ? first_wait : (int)now;
+					r.refused++;
+					c->until = now + server->retry_after_ms + draw(&random, 1000);
+				}
+				c->does = c->tries < load->tries ? SLEEPS : IS_GONE;
 				r.failed += c->does == IS_GONE;
-				open -= c->does == IS_GONE;
 			}
+			under_way -= c->does == IS_GONE;
+			open -= c->does == IS_GONE;
 		}
 	}
 	for (int at = first_wait + server->retry_after_ms; first_wait > 0 && at < (1 << 20) - 1000; at += 10) {
@@ -210,9 +240,9 @@ few_refusals_among_many_calls_hold_nobody(void **state)
 	}
 	assert_true(now < 60000);
 	/* But all at once do. */
-	for (int i = 1; i <= 4; i++)
+	for (int i = 1; i <= 12; i++)
 		hold_refused(&h, now + i, 1000, now + i);
-	assert_int_equal(hold_left(&h, now + 4), 1000);
+	assert_int_equal(hold_left(&h, now + 12), 1000);
 }
 
 static void
@@ -269,19 +299,21 @@ servers_are_asked_about_as_much_as_they_allow(void **state)
 		int64_t seconds_most;
 	} rows[] = {
 		/* In the first 30 ms, before the first refusal, about 80 more are sent than it allows. */
-		{ { 60, 1000, 2000, { 0 }, 0 }, 500, 100, 110, 0, 70, 30 },
-		{ { 60, 1000, 1000, { 0 }, 0 }, 500, 2000, 110, 0, 70, 25 },
-		{ { 20, 1000, 1000, { 0 }, 0 }, 500, 500, 110, 2, 24, 55 },
-		{ { 5, 1000, 1000, { 0 }, 0 }, 100, 100, 100, 3, 8, 40 },
-		{ { 300, 60000, 20000, { 0 }, 0 }, 500, 100, 90, 0, 150, 90 },
+		{ { .allowed = 60, .window_ms = 1000, .retry_after_ms = 2000 }, 500, 100, 110, 0, 70, 30 },
+		{ { .allowed = 60, .window_ms = 1000, .retry_after_ms = 1000 }, 500, 2000, 110, 0, 70, 25 },
+		{ { .allowed = 20, .window_ms = 1000, .retry_after_ms = 1000 }, 500, 500, 110, 2, 26, 55 },
+		{ { .allowed = 5, .window_ms = 1000, .retry_after_ms = 1000 }, 100, 100, 100, 3, 12, 40 },
+		{ { .allowed = 300, .window_ms = 60000, .retry_after_ms = 20000 }, 500, 100, 90, 0, 150, 90 },
 		/* The fewer it allows, the more tries it takes to find that out. */
-		{ { 1, 3000, 3000, { 0 }, 0 }, 30, 100, 60, 8, 3, 120 },
+		{ { .allowed = 1, .window_ms = 3000, .retry_after_ms = 3000 }, 30, 100, 60, 8, 4, 120 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct server server = rows[i].server;
-		const struct result r = simulate(&server, rows[i].calls, rows[i].latency, 0);
+		const struct load load = { .calls = rows[i].calls, .at_once = MOST, .tries = 3,
+			.latency = rows[i].latency };
+		const struct result r = simulate(&server, &load);
 
 		if (r.answered + r.failed != rows[i].calls || r.failed > rows[i].failed_most ||
 		    r.refused > rows[i].refused_most || r.most > rows[i].most_in_a_second ||
@@ -291,14 +323,62 @@ servers_are_asked_about_as_much_as_they_allow(void **state)
 	}
 }
 
+/* A part of the requests is refused, reset or forgotten whatever the calls do: that slows none down but those
+ * who must wait. */
+static void
+what_is_refused_by_chance_slows_down_nobody_else(void **state)
+{
+	static const struct {
+		struct server server;
+		struct load load;
+		int64_t seconds_most;
+		int most_in_a_second; /* 0: any */
+	} rows[] = {
+		{ { .retry_after_ms = 1000, .refuses = 333, .resets = 100, .hangs = 20 },
+			{ .calls = 2000, .at_once = 200, .tries = 26, .latency = 50 }, 60, 0 },
+		{ { .retry_after_ms = 1000, .refuses = 333, .resets = 100, .hangs = 20 },
+			{ .calls = 2000, .at_once = 200, .tries = 26, .latency = 2000 }, 65, 0 },
+		{ { .retry_after_ms = 20, .refuses = 333, .resets = 100, .hangs = 20 },
+			{ .calls = 2000, .at_once = 200, .tries = 26, .latency = 50 }, 25, 0 },
+		{ { .retry_after_ms = 1000, .refuses = 333 },
+			{ .calls = 400, .at_once = 200, .tries = 26, .latency = 50 }, 35, 0 },
+		{ { .retry_after_ms = 1000, .refuses = 450 },
+			{ .calls = 2000, .at_once = 200, .tries = 40, .latency = 50 }, 60, 0 },
+		{ { .retry_after_ms = 1000, .refuses = 150 },
+			{ .calls = 2000, .at_once = 200, .tries = 26, .latency = 50 }, 45, 0 },
+		{ { .retry_after_ms = 1000, .refuses = 50 },
+			{ .calls = 2000, .at_once = 200, .tries = 26, .latency = 50 }, 50, 0 },
+		/* What is only lost is no reason to ask a server with a limit more. */
+		{ { .allowed = 100, .window_ms = 1000, .retry_after_ms = 1000, .resets = 100, .hangs = 20 },
+			{ .calls = 2000, .at_once = 200, .tries = 9, .latency = 50 }, 40, 150 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		for (unsigned long random = 0; random < 4; random++) {
+			static struct server server;
+			struct load load = rows[i].load;
+			struct result r;
+
+			server = rows[i].server;
+			load.random = random * 77777;
+			r = simulate(&server, &load);
+			if (r.answered != load.calls || r.took > rows[i].seconds_most * 1000 ||
+			    (rows[i].most_in_a_second > 0 && r.most > rows[i].most_in_a_second))
+				fail_msg("row %zu: %d requests, %d refused, %d failed, %d most in a second, %lld ms",
+				    i, r.requests, r.refused, r.failed, r.most, (long long)r.took);
+		}
+}
+
 static void
 calls_that_are_killed_leave_nothing_held(void **state)
 {
 	struct server server = { .allowed = 60, .window_ms = 1000, .retry_after_ms = 1000 };
+	const struct load load = { .calls = 500, .at_once = MOST, .tries = 3, .latency = 100, .die = 2 };
 	struct result r;
 
 	(void)state;
-	r = simulate(&server, 500, 100, 2);
+	r = simulate(&server, &load);
 	assert_int_equal(r.failed, 0);
 	assert_true(r.answered > 200);
 	assert_true(r.took < 25000);
@@ -316,6 +396,7 @@ main(void)
 		cmocka_unit_test(a_last_try_waits_until_others_are_not_refused),
 		cmocka_unit_test(senseless_numbers_hold_nobody_for_ever),
 		cmocka_unit_test(servers_are_asked_about_as_much_as_they_allow),
+		cmocka_unit_test(what_is_refused_by_chance_slows_down_nobody_else),
 		cmocka_unit_test(calls_that_are_killed_leave_nothing_held),
 	};
 

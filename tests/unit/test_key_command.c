@@ -8,6 +8,7 @@
 
 #include "api/key_command.h"
 #include "base/clock.h"
+#include "io/polling.h"
 #include "json/writer.h"
 
 static char directory[64];
@@ -169,6 +170,70 @@ how_long_it_is_good(void **state)
 	    "tok1", "tok2");
 }
 
+/* Serves one until it has ended. */
+static void
+serve(struct key_command *k)
+{
+	struct pollfd fds[KEY_COMMAND_FDS];
+	int64_t deadline;
+
+	do {
+		assert_true(key_command_poll(k, fds, &deadline));
+		poll_until(fds, KEY_COMMAND_FDS, deadline);
+	} while (!key_command_serve(k, fds));
+	assert_false(key_command_poll(k, fds, &deadline));
+}
+
+static void
+beside_other_work(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct key_command *k = opened("echo '{\"token\":\"tok\",\"expires_in\":1}'", "");
+	int64_t begun;
+
+	(void)state;
+	assert_false(key_command_ready(k));
+	assert_false(key_command_ready(k));
+	serve(k);
+	/* All who have waited have it, though it has expired. */
+	assert_string_equal(key_command_key(k, &err), "tok");
+	assert_true(key_command_ready(k));
+	assert_string_equal(key_command_key(k, &err), "tok");
+	assert_int_equal(key_command_runs(k), 1);
+	key_command_settle(k);
+	assert_false(key_command_ready(k));
+	key_command_close(k);
+
+	/* All fail with it, and those who come just after. */
+	k = opened("echo no >&2; exit 1", "");
+	assert_false(key_command_ready(k));
+	serve(k);
+	assert_null(key_command_key(k, &err));
+	assert_non_null(strstr(err.message, "no"));
+	key_command_settle(k);
+	assert_true(key_command_ready(k));
+	assert_null(key_command_key(k, &err));
+	key_command_close(k);
+
+	k = opened("echo '{}'", "");
+	assert_false(key_command_ready(k));
+	serve(k);
+	assert_null(key_command_key(k, &err));
+	assert_true(key_command_ready(k));
+	key_command_close(k);
+
+	/* Whoever does not serve it waits for it; one that is not needed any more is ended. */
+	k = opened("sleep 0.1; echo tok", "");
+	assert_false(key_command_ready(k));
+	assert_string_equal(key_command_key(k, &err), "tok");
+	key_command_close(k);
+	begun = clock_monotonic();
+	k = opened("sleep 600", "");
+	assert_false(key_command_ready(k));
+	key_command_close(k);
+	assert_in_range(clock_monotonic() - begun, 0, 5000);
+}
+
 static void
 definitions_that_are_wrong(void **state)
 {
@@ -197,6 +262,7 @@ main(void)
 		cmocka_unit_test(what_is_no_key),
 		cmocka_unit_test(commands_that_fail),
 		cmocka_unit_test(how_long_it_is_good),
+		cmocka_unit_test(beside_other_work),
 		cmocka_unit_test(definitions_that_are_wrong),
 	};
 	int failed;

@@ -178,6 +178,37 @@ export -f ask events items
 	same "$(wc -l <runs.slow)" 1
 }
 
+@test "while a key command runs, the other requests of its worker go on, and who waits for it can be cancelled" {
+	mkdir -p "$XDG_CONFIG_HOME/awf/endpoints"
+	cat >"$XDG_CONFIG_HOME/awf/endpoints/work.json" <<-JSON
+		{"protocol": "chat", "base_url": "$OPENAI_BASE_URL",
+		 "key": {"command": ["sh", "-c", "cd $PWD; echo x >>runs; n=\$(wc -l <runs); [ \$n = 1 ] || sleep 3; echo key-\$n"], "header": "authorization: Bearer "}}
+	JSON
+	run -0 awf-run -n -- bash -c '
+		say() { name=$1; shift; echo | awf-step -r -m work/m -p "$*" "$name"; }
+		{ say a one wait:1.5 >a; date +%s%3N >a.time; } &
+		until [ "$(wc -l <"$LOG")" -ge 1 ]; do sleep 0.02; done
+		{ say b two needs:key-2 >b; date +%s%3N >b.time; } &
+		until [ "$(wc -l <runs)" = 2 ]; do sleep 0.02; done
+		say c three ok >c &
+		echo | awf-step -r --try -q --timeout 300ms --retries 0 -m work/m -p "four ok" d 2>/dev/null
+		date +%s%3N >d.time
+		wait
+		cat a b c; workers | wc -l'
+	same "$output" "$(printf 'said one wait:1.5\nsaid two needs:key-2\nsaid three ok\n1')"
+	same "$(wc -l <runs)" 2
+	[ $(($(cat b.time) - $(cat a.time))) -gt 500 ]
+	[ $(($(cat b.time) - $(cat d.time))) -gt 1000 ]
+	same "$(events begin | grep -c four)" 0
+}
+
+@test "answers in large events do not all come at once: a worker takes no more memory than it says" {
+	seq 10 | sed 's/$/ event:24000000/' >in
+	run -0 awf-run -- bash -c 'items -j 10 all | tr -d x | wc -l; for p in $(workers); do grep VmHWM "/proc/$p/status"; done' <in
+	same "${lines[0]}" 10
+	[ "$(awk '{ print $2 }' <<<"${lines[1]}")" -lt 800000 ]
+}
+
 @test "few descriptors: a worker takes as many clients as it has room for" {
 	seq 40 | sed 's/$/ wait:0.5/' >in
 	run -0 bash -c 'ulimit -Sn 64; awf-run -- bash -c "items -j 40 all; workers | wc -l" <in'

@@ -68,6 +68,14 @@ most_after() {
 	[ "$(count 429)" -lt 100 ]
 }
 
+@test "refusals by chance hold those who were refused, and slow down no others" {
+	refuser --refuse 0.333 --retry-after 400 --seed 7
+	awf-run -n -- sh -c 'seq 200 | awf-step -i lines -j 60 --retries 25 -m openai/m -p "Say {{data}}" -q ask'
+	same "$(count 200)" 200
+	# Nobody asks sooner than it was told, and the end comes in much less than one refusal after the other would take.
+	awk '{ if (refused[$2] && $1 < refused[$2] + 0.4) exit 1; refused[$2] = $3 == 429 ? $1 : 0; last = $1 } END { if (last > 40) exit 1 }' "$LOG"
+}
+
 @test "a wait is recorded, told, and within the time of the call" {
 	refuser --first 1 --retry-after 5000
 	run -3 --separate-stderr awf-run -n -- sh -c 'echo a | awf-step -q --retries 0 -m openai/m -p "Say {{data}}" a

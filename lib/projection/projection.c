@@ -68,7 +68,7 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 		return 0;
 	model_take(&run->model, &event, place, &at);
 	if (!document) {
-		projection_write(p->projection, p->tools, &at, &run->next, out);
+		projection_write(p->projection, p->tools, &at, &run->past, &run->next, out);
 		return 0;
 	}
 	/* A document needs whole messages: put the values of their blobs back. */
@@ -145,6 +145,7 @@ static void
 free_run(struct projected_run *run)
 {
 	model_free(&run->model);
+	past_free(&run->past);
 	free(run->path);
 	free(run);
 }

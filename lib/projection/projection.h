@@ -40,6 +40,7 @@ struct projected_run {
 	int64_t position;                  /* in that file: everything before it has been read */
 	int64_t next;                      /* number of the next line */
 	struct model model;
+	struct projection_past past;
 };
 struct projector {
 	const struct projection *projection;

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "json/writer.h"
 #include "model/model.h"
+#include "projection/projection_past.h"
 
 /* A member of a line: its key, and the value that it has. A member whose value is unknown is left
  * out. */
@@ -26,6 +27,7 @@ struct projection_member {
 		PROJECT_CALL_ID,       /* of the event's call, as in the call's start */
 		PROJECT_CALL_KIND,
 		PROJECT_CALL_AGENT,
+		PROJECT_CALL_PROVIDER,
 		PROJECT_CALL_MODEL,
 		PROJECT_ACTOR,         /* placed_actor() */
 		PROJECT_STATUS,        /* placed_status() */
@@ -36,6 +38,7 @@ struct projection_member {
 		PROJECT_CONTENTS,      /* excerpt of the same, if it may be the contents of a file */
 		PROJECT_MESSAGE,       /* excerpt of the text of a message */
 		PROJECT_ARGUMENTS,     /* excerpt of the arguments of a tool call */
+		PROJECT_PRINTED,       /* FROM of what the run has printed: its digest or bytes */
 		PROJECT_WORD           /* the text FROM itself */
 	} what;
 	const char *from;
@@ -46,6 +49,7 @@ struct projection_line {
 	const struct projection_row *row;
 	int64_t number;
 	size_t index;                      /* among the lines that the row makes from the event */
+	const struct projection_news *news;
 };
 
 /* The condition for a row. If it names several outcomes, or several ends of runs, one of them is
@@ -68,6 +72,9 @@ enum {
 	WHEN_NOT_DECIDED = 16384,
 	WHEN_HANDOFF = 32768,    /* another agent continues a known call; not so */
 	WHEN_NO_HANDOFF = 65536,
+	WHEN_AGENT_BEGINS = 131072, /* see struct projection_news */
+	WHEN_AGENT_BEGUN = 262144,
+	WHEN_TURN_BEGINS = 524288,
 	WHEN_BLOCKED = 16        /* blocked by a rule */
 };
 
@@ -100,9 +107,9 @@ struct projection {
 };
 
 /* Appends the lines of a projection for an event, numbered from *number on; asked: also those that
- * are made only on request. */
+ * are made only on request. past: of the event's run; NULL if the projection needs none. */
 void projection_write(const struct projection *projection, bool asked, const struct placed *at,
-    int64_t *number, struct buffer *out);
+    struct projection_past *past, int64_t *number, struct buffer *out);
 /* Writes the members of the line's row: its body, then its list of members. */
 void projection_row_write(struct writer *w, const struct projection_line *line);
 

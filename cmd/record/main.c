@@ -20,6 +20,7 @@
 #include "base/folded_messages.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "io/polling.h"
@@ -316,6 +317,21 @@ record_flush_acknowledged(struct program *p, struct ingest_input *in, struct err
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
+/* Waits until stdin can be read, or a sender has waited long enough for an acknowledgement of an
+ * event whose cause does not come. -1: interrupted, or with *err. */
+static int
+record_wait_for_input(struct ingest_input *in, struct error *err)
+{
+	struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
+	int64_t since = awaited_since(&in->awaited), until = since == 0 ? 0 : since + CAUSE_AWAITED_MS;
+
+	if (interrupts_wait(interrupts, fds, 2, until, err) != 0)
+		return -1;
+	if (until != 0 && clock_monotonic() >= until)
+		ingest_settle(in, clock_monotonic() - CAUSE_AWAITED_MS);
+	return fds[1].revents != 0;
+}
+
 /* Reads stdin to its end. -1 with *err; a signal is not an error. */
 static int
 read_input(struct program *p, struct ingest_input *in, struct error *err)
@@ -327,8 +343,8 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	bool ended = false;
 
 	while (failed == 0 && !ended && !in->over) {
-		struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
 		ssize_t got;
+		int ready;
 
 		/* Acknowledge what was received before waiting for more: the sender may be waiting
 		 * for that. */
@@ -338,9 +354,14 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 			unsynced = 0;
 			continue;
 		}
-		if (interrupts_wait(interrupts, fds, 2, 0, err) != 0) {
+		ready = record_wait_for_input(in, err);
+		if (ready == -1) {
 			failed = *interrupts->signal_number != 0 ? 0 : -1;
 			break;
+		}
+		if (ready == 0) {
+			unsynced++; /* acknowledge what was settled */
+			continue;
 		}
 		got = read(STDIN_FILENO, piece, PIECE);
 		if (got == -1 && errno != EINTR && errno != EAGAIN) {

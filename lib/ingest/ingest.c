@@ -31,6 +31,7 @@
 #define RUNS_LEAST 16
 #define RUNS_MOST 256
 #define NAME_LIMIT 128 /* bytes of a run's name */
+#define AWAITED_MOST ((size_t)64 << 20) /* bytes of events that wait for their cause */
 
 struct ingest_run {
 	char run_id[ID_SIZE];
@@ -456,7 +457,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 		error_set(err, ERROR_BLOCKED, run_id, "the sender may begin no run of this name");
 		return INGEST_FORBIDDEN;
 	}
-	if (in->spec.pace == NULL || in->spec.pace(in->spec.context, run_id, -1))
+	if (in->spec.pace == NULL || in->unpaced || in->spec.pace(in->spec.context, run_id, -1))
 		return INGEST_NONE;
 	error_set(err, ERROR_BLOCKED, run_id, "too much comes at a time");
 	return INGEST_TOO_FAST;
@@ -631,17 +632,20 @@ anonymous_id(struct ingest_input *in, int64_t number, char id[ID_SIZE])
 	buffer_free(&text);
 }
 
-/* An event, which is valid and minified; number: which of those of its line. */
+/* An event, which is valid and minified, at its place in the input. id: the one that it gets if its
+ * sender gave it none; then the id that it has. waits: whether it may wait for its cause. 1: it is
+ * recorded, or was; 0: it is not; -1: it was refused, and nothing more is processed. */
 static int
-ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
+ingest_record_at(struct ingest_input *in, struct span object, int64_t line, int64_t number,
+    char id[ID_SIZE], bool waits, char run_id[ID_SIZE])
 {
-	struct ingest_refusal refusal = { .line = in->line, .event = number, .error = ERROR_INIT };
+	struct ingest_refusal refusal = { .line = line, .event = number, .error = ERROR_INIT };
 	enum recorder_result result = RECORDER_REFUSED;
 	struct span given = foreign_event_id(object);
 	struct ingest_pending *pending;
 	struct recorder *recorder;
 	struct ingest_run *run;
-	char id[ID_SIZE];
+	char cause[ID_SIZE];
 	int64_t seq = 0;
 	bool taken;
 
@@ -650,11 +654,21 @@ ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.fault, &refusal.error);
 	if (recorder == NULL && refusal.error.code == ERROR_NONE)
 		return 0;
-	anonymous_id(in, number, id);
 	if (recorder != NULL)
-		result = recorder_take(recorder, object, id, &seq, &refusal.error);
+		result = recorder_take(recorder, object, id, &seq, waits ? cause : NULL, &refusal.error);
 	if (run != NULL)
 		origin_release(&run->origin);
+	memcpy(run_id, refusal.run_id, ID_SIZE);
+	if (result == RECORDER_AWAITS) {
+		struct awaited_event event = { .object = memory_copy(object.at, object.len),
+			.len = object.len, .line = line, .number = number, .since = clock_monotonic() };
+
+		memcpy(event.run_id, run_id, ID_SIZE);
+		memcpy(event.id, id, ID_SIZE);
+		memcpy(event.cause, cause, ID_SIZE);
+		awaited_add(&in->awaited, &event);
+		return 0;
+	}
 	if (result == RECORDER_REFUSED) {
 		if (refusal.fault == INGEST_NONE)
 			refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
@@ -672,11 +686,84 @@ ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 	taken = result == RECORDER_TAKEN || given.at == NULL;
 	ingest_count_events(in, refusal.run_id, taken, !taken);
 	if (in->spec.taken == NULL)
-		return 0;
+		return 1;
 	pending = add_pending(in, refusal.run_id, seq);
 	pending->event_id = given.at != NULL ? memory_copy(given.at, given.len) :
 	    memory_format("\"%s\"", id);
-	return 0;
+	return 1;
+}
+
+/* An event is recorded: records those that wait for it, and those that wait for these. */
+static int
+ingest_record_effects(struct ingest_input *in, const char *run_id, const char *id)
+{
+	struct awaited_event event;
+	char (*causes)[ID_SIZE] = NULL, cause[ID_SIZE], its_run[ID_SIZE];
+	size_t count = 0, room = 0;
+	int failed = 0;
+
+	memcpy(cause, id, ID_SIZE);
+	in->unpaced = true;
+	for (;;) {
+		while (failed >= 0 && awaited_take(&in->awaited, run_id, cause, &event)) {
+			failed = ingest_record_at(in, span_of(event.object, event.len), event.line,
+			    event.number, event.id, false, its_run);
+			free(event.object);
+			if (failed != 1)
+				continue;
+			if (count == room) {
+				room = room == 0 ? 16 : 2 * room;
+				causes = memory_array(causes, room, sizeof *causes);
+			}
+			memcpy(causes[count++], event.id, ID_SIZE);
+		}
+		if (count == 0 || failed < 0)
+			break;
+		memcpy(cause, causes[--count], ID_SIZE);
+	}
+	in->unpaced = false;
+	free(causes);
+	return failed < 0 ? -1 : 0;
+}
+
+/* Records an event that has waited long enough, and what waits for it. */
+static void
+ingest_end_waiting(void *context, const struct awaited_event *event)
+{
+	struct ingest_input *in = context;
+	char id[ID_SIZE], run_id[ID_SIZE];
+
+	memcpy(id, event->id, ID_SIZE);
+	in->unpaced = true;
+	if (in->refusal.fault != INGEST_FAILED && ingest_record_at(in,
+	    span_of(event->object, event->len), event->line, event->number, id, false, run_id) == 1)
+		ingest_record_effects(in, run_id, id);
+	in->unpaced = false;
+	free(event->object);
+}
+
+int
+ingest_settle(struct ingest_input *in, int64_t before)
+{
+	/* What came before a refusal is recorded. */
+	awaited_settle(&in->awaited, before, ingest_end_waiting, in);
+	return in->over ? -1 : 0;
+}
+
+/* An event, which is valid and minified; number: which of those of its line. */
+static int
+ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
+{
+	char id[ID_SIZE], run_id[ID_SIZE];
+	int result;
+
+	anonymous_id(in, number, id);
+	result = ingest_record_at(in, object, in->line, number, id, true, run_id);
+	if (result == 1 && in->awaited.waiting > 0)
+		result = ingest_record_effects(in, run_id, id);
+	if (in->awaited.bytes > AWAITED_MOST)
+		ingest_settle(in, INT64_MAX);
+	return result < 0 ? -1 : 0;
 }
 
 /* Whether it is a damaged line of a transcript. */
@@ -869,6 +956,7 @@ ingest_input_end(struct ingest_input *in)
 		commit_lines(in);
 	}
 	buffer_free(&rest);
+	ingest_settle(in, INT64_MAX);
 	return ingest_flush(in);
 }
 
@@ -878,6 +966,7 @@ ingest_mark(const struct ingest_input *in, struct ingest_mark *mark)
 	*mark = (struct ingest_mark){ .line = in->line, .accepted = in->accepted,
 		.duplicates = in->duplicates, .missing_blobs = in->missing_blobs, .skipping = in->skipping };
 	buffer_append(&mark->bytes, buffer_string(&in->bytes), in->bytes.len);
+	awaited_copy(&mark->awaited, &in->awaited);
 }
 
 void
@@ -897,12 +986,15 @@ ingest_rewind(struct ingest_input *in, const struct ingest_mark *mark)
 	in->duplicates = mark->duplicates;
 	in->missing_blobs = mark->missing_blobs;
 	in->skipping = mark->skipping;
+	awaited_free(&in->awaited);
+	awaited_copy(&in->awaited, &mark->awaited);
 }
 
 void
 ingest_mark_free(struct ingest_mark *mark)
 {
 	buffer_free(&mark->bytes);
+	awaited_free(&mark->awaited);
 }
 
 size_t
@@ -919,5 +1011,6 @@ ingest_input_free(struct ingest_input *in)
 	map_free(&in->refused_runs);
 	buffer_free(&in->bytes);
 	buffer_free(&in->event);
+	awaited_free(&in->awaited);
 	in->pending = NULL;
 }

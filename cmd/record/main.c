@@ -49,6 +49,7 @@ struct destination {
 	const char *argument;    /* RUN; NULL: not given */
 	struct run_ref ref;      /* the run that argument names */
 	const char *name;        /* name of a new run */
+	const char *vocabulary;  /* of the first event; NULL */
 	char *const *argv;
 	struct run run;          /* the run that this process is in, or a new one */
 	bool entered, own;
@@ -124,8 +125,8 @@ static int
 record_reopen_run(struct destination *to, const char *name, struct error *err)
 {
 	const struct run_spec spec = { .name = name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = record_print_message,
-		.warn = record_print_warning };
+		.vocabulary = to->vocabulary, .keep_transcript = true, .latest = true,
+		.repaired = record_print_message, .warn = record_print_warning };
 	struct model model;
 	int failed;
 
@@ -174,8 +175,8 @@ static int
 make_own(struct destination *to, struct error *err)
 {
 	struct run_spec spec = { .name = to->name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = record_print_message,
-		.warn = record_print_warning };
+		.vocabulary = to->vocabulary, .keep_transcript = true, .latest = true,
+		.repaired = record_print_message, .warn = record_print_warning };
 
 	if (redactor_open(&to->redactor, NULL, err) != 0)
 		return -1;
@@ -188,7 +189,8 @@ make_own(struct destination *to, struct error *err)
 
 /* Opens the run for the events, when the first of them arrives. */
 static int
-open_destination(void *context, struct recorder **recorder, struct error *err)
+open_destination(void *context, const char *vocabulary, struct recorder **recorder,
+    struct error *err)
 {
 	struct program *p = context;
 	struct destination *to = &p->to;
@@ -196,6 +198,7 @@ open_destination(void *context, struct recorder **recorder, struct error *err)
 	struct transcript *t;
 	int failed;
 
+	to->vocabulary = vocabulary;
 	if (to->argument != NULL) {
 		failed = open_named(to, &p->storage, err);
 	} else if (run_in_environment()) {

@@ -25,6 +25,7 @@
 #include "model/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
+#include "transcript/vocabulary.h"
 
 #define FORMAT 1
 #define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript for writing, and for reading */
@@ -214,9 +215,9 @@ run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
 	buffer_free(&text);
 }
 
-/* The first event of such a run. name: its sender's name for it. */
+/* The first event of such a run. name: its sender's name for it; vocabulary: of its first event. */
 static int
-record_started(struct ingest_run *run, struct span name, struct error *err)
+record_started(struct ingest_run *run, struct span name, const char *vocabulary, struct error *err)
 {
 	struct event e = { .type = EVENT_RUN_STARTED, .path = "" };
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
@@ -234,6 +235,7 @@ record_started(struct ingest_run *run, struct span name, struct error *err)
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, FORMAT);
 	writer_member_integer(&w, KEY_ATTEMPT, 1);
+	writer_member_string(&w, KEY_VOCABULARY, vocabulary);
 	writer_object_end(&w);
 	e.payload = span_of(payload.data, payload.len);
 	failed = transcript_append(&run->transcript, &e, err);
@@ -245,7 +247,8 @@ record_started(struct ingest_run *run, struct span name, struct error *err)
 /* Makes the sender the owner of the run, and creates its transcript. The lock of the origin is
  * held. */
 static int
-open_events(struct ingest *ingest, struct ingest_run *run, struct span name, struct error *err)
+open_events(struct ingest *ingest, struct ingest_run *run, struct span name, const char *vocabulary,
+    struct error *err)
 {
 	char *path = storage_transcript(ingest->storage, run->run_id);
 	char *blobs = storage_blobs(ingest->storage, run->run_id);
@@ -261,7 +264,7 @@ open_events(struct ingest *ingest, struct ingest_run *run, struct span name, str
 		recorder_begin(&run->recorder, &run->transcript, NULL, NULL, NULL);
 		if (!transcript_begun(path))
 			failed = origin_lease(&run->origin, clock_wall() + ingest->lease_ms * 1000, err) != 0 ? -1 :
-			    record_started(run, name, err);
+			    record_started(run, name, vocabulary, err);
 	}
 	free(blobs);
 	free(path);
@@ -281,7 +284,7 @@ has_begun(const struct ingest *ingest, const char *run_id)
 /* The run of events with the lock of its origin, made if need be; NULL with *err. */
 static struct ingest_run *
 enter_events(struct ingest *ingest, const char *run_id, const char *sender, struct span name,
-    struct error *err)
+    const char *vocabulary, struct error *err)
 {
 	struct ingest_run *run = ingest_find_run(ingest, run_id, sender, true);
 	int shared;
@@ -297,7 +300,7 @@ enter_events(struct ingest *ingest, const char *run_id, const char *sender, stru
 		drop_run(ingest, 0);
 	}
 	run = add_run(ingest, run_id, sender, true);
-	if (open_events(ingest, run, name, err) == 0)
+	if (open_events(ingest, run, name, vocabulary, err) == 0)
 		return run;
 	drop_run(ingest, 0);
 	return NULL;
@@ -336,7 +339,7 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 		error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
 		return INGEST_FORBIDDEN;
 	}
-	run = enter_events(ingest, run_id, sender, SPAN_NONE, err);
+	run = enter_events(ingest, run_id, sender, SPAN_NONE, NULL, err);
 	if (run == NULL)
 		return err->code == ERROR_BLOCKED ? INGEST_FORBIDDEN : INGEST_FAILED;
 	writer_begin(&w, &payload);
@@ -583,7 +586,8 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	*run = NULL;
 	if (in->spec.recorder != NULL) {
 		if (in->recorder == NULL)
-			in->no_recorder = in->spec.recorder(in->spec.context, &in->recorder, err) != 0;
+			in->no_recorder = in->spec.recorder(in->spec.context, vocabulary_of(object),
+			    &in->recorder, err) != 0;
 		if (in->no_recorder)
 			return NULL;
 		memcpy(run_id, in->recorder->transcript->run_id, ID_SIZE);
@@ -613,7 +617,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 			return NULL;
 		foreign_event_free(&f);
 	}
-	*run = enter_events(in->ingest, run_id, in->spec.sender, name, err);
+	*run = enter_events(in->ingest, run_id, in->spec.sender, name, vocabulary_of(object), err);
 	return *run != NULL ? &(*run)->recorder : NULL;
 }
 

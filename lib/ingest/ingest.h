@@ -113,9 +113,11 @@ struct ingest_taken {
 struct ingest_spec {
 	const char *sender;    /* origin_name_valid(): the owner of the runs that it sends */
 	bool document;         /* the whole input is one JSON text, not lines */
-	/* Where events are recorded; called for the first one; -1 with *err. The caller owns the
-	 * recorder. NULL: in the runs that the events name. */
-	int (*recorder)(void *context, struct recorder **recorder, struct error *err);
+	/* Where events are recorded; called for the first one, with its vocabulary (NULL: none that is
+	 * known); -1 with *err. The caller owns the recorder. NULL: in the runs that the events
+	 * name. */
+	int (*recorder)(void *context, const char *vocabulary, struct recorder **recorder,
+	    struct error *err);
 	/* Called for each thing that is on disk; may be NULL. */
 	void (*taken)(void *context, const struct ingest_taken *taken);
 	/* Called for what is refused. If it returns true, the rest of the input is processed,

@@ -6,10 +6,9 @@
 #include "projection/projection_past.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
-#include "projection/projection_write.h"
+#include "projection/projection_placed.h"
 #include "transcript/event_keys.h"
 
 struct past_call {
@@ -63,7 +62,7 @@ past_take(struct projection_past *past, const struct placed *at, struct projecti
 	c = past_find_call(past, at->call);
 	/* A call that took its result from an earlier attempt did not begin, nor did one that failed
 	 * before anything happened in it. */
-	news->agent_begins = !c->begun && (inside || (strcmp(placed_outcome(at), "success") == 0 &&
+	news->agent_begins = !c->begun && (inside || (placed_outcome_of(at) == PLACED_SUCCESS &&
 	    !at->call->reused));
 	c->begun |= news->agent_begins;
 	news->agent_begun = c->begun;

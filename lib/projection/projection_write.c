@@ -13,91 +13,6 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-/* ---- properties of events ---- */
-
-bool
-placed_by_agent(const struct placed *at)
-{
-	const struct model_step *step = at->call ? at->call->step : NULL;
-
-	return step && (step->agent || step->provider || step->model);
-}
-
-bool
-placed_whole(const struct placed *at)
-{
-	return !span_true(span_member(at->event->payload, KEY_PARTIAL));
-}
-
-const char *
-call_actor(const struct model_call *call)
-{
-	return call->step->agent ? call->step->agent : call->step->name;
-}
-
-const char *
-placed_actor(const struct placed *at)
-{
-	if (at->call)
-		return call_actor(at->call);
-	return at->run->name ? at->run->name : "";
-}
-
-const char *
-placed_status(const struct placed *at)
-{
-	static const char *const statuses[] = { "success", "failed", "cancelled", "timeout",
-		"waiting", NULL };
-	const char *status = span_one_of(span_member(at->event->payload, KEY_STATUS), statuses);
-
-	return status ? status : "";
-}
-
-/* The event's outcome: one of WHEN_SUCCESS to WHEN_WAITING. */
-static unsigned
-outcome_of(const struct placed *at)
-{
-	struct span payload = at->event->payload, error = span_member(payload, KEY_ERROR);
-
-	if (member_set(span_member(payload, KEY_SKIPPED)))
-		return WHEN_SKIPPED;
-	if (!member_set(error))
-		return WHEN_SUCCESS;
-	return span_is(span_member(error, KEY_CODE), error_name(ERROR_WAITING)) ? WHEN_WAITING :
-	    WHEN_FAILED;
-}
-
-bool
-placed_failed(const struct placed *at)
-{
-	return outcome_of(at) == WHEN_FAILED;
-}
-
-const char *
-placed_outcome(const struct placed *at)
-{
-	switch (outcome_of(at)) {
-	case WHEN_SKIPPED:
-		return "skipped";
-	case WHEN_SUCCESS:
-		return "success";
-	case WHEN_WAITING:
-		return "waiting";
-	default:
-		return "failed";
-	}
-}
-
-int64_t
-placed_duration(const struct placed *at)
-{
-	long long duration;
-
-	if (span_integer(span_member(at->event->payload, KEY_DURATION_MS), &duration))
-		return duration;
-	return (at->wall - at->started) / 1000;
-}
-
 void
 derive_hex(const char *label, const char *id, size_t digits, char *out)
 {
@@ -143,7 +58,7 @@ row_applies(const struct projection_row *row, bool asked, const struct placed *a
 	    ((when & WHEN_AGENT_BEGINS) && !news->agent_begins) ||
 	    ((when & WHEN_AGENT_BEGUN) && !news->agent_begun) ||
 	    ((when & WHEN_TURN_BEGINS) && !news->turn_begins) ||
-	    ((when & outcomes) && !(when & outcome_of(at))))
+	    ((when & outcomes) && !(when & placed_outcome_of(at))))
 		return false;
 	if ((when & WHEN_BLOCKED) && !(placed_failed(at) && span_is(span_path(at->event->payload,
 	    KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_BLOCKED))))

@@ -13,6 +13,7 @@
 #include "json/writer.h"
 #include "model/model.h"
 #include "projection/projection_past.h"
+#include "projection/projection_placed.h"
 
 /* A member of a line: its key, and the value that it has. A member whose value is unknown is left
  * out. */
@@ -59,10 +60,10 @@ enum {
 	WHEN_CALL = 2,           /* the event's call is known */
 	WHEN_AGENT = 4,          /* the call is an agent's */
 	WHEN_NO_AGENT = 8,       /* the event belongs to no agent's call */
-	WHEN_SUCCESS = 32,       /* outcomes, see placed_outcome() */
-	WHEN_FAILED = 64,
-	WHEN_SKIPPED = 128,
-	WHEN_WAITING = 256,
+	WHEN_SUCCESS = PLACED_SUCCESS,
+	WHEN_FAILED = PLACED_FAILED,
+	WHEN_SKIPPED = PLACED_SKIPPED,
+	WHEN_WAITING = PLACED_WAITING,
 	WHEN_RUN_SUCCEEDED = 512, /* the run ended: with success; waiting for a person; in any other
 	                             way */
 	WHEN_RUN_WAITS = 1024,
@@ -113,19 +114,6 @@ void projection_write(const struct projection *projection, bool asked, const str
 /* Writes the members of the line's row: its body, then its list of members. */
 void projection_row_write(struct writer *w, const struct projection_line *line);
 
-/* Functions for all tables. */
-bool placed_failed(const struct placed *at);   /* it reports a failure of its own, not of an earlier
-                                                  call */
-bool placed_by_agent(const struct placed *at); /* it belongs to an agent's call */
-bool placed_whole(const struct placed *at);    /* it is not a piece of a message */
-/* The call's agent, else its name, else the name of the workflow. */
-const char *placed_actor(const struct placed *at);
-const char *call_actor(const struct model_call *call);
-/* The status of a run.completed, "" if it has none. */
-const char *placed_status(const struct placed *at);
-/* The outcome of what has ended: "success", "failed", "skipped" or "waiting". */
-const char *placed_outcome(const struct placed *at);
-int64_t placed_duration(const struct placed *at); /* ms */
 /* The first `digits` hex digits of the SHA-256 of "label:id", and a NUL. */
 void derive_hex(const char *label, const char *id, size_t digits, char *out);
 /* The same for an id in a line; of "" if it is not one. */

@@ -47,7 +47,7 @@ set_look(struct feed *feed)
 {
 	int64_t after = FOLLOW_LOOK_MS;
 
-	if (feed->watch == -1)
+	if (feed->fd != -1 && feed->watch == -1)
 		after = UNWATCHED_MS;
 	else if (feed->ended && feed->alive && !feed->over)
 		after = ENDING_MS;

@@ -326,7 +326,8 @@ static int
 record_wait_for_input(struct ingest_input *in, struct error *err)
 {
 	struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
-	int64_t since = awaited_since(&in->awaited), until = since == 0 ? 0 : since + CAUSE_AWAITED_MS;
+	int64_t since = awaited_since(&in->awaited);
+	int64_t until = since == 0 ? 0 : since + CAUSE_AWAITED_MS;
 
 	if (interrupts_wait(interrupts, fds, 2, until, err) != 0)
 		return -1;

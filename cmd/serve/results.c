@@ -113,8 +113,8 @@ result_refuse(struct request *r, const struct feed *feed, const char *status)
 			    KEY_MESSAGE));
 		summary_free(&summary);
 	}
-	request_error(r, 409, status, "run %s has no result, its status is %s%s%s", feed->run_id, status,
-	    message != NULL ? ": " : "", message != NULL ? message : "");
+	request_error(r, 409, status, "run %s has no result, its status is %s%s%s", feed->run_id,
+	    status, message != NULL ? ": " : "", message != NULL ? message : "");
 	free(message);
 }
 
@@ -126,7 +126,8 @@ result_answer(struct request *r, const struct result *x)
 	const char *status = feed->ended ? feed->status : "died";
 
 	if (feed->gone) {
-		request_error(r, 404, "not_found", "the run was removed, or left the queue before it began");
+		request_error(r, 404, "not_found",
+		    "the run was removed, or left the queue before it began");
 		return;
 	}
 	if (!result_is_there(feed)) {
@@ -208,8 +209,9 @@ request_waits(struct request *r, int64_t *seconds)
 	if (text == NULL)
 		return true;
 	if (duration_parse(text, &ms) != 0 || ms > WAIT_MOST * 1000) {
-		request_error(r, 400, "invalid_input", "wait is to be a time of at most %d s, as in 30s: "
-		    "ask again after that", (int)WAIT_MOST);
+		request_error(r, 400, "invalid_input",
+		    "wait is to be a time of at most %d s, as in 30s: ask again after that",
+		    (int)WAIT_MOST);
 		return false;
 	}
 	/* Timers are kept in a list for each duration. */

@@ -413,7 +413,8 @@ write_queued(struct writer *w, const struct server *s, const char *run_id)
 	bool is_queued = queued_find(&s->storage, run_id, &found);
 	int64_t now = clock_wall();
 	struct summary run = { .status = "queued", .child = found.child, .exit_code = -1,
-		.started = is_queued ? found.came : now, .name = is_queued ? found.name : memory_text(""),
+		.started = is_queued ? found.came : now,
+		.name = is_queued ? found.name : memory_text(""),
 		.cost = COST_UNKNOWN };
 
 	memcpy(run.run_id, run_id, ID_SIZE);

@@ -23,7 +23,8 @@ struct awaited_event {
 	char cause[ID_SIZE];     /* the id of its cause */
 	int64_t since;           /* clock_monotonic() */
 	bool over;               /* it waits no more */
-	size_t next;             /* 1 + index of the one that waited for the same cause before it; 0: none */
+	size_t next;             /* 1 + index of the one before it that waited for the same cause; 0:
+	                            there is none */
 };
 
 struct awaited {

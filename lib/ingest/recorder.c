@@ -141,7 +141,8 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 		foreign_event_free(&f);
 		return RECORDER_KNOWN;
 	}
-	if (cause != NULL && f.parent[0] != '\0' && strcmp(f.parent, f.id) != 0 && !is_known(r, f.parent)) {
+	if (cause != NULL && f.parent[0] != '\0' && strcmp(f.parent, f.id) != 0 &&
+	    !is_known(r, f.parent)) {
 		/* Another process may have recorded it. */
 		if (recorder_look(r, err) != 0) {
 			foreign_event_free(&f);

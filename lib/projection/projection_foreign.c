@@ -38,8 +38,8 @@ value_at(struct span value, const char *path)
 		size_t len = strcspn(path, "/");
 		char *key = strndup(path, len);
 
-		value = span_type(value) == 'a' ? span_element(value, (size_t)strtoul(key, NULL, 10)) :
-		    span_member(value, key);
+		value = span_type(value) == 'a' ?
+		    span_element(value, (size_t)strtoul(key, NULL, 10)) : span_member(value, key);
 		free(key);
 		path += len + (path[len] == '/');
 	}
@@ -144,7 +144,8 @@ foreign_hides(struct projection_sender *sender, const struct projection *project
     const struct placed *at, int64_t dropped)
 {
 	if (at->event->type == EVENT_RUN_STARTED)
-		sender->speaks = span_is(span_member(at->event->payload, KEY_VOCABULARY), projection->name);
+		sender->speaks = span_is(span_member(at->event->payload, KEY_VOCABULARY),
+		    projection->name);
 	if (!sender->speaks)
 		return false;
 	if (at->event->type == EVENT_RUN_COMPLETED)

@@ -41,7 +41,9 @@ count_tools(struct span payload)
 	struct span blocks = span_member(payload, KEY_BLOCKS);
 	size_t count = 0;
 
-	for (struct span_walk block = span_walk(blocks); span_type(blocks) == 'a' && span_next(&block);)
+	if (span_type(blocks) != 'a')
+		return 0;
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
 		count += span_is(span_member(block.value, KEY_TYPE), "tool_use");
 	return count;
 }

@@ -8,7 +8,9 @@
 #include "model/model.h"
 
 /* How what has ended came out. The values are bits of a row's condition (projection_write.h). */
-enum placed_outcome { PLACED_SUCCESS = 32, PLACED_FAILED = 64, PLACED_SKIPPED = 128, PLACED_WAITING = 256 };
+enum placed_outcome {
+	PLACED_SUCCESS = 32, PLACED_FAILED = 64, PLACED_SKIPPED = 128, PLACED_WAITING = 256
+};
 
 enum placed_outcome placed_outcome_of(const struct placed *at);
 bool placed_failed(const struct placed *at);   /* it reports a failure of its own, not of an earlier

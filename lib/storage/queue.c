@@ -392,12 +392,12 @@ queued_read(const struct storage *s, const char *run_id, enum queue_state one,
 		while (queue != NULL && (ticket = readdir(queue)) != NULL) {
 			enum queue_state state;
 			char *in = path_join(path, ticket->d_name);
+			bool live = ticket_number(ticket->d_name) != 0 &&
+			    read_live_ticket(in, &run, &state);
 
-			if (ticket_number(ticket->d_name) == 0 || !read_live_ticket(in, &run, &state)) {
-				free(in);
-				continue;
-			}
 			free(in);
+			if (!live)
+				continue;
 			if ((state != one && state != other) ||
 			    (run_id != NULL && strcmp(run.run_id, run_id) != 0)) {
 				free(run.name);

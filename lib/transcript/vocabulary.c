@@ -29,7 +29,8 @@ vocabulary_of(struct span event)
 
 	if (span_one_of(type, agent_event_types) != NULL && is_type(event, KEY_SEQ, 'n') &&
 	    is_type(event, "ts", 's') && is_type(event, "runId", 's') &&
-	    is_type(event, KEY_PHASE, 's') && span_one_of(span_member(event, "runKind"), run_kinds) != NULL)
+	    is_type(event, KEY_PHASE, 's') &&
+	    span_one_of(span_member(event, "runKind"), run_kinds) != NULL)
 		return VOCABULARY_AGENT_EVENT;
 	if (span_one_of(type, interagent_types) != NULL && is_type(event, KEY_EVENT_ID, 's') &&
 	    is_type(event, "agent_id", 's') && is_type(event, "timestamp_ns", 'n') &&

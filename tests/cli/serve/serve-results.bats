@@ -186,6 +186,7 @@ queued() { ask '/api/runs?status=queued' | jq '.runs | length'; }
 	same "$(ask_tcp "/api/runs/$id" | jq -c '[.status, .name, .calls.total, .alive]')" '["queued","slow.awf",0,false]'
 	same "$(get "/api/runs/$id/output?wait=1s")" "202 {\"run_id\":\"$id\",\"status\":\"queued\"}"
 	same "$(get "/api/runs/$id/events")" 200
+	same "$(get "/api/runs/$id/outline?after=0&limit=9")" '200 {"calls":[],"events":[],"next":null}'
 	# To others it is as if it were not there; who may read the workflow sees it.
 	same "$(TOKEN=$(start) get "/api/runs/$id/events" | cut -c 1-3)" 404
 	same "$(TOKEN=$(awf-serve --new-token read --name 'upper*') get "/api/runs/$id/events" | cut -c 1-3)" 404

@@ -24,7 +24,7 @@ PUBLIC_ROOMS = base io json
 PUBLIC = \
 	transcript/blob transcript/call transcript/event transcript/event_keys transcript/filter \
 	transcript/form transcript/layout transcript/reader transcript/redaction \
-	transcript/sync_mode transcript/transcript transcript/verify_lines \
+	transcript/sync_mode transcript/transcript transcript/verify_lines transcript/vocabulary \
 	proc/api_keys proc/descendants proc/environment proc/interrupts proc/libexec proc/message \
 	proc/last_words proc/model_token proc/peer proc/process proc/subprocess proc/wait \
 	isolate/isolate isolate/loopback isolate/sandbox \

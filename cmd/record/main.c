@@ -20,6 +20,7 @@
 #include "base/folded_messages.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "ingest/ingest.h"
 #include "io/polling.h"
@@ -48,6 +49,7 @@ struct destination {
 	const char *argument;    /* RUN; NULL: not given */
 	struct run_ref ref;      /* the run that argument names */
 	const char *name;        /* name of a new run */
+	const char *vocabulary;  /* of the first event; NULL */
 	char *const *argv;
 	struct run run;          /* the run that this process is in, or a new one */
 	bool entered, own;
@@ -123,8 +125,8 @@ static int
 record_reopen_run(struct destination *to, const char *name, struct error *err)
 {
 	const struct run_spec spec = { .name = name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = record_print_message,
-		.warn = record_print_warning };
+		.vocabulary = to->vocabulary, .keep_transcript = true, .latest = true,
+		.repaired = record_print_message, .warn = record_print_warning };
 	struct model model;
 	int failed;
 
@@ -173,8 +175,8 @@ static int
 make_own(struct destination *to, struct error *err)
 {
 	struct run_spec spec = { .name = to->name, .kind = INGEST_KIND, .argv = to->argv,
-		.keep_transcript = true, .latest = true, .repaired = record_print_message,
-		.warn = record_print_warning };
+		.vocabulary = to->vocabulary, .keep_transcript = true, .latest = true,
+		.repaired = record_print_message, .warn = record_print_warning };
 
 	if (redactor_open(&to->redactor, NULL, err) != 0)
 		return -1;
@@ -187,7 +189,8 @@ make_own(struct destination *to, struct error *err)
 
 /* Opens the run for the events, when the first of them arrives. */
 static int
-open_destination(void *context, struct recorder **recorder, struct error *err)
+open_destination(void *context, const char *vocabulary, struct recorder **recorder,
+    struct error *err)
 {
 	struct program *p = context;
 	struct destination *to = &p->to;
@@ -195,6 +198,7 @@ open_destination(void *context, struct recorder **recorder, struct error *err)
 	struct transcript *t;
 	int failed;
 
+	to->vocabulary = vocabulary;
 	if (to->argument != NULL) {
 		failed = open_named(to, &p->storage, err);
 	} else if (run_in_environment()) {
@@ -316,6 +320,22 @@ record_flush_acknowledged(struct program *p, struct ingest_input *in, struct err
 	return failed == 0 ? 0 : error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
+/* Waits until stdin can be read, or a sender has waited long enough for an acknowledgement of an
+ * event whose cause does not come. -1: interrupted, or with *err. */
+static int
+record_wait_for_input(struct ingest_input *in, struct error *err)
+{
+	struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
+	int64_t since = awaited_since(&in->awaited);
+	int64_t until = since == 0 ? 0 : since + CAUSE_AWAITED_MS;
+
+	if (interrupts_wait(interrupts, fds, 2, until, err) != 0)
+		return -1;
+	if (until != 0 && clock_monotonic() >= until)
+		ingest_settle(in, clock_monotonic() - CAUSE_AWAITED_MS);
+	return fds[1].revents != 0;
+}
+
 /* Reads stdin to its end. -1 with *err; a signal is not an error. */
 static int
 read_input(struct program *p, struct ingest_input *in, struct error *err)
@@ -327,8 +347,8 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 	bool ended = false;
 
 	while (failed == 0 && !ended && !in->over) {
-		struct pollfd fds[2] = { [1] = { .fd = STDIN_FILENO, .events = POLLIN } };
 		ssize_t got;
+		int ready;
 
 		/* Acknowledge what was received before waiting for more: the sender may be waiting
 		 * for that. */
@@ -338,9 +358,14 @@ read_input(struct program *p, struct ingest_input *in, struct error *err)
 			unsynced = 0;
 			continue;
 		}
-		if (interrupts_wait(interrupts, fds, 2, 0, err) != 0) {
+		ready = record_wait_for_input(in, err);
+		if (ready == -1) {
 			failed = *interrupts->signal_number != 0 ? 0 : -1;
 			break;
+		}
+		if (ready == 0) {
+			unsynced++; /* acknowledge what was settled */
+			continue;
 		}
 		got = read(STDIN_FILENO, piece, PIECE);
 		if (got == -1 && errno != EINTR && errno != EAGAIN) {

@@ -91,25 +91,15 @@ blobs_fetch_from_database(struct request *r, const char *run_id, const char *nam
 }
 
 void
-answer_blob(struct request *r)
+request_blob(struct request *r, const char *run_id, const char *name)
 {
 	const struct upload *u = r->free_state == free_fetch ? r->state : NULL;
-	const char *name = request_segment(r, 1), *type;
-	char run_id[ID_SIZE], head[HEAD], *directory;
+	char head[HEAD], *directory = storage_blobs(&r->server->storage, run_id);
 	struct stat status;
+	const char *type;
 	ssize_t got;
-	int fd;
+	int fd = open_file(path_join(directory, name), &status);
 
-	if (u != NULL)
-		memcpy(run_id, u->run_id, ID_SIZE);
-	else if (!request_run(r, request_segment(r, 0), run_id))
-		return;
-	if (!blob_name_valid(name)) {
-		request_error(r, 404, "not_found", "a blob's name is 64 hex digits");
-		return;
-	}
-	directory = storage_blobs(&r->server->storage, run_id);
-	fd = open_file(path_join(directory, name), &status);
 	free(directory);
 	if (fd == -1 && u == NULL && r->server->database.shipper != NULL) {
 		blobs_fetch_from_database(r, run_id, name);
@@ -128,6 +118,30 @@ answer_blob(struct request *r)
 	type = picture_type(head, got > 0 ? (size_t)got : 0);
 	request_file(r, type != NULL ? type : "application/octet-stream", fd, 0, status.st_size,
 	    type != NULL ? NULL : saved);
+}
+
+bool
+request_blob_fetched(struct request *r)
+{
+	const struct upload *u = r->free_state == free_fetch ? r->state : NULL;
+
+	if (u != NULL)
+		request_blob(r, u->run_id, u->sha256);
+	return u != NULL;
+}
+
+void
+answer_blob(struct request *r)
+{
+	const char *name = request_segment(r, 1);
+	char run_id[ID_SIZE];
+
+	if (request_blob_fetched(r) || !request_run(r, request_segment(r, 0), run_id))
+		return;
+	if (blob_name_valid(name))
+		request_blob(r, run_id, name);
+	else
+		request_error(r, 404, "not_found", "a blob's name is 64 hex digits");
 }
 
 void

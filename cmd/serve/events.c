@@ -44,7 +44,8 @@ struct selection {
 	struct live *live;       /* a reference, if the client wants text in progress; else NULL */
 	struct live_cursor cursor; /* how much text in progress has been sent */
 	int64_t number;          /* number of the spool's next line, from 0; -1: not known yet */
-	int64_t skip;            /* lines of the spool before the first one to send */
+	int64_t skip;            /* lines of the spool, or of a transcript that does not exist yet, before
+	                            the first one to send */
 };
 
 /* ---- the end of a stream, and its restart ---- */
@@ -139,6 +140,10 @@ append_lines(struct selection *x, const char *bytes, size_t len, struct buffer *
 
 	for (; bytes < end && x->left != 0; bytes = lf + 1) {
 		lf = memchr(bytes, '\n', (size_t)(end - bytes));
+		if (x->skip > 0) {
+			x->skip--;
+			continue;
+		}
 		if (x->chosen && !is_wanted(x, bytes, (size_t)(lf - bytes)))
 			continue;
 		if (x->framed)
@@ -160,7 +165,7 @@ fill_lines(struct stream *s, struct buffer *out)
 	int64_t until = x->until;
 	/* If lines are sent as they are, a piece may end inside a line, so long lines are no
 	 * problem. */
-	bool raw = !x->framed && !x->chosen && x->left == -1;
+	bool raw = !x->framed && !x->chosen && x->left == -1 && x->skip == 0;
 
 	append_beginning(s, out);
 	while (out->len < STREAM_PIECE && scanned < SCANNED) {
@@ -435,20 +440,25 @@ answer_events(struct request *r)
 	const struct projection *projection;
 	char run_id[ID_SIZE];
 	struct reader reader;
-	bool follow, always;
-	int64_t from, to, after = -1, limit = -1;
+	bool follow, always, queued;
+	int64_t from = 0, to, after = -1, limit = -1;
 	struct stream *s;
 	struct selection *x;
 
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
 	    !request_number(r, "after", NUMBER_MOST, &after) ||
 	    !request_number(r, "limit", NUMBER_MOST, &limit) ||
-	    !request_run(r, request_segment(r, 0), run_id))
+	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
 	if (projection != NULL) {
 		s = make_projected(r, run_id, projection, false, after);
 		if (s == NULL)
 			return;
+	} else if (queued) {
+		if ((s = make_stream(r, run_id, &lines_source)) == NULL)
+			return;
+		events_choose_filter(r, s->state);
+		((struct selection *)s->state)->skip = after < 0 ? 0 : after;
 	} else {
 		if (open_reader(r, run_id, &reader) != 0)
 			return;
@@ -485,9 +495,10 @@ answer_workflow_events(struct request *r)
 	int64_t offset = 0;
 	char run_id[ID_SIZE];
 	struct stream *s;
+	bool queued;
 
 	if (!request_number(r, "offset", NUMBER_MOST, &offset) ||
-	    !request_run(r, request_segment(r, 0), run_id))
+	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
 	/* offset=0: from the first line; offset=N: from the line after line N. */
 	s = make_projected(r, run_id, projection, false, offset == 0 ? -1 : offset);
@@ -559,7 +570,7 @@ answer_event_stream(struct request *r)
 	struct span last = request_header(r, "Last-Event-ID");
 	char run_id[ID_SIZE], digest[FRAME_DIGITS + 1] = "";
 	const struct projection *projection;
-	bool follow, always;
+	bool follow, always, queued;
 	int64_t seq = 0, offset = 0, live = 0;
 	int found = 1;
 	struct selection *x;
@@ -571,7 +582,8 @@ answer_event_stream(struct request *r)
 	if (last.len > 0)
 		given = snprintf(id, sizeof id, "%.*s", (int)last.len, last.at) < FRAME_ID_SIZE ? id : "";
 	if (!read_follow(r, &follow, &always) || !read_projection(r, &projection) ||
-	    !request_number(r, "live", 1, &live) || !request_run(r, request_segment(r, 0), run_id))
+	    !request_number(r, "live", 1, &live) ||
+	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
 	if (live == 1 && (projection != NULL || is_chosen(r))) {
 		request_error(r, 400, "invalid_input", "live goes with none of type, path and as");
@@ -589,7 +601,9 @@ answer_event_stream(struct request *r)
 	    is_chosen(r) ? &chosen_frames_source : &frames_source);
 	if (s == NULL)
 		return;
-	if (seq > 0)
+	if (seq > 0 && s->feed->fd == -1)
+		found = 0; /* the run has not begun */
+	else if (seq > 0)
 		found = feed_find(s->feed, seq, digest, &offset, &err);
 	if (found == -1) {
 		stream_free(s);

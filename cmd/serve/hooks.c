@@ -18,8 +18,10 @@
 #include "io/file.h"
 #include "json/writer.h"
 #include "serve/claims.h"
+#include "serve/runs.h"
 #include "serve/serve.h"
 #include "serve/start.h"
+#include "serve/starters.h"
 #include "serve_runs/work.h"
 #include "transcript/event_keys.h"
 #include "workspace/workflow_file.h"
@@ -50,6 +52,7 @@ struct delivery {
 	char *file;              /* name of the workflow's file in the directory */
 	char *id, *event;        /* NULL */
 	char *signature;         /* hex digits; NULL: the sender has a token instead */
+	int64_t wait;            /* how many seconds its sender waits for the end of the run */
 	struct work *work;
 	bool done, died;
 	struct hook_outcome outcome;
@@ -119,8 +122,15 @@ hooks_start_workflow(const struct delivery *d, struct claims *claims, struct err
 		free(input);
 	}
 	spec.inputs = inputs;
-	found = start_workflow(&spec, err);
+	/* Whoever is told the run's id may read it at once. */
+	if (r->token != NULL && *token_digest(r->token) != '\0' &&
+	    starters_note(spec.storage, spec.run_id, token_digest(r->token), err) != 0)
+		found = START_FAILED;
+	else
+		found = start_workflow(&spec, err);
 	list_free(inputs);
+	if (found == START_FAILED || found == START_SKIPPED)
+		starters_drop(spec.storage, spec.run_id);
 	if (found == START_FAILED) {
 		claims_drop(claims);
 		return HOOK_FAILED;
@@ -281,12 +291,33 @@ hooks_answer_request(struct request *r, const struct delivery *d)
 	request_json(r, answers[o->result].status, &json);
 }
 
+/* If the sender waits for the end of the run: answers with its output. False: it does not, or it may
+ * not read the run, because another token has started it. */
+static bool
+hooks_answer_result(struct request *r, const struct delivery *d)
+{
+	const struct hook_outcome *o = &d->outcome;
+	char run_id[ID_SIZE];
+	struct error ignored;
+
+	if (d->wait == 0 || (o->result != HOOK_STARTED && o->result != HOOK_QUEUED &&
+	    o->result != HOOK_AGAIN))
+		return false;
+	memcpy(run_id, o->run_id, ID_SIZE);
+	if (!token_reads(r->token) &&
+	    !starters_has(&r->server->storage, run_id, token_digest(r->token)))
+		return false;
+	return request_result(r, run_id, d->wait, false, &ignored) == 0;
+}
+
 void
 answer_hook(struct request *r)
 {
 	struct delivery *d = r->state;
 	struct error err;
 
+	if (request_blob_fetched(r) || request_result_due(r))
+		return;
 	if (d != NULL && d->done) {
 		if (d->died) {
 			error_set(&err, ERROR_SYSTEM, d->hook, "the process that was to start it has died");
@@ -295,7 +326,7 @@ answer_hook(struct request *r)
 			request_refuse(r, &unsigned_body);
 		} else if (d->outcome.result == HOOK_FAILED) {
 			request_fail(r, &d->outcome.err);
-		} else {
+		} else if (!hooks_answer_result(r, d)) {
 			hooks_answer_request(r, d);
 		}
 		return;
@@ -308,8 +339,13 @@ answer_hook(struct request *r)
 		request_refuse(r, &no_hook);
 		return;
 	}
-	if (!read_head(r, d))
+	if (!read_head(r, d) || !request_waits(r, &d->wait))
 		return;
+	/* Whoever repeats somebody else's signed delivery must not get the output. */
+	if (d->wait > 0 && r->token == NULL) {
+		request_error(r, 400, "invalid_input", "wait goes with a token, not with a signature");
+		return;
+	}
 	d->work = work_start(&r->server->works, hooks_handle_in_worker, d, sizeof d->outcome,
 	    hooks_store_outcome);
 	request_wait(r);

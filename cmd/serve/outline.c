@@ -295,8 +295,11 @@ answer_outline(struct request *r)
 {
 	const struct overview *o;
 	int64_t after = 0, limit = LIMIT_DEFAULT;
+	struct buffer json = BUFFER_INIT;
+	char run_id[ID_SIZE];
 	struct outline *x;
 	struct error err;
+	bool queued;
 
 	if (r->free_state == outline_free) {
 		outline_answer_request(r, r->state);
@@ -305,6 +308,15 @@ answer_outline(struct request *r)
 	if (!request_number(r, "after", INT64_MAX / 4, &after) ||
 	    !request_number(r, "limit", LIMIT_MOST, &limit))
 		return;
+	if (r->state == NULL) {
+		if (!request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
+			return;
+		if (queued) {
+			buffer_text(&json, "{\"calls\":[],\"events\":[],\"next\":null}\n");
+			request_json(r, 200, &json);
+			return;
+		}
+	}
 	o = request_overview(r);
 	if (o == NULL)
 		return;

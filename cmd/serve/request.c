@@ -445,6 +445,9 @@ request_check_head(struct request *r, const struct head *h)
 
 		if (r->token == NULL)
 			return &unauthorized;
+		/* request_run() checks whose the run is. */
+		if ((r->route->may & MAY_OWN) != 0 && (r->token->may & MAY_START) != 0)
+			may &= ~(unsigned)MAY_READ;
 		if ((r->token->may & may) != may)
 			return refuse_role(r, may);
 	}

@@ -16,12 +16,17 @@
 #include "json/writer.h"
 #include "model/listing.h"
 #include "serve/serve.h"
+#include "serve/starters.h"
 #include "serve_runs/frame.h"
 #include "storage/origin.h"
+#include "storage/queue.h"
 #include "transcript/event_keys.h"
 
 #define FAILED_MOST 100
 #define INPUT_SHOWN ((size_t)64 << 10)
+
+/* Members of a run that are lists of calls. */
+static const char *const empty_lists[] = { "open", "failed", "waits" };
 
 const struct refusal storage_unreadable = { 503, "unavailable", "the storage cannot be read" };
 static const struct refusal no_run = { 404, "not_found", "there is no such run" };
@@ -37,35 +42,98 @@ could_be_run(const char *name)
 	    name[strspn(name, "0123456789abcdef-")] == '\0';
 }
 
-bool
-request_run(struct request *r, const char *name, char run_id[ID_SIZE])
+/* Whether the client, which has only a token of the role start, has started the run. It must name
+ * the run by its whole id: nothing about other runs is revealed to it. */
+static bool
+is_starter(const struct request *r, const char *name)
+{
+	return id_valid(name, strlen(name)) &&
+	    starters_has(&r->server->storage, name, token_digest(r->token));
+}
+
+/* Finds a run that has a transcript. If several ids have the prefix, *ambiguous is set. */
+static bool
+find_run(const struct request *r, const char *name, char run_id[ID_SIZE], bool *ambiguous)
 {
 	struct run_ref ref = { .path = NULL };
 	struct error err = ERROR_INIT;
-	bool found = false;
+	struct summary summary;
+	struct stat status;
+	bool found;
 
-	if (could_be_run(name) && storage_resolve(&r->server->storage, name, &ref, &err) == 0) {
-		struct summary summary;
-		struct stat status;
-
-		found = ref.in_storage && lstat(ref.path, &status) == 0 && S_ISREG(status.st_mode);
-		memcpy(run_id, ref.run_id, ID_SIZE);
-		/* To a token that may not read the run, it does not exist. */
-		if (found && r->token->names.count > 0) {
-			found = summary_read_ends(&summary, ref.path, &err) == 0;
-			if (found) {
-				found = token_names(r->token, summary.name);
-				summary_free(&summary);
-			}
-		}
-		run_ref_free(&ref);
-	} else if (ref.ambiguous) {
-		request_error(r, 409, "conflict", "several runs' ids begin so: give more of it");
+	*ambiguous = false;
+	if (!could_be_run(name))
+		return false;
+	if (storage_resolve(&r->server->storage, name, &ref, &err) != 0) {
+		*ambiguous = ref.ambiguous;
 		return false;
 	}
-	if (!found)
-		request_refuse(r, runs_readable(r->server) ? &no_run : &storage_unreadable);
+	found = ref.in_storage && lstat(ref.path, &status) == 0 && S_ISREG(status.st_mode);
+	memcpy(run_id, ref.run_id, ID_SIZE);
+	/* To a token that may not read the run, it does not exist. */
+	if (found && token_reads(r->token) && r->token->names.count > 0) {
+		found = summary_read_ends(&summary, ref.path, &err) == 0;
+		if (found) {
+			found = token_names(r->token, summary.name);
+			summary_free(&summary);
+		}
+	}
+	run_ref_free(&ref);
 	return found;
+}
+
+/* Finds a run that is queued, or has just begun, and has no transcript yet. Only its whole id names
+ * it. */
+static bool
+find_queued(const struct request *r, const char *name, char run_id[ID_SIZE])
+{
+	const struct storage *storage = &r->server->storage;
+	struct queued run = { .name = NULL };
+	bool found;
+
+	if (!id_valid(name, strlen(name)))
+		return false;
+	if (queued_find(storage, name, &run))
+		found = !token_reads(r->token) || token_names(r->token, run.name);
+	else
+		found = storage_run_owner(storage, name, NULL) &&
+		    (!token_reads(r->token) || r->token->names.count == 0);
+	free(run.name);
+	if (found)
+		memcpy(run_id, name, ID_SIZE);
+	return found;
+}
+
+bool
+request_run_or_queued(struct request *r, const char *name, char run_id[ID_SIZE], bool *queued)
+{
+	bool ambiguous = false, allowed = token_reads(r->token) || is_starter(r, name);
+
+	*queued = false;
+	if (allowed && find_run(r, name, run_id, &ambiguous))
+		return true;
+	if (allowed && !ambiguous && find_queued(r, name, run_id)) {
+		/* It may have begun just now. */
+		*queued = !find_run(r, name, run_id, &ambiguous);
+		return true;
+	}
+	if (ambiguous)
+		request_error(r, 409, "conflict", "several runs' ids begin so: give more of it");
+	else
+		request_refuse(r, runs_readable(r->server) ? &no_run : &storage_unreadable);
+	return false;
+}
+
+bool
+request_run(struct request *r, const char *name, char run_id[ID_SIZE])
+{
+	bool queued;
+
+	if (!request_run_or_queued(r, name, run_id, &queued))
+		return false;
+	if (queued)
+		request_refuse(r, &no_run);
+	return !queued;
 }
 
 void
@@ -338,17 +406,56 @@ request_overview(struct request *r)
 	return q->overview;
 }
 
+/* Writes a run that has no transcript yet: nothing has happened in it. */
+static void
+write_queued(struct writer *w, const struct server *s, const char *run_id)
+{
+	const struct model nothing = { .attempt = 0 };
+	struct queued found = { .name = NULL };
+	bool is_queued = queued_find(&s->storage, run_id, &found);
+	int64_t now = clock_wall();
+	struct summary run = { .status = "queued", .child = found.child, .exit_code = -1,
+		.started = is_queued ? found.came : now,
+		.name = is_queued ? found.name : memory_text(""),
+		.cost = COST_UNKNOWN };
+
+	memcpy(run.run_id, run_id, ID_SIZE);
+	run.duration_ms = now > run.started ? (now - run.started) / 1000 : 0;
+	writer_object(w);
+	listing_members(&run, w);
+	write_more(w, &run, 0, false);
+	writer_member_integer(w, "attempt", 0);
+	writer_member_string(w, "parent", NULL);
+	writer_member_string(w, KEY_FORKED_FROM, NULL);
+	write_usage(w, &nothing);
+	write_counts(w, &nothing, told_state_of_run(run.status));
+	for (size_t i = 0; i < sizeof empty_lists / sizeof *empty_lists; i++) {
+		writer_member_array(w, empty_lists[i]);
+		writer_array_end(w);
+	}
+	writer_object_end(w);
+	summary_free(&run);
+}
+
 void
 answer_run(struct request *r)
 {
-	const struct overview *o = request_overview(r);
+	const struct overview *o = NULL;
 	struct buffer json = BUFFER_INIT;
+	char run_id[ID_SIZE];
+	bool queued = false;
 	struct writer w;
 
-	if (o == NULL)
+	if (r->state == NULL &&
+	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
+		return;
+	if (!queued && (o = request_overview(r)) == NULL)
 		return;
 	writer_begin(&w, &json);
-	write_run(&w, o, r->server);
+	if (queued)
+		write_queued(&w, r->server, run_id);
+	else
+		write_run(&w, o, r->server);
 	buffer_byte(&json, '\n');
 	request_json(r, 200, &json);
 }

@@ -19,6 +19,9 @@ void answer_run(struct request *r);
  * False: the request was refused, because no run or several have the name, or the token gives no
  * access to it. */
 bool request_run(struct request *r, const char *name, char run_id[ID_SIZE]);
+/* The same, and it also finds a run that is queued, or begins just now, and has no transcript yet:
+ * then *queued is set. */
+bool request_run_or_queued(struct request *r, const char *name, char run_id[ID_SIZE], bool *queued);
 /* Refuses a request about a run whose transcript cannot be opened. */
 void request_unopened(struct request *r, const char *run_id, const struct error *why);
 /* Whether the storage can be read. If not, the request is refused with storage_unreadable. */
@@ -42,7 +45,23 @@ void answer_workflow_events(struct request *r);
 
 /* blobs.c */
 void answer_blob(struct request *r);
+/* Answers with a blob of a run, which may have to be fetched from the database first. */
+void request_blob(struct request *r, const char *run_id, const char *sha256);
+/* If the request waits for a blob of the database: answers with it. False: it does not. */
+bool request_blob_fetched(struct request *r);
 /* The standard input of the run. */
 void answer_input(struct request *r);
+
+/* results.c */
+void answer_output(struct request *r);
+/* Reads the parameter wait, in seconds; 0 if it is absent. False: the request was refused. */
+bool request_waits(struct request *r, int64_t *seconds);
+/* Answers with the output of a run: now, or when it has ended, or after this time. The caller has
+ * checked that the client may read it. partial: the output of a run that has failed, too. -1 with
+ * *err if the run cannot be opened. */
+int request_result(struct request *r, const char *run_id, int64_t seconds, bool partial,
+    struct error *err);
+/* If the request waits for the end of a run: answers it. False: it does not. */
+bool request_result_due(struct request *r);
 
 #endif

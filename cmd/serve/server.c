@@ -62,6 +62,7 @@ static void
 feed_grown(struct feed *feed)
 {
 	streams_send(feed);
+	feed_tell(feed);
 	if (feed->live != NULL)
 		live_wake(feed->live);
 }
@@ -70,6 +71,7 @@ static void
 feed_changed(struct feed *feed)
 {
 	streams_wake(feed);
+	feed_tell(feed);
 	if (feed->live != NULL)
 		live_wake(feed->live);
 }

@@ -1,6 +1,7 @@
 /*
  * The id of the run is chosen before awf-run starts, so it can be looked up in the storage whether
- * the run has begun.
+ * the run has begun. Its stdout is an unnamed file: awf-run stores what a workflow has written to a
+ * file, in a blob of the run (start/output.h).
  */
 #include "serve/start.h"
 
@@ -95,6 +96,20 @@ wait_for(const struct start_spec *spec, pid_t pid, struct error *err)
 	return found == START_FAILED ? START_BEGUN : found;
 }
 
+/* Opens the file for the run's stdout; -1 with *err. */
+static int
+start_open_output(const struct storage *storage, struct error *err)
+{
+	char *directory = path_join(storage->root, "serve");
+	int fd = -1;
+
+	if (storage_make_directory(directory, true, err) == 0 &&
+	    (fd = file_open_unnamed(directory)) == -1)
+		error_errno(err, ERROR_SYSTEM, directory, "unable to make a file there");
+	free(directory);
+	return fd;
+}
+
 enum started
 start_workflow(const struct start_spec *spec, struct error *err)
 {
@@ -104,8 +119,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 	struct process process;
 	enum started result = START_FAILED;
 	struct process_spec start = { .directory = spec->directory, .in = PROCESS_INPUT,
-		.input = spec->stdin.at, .input_len = spec->stdin.len, .out = PROCESS_NULL,
-		.err = PROCESS_INHERIT };
+		.input = spec->stdin.at, .input_len = spec->stdin.len, .err = PROCESS_INHERIT };
 
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", spec->storage->root);
@@ -120,7 +134,8 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		list_add(&argv, *input);
 	}
 	if (workflow_file_check(path, err) == 0 &&
-	    workflow_file_options(path, &argv, &environment, err) == 0) {
+	    workflow_file_options(path, &argv, &environment, err) == 0 &&
+	    (start.out = start_open_output(spec->storage, err)) != -1) {
 		list_add(&argv, "--");
 		list_add(&argv, path);
 		start.argv = argv;
@@ -130,6 +145,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 		setsid();
 		if (process_start(&process, &start, NULL, err) == 0)
 			result = wait_for(spec, process.pid, err);
+		file_close(&start.out);
 	}
 	environment_free(&environment);
 	list_free(argv);

@@ -25,6 +25,7 @@
 #include "io/file.h"
 #include "serve_runs/frame.h"
 #include "serve_runs/stream.h"
+#include "storage/queue.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
@@ -46,7 +47,7 @@ set_look(struct feed *feed)
 {
 	int64_t after = FOLLOW_LOOK_MS;
 
-	if (feed->watch == -1)
+	if (feed->fd != -1 && feed->watch == -1)
 		after = UNWATCHED_MS;
 	else if (feed->ended && feed->alive && !feed->over)
 		after = ENDING_MS;
@@ -143,11 +144,15 @@ feed_note_line(struct feed *feed, const char *line, size_t len)
 		return;
 	switch (event.type) {
 	case EVENT_RUN_STARTED:
-		feed->ended = feed->over = false;
+		feed->ended = feed->over = feed->coming = false;
 		feed->attempt = 0;
+		feed->output[0] = '\0';
 		break;
 	case EVENT_RUN_COMPLETED:
 		feed->ended = true;
+		if (!span_copy(span_path(event.payload, KEY_STDOUT, KEY_SHA256, NULL), feed->output,
+		    sizeof feed->output))
+			feed->output[0] = '\0';
 		feed->ended_at = feed->feeds->loop->now;
 		if (!span_copy(span_member(event.payload, KEY_STATUS), feed->status,
 		    sizeof feed->status))
@@ -266,7 +271,7 @@ feed_check_file(struct feed *feed)
 {
 	struct stat status, named;
 
-	if (feed->gone)
+	if (feed->gone || feed->fd == -1)
 		return;
 	if (fstat(feed->fd, &status) != 0 || status.st_nlink == 0 ||
 	    (stat(feed->path, &named) == 0 && named.st_ino != feed->inode)) {
@@ -280,6 +285,27 @@ feed_check_file(struct feed *feed)
 		feed_read_new_lines(feed, status.st_size);
 }
 
+/* Whether a process waits in a queue with the run, or its turn has come. */
+static bool
+feed_is_queued(const struct feed *feed)
+{
+	struct queued run;
+
+	if (!queued_find(feed->feeds->storage, feed->run_id, &run))
+		return false;
+	free(run.name);
+	return true;
+}
+
+/* Whether the run, which has no transcript, will have one: it is queued, or its process has taken
+ * the run's lock. */
+static bool
+feed_is_coming(const struct feed *feed)
+{
+	return feed_is_queued(feed) ||
+	    storage_run_owner(feed->feeds->storage, feed->run_id, NULL);
+}
+
 /* Checks whether the run's process is alive. The run is over only if nothing was added to the file
  * after the process was seen to have ended. */
 static void
@@ -288,14 +314,68 @@ check_alive(struct feed *feed)
 	bool was_over = feed->over;
 
 	feed->alive = storage_run_alive(feed->feeds->storage, feed->run_id);
+	/* A process that ends gives its turn back before it records the end. So if it is its turn, and
+	 * the last attempt has ended, the next one is about to begin. */
+	feed->coming = (!feed->alive || feed->ended) && feed_is_queued(feed);
 	if (!feed->alive)
 		feed_check_file(feed);
 	if (feed->gone)
 		return;
-	feed->over = !feed->alive ||
-	    (feed->ended && feed->feeds->loop->now - feed->ended_at >= ENDING_MOST_MS);
+	feed->over = !feed->coming && (!feed->alive ||
+	    (feed->ended && feed->feeds->loop->now - feed->ended_at >= ENDING_MOST_MS));
 	if (feed->over && !was_over)
 		feed->feeds->changed(feed);
+}
+
+/* Opens the transcript, and watches it. Watch first, then read, so that nothing is missed in
+ * between. -1 with errno. */
+static int
+feed_open_transcript(struct feed *feed, struct stat *status)
+{
+	int error;
+
+	feed->fd = file_open_plain(feed->path, O_RDONLY, 0);
+	if (feed->fd == -1)
+		return -1;
+	if (fstat(feed->fd, status) != 0 || !descriptors_left(feed->fd, DESCRIPTORS_HELD)) {
+		file_close(&feed->fd);
+		errno = EMFILE;
+		return -1;
+	}
+	feed->inode = status->st_ino;
+	if (feed->feeds->changes.fd != -1)
+		feed->watch = inotify_add_watch(feed->feeds->changes.fd, feed->path, CHANGES);
+	if (fstat(feed->fd, status) == 0)
+		return 0;
+	error = errno;
+	file_close(&feed->fd);
+	errno = error;
+	return -1;
+}
+
+/* The run has no transcript yet: looks for it. All its lines go the way of added lines, since
+ * streams wait at position 0. */
+static void
+feed_look_for_transcript(struct feed *feed)
+{
+	bool coming = feed_is_coming(feed);
+	struct stat status;
+
+	if (feed->gone)
+		return;
+	if (feed_open_transcript(feed, &status) == 0) {
+		feed->coming = false;
+		if (status.st_size > 0)
+			feed_read_new_lines(feed, status.st_size);
+		check_alive(feed);
+		feed->feeds->changed(feed);
+	} else if (!coming && errno == ENOENT) {
+		feed->coming = false;
+		feed->gone = feed->over = true;
+		feed->feeds->changed(feed);
+		return;
+	}
+	set_look(feed);
 }
 
 static void
@@ -303,6 +383,10 @@ feed_check_file_on_timer(struct loop_timer *timer)
 {
 	struct feed *feed = (struct feed *)(void *)((char *)timer - offsetof(struct feed, look));
 
+	if (feed->fd == -1) {
+		feed_look_for_transcript(feed);
+		return;
+	}
 	feed_check_file(feed);
 	if (feed->gone)
 		return;
@@ -317,8 +401,15 @@ feeds_dispatch_inotify(struct feeds *f, const struct inotify_event *event)
 {
 	struct feed *next;
 
+	if (event->wd == f->appearing && (event->mask & IN_IGNORED))
+		f->appearing = -1;
 	for (struct feed *feed = f->first; feed != NULL; feed = next) {
 		next = feed->next;
+		if (event->wd == f->appearing && feed->fd == -1 && event->len > 0 &&
+		    strcmp(event->name, path_base(feed->path)) == 0) {
+			feed_look_for_transcript(feed);
+			continue;
+		}
 		if (feed->watch != event->wd && (event->mask & IN_Q_OVERFLOW) == 0)
 			continue;
 		if (event->mask & IN_IGNORED)
@@ -361,6 +452,7 @@ feeds_open(struct feeds *f, struct loop *loop, const struct storage *storage)
 
 	f->loop = loop;
 	f->storage = storage;
+	f->appearing = -1;
 	f->changes = (struct loop_source){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
 		.ready = changes_ready };
 	if (f->changes.fd != -1 && loop_add(loop, &f->changes, EPOLLIN, &err) != 0)
@@ -417,11 +509,24 @@ read_end(struct feed *feed, struct error *err)
 	return got == 0 ? 0 : -1;
 }
 
+/* Watches the directory of transcripts for new ones. */
+static void
+feeds_watch_directory(struct feeds *f, const char *transcript)
+{
+	char *directory = path_directory(transcript);
+
+	if (f->changes.fd != -1 && f->appearing == -1)
+		f->appearing = inotify_add_watch(f->changes.fd, directory,
+		    IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	free(directory);
+}
+
 struct feed *
 feed_hold(struct feeds *f, const char *run_id, struct error *err)
 {
 	struct stat status;
 	struct feed *feed;
+	int error = 0;
 
 	for (feed = f->first; feed != NULL; feed = feed->next)
 		if (!feed->gone && strcmp(feed->run_id, run_id) == 0) {
@@ -435,25 +540,33 @@ feed_hold(struct feeds *f, const char *run_id, struct error *err)
 	feed->look.due = feed_check_file_on_timer;
 	snprintf(feed->run_id, sizeof feed->run_id, "%s", run_id);
 	feed->path = storage_transcript(f->storage, run_id);
-	feed->fd = file_open_plain(feed->path, O_RDONLY, 0);
-	if (feed->fd == -1 || fstat(feed->fd, &status) != 0 ||
-	    !descriptors_left(feed->fd, DESCRIPTORS_HELD)) {
-		if (feed->fd != -1 || errno == EMFILE || errno == ENFILE)
+	if (feed_open_transcript(feed, &status) != 0 && (error = errno) == ENOENT) {
+		feed->coming = feed_is_coming(feed);
+		if (feed->coming)
+			feeds_watch_directory(f, feed->path);
+		/* It may have appeared just now. */
+		if (feed_open_transcript(feed, &status) == 0)
+			feed->coming = false;
+		else
+			error = errno;
+	}
+	if (feed->fd == -1 && !feed->coming) {
+		errno = error;
+		if (error == EMFILE || error == ENFILE)
 			error_set(err, ERROR_OVERLOADED, feed->path, "too many files are open");
 		else
 			error_errno(err, ERROR_SYSTEM, feed->path, "unable to open");
-		file_close(&feed->fd);
 		free(feed->path);
 		free(feed);
 		return NULL;
 	}
-	feed->inode = status.st_ino;
-	/* Watch first, then read, so that nothing is missed in between. */
-	if (f->changes.fd != -1)
-		feed->watch = inotify_add_watch(f->changes.fd, feed->path, CHANGES);
 	feed->next = f->first;
 	f->first = feed;
 	f->count++;
+	if (feed->coming) {
+		set_look(feed);
+		return feed;
+	}
 	if (read_end(feed, err) != 0) {
 		feed_release(feed);
 		return NULL;
@@ -479,7 +592,7 @@ feed_release(struct feed *feed)
 	INVARIANT(feed->holders > 0);
 	if (--feed->holders > 0)
 		return;
-	INVARIANT(feed->streams == NULL && f->count > 0);
+	INVARIANT(feed->streams == NULL && feed->waiters == NULL && f->count > 0);
 	while (*link != feed)
 		link = &(*link)->next;
 	*link = feed->next;
@@ -491,6 +604,33 @@ feed_release(struct feed *feed)
 	file_close(&feed->fd);
 	free(feed->path);
 	free(feed);
+}
+
+/* ---- waiters ---- */
+
+void
+feed_await(struct feed *feed, struct feed_waiter *waiter)
+{
+	waiter->previous = NULL;
+	waiter->next = feed->waiters;
+	if (waiter->next != NULL)
+		waiter->next->previous = waiter;
+	feed->waiters = waiter;
+}
+
+void
+feed_forget(struct feed *feed, struct feed_waiter *waiter)
+{
+	*(waiter->previous != NULL ? &waiter->previous->next : &feed->waiters) = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->previous = waiter->previous;
+}
+
+void
+feed_tell(struct feed *feed)
+{
+	for (struct feed_waiter *waiter = feed->waiters; waiter != NULL; waiter = waiter->next)
+		waiter->changed(waiter);
 }
 
 /* ---- places ---- */

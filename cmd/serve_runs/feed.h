@@ -9,6 +9,8 @@
  *     and the streams start again.
  *   - A run is over when no process holds its lock and everything that it wrote was read. While the
  *     run is alive, the lock is checked periodically, since no event reports its release.
+ *   - A run that waits in a queue has no transcript yet. Its feed is empty until the transcript
+ *     appears; if the run leaves the queue without one, the feed is gone.
  */
 #ifndef AWF_SERVE_RUNS_FEED_H
 #define AWF_SERVE_RUNS_FEED_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "httpd/loop.h"
@@ -30,11 +33,17 @@ struct live;
 struct stream;
 struct feeds;
 
+/* Called each time that something about the run has changed. */
+struct feed_waiter {
+	void (*changed)(struct feed_waiter *waiter);
+	struct feed_waiter *next, *previous;
+};
+
 struct feed {
 	struct feeds *feeds;
 	struct feed *next;
 	unsigned holders;
-	int fd;
+	int fd;                  /* -1: there is no transcript yet */
 	char *path;
 	ino_t inode;
 	int64_t end;             /* position after the last whole line */
@@ -47,16 +56,20 @@ struct feed {
 	bool ended;              /* run.completed was read */
 	bool over;               /* no more lines of this attempt are expected */
 	bool alive;
+	bool coming;             /* a process waits in a queue with the run, or is about to begin
+	                            it */
 	int64_t attempt;         /* 0: see feed_attempt() */
 	int64_t ended_at;        /* clock_monotonic() when run.completed was read; 0: before the
 	                            feed was opened */
 	char status[16];         /* status in run.completed */
+	char output[DIGEST_SIZE]; /* the blob with what the attempt has printed; "": none is known */
 	char run_id[ID_SIZE];
 
 	struct backlog backlog;
 	struct stream *streams;  /* the streams that follow the run */
 	struct live *live;       /* text in progress (serve_runs/live.h); NULL: no
 	                            client wants it */
+	struct feed_waiter *waiters;
 	struct loop_timer look;
 };
 
@@ -69,6 +82,7 @@ struct feeds {
 	void (*cut)(struct feed *feed);
 	void (*changed)(struct feed *feed);
 	struct loop_source changes; /* inotify; fd -1: not available */
+	int appearing;           /* inotify's watch of the directory of transcripts; -1: none */
 	struct feed *first;
 	size_t count;
 	struct buffer input;     /* the lines that are being processed */
@@ -77,11 +91,17 @@ struct feeds {
 void feeds_open(struct feeds *f, struct loop *loop, const struct storage *storage);
 void feeds_close(struct feeds *f);
 
-/* Returns the feed of a run, with a reference that feed_release() gives back; NULL with *err. */
+/* Returns the feed of a run, which has a transcript or is queued, with a reference that
+ * feed_release() gives back; NULL with *err. */
 struct feed *feed_hold(struct feeds *f, const char *run_id, struct error *err);
 /* Adds a reference to a feed, and returns it. */
 struct feed *feed_share(struct feed *feed);
 void feed_release(struct feed *feed);
+/* Adds a waiter, which must be removed before the feed is released, or removes it. */
+void feed_await(struct feed *feed, struct feed_waiter *waiter);
+void feed_forget(struct feed *feed, struct feed_waiter *waiter);
+/* Calls the waiters. */
+void feed_tell(struct feed *feed);
 
 /* Reads whole lines, with their LF, from `from`, where a line begins; the bytes are valid until the
  * next call. It reads about `most` bytes, but at least one line; *len is 0 at the end of the file.

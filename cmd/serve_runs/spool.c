@@ -1,8 +1,8 @@
 /*
- * The file is unnamed (O_TMPFILE), so it disappears with the process. It is in the storage's file
+ * The file is unnamed, so it disappears with the process. It is in the storage's file
  * system, which has room for runs.
  */
-#define _GNU_SOURCE /* O_TMPFILE, memrchr() */
+#define _GNU_SOURCE /* memrchr() */
 #include "serve_runs/spool.h"
 
 #include <errno.h>
@@ -221,19 +221,10 @@ spool_hold(struct spools *all, const char *run_id, const struct projection *proj
 	if (feed == NULL)
 		return NULL;
 	directory = path_join(all->storage->root, "serve");
-	if (storage_make_directory(directory, false, err) != 0) {
+	if (storage_make_directory(directory, false, err) != 0)
 		fd = -1;
-	} else if ((fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) == -1) {
-		/* The file system has no unnamed files. */
-		char *name = path_join(directory, ".spool.XXXXXX");
-
-		fd = mkostemp(name, O_CLOEXEC);
-		if (fd == -1)
-			error_errno(err, ERROR_SYSTEM, directory, "unable to make a file there");
-		else
-			unlink(name);
-		free(name);
-	}
+	else if ((fd = file_open_unnamed(directory)) == -1)
+		error_errno(err, ERROR_SYSTEM, directory, "unable to make a file there");
 	free(directory);
 	if (fd != -1 && !descriptors_left(fd, DESCRIPTORS_HELD)) {
 		error_set(err, ERROR_OVERLOADED, NULL, "too many files are open");

@@ -100,6 +100,21 @@ token_good(const struct token *token, int64_t now)
 }
 
 bool
+token_reads(const struct token *token)
+{
+	return (token->may & MAY_READ) != 0;
+}
+
+const char *
+token_digest(const struct token *token)
+{
+	while (token->parent != NULL)
+		token = token->parent;
+	/* A session that was begun with the printed link has no token. */
+	return token->expires == 0 ? token->digest : "";
+}
+
+bool
 token_names(const struct token *token, const char *name)
 {
 	return globs_match(&token->names, name);

@@ -28,8 +28,10 @@
 enum {
 	MAY_READ = 1, MAY_DECIDE = 2, MAY_INGEST = 4, MAY_START = 8,
 	MAY_ALL = MAY_READ | MAY_DECIDE | MAY_INGEST | MAY_START,
-	MAY_SIGNED = 16              /* for a route: a signature of the body is enough, and the
+	MAY_SIGNED = 16,             /* for a route: a signature of the body is enough, and the
 	                                route checks it */
+	MAY_OWN = 32                 /* for a route that needs MAY_READ: MAY_START is enough for a run
+	                                that the token has started */
 };
 
 #define TOKEN_SIZE 48            /* "awf_", 43 characters of base64url, and a NUL */
@@ -73,6 +75,10 @@ struct token *token_hold(struct token *token);
 void token_release(struct token *token);
 /* Whether it is still valid. */
 bool token_good(const struct token *token, int64_t now);
+/* Whether it gives access to runs whoever has started them. */
+bool token_reads(const struct token *token);
+/* The digest of the token, or, for a session, of the token with which it was begun; "": none. */
+const char *token_digest(const struct token *token);
 /* Whether the token gives access to runs of this workflow. */
 bool token_names(const struct token *token, const char *name);
 

@@ -162,10 +162,13 @@ end_lines(struct upload *u, bool whole)
 	struct upload_result *result = &u->result;
 
 	/* If the upload broke off, its last line is incomplete and is not processed. */
-	if (!u->work.ended && whole && !u->work.refused)
+	if (!u->work.ended && whole && !u->work.refused) {
 		ingest_input_end(&u->work.input);
-	else if (!u->work.ended)
+	} else if (!u->work.ended) {
+		if (!for_database(u->all))
+			ingest_settle(&u->work.input, INT64_MAX);
 		ingest_flush(&u->work.input);
+	}
 	result->accepted = u->work.input.accepted;
 	result->duplicates = u->work.input.duplicates;
 	result->missing_blobs = u->work.input.missing_blobs;
@@ -207,6 +210,8 @@ upload_ingest_received(struct upload *u)
 			feed_lines(u, buffer_string(&u->work.piece), u->work.piece.len);
 		u->work.ended = u->work.last && !u->work.refused;
 		/* Lines before a refusal are kept. */
+		if (u->work.refused)
+			ingest_settle(&u->work.input, INT64_MAX);
 		if (u->work.ended)
 			u->work.refused = ingest_input_end(&u->work.input) != 0;
 		else

@@ -344,7 +344,7 @@ add_spans(struct collector *c, struct traced *run, struct span line)
 		projection_otlp_died(&run->model, &c->lines);
 	model_take(&run->model, &view, place, &placed);
 	run->model.position += (int64_t)line.len + 1;
-	projection_write(&projection_otlp, false, &placed, &number, &c->lines);
+	projection_write(&projection_otlp, false, &placed, NULL, &number, &c->lines);
 }
 
 /* Sends the collected spans: {"resourceSpans":[...]} with those of each line. */

@@ -207,6 +207,8 @@ patience_of(int ms)
  * same hook: in tests there are twenty of them, on a busy machine. */
 #define HOOK_START_MS patience_of(20000)
 #define HOOK_LOCK_MS (8000 + patience_of(32000))
+/* How long an event that came before its cause waits for it, while nothing else comes. */
+#define CAUSE_AWAITED_MS patience_of(2000)
 /* Interval of signs of life in a stream. */
 #define STREAM_HEARTBEAT_MS patience_of(15000)
 /* Between checks whether clients of streams are still allowed to read them. */

@@ -81,6 +81,14 @@ set_patient_limit(struct connection *c, int64_t ms)
 	set_limit(c, c->admitted && c->httpd->limits.patient ? 0 : ms);
 }
 
+void
+connection_forget_body(struct connection *c)
+{
+	c->httpd->held -= c->input.room;
+	c->input.room = 0;
+	buffer_free(&c->body);
+}
+
 /* Ends the request. */
 static void
 end_request(struct connection *c)
@@ -88,9 +96,7 @@ end_request(struct connection *c)
 	if (c->request != NULL)
 		c->httpd->handler->end(c);
 	c->request = NULL;
-	c->httpd->held -= c->input.room;
-	c->input.room = 0;
-	buffer_free(&c->body);
+	connection_forget_body(c);
 }
 
 static void
@@ -203,7 +209,7 @@ connection_read_whole_head(struct connection *c, size_t len)
 	c->close = head.close;
 	c->http11 = head.http11;
 	c->bodiless = head_is(head.method, "HEAD");
-	c->linger = c->paused = false;
+	c->linger = c->paused = c->long_wait = false;
 	c->body_ms = c->httpd->limits.body_ms;
 	if (refusal != NULL)
 		return refuse_last(c, refusal);
@@ -728,7 +734,7 @@ connection_ask_handler(struct connection *c)
 static bool
 wait_for_answer(struct connection *c)
 {
-	if (c->hung_up && !c->httpd->half_closed)
+	if (c->hung_up && (c->long_wait || !c->httpd->half_closed))
 		connection_close(c);
 	return false;
 }

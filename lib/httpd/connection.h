@@ -103,6 +103,8 @@ struct connection {
 	bool http11;
 	bool bodiless;               /* the answer has no body: it is for a HEAD, or a 204 or 304 */
 	int64_t body_ms;             /* time limit for the body; set by the handler in begin() */
+	bool long_wait;              /* set by the handler: the request may wait for long, so a client
+	                                that has closed its sending side counts as gone */
 
 	/* ---- private ---- */
 	enum connection_state state;
@@ -161,6 +163,8 @@ void httpd_close(struct httpd *h);
 bool connection_from(struct connection *c, const char *address);
 /* Appends a piece of the body to c->body. Returns a refusal if there is no room for it. */
 const struct refusal *connection_keep(struct connection *c, struct span piece);
+/* Frees the kept body of a request that waits, and does not need it any more. */
+void connection_forget_body(struct connection *c);
 /* Suspends or resumes reading the body. */
 void connection_pause(struct connection *c, bool paused);
 /* The answer comes later. */

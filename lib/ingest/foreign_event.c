@@ -17,6 +17,7 @@
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
 #include "transcript/form.h"
+#include "transcript/vocabulary.h"
 
 #define TYPE_LIMIT 128 /* bytes of a type */
 #define EMITTED "agent_emitted"
@@ -283,6 +284,13 @@ is_other_fidelity(struct span value)
 	return value.at != NULL && span_type(value) != '0' && !span_is(value, EMITTED);
 }
 
+/* Whether a block's own fidelity is kept. */
+static bool
+keeps_fidelity(struct span value, bool own)
+{
+	return own ? is_other_fidelity(value) : value.at != NULL;
+}
+
 /* Writes blocks, each with the fidelity EMITTED, or a text as one block. Elements that are not
  * blocks are written unchanged: the check of the form reports them. */
 static void
@@ -311,16 +319,17 @@ write_blocks(struct making *m, struct span blocks)
 	writer_array_end(&m->w);
 }
 
-/* What of blocks has no place in them: their own fidelity, an object for each block. */
+/* What of blocks has no place in them: their own fidelity, an object for each block. own: the blocks
+ * are AWF's, so their usual fidelity need not be kept. */
 static void
-write_data_of_blocks(struct data *data, struct span blocks)
+write_data_of_blocks(struct data *data, struct span blocks, bool own)
 {
 	bool any = false;
 
 	if (span_type(blocks) != 'a')
 		return;
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		any |= is_other_fidelity(span_member(block.value, KEY_FIDELITY));
+		any |= keeps_fidelity(span_member(block.value, KEY_FIDELITY), own);
 	if (!any)
 		return;
 	writer_member_array(data_writer(data), KEY_BLOCKS);
@@ -328,7 +337,7 @@ write_data_of_blocks(struct data *data, struct span blocks)
 		struct span fidelity = span_member(block.value, KEY_FIDELITY);
 
 		writer_object(data->writer);
-		if (is_other_fidelity(fidelity))
+		if (keeps_fidelity(fidelity, own))
 			writer_member_span(data->writer, KEY_FIDELITY, fidelity);
 		writer_object_end(data->writer);
 	}
@@ -360,7 +369,7 @@ write_error(struct making *m)
 	writer_object_end(&m->w);
 }
 
-/* Whether an error says more than the code and the message that write_error() takes from it. */
+/* Whether an error is not just the code and the message that write_error() takes from it. */
 static bool
 error_says_more(struct span error)
 {
@@ -368,6 +377,8 @@ error_says_more(struct span error)
 
 	if (span_type(error) != 'o')
 		return false;
+	if (code.at == NULL || message.at == NULL)
+		return true;
 	for (struct span_walk member = span_walk(error); span_next(&member);)
 		if (span_type(member.value) != 's' ||
 		    (member.value.at != code.at && member.value.at != message.at))
@@ -450,7 +461,7 @@ write_own(struct making *m)
 		if (foreign_event_is_displaced(m, &member, call_id) == DISPLACED)
 			writer_raw_member(data_writer(&data), member.key, member.value);
 	if (message)
-		write_data_of_blocks(&data, blocks);
+		write_data_of_blocks(&data, blocks, true);
 	data_end(&data);
 }
 
@@ -471,8 +482,51 @@ write_data(struct making *m)
 		    beside || span_one_of(member.key, envelope) == NULL)
 			writer_raw_member(data_writer(&data), member.key, member.value);
 	}
-	write_data_of_blocks(&data, foreign_event_value_of(m, KEY_BLOCKS));
+	write_data_of_blocks(&data, foreign_event_value_of(m, KEY_BLOCKS), false);
 	data_end(&data);
+}
+
+/* Where a member of the sender's payload is now, a path in the payload; NULL: in `data`. */
+static const char *
+path_of(const struct making *m, struct span value)
+{
+	for (size_t i = 0; i < m->place_count; i++) {
+		const char *key = m->places[i].key;
+
+		if (m->values[i].at != value.at)
+			continue;
+		if (strcmp(key, KEY_BLOCKS) == 0 && span_type(value) == 's')
+			return KEY_BLOCKS "/0/" KEY_TEXT;
+		if (strcmp(key, KEY_ERROR) == 0)
+			return span_type(value) == 's' ? KEY_ERROR "/" KEY_MESSAGE :
+			    error_says_more(value) ? NULL : KEY_ERROR;
+		return key;
+	}
+	return NULL;
+}
+
+/* Writes where the members of the sender's payload are, and whether it had one, so that the event can
+ * be given back as it came (lib/projection). */
+static void
+write_names(struct making *m)
+{
+	bool beside = m->payload.at != m->object.at;
+
+	writer_member_object(&m->w, KEY_NAMES);
+	if (beside)
+		writer_member_string(&m->w, KEY_PAYLOAD, KEY_DATA);
+	if (span_type(m->payload) == 'o')
+		for (struct span_walk member = span_walk(m->payload); span_next(&member);) {
+			const char *path = path_of(m, member.value);
+			struct buffer text = BUFFER_INIT;
+
+			if (path == NULL)
+				continue;
+			json_quote(&text, path, strlen(path));
+			writer_raw_member(&m->w, member.key, span_of(text.data, text.len));
+			buffer_free(&text);
+		}
+	writer_object_end(&m->w);
 }
 
 static void
@@ -493,6 +547,16 @@ write_counterpart(struct making *m)
 			writer_member_span(&m->w, m->places[i].key, m->values[i]);
 	}
 	write_data(m);
+}
+
+/* Whether an event that keeps its type has a payload in a vocabulary whose events have none. */
+static bool
+has_odd_payload(const struct making *m)
+{
+	const char *vocabulary = vocabulary_of(m->object);
+
+	return m->payload.at != m->object.at && vocabulary != NULL &&
+	    strcmp(vocabulary, VOCABULARY_INTERAGENT) == 0;
 }
 
 /* ---- the event ---- */
@@ -531,6 +595,8 @@ foreign_event_make(struct making *m, char *name, struct error *err)
 		write_own(m);
 	else
 		write_counterpart(m);
+	if (m->counterpart == NULL ? has_odd_payload(m) : !m->counterpart->own)
+		write_names(m);
 	writer_object_end(&m->w);
 	if (form_check_payload(f->type, f->payload.data, f->payload.len, &fault) == 0)
 		return 0;

@@ -10,7 +10,8 @@
  *     so that another program cannot begin or end an attempt or a call.
  *
  * Nothing is lost: other members of the reported event become `source`, and members of the payload
- * without a place of their own become `data`.
+ * without a place of their own become `data`. What has another name than the sender's is listed in
+ * `names`, so that lib/projection can give the event back as it came.
  *
  * Ids come from the sender, so that an event that comes twice is recognized. A UUID (version
  * 4, lower case) is used as it is; from any other text or number an id is derived, always the

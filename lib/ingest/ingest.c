@@ -25,12 +25,14 @@
 #include "model/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
+#include "transcript/vocabulary.h"
 
 #define FORMAT 1
 #define RUN_DESCRIPTORS 3 /* of an open run: its origin, its transcript for writing, and for reading */
 #define RUNS_LEAST 16
 #define RUNS_MOST 256
 #define NAME_LIMIT 128 /* bytes of a run's name */
+#define AWAITED_MOST ((size_t)64 << 20) /* bytes of events that wait for their cause */
 
 struct ingest_run {
 	char run_id[ID_SIZE];
@@ -213,9 +215,9 @@ run_id_of(struct span name, const char *sender, char run_id[ID_SIZE])
 	buffer_free(&text);
 }
 
-/* The first event of such a run. name: its sender's name for it. */
+/* The first event of such a run. name: its sender's name for it; vocabulary: of its first event. */
 static int
-record_started(struct ingest_run *run, struct span name, struct error *err)
+record_started(struct ingest_run *run, struct span name, const char *vocabulary, struct error *err)
 {
 	struct event e = { .type = EVENT_RUN_STARTED, .path = "" };
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
@@ -233,6 +235,7 @@ record_started(struct ingest_run *run, struct span name, struct error *err)
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, FORMAT);
 	writer_member_integer(&w, KEY_ATTEMPT, 1);
+	writer_member_string(&w, KEY_VOCABULARY, vocabulary);
 	writer_object_end(&w);
 	e.payload = span_of(payload.data, payload.len);
 	failed = transcript_append(&run->transcript, &e, err);
@@ -244,7 +247,8 @@ record_started(struct ingest_run *run, struct span name, struct error *err)
 /* Makes the sender the owner of the run, and creates its transcript. The lock of the origin is
  * held. */
 static int
-open_events(struct ingest *ingest, struct ingest_run *run, struct span name, struct error *err)
+open_events(struct ingest *ingest, struct ingest_run *run, struct span name, const char *vocabulary,
+    struct error *err)
 {
 	char *path = storage_transcript(ingest->storage, run->run_id);
 	char *blobs = storage_blobs(ingest->storage, run->run_id);
@@ -260,7 +264,7 @@ open_events(struct ingest *ingest, struct ingest_run *run, struct span name, str
 		recorder_begin(&run->recorder, &run->transcript, NULL, NULL, NULL);
 		if (!transcript_begun(path))
 			failed = origin_lease(&run->origin, clock_wall() + ingest->lease_ms * 1000, err) != 0 ? -1 :
-			    record_started(run, name, err);
+			    record_started(run, name, vocabulary, err);
 	}
 	free(blobs);
 	free(path);
@@ -280,7 +284,7 @@ has_begun(const struct ingest *ingest, const char *run_id)
 /* The run of events with the lock of its origin, made if need be; NULL with *err. */
 static struct ingest_run *
 enter_events(struct ingest *ingest, const char *run_id, const char *sender, struct span name,
-    struct error *err)
+    const char *vocabulary, struct error *err)
 {
 	struct ingest_run *run = ingest_find_run(ingest, run_id, sender, true);
 	int shared;
@@ -296,7 +300,7 @@ enter_events(struct ingest *ingest, const char *run_id, const char *sender, stru
 		drop_run(ingest, 0);
 	}
 	run = add_run(ingest, run_id, sender, true);
-	if (open_events(ingest, run, name, err) == 0)
+	if (open_events(ingest, run, name, vocabulary, err) == 0)
 		return run;
 	drop_run(ingest, 0);
 	return NULL;
@@ -335,7 +339,7 @@ ingest_finish(struct ingest *ingest, const char *sender, const char *run_id, con
 		error_set(err, ERROR_BLOCKED, run_id, "there is no such run");
 		return INGEST_FORBIDDEN;
 	}
-	run = enter_events(ingest, run_id, sender, SPAN_NONE, err);
+	run = enter_events(ingest, run_id, sender, SPAN_NONE, NULL, err);
 	if (run == NULL)
 		return err->code == ERROR_BLOCKED ? INGEST_FORBIDDEN : INGEST_FAILED;
 	writer_begin(&w, &payload);
@@ -456,7 +460,7 @@ check_allowed(struct ingest_input *in, const char *run_id, struct span name, str
 		error_set(err, ERROR_BLOCKED, run_id, "the sender may begin no run of this name");
 		return INGEST_FORBIDDEN;
 	}
-	if (in->spec.pace == NULL || in->spec.pace(in->spec.context, run_id, -1))
+	if (in->spec.pace == NULL || in->unpaced || in->spec.pace(in->spec.context, run_id, -1))
 		return INGEST_NONE;
 	error_set(err, ERROR_BLOCKED, run_id, "too much comes at a time");
 	return INGEST_TOO_FAST;
@@ -582,7 +586,8 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 	*run = NULL;
 	if (in->spec.recorder != NULL) {
 		if (in->recorder == NULL)
-			in->no_recorder = in->spec.recorder(in->spec.context, &in->recorder, err) != 0;
+			in->no_recorder = in->spec.recorder(in->spec.context, vocabulary_of(object),
+			    &in->recorder, err) != 0;
 		if (in->no_recorder)
 			return NULL;
 		memcpy(run_id, in->recorder->transcript->run_id, ID_SIZE);
@@ -612,7 +617,7 @@ find_recorder(struct ingest_input *in, struct span object, struct ingest_run **r
 			return NULL;
 		foreign_event_free(&f);
 	}
-	*run = enter_events(in->ingest, run_id, in->spec.sender, name, err);
+	*run = enter_events(in->ingest, run_id, in->spec.sender, name, vocabulary_of(object), err);
 	return *run != NULL ? &(*run)->recorder : NULL;
 }
 
@@ -631,17 +636,20 @@ anonymous_id(struct ingest_input *in, int64_t number, char id[ID_SIZE])
 	buffer_free(&text);
 }
 
-/* An event, which is valid and minified; number: which of those of its line. */
+/* An event, which is valid and minified, at its place in the input. id: the one that it gets if its
+ * sender gave it none; then the id that it has. waits: whether it may wait for its cause. 1: it is
+ * recorded, or was; 0: it is not; -1: it was refused, and nothing more is processed. */
 static int
-ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
+ingest_record_at(struct ingest_input *in, struct span object, int64_t line, int64_t number,
+    char id[ID_SIZE], bool waits, char run_id[ID_SIZE])
 {
-	struct ingest_refusal refusal = { .line = in->line, .event = number, .error = ERROR_INIT };
+	struct ingest_refusal refusal = { .line = line, .event = number, .error = ERROR_INIT };
 	enum recorder_result result = RECORDER_REFUSED;
 	struct span given = foreign_event_id(object);
 	struct ingest_pending *pending;
 	struct recorder *recorder;
 	struct ingest_run *run;
-	char id[ID_SIZE];
+	char cause[ID_SIZE];
 	int64_t seq = 0;
 	bool taken;
 
@@ -650,11 +658,21 @@ ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 	recorder = find_recorder(in, object, &run, refusal.run_id, &refusal.fault, &refusal.error);
 	if (recorder == NULL && refusal.error.code == ERROR_NONE)
 		return 0;
-	anonymous_id(in, number, id);
 	if (recorder != NULL)
-		result = recorder_take(recorder, object, id, &seq, &refusal.error);
+		result = recorder_take(recorder, object, id, &seq, waits ? cause : NULL, &refusal.error);
 	if (run != NULL)
 		origin_release(&run->origin);
+	memcpy(run_id, refusal.run_id, ID_SIZE);
+	if (result == RECORDER_AWAITS) {
+		struct awaited_event event = { .object = memory_copy(object.at, object.len),
+			.len = object.len, .line = line, .number = number, .since = clock_monotonic() };
+
+		memcpy(event.run_id, run_id, ID_SIZE);
+		memcpy(event.id, id, ID_SIZE);
+		memcpy(event.cause, cause, ID_SIZE);
+		awaited_add(&in->awaited, &event);
+		return 0;
+	}
 	if (result == RECORDER_REFUSED) {
 		if (refusal.fault == INGEST_NONE)
 			refusal.fault = refusal.error.code == ERROR_INVALID_INPUT ? INGEST_INVALID :
@@ -672,11 +690,84 @@ ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
 	taken = result == RECORDER_TAKEN || given.at == NULL;
 	ingest_count_events(in, refusal.run_id, taken, !taken);
 	if (in->spec.taken == NULL)
-		return 0;
+		return 1;
 	pending = add_pending(in, refusal.run_id, seq);
 	pending->event_id = given.at != NULL ? memory_copy(given.at, given.len) :
 	    memory_format("\"%s\"", id);
-	return 0;
+	return 1;
+}
+
+/* An event is recorded: records those that wait for it, and those that wait for these. */
+static int
+ingest_record_effects(struct ingest_input *in, const char *run_id, const char *id)
+{
+	struct awaited_event event;
+	char (*causes)[ID_SIZE] = NULL, cause[ID_SIZE], its_run[ID_SIZE];
+	size_t count = 0, room = 0;
+	int failed = 0;
+
+	memcpy(cause, id, ID_SIZE);
+	in->unpaced = true;
+	for (;;) {
+		while (failed >= 0 && awaited_take(&in->awaited, run_id, cause, &event)) {
+			failed = ingest_record_at(in, span_of(event.object, event.len), event.line,
+			    event.number, event.id, false, its_run);
+			free(event.object);
+			if (failed != 1)
+				continue;
+			if (count == room) {
+				room = room == 0 ? 16 : 2 * room;
+				causes = memory_array(causes, room, sizeof *causes);
+			}
+			memcpy(causes[count++], event.id, ID_SIZE);
+		}
+		if (count == 0 || failed < 0)
+			break;
+		memcpy(cause, causes[--count], ID_SIZE);
+	}
+	in->unpaced = false;
+	free(causes);
+	return failed < 0 ? -1 : 0;
+}
+
+/* Records an event that has waited long enough, and what waits for it. */
+static void
+ingest_end_waiting(void *context, const struct awaited_event *event)
+{
+	struct ingest_input *in = context;
+	char id[ID_SIZE], run_id[ID_SIZE];
+
+	memcpy(id, event->id, ID_SIZE);
+	in->unpaced = true;
+	if (in->refusal.fault != INGEST_FAILED && ingest_record_at(in,
+	    span_of(event->object, event->len), event->line, event->number, id, false, run_id) == 1)
+		ingest_record_effects(in, run_id, id);
+	in->unpaced = false;
+	free(event->object);
+}
+
+int
+ingest_settle(struct ingest_input *in, int64_t before)
+{
+	/* What came before a refusal is recorded. */
+	awaited_settle(&in->awaited, before, ingest_end_waiting, in);
+	return in->over ? -1 : 0;
+}
+
+/* An event, which is valid and minified; number: which of those of its line. */
+static int
+ingest_record_event(struct ingest_input *in, struct span object, int64_t number)
+{
+	char id[ID_SIZE], run_id[ID_SIZE];
+	int result;
+
+	anonymous_id(in, number, id);
+	result = ingest_record_at(in, object, in->line, number, id, true, run_id);
+	if (result == 1 && in->awaited.waiting > 0)
+		result = ingest_record_effects(in, run_id, id);
+	if (in->awaited.bytes > AWAITED_MOST)
+		ingest_settle(in, INT64_MAX);
+	return result < 0 ? -1 : 0;
 }
 
 /* Whether it is a damaged line of a transcript. */
@@ -869,6 +960,7 @@ ingest_input_end(struct ingest_input *in)
 		commit_lines(in);
 	}
 	buffer_free(&rest);
+	ingest_settle(in, INT64_MAX);
 	return ingest_flush(in);
 }
 
@@ -878,6 +970,7 @@ ingest_mark(const struct ingest_input *in, struct ingest_mark *mark)
 	*mark = (struct ingest_mark){ .line = in->line, .accepted = in->accepted,
 		.duplicates = in->duplicates, .missing_blobs = in->missing_blobs, .skipping = in->skipping };
 	buffer_append(&mark->bytes, buffer_string(&in->bytes), in->bytes.len);
+	awaited_copy(&mark->awaited, &in->awaited);
 }
 
 void
@@ -897,12 +990,15 @@ ingest_rewind(struct ingest_input *in, const struct ingest_mark *mark)
 	in->duplicates = mark->duplicates;
 	in->missing_blobs = mark->missing_blobs;
 	in->skipping = mark->skipping;
+	awaited_free(&in->awaited);
+	awaited_copy(&in->awaited, &mark->awaited);
 }
 
 void
 ingest_mark_free(struct ingest_mark *mark)
 {
 	buffer_free(&mark->bytes);
+	awaited_free(&mark->awaited);
 }
 
 size_t
@@ -919,5 +1015,6 @@ ingest_input_free(struct ingest_input *in)
 	map_free(&in->refused_runs);
 	buffer_free(&in->bytes);
 	buffer_free(&in->event);
+	awaited_free(&in->awaited);
 	in->pending = NULL;
 }

@@ -20,8 +20,10 @@
  *     synced with AWF_SYNC=none). What existed already is acknowledged, too.
  *   - The runs that were used last stay open from one input to the next, as many as there are
  *     descriptors for, so that a long transcript is not read again for each request.
+ *   - An event that names a cause which has not come waits for it (ingest/awaited.h), in memory and
+ *     not acknowledged. If what waits is more than 64 MiB, all of it is recorded without its causes.
  *   - Memory is bounded by the longest line, the open runs' ids (8 to 24 bytes for each line of a
- *     transcript, 40 to 80 for each event of another program), and what is not flushed.
+ *     transcript, 40 to 80 for each event of another program), what waits, and what is not flushed.
  */
 #ifndef AWF_INGEST_INGEST_H
 #define AWF_INGEST_INGEST_H
@@ -34,6 +36,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
+#include "ingest/awaited.h"
 #include "ingest/mirror.h"
 #include "ingest/recorder.h"
 #include "storage/storage.h"
@@ -110,9 +113,11 @@ struct ingest_taken {
 struct ingest_spec {
 	const char *sender;    /* origin_name_valid(): the owner of the runs that it sends */
 	bool document;         /* the whole input is one JSON text, not lines */
-	/* Where events are recorded; called for the first one; -1 with *err. The caller owns the
-	 * recorder. NULL: in the runs that the events name. */
-	int (*recorder)(void *context, struct recorder **recorder, struct error *err);
+	/* Where events are recorded; called for the first one, with its vocabulary (NULL: none that is
+	 * known); -1 with *err. The caller owns the recorder. NULL: in the runs that the events
+	 * name. */
+	int (*recorder)(void *context, const char *vocabulary, struct recorder **recorder,
+	    struct error *err);
 	/* Called for each thing that is on disk; may be NULL. */
 	void (*taken)(void *context, const struct ingest_taken *taken);
 	/* Called for what is refused. If it returns true, the rest of the input is processed,
@@ -158,6 +163,9 @@ struct ingest_input {
 	struct map refused_runs;          /* run id → what is not reported or processed any more */
 	bool no_recorder;                 /* the caller's cannot be had */
 	struct buffer event;              /* minified */
+	struct awaited awaited;           /* events whose cause has not come */
+	bool unpaced;                     /* what has waited is recorded, however much comes: what came
+	                                     after it may have been accepted */
 };
 
 void ingest_input_begin(struct ingest_input *in, struct ingest *ingest,
@@ -168,7 +176,10 @@ int ingest_feed(struct ingest_input *in, const char *bytes, size_t len);
 /* Syncs what was recorded, and reports it to `taken`. -1: as above (INGEST_FAILED). After a
  * refusal, it does so for what was recorded before. */
 int ingest_flush(struct ingest_input *in);
-/* The input has ended: the last line may lack its LF. Flushes. */
+/* Records the events that have waited for their cause since this time (clock_monotonic()), without it.
+ * 0; -1: as above. */
+int ingest_settle(struct ingest_input *in, int64_t before);
+/* The input has ended: the last line may lack its LF. Settles everything, and flushes. */
 int ingest_input_end(struct ingest_input *in);
 /* A position in the input to return to, if the caller finds that what was recorded after it must
  * not stay; the caller removes it from the storage. Nothing was refused before it. */
@@ -176,6 +187,7 @@ struct ingest_mark {
 	struct buffer bytes;              /* that were no whole line */
 	int64_t line, accepted, duplicates, missing_blobs;
 	bool skipping;
+	struct awaited awaited;
 };
 void ingest_mark(const struct ingest_input *in, struct ingest_mark *mark);
 /* Continues as if nothing had been fed since. */

@@ -122,7 +122,7 @@ join_paths(const struct recorder *r, const char *path)
 
 enum recorder_result
 recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t *seq,
-    struct error *err)
+    char cause[ID_SIZE], struct error *err)
 {
 	const struct foreign_scope scope = { r->transcript->run_id, r->key, id };
 	struct asking asking = { r, false };
@@ -140,6 +140,19 @@ recorder_take(struct recorder *r, struct span object, char id[ID_SIZE], int64_t 
 	if (is_known(r, f.id)) {
 		foreign_event_free(&f);
 		return RECORDER_KNOWN;
+	}
+	if (cause != NULL && f.parent[0] != '\0' && strcmp(f.parent, f.id) != 0 &&
+	    !is_known(r, f.parent)) {
+		/* Another process may have recorded it. */
+		if (recorder_look(r, err) != 0) {
+			foreign_event_free(&f);
+			return RECORDER_REFUSED;
+		}
+		if (!is_known(r, f.parent)) {
+			memcpy(cause, f.parent, ID_SIZE);
+			foreign_event_free(&f);
+			return RECORDER_AWAITS;
+		}
 	}
 	path = join_paths(r, f.path);
 	e = (struct event){ .type = f.type, .type_name = f.type_name, .event_id = f.id, .path = path,

@@ -6,8 +6,9 @@
  *     and, under its lock before each line is appended, what other processes have appended. So an
  *     event is recorded once, even if several senders send it, or are killed and start again.
  *   - The transcript assigns seq. Nothing is appended after the end of an attempt.
- *   - The parent is the event that the sender names if the run has it; otherwise the event that
- *     encloses what is recorded.
+ *   - The parent is the event that the sender names if the run has it; otherwise the event waits
+ *     for it (ingest/awaited.h), and if it does not come, the parent is the event that encloses
+ *     what is recorded.
  *   - What was recorded is on disk after recorder_sync(), and not before. That applies to existing
  *     events, too: another process may not have synced them yet.
  */
@@ -35,7 +36,7 @@ struct recorder {
 	bool unsynced;
 };
 
-enum recorder_result { RECORDER_REFUSED = -1, RECORDER_KNOWN, RECORDER_TAKEN };
+enum recorder_result { RECORDER_REFUSED = -1, RECORDER_KNOWN, RECORDER_TAKEN, RECORDER_AWAITS };
 
 /* parent and path as in $AWF_PARENT and $AWF_PATH; NULL: at the top level of the run. */
 void recorder_begin(struct recorder *r, struct transcript *t, const char *parent, const char *path,
@@ -43,9 +44,11 @@ void recorder_begin(struct recorder *r, struct transcript *t, const char *parent
 /* Records an event, an object that is valid and has no white space; sets id and seq (seq 0 if it
  * was there already). id contains the id to use if the sender gave none. RECORDER_REFUSED with
  * ERROR_INVALID_INPUT: it is not an event; ERROR_BLOCKED: the run has ended; otherwise
- * ERROR_SYSTEM: nothing more can be recorded. */
+ * ERROR_SYSTEM: nothing more can be recorded. cause: if the event names a cause that the run does not
+ * have, it is set to the id of that, and the result is RECORDER_AWAITS: nothing was recorded. NULL:
+ * the event is recorded nevertheless. */
 enum recorder_result recorder_take(struct recorder *r, struct span object, char id[ID_SIZE],
-    int64_t *seq, struct error *err);
+    int64_t *seq, char cause[ID_SIZE], struct error *err);
 /* Reads what was added to the transcript, so that r->parent is up to date. */
 int recorder_look(struct recorder *r, struct error *err);
 /* Makes everything that was recorded, or was there, safe on disk (unless AWF_SYNC is none). */

@@ -2,6 +2,7 @@
  * Calls are repeated after EINTR; after EAGAIN they wait, as another process may have made the
  * descriptor non-blocking.
  */
+#define _GNU_SOURCE /* O_TMPFILE, mkostemp() */
 #include "io/file.h"
 
 #include <errno.h>
@@ -296,6 +297,26 @@ file_open_plain(const char *path, int flags, mode_t mode)
 		reason = ENXIO;
 	}
 	errno = reason;
+	return fd;
+}
+
+int
+file_open_unnamed(const char *directory)
+{
+	char *path;
+	int fd = -1;
+
+#ifdef O_TMPFILE
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+#endif
+	if (fd >= 0)
+		return fd;
+	/* The file system has no unnamed files. */
+	path = path_join(directory, ".unnamed.XXXXXX");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	free(path);
 	return fd;
 }
 

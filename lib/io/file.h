@@ -53,6 +53,9 @@ int file_check_way(const char *path, struct error *err);
  * Anything but a regular file or a directory is refused with ENXIO, without blocking. -1 with
  * errno. */
 int file_open_plain(const char *path, int flags, mode_t mode);
+/* Opens a new file without a name in a directory, to be read and written; it disappears when nobody
+ * has it open. -1 with errno. */
+int file_open_unnamed(const char *directory);
 
 /* mkdir -p; existing directories are left as they are. */
 int directory_make(const char *path, mode_t mode, struct error *err);

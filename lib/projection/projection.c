@@ -52,6 +52,42 @@ projector_document(const struct projector *p, struct buffer *out)
 		p->projection->document->write(p->state, out);
 }
 
+/* Puts the values of blobs back into an event; *whole holds the text. */
+static int
+projector_inline_blobs(const struct projected_run *run, const char *line, size_t len,
+    const struct event_view *event, struct buffer *whole, struct event_view *view, struct error *err)
+{
+	char *blobs;
+	int failed;
+
+	*view = *event;
+	if (event->refs.at == NULL)
+		return 0;
+	blobs = transcript_blobs(run->path, run->model.run_id);
+	failed = blob_inline(blobs, line, len, whole, err);
+	if (failed == 0 && event_view(whole->data, whole->len, view) != 0)
+		*view = *event;
+	free(blobs);
+	return failed;
+}
+
+/* An event of another program that is a line of the projection. */
+static int
+projector_write_foreign(struct projected_run *run, const char *line, size_t len,
+    const struct event_view *event, struct buffer *out, struct error *err)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct event_view view;
+	int failed = projector_inline_blobs(run, line, len, event, &whole, &view, err);
+
+	if (failed == 0) {
+		foreign_write_line(&run->sender, view.payload, out);
+		run->next++;
+	}
+	buffer_free(&whole);
+	return failed;
+}
+
 static int
 projector_project_line(struct projector *p, struct projected_run *run, const char *line, size_t len,
     struct buffer *out, struct error *err)
@@ -68,20 +104,16 @@ projector_project_line(struct projector *p, struct projected_run *run, const cha
 		return 0;
 	model_take(&run->model, &event, place, &at);
 	if (!document) {
-		projection_write(p->projection, p->tools, &at, &run->next, out);
+		if (foreign_is_line(p->projection, &event))
+			return projector_write_foreign(run, line, len, &event, out, err);
+		if (!foreign_hides(&run->sender, p->projection, &at, run->past.dropped))
+			projection_write(p->projection, p->tools, &at, &run->past, &run->next, out);
 		return 0;
 	}
-	/* A document needs whole messages: put the values of their blobs back. */
+	/* A document needs whole messages. */
 	view = event;
-	if (event.refs.at != NULL &&
-	    (event.type == EVENT_MESSAGE_USER || event.type == EVENT_MESSAGE_ASSISTANT)) {
-		char *blobs = transcript_blobs(run->path, run->model.run_id);
-
-		failed = blob_inline(blobs, line, len, &whole, err);
-		if (failed == 0 && event_view(whole.data, whole.len, &view) != 0)
-			view = event;
-		free(blobs);
-	}
+	if (event.type == EVENT_MESSAGE_USER || event.type == EVENT_MESSAGE_ASSISTANT)
+		failed = projector_inline_blobs(run, line, len, &event, &whole, &view, err);
 	if (p->state == NULL)
 		p->state = memory_zero(1, document->size);
 	if (failed == 0)
@@ -145,6 +177,7 @@ static void
 free_run(struct projected_run *run)
 {
 	model_free(&run->model);
+	past_free(&run->past);
 	free(run->path);
 	free(run);
 }

@@ -14,6 +14,8 @@
  *   - The lines of a run are numbered from its first event on, without a gap; each names the event
  *     from which it was made (source_seq).
  *   - Long texts are cut (lib/model/excerpt.h); nothing is read but the transcript.
+ *   - Events that were reported in the same vocabulary come out as they came, with their own numbers
+ *     and whole texts (projection_foreign.h).
  */
 #ifndef AWF_PROJECTION_PROJECTION_H
 #define AWF_PROJECTION_PROJECTION_H
@@ -25,6 +27,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "projection/projection_foreign.h"
 #include "projection/projection_names.h"
 #include "projection/projection_write.h"
 
@@ -40,6 +43,8 @@ struct projected_run {
 	int64_t position;                  /* in that file: everything before it has been read */
 	int64_t next;                      /* number of the next line */
 	struct model model;
+	struct projection_past past;
+	struct projection_sender sender;
 };
 struct projector {
 	const struct projection *projection;

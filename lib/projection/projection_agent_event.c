@@ -46,8 +46,9 @@ handed_over(const struct placed *at)
 	    strcmp(at->call->before[0]->step->agent, call_actor(at->call)) != 0;
 }
 
-/* If messages to the model come before an answer, the turn starts with the first of them; otherwise
- * with the answer itself. */
+/* If messages to the model come before an answer, the turn starts with the first of them. A later
+ * turn starts when the last tool has answered. If that is not known, it starts with the answer
+ * itself. */
 static size_t
 starts_turn(const struct placed *at)
 {
@@ -159,9 +160,10 @@ agent_event_write_handoff(struct writer *w, const struct projection_line *line)
 static void
 agent_event_write_turn(struct writer *w, const struct projection_line *line)
 {
-	long long number = 0;
+	long long number = line->news->turn;
 
-	span_integer(span_member(line->at->event->payload, KEY_TURN), &number);
+	if (line->at->event->told != EVENT_TOOL_RESULT)
+		span_integer(span_member(line->at->event->payload, KEY_TURN), &number);
 	agent_event_write_message(w, "%s: turn %lld", placed_actor(line->at), number);
 	writer_member_integer(w, "turn", number);
 }
@@ -303,9 +305,9 @@ static const struct projection_row rows[] = {
 	    child },
 	{ EVENT_MESSAGE_USER, WHEN_HANDOFF, "handoff", NULL, agent_event_write_handoff,
 	    step_of_message },
-	{ EVENT_MESSAGE_USER, 0, "llm.turn.start", starts_turn, agent_event_write_turn,
-	    turn_start },
-	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "llm.turn.start", starts_turn,
+	{ EVENT_MESSAGE_USER, WHEN_TURN_BEGINS, "llm.turn.start", starts_turn,
+	    agent_event_write_turn, turn_start },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE | WHEN_TURN_BEGINS, "llm.turn.start", starts_turn,
 	    agent_event_write_turn, turn_start },
 	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "llm.turn.end", NULL, turn_ended, turn_end },
 	{ EVENT_TOOL_CALL, 0, "tool.start", NULL, tool_started, tool_start },
@@ -316,6 +318,8 @@ static const struct projection_row rows[] = {
 	{ EVENT_TOOL_RESULT, WHEN_BLOCKED, "safety.block", NULL, agent_event_write_failure,
 	    tool_failure },
 	{ EVENT_TOOL_RESULT, 0, "tool.end", NULL, agent_event_write_ended, tool_end },
+	{ EVENT_TOOL_RESULT, WHEN_TURN_BEGINS, "llm.turn.start", NULL, agent_event_write_turn,
+	    turn_start },
 	{ EVENT_STEP_COMPLETED, 0, "file.changed", changed_files, file_changed, step },
 	{ EVENT_STEP_COMPLETED, 0, "git.commit", has_committed, agent_event_write_commit, step },
 	{ EVENT_STEP_COMPLETED, WHEN_BLOCKED, "safety.block", NULL, agent_event_write_failure,

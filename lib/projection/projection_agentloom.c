@@ -248,7 +248,7 @@ agentloom_add_event(void *state, const struct placed *at, struct span payload, i
 {
 	struct recording *r = state;
 
-	projection_write(&projection_interagent, false, at, number, &r->events);
+	projection_write(&projection_interagent, false, at, NULL, number, &r->events);
 	if (at->call == NULL)
 		return;
 	if (event_type_starts_call(at->event->type))

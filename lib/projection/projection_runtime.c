@@ -37,6 +37,8 @@ static const struct projection_member
 		{ "status", PROJECT_PAYLOAD, KEY_STATUS },
 		{ "exit_code", PROJECT_PAYLOAD, KEY_EXIT_CODE },
 		DURATION,
+		{ "output_size", PROJECT_PRINTED, KEY_BYTES },
+		{ "output_sha256", PROJECT_PRINTED, KEY_SHA256 },
 		{ "usage", PROJECT_PAYLOAD, KEY_USAGE },
 		ERROR, LAST
 	},
@@ -45,8 +47,8 @@ static const struct projection_member
 	state[] = { STEP, OUTPUT_SIZE, { "output", PROJECT_CONTENTS, NULL }, LAST },
 	agent_start[] = {
 		AGENT,
-		{ "provider", PROJECT_PAYLOAD, KEY_PROVIDER },
-		{ "model", PROJECT_PAYLOAD, KEY_MODEL },
+		{ "provider", PROJECT_CALL_PROVIDER, NULL },
+		{ "model", PROJECT_CALL_MODEL, NULL },
 		LAST
 	},
 	agent_work[] = {
@@ -65,20 +67,26 @@ static const struct projection_member
 		AGENT, TOOL, DURATION, { "output_size", PROJECT_SIZE, KEY_OUTPUT }, ERROR, LAST
 	};
 
-/* A call that was neither skipped nor failed saves a state. The vocabulary has no type for the
+/* An agent is initialized when the first thing happens in its call, not when the call begins: the
+ * call may be skipped, or take its result from an earlier attempt.
+ * A call that was neither skipped nor failed saves a state. The vocabulary has no type for the
  * failure of a step without an agent. */
 static const struct projection_row rows[] = {
 	{ EVENT_RUN_STARTED, 0, "workflow.started", NULL, NULL, run_start },
 	{ EVENT_STEP_STARTED, 0, "workflow.step_started", NULL, NULL, step },
-	{ EVENT_STEP_STARTED, WHEN_AGENT, "agent.initialized", NULL, NULL, agent_start },
 	{ EVENT_CALL_WORKFLOW_STARTED, 0, "workflow.step_started", NULL, NULL, step },
+	{ EVENT_MESSAGE_USER, WHEN_AGENT_BEGINS, "agent.initialized", NULL, NULL, agent_start },
 	{ EVENT_MESSAGE_USER, 0, "agent.processing", NULL, NULL, agent_work },
+	{ EVENT_MESSAGE_ASSISTANT, WHEN_AGENT_BEGINS, "agent.initialized", NULL, NULL, agent_start },
 	{ EVENT_MESSAGE_ASSISTANT, WHEN_WHOLE, "agent.processing", NULL, NULL, agent_work },
+	{ EVENT_TOOL_CALL, WHEN_AGENT_BEGINS, "agent.initialized", NULL, NULL, agent_start },
 	{ EVENT_TOOL_CALL, 0, "tool.call_started", NULL, NULL, tool_start },
 	{ EVENT_TOOL_RESULT, WHEN_SUCCESS | WHEN_SKIPPED | WHEN_WAITING, "tool.call_completed",
 	    NULL, NULL, tool_end },
 	{ EVENT_TOOL_RESULT, WHEN_FAILED, "tool.call_failed", NULL, NULL, tool_end },
-	{ EVENT_STEP_COMPLETED, WHEN_AGENT | WHEN_SUCCESS, "agent.completed", NULL, NULL, agent_end },
+	{ EVENT_STEP_COMPLETED, WHEN_AGENT_BEGINS, "agent.initialized", NULL, NULL, agent_start },
+	{ EVENT_STEP_COMPLETED, WHEN_AGENT | WHEN_AGENT_BEGUN | WHEN_SUCCESS, "agent.completed", NULL,
+	    NULL, agent_end },
 	{ EVENT_STEP_COMPLETED, WHEN_AGENT | WHEN_FAILED, "agent.failed", NULL, NULL, agent_end },
 	{ EVENT_STEP_COMPLETED, WHEN_NO_AGENT | WHEN_FAILED, "system.error", NULL, NULL, step_end },
 	{ EVENT_STEP_COMPLETED, WHEN_SUCCESS, "system.state_saved", NULL, NULL, state },

@@ -13,91 +13,6 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
-/* ---- properties of events ---- */
-
-bool
-placed_by_agent(const struct placed *at)
-{
-	const struct model_step *step = at->call ? at->call->step : NULL;
-
-	return step && (step->agent || step->provider || step->model);
-}
-
-bool
-placed_whole(const struct placed *at)
-{
-	return !span_true(span_member(at->event->payload, KEY_PARTIAL));
-}
-
-const char *
-call_actor(const struct model_call *call)
-{
-	return call->step->agent ? call->step->agent : call->step->name;
-}
-
-const char *
-placed_actor(const struct placed *at)
-{
-	if (at->call)
-		return call_actor(at->call);
-	return at->run->name ? at->run->name : "";
-}
-
-const char *
-placed_status(const struct placed *at)
-{
-	static const char *const statuses[] = { "success", "failed", "cancelled", "timeout",
-		"waiting", NULL };
-	const char *status = span_one_of(span_member(at->event->payload, KEY_STATUS), statuses);
-
-	return status ? status : "";
-}
-
-/* The event's outcome: one of WHEN_SUCCESS to WHEN_WAITING. */
-static unsigned
-outcome_of(const struct placed *at)
-{
-	struct span payload = at->event->payload, error = span_member(payload, KEY_ERROR);
-
-	if (member_set(span_member(payload, KEY_SKIPPED)))
-		return WHEN_SKIPPED;
-	if (!member_set(error))
-		return WHEN_SUCCESS;
-	return span_is(span_member(error, KEY_CODE), error_name(ERROR_WAITING)) ? WHEN_WAITING :
-	    WHEN_FAILED;
-}
-
-bool
-placed_failed(const struct placed *at)
-{
-	return outcome_of(at) == WHEN_FAILED;
-}
-
-const char *
-placed_outcome(const struct placed *at)
-{
-	switch (outcome_of(at)) {
-	case WHEN_SKIPPED:
-		return "skipped";
-	case WHEN_SUCCESS:
-		return "success";
-	case WHEN_WAITING:
-		return "waiting";
-	default:
-		return "failed";
-	}
-}
-
-int64_t
-placed_duration(const struct placed *at)
-{
-	long long duration;
-
-	if (span_integer(span_member(at->event->payload, KEY_DURATION_MS), &duration))
-		return duration;
-	return (at->wall - at->started) / 1000;
-}
-
 void
 derive_hex(const char *label, const char *id, size_t digits, char *out)
 {
@@ -125,7 +40,8 @@ derive_hex_of(const char *label, struct span id, size_t digits, char *out)
 /* ---- lines ---- */
 
 static bool
-row_applies(const struct projection_row *row, bool asked, const struct placed *at)
+row_applies(const struct projection_row *row, bool asked, const struct placed *at,
+    const struct projection_news *news)
 {
 	const unsigned outcomes = WHEN_SUCCESS | WHEN_FAILED | WHEN_SKIPPED | WHEN_WAITING;
 	const unsigned ends = WHEN_RUN_SUCCEEDED | WHEN_RUN_WAITS | WHEN_RUN_FAILED;
@@ -139,7 +55,10 @@ row_applies(const struct projection_row *row, bool asked, const struct placed *a
 	    ((when & WHEN_NOT_DECIDED) && event_decides(at->event)) ||
 	    ((when & WHEN_HANDOFF) && !(at->call && placed_handoff(at))) ||
 	    ((when & WHEN_NO_HANDOFF) && at->call && placed_handoff(at)) ||
-	    ((when & outcomes) && !(when & outcome_of(at))))
+	    ((when & WHEN_AGENT_BEGINS) && !news->agent_begins) ||
+	    ((when & WHEN_AGENT_BEGUN) && !news->agent_begun) ||
+	    ((when & WHEN_TURN_BEGINS) && !news->turn_begins) ||
+	    ((when & outcomes) && !(when & placed_outcome_of(at))))
 		return false;
 	if ((when & WHEN_BLOCKED) && !(placed_failed(at) && span_is(span_path(at->event->payload,
 	    KEY_ERROR, KEY_CODE, NULL), error_name(ERROR_BLOCKED))))
@@ -155,26 +74,36 @@ row_applies(const struct projection_row *row, bool asked, const struct placed *a
 
 void
 projection_write(const struct projection *projection, bool asked, const struct placed *at,
-    int64_t *number, struct buffer *out)
+    struct projection_past *past, int64_t *number, struct buffer *out)
 {
+	struct projection_news news;
+	bool known = at->event->type != EVENT_TYPES;
+
+	past_take(past, at, &news);
 	for (const struct projection_row *row = projection->rows; row->type; row++) {
 		size_t count;
 
-		if (!row_applies(row, asked, at))
+		known |= row->event == at->event->told;
+		if (!row_applies(row, asked, at, &news))
 			continue;
 		count = row->count ? row->count(at) : 1;
 		for (size_t i = 0; i < count; i++) {
-			const struct projection_line line = { at, row, (*number)++, i };
+			const struct projection_line line = { at, row, (*number)++, i, &news };
 			struct writer w;
 
 			writer_begin(&w, out);
 			writer_object(&w);
 			projection->line(&w, &line);
 			writer_member_integer(&w, "source_seq", at->event->seq);
+			if (at->event->type == EVENT_RUN_COMPLETED && !(row->when & WHEN_FAILED) &&
+			    past != NULL && past->dropped > 0)
+				writer_member_integer(&w, "dropped", past->dropped);
 			writer_object_end(&w);
 			buffer_byte(out, '\n');
 		}
 	}
+	if (past != NULL && !known)
+		past->dropped++;
 }
 
 static void
@@ -231,6 +160,9 @@ projection_row_write(struct writer *w, const struct projection_line *line)
 		case PROJECT_CALL_AGENT:
 			text = call ? call->step->agent : NULL;
 			break;
+		case PROJECT_CALL_PROVIDER:
+			text = call ? call->step->provider : NULL;
+			break;
 		case PROJECT_CALL_MODEL:
 			text = call ? call->step->model : NULL;
 			break;
@@ -262,6 +194,9 @@ projection_row_write(struct writer *w, const struct projection_line *line)
 			break;
 		case PROJECT_ARGUMENTS:
 			excerpt_arguments(w, key, event);
+			break;
+		case PROJECT_PRINTED:
+			value = span_path(event->payload, KEY_STDOUT, from, NULL);
 			break;
 		case PROJECT_WORD:
 			text = from;

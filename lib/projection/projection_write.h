@@ -12,6 +12,8 @@
 #include "base/buffer.h"
 #include "json/writer.h"
 #include "model/model.h"
+#include "projection/projection_past.h"
+#include "projection/projection_placed.h"
 
 /* A member of a line: its key, and the value that it has. A member whose value is unknown is left
  * out. */
@@ -26,6 +28,7 @@ struct projection_member {
 		PROJECT_CALL_ID,       /* of the event's call, as in the call's start */
 		PROJECT_CALL_KIND,
 		PROJECT_CALL_AGENT,
+		PROJECT_CALL_PROVIDER,
 		PROJECT_CALL_MODEL,
 		PROJECT_ACTOR,         /* placed_actor() */
 		PROJECT_STATUS,        /* placed_status() */
@@ -36,6 +39,7 @@ struct projection_member {
 		PROJECT_CONTENTS,      /* excerpt of the same, if it may be the contents of a file */
 		PROJECT_MESSAGE,       /* excerpt of the text of a message */
 		PROJECT_ARGUMENTS,     /* excerpt of the arguments of a tool call */
+		PROJECT_PRINTED,       /* FROM of what the run has printed: its digest or bytes */
 		PROJECT_WORD           /* the text FROM itself */
 	} what;
 	const char *from;
@@ -46,6 +50,7 @@ struct projection_line {
 	const struct projection_row *row;
 	int64_t number;
 	size_t index;                      /* among the lines that the row makes from the event */
+	const struct projection_news *news;
 };
 
 /* The condition for a row. If it names several outcomes, or several ends of runs, one of them is
@@ -55,10 +60,10 @@ enum {
 	WHEN_CALL = 2,           /* the event's call is known */
 	WHEN_AGENT = 4,          /* the call is an agent's */
 	WHEN_NO_AGENT = 8,       /* the event belongs to no agent's call */
-	WHEN_SUCCESS = 32,       /* outcomes, see placed_outcome() */
-	WHEN_FAILED = 64,
-	WHEN_SKIPPED = 128,
-	WHEN_WAITING = 256,
+	WHEN_SUCCESS = PLACED_SUCCESS,
+	WHEN_FAILED = PLACED_FAILED,
+	WHEN_SKIPPED = PLACED_SKIPPED,
+	WHEN_WAITING = PLACED_WAITING,
 	WHEN_RUN_SUCCEEDED = 512, /* the run ended: with success; waiting for a person; in any other
 	                             way */
 	WHEN_RUN_WAITS = 1024,
@@ -68,6 +73,9 @@ enum {
 	WHEN_NOT_DECIDED = 16384,
 	WHEN_HANDOFF = 32768,    /* another agent continues a known call; not so */
 	WHEN_NO_HANDOFF = 65536,
+	WHEN_AGENT_BEGINS = 131072, /* see struct projection_news */
+	WHEN_AGENT_BEGUN = 262144,
+	WHEN_TURN_BEGINS = 524288,
 	WHEN_BLOCKED = 16        /* blocked by a rule */
 };
 
@@ -100,25 +108,12 @@ struct projection {
 };
 
 /* Appends the lines of a projection for an event, numbered from *number on; asked: also those that
- * are made only on request. */
+ * are made only on request. past: of the event's run; NULL if the projection needs none. */
 void projection_write(const struct projection *projection, bool asked, const struct placed *at,
-    int64_t *number, struct buffer *out);
+    struct projection_past *past, int64_t *number, struct buffer *out);
 /* Writes the members of the line's row: its body, then its list of members. */
 void projection_row_write(struct writer *w, const struct projection_line *line);
 
-/* Functions for all tables. */
-bool placed_failed(const struct placed *at);   /* it reports a failure of its own, not of an earlier
-                                                  call */
-bool placed_by_agent(const struct placed *at); /* it belongs to an agent's call */
-bool placed_whole(const struct placed *at);    /* it is not a piece of a message */
-/* The call's agent, else its name, else the name of the workflow. */
-const char *placed_actor(const struct placed *at);
-const char *call_actor(const struct model_call *call);
-/* The status of a run.completed, "" if it has none. */
-const char *placed_status(const struct placed *at);
-/* The outcome of what has ended: "success", "failed", "skipped" or "waiting". */
-const char *placed_outcome(const struct placed *at);
-int64_t placed_duration(const struct placed *at); /* ms */
 /* The first `digits` hex digits of the SHA-256 of "label:id", and a NUL. */
 void derive_hex(const char *label, const char *id, size_t digits, char *out);
 /* The same for an id in a line; of "" if it is not one. */

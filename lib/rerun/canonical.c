@@ -56,6 +56,10 @@ static const struct form payload_form = { payload_drops, members },
 static const struct form_member plain_payload[] = { { KEY_PAYLOAD, &payload_form, false }, { NULL, NULL, false } },
     around_payload[] = { { KEY_PAYLOAD, &payload_form_around, false }, { NULL, NULL, false } },
     cut_off_payload[] = { { KEY_PAYLOAD, &payload_form_cut_off, false }, { NULL, NULL, false } };
+/* Of a run that consists of other programs' events, what its sender has said. */
+static const char *const sent_drops[] = { KEY_SEQ, KEY_TIMESTAMP, KEY_PREV, KEY_EVENT_ID, KEY_RUN_ID,
+	KEY_PARENT_EVENT_ID, KEY_LINKS, NULL };
+static const struct form sent_form = { sent_drops, NULL };
 static const struct form plain_form = { line_drops, plain_payload },
     around_form = { line_drops, around_payload }, cut_off_form = { line_drops, cut_off_payload };
 
@@ -144,6 +148,27 @@ find_around(struct canonical *c, struct map *around, struct error *err)
 	return failed;
 }
 
+/* Whether the run consists of events of other programs: its first line says so. */
+static int
+canonical_look_at_start(struct canonical *c, struct error *err)
+{
+	const char *line;
+
+	for (uint32_t i = 0; i < c->graph.count; i++) {
+		const struct graph_node *node = &c->graph.nodes[i];
+
+		if (node->seq != 1 || node->type != EVENT_RUN_STARTED)
+			continue;
+		line = graph_line(&c->graph, node, err);
+		if (line == NULL)
+			return -1;
+		c->sent = span_is(span_path(span_of(line, node->length), KEY_PAYLOAD, KEY_KIND, NULL),
+		    "record");
+		return 0;
+	}
+	return 0;
+}
+
 int
 canonical_open(struct canonical *c, const char *path, struct error *err)
 {
@@ -151,7 +176,7 @@ canonical_open(struct canonical *c, const char *path, struct error *err)
 	if (graph_open(&c->graph, path, err) != 0)
 		return -1;
 	c->order = graph_order(&c->graph, err);
-	if (c->order && find_around(c, &c->around, err) == 0)
+	if (c->order && canonical_look_at_start(c, err) == 0 && find_around(c, &c->around, err) == 0)
 		return 0;
 	canonical_close(c);
 	return -1;
@@ -196,7 +221,10 @@ canonical_read_as(struct canonical *c, const struct graph_node *node, bool aroun
 
 	if (!line)
 		return -1;
-	canonical_write_line(span_of(line, node->length), around, out);
+	if (c->sent)
+		write_object(span_of(line, node->length), &sent_form, out);
+	else
+		canonical_write_line(span_of(line, node->length), around, out);
 	return 0;
 }
 
@@ -216,7 +244,7 @@ canonical_next(struct canonical *c, struct error *err)
 		if (c->next == c->graph.count)
 			return 0;
 		c->node = &c->graph.nodes[c->order[c->next++]];
-	} while (c->node->foreign);
+	} while (c->node->foreign != c->sent);
 	buffer_clear(&c->bytes);
 	return canonical_read(c, c->node, &c->bytes, err) == 0 ? 1 : -1;
 }

@@ -13,7 +13,10 @@
  *   - payload.changed, changed_more and commit: what a call changed depends on earlier files, of
  *     which a replay may have no snapshot, and on chance, such as byte code and dates in archives.
  *
- * Events of other programs (awf-record) are removed: they are not what the run itself did.
+ * Events of other programs (awf-record) are removed: they are not what the run itself did. But of a
+ * run that consists of such events, of the kind "record", they are all that remains: type, path,
+ * iteration and payload of each, without what AWF has added. So in whatever order they came, and
+ * into whichever run, they have the same canonical bytes, if their sender gave them UUIDs as ids.
  *
  * Everything else stays, byte for byte and in its order; also refs, which contain the digests of
  * blobs. Two recordings of the same work that differ only in how concurrent calls were interleaved,
@@ -38,6 +41,7 @@ struct canonical {
 	                                  replay */
 	uint32_t *order;
 	uint32_t next;
+	bool sent;                     /* the run consists of events of other programs */
 	const struct graph_node *node; /* the current event */
 	struct buffer bytes;           /* its canonical form, without LF */
 };

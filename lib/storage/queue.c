@@ -327,23 +327,23 @@ queue_close(struct queue *q)
 
 /* ---- lists ---- */
 
-/* Reports the run of a ticket if it is waiting. If the ticket has no JSON, details are not
- * known. */
+/* Reads a ticket whose process is alive. If it has no JSON, details are not known. */
 static bool
-read_waiting(const char *path, struct queued *run)
+read_live_ticket(const char *path, struct queued *run, enum queue_state *state)
 {
 	int fd = file_open_plain(path, O_RDONLY, 0);
-	struct queue_entry entry = { .state = QUEUE_RUNNING };
+	struct queue_entry entry = { .state = QUEUE_ENDING };
 	struct buffer text = BUFFER_INIT;
 	struct span told = SPAN_NONE;
 	struct stat status;
 	const char *json;
+	bool alive;
 
 	if (fd < 0)
 		return false;
-	if (lock_look(fd, LOCK_WHOLE, &entry.pid) == 1 && fstat(fd, &status) == 0)
+	alive = lock_look(fd, LOCK_WHOLE, &entry.pid) == 1 && fstat(fd, &status) == 0;
+	if (alive) {
 		read_ticket(fd, &entry);
-	if (entry.state == QUEUE_WAITING) {
 		if (file_read(fd, &text, TOLD_LIMIT) == 0 &&
 		    (json = memchr(buffer_string(&text), '{', text.len)) != NULL)
 			told = span_trim(span_of(json, text.len - (size_t)(json - text.data)));
@@ -353,10 +353,11 @@ read_waiting(const char *path, struct queued *run)
 		memcpy(run->run_id, entry.run_id, sizeof run->run_id);
 		if (run->name == NULL)
 			run->name = memory_text("");
-		buffer_free(&text);
+		*state = entry.state;
 	}
+	buffer_free(&text);
 	close(fd);
-	return entry.state == QUEUE_WAITING;
+	return alive;
 }
 
 static int
@@ -367,8 +368,11 @@ by_coming(const void *a, const void *b)
 	return (left->came < right->came) - (left->came > right->came);
 }
 
-int
-queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err)
+/* Lists the tickets of all queues that are in one of two states; run_id: only those of this run, or
+ * NULL. */
+static int
+queued_read(const struct storage *s, const char *run_id, enum queue_state one,
+    enum queue_state other, struct queued **list, size_t *count, struct error *err)
 {
 	const struct dirent *found, *ticket;
 	struct queued run;
@@ -385,16 +389,23 @@ queued_list(const struct storage *s, struct queued **list, size_t *count, struct
 		path = memory_format("%s/queues/%s", s->root, found->d_name);
 		/* If the directory is removed meanwhile, nobody is waiting in it. */
 		queue = storage_opendir(path);
-		while (queue != NULL && (ticket = readdir(queue)) != NULL)
-			if (ticket_number(ticket->d_name) != 0) {
-				char *in = path_join(path, ticket->d_name);
+		while (queue != NULL && (ticket = readdir(queue)) != NULL) {
+			enum queue_state state;
+			char *in = path_join(path, ticket->d_name);
+			bool live = ticket_number(ticket->d_name) != 0 &&
+			    read_live_ticket(in, &run, &state);
 
-				if (read_waiting(in, &run)) {
-					*list = memory_array(*list, *count + 1, sizeof **list);
-					(*list)[(*count)++] = run;
-				}
-				free(in);
+			free(in);
+			if (!live)
+				continue;
+			if ((state != one && state != other) ||
+			    (run_id != NULL && strcmp(run.run_id, run_id) != 0)) {
+				free(run.name);
+				continue;
 			}
+			*list = memory_array(*list, *count + 1, sizeof **list);
+			(*list)[(*count)++] = run;
+		}
 		if (queue != NULL)
 			closedir(queue);
 		free(path);
@@ -404,6 +415,30 @@ queued_list(const struct storage *s, struct queued **list, size_t *count, struct
 	if (*count > 0)
 		qsort(*list, *count, sizeof **list, by_coming);
 	return failed;
+}
+
+int
+queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err)
+{
+	return queued_read(s, NULL, QUEUE_WAITING, QUEUE_WAITING, list, count, err);
+}
+
+bool
+queued_find(const struct storage *s, const char *run_id, struct queued *run)
+{
+	struct queued *list;
+	struct error ignored;
+	size_t count;
+	bool found;
+
+	found = queued_read(s, run_id, QUEUE_WAITING, QUEUE_RUNNING, &list, &count, &ignored) == 0 &&
+	    count > 0;
+	if (found) {
+		*run = list[0];
+		run->name = memory_text(list[0].name);
+	}
+	queued_free(list, count);
+	return found;
 }
 
 void

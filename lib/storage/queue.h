@@ -93,5 +93,8 @@ struct queued {
  * locked or removed, so arrivals and departures meanwhile may be missed. ERROR_SYSTEM. */
 int queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err);
 void queued_free(struct queued *list, size_t count);
+/* Finds the process that waits in a queue with this run, or whose turn has come and which has not
+ * ended yet. It begins an attempt of the run, or has begun it. The caller frees run->name. */
+bool queued_find(const struct storage *s, const char *run_id, struct queued *run);
 
 #endif

@@ -368,6 +368,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 		writer_member_string(&w, KEY_TRACEPARENT, traceparent_write(&outer, traceparent));
 	if (r->transcript.masked)
 		writer_member_bool(&w, KEY_MASKED, true);
+	writer_member_string(&w, KEY_VOCABULARY, spec->vocabulary);
 	writer_object_end(&w);
 
 	if (failed == 0)

@@ -67,6 +67,7 @@ struct run_spec {
 	const char *id;               /* NULL: a new one is made */
 	const char *name;
 	const char *kind;             /* "workflow", or "step" for a run of one step */
+	const char *vocabulary;       /* of the events of which it consists; NULL: of no other program */
 	char *const *argv;
 	struct span inputs;           /* JSON object of --input values */
 	char *const *ignored;         /* variables on which no call depends: names, or beginnings of

@@ -202,6 +202,8 @@
 #define KEY_COMMAND "command"
 #define KEY_MEDIA_TYPE "media_type"
 #define KEY_DATA "data"
+#define KEY_NAMES "names"
+#define KEY_VOCABULARY "vocabulary"
 #define KEY_API "api"
 #define KEY_FIELD "field"
 #define KEY_RAW "raw"

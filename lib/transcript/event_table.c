@@ -206,6 +206,7 @@ static const struct event_member run_started_members[] = {
 	MEMBER(KEY_FORKED_AT, TEXT, NULLABLE),
 	MEMBER(KEY_TRACEPARENT, TEXT, NULLABLE | FIXED),
 	MEMBER(KEY_MASKED, BOOL, NULLABLE | FIXED),
+	MEMBER(KEY_VOCABULARY, TEXT, NULLABLE | FIXED),
 };
 static const struct event_shape run_started_shape = SHAPE(run_started_members, "run.started",
     "its payload", "An attempt begins.", false);
@@ -329,7 +330,8 @@ static const struct event_shape step_waiting_shape = SHAPE(step_waiting_members,
 #define EMITTED_MEMBERS \
 	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"), \
 	MEMBER(KEY_SOURCE, OBJECT, NULLABLE | DATA), \
-	MEMBER(KEY_DATA, ANY, DATA)
+	MEMBER(KEY_DATA, ANY, DATA), \
+	MEMBER(KEY_NAMES, OBJECT, NULLABLE | DATA)
 
 static const struct event_member request_members[] = {
 	MEMBER(KEY_METHOD, TEXT, REQUIRED),

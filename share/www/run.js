@@ -62,7 +62,7 @@ function showInfo() {
 	// Why it ended, if no call says it.
 	say(parts.error, info.error && !["running", "waiting"].includes(info.status) && !outcome.tells(info.error.code) ?
 	    `${info.error.code ?? ""}: ${info.error.message ?? ""}` : "");
-	parts.resume.hidden = info.alive || info.status === "success";
+	parts.resume.hidden = info.alive || ["success", "queued"].includes(info.status);
 	parts.resume.classList.toggle("decided", state === "waiting" && !(info.waits?.length > 0));
 	waits.show(info.waits);
 	document.title = `${signs[state] ?? ""} ${info.name ?? "run"} ${info.run_id.slice(0, 8)} – AWF`;

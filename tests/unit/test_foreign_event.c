@@ -50,52 +50,69 @@ test_what_becomes_of_them(void **state)
 		  "\"name\":\"n\",\"data\":{\"call_id\":\"a\"}}" },
 		/* agent-event. */
 		{ "{\"type\":\"tool.start\",\"runId\":\"r\",\"seq\":3,\"payload\":{\"tool\":\"t\",\"callId\":\"c\","
-		  "\"argsSummary\":\"x\",\"args\":null}}", "tool.call", "{\"source\":{\"type\":\"tool.start\","
-		  "\"runId\":\"r\",\"seq\":3}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\",\"input\":null,"
-		  "\"data\":{\"argsSummary\":\"x\"}}" },
+		  "\"argsSummary\":\"x\",\"args\":null}}", "tool.call", "{\"source\":{\"type\":\"tool.start\",\"runId\":\"r\",\"seq\":3}," FOREIGN
+		  ",\"name\":\"t\",\"call_id\":\"c\",\"input\":null,"
+		  "\"data\":{\"argsSummary\":\"x\"},\"names\":{\"payload\":\"data\","
+		  "\"tool\":\"name\",\"callId\":\"call_id\",\"args\":\"input\"}}" },
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"durationMs\":12,"
-		  "\"error\":\"why\",\"result\":{\"a\":1}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"},"
-		  FOREIGN ",\"name\":\"t\",\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"why\"},"
-		  "\"output\":{\"a\":1},\"duration_ms\":12}" },
+		  "\"error\":\"why\",\"result\":{\"a\":1}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"why\"},"
+		  "\"output\":{\"a\":1},\"duration_ms\":12,\"names\":{\"payload\":\"data\","
+		  "\"tool\":\"name\",\"callId\":\"call_id\",\"durationMs\":\"duration_ms\","
+		  "\"error\":\"error/message\",\"result\":\"output\"}}" },
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"durationMs\":1.5,"
-		  "\"outcome\":\"failed\",\"message\":\"m\"}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"},"
-		  FOREIGN ",\"name\":\"t\",\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},"
-		  "\"data\":{\"durationMs\":1.5,\"outcome\":\"failed\",\"message\":\"m\"}}" },
+		  "\"outcome\":\"failed\",\"message\":\"m\"}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},"
+		  "\"data\":{\"durationMs\":1.5,\"outcome\":\"failed\",\"message\":\"m\"},"
+		  "\"names\":{\"payload\":\"data\",\"tool\":\"name\",\"callId\":\"call_id\"}}" },
 		/* An error that says more than its code and message is kept whole, too. */
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"code\":\"c\","
 		  "\"message\":\"m\"}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
-		  "\"call_id\":\"c\",\"error\":{\"code\":\"c\",\"message\":\"m\"}}" },
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"c\",\"message\":\"m\"},"
+		  "\"names\":{\"payload\":\"data\",\"tool\":\"name\",\"callId\":\"call_id\","
+		  "\"error\":\"error\"}}" },
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"code\":5,"
 		  "\"message\":\"m\"}}}", "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
-		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},\"data\":{\"error\":{\"code\":5,"
-		  "\"message\":\"m\"}}}" },
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":\"m\"},"
+		  "\"data\":{\"error\":{\"code\":5,\"message\":\"m\"}},"
+		  "\"names\":{\"payload\":\"data\",\"tool\":\"name\",\"callId\":\"call_id\"}}" },
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":{\"why\":1}}}",
-		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\","
-		  "\"error\":{\"code\":\"tool\",\"message\":null},\"data\":{\"error\":{\"why\":1}}}" },
+		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"error\":{\"code\":\"tool\",\"message\":null},"
+		  "\"data\":{\"error\":{\"why\":1}},\"names\":{\"payload\":\"data\","
+		  "\"tool\":\"name\",\"callId\":\"call_id\"}}" },
 		{ "{\"type\":\"tool.end\",\"payload\":{\"tool\":\"t\",\"callId\":\"c\",\"error\":[\"x\"]}}",
-		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\","
-		  "\"data\":{\"error\":[\"x\"]}}" },
+		  "tool.result", "{\"source\":{\"type\":\"tool.end\"}," FOREIGN ",\"name\":\"t\","
+		  "\"call_id\":\"c\",\"data\":{\"error\":[\"x\"]},"
+		  "\"names\":{\"payload\":\"data\",\"tool\":\"name\",\"callId\":\"call_id\"}}" },
 		{ "{\"type\":\"llm.turn.end\",\"payload\":{\"content\":[{\"type\":\"x\",\"fidelity\":\"stream\"}]}}",
 		  "message.assistant", "{\"source\":{\"type\":\"llm.turn.end\"}," FOREIGN ",\"role\":\"assistant\","
-		  "\"blocks\":[{\"type\":\"x\"," FOREIGN "}],\"data\":{\"blocks\":[{\"fidelity\":\"stream\"}]}}" },
+		  "\"blocks\":[{\"type\":\"x\"," FOREIGN
+		  "}],\"data\":{\"blocks\":[{\"fidelity\":\"stream\"}]},"
+		  "\"names\":{\"payload\":\"data\",\"content\":\"blocks\"}}" },
 		{ "{\"type\":\"llm.turn.end\",\"payload\":{\"text\":\"t\",\"message\":\"m\",\"model\":\"x\","
 		  "\"stopReason\":\"end_turn\",\"usage\":{\"input_tokens\":1},\"turn\":0,\"cost\":1}}",
 		  "message.assistant", "{\"source\":{\"type\":\"llm.turn.end\"}," FOREIGN ",\"role\":\"assistant\","
-		  "\"blocks\":[{\"type\":\"text\",\"text\":\"t\"," FOREIGN "}],\"model\":\"x\",\"stop_reason\":\"end_turn\","
-		  "\"usage\":{\"input_tokens\":1},\"turn\":0,\"data\":{\"message\":\"m\",\"cost\":1}}" },
+		  "\"blocks\":[{\"type\":\"text\",\"text\":\"t\"," FOREIGN
+		  "}],\"model\":\"x\",\"stop_reason\":\"end_turn\","
+		  "\"usage\":{\"input_tokens\":1},\"turn\":0,\"data\":{\"message\":\"m\","
+		  "\"cost\":1},\"names\":{\"payload\":\"data\",\"text\":\"blocks/0/text\","
+		  "\"model\":\"model\",\"stopReason\":\"stop_reason\",\"usage\":\"usage\","
+		  "\"turn\":\"turn\"}}" },
 		{ "{\"type\":\"llm.turn.start\",\"payload\":{\"turn\":-1}}", "message.user",
-		  "{\"source\":{\"type\":\"llm.turn.start\"}," FOREIGN ",\"role\":\"user\",\"blocks\":[],"
-		  "\"data\":{\"turn\":-1}}" },
+		  "{\"source\":{\"type\":\"llm.turn.start\"}," FOREIGN ",\"role\":\"user\","
+		  "\"blocks\":[],\"data\":{\"turn\":-1},\"names\":{\"payload\":\"data\"}}" },
 		{ "{\"type\":\"tool.start\",\"payload\":{\"message\":\"no name\"}}", "tool.start",
 		  "{\"source\":{\"type\":\"tool.start\"}," FOREIGN ",\"data\":{\"message\":\"no name\"}}" },
 		/* interagent. */
 		{ "{\"type\":\"tool_call\",\"event_id\":\"a\",\"agent_id\":\"x\",\"timestamp_ns\":5,\"tool_name\":\"t\","
-		  "\"payload_hash\":\"00\"}", "tool.call", "{\"source\":{\"type\":\"tool_call\",\"event_id\":\"a\","
-		  "\"agent_id\":\"x\",\"timestamp_ns\":5}," FOREIGN ",\"name\":\"t\",\"call_id\":\"a\","
-		  "\"data\":{\"payload_hash\":\"00\"}}" },
+		  "\"payload_hash\":\"00\"}", "tool.call", "{\"source\":{\"type\":\"tool_call\",\"event_id\":\"a\",\"agent_id\":\"x\","
+		  "\"timestamp_ns\":5}," FOREIGN ",\"name\":\"t\",\"call_id\":\"a\","
+		  "\"data\":{\"payload_hash\":\"00\"},\"names\":{\"tool_name\":\"name\"}}" },
 		{ "{\"type\":\"tool_return\",\"event_id\":\"b\",\"parent_event_id\":\"a\",\"tool\":\"t\"}", "tool.result",
-		  "{\"source\":{\"type\":\"tool_return\",\"event_id\":\"b\",\"parent_event_id\":\"a\"}," FOREIGN
-		  ",\"name\":\"t\",\"call_id\":\"a\"}" },
+		  "{\"source\":{\"type\":\"tool_return\",\"event_id\":\"b\","
+		  "\"parent_event_id\":\"a\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"a\","
+		  "\"names\":{\"tool\":\"name\"}}" },
 		{ "{\"type\":\"task_sent\",\"recipient_agent_id\":\"y\"}", "task_sent",
 		  "{\"source\":{\"type\":\"task_sent\"}," FOREIGN ",\"data\":{\"recipient_agent_id\":\"y\"}}" },
 		/* All others keep their names, unless these are AWF's. */
@@ -113,7 +130,9 @@ test_what_becomes_of_them(void **state)
 		  "{\"source\":{\"type\":\"step.completed\"}," FOREIGN ",\"data\":{\"approval\":{}}}" },
 		/* A member that stands twice, or is spelled in another way. */
 		{ "{\"type\":\"a\",\"type\":\"tool.start\",\"p\\u0061yload\":{\"tool\":\"t\",\"callId\":\"c\"}}", "tool.call",
-		  "{\"source\":{\"type\":\"a\",\"type\":\"tool.start\"}," FOREIGN ",\"name\":\"t\",\"call_id\":\"c\"}" },
+		  "{\"source\":{\"type\":\"a\",\"type\":\"tool.start\"}," FOREIGN
+		  ",\"name\":\"t\",\"call_id\":\"c\",\"names\":{\"payload\":\"data\","
+		  "\"tool\":\"name\",\"callId\":\"call_id\"}}" },
 	};
 
 	(void)state;

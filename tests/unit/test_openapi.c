@@ -119,7 +119,7 @@ test_routes(void **state)
 	(void)state;
 	for (const struct route *route = routes; route->method != NULL; route++) {
 		struct span path, operation = operation_of(route, &path), security, role;
-		bool is_signed = false;
+		bool is_signed = false, is_own = false;
 		char **have = NULL, **want = list_split(route->parameters, ' '), **stars = NULL;
 		size_t braces = 0;
 
@@ -140,9 +140,13 @@ test_routes(void **state)
 		for (size_t i = 0; i < COUNT(roles); i++)
 			if (span_is(role, roles[i].role) != ((route->may & MAY_ALL) == roles[i].may))
 				fail_msg("%s /%s: role %s", route->method, route->pattern, roles[i].role);
-		for (struct span_walk walk = span_walk(security); span_next(&walk);)
+		for (struct span_walk walk = span_walk(security); span_next(&walk);) {
 			is_signed |= span_member(walk.value, "signature").at != NULL;
+			is_own |= span_is(span_element(span_member(walk.value, "token"), 0), "start");
+		}
 		assert_int_equal(is_signed, (route->may & MAY_SIGNED) != 0);
+		if ((route->may & MAY_START) == 0)
+			assert_int_equal(is_own, (route->may & MAY_OWN) != 0);
 
 		if (route->type != NULL) {
 			struct span content = span_path(operation, "requestBody", "content", NULL);

@@ -505,3 +505,38 @@ retimed() {
 	run -125 --separate-stderr awf-run --resume @parent
 	[[ $stderr == *"$child: is recorded elsewhere and sent here by 'thief'"* ]]
 }
+
+@test "a cause that comes later than its effect is awaited, not replaced" {
+	# The parent of each event in the transcript, by the sender's names.
+	caused() { jq -rs '(map({key: .event_id, value: (.payload.source?.event_id? // "run")}) | from_entries) as $name |
+		map(select(.payload.source?) | "\(.payload.source.event_id)<\($name[.parent_event_id])") | join(" ")' "${1:-$(transcript)}"; }
+	chained() { jq -nc '("d c", "c b", "b a", "e b", "a", "f gone", "g h", "h g", "i f") | split(" ") | {type: "x", event_id: .[0], parent_event_id: .[1]}'; }
+	run -0 --separate-stderr awf-record < <(chained)
+	# Each is behind its cause. Who waits for what never comes, or for each other, has the run as cause at last.
+	[[ $(caused) == 'a<run b<a e<b c<b d<c f<run i<f '@('g<run h<g'|'h<run g<h') ]]
+	# All are acknowledged, each when it is recorded.
+	[[ $(jq -r .event_id <<<"$output" | paste -sd' ') == 'a b e c d f i '@('g h'|'h g') ]]
+	same "$(jq -r .seq <<<"$output" | paste -sd' ')" '2 3 4 5 6 7 8 9 10'
+	awf-verify
+	# What waits is refused by its own line, like any other.
+	run -1 --separate-stderr awf-record <<-'END_'
+		{"type":"tool.call","event_id":"2","parent_event_id":"1","payload":{}}
+		{"type":"x","event_id":"1"}
+	END_
+	[[ $stderr == 'awf-record: stdin:1: tool.call: "name" is missing'* ]]
+	# Who waits for an acknowledgement is not waited with for ever.
+	coproc awf-record
+	echo '{"type":"x","event_id":"2","parent_event_id":"never"}' >&"${COPROC[1]}"
+	read -r -t 10 answer <&"${COPROC[0]}"
+	same "$(jq -c '[.event_id, .seq]' <<<"$answer")" '["2",2]'
+	# What it waited for may come soon.
+	echo '{"type":"x","event_id":"4","parent_event_id":"3"}' >&"${COPROC[1]}"
+	echo '{"type":"x","event_id":"3"}' >&"${COPROC[1]}"
+	read -r -t 10 answer <&"${COPROC[0]}"
+	same "$(jq -c .event_id <<<"$answer")" '"3"'
+	read -r -t 10 answer <&"${COPROC[0]}"
+	same "$(jq -c .event_id <<<"$answer")" '"4"'
+	exec {COPROC[1]}>&-
+	wait "$COPROC_PID"
+	same "$(caused)" '2<run 3<run 4<3'
+}

@@ -16,7 +16,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 # bats test_tags=turn:4
 @test "each answer is as openapi.json has it, and each status that it has was answered" {
 	# A run with an agent, tools and a blob; one that failed; one that waits; two ids that begin alike.
-	head -c 300000 /dev/zero | tr '\0' x | awf-run --name demo -c 'awf-step big -q -- cat' 
+	head -c 300000 /dev/zero | tr '\0' x | awf-run --name demo -c 'awf-step big -r -- cat' | cat >/dev/null
 	AWF_MODEL=replay/$ROOT/examples/recordings/brief.jsonl awf-run --name brief "$ROOT/examples/brief.awf" \
 		<<<'solid-state batteries' >/dev/null
 	awf-run -n --name bad -c 'awf-step -n -q a -- false' || true
@@ -36,6 +36,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	sed 1,2d lines >late
 	mkdir flows
 	printf '#!/bin/sh\ncat >/dev/null\n' >flows/deploy.awf
+	printf 'exit 1\n' >flows/bad.awf
 	serve --workflows flows
 	for role in read decide ingest start; do
 		TOKEN=$(awf-serve --new-token "$role" --label "$role")
@@ -45,8 +46,8 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	export TOKEN_other
 	curl -s "$URL/api/openapi.json" >openapi.json
 	cmp openapi.json "$ROOT/share/openapi.json"
-	sha256=$(basename "$(ls "$AWF_STORAGE"/blobs/*/* | head -n 1)")
-	run_id=$(basename "$(dirname "$(ls "$AWF_STORAGE"/blobs/*/"$sha256" | head -n 1)")")
+	run_id=$(awf-tail --list --json --name demo | jq -r .run_id)
+	sha256=$(ls "$AWF_STORAGE/blobs/$run_id" | head -n 1)
 	# Something happens while the streams are looked at.
 	touch busy
 	(while [ -e busy ]; do awf-run -n --name new -c 'awf-step -n -q a -- true'; sleep 0.4; done) >/dev/null 2>&1 3>&- &
@@ -68,6 +69,8 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		404 GET /api/runs/@demo/events/999999 as=read
 		404 GET /api/runs/@demo/blobs/0000000000000000000000000000000000000000000000000000000000000000 as=read
 		404 GET /api/runs/@bad/input as=read
+		409 GET '/api/runs/@bad/output?wait=5s' as=read
+		202 GET '/api/runs/@ask/output?wait=0' as=read
 		200 GET '/api/runs?limit=2&status=failed&name=b*' as=read
 		200 GET '/api/runs?children=1&since=1h' as=decide
 		200 GET /api/runs/@brief as=read
@@ -98,6 +101,8 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		202 POST /hooks/deploy as=start body=x type=text/plain 'X-GitHub-Delivery: 1'
 		200 POST /hooks/deploy as=start body=x type=text/plain 'X-GitHub-Delivery: 1'
 		200 POST /hooks/deploy as=start body=x type=text/plain 'X-GitHub-Event: ping'
+		200 POST /hooks/deploy?wait=20s as=start body=x type=text/plain
+		409 POST /hooks/bad?wait=20s as=start body=x type=text/plain
 		401 POST /hooks/deploy body=x type=text/plain 'X-Hub-Signature-256: sha256=0'
 		404 POST /hooks/none as=start body=x type=text/plain
 		409 POST /api/ingest as=ingest type=application/x-ndjson file=late

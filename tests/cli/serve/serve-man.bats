@@ -19,11 +19,13 @@ displays() {
 	flow=$(transcript)
 	mkdir flows
 	echo 'awf-step -q take -- cat >/dev/null' >flows/deploy.awf
+	echo 'awf-step -r upper -- tr a-z A-Z' >flows/summary.awf
 	echo '{"order":1}' >order.json
+	echo notes >notes.txt
 	mkdir build
 	AWF_STORAGE=$PWD/build/.local/share/awf awf-run -n --name nightly -c 'awf-step -n a -q -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" x"'
 	export XDG_RUNTIME_DIR="$PWD"
-	serve
+	serve --workflows flows
 	# What is asked succeeds, as it is asked.
 	cat >prelude <<-'END'
 		set -eu -o pipefail
@@ -37,11 +39,13 @@ displays() {
 		! grep -q 'awf-serve --db' "$display" || continue
 		sed "s/127\.0\.0\.1:8741/127.0.0.1:$PORT/g" "$display" | cat prelude - >script
 		run -0 timeout 30 bash script </dev/null 3>&-
+		printf '%s\n' "$output" >"said.$display"
 	done
 	# The loop over blobs has several.
 	[ "$(wc -l <requests)" -ge "$(cat display.* | grep -c '\<curl\>')" ]
 	[ "$(wc -l <requests)" -ge 4 ]
 	# What they say is so.
+	same "$(cat said.* | grep -c '^NOTES$')" 2
 	same "$(awf-tail --list --json --name deploy.awf | jq -r .run_id | wc -l)" 2
 	same "$(payloads step.completed 'select(.approval.decision) | [.result, .approval.by]' "$flow")" '["a better draft","alice"]'
 	same "$(awf-tail --list --json | jq -r 'select(.origin) | [.name, .status, (.origin | split(" ")[0])] | join(" ")' | sort)" 'nightly success build
@@ -65,6 +69,7 @@ release 7 success ci'
 	awf-run --name flow -c 'awf-step --approve check' <<<draft || [ $? = 75 ]
 	awf-run -n --name big -c 'awf-step -n -r -q big -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" x"' >/dev/null
 	blob=$(ls "$AWF_STORAGE"/blobs/*/)
+	awf-run -n --name piped -c 'awf-step -n -r a -- echo piped' | cat >/dev/null
 	sent=$(printf hello | sha256sum | cut -c 1-64)
 	mkdir flows
 	echo 'awf-step -q take -- cat >/dev/null' >flows/deploy.awf
@@ -95,6 +100,7 @@ release 7 success ci'
 		get /api/runs/{run}/events/{seq}|^\{"seq":2,|-H "$read" $api/runs/@flow/events/2
 		get /api/runs/{run}/blobs/{sha256}|^"x+$|-H "$read" $api/runs/@big/blobs/$blob | head -c 100
 		get /api/runs/{run}/input|^draft$|-H "$read" $api/runs/@flow/input
+		get /api/runs/{run}/output|^piped$|-H "$read" "$api/runs/@piped/output?wait=5s"
 		get /workflows/{run}/events|"workflow_id"|-H "$read" "$URL/workflows/@flow/events?offset=1"
 		post /api/runs/{run}/decisions|"approved"|-H "$decide" -H "$json" -d '{"decision": "approve", "call": "check"}' $api/runs/@flow/decisions
 		put /api/runs/{run}/blobs/{sha256}|^|-H "$ingest" -d hello -X PUT $api/runs/0f1e2d3c-0000-4000-8000-000000000001/blobs/$sent

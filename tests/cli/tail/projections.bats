@@ -308,3 +308,41 @@ context_of() {
 	[ -s times ]
 	run ! grep -vE '^"timestamp_ns":2533[0-9]{17}$' times
 }
+
+@test "a turn starts when the last tool has answered, an agent when something happens in its call" {
+	export JQ=jq
+	agents true
+	printf 'echo go | awf-step --when false -a one.md never; echo go | awf-step -a one.md one | awf-step -a two.md two -r\n' >script
+	awf-run script >out
+	as agent-event >lines
+	# Of two tools that one turn wants, the second one's end begins the next turn.
+	same "$(jq -r 'select(.payload.path == "one") | .type + (.payload.turn // "" | tostring)' lines | paste -sd' ')" \
+		'run.phase llm.turn.start0 llm.turn.end0 tool.start tool.output tool.output tool.end tool.start safety.block tool.end llm.turn.start1 llm.turn.end1 run.phase'
+	same "$(jq -c 'select(.type == "llm.turn.start" and .payload.turn == 1).source_seq' lines)" \
+		"$(jq -c 'select(.type == "tool.end").source_seq' lines | tail -n 1)"
+	as runtime >lines
+	same "$(jq -r 'select(.type | test("^agent.(initialized|completed)")) | .type + " " + .data.agent_name' lines | paste -sd,)" \
+		'agent.initialized one,agent.completed one,agent.initialized two,agent.completed two'
+	same "$(jq -c 'select(.type == "agent.initialized").data' lines | head -n 1 | jq -r .provider)" replay
+	# What the run has printed, by its size and digest.
+	same "$(jq -r 'select(.type == "workflow.completed").data | "\(.output_size) \(.output_sha256)"' lines)" \
+		"$(wc -c <out | tr -d ' ') $(sha256sum <out | cut -d' ' -f1)"
+	# A further attempt takes the results that are there: no agent begins in it.
+	printf 'echo go | awf-step -a one.md one | awf-step -a two.md two -r; false\n' >script
+	awf-run script >out || true
+	awf-run --resume >out || true
+	as runtime | jq -r '"\(.type) \(.data.attempt // "")"' >types
+	same "$(sed '1,/workflow.started 2/d' types | grep -c '^agent')" 0
+}
+
+@test "what a vocabulary has no word for is counted at the end" {
+	jq -nc '{type: "weather"}, {type: "tool.start", payload: {tool: "look", callId: "1"}}, {type: "weather"}' | awf-record -q
+	for name in agent-event interagent runtime langgraph daemon-event; do
+		as "$name" >lines
+		same "$name $(jq -c 'select(.dropped).dropped' lines)" "$name 2"
+		tail -n 1 lines | grep -q '"dropped":2'
+	done
+	awf-run -n -c 'awf-step -n a -- true'
+	as agent-event >lines
+	same "$(grep -c dropped lines || true)" 0
+}

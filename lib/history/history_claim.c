@@ -54,8 +54,9 @@ note_differing(struct history *h, const struct index_record *record,
 	buffer_free(&names);
 }
 
-/* No record matches, but some have the same input and definition: uses the root of the nearest one,
- * so that calls inside this call find their records, and notes the differences. */
+/* No record matches, but some have the same input and definition: notes in what the call differs from the
+ * nearest one. Unless that distinguishes calls, the calls inside this one are compared with those inside
+ * that record. */
 static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct recalled *r)
@@ -80,7 +81,8 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 		buffer_append(&what, text.data, text.len);
 	}
 	if (nearest != NULL) {
-		memcpy(r->root, nearest->root, ID_SIZE);
+		if (history_likeness(h, nearest, query) != ANOTHER)
+			memcpy(r->root, nearest->root, ID_SIZE);
 		note_name(history_key(h, nearest), buffer_string(&what));
 	}
 	buffer_free(&what);
@@ -294,6 +296,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		r->shared = made_again && !history_unused_by_any(record);
 	} while (!r->shared && !history_lend(h, record));
 	r->lent = true;
+	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
+		atomic_store(&record->edited_now, 1);
 	status = history_fill_recalled(h, record, r, err);
 	if (status != 1)
 		return status;

@@ -282,7 +282,7 @@ static bool
 around_edited(const struct history *h, const struct index_record *r)
 {
 	while ((r = history_find_root(h, r->around)) != NULL)
-		if (r->edited || (history_free(r) && !history_unused_by_any(r)))
+		if (r->edited || (atomic_load(&r->edited_now) != 0 && history_free(r) && !history_unused_by_any(r)))
 			return true;
 	return false;
 }

@@ -22,7 +22,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs19"
+#define HISTORY_MAGIC "awf-hs20"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* nesting of runs */
 
@@ -45,6 +45,7 @@ struct index_record {
 	                                to claim it */
 	_Atomic int64_t lent;        /* the same for a call with other words, or in another place,
 	                                that was made instead: the record stays for its own call */
+	_Atomic uint32_t edited_now; /* who it is lent to has other words */
 	_Atomic int64_t runner;      /* of a child run that is resumed: the process that runs it;
 	                                MARK_FREE: none in this attempt */
 	_Atomic uint32_t fits;       /* and it gets the recorded input */

@@ -1114,6 +1114,35 @@ X
 	ledger a b c job
 }
 
+@test "groups that a variable tells apart: an item that is new, wherever it is, is made and takes the record of no other" {
+	local kind list push="$PUSH \"echo \\\$X >>ledger\""
+	for kind in '--each g -- sh -c' 'g -- sh -c' '--max 1 g -- sh -c' '--parallel g --'; do
+		for list in 'N a b c' 'a N b c' 'a b c N' 'N c a b'; do
+			rm -f ledger open
+			flow "for x in a b c; do export X=\$x; awf-step -n -q $kind '$push'; done"
+			start 3
+			sed -i "s/a b c/$list/" flow.awf
+			: >open
+			resume 0
+			ledger N a b c
+			[[ $stderr != *'not come to'* ]]
+		done
+	done
+
+	# Beside it there is another value at each start: each recorded call asks about itself.
+	for list in 'N a b c' 'a N b c'; do
+		rm -f ledger open
+		flow 'export STARTED=$(date +%s%N)' "for x in a b c; do export X=\$x; awf-step -n -q --each g -- sh -c '$push'; done"
+		start 3
+		sed -i "s/a b c/$list/" flow.awf
+		: >open
+		resume 75
+		[[ $stderr == *'STARTED has another value'* && $stderr != *'X has another value'* && $stderr != *'done the same before'* ]]
+		resume 0 --skip g:0:0/push:0:0 --skip g:1:0/push:0:0 --skip g:2:0/push:0:0
+		ledger N a b c
+	done
+}
+
 @test "a call in which another asks waits, whatever a shell, make or xargs has made of that" {
 	local edited="${PUSH/push/a} 'echo a >>ledger'" body
 

@@ -136,7 +136,7 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 		enum likeness like;
 
 		if (!r->changed || r->child || (dropped && !r->dropped) ||
-		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || !history_unused_by_any(r))
+		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || history_is_used(h, r, l->query))
 			continue;
 		like = compare_effect(l, &at, around);
 		if (like == ANOTHER || (nearest != NULL && (like > l->like ||
@@ -224,10 +224,12 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 		struct index_record *child = &around->records[i];
 		struct history *inside;
 		struct recorded_marks inner;
-		bool gone = taken || !history_unused_by_any(child), loose = !taken && left_behind(child);
+		bool gone, loose;
 
 		if (!child->child)
 			continue;
+		gone = taken || history_is_in_whole(around, child) || history_is_used(around, child, l->query);
+		loose = !taken && left_behind(child);
 		failed = open_inside(l->asked, l->directory, around, child, &inside, err);
 		/* Of the run of the call that asks, its own index is searched. */
 		if (inside == NULL || is_of_one_run(inside, l->asked))

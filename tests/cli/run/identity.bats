@@ -1143,6 +1143,49 @@ X
 	done
 }
 
+@test "what does the same as an effect in a group that is used as a whole is made; what was moved out of its program asks" {
+	local group new a="${PUSH/push/a} \"echo x >>ledger\"" again="${PUSH/push/again} \"echo x >>ledger\""
+	local kid='awf-run -n ./kid.awf'
+	for group in "sh -c '$a'" "awf-step -n -q h -- sh -c '$a'" 'sh ./group.sh' "awf-run -n -c '$a'" "$kid"; do
+		for new in "$again" "$a" "awf-run -n -c '$again'" "awf-step -n -q k -- sh -c '$again'"; do
+			rm -f ledger open
+			printf '%s\n' "$a" | tee group.sh >kid.awf
+			flow "awf-step -n -q --each g -- $group"
+			start 3
+			ledger x
+			flow "awf-step -n -q --each g -- $group" "$new"
+			: >open
+			resume 0
+			ledger x x
+		done
+	done
+	# So is a child run that is the same as one in the group.
+	rm -f ledger open
+	flow "awf-step -n -q --each g -- $kid"
+	start 3
+	flow "awf-step -n -q --each g -- $kid" "$kid"
+	: >open
+	resume 0
+	ledger x x
+
+	# Nothing tells any more that the group has done it.
+	for group in 'sh ./group.sh' "$kid"; do
+		for new in "$a" "$again"; do
+			rm -f ledger open
+			printf '%s\n' "$a" | tee group.sh >kid.awf
+			flow "awf-step -n -q --each g -- $group"
+			start 3
+			flow "awf-step -n -q --each g -- $group" "$new"
+			echo true | tee group.sh >kid.awf
+			: >open
+			resume 75
+			[[ $stderr == *'has done the same before'* ]]
+			resume 0 --skip "$(grep -o -- '--skip [^ ,]*' <<<"$stderr" | head -n1 | cut -d' ' -f2)"
+			ledger x
+		done
+	done
+}
+
 @test "a call in which another asks waits, whatever a shell, make or xargs has made of that" {
 	local edited="${PUSH/push/a} 'echo a >>ledger'" body
 

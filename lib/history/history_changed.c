@@ -139,6 +139,20 @@ bare_contains(const struct buffer *bare, const char *name, const char *command)
 	return contains;
 }
 
+/* Adds the lines of a program that are no comments. */
+static void
+add_code(struct buffer *bare, const struct buffer *text)
+{
+	const char *rest = buffer_string(text), *line;
+	size_t len;
+
+	while ((line = text_part(&rest, '\n', &len)) != NULL) {
+		if (line[strspn(line, " \t")] != '#')
+			add_bare(bare, line, len);
+		add_bare(bare, " ", 1);
+	}
+}
+
 /* Adds the programs that a recorded call ran, as they are now. */
 static void
 add_programs(struct buffer *bare, struct span payload)
@@ -150,8 +164,8 @@ add_programs(struct buffer *bare, struct span payload)
 		struct buffer text = BUFFER_INIT;
 
 		if (path != NULL && file_load(path, PROGRAM_MOST, &text, NULL) == 0) {
-			buffer_byte(bare, ' ');
-			add_bare(bare, buffer_string(&text), text.len);
+			add_bare(bare, " ", 1);
+			add_code(bare, &text);
 		}
 		buffer_free(&text);
 		free(path);

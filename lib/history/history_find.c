@@ -313,7 +313,8 @@ keep_child_text(struct buffer *command, const char *name)
 	free(all);
 }
 
-/* Whether the text of a call, or a program that it ran, contains that of the record, which was made in it. */
+/* Whether the text of a call, or a program that it ran and that is as it was, contains that of the record, which was
+ * made in it. */
 static bool
 contains_record(struct history *h, const struct index_record *around, const struct index_record *record,
     const char *name)
@@ -326,7 +327,8 @@ contains_record(struct history *h, const struct index_record *around, const stru
 		history_describe(&does, started.view.payload);
 	if (record->child)
 		keep_child_text(&does, name);
-	contains = history_text_contains(h, around, record->child ? NULL : name, buffer_string(&does), true);
+	contains = history_text_contains(h, around, record->child ? NULL : name, buffer_string(&does),
+	    !around->outdated);
 	recalled_event_free(&started);
 	buffer_free(&does);
 	return contains;

@@ -1176,12 +1176,35 @@ X
 			flow "awf-step -n -q --each g -- $group"
 			start 3
 			flow "awf-step -n -q --each g -- $group" "$new"
-			echo true | tee group.sh >kid.awf
+			sed 's/^/# /' group.sh >kid.awf
+			cat kid.awf >group.sh
 			: >open
 			resume 75
 			[[ $stderr == *'has done the same before'* ]]
 			resume 0 --skip "$(grep -o -- '--skip [^ ,]*' <<<"$stderr" | head -n1 | cut -d' ' -f2)"
 			ledger x
+		done
+	done
+}
+
+@test "what was moved out of a child run asks, also where its file has another call of that name" {
+	local around new x="${PUSH/push/a} \"echo x >>ledger\"" y="${PUSH/push/a} \"echo y >>ledger\""
+	for around in '' 'awf-step -n -q --each g -- '; do
+		for new in "$x" "${x/ a / b }" "awf-run -n -c '$x'"; do
+			rm -f ledger open
+			printf '%s\n' "$x" "$y" >kid.awf
+			flow "${around}awf-run -n ./kid.awf"
+			start 3
+			flow "${around}awf-run -n ./kid.awf" "$new"
+			sed -i 1d kid.awf
+			: >open
+			resume 75
+			[[ $stderr == *'has done the same before'* ]]
+			ledger x y
+			# It is there still, and so this is another one.
+			printf '%s\n' "echo more" "$x" "$y" >kid.awf
+			resume 0
+			ledger x x y
 		done
 	done
 }

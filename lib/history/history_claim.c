@@ -55,11 +55,10 @@ note_differing(struct history *h, const struct index_record *record,
 }
 
 /* No record matches, but some have the same input and definition: notes in what the call differs from the
- * nearest one. Unless that distinguishes calls, the calls inside this one are compared with those inside
- * that record. */
+ * nearest one. */
 static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query, struct recalled *r)
+    const struct recall_query *query)
 {
 	const struct index_record *nearest = NULL;
 	struct buffer what = BUFFER_INIT, text = BUFFER_INIT;
@@ -80,11 +79,8 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 		buffer_clear(&what);
 		buffer_append(&what, text.data, text.len);
 	}
-	if (nearest != NULL) {
-		if (history_likeness(h, nearest, query) != ANOTHER)
-			memcpy(r->root, nearest->root, ID_SIZE);
+	if (nearest != NULL)
 		note_name(history_key(h, nearest), buffer_string(&what));
-	}
 	buffer_free(&what);
 	buffer_free(&text);
 }
@@ -755,7 +751,7 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 		return history_fill_recalled(h, failed, r, err);
 	status = claim_changed(h, key, guard, query, r, err);
 	if (status == 0 && h->head->mode == RECALL_RESUME)
-		note_other(h, key, guard, query, r);
+		note_other(h, key, guard, query);
 	return status;
 }
 

@@ -757,9 +757,11 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 
 /* A record matches the call, and this process has marked it. */
 static int
-claim_matched(struct history *h, struct index_record *record, int fit, struct recalled *r, struct error *err)
+claim_matched(struct history *h, struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, int fit, struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
+	const bool child_anew = record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO;
 	int status;
 
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
@@ -771,11 +773,13 @@ claim_matched(struct history *h, struct index_record *record, int fit, struct re
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
 	}
-	/* Another run is started in its place. */
-	if (record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
+	/* Another run is started in its place, unless that was said of a call that has asked about it. */
+	if (child_anew && !history_answer_is_of_another(h, record, guard, query))
 		return 0;
 	status = history_fill_recalled(h, record, r, err);
 	r->fit = fit;
+	if (child_anew)
+		r->decided = RECALL_UNDECIDED;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
 		return decide_anyhow(record, r);
@@ -837,7 +841,7 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 		return 0;
 	}
 	return record == NULL ? claim_unmatched(h, key, guard, query, failed, r, err) :
-	    claim_matched(h, record, same.fit, r, err);
+	    claim_matched(h, record, guard, query, same.fit, r, err);
 }
 
 static int

@@ -123,17 +123,19 @@ add_bare(struct buffer *out, const char *text, size_t len)
 	}
 }
 
-/* Whether a text without quotes has this command and, unless it is NULL, this name as a word. */
+/* Whether a text without quotes has this name as a word and this command; NULL: any. */
 static bool
 bare_contains(const struct buffer *bare, const char *name, const char *command)
 {
 	struct buffer bare_command = BUFFER_INIT, word = BUFFER_INIT;
 	bool contains;
 
-	add_bare(&bare_command, command, strlen(command));
+	if (command != NULL)
+		add_bare(&bare_command, command, strlen(command));
 	buffer_format(&word, " %s ", name != NULL ? name : "");
-	contains = bare_command.len > 0 && strstr(buffer_string(bare), buffer_string(&bare_command)) != NULL &&
-	    (name == NULL || strstr(buffer_string(bare), buffer_string(&word)) != NULL);
+	contains = name == NULL || strstr(buffer_string(bare), buffer_string(&word)) != NULL;
+	if (command != NULL)
+		contains &= bare_command.len > 0 && strstr(buffer_string(bare), buffer_string(&bare_command)) != NULL;
 	buffer_free(&bare_command);
 	buffer_free(&word);
 	return contains;

@@ -314,11 +314,13 @@ keep_child_text(struct buffer *command, const char *name)
 }
 
 /* Whether the text of a call, or a program that it ran and that is as it was, contains that of the record, which was
- * made in it. */
+ * made in it; for a query of another name, whether it has at least the name of the step, as what a shell makes of
+ * its command is not in a text. */
 static bool
 contains_record(struct history *h, const struct index_record *around, const struct index_record *record,
-    const char *name)
+    const struct recall_query *query)
 {
+	char *name = call_id_name(history_text(h, record->call));
 	struct recalled_event started = { .turn = -1 };
 	struct buffer does = BUFFER_INIT;
 	bool contains;
@@ -327,10 +329,12 @@ contains_record(struct history *h, const struct index_record *around, const stru
 		history_describe(&does, started.view.payload);
 	if (record->child)
 		keep_child_text(&does, name);
-	contains = history_text_contains(h, around, record->child ? NULL : name, buffer_string(&does),
-	    !around->outdated);
+	contains = history_text_contains(h, around, record->child ? NULL : name, buffer_string(&does), !around->outdated) ||
+	    (!record->child && strcmp(name, query->name) != 0 &&
+	    history_text_contains(h, around, name, NULL, !around->outdated));
 	recalled_event_free(&started);
 	buffer_free(&does);
+	free(name);
 	return contains;
 }
 
@@ -339,16 +343,9 @@ history_is_used(struct history *h, const struct index_record *record, const stru
 {
 	const struct index_record *around = record;
 	bool used = !history_unused_by_any(record);
-	char *name;
 
-	if (used || *record->around == '\0')
-		return used;
-	name = call_id_name(history_text(h, record->call));
-	/* A call that was moved out of a file which is not known has kept its name. */
-	used = !record->dropped && strcmp(name, query->name) != 0 && history_is_in_whole(h, record);
 	while (!used && (around = history_find_root(h, around->around)) != NULL)
-		used = is_taken_whole(around) && contains_record(h, around, record, name);
-	free(name);
+		used = is_taken_whole(around) && contains_record(h, around, record, query);
 	return used;
 }
 

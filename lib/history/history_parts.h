@@ -189,7 +189,7 @@ bool history_unused_by_any(const struct index_record *r);
 /* Whether a call has used the record, or one that encloses it was taken over as a whole and contains the call
  * that was recorded still. query: the call that is compared with it. */
 bool history_is_used(struct history *h, const struct index_record *record, const struct recall_query *query);
-/* Whether that is so of a call that encloses the record, whose programs are as they were. */
+/* Whether a call that encloses the record was taken over as a whole, and its programs are as they were. */
 bool history_is_in_whole(const struct history *h, const struct index_record *record);
 /* Marks it for this process; false if another process was faster. */
 bool history_mark(struct history *h, struct index_record *r);
@@ -287,8 +287,8 @@ int history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err);
 /* Describes what a call does, from the payload of its step.started. */
 void history_describe(struct buffer *out, struct span payload);
-/* Whether the text of the record has this command and, unless it is NULL, this name as a word: quotes and the
- * number of blanks do not matter. programs: or a program that it ran, as that is now. */
+/* Whether the text of the record has this name as a word and this command (NULL: any): quotes and the number of
+ * blanks do not matter. programs: or a program that it ran, as that is now. */
 bool history_text_contains(struct history *h, const struct index_record *record, const char *name,
     const char *command, bool programs);
 /* How similar two texts are, as history_alike() returns it. */

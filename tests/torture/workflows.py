@@ -386,7 +386,8 @@ def apply_edit(version, kind, unit, choices):
 
 
 EDITS = ("noise", "reorder", "insert", "remove", "items", "items", "more", "fewer", "rename",
-         "rename", "wrap", "wrap", "nest", "nest", "again", "again", "flag", "form", "form", "program", "program", "program")
+         "rename", "wrap", "wrap", "nest", "nest", "again", "again", "flag", "form", "form",
+         "program", "program", "program")
 
 
 class Scenario:

@@ -1169,7 +1169,7 @@ X
 	ledger x x
 
 	# Nothing tells any more that the group has done it.
-	for group in 'sh ./group.sh' "$kid"; do
+	for group in 'sh ./group.sh' "$kid" "sh -c 'eval \"\$(cat group.sh)\"'"; do
 		for new in "$a" "$again"; do
 			rm -f ledger open
 			printf '%s\n' "$a" | tee group.sh >kid.awf

@@ -5,11 +5,15 @@
  */
 #include "history/history_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "io/file.h"
 #include "proc/environment.h"
 #include "transcript/event_keys.h"
+
+#define PROGRAM_MOST ((size_t)1 << 20) /* bytes of a program that is searched */
 
 /* The recorded input is its own, or the result of the call before it. */
 static void
@@ -104,6 +108,91 @@ history_alike(struct history *h, const struct index_record *record, const struct
 	recalled_event_free(&started);
 	buffer_free(&recorded);
 	return alike;
+}
+
+/* Appends a text without quotes and backslashes, and with one space for each run of white space. */
+static void
+add_bare(struct buffer *out, const char *text, size_t len)
+{
+	for (const char *at = text; at < text + len; at++) {
+		const bool blank = *at == ' ' || *at == '\t' || *at == '\n';
+
+		if (*at == '\'' || *at == '"' || *at == '\\' || (blank && (out->len == 0 || out->data[out->len - 1] == ' ')))
+			continue;
+		buffer_byte(out, blank ? ' ' : *at);
+	}
+}
+
+/* Whether a text without quotes has this name as a word and this command; NULL: any. */
+static bool
+bare_contains(const struct buffer *bare, const char *name, const char *command)
+{
+	struct buffer bare_command = BUFFER_INIT, word = BUFFER_INIT;
+	bool contains;
+
+	if (command != NULL)
+		add_bare(&bare_command, command, strlen(command));
+	buffer_format(&word, " %s ", name != NULL ? name : "");
+	contains = name == NULL || strstr(buffer_string(bare), buffer_string(&word)) != NULL;
+	if (command != NULL)
+		contains &= bare_command.len > 0 && strstr(buffer_string(bare), buffer_string(&bare_command)) != NULL;
+	buffer_free(&bare_command);
+	buffer_free(&word);
+	return contains;
+}
+
+/* Adds the lines of a program that are no comments. */
+static void
+add_code(struct buffer *bare, const struct buffer *text)
+{
+	const char *rest = buffer_string(text), *line;
+	size_t len;
+
+	while ((line = text_part(&rest, '\n', &len)) != NULL) {
+		if (line[strspn(line, " \t")] != '#')
+			add_bare(bare, line, len);
+		add_bare(bare, " ", 1);
+	}
+}
+
+/* Adds the programs that a recorded call ran, as they are now. */
+static void
+add_programs(struct buffer *bare, struct span payload)
+{
+	struct span files = span_member(payload, KEY_FILES);
+
+	for (struct span_walk file = span_walk(files); span_type(files) == 'a' && span_next(&file);) {
+		char *path = span_text(span_member(file.value, KEY_PATH));
+		struct buffer text = BUFFER_INIT;
+
+		if (path != NULL && file_load(path, PROGRAM_MOST, &text, NULL) == 0) {
+			add_bare(bare, " ", 1);
+			add_code(bare, &text);
+		}
+		buffer_free(&text);
+		free(path);
+	}
+}
+
+bool
+history_text_contains(struct history *h, const struct index_record *record, const char *name, const char *command,
+    bool programs)
+{
+	struct buffer text = BUFFER_INIT, bare = BUFFER_INIT;
+	struct recalled_event started = { .turn = -1 };
+	bool contains = false;
+
+	if (history_line(h, &record->started, &started, NULL) == 0) {
+		history_describe(&text, started.view.payload);
+		add_bare(&bare, buffer_string(&text), text.len);
+		if (programs)
+			add_programs(&bare, started.view.payload);
+		contains = bare_contains(&bare, name, command);
+	}
+	recalled_event_free(&started);
+	buffer_free(&text);
+	buffer_free(&bare);
+	return contains;
 }
 
 static void

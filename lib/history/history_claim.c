@@ -54,11 +54,11 @@ note_differing(struct history *h, const struct index_record *record,
 	buffer_free(&names);
 }
 
-/* No record matches, but some have the same input and definition: uses the root of the nearest one,
- * so that calls inside this call find their records, and notes the differences. */
+/* No record matches, but some have the same input and definition: notes in what the call differs from the
+ * nearest one. */
 static void
 note_other(struct history *h, const unsigned char *key, const unsigned char *guard,
-    const struct recall_query *query, struct recalled *r)
+    const struct recall_query *query)
 {
 	const struct index_record *nearest = NULL;
 	struct buffer what = BUFFER_INIT, text = BUFFER_INIT;
@@ -79,10 +79,8 @@ note_other(struct history *h, const unsigned char *key, const unsigned char *gua
 		buffer_clear(&what);
 		buffer_append(&what, text.data, text.len);
 	}
-	if (nearest != NULL) {
-		memcpy(r->root, nearest->root, ID_SIZE);
+	if (nearest != NULL)
 		note_name(history_key(h, nearest), buffer_string(&what));
-	}
 	buffer_free(&what);
 	buffer_free(&text);
 }
@@ -178,13 +176,14 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
  * definition may belong to a call that is about to come. So this call waits a little if no file was
  * edited, or if this call was not edited, or if the user was asked about the record or has decided.
  * The less the call resembles the record, the longer it waits, for the record's own call may differ
- * too. differences: the number of directories and variables in which they differ. Returns whether
- * another call has claimed the record. */
+ * too. differences: the number of directories and variables in which they differ. moved: the record has
+ * another name or place. Returns whether another call has used the record. */
 static bool
 leave_to_own(struct history *h, const unsigned char *guard, struct index_record *record,
-    const struct recall_query *query, int differences)
+    const struct recall_query *query, int differences, bool moved)
 {
 	const struct timespec nap = { 0, OWN_NAP_MS * 1000000L };
+	bool used;
 	int most;
 
 	if (differences > OWN_DIFFERENCES_MOST)
@@ -204,10 +203,11 @@ leave_to_own(struct history *h, const unsigned char *guard, struct index_record 
 	    record->definition != index_digest(query->definition_sha256)) ||
 	    atomic_fetch_add(&history_key(h, record)->left_to_own, 1) >= OWN_WAITS_MOST)
 		return false;
-	for (int waited = 0; waited < most && history_unused_by_any(record); waited += OWN_NAP_MS)
-		if (nanosleep(&nap, NULL) != 0)
-			return false;
-	return !history_unused_by_any(record);
+	for (int waited = 0;; waited += OWN_NAP_MS) {
+		used = moved ? history_is_used(h, record, query) : !history_unused_by_any(record);
+		if (used || waited >= most || nanosleep(&nap, NULL) != 0)
+			return used;
+	}
 }
 
 /* The record with which a call is compared that has no record of its guard: the one with the same
@@ -233,7 +233,7 @@ find_compared(struct history *h, const unsigned char *key, const unsigned char *
 		else if (found == NULL)
 			found = history_find_changed(h, key, guard, query, false);
 	} while (found != NULL && resume && history_unused_by_any(found) &&
-	    leave_to_own(h, guard, found, query, history_difference(h, found, query, NULL)));
+	    leave_to_own(h, guard, found, query, history_difference(h, found, query, NULL), false));
 	return found;
 }
 
@@ -294,6 +294,8 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		r->shared = made_again && !history_unused_by_any(record);
 	} while (!r->shared && !history_lend(h, record));
 	r->lent = true;
+	if (memcmp(record->guard, guard, DIGEST_BYTES) != 0)
+		atomic_store(&record->edited_now, 1);
 	status = history_fill_recalled(h, record, r, err);
 	if (status != 1)
 		return status;
@@ -337,7 +339,7 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (record == NULL)
 			return 0;
 		asked = moved || record->changed || record->child || history_is_paid(record);
-		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
+		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), moved))
 			continue;
 		/* In the same place, and with a variable that does not distinguish calls, it is the
 		 * call that the user meant. */
@@ -377,7 +379,7 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 			return -1;
 		if (found.record == NULL)
 			return 0;
-		if (leave_to_own(found.owners, guard, found.owner, query, found.differences))
+		if (leave_to_own(found.owners, guard, found.owner, query, found.differences, true))
 			continue;
 		if (!history_is_decided_in(h, found.history, found.record, guard, query) && new_call)
 			return 0;
@@ -397,43 +399,17 @@ claim_elsewhere(struct history *h, const unsigned char *guard, const struct reca
 	return decide_anyhow(found.record, r);
 }
 
-/* Appends a text without quotes and backslashes, and with one space for each run of white space. */
-static void
-add_bare(struct buffer *out, const char *text, size_t len)
-{
-	for (const char *at = text; at < text + len; at++) {
-		const bool blank = *at == ' ' || *at == '\t' || *at == '\n';
-
-		if (*at == '\'' || *at == '"' || *at == '\\' || (blank && (out->len == 0 || out->data[out->len - 1] == ' ')))
-			continue;
-		buffer_byte(out, blank ? ' ' : *at);
-	}
-}
-
 /* Whether the record is of a child run without a transcript that ran a text which contains the name
  * and the command of the call. */
 static bool
 may_have_done(struct history *h, const struct index_record *r, const struct recall_query *query)
 {
-	struct buffer text = BUFFER_INIT, bare = BUFFER_INIT, command = BUFFER_INIT, name = BUFFER_INIT;
 	struct recalled_event started = { .turn = -1 };
-	bool done = false;
+	bool unknown = history_line(h, &r->started, &started, NULL) == 0 &&
+	    span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT));
 
-	if (history_line(h, &r->started, &started, NULL) == 0 &&
-	    span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT))) {
-		history_describe(&text, started.view.payload);
-		add_bare(&bare, buffer_string(&text), text.len);
-		add_bare(&command, query->definition, strlen(query->definition));
-		buffer_format(&name, " %s ", query->name);
-		done = strstr(buffer_string(&bare), buffer_string(&command)) != NULL &&
-		    strstr(buffer_string(&bare), buffer_string(&name)) != NULL;
-	}
 	recalled_event_free(&started);
-	buffer_free(&text);
-	buffer_free(&bare);
-	buffer_free(&command);
-	buffer_free(&name);
-	return done;
+	return unknown && history_text_contains(h, r, query->name, query->definition, false);
 }
 
 static struct index_record *
@@ -444,7 +420,7 @@ find_unrecorded(struct history *h, const struct recall_query *query)
 	for (size_t i = 0; h->head->children > 0 && i < h->head->records && looked < DEFINITIONS_MOST; i++) {
 		struct index_record *r = &h->records[i];
 
-		if (!r->child || !history_free(r))
+		if (!r->child || !history_free(r) || history_is_in_whole(h, r))
 			continue;
 		looked++;
 		if (may_have_done(h, r, query))
@@ -470,7 +446,7 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 		record = find_unrecorded(h, query);
 		if (record == NULL)
 			return 0;
-	} while (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)) &&
+	} while (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), false) &&
 	    !history_free(record));
 	call = history_text(h, record->call);
 	if (!history_unused_by_any(record))
@@ -698,7 +674,7 @@ claim_changed_child(struct history *h, const unsigned char *key, const unsigned 
 		record = find_like_child(h, key, query, false);
 		if (record == NULL)
 			return 0;
-		if (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
+		if (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), false))
 			continue;
 		if (!history_is_decided(h, record, guard, query))
 			return history_refuse_changed(h, record, query, r, err);
@@ -775,15 +751,17 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 		return history_fill_recalled(h, failed, r, err);
 	status = claim_changed(h, key, guard, query, r, err);
 	if (status == 0 && h->head->mode == RECALL_RESUME)
-		note_other(h, key, guard, query, r);
+		note_other(h, key, guard, query);
 	return status;
 }
 
 /* A record matches the call, and this process has marked it. */
 static int
-claim_matched(struct history *h, struct index_record *record, int fit, struct recalled *r, struct error *err)
+claim_matched(struct history *h, struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query, int fit, struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
+	const bool child_anew = record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO;
 	int status;
 
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
@@ -795,11 +773,13 @@ claim_matched(struct history *h, struct index_record *record, int fit, struct re
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
 	}
-	/* Another run is started in its place. */
-	if (record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO)
+	/* Another run is started in its place, unless that was said of a call that has asked about it. */
+	if (child_anew && !history_answer_is_of_another(h, record, guard, query))
 		return 0;
 	status = history_fill_recalled(h, record, r, err);
 	r->fit = fit;
+	if (child_anew)
+		r->decided = RECALL_UNDECIDED;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
 		return decide_anyhow(record, r);
@@ -861,7 +841,7 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 		return 0;
 	}
 	return record == NULL ? claim_unmatched(h, key, guard, query, failed, r, err) :
-	    claim_matched(h, record, same.fit, r, err);
+	    claim_matched(h, record, guard, query, same.fit, r, err);
 }
 
 static int

@@ -109,6 +109,9 @@ int history_refuse_alike(const struct history *h, const struct same *same, const
  * which. */
 const struct index_question *history_find_question(struct history *h, const unsigned char *guard,
     const struct recall_query *query);
+/* Whether the user's answer about a record is for a call that has asked about it, and this one is none of those. */
+bool history_answer_is_of_another(const struct history *h, const struct index_record *record,
+    const unsigned char *guard, const struct recall_query *query);
 /* Whether a call of its step has asked. */
 bool history_step_has_asked(const struct history *h, const struct recall_query *query);
 /* ---- history_ahead.c: struct recall ---- */

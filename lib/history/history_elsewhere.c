@@ -5,7 +5,7 @@
  * is compared with the effects found there that no call has taken over.
  *
  * What a child run did is taken over together with the call that started it, unless the child's
- * files no longer name the step: then the step may be the one that moved. Of a child run that
+ * files no longer have the step: then the step may be the one that moved. Of a child run that
  * continues, the records that its calls have not taken over become free when it ends; if it is
  * given another input than the recorded one, when it begins.
  */
@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "transcript/call.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
@@ -121,12 +122,29 @@ compare_effect(const struct looking *l, struct elsewhere *at, const struct recor
 	return found;
 }
 
+/* Whether the effect may have been moved out of the run that a record of a child run is about: its files name
+ * the step no more, or they have changed and do not have its name and command any more. */
+static bool
+may_have_moved_out(const struct looking *l, struct history *of, const struct index_record *child, struct history *inside,
+    const struct index_record *r)
+{
+	char *name;
+	bool moved;
+
+	if (r->dropped || child == NULL || !child->outdated || l->query->definition == NULL)
+		return r->dropped;
+	name = call_id_name(history_text(inside, r->call));
+	moved = !history_text_contains(of, child, name, l->query->definition, true);
+	free(name);
+	return moved;
+}
+
 /* Finds effects in the history of a run started with these marks that match the call in all but
  * the place where they were made. owner: the record of that run in the history of owners; NULL:
- * the effects are free. dropped: only effects that the run's files no longer name. */
+ * the effects are free. taken: only effects that may have been moved out of the run. */
 static void
 find_effect(struct looking *l, struct history *h, const struct recorded_marks *around,
-    struct history *owners, struct index_record *owner, const struct index_record *inside, bool dropped)
+    struct history *owners, struct index_record *owner, const struct index_record *inside, bool taken)
 {
 	struct index_record *nearest = l->found->record;
 
@@ -135,15 +153,15 @@ find_effect(struct looking *l, struct history *h, const struct recorded_marks *a
 		struct elsewhere at = { h, r, owner != NULL ? owners : h, owner != NULL ? owner : r, owners, inside, 0 };
 		enum likeness like;
 
-		if (!r->changed || r->child || (dropped && !r->dropped) ||
-		    memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 || !history_unused_by_any(r))
+		if (!r->changed || r->child || memcmp(r->guard, l->guard, DIGEST_BYTES) != 0 ||
+		    history_is_used(h, r, l->query) || (taken && !may_have_moved_out(l, owners, inside, h, r)))
 			continue;
 		like = compare_effect(l, &at, around);
 		if (like == ANOTHER || (nearest != NULL && (like > l->like ||
 		    (like == l->like && !history_nearer(r, nearest, l->query)))))
 			continue;
 		/* A call that was taken over does not wait for its owner. */
-		if (dropped)
+		if (taken)
 			at.owners = h, at.owner = r;
 		nearest = r;
 		l->like = like;
@@ -224,10 +242,12 @@ history_search_inside(struct looking *l, struct history *around, const struct re
 		struct index_record *child = &around->records[i];
 		struct history *inside;
 		struct recorded_marks inner;
-		bool gone = taken || !history_unused_by_any(child), loose = !taken && left_behind(child);
+		bool gone, loose;
 
 		if (!child->child)
 			continue;
+		gone = taken || history_is_in_whole(around, child) || history_is_used(around, child, l->query);
+		loose = !taken && left_behind(child);
 		failed = open_inside(l->asked, l->directory, around, child, &inside, err);
 		/* Of the run of the call that asks, its own index is searched. */
 		if (inside == NULL || is_of_one_run(inside, l->asked))

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/invariant.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "transcript/call.h"
 #include "transcript/event.h"
 
 #define BRANCHES_AWAY INT64_C(128) /* branch positions to try, half of them before the call's
@@ -276,13 +278,84 @@ history_find_root(const struct history *h, const char *root)
 	return NULL;
 }
 
+/* Whether its own call has taken over its result, so that nothing in it is made anew. */
+static bool
+is_taken_whole(const struct index_record *r)
+{
+	return !history_free(r) && r->end == RECALL_SUCCEEDED;
+}
+
+bool
+history_is_in_whole(const struct history *h, const struct index_record *record)
+{
+	while ((record = history_find_root(h, record->around)) != NULL)
+		if (is_taken_whole(record) && !record->outdated)
+			return true;
+	return false;
+}
+
+/* Of the command of a child run leaves its text ("/bin/sh -c TEXT NAME ..."), or its file without the directory and
+ * what follows ("/bin/sh /.../NAME.awf ..."). */
+static void
+keep_child_text(struct buffer *command, const char *name)
+{
+	char *all = buffer_take(command), *text = strstr(all, " -c "), *file = memory_format("/%s", name), *end = NULL;
+	const size_t len = strlen(name);
+
+	for (char *at = text; at != NULL && (at = strchr(at + 1, ' ')) != NULL;)
+		if (strncmp(at + 1, name, len) == 0 && (at[len + 1] == ' ' || at[len + 1] == '\0'))
+			end = at;
+	if (end != NULL)
+		buffer_append(command, text + strlen(" -c "), (size_t)(end - text) - strlen(" -c "));
+	else
+		buffer_text(command, strstr(all, file) != NULL ? strstr(all, file) + 1 : all);
+	free(file);
+	free(all);
+}
+
+/* Whether the text of a call, or a program that it ran and that is as it was, contains that of the record, which was
+ * made in it; for a query of another name, whether it has at least the name of the step, as what a shell makes of
+ * its command is not in a text. */
+static bool
+contains_record(struct history *h, const struct index_record *around, const struct index_record *record,
+    const struct recall_query *query)
+{
+	char *name = call_id_name(history_text(h, record->call));
+	struct recalled_event started = { .turn = -1 };
+	struct buffer does = BUFFER_INIT;
+	bool contains;
+
+	if (history_line(h, &record->started, &started, NULL) == 0)
+		history_describe(&does, started.view.payload);
+	if (record->child)
+		keep_child_text(&does, name);
+	contains = history_text_contains(h, around, record->child ? NULL : name, buffer_string(&does), !around->outdated) ||
+	    (!record->child && strcmp(name, query->name) != 0 &&
+	    history_text_contains(h, around, name, NULL, !around->outdated));
+	recalled_event_free(&started);
+	buffer_free(&does);
+	free(name);
+	return contains;
+}
+
+bool
+history_is_used(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	const struct index_record *around = record;
+	bool used = !history_unused_by_any(record);
+
+	while (!used && (around = history_find_root(h, around->around)) != NULL)
+		used = is_taken_whole(around) && contains_record(h, around, record, query);
+	return used;
+}
+
 /* Whether a call that encloses the record was edited and made again: then the calls in the record
  * may now be in any call. */
 static bool
 around_edited(const struct history *h, const struct index_record *r)
 {
 	while ((r = history_find_root(h, r->around)) != NULL)
-		if (r->edited || (history_free(r) && !history_unused_by_any(r)))
+		if (r->edited || (atomic_load(&r->edited_now) != 0 && history_free(r) && !history_unused_by_any(r)))
 			return true;
 	return false;
 }
@@ -314,8 +387,8 @@ history_find_moved(struct history *h, const unsigned char *key, const unsigned c
 		struct index_record *r = &h->records[i];
 
 		if ((!r->changed && !r->child) || memcmp(r->guard, guard, DIGEST_BYTES) != 0 ||
-		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_unused_by_any(r) ||
-		    !history_nearer(r, found, query) || history_likeness(h, r, query) == ANOTHER)
+		    memcmp(r->key, key, DIGEST_BYTES) == 0 || !history_nearer(r, found, query) ||
+		    history_is_used(h, r, query) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		/* If the names are the same, it is a call of another item or iteration of the same
 		 * unedited group. */

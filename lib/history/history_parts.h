@@ -22,7 +22,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs19"
+#define HISTORY_MAGIC "awf-hs20"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* nesting of runs */
 
@@ -45,6 +45,7 @@ struct index_record {
 	                                to claim it */
 	_Atomic int64_t lent;        /* the same for a call with other words, or in another place,
 	                                that was made instead: the record stays for its own call */
+	_Atomic uint32_t edited_now; /* who it is lent to has other words */
 	_Atomic int64_t runner;      /* of a child run that is resumed: the process that runs it;
 	                                MARK_FREE: none in this attempt */
 	_Atomic uint32_t fits;       /* and it gets the recorded input */
@@ -185,6 +186,11 @@ bool history_same_guard(const struct history *h, size_t i, const unsigned char *
 bool history_free(const struct index_record *r);
 /* Whether it was also not lent to a call that is not its own. */
 bool history_unused_by_any(const struct index_record *r);
+/* Whether a call has used the record, or one that encloses it was taken over as a whole and contains the call
+ * that was recorded still. query: the call that is compared with it. */
+bool history_is_used(struct history *h, const struct index_record *record, const struct recall_query *query);
+/* Whether a call that encloses the record was taken over as a whole, and its programs are as they were. */
+bool history_is_in_whole(const struct history *h, const struct index_record *record);
 /* Marks it for this process; false if another process was faster. */
 bool history_mark(struct history *h, struct index_record *r);
 /* Marks it as lent to us; false if somebody was faster, or has claimed it. */
@@ -281,6 +287,10 @@ int history_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct buffer *text, struct error *err);
 /* Describes what a call does, from the payload of its step.started. */
 void history_describe(struct buffer *out, struct span payload);
+/* Whether the text of the record has this name as a word and this command (NULL: any): quotes and the number of
+ * blanks do not matter. programs: or a program that it ran, as that is now. */
+bool history_text_contains(struct history *h, const struct index_record *record, const char *name,
+    const char *command, bool programs);
 /* How similar two texts are, as history_alike() returns it. */
 size_t history_texts_alike(struct span a, struct span b);
 /* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if

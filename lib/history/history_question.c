@@ -301,6 +301,19 @@ is_exact(const struct history *h, const struct index_question *q, const unsigned
 	    (history_has_no_marks(query) || marks_difference(query->marks, &marks, NULL) <= 0);
 }
 
+bool
+history_answer_is_of_another(const struct history *h, const struct index_record *record, const unsigned char *guard,
+    const struct recall_query *query)
+{
+	for (uint64_t i = 0; i < h->head->questions; i++) {
+		const struct index_question *q = &h->questions[i];
+
+		if (q->best && !q->took_over && strcmp(q->root, record->root) == 0 && !is_exact(h, q, guard, query))
+			return true;
+	}
+	return false;
+}
+
 static const struct index_question *
 find_changed_question(struct history *h, uint64_t step, const char *call_id, const struct recall_query *query)
 {

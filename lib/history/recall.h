@@ -202,9 +202,8 @@ struct recall {
 	bool cut_off;                /* (replay) the recording was ended from outside */
 	void *history;
 	/* Chooses the recorded call that this one is, and keeps others from choosing it.
-	 * 1: *r is filled; 0: there is none, the call is new (r->root: if there was one of another
-	 * directory or with other variables, calls made in this one find theirs by it); -1 with
-	 * *err:
+	 * 1: *r is filled; 0: there is none, the call is new (r->root: if nothing told which of several
+	 * it is, calls made in this one are compared with those in one of them); -1 with *err:
 	 *   ERROR_WAITING     (resume) it is recorded with effects, but its input or
 	 *                     definition is another now, or several records differ only in
 	 *                     what nothing tells apart, and the user has not decided;

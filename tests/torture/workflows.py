@@ -359,6 +359,15 @@ def apply_edit(version, kind, unit, choices):
         ways = (None, "file") if unit.program and "d" in unit.dims else (None, "text", "file")
         unit.wrap, unit.nest = None, choices.choice([way for way in ways if way != unit.nest])
         return True
+    if kind == "again":
+        # Another step that does the same; files are named after the tag, so that it has none of its own.
+        if steady or unit.kind != "effect" or unit.form in ("make", "child") or unit.nest == "file" or unit.scratch or \
+                any(other is not unit and other.tag == unit.tag for other in version.units):
+            return False
+        more = copy.deepcopy(unit)
+        more.name += "_again"
+        version.units.insert(choices.randint(0, len(version.units)), more)
+        return True
     if kind == "program":
         unit.program += unit.program > 0
         return unit.program > 0
@@ -377,7 +386,8 @@ def apply_edit(version, kind, unit, choices):
 
 
 EDITS = ("noise", "reorder", "insert", "remove", "items", "items", "more", "fewer", "rename",
-         "rename", "wrap", "wrap", "nest", "nest", "flag", "form", "form", "program", "program", "program")
+         "rename", "wrap", "wrap", "nest", "nest", "again", "again", "flag", "form", "form",
+         "program", "program", "program")
 
 
 class Scenario:

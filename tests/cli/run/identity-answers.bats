@@ -313,3 +313,16 @@ answer() {
 	same "$(cat printed)" out
 	ledger a
 }
+
+@test "a child run that has not asked is not begun anew because another one that asked about it is" {
+	flow 'set -e' 'for x in a b; do STAGE=$x awf-run -n ./kid.awf; done'
+	printf '%s\n' "$PUSH 'echo \$STAGE >>ledger'" 'awf-step -n -q last -- test -e open' >kid.awf
+	start 3
+	ledger a
+	sed -i 's/in a b/in N a b/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'STAGE has another value'* ]]
+	resume 0 --redo kid:0:0
+	ledger N a b
+}

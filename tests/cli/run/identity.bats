@@ -1114,6 +1114,101 @@ X
 	ledger a b c job
 }
 
+@test "groups that a variable tells apart: an item that is new, wherever it is, is made and takes the record of no other" {
+	local kind list push="$PUSH \"echo \\\$X >>ledger\""
+	for kind in '--each g -- sh -c' 'g -- sh -c' '--max 1 g -- sh -c' '--parallel g --'; do
+		for list in 'N a b c' 'a N b c' 'a b c N' 'N c a b'; do
+			rm -f ledger open
+			flow "for x in a b c; do export X=\$x; awf-step -n -q $kind '$push'; done"
+			start 3
+			sed -i "s/a b c/$list/" flow.awf
+			: >open
+			resume 0
+			ledger N a b c
+			[[ $stderr != *'not come to'* ]]
+		done
+	done
+
+	# Beside it there is another value at each start: each recorded call asks about itself.
+	for list in 'N a b c' 'a N b c'; do
+		rm -f ledger open
+		flow 'export STARTED=$(date +%s%N)' "for x in a b c; do export X=\$x; awf-step -n -q --each g -- sh -c '$push'; done"
+		start 3
+		sed -i "s/a b c/$list/" flow.awf
+		: >open
+		resume 75
+		[[ $stderr == *'STARTED has another value'* && $stderr != *'X has another value'* && $stderr != *'done the same before'* ]]
+		resume 0 --skip g:0:0/push:0:0 --skip g:1:0/push:0:0 --skip g:2:0/push:0:0
+		ledger N a b c
+	done
+}
+
+@test "what does the same as an effect in a group that is used as a whole is made; what was moved out of its program asks" {
+	local group new a="${PUSH/push/a} \"echo x >>ledger\"" again="${PUSH/push/again} \"echo x >>ledger\""
+	local kid='awf-run -n ./kid.awf'
+	for group in "sh -c '$a'" "awf-step -n -q h -- sh -c '$a'" 'sh ./group.sh' "awf-run -n -c '$a'" "$kid"; do
+		for new in "$again" "$a" "awf-run -n -c '$again'" "awf-step -n -q k -- sh -c '$again'"; do
+			rm -f ledger open
+			printf '%s\n' "$a" | tee group.sh >kid.awf
+			flow "awf-step -n -q --each g -- $group"
+			start 3
+			ledger x
+			flow "awf-step -n -q --each g -- $group" "$new"
+			: >open
+			resume 0
+			ledger x x
+		done
+	done
+	# So is a child run that is the same as one in the group.
+	rm -f ledger open
+	flow "awf-step -n -q --each g -- $kid"
+	start 3
+	flow "awf-step -n -q --each g -- $kid" "$kid"
+	: >open
+	resume 0
+	ledger x x
+
+	# Nothing tells any more that the group has done it.
+	for group in 'sh ./group.sh' "$kid" "sh -c 'eval \"\$(cat group.sh)\"'"; do
+		for new in "$a" "$again"; do
+			rm -f ledger open
+			printf '%s\n' "$a" | tee group.sh >kid.awf
+			flow "awf-step -n -q --each g -- $group"
+			start 3
+			flow "awf-step -n -q --each g -- $group" "$new"
+			sed 's/^/# /' group.sh >kid.awf
+			cat kid.awf >group.sh
+			: >open
+			resume 75
+			[[ $stderr == *'has done the same before'* ]]
+			resume 0 --skip "$(grep -o -- '--skip [^ ,]*' <<<"$stderr" | head -n1 | cut -d' ' -f2)"
+			ledger x
+		done
+	done
+}
+
+@test "what was moved out of a child run asks, also where its file has another call of that name" {
+	local around new x="${PUSH/push/a} \"echo x >>ledger\"" y="${PUSH/push/a} \"echo y >>ledger\""
+	for around in '' 'awf-step -n -q --each g -- '; do
+		for new in "$x" "${x/ a / b }" "awf-run -n -c '$x'"; do
+			rm -f ledger open
+			printf '%s\n' "$x" "$y" >kid.awf
+			flow "${around}awf-run -n ./kid.awf"
+			start 3
+			flow "${around}awf-run -n ./kid.awf" "$new"
+			sed -i 1d kid.awf
+			: >open
+			resume 75
+			[[ $stderr == *'has done the same before'* ]]
+			ledger x y
+			# It is there still, and so this is another one.
+			printf '%s\n' "echo more" "$x" "$y" >kid.awf
+			resume 0
+			ledger x x y
+		done
+	done
+}
+
 @test "a call in which another asks waits, whatever a shell, make or xargs has made of that" {
 	local edited="${PUSH/push/a} 'echo a >>ledger'" body
 

@@ -392,6 +392,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 		c->key.compared = rec->marks.len;
 		span_decode(at->members[COMPARED_WITH], &rec->marks);
 		buffer_byte(&rec->marks, '\0');
+		rec->asked = true;
 	}
 	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
 	    (known == ERROR_LOST && c->failure.cut == NULL)))
@@ -803,8 +804,6 @@ recording_end(struct recording *rec)
 		recording_settle_caught(rec);
 	}
 	forget_names(rec);
-	recording_note_effects(rec);
-	INVARIANT(recording_holds(rec));
 	for (uint32_t i = 0; rec->spec->mode == RECALL_RESUME && i < rec->call_count; i++) {
 		const char *id = rec->calls[i].call->id;
 		const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
@@ -815,7 +814,10 @@ recording_end(struct recording *rec)
 	if (rec->spec->mode == RECALL_RESUME) {
 		rec->redo_before = recording_named_before(rec, rec->spec->answers.redo);
 		rec->skip_before = recording_named_before(rec, rec->spec->answers.skip);
+		recording_reopen_redone(rec);
 	}
+	recording_note_effects(rec);
+	INVARIANT(recording_holds(rec));
 }
 
 struct place

@@ -543,6 +543,13 @@ add_answers(struct history_summary *to, const struct history_answers *answers,
 }
 
 static void
+add_taken(struct history_summary *to, const struct history_summary *from)
+{
+	for (char *const *id = from->taken; id != NULL && *id != NULL; id++)
+		list_add(&to->taken, *id);
+}
+
+static void
 resume_add_answers(struct history_summary *to, const struct history_summary *from)
 {
 	for (char *const *path = from->named; path != NULL && *path != NULL; path++)
@@ -556,7 +563,7 @@ resume_add_answers(struct history_summary *to, const struct history_summary *fro
 struct looking {
 	struct resume *parent;
 	const struct resume_plan *plan;
-	struct history_summary found; /* programs, doubts, redone, named, refused */
+	struct history_summary found; /* programs, doubts, taken, redone, named, refused */
 };
 
 /* Builds the history of a child run. Its index is written only where the parent asks for that, and
@@ -621,6 +628,8 @@ resume_check_child(void *context, const struct history_child *child)
 			outdated |= inner.history.programs[i].results > 0;
 		redone = inner.history.redone != NULL;
 		add_answers(&l->found, &l->plan->answers, child, &inner.history);
+		if (child->succeeded)
+			add_taken(&l->found, &inner.history);
 		if (outdated && child->succeeded)
 			add_programs(&l->found, &inner.history);
 		if (redone && child->succeeded && child->kept.code == ERROR_NONE)
@@ -661,6 +670,7 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 		failed = build_inside(&inner, r, child, &plan, err) == -1;
 		r->words.file_names.edited |= inner.words.file_names.edited;
 		add_answers(own, &around->answers, child, &inner.history);
+		add_taken(own, &inner.history);
 	}
 	/* A child that succeeded after its parent died has none to decide; one whose reader closed
 	 * the pipe is resumed. */
@@ -734,6 +744,7 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 		add_programs(&r->history, &looking.found);
 		add_doubts(&r->history, &looking.found, "");
 		resume_add_answers(&r->history, &looking.found);
+		add_taken(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
 	/* Only children that were made: the parent may have died before that. */
@@ -778,6 +789,9 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 	built = resume_build_with_index(r, plan, index, false, err);
 	r->indexes_in = NULL;
 	free(index);
+	if (built != -1 && run_directory != NULL && r->history.taken != NULL &&
+	    history_note_taken(run_directory, r->history.taken, err) != 0)
+		return -1;
 	return built;
 }
 

@@ -874,6 +874,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		    sizeof *summary->children);
 		summary->children[summary->child_count++] = describe_child(rec, i);
 	}
+	for (char *const *id = rec->seen.taken; id != NULL && *id != NULL; id++)
+		list_add(&summary->taken, *id);
 	summary->attempts = rec->now.own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
@@ -937,21 +939,9 @@ history_build(const char *path, const struct history_spec *spec,
 	return failed;
 }
 
-/* Whether a call of this run's transcript has taken over the record that starts there. */
-static bool
-is_lent(const void *context, int64_t offset)
-{
-	const struct history *h = context;
-
-	for (size_t i = 0; i < h->head->records; i++)
-		if (h->records[i].started.offset == offset && !h->sources[h->records[i].started.source].foreign &&
-		    atomic_load(&h->records[i].lent) == MARK_CLAIMED)
-			return true;
-	return false;
-}
-
 int
-history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err)
+history_list_unclaimed(const struct history *h, bool (*taken)(void *, int64_t), void *context,
+    struct history_summary *summary, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME };
 	struct history_reading *r;
@@ -971,7 +961,7 @@ history_list_unclaimed(const struct history *h, struct history_summary *summary,
 		failed = history_take_file(r, err);
 	if (failed == 0) {
 		history_end(r);
-		failed = recording_list_unclaimed(&r->recording, is_lent, h, summary, err);
+		failed = recording_list_unclaimed(&r->recording, taken, context, summary, err);
 	}
 	history_reading_free(r);
 	return failed;
@@ -1004,6 +994,7 @@ history_summary_free(struct history_summary *summary)
 	free(summary->refused);
 	list_free(summary->named);
 	list_free(summary->redone);
+	list_free(summary->taken);
 	free(summary->programs);
 	free(summary->children);
 	memset(summary, 0, sizeof *summary);

@@ -155,6 +155,8 @@ struct history_summary {
 	char **named;                /* paths in the answers that match something, and others: */
 	struct history_refusal *refused;
 	size_t refused_count;
+	char **taken;                /* ids of the starts of other runs' calls that calls of this one, or of its
+	                                child runs, have taken over */
 	struct history_doubt *doubts;
 	size_t doubt_count;
 	struct history_doubt *unclaimed; /* history_unclaimed() alone; recording_unclaimed() */
@@ -170,6 +172,10 @@ struct history_summary {
 	char status[16];             /* of own's last run.completed, "" if it has none */
 	bool reader_gone;            /* it ended because the reader of its output closed the pipe */
 };
+
+/* Marks these calls (history_summary.taken) as lent, in the index of a run directory and in those of its child
+ * runs that are there. ERROR_SYSTEM. */
+int history_note_taken(const char *run_directory, char *const *taken, struct error *err);
 
 /* The part of path that names something inside of the call, or of calls with call_path; NULL if it
  * names nothing there. */

@@ -893,13 +893,25 @@ history_confirm_claim(void *history, const struct recalled *r)
 	history_copy_mark(h, record, r->lent);
 }
 
+static void
+history_leave_free(void *history, const struct recalled *r)
+{
+	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
+	struct index_record *record = &h->records[r->record];
+
+	if (h->head->mode == RECALL_RESUME && record->changed && !r->lent && !r->shared)
+		atomic_store(&record->mark, MARK_FREE);
+	else
+		history_confirm_claim(history, r);
+}
+
 struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
 		.cut_off = h->head->cut_off != 0, .history = h,
 		.claim = history_claim_call, .look = history_find_end, .peek = history_read_start,
-		.claimed = history_confirm_claim,
+		.claimed = history_confirm_claim, .left_out = history_leave_free,
 		.left_over = history_left_over, .expect = history_expect_call,
 		.share_out = history_share_out, .decided_since = decided_since };
 }

@@ -233,6 +233,9 @@ struct recall {
 	/* The call's own step.started is in the transcript: the claim stands. A claim
 	 * without it ends with the process. */
 	void (*claimed)(void *history, const struct recalled *r);
+	/* The same for a call that its condition leaves out: what the recorded one has changed stays
+	 * free. */
+	void (*left_out)(void *history, const struct recalled *r);
 	/* Of a call that waits, asked under the transcript's lock: takes the decision about
 	 * it that was recorded since the history was made. 1: r->end is another now; 0: it
 	 * waits still, maybe until another deadline; -1: *err. */

@@ -694,7 +694,7 @@ was_asked_about(const struct recording *rec, uint32_t call)
 	char root[ID_SIZE];
 
 	model_call_event_id(rec->calls[rec->calls[call].links.root].call, root);
-	for (uint32_t i = 0; rec->asked && i < rec->call_count; i++)
+	for (uint32_t i = 0; rec->seen.asked && i < rec->call_count; i++)
 		if (strcmp(rec->marks.data + rec->calls[i].key.compared, root) == 0)
 			return true;
 	return false;
@@ -895,27 +895,31 @@ recording_used_up(const struct recording *rec, uint32_t call)
 	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->tool_uses.uses[use].ended;
 }
 
-/* Whether the result that the call around it was taken over with was made by an attempt that had not
- * come to this call any more; of calls in a call that is reported itself, none. */
-static bool
-is_left_behind(const struct recording *rec, uint32_t call)
+/* The attempt that has made the calls in a call, as far as this attempt's results are known to be of them: the
+ * last one, or the one that made the result with which the call, or one around it, was taken over whole. 0: that
+ * attempt has not come to the call. */
+static uint32_t
+attempt_inside(const struct recording *rec, uint32_t call)
 {
-	for (uint32_t e = rec->calls[call].links.enclosing; e != NO_CALL; e = rec->calls[e].links.enclosing) {
-		const struct recorded_call *around = &rec->calls[recording_latest(rec, e)];
+	const uint32_t attempt = call != NO_CALL ? attempt_inside(rec, rec->calls[call].links.enclosing) :
+	    rec->now.attempt;
 
-		if (around->attempt == rec->now.attempt)
-			return around->links.result_from != NO_CALL &&
-			    rec->calls[call].attempt < rec->calls[around->links.result_from].attempt;
-		if (recording_unclaimed(rec, e))
-			return false;
-	}
-	return false;
+	if (call == NO_CALL)
+		return attempt;
+	call = recording_latest(rec, call);
+	while (call != NO_CALL && rec->calls[call].attempt > attempt)
+		call = rec->calls[call].links.claims;
+	if (call == NO_CALL || rec->calls[call].attempt != attempt)
+		return 0;
+	return rec->calls[call].links.result_from != NO_CALL ?
+	    rec->calls[rec->calls[call].links.result_from].attempt : attempt;
 }
 
 bool
 recording_unclaimed(const struct recording *rec, uint32_t call)
 {
-	const struct recorded_call *c = &rec->calls[call], *around;
+	const struct recorded_call *c = &rec->calls[call];
+	uint32_t attempt;
 
 	if (!recording_counts(rec, call) || c->attempt == rec->now.attempt || (!c->kind.child &&
 	    !recording_changed(rec, call) && rec->calls[c->links.root].chain.changed_inside == NO_CALL))
@@ -926,13 +930,9 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 		return false;
 	/* What is inside a call that is reported, or that was taken over whole, or inside an
 	 * earlier try, is not reported separately. */
-	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
-	if (around->attempt != rec->now.attempt)
-		return is_left_behind(rec, call);
-	/* What a group with a valid result did without this call, since it was edited. */
-	if (around->links.result_from != NO_CALL)
-		return c->attempt < rec->calls[around->links.result_from].attempt;
-	return c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
+	attempt = attempt_inside(rec, c->links.enclosing);
+	return attempt == rec->now.attempt ? c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try :
+	    c->attempt < attempt;
 }
 
 bool
@@ -1232,8 +1232,8 @@ is_inside(const struct recording *rec, uint32_t call, uint32_t around)
 
 /* Whether the call has changed something only by calls in it, and each of these has been taken over. */
 static bool
-is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t),
-    const void *context)
+is_taken_inside(const struct recording *rec, uint32_t call, bool (*taken)(void *, int64_t),
+    void *context)
 {
 	bool any = false;
 
@@ -1244,7 +1244,7 @@ is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const v
 		if ((!rec->calls[i].kind.child && !recording_changed(rec, i)) || !is_inside(rec, i, call))
 			continue;
 		if (rec->calls[i].links.claimed_by == NO_CALL && recording_counts(rec, i) &&
-		    !lent(context, rec->calls[i].call->begin.offset))
+		    !taken(context, rec->calls[i].call->begin.offset))
 			return false;
 		any = true;
 	}
@@ -1252,12 +1252,12 @@ is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const v
 }
 
 int
-recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
-    const void *context, struct history_summary *summary, struct error *err)
+recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t),
+    void *context, struct history_summary *summary, struct error *err)
 {
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (recording_unclaimed(rec, i) && !lent(context, rec->calls[i].call->begin.offset) &&
-		    !is_taken_inside(rec, i, lent, context) &&
+		if (recording_unclaimed(rec, i) && !taken(context, rec->calls[i].call->begin.offset) &&
+		    !is_taken_inside(rec, i, taken, context) &&
 		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
 			return -1;
 	return 0;

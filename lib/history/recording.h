@@ -200,8 +200,11 @@ struct recording {
 		uint32_t use_count;
 		struct map use_by_id, use_by_event; /* payload.tool_call, tool.call → use */
 	} tool_uses;                       /* of tools */
-	bool branch_failed;          /* of a best-effort group */
-	bool asked;                  /* a call has asked whether it is a recorded one */
+	struct {
+		bool branch_failed;          /* of a best-effort group */
+		bool asked;                  /* a call has asked whether it is a recorded one */
+		char **taken;                /* history_summary.taken */
+	} seen;
 	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
 	                                that failed behind a branch that did */
 	size_t read_count;
@@ -404,9 +407,9 @@ bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
 /* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
-/* Adds the calls that are recording_unclaimed(), but for those that lent says, by the offset of their
- * start, that a call of another run has taken over. */
-int recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
-    const void *context, struct history_summary *summary, struct error *err);
+/* Adds the calls that are recording_unclaimed(), but for those of which taken() says, by the offset of their
+ * start, that calls of other runs have taken them over. */
+int recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t), void *context,
+    struct history_summary *summary, struct error *err);
 
 #endif

@@ -1271,3 +1271,91 @@ X
 	resume 0 --skip pipeline:0:0 --skip pipeline:1:0
 	ledger i j k
 }
+
+@test "an effect in a group that a later attempt found, in one that the next took whole, is none that was not come to" {
+	for g in "awf-step -n -q --parallel p -- \"$PUSH 'echo x >>ledger'\" 'sleep 0.1; awf-step -n -q first -- test -e open1'" \
+		"awf-step -n -q --each p -- sh -ec \"awf-step -n -q --each q -- sh -ec '$PUSH \\\"echo x >>ledger\\\"'; awf-step -n -q first -- test -e open1\""; do
+		rm -f open open1 ledger
+		flow "$g"
+		start 3
+		: >open1
+		resume 3
+		ledger x
+		: >open
+		resume 0
+		ledger x
+		same "$stderr" ''
+	done
+	# A group that was made without it had not come to it.
+	rm -f open open1 ledger
+	flow "awf-step -n -q --each p -- sh w.sh"
+	printf '%s\n' "awf-step -n -q --each q -- $PUSH 'echo x >>ledger'" "awf-step -n -q first -- test -e open1" >w.sh
+	start 3
+	sed -i 's/push/push2/' w.sh
+	sed -i '/push2/d' w.sh
+	: >open1
+	resume 3
+	: >open
+	resume 0
+	ledger x
+	[[ $stderr == *'p:0:0/q:0:0: awf-step -n -q --effects external push -- sh -c echo x >>ledger, begun '*', is an effect of an earlier attempt that this one has not come to' ]]
+}
+
+@test "an effect that a call of a child run, or of the run around it, took over in an attempt before is none, either" {
+	local step="$PUSH \"echo x >>ledger\"" in_child
+	in_child="awf-run -n -c '$step'"
+	for edit in "$step|$in_child" "$in_child|$step" "$in_child|awf-run -n --name kid -c 'true; $step'" \
+		"$in_child|awf-run -n -c 'awf-run -n --name kid -c \"\$C\"'"; do
+		rm -f open ledger
+		export C=$step
+		flow "${edit%%|*}"
+		start 3
+		flow "${edit#*|}"
+		resume 3
+		# shellcheck disable=SC2046
+		resume 3 $(grep -o -- '--skip [^ ,]*' <<<"$stderr" | sort -u)
+		: >open
+		resume 0
+		ledger x
+		[[ $stderr != *'not come to'* ]]
+	done
+}
+
+@test "a child run that has changed nothing, and is gone from the script, is no effect that was not come to" {
+	flow "awf-step -n -q w -- awf-run -n -c 'awf-step -n -q look -- true'" "awf-run -n -c 'awf-step -n -q look -- true'"
+	start 3
+	flow
+	: >open
+	resume 0
+	[[ $stderr != *'not come to'* ]]
+}
+
+@test "a condition that says no since it was edited undoes nothing: the effect is told of, and not made again" {
+	flow "awf-step -n -q --effects external --when 'test -e flow.awf' push -- sh -c 'echo x >>ledger'"
+	start 3
+	sed -i 's/test -e flow.awf/test -e never/' flow.awf
+	resume 3
+	sed -i 's/test -e never/test -d ./' flow.awf
+	resume 3
+	ledger x
+	sed -i 's/test -d ./test -e never/' flow.awf
+	resume 3
+	: >open
+	resume 0
+	ledger x
+	[[ $stderr == *'push:0:0: sh -c echo x >>ledger, begun '*', is an effect of an earlier attempt that this one has not come to' ]]
+	awf-replay "$(cat id)"
+}
+
+@test "what was done by a call that is left out now is asked about where another call does the same" {
+	flow "awf-step -n -q --effects external --when true push -- sh -c 'echo x >>ledger'"
+	start 3
+	flow "awf-step -n -q --effects external --when false push -- sh -c 'echo x >>ledger'" \
+		"awf-step -n -q --effects external send -- sh -c 'echo x >>ledger'"
+	: >open
+	resume 75
+	[[ $stderr == *'send: '*push:0:0* ]]
+	resume 0 --skip push:0:0
+	ledger x
+	[[ $stderr != *'not come to'* ]]
+}

@@ -271,6 +271,8 @@ job_create(struct job *j, struct error *err)
 	status = job_take_turn(j, err);
 	if (status == GO && n->way != NESTED_NEW)
 		status = create_build_nested_resume(j, err);
+	if (status == STATUS_WAITING)
+		place_asks(&j->place, &spec);
 	if (status != GO)
 		return status;
 
@@ -281,11 +283,13 @@ job_create(struct job *j, struct error *err)
 		if (run_reopen(&j->run, n->run_id, err) != 0)
 			return -1;
 		status = resume_build(&j->resume, &plan, j->run.directory, err);
-		if (status == 0)
+		if (status == 0) {
 			status = job_ask(&j->resume);
-		else if (status == 1)
+			place_asks(&j->place, &spec);
+		} else if (status == 1) {
 			status = nested_decide(j->run.directory, &plan.answers, err) == 0 ?
 			    begin_run(j, err) : -1;
+		}
 		if (status != GO)
 			run_let_go(&j->run);
 		return status;

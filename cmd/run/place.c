@@ -107,6 +107,16 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	return 0;
 }
 
+void
+place_asks(struct place *p, const struct place_spec *spec)
+{
+	const struct child_start start = place_describe_start(spec);
+	struct error err;
+
+	error_set(&err, ERROR_WAITING, NULL, "waiting for a person");
+	record_question(p, &start, &err);
+}
+
 int
 place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
     struct error *err)

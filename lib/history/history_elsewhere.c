@@ -36,6 +36,8 @@ open_other(struct history *h, const char *path, struct history **opened, struct 
 	if (history_open_index(opened, path, err) != 0)
 		return -1;
 	if (*opened != NULL) {
+		/* What is marked in it is marked in the copies that runs around have. */
+		(*opened)->directory = path_directory(path);
 		h->elsewhere = memory_array(h->elsewhere, count + 2, sizeof *h->elsewhere);
 		h->elsewhere[count] = *opened;
 		h->elsewhere[count + 1] = NULL;

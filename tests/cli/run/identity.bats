@@ -1359,3 +1359,25 @@ X
 	ledger x
 	[[ $stderr != *'not come to'* ]]
 }
+
+@test "a child run that asks before it goes on is a call that waits; what is taken over in a child run of it is told of nowhere" {
+	local child="awf-run -n -c '$PUSH \"echo x >>ledger\"'" w
+	for w in '' 'awf-step -n -q w -- '; do
+		rm -f open ledger
+		flow "$w$child"
+		start 3
+		echo "$child" >k.sh
+		flow "${w}awf-run -n -c 'sh k.sh'"
+		: >open
+		resume 75
+		[[ $stderr == *'pipeline:0:0/push:0:0: sh -c echo x >>ledger, begun '*', was done, and no file of the run names this step any more'* ]]
+		run -0 --separate-stderr awf-replay "$(cat id)"
+		awf-verify -q "$(cat id)"
+		resume 75
+		# shellcheck disable=SC2046
+		resume 0 $(grep -o -- '--skip [^ ,]*' <<<"$stderr" | sort -u)
+		ledger x
+		[[ $stderr != *'not come to'* ]]
+		awf-replay "$(cat id)"
+	done
+}

@@ -314,6 +314,8 @@ job_open_input(struct job *j, struct error *err)
 		    reopen_input(j, err);
 	if (j->settings.no_input)
 		input_pass(&j->input, PROCESS_NULL);
+	else if (j->settings.no_transcript && j->place.nested_in && redactor_redaction(&j->redactor) == NULL)
+		input_pass_digested(&j->input, STDIN_FILENO);
 	else if (j->settings.no_transcript || redactor_redaction(&j->redactor) != NULL)
 		input_pass(&j->input, STDIN_FILENO);
 	else

@@ -180,8 +180,8 @@ struct recall_query {
 	int64_t compared;            /* if no record is the same, which one it is compared with: 0:
 	                                the nearest one; otherwise set by share_out() */
 	/* Of a child run: whether its input, which input_sha256 does not cover, is the recorded
-	 * one: > 0; is not: < 0; 0: unknown. NULL: not compared. */
-	int (*fits)(void *context, const char *child_run_id);
+	 * one: > 0; is not: < 0; 0: unknown. given: what the call's end says of that. NULL: not compared. */
+	int (*fits)(void *context, const char *child_run_id, struct span given);
 	bool child;                  /* it is a child run, */
 	bool text;                   /* which runs a text, that may have been edited */
 	void *fits_context;

@@ -28,7 +28,7 @@
 #include "storage/storage.h"
 
 #define INPUT_POLLS 2
-#define INPUT_DATA_LIMIT ((int64_t)16 << 20)
+#define INPUT_DATA_LIMIT ((int64_t)16 << 20) /* bytes of an input whose data is digested, too */
 
 struct input {
 	int stream;      /* what the workflow gets as stdin */

@@ -340,8 +340,10 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL)))
 			continue;
 		/* In the same place, and with a variable that does not distinguish calls, it is the
-		 * call that the user meant. */
-		if (asked && !(moved || record->tools_doubtful ? history_is_decided(h, record, guard, query) :
+		 * call that the user meant; but if more differs, that one, which is in doubt, may come yet. */
+		if (asked && !(moved || record->tools_doubtful ||
+		    (record->doubtful && record->decided == RECALL_SKIP && history_difference(h, record, query, NULL) > 1) ?
+		    history_is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
 			return moved ? history_refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL, 0 }, query, r, err) :
 			    history_refuse_changed(h, record, query, r, err);
